@@ -1,0 +1,1 @@
+//! Configuration model and API types.

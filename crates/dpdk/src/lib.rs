@@ -1,0 +1,1 @@
+//! The binding to DPDK: environment, ports, buffer pools and buffers.

@@ -1,0 +1,1 @@
+//! The vector engine: vectors, nodes, the worker loop, counters, tracing.

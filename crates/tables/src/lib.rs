@@ -1,0 +1,1 @@
+//! Longest-prefix match, exact-match flows: pure data structures read without locks.

@@ -1,0 +1,1 @@
+//! Every header as a typed view, checksums, builders.
