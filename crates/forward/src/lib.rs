@@ -1,1 +1,11 @@
 //! The nodes of the forwarder and the state machines of its slow path.
+//!
+//! | folder | job |
+//! | --- | --- |
+//! | `state` | what all nodes read: interfaces, next hops, route tables |
+//! | `nodes` | the stages that packets go through on a worker |
+//! | `rib` | routes and next hops as the control thread keeps them, written into `state` |
+//! | `neighbor` | ARP and neighbour discovery: the state machine of RFC 4861, for both |
+#![forbid(unsafe_code)]
+
+pub mod state;

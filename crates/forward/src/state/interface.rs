@@ -1,0 +1,120 @@
+//! Ports, interfaces and bridges as the nodes see them: an immutable snapshot.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use graph::{InterfaceId, PortId};
+use wire::ethernet::MacAddr;
+
+/// Everything about ports and interfaces, replaced as a whole when the configuration changes.
+#[derive(Debug, Clone, Default)]
+pub struct Interfaces {
+    /// By [`InterfaceId`]. `None`: that interface is gone; ids are not reused at once.
+    pub list: Vec<Option<Interface>>,
+    /// By [`PortId`].
+    pub ports: Vec<PortEntry>,
+    /// By [`Mode::Member`]'s and [`Mode::BridgeIp`]'s number.
+    pub bridges: Vec<Bridge>,
+}
+
+impl Interfaces {
+    /// The interface of that id.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, id: InterfaceId) -> Option<&Interface> {
+        self.list.get(usize::from(id)).and_then(Option::as_ref)
+    }
+
+    /// The interface that takes frames of `port` with this VLAN id (`None`: untagged).
+    #[inline]
+    #[must_use]
+    pub fn of_frame(&self, port: PortId, vlan: Option<u16>) -> Option<InterfaceId> {
+        let entry = self.ports.get(usize::from(port))?;
+        match vlan {
+            None => entry.untagged,
+            Some(id) => {
+                entry.vlans.iter().find(|(known, _)| *known == id).map(|(_, interface)| *interface)
+            }
+        }
+    }
+}
+
+/// Which interfaces take a port's frames.
+#[derive(Debug, Clone, Default)]
+pub struct PortEntry {
+    /// Interface for untagged frames: the port's own.
+    pub untagged: Option<InterfaceId>,
+    /// Sub-interfaces: (VLAN id, interface).
+    pub vlans: Vec<(u16, InterfaceId)>,
+}
+
+/// A port's own interface, a VLAN sub-interface, or a bridge's IP interface.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    /// Name in the configuration.
+    pub name: String,
+    /// Port that its frames go through. A bridge's IP interface has none.
+    pub port: Option<PortId>,
+    /// VLAN id of a sub-interface.
+    pub vlan: Option<u16>,
+    /// MAC address.
+    pub mac: MacAddr,
+    /// Largest IP packet: bytes.
+    pub mtu: u16,
+    /// Own IPv4 addresses with prefix lengths; none: IPv4 is off.
+    pub addresses4: Vec<(Ipv4Addr, u8)>,
+    /// Own IPv6 addresses with prefix lengths, the link-local one included; none: IPv6 is off.
+    pub addresses6: Vec<(Ipv6Addr, u8)>,
+    /// Takes unicast frames for other MAC addresses too (the reflecting variant of the source
+    /// document has no addresses and routes whatever comes in).
+    pub any_mac: bool,
+    /// IP packets are taken even without an address (routes by egress port).
+    pub unnumbered: bool,
+    /// What becomes of its frames.
+    pub mode: Mode,
+}
+
+/// What becomes of the frames of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are routed.
+    Routed,
+    /// They leave by that interface, untouched but for its VLAN tag.
+    CrossConnect(InterfaceId),
+    /// The interface is member `member` of bridge `bridge`.
+    Member {
+        /// Place in [`Interfaces::bridges`].
+        bridge: u16,
+        /// Place in [`Bridge::members`].
+        member: u16,
+    },
+    /// The interface is the IP interface of that bridge.
+    BridgeIp(u16),
+}
+
+/// A learning bridge.
+#[derive(Debug, Clone)]
+pub struct Bridge {
+    /// Name in the configuration.
+    pub name: String,
+    /// Its members.
+    pub members: Vec<BridgeMember>,
+    /// Its IP interface.
+    pub ip: Option<InterfaceId>,
+    /// Learned addresses are forgotten after: seconds.
+    pub ageing: u32,
+    /// Learned addresses at most.
+    pub mac_limit: u32,
+    /// Look at VLAN tags.
+    pub vlan_filtering: bool,
+}
+
+/// A member of a bridge.
+#[derive(Debug, Clone)]
+pub struct BridgeMember {
+    /// The interface.
+    pub interface: InterfaceId,
+    /// VLANs that may pass; empty: all.
+    pub vlans: Vec<u16>,
+    /// VLAN of untagged frames.
+    pub untagged: Option<u16>,
+}

@@ -1,0 +1,41 @@
+//! What the nodes of all workers read and the control thread alone writes.
+
+mod interface;
+mod next_hop;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
+pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, WAYS, reserved};
+
+/// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.
+#[derive(Clone)]
+pub struct State {
+    /// Ports, interfaces and bridges: replaced as a whole.
+    pub interfaces: Arc<ArcSwap<Interfaces>>,
+    /// Next hops and ECMP groups: changed in place.
+    pub next_hops: Arc<NextHops>,
+    /// IPv4 routes: a look-up gives a next-hop index, or a group index with [`GROUP_BIT`].
+    pub routes4: tables::Lpm4Reader,
+    /// IPv6 routes, likewise.
+    pub routes6: tables::Lpm6Reader,
+    /// Switches that nodes read.
+    pub settings: Settings,
+}
+
+/// Switches that nodes read; fixed for the life of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Drop packets with martian addresses (RFC 1812 5.3.7).
+    pub martians: bool,
+    /// Forward directed broadcasts (RFC 1812 5.3.5.2; RFC 2644 says off).
+    pub directed_broadcast: bool,
+    /// ICMP errors per second and worker.
+    pub icmp_rate: u32,
+    /// Flooded frames per second and worker; 0: no limit.
+    pub flood_rate: u32,
+    /// TSC cycles per second.
+    pub tsc_hz: u64,
+}

@@ -1,0 +1,320 @@
+//! Next hops and ECMP groups, read by the nodes while the control thread changes them.
+//!
+//! A next hop is 32 bytes in four atomic words, so that one half of a cache line says all that a
+//! packet needs. Words are changed in place, in an order that never shows a half-made state:
+//!
+//! - what is fixed for the life of an index (port, interface, MTU, source MAC, VLAN) is written
+//!   before the index is first published in a route, and is changed only when no route names it;
+//! - the destination MAC lies in one word with what of the source fits beside it, so a neighbour's
+//!   new address is one store;
+//! - `kind` is in the first word and is written last, with release order.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use graph::{InterfaceId, PortId};
+use wire::ethernet::MacAddr;
+
+/// Set in a look-up's value when the rest is the number of a [`Group`].
+pub const GROUP_BIT: u32 = 1 << 30;
+
+/// Slots of a group: the most next hops that a route has, and the resolution of weights.
+pub const WAYS: usize = 64;
+
+/// Indices that mean the same in every table.
+pub mod reserved {
+    /// No route: must be what the tables return for a miss.
+    pub const MISS: u32 = 0;
+    /// A blackhole route.
+    pub const BLACKHOLE: u32 = 1;
+    /// An unreachable route.
+    pub const UNREACHABLE: u32 = 2;
+    /// The router's own address.
+    pub const LOCAL: u32 = 3;
+    /// The broadcast address of a connected network.
+    pub const BROADCAST: u32 = 4;
+    /// First index that is given out.
+    pub const FIRST: u32 = 16;
+}
+
+/// What is done with a packet for a next hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// The index is not in use.
+    Invalid,
+    /// Rewrite and send by a port.
+    Forward,
+    /// As `Forward`, and mark the next hop as used: its neighbour is stale (RFC 4861 7.3.2).
+    ForwardStale,
+    /// As `Forward`, but the frame goes into the bridge whose IP interface the egress is.
+    Bridge,
+    /// As `Bridge`, and mark as used.
+    BridgeStale,
+    /// The neighbour's MAC address is not known: the control thread takes the packet.
+    Unresolved,
+    /// A connected network: the destination itself is the neighbour, and not known yet.
+    Glean,
+    /// For this router.
+    Local,
+    /// Broadcast on a connected network.
+    Broadcast,
+    /// Dropped in silence.
+    Blackhole,
+    /// Dropped, and the sender is told that the network cannot be reached.
+    Unreachable,
+    /// Dropped, and the sender is told that the host cannot be reached: its neighbour did not answer.
+    HostUnreachable,
+    /// A miss that is dropped in silence.
+    MissDrop,
+    /// A miss that is answered with an ICMP error.
+    MissUnreachable,
+    /// A miss that goes back out of the port it came in by.
+    MissReflect,
+}
+
+impl Kind {
+    const ALL: [Self; 15] = [
+        Self::Invalid,
+        Self::Forward,
+        Self::ForwardStale,
+        Self::Bridge,
+        Self::BridgeStale,
+        Self::Unresolved,
+        Self::Glean,
+        Self::Local,
+        Self::Broadcast,
+        Self::Blackhole,
+        Self::Unreachable,
+        Self::HostUnreachable,
+        Self::MissDrop,
+        Self::MissUnreachable,
+        Self::MissReflect,
+    ];
+
+    #[inline(always)]
+    fn from_byte(byte: u8) -> Self {
+        Self::ALL.get(usize::from(byte)).copied().unwrap_or(Self::Invalid)
+    }
+}
+
+/// A next hop, as read in one go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHop {
+    /// What to do.
+    pub kind: Kind,
+    /// Egress port.
+    pub port: PortId,
+    /// Egress interface.
+    pub interface: InterfaceId,
+    /// Largest IP packet that the egress interface takes: bytes.
+    pub mtu: u16,
+    /// VLAN tag control information, when the egress interface is a sub-interface.
+    pub vlan: Option<u16>,
+    /// Destination MAC address.
+    pub destination: MacAddr,
+    /// Source MAC address.
+    pub source: MacAddr,
+}
+
+impl NextHop {
+    /// A next hop that only says what to do.
+    #[must_use]
+    pub fn of_kind(kind: Kind) -> Self {
+        let none = MacAddr::new([0; 6]);
+        Self { kind, port: 0, interface: 0, mtu: 0, vlan: None, destination: none, source: none }
+    }
+}
+
+/// No VLAN tag, in the word that holds one.
+const UNTAGGED: u16 = 0xffff;
+
+/// kind (8 bits), 8 unused, port (16), interface (16), MTU (16).
+const HEAD: usize = 0;
+/// Destination MAC (48 bits), first 2 bytes of the source (16), in the order of the wire.
+const MACS: usize = 1;
+/// Last 4 bytes of the source MAC (32 bits), VLAN tag or `UNTAGGED` (16), 16 unused.
+const TAIL: usize = 2;
+/// Not 0: used since the control thread last looked.
+const USED: usize = 3;
+
+#[repr(align(32))]
+struct Entry([AtomicU64; 4]);
+
+/// An ECMP group: each slot names a next hop; weights are numbers of slots.
+pub struct Group([AtomicU32; WAYS]);
+
+/// All next hops and groups.
+pub struct NextHops {
+    entries: Box<[Entry]>,
+    groups: Box<[Group]>,
+}
+
+impl NextHops {
+    /// Room for `entries` next hops (the reserved ones included) and `groups` groups, all invalid.
+    #[must_use]
+    pub fn new(entries: usize, groups: usize) -> Self {
+        let entry = |_| Entry([const { AtomicU64::new(0) }; 4]);
+        let group = |_| Group([const { AtomicU32::new(reserved::BLACKHOLE) }; WAYS]);
+        Self {
+            entries: (0..entries.max(reserved::FIRST as usize)).map(entry).collect(),
+            groups: (0..groups).map(group).collect(),
+        }
+    }
+
+    /// Next hops that fit.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Groups that fit.
+    #[must_use]
+    pub fn group_capacity(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The next hop at an index; [`Kind::Invalid`] where there is none.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, index: u32) -> NextHop {
+        let Some(Entry(words)) = self.entries.get(index as usize) else {
+            return NextHop::of_kind(Kind::Invalid);
+        };
+        let head = words[HEAD].load(Ordering::Acquire).to_le_bytes();
+        let macs = words[MACS].load(Ordering::Relaxed).to_le_bytes();
+        let tail = words[TAIL].load(Ordering::Relaxed).to_le_bytes();
+        let vlan = u16::from_le_bytes([tail[4], tail[5]]);
+        NextHop {
+            kind: Kind::from_byte(head[0]),
+            port: u16::from_le_bytes([head[2], head[3]]),
+            interface: u16::from_le_bytes([head[4], head[5]]),
+            mtu: u16::from_le_bytes([head[6], head[7]]),
+            vlan: (vlan != UNTAGGED).then_some(vlan),
+            destination: MacAddr::new([macs[0], macs[1], macs[2], macs[3], macs[4], macs[5]]),
+            source: MacAddr::new([macs[6], macs[7], tail[0], tail[1], tail[2], tail[3]]),
+        }
+    }
+
+    /// What to do at an index, without the rest.
+    #[inline(always)]
+    #[must_use]
+    pub fn kind(&self, index: u32) -> Kind {
+        match self.entries.get(index as usize) {
+            Some(Entry(words)) => Kind::from_byte(words[HEAD].load(Ordering::Acquire) as u8),
+            None => Kind::Invalid,
+        }
+    }
+
+    /// Writes a next hop. Called by the control thread alone, in the order that the file describes.
+    /// Does nothing beyond the capacity.
+    pub fn set(&self, index: u32, hop: &NextHop) {
+        let Some(Entry(words)) = self.entries.get(index as usize) else { return };
+        let [port, interface, mtu] = [hop.port, hop.interface, hop.mtu].map(u16::to_le_bytes);
+        let d = hop.destination.bytes();
+        let s = hop.source.bytes();
+        let v = hop.vlan.unwrap_or(UNTAGGED).to_le_bytes();
+        let macs = u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1]]);
+        let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], 0, 0]);
+        let head = u64::from_le_bytes([
+            hop.kind as u8,
+            0,
+            port[0],
+            port[1],
+            interface[0],
+            interface[1],
+            mtu[0],
+            mtu[1],
+        ]);
+        words[TAIL].store(tail, Ordering::Relaxed);
+        words[MACS].store(macs, Ordering::Relaxed);
+        words[HEAD].store(head, Ordering::Release);
+    }
+
+    /// Notes that a stale next hop was used.
+    #[inline]
+    pub fn mark_used(&self, index: u32) {
+        if let Some(Entry(words)) = self.entries.get(index as usize) {
+            words[USED].store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the next hop was used since the last call.
+    pub fn take_used(&self, index: u32) -> bool {
+        let entry = self.entries.get(index as usize);
+        entry.is_some_and(|Entry(words)| words[USED].swap(0, Ordering::Relaxed) != 0)
+    }
+
+    /// Chooses the next hop of a look-up's value: itself, or by flow hash among the group's.
+    #[inline(always)]
+    #[must_use]
+    pub fn choose(&self, value: u32, hash: u32) -> u32 {
+        if value & GROUP_BIT == 0 {
+            return value;
+        }
+        match self.groups.get((value & !GROUP_BIT) as usize) {
+            Some(Group(slots)) => slots[hash as usize % WAYS].load(Ordering::Relaxed),
+            None => reserved::BLACKHOLE,
+        }
+    }
+
+    /// Fills one slot of a group. Called by the control thread alone.
+    pub fn set_way(&self, group: u32, slot: usize, next_hop: u32) {
+        if let Some(way) = self.groups.get(group as usize).and_then(|Group(ways)| ways.get(slot)) {
+            way.store(next_hop, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_read() {
+        let hops = NextHops::new(32, 1);
+        let hop = NextHop {
+            kind: Kind::ForwardStale,
+            port: 3,
+            interface: 0x1234,
+            mtu: 9000,
+            vlan: Some(100),
+            destination: MacAddr::new([1, 2, 3, 4, 5, 6]),
+            source: MacAddr::new([7, 8, 9, 10, 11, 12]),
+        };
+        hops.set(20, &hop);
+        assert_eq!(hops.get(20), hop);
+        assert_eq!(hops.kind(20), Kind::ForwardStale);
+        hops.set(20, &NextHop { vlan: None, ..hop });
+        assert_eq!(hops.get(20).vlan, None);
+        assert_eq!(hops.get(21).kind, Kind::Invalid);
+        assert_eq!(hops.get(9999).kind, Kind::Invalid);
+    }
+
+    #[test]
+    fn every_kind_survives_its_byte() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_byte(kind as u8), kind);
+        }
+        assert_eq!(Kind::from_byte(255), Kind::Invalid);
+    }
+
+    #[test]
+    fn a_group_spreads_by_hash_and_a_hop_is_itself() {
+        let hops = NextHops::new(32, 1);
+        for slot in 0..WAYS {
+            hops.set_way(0, slot, 16 + (slot as u32 & 1));
+        }
+        assert_eq!(hops.choose(17, 5), 17);
+        assert_eq!(hops.choose(GROUP_BIT, 4), 16);
+        assert_eq!(hops.choose(GROUP_BIT, 5), 17);
+        assert_eq!(hops.choose(GROUP_BIT | 7, 5), reserved::BLACKHOLE);
+    }
+
+    #[test]
+    fn use_is_reported_once() {
+        let hops = NextHops::new(32, 0);
+        hops.mark_used(16);
+        assert!(hops.take_used(16));
+        assert!(!hops.take_used(16));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a node may do with a slot.
+
+use std::marker::PhantomData;
+
+use dpdk::Buffer;
+
+use crate::engine::Pending;
+use crate::{Edge, Exits, Handoff, NodeId, PortId, Reason, Slot, Vector};
+
+/// Handed to a node with each list of slots.
+pub struct Context<'a, N: Edge> {
+    /// The packets.
+    pub vector: &'a mut Vector,
+    /// Time at the start of this round: TSC cycles.
+    pub now: u64,
+    /// Ways out of the graph.
+    pub exits: &'a mut Exits,
+    pending: &'a mut Pending,
+    targets: &'a [NodeId],
+    edges: PhantomData<N>,
+}
+
+impl<'a, N: Edge> Context<'a, N> {
+    pub(crate) fn new(
+        vector: &'a mut Vector,
+        now: u64,
+        exits: &'a mut Exits,
+        pending: &'a mut Pending,
+        targets: &'a [NodeId],
+    ) -> Self {
+        Self { vector, now, exits, pending, targets, edges: PhantomData }
+    }
+
+    /// Sends one slot to a next node.
+    #[inline(always)]
+    pub fn send(&mut self, slot: Slot, next: N) {
+        self.pending.push(self.targets[next.index()], slot);
+    }
+
+    /// Sends a list of slots to a next node: cheaper than one by one.
+    #[inline]
+    pub fn send_all(&mut self, slots: &[Slot], next: N) {
+        self.pending.extend(self.targets[next.index()], slots);
+    }
+
+    /// Puts the packet into the transmit buffer of `port`.
+    #[inline(always)]
+    pub fn transmit(&mut self, slot: Slot, port: PortId) {
+        if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
+            self.exits.transmit(buffer, slot, port, self.now);
+        }
+    }
+
+    /// Drops the packet and counts why.
+    #[inline]
+    pub fn drop(&mut self, slot: Slot, reason: Reason) {
+        if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
+            self.exits.drop(buffer, Some(slot), reason);
+        }
+    }
+
+    /// Hands the packet to the control thread. `cause` is the node's own numbering.
+    pub fn punt(&mut self, slot: Slot, cause: u16) {
+        let at = usize::from(slot);
+        if let Some(buffer) = self.vector.buffers[at].take() {
+            let handoff = Handoff {
+                buffer,
+                entry: cause,
+                interface: self.vector.interface[at],
+                egress: self.vector.egress[at],
+                network: self.vector.network[at],
+                next_hop: self.vector.next_hop[at],
+            };
+            self.exits.punt(handoff, slot);
+        }
+    }
+
+    /// Takes the packet out of its slot, to be put back or to be made into others.
+    pub fn take(&mut self, slot: Slot) -> Option<Buffer> {
+        self.vector.buffers[usize::from(slot)].take()
+    }
+
+    /// Sends a packet that this node made into the graph at `next`, later in the same round. All
+    /// fields but `entry` are the caller's.
+    pub fn originate(&mut self, mut packet: Handoff, next: N) {
+        packet.entry = self.targets[next.index()].0;
+        self.exits.originate(packet);
+    }
+}

@@ -1,0 +1,315 @@
+//! Nodes joined into a graph, and the graph run on a vector.
+
+use thiserror::Error;
+
+use crate::{CAPACITY, Context, Edge, Exits, Node, Reason, Slot, Vector};
+
+/// Nodes that a graph holds at most: the ready set is one word.
+const NODES: usize = 64;
+
+/// Node calls for one vector at most. The longest sensible way through the graph is far shorter;
+/// what still goes round after that is dropped as [`Reason::Loop`].
+const CALLS: usize = 4 * NODES;
+
+/// Every so many vectors the cycles of each node are measured.
+const SAMPLE: u64 = 16;
+
+/// A node by its place in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeId(pub u16);
+
+/// Why nodes could not be joined.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum GraphError {
+    /// Two nodes have one name.
+    #[error("two nodes are named {0}; names must differ")]
+    Duplicate(&'static str),
+    /// An edge leads nowhere.
+    #[error("node {from} sends to {to}, which is not in the graph")]
+    UnknownTarget {
+        /// The node with the edge.
+        from: &'static str,
+        /// The name that no node has.
+        to: &'static str,
+    },
+    /// More nodes than the ready set holds.
+    #[error("a graph holds at most {NODES} nodes")]
+    TooManyNodes,
+}
+
+/// Slots that wait for each node.
+pub(crate) struct Pending {
+    lists: Box<[List; NODES]>,
+    ready: u64,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    len: usize,
+    slots: [Slot; CAPACITY],
+}
+
+impl Pending {
+    fn new() -> Self {
+        Self { lists: Box::new([List { len: 0, slots: [0; CAPACITY] }; NODES]), ready: 0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, node: NodeId, slot: Slot) {
+        let at = usize::from(node.0) % NODES;
+        let list = &mut self.lists[at];
+        list.slots[list.len % CAPACITY] = slot;
+        list.len += 1;
+        self.ready |= 1 << at;
+    }
+
+    #[inline]
+    pub(crate) fn extend(&mut self, node: NodeId, slots: &[Slot]) {
+        let at = usize::from(node.0) % NODES;
+        let list = &mut self.lists[at];
+        let end = list.len + slots.len();
+        if let Some(room) = list.slots.get_mut(list.len..end) {
+            room.copy_from_slice(slots);
+            list.len = end;
+            self.ready |= u64::from(end > 0) << at;
+        }
+    }
+
+    fn take(&mut self, into: &mut [Slot; CAPACITY]) -> Option<(usize, usize)> {
+        if self.ready == 0 {
+            return None;
+        }
+        let at = self.ready.trailing_zeros() as usize % NODES;
+        self.ready &= self.ready - 1;
+        let list = &mut self.lists[at];
+        let len = list.len.min(CAPACITY);
+        into[..len].copy_from_slice(&list.slots[..len]);
+        list.len = 0;
+        Some((at, len))
+    }
+}
+
+/// A node with its edges resolved, behind one virtual call per vector.
+trait Stage: Send {
+    fn name(&self) -> &'static str;
+    fn targets(&self) -> &'static [&'static str];
+    fn link(&mut self, targets: Vec<NodeId>);
+    fn run(
+        &mut self,
+        slots: &[Slot],
+        vector: &mut Vector,
+        now: u64,
+        exits: &mut Exits,
+        pending: &mut Pending,
+    );
+    fn describe(&self, vector: &Vector, slot: Slot) -> String;
+}
+
+struct Linked<N: Node> {
+    node: N,
+    targets: Vec<NodeId>,
+}
+
+impl<N: Node> Stage for Linked<N> {
+    fn name(&self) -> &'static str {
+        self.node.name()
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        N::Next::TARGETS
+    }
+
+    fn link(&mut self, targets: Vec<NodeId>) {
+        self.targets = targets;
+    }
+
+    fn run(
+        &mut self,
+        slots: &[Slot],
+        vector: &mut Vector,
+        now: u64,
+        exits: &mut Exits,
+        pending: &mut Pending,
+    ) {
+        let mut context = Context::new(vector, now, exits, pending, &self.targets);
+        self.node.process(slots, &mut context);
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        self.node.describe(vector, slot)
+    }
+}
+
+/// Collects nodes; the order in which they are added is the order in which ready nodes run, so a
+/// node is best added before the ones it sends to.
+#[derive(Default)]
+pub struct GraphBuilder {
+    stages: Vec<Box<dyn Stage>>,
+}
+
+impl GraphBuilder {
+    /// Adds a node.
+    #[must_use]
+    pub fn with(mut self, node: impl Node) -> Self {
+        self.stages.push(Box::new(Linked { node, targets: Vec::new() }));
+        self
+    }
+
+    /// Resolves the edges.
+    ///
+    /// Errors: [`GraphError`] when a name is taken twice, an edge leads nowhere, or there are more
+    /// than 64 nodes.
+    pub fn build(mut self) -> Result<Graph, GraphError> {
+        if self.stages.len() > NODES {
+            return Err(GraphError::TooManyNodes);
+        }
+        let names: Vec<&'static str> = self.stages.iter().map(|stage| stage.name()).collect();
+        if let Some((_, name)) =
+            names.iter().enumerate().find(|(at, name)| names[..*at].contains(name))
+        {
+            return Err(GraphError::Duplicate(name));
+        }
+        for stage in &mut self.stages {
+            let find = |to: &&'static str| {
+                let at = names.iter().position(|name| name == to);
+                let unknown = GraphError::UnknownTarget { from: stage.name(), to };
+                at.map(|at| NodeId(at as u16)).ok_or(unknown)
+            };
+            let targets = stage.targets().iter().map(find).collect::<Result<_, _>>()?;
+            stage.link(targets);
+        }
+        Ok(Graph { stages: self.stages, names, pending: Pending::new(), vectors: 0 })
+    }
+}
+
+/// The nodes of one worker.
+pub struct Graph {
+    stages: Vec<Box<dyn Stage>>,
+    names: Vec<&'static str>,
+    pending: Pending,
+    vectors: u64,
+}
+
+impl Graph {
+    /// Names of the nodes, in the order of their ids.
+    #[must_use]
+    pub fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    /// The node of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.names.iter().position(|known| *known == name).map(|at| NodeId(at as u16))
+    }
+
+    /// Takes packets off `next` into a vector until it is full, each to enter at its own node.
+    pub fn admit(
+        &mut self,
+        vector: &mut Vector,
+        exits: &mut Exits,
+        mut next: impl FnMut(&mut Exits) -> Option<crate::Handoff>,
+    ) -> usize {
+        let mut taken = 0;
+        while vector.len() < CAPACITY {
+            let Some(packet) = next(exits) else { break };
+            taken += 1;
+            let known = usize::from(packet.entry) < self.stages.len();
+            match vector.push(packet.buffer) {
+                Ok(slot) if known => {
+                    let at = usize::from(slot);
+                    vector.interface[at] = packet.interface;
+                    vector.egress[at] = packet.egress;
+                    vector.network[at] = packet.network;
+                    vector.next_hop[at] = packet.next_hop;
+                    self.pending.push(NodeId(packet.entry), slot);
+                }
+                Ok(_) => {}
+                Err(buffer) => exits.drop(buffer, None, Reason::NoRoom),
+            }
+        }
+        taken
+    }
+
+    /// Lets every slot of the vector enter at `entry`.
+    pub fn enter(&mut self, vector: &Vector, entry: NodeId) {
+        let mut slots = [0; CAPACITY];
+        for (at, slot) in slots.iter_mut().enumerate() {
+            *slot = at as Slot;
+        }
+        self.pending.extend(entry, &slots[..vector.len()]);
+    }
+
+    /// Runs the nodes until no slot waits; leaves the vector empty. Packets that nodes originated
+    /// are run too.
+    pub fn run(&mut self, vector: &mut Vector, exits: &mut Exits, now: u64) {
+        let mut calls = CALLS;
+        loop {
+            self.run_pending(vector, exits, now, &mut calls);
+            self.settle(vector, exits);
+            if !exits.has_originated() {
+                break;
+            }
+            self.admit(vector, exits, Exits::next_originated);
+        }
+        exits.free_dropped();
+    }
+
+    fn run_pending(
+        &mut self,
+        vector: &mut Vector,
+        exits: &mut Exits,
+        now: u64,
+        calls: &mut usize,
+    ) {
+        self.vectors = self.vectors.wrapping_add(1);
+        let sample = self.vectors % SAMPLE == 0;
+        let mut slots = [0; CAPACITY];
+        let mut before = if sample { dpdk::tsc() } else { 0 };
+        while let Some((at, len)) = self.pending.take(&mut slots) {
+            let slots = &slots[..len];
+            if *calls == 0 {
+                drop_all(slots, vector, exits);
+                continue;
+            }
+            *calls -= 1;
+            let Some(stage) = self.stages.get_mut(at) else { continue };
+            stage.run(slots, vector, now, exits, &mut self.pending);
+            let counters = &exits.counters.nodes[at];
+            counters.vectors.add(1);
+            counters.packets.add(len as u64);
+            if sample {
+                let after = dpdk::tsc();
+                counters.sampled_packets.add(len as u64);
+                counters.sampled_cycles.add(after.wrapping_sub(before));
+                before = after;
+            }
+        }
+    }
+
+    /// Drops what a node forgot, and empties the vector.
+    fn settle(&mut self, vector: &mut Vector, exits: &mut Exits) {
+        let used = vector.len();
+        for at in 0..used {
+            if let Some(buffer) = vector.buffers[at].take() {
+                exits.drop(buffer, Some(at as Slot), Reason::Forgotten);
+            }
+        }
+        vector.clear();
+    }
+
+    /// What the node says of a packet it is about to process.
+    #[must_use]
+    pub fn describe(&self, node: NodeId, vector: &Vector, slot: Slot) -> String {
+        let stage = self.stages.get(usize::from(node.0));
+        stage.map(|stage| stage.describe(vector, slot)).unwrap_or_default()
+    }
+}
+
+fn drop_all(slots: &[Slot], vector: &mut Vector, exits: &mut Exits) {
+    for slot in slots {
+        if let Some(buffer) = vector.buffers[usize::from(*slot)].take() {
+            exits.drop(buffer, Some(*slot), Reason::Loop);
+        }
+    }
+}

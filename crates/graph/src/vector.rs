@@ -1,0 +1,133 @@
+//! The packets in flight on one worker, as parallel arrays.
+
+use dpdk::Buffer;
+
+/// Packets that a vector holds at most. A slot is a `u8`, so indexing needs no bounds check.
+pub const CAPACITY: usize = 256;
+
+/// Place of a packet in its vector. A packet keeps its slot from input to output.
+pub type Slot = u8;
+
+/// A port by its place in the daemon's port table.
+pub type PortId = u16;
+
+/// An interface (port, VLAN sub-interface or bridge) by its place in the interface table.
+pub type InterfaceId = u16;
+
+/// Up to 256 packets and what the nodes have found out about them so far.
+///
+/// Nodes read and write the arrays directly; a node documents which ones it needs filled and which
+/// ones it fills. A slot without a buffer is free.
+#[derive(Debug)]
+pub struct Vector {
+    /// The packets.
+    pub buffers: [Option<Buffer>; CAPACITY],
+    /// Interface that the packet came in on.
+    pub interface: [InterfaceId; CAPACITY],
+    /// Offset of the network header from the start of the packet's data: bytes.
+    pub network: [u16; CAPACITY],
+    /// IPv4 destination, host byte order: the key of the look-up.
+    pub key4: [u32; CAPACITY],
+    /// Next hop chosen by the look-up, or what the next node documents.
+    pub next_hop: [u32; CAPACITY],
+    /// Interface that the packet leaves by.
+    pub egress: [InterfaceId; CAPACITY],
+    /// Detail for the node after: an ICMP type and code, a look-up value.
+    pub word: [u32; CAPACITY],
+    used: usize,
+}
+
+impl Vector {
+    /// An empty vector, on the heap: it is some 8 KB.
+    #[must_use]
+    pub fn new() -> Box<Self> {
+        Box::new(Self {
+            buffers: [const { None }; CAPACITY],
+            interface: [0; CAPACITY],
+            network: [0; CAPACITY],
+            key4: [0; CAPACITY],
+            next_hop: [0; CAPACITY],
+            egress: [0; CAPACITY],
+            word: [0; CAPACITY],
+            used: 0,
+        })
+    }
+
+    /// Slots in use since the vector was last emptied, freed ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Whether no slot is in use.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// The first free slots, for a receive burst: pass the number filled to [`Self::fill`].
+    pub fn free_slots(&mut self) -> &mut [Option<Buffer>] {
+        &mut self.buffers[self.used.min(CAPACITY)..]
+    }
+
+    /// Takes the first `count` free slots into use.
+    pub fn fill(&mut self, count: usize) {
+        self.used = (self.used + count).min(CAPACITY);
+    }
+
+    /// Puts one packet into a free slot; gives it back when all 256 are in use.
+    pub fn push(&mut self, buffer: Buffer) -> Result<Slot, Buffer> {
+        match Slot::try_from(self.used) {
+            Ok(slot) => {
+                self.buffers[usize::from(slot)] = Some(buffer);
+                self.used += 1;
+                Ok(slot)
+            }
+            Err(_) => Err(buffer),
+        }
+    }
+
+    /// The packet in a slot, when it still has one.
+    #[inline(always)]
+    #[must_use]
+    pub fn buffer(&self, slot: Slot) -> Option<&Buffer> {
+        self.buffers[usize::from(slot)].as_ref()
+    }
+
+    /// The packet in a slot, to change it.
+    #[inline(always)]
+    pub fn buffer_mut(&mut self, slot: Slot) -> Option<&mut Buffer> {
+        self.buffers[usize::from(slot)].as_mut()
+    }
+
+    /// The packet's bytes from its network header on (its first segment's).
+    #[inline(always)]
+    #[must_use]
+    pub fn network(&self, slot: Slot) -> &[u8] {
+        let offset = usize::from(self.network[usize::from(slot)]);
+        self.buffer(slot).and_then(|buffer| buffer.data().get(offset..)).unwrap_or(&[])
+    }
+
+    /// The packet's bytes from its network header on, to change them.
+    #[inline(always)]
+    pub fn network_mut(&mut self, slot: Slot) -> &mut [u8] {
+        let offset = usize::from(self.network[usize::from(slot)]);
+        match self.buffers[usize::from(slot)].as_mut() {
+            Some(buffer) => buffer.data_mut().get_mut(offset..).unwrap_or(&mut []),
+            None => &mut [],
+        }
+    }
+
+    /// Asks for the packet data of a slot to be brought into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, slot: Slot) {
+        if let Some(buffer) = self.buffer(slot) {
+            buffer.prefetch();
+        }
+    }
+
+    /// Forgets all slots; every buffer must have left before (the engine frees those left over).
+    pub(crate) fn clear(&mut self) {
+        self.used = 0;
+    }
+}
