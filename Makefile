@@ -1,0 +1,66 @@
+# Millrace's workshop. `make` alone lists the targets; CONTRIBUTING.md says more.
+SHELL := /bin/bash
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO_TARGET_DIR ?= target
+SECONDS_PER_FUZZ_TARGET ?= 60
+export CARGO_TARGET_DIR
+# A fresh root shell may know neither rustup's folder nor the administrator's.
+export PATH := $(PATH):/usr/sbin:/sbin:$(HOME)/.cargo/bin
+
+RELEASE := $(CARGO_TARGET_DIR)/release
+SHELL_SCRIPTS = $(shell git ls-files | xargs -r grep -lE '^\#!.*(bash|/sh)' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lab lint bench fuzz install clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do printf '  make %-8s %s\n' "$$target" "$$text"; done
+
+setup: ## install what is missing (apt packages, Rust)
+	@scripts/setup
+
+build: setup ## build the programs for use (target/release)
+	$(CARGO) build --release --workspace --bins
+
+demo: build ## route real traffic between two namespaces: ping, traceroute, iperf3
+	@scripts/demo
+
+test: setup ## every test: crates, lab, a minute of each fuzz target
+	@SECONDS_PER_FUZZ_TARGET=$(SECONDS_PER_FUZZ_TARGET) scripts/test
+
+lab: setup ## only the tests against the kernel, in network namespaces
+	$(CARGO) build --workspace --bins
+	@lab/run
+
+lint: setup ## formatting, clippy, shellcheck, layers, licences
+	$(CARGO) fmt --all --check
+	scripts/check-layers
+	scripts/check-licences
+	@if command -v cargo-deny >/dev/null; then echo "cargo deny check"; $(CARGO) deny --all-features check; fi
+	shellcheck --external-sources $(SHELL_SCRIPTS)
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+bench: build ## measure forwarding and tables beside DPDK's own, write out/*.json
+	@mkdir -p out
+	$(RELEASE)/millrace-bench forward --json out/forward.json
+	$(RELEASE)/millrace-bench tables --json out/tables.json
+
+fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
+	@scripts/fuzz $(SECONDS_PER_FUZZ_TARGET)
+
+install: ## install what `make build` made under DESTDIR/PREFIX
+	@test -x $(RELEASE)/millraced || { echo "make install: run 'make build' first" >&2; exit 1; }
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 $(RELEASE)/millraced $(DESTDIR)$(PREFIX)/sbin/millraced
+	install -m 755 $(RELEASE)/millrace $(RELEASE)/millrace-bench $(DESTDIR)$(PREFIX)/bin
+	sed 's|@PREFIX@|$(PREFIX)|g' dist/millraced.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/millraced.service
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(RELEASE)/millrace completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/millrace
+	$(RELEASE)/millrace completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_millrace
+	$(RELEASE)/millrace completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/millrace.fish
+
+clean: ## remove what building and testing made
+	$(CARGO) clean
+	rm -rf out fuzz/target fuzz/artifacts
