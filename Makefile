@@ -55,7 +55,7 @@ install: ## install what `make build` made under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(RELEASE)/millraced $(DESTDIR)$(PREFIX)/sbin/millraced
 	install -m 755 $(RELEASE)/millrace $(RELEASE)/millrace-bench $(DESTDIR)$(PREFIX)/bin
-	sed 's|@PREFIX@|$(PREFIX)|g' dist/millraced.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/millraced.service
+	sed 's|/usr/local/|$(PREFIX)/|' dist/millraced.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/millraced.service
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(RELEASE)/millrace completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/millrace
 	$(RELEASE)/millrace completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_millrace
