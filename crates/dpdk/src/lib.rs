@@ -1,1 +1,30 @@
 //! The binding to DPDK: environment, ports, buffer pools and buffers.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `shim.c` | what is inline in DPDK's headers or differs between its releases |
+//! | `eal`, `memory`, `affinity` | DPDK's environment: one per process, hugepages or not |
+//! | `thread` | a buffer cache for a thread |
+//! | `clock` | the time-stamp counter |
+//! | `pool`, `buffer`, `segments` | packets and where they come from |
+//! | `device` | device strings and their drivers |
+
+mod affinity;
+mod buffer;
+mod clock;
+mod device;
+mod eal;
+mod ffi;
+mod memory;
+mod pool;
+mod segments;
+mod thread;
+
+pub use buffer::{Buffer, Checksum};
+pub use clock::{tsc, tsc_hz};
+pub use device::{Device, DeviceError, DeviceKind};
+pub use eal::{Eal, EalError, EalOptions};
+pub use memory::Memory;
+pub use pool::{BufferPool, HEADROOM, PoolError, free_bulk};
+pub use segments::{Segment, Segments};
+pub use thread::{Registration, ThreadError, lcore_id, register_thread};

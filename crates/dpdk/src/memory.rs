@@ -1,0 +1,45 @@
+//! Which pages EAL's memory comes from.
+
+use std::path::Path;
+
+use crate::{EalError, EalOptions};
+
+/// Which kind of pages to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Memory {
+    /// Hugepages when enough are free and every device works with them, else ordinary pages.
+    #[default]
+    Auto,
+    /// Hugepages, or an error.
+    Huge,
+    /// Ordinary pages: works everywhere, costs about half of the speed.
+    Plain,
+}
+
+/// Whether to use hugepages.
+pub(crate) fn choose(options: &EalOptions) -> Result<bool, EalError> {
+    if options.memory == Memory::Plain {
+        return Ok(false);
+    }
+    let free = free_megabytes(Path::new("/sys/kernel/mm/hugepages"));
+    let enough = free >= u64::from(options.megabytes);
+    if options.memory == Memory::Huge && !enough {
+        return Err(EalError::Hugepages { needed: options.megabytes, free });
+    }
+    Ok(enough)
+}
+
+/// MB in free hugepages of every size.
+fn free_megabytes(root: &Path) -> u64 {
+    let Ok(sizes) = std::fs::read_dir(root) else { return 0 };
+    sizes
+        .filter_map(|size| {
+            let size = size.ok()?;
+            let name = size.file_name();
+            let kilobytes = name.to_str()?.strip_prefix("hugepages-")?.strip_suffix("kB")?;
+            let kilobytes: u64 = kilobytes.parse().ok()?;
+            let free = std::fs::read_to_string(size.path().join("free_hugepages")).ok()?;
+            Some(free.trim().parse::<u64>().ok()?.saturating_mul(kilobytes) / 1024)
+        })
+        .sum()
+}
