@@ -116,7 +116,7 @@ impl<N: Node> Stage for Linked<N> {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        N::Next::TARGETS
+        self.node.targets()
     }
 
     fn link(&mut self, targets: Vec<NodeId>) {

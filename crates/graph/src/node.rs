@@ -37,6 +37,12 @@ pub trait Node: Send + 'static {
     /// Name in counters, trace and docs, e.g. `ip4-lookup`.
     fn name(&self) -> &'static str;
 
+    /// Names of the next nodes, in the order of `Next`. A node that serves two families in one
+    /// graph overrides it.
+    fn targets(&self) -> &'static [&'static str] {
+        Self::Next::TARGETS
+    }
+
     /// Treats the packets in `slots`.
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Self::Next>);
 
