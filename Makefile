@@ -10,7 +10,7 @@ export CARGO_TARGET_DIR
 export PATH := $(PATH):/usr/sbin:/sbin:$(HOME)/.cargo/bin
 
 RELEASE := $(CARGO_TARGET_DIR)/release
-SHELL_SCRIPTS = $(shell git ls-files | xargs -r grep -lE '^\#!.*(bash|/sh)' 2>/dev/null)
+SHELL_SCRIPTS = $(shell git ls-files | xargs -r grep -lE '^\#(!.*(bash|/sh)| shellcheck shell=bash)' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test lab lint bench fuzz install clean
@@ -39,7 +39,7 @@ lint: setup ## formatting, clippy, shellcheck, layers, licences
 	scripts/check-layers
 	scripts/check-licences
 	@if command -v cargo-deny >/dev/null; then echo "cargo deny check"; $(CARGO) deny --all-features check; fi
-	shellcheck --external-sources $(SHELL_SCRIPTS)
+	shellcheck $(SHELL_SCRIPTS)
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
 bench: build ## measure forwarding and tables beside DPDK's own, write out/*.json

@@ -1,0 +1,219 @@
+# shellcheck shell=bash
+# Test bed: hosts and one router, each a network namespace of its own, joined by veth pairs.
+# A test sources this file, describes the topology, calls `start`, then `check`s.
+# The router is millraced, or with LAB_ROUTER=kernel the kernel, which shows that a test is sound.
+# Everything made here is removed on exit, whatever the way out.
+set -uo pipefail
+shopt -s inherit_errexit
+
+lab_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PATH=$PATH:/usr/sbin:/sbin
+LAB_ROUTER=${LAB_ROUTER:-millrace} # millrace | kernel
+LAB_PORT=${LAB_PORT:-afpacket}     # device kind of ports on veth pairs: afpacket | afxdp
+LAB_BIN=${LAB_BIN:-${CARGO_TARGET_DIR:-$lab_root/target}/debug}
+lab_name=lab$$
+lab=$(mktemp -d "/tmp/$lab_name.XXXX")
+lab_socket=$lab/millrace.sock
+lab_config=$lab/millrace.toml
+lab_failures=0
+daemon=
+
+# Runs a command on a host: on HOST COMMAND...
+on() { local host=$1; shift; ip netns exec "$lab_name-$host" "$@"; }
+
+# Leaves the test: skip REASON | fail REASON
+skip() { echo "skip: $1"; exit 77; }
+fail() { echo "not ok: $1"; exit 1; }
+
+lab_end() {
+  local status=$? pid name
+  trap - EXIT INT TERM
+  [ "$lab_failures" -eq 0 ] || status=1
+  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ]; then
+    sed 's/^/config: /' "$lab_config" 2>/dev/null
+    tail -n 40 "$lab/daemon.log" 2>/dev/null | sed 's/^/daemon: /'
+  fi
+  stop_daemon 5 || echo "the daemon had to be killed"
+  for name in $(ip netns list | awk -v p="$lab_name-" 'index($1, p) == 1 {print $1}'); do
+    for pid in $(ip netns pids "$name"); do kill -KILL "$pid" 2>/dev/null; done
+    ip netns delete "$name"
+  done
+  rm -rf "$lab"
+  exit "$status"
+}
+trap lab_end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Terminates the daemon; kills it when it has not ended after SECONDS. Succeeds when it ended with 0.
+stop_daemon() {
+  local pid=$daemon tenths=$((${1:-5} * 10))
+  [ -n "$pid" ] || return 0
+  daemon=
+  kill -TERM "$pid" 2>/dev/null
+  while kill -0 "$pid" 2>/dev/null && [ "$tenths" -gt 0 ]; do sleep 0.1; tenths=$((tenths - 1)); done
+  kill -KILL "$pid" 2>/dev/null
+  wait "$pid" 2>/dev/null
+}
+
+# Makes hosts: host NAME...
+host() {
+  local name
+  for name; do
+    ip netns add "$lab_name-$name" || fail "cannot make namespace $name"
+    on "$name" ip link set lo up
+    # Test flows are short: no duplicate address detection, no router solicitation.
+    on "$name" sysctl -q -w net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.default.router_solicitations=0 \
+      net.ipv4.ping_group_range='0 2147483647'
+  done
+}
+
+# Joins the router's PORT to HOST by a veth pair, called PORT at both ends: link PORT HOST [ADDRESS/LENGTH...]
+link() {
+  local port=$1 host=$2 address
+  shift 2
+  ip link add "$port" netns "$lab_name-router" type veth peer name "$port" netns "$lab_name-$host" ||
+    fail "cannot make link $port"
+  for address in router "$host"; do
+    # A peer that leaves checksums and segmentation to hardware sends packets that no wire would carry.
+    on "$address" ethtool -K "$port" tx off rx off gro off gso off tso off >/dev/null 2>&1
+    on "$address" ip link set "$port" up
+  done
+  for address; do on "$host" ip address add "$address" dev "$port" || fail "address $address"; done
+}
+
+# Default routes of a host: gateway HOST ADDRESS...
+gateway() {
+  local host=$1 address
+  shift
+  for address; do on "$host" ip route add default via "$address" || fail "gateway $address"; done
+}
+
+# Adds lines to the configuration: config LINE... | config <<END
+config() { if [ $# -gt 0 ]; then printf '%s\n' "$@"; else cat; fi >>"$lab_config"; }
+
+# A TOML array of strings: strings WORD...
+strings() { printf '"%s", ' "$@" | sed 's/^/[/; s/, $/]/'; }
+
+# Declares the router's PORT on its end of the link; `config` can add keys after it: port NAME [ADDRESS/LENGTH...]
+port() {
+  local name=$1 address
+  shift
+  if [ "$LAB_ROUTER" = kernel ]; then
+    for address; do on router ip address add "$address" dev "$name" || fail "address $address"; done
+  fi
+  config '' '[[port]]' "name = \"$name\"" "device = \"$LAB_PORT:$name\""
+  [ $# -eq 0 ] || config "addresses = $(strings "$@")"
+}
+
+# Adds a route: route PREFIX ADDRESS...
+route() {
+  local prefix=$1 address hops=() via=()
+  shift
+  for address; do
+    hops+=(nexthop via "$address")
+    via+=("{ address = \"$address\" },")
+  done
+  [ "$LAB_ROUTER" = millrace ] || on router ip route add "$prefix" "${hops[@]}" || fail "route $prefix"
+  config '' '[[route]]' "prefix = \"$prefix\"" "via = [${via[*]}]"
+}
+
+# For tests of what only millraced has.
+needs_millrace() { [ "$LAB_ROUTER" = millrace ] || skip "only for millraced"; }
+
+# The command line, on this test's daemon.
+millrace() { "$LAB_BIN/millrace" --socket "$lab_socket" "$@"; }
+
+# One value of the daemon's state: value "show ports" JQ-EXPRESSION
+value() {
+  # shellcheck disable=SC2086 # the first argument is several words
+  millrace --json $1 | jq -r "$2"
+}
+
+# Starts the daemon without waiting for it.
+launch() {
+  on router "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket" >>"$lab/daemon.log" 2>&1 &
+  daemon=$!
+}
+
+ready() { curl -s -f -o /dev/null --unix-socket "$lab_socket" http://millrace/v1/version; }
+
+# Starts the router and waits until it answers.
+start() {
+  if [ "$LAB_ROUTER" = kernel ]; then
+    on router sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv4.fib_multipath_hash_policy=1 \
+      net.ipv6.fib_multipath_hash_policy=1
+    return
+  fi
+  [ -x "$LAB_BIN/millraced" ] || fail "no $LAB_BIN/millraced: build it, or set LAB_BIN"
+  launch
+  local tenths=150
+  until ready; do
+    kill -0 "$daemon" 2>/dev/null || { daemon=; fail "millraced ended while starting"; }
+    tenths=$((tenths - 1))
+    [ "$tenths" -gt 0 ] || fail "millraced is not ready after 15 s"
+    sleep 0.1
+  done
+}
+
+# Notes whether a command succeeds, and goes on: check WHAT COMMAND...
+check() {
+  local what=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    echo "ok: $what"
+  else
+    echo "not ok: $what: $*"
+    printf '%s\n' "$output" | head -n 20 | sed 's/^/    /'
+    lab_failures=$((lab_failures + 1))
+  fi
+}
+
+# Succeeds when the command fails.
+fails() { ! "$@"; }
+
+# Succeeds as soon as the command does, at most SECONDS later: within SECONDS COMMAND...
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.1
+  done
+}
+
+# Succeeds when both are equal, and shows them when not.
+equal() { [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; return 1; }; }
+
+# Succeeds when the command's output has a line that matches: says PATTERN COMMAND...
+says() {
+  local pattern=$1 output
+  shift
+  output=$("$@" 2>&1)
+  grep -q -E -e "$pattern" <<<"$output" || { echo "no '$pattern' in: $output"; return 1; }
+}
+
+# All packets come back: pings HOST ADDRESS [PING-OPTION...]
+pings() {
+  local from=$1 to=$2
+  shift 2
+  says ' 0% packet loss' on "$from" ping -n -i 0.1 -c 5 -W 1 "$@" "$to"
+}
+
+# Two hosts a and b with the router between them, both families; the topology of most tests.
+two_hosts() {
+  host a b
+  link left a 10.0.1.2/24 2001:db8:1::2/64
+  link right b 10.0.2.2/24 2001:db8:2::2/64
+  gateway a 10.0.1.1 2001:db8:1::1
+  gateway b 10.0.2.1 2001:db8:2::1
+}
+two_ports() {
+  port left 10.0.1.1/24 2001:db8:1::1/64
+  port right 10.0.2.1/24 2001:db8:2::1/64
+}
+
+host router
+# The router's own kernel stays silent: millraced answers on these wires.
+[ "$LAB_ROUTER" = kernel ] || on router sysctl -q -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+config '[daemon]' "socket = \"$lab_socket\"" '[memory]' 'hugepages = "never"' 'buffers = 8192'
