@@ -1,0 +1,71 @@
+//! The configuration: one TOML file, checked as a whole.
+//!
+//! Every section has its own file here: its type, and how it is read. Types carry no option where
+//! there is a default, and compare, so that a daemon can apply the difference of two.
+
+mod base;
+mod device;
+mod error;
+mod flow;
+mod interface;
+mod route;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+pub use base::{
+    Daemon, Forwarding, Hugepages, Limits, LogLevel, Memory, Miss, Neighbors, Poll, Workers,
+};
+pub use device::{DEVICE_KINDS, Device, DeviceError};
+pub use error::ConfigError;
+pub use flow::{Flow, FlowKey};
+pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
+pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
+
+/// A valid configuration. It is written out as the TOML that it is read from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// The daemon itself.
+    pub daemon: Daemon,
+    /// Packet buffers.
+    pub memory: Memory,
+    /// Worker threads.
+    pub workers: Workers,
+    /// Capacities.
+    pub limits: Limits,
+    /// What forwarding does.
+    pub forwarding: Forwarding,
+    /// Timers of neighbours.
+    pub neighbors: Neighbors,
+    /// Files of routes.
+    pub routes: Files,
+    /// Files of flows.
+    pub flows: Files,
+    /// Ports.
+    #[serde(rename = "port")]
+    pub ports: Vec<Port>,
+    /// VLAN sub-interfaces.
+    #[serde(rename = "vlan")]
+    pub vlans: Vec<Vlan>,
+    /// Bridges.
+    #[serde(rename = "bridge")]
+    pub bridges: Vec<Bridge>,
+    /// Cross-connects.
+    #[serde(rename = "cross-connect")]
+    pub cross_connects: Vec<CrossConnect>,
+    /// Static routes.
+    #[serde(rename = "route")]
+    pub static_routes: Vec<Route>,
+    /// Static neighbours.
+    #[serde(rename = "neighbor")]
+    pub static_neighbors: Vec<StaticNeighbor>,
+}
+
+/// `[routes]` and `[flows]`: files to load.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Files {
+    /// In order; absolute, or relative to the working directory.
+    pub files: Vec<PathBuf>,
+}

@@ -1,0 +1,164 @@
+//! Routes and static neighbours: the shapes that configuration, files and API share.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::net::{MacAddr, Prefix};
+
+/// Next hops of one route at most.
+pub const MAX_NEXT_HOPS: usize = 64;
+
+/// A route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "RouteShape", into = "RouteShape")]
+pub struct Route {
+    /// Destinations.
+    pub prefix: Prefix,
+    /// What becomes of packets to them.
+    pub target: RouteTarget,
+}
+
+/// What becomes of packets to a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouteTarget {
+    /// They go to one of these, chosen by flow: 1 to 64.
+    Via(Vec<NextHop>),
+    /// They leave by that interface: to its `next-hop-mac`, else to the destination itself.
+    Port(String),
+    /// Dropped in silence.
+    Blackhole,
+    /// Dropped, and the sender is told.
+    Unreachable,
+    /// For this router.
+    Local,
+}
+
+/// A router on a connected network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NextHop {
+    /// Its address, of the route's family.
+    #[schema(value_type = String, example = "192.0.2.2")]
+    pub address: IpAddr,
+    /// Interface that it is behind; absent: the one on whose network the address lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// Share of the flows, against the other next hops' weights: 1..=64.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schema(minimum = 1, maximum = 64, default = 1)]
+    pub weight: u8,
+}
+
+impl NextHop {
+    /// A next hop of weight 1 on a connected network.
+    #[must_use]
+    pub const fn new(address: IpAddr) -> Self {
+        Self { address, interface: None, weight: 1 }
+    }
+}
+
+const fn one() -> u8 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes by reference")]
+const fn is_one(weight: &u8) -> bool {
+    *weight == 1
+}
+
+/// A route as it is written: exactly one of `via`, `port` and `kind`.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RouteShape {
+    /// Destinations.
+    prefix: Prefix,
+    /// Next hops: 1 to 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    via: Option<Vec<NextHop>>,
+    /// Egress interface, instead of next hops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    port: Option<String>,
+    /// Instead of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<RouteKind>,
+}
+
+/// What becomes of packets that are not sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum RouteKind {
+    /// Dropped in silence.
+    Blackhole,
+    /// Dropped, and the sender is told.
+    Unreachable,
+    /// For this router.
+    Local,
+}
+
+/// A route's shape is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a route has exactly one of via, port and kind; give one of them")]
+pub struct RouteShapeError;
+
+impl TryFrom<RouteShape> for Route {
+    type Error = RouteShapeError;
+
+    fn try_from(shape: RouteShape) -> Result<Self, RouteShapeError> {
+        let target = match (shape.via, shape.port, shape.kind) {
+            (Some(via), None, None) => RouteTarget::Via(via),
+            (None, Some(port), None) => RouteTarget::Port(port),
+            (None, None, Some(RouteKind::Blackhole)) => RouteTarget::Blackhole,
+            (None, None, Some(RouteKind::Unreachable)) => RouteTarget::Unreachable,
+            (None, None, Some(RouteKind::Local)) => RouteTarget::Local,
+            _ => return Err(RouteShapeError),
+        };
+        Ok(Self { prefix: shape.prefix, target })
+    }
+}
+
+impl From<Route> for RouteShape {
+    fn from(route: Route) -> Self {
+        let mut shape = Self { prefix: route.prefix, via: None, port: None, kind: None };
+        match route.target {
+            RouteTarget::Via(via) => shape.via = Some(via),
+            RouteTarget::Port(port) => shape.port = Some(port),
+            RouteTarget::Blackhole => shape.kind = Some(RouteKind::Blackhole),
+            RouteTarget::Unreachable => shape.kind = Some(RouteKind::Unreachable),
+            RouteTarget::Local => shape.kind = Some(RouteKind::Local),
+        }
+        shape
+    }
+}
+
+impl PartialSchema for Route {
+    fn schema() -> RefOr<Schema> {
+        RouteShape::schema()
+    }
+}
+
+impl ToSchema for Route {
+    fn name() -> Cow<'static, str> {
+        "Route".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        RouteShape::schemas(schemas);
+    }
+}
+
+/// A neighbour that is known without asking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StaticNeighbor {
+    /// Interface that it is behind.
+    pub interface: String,
+    /// Its address.
+    #[schema(value_type = String, example = "192.0.2.9")]
+    pub address: IpAddr,
+    /// Its MAC address.
+    pub mac: MacAddr,
+}
