@@ -8,6 +8,7 @@
 //! | `clock` | the time-stamp counter |
 //! | `pool`, `buffer`, `segments` | packets and where they come from |
 //! | `device` | device strings and their drivers |
+//! | `port` | a device, configured and started, with its queues |
 
 mod affinity;
 mod buffer;
@@ -17,6 +18,7 @@ mod eal;
 mod ffi;
 mod memory;
 mod pool;
+mod port;
 mod segments;
 mod thread;
 
@@ -26,5 +28,9 @@ pub use device::{Device, DeviceError, DeviceKind};
 pub use eal::{Eal, EalError, EalOptions};
 pub use memory::Memory;
 pub use pool::{BufferPool, HEADROOM, PoolError, free_bulk};
+pub use port::{
+    Adjustment, Cause, Health, Link, Opened, Port, PortConfig, PortError, PortInfo, PortStats,
+    RxQueue, TxQueue,
+};
 pub use segments::{Segment, Segments};
 pub use thread::{Registration, ThreadError, lcore_id, register_thread};

@@ -140,3 +140,25 @@ fn interfaces() -> Vec<String> {
     }
     names
 }
+
+/// The kernel's `IFF_*` flags of an interface in this thread's network namespace.
+pub(crate) fn interface_flags(name: &str) -> Option<i32> {
+    // SAFETY: a request is plain integers, for which zero is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() > INTERFACE_NAME {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: plain system calls on a socket that is closed here; the request outlives them.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return None;
+        }
+        let rc = libc::ioctl(socket, libc::SIOCGIFFLAGS, &mut request);
+        libc::close(socket);
+        (rc == 0).then(|| i32::from(request.ifr_ifru.ifru_flags))
+    }
+}

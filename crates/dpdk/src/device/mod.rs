@@ -12,6 +12,7 @@ use std::str::FromStr;
 pub use error::DeviceError;
 pub use kind::DeviceKind;
 
+pub(crate) use check::{interface_flags, interface_index};
 use kind::Takes;
 
 /// A device that a port can be opened on, checked for form only.

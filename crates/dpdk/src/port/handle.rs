@@ -1,0 +1,122 @@
+//! A DPDK port number and the duty to give it back.
+
+use std::ffi::{CString, c_int};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::PortError;
+use crate::device::interface_index;
+use crate::{Device, DeviceError, DeviceKind, ffi};
+
+/// DPDK's bus operations are not safe to call from several threads.
+static BUS: Mutex<()> = Mutex::new(());
+/// Virtual devices get a new name each time, so that an old one's remains are never met.
+static NAMES: AtomicU32 = AtomicU32::new(0);
+
+/// An open port: its queues and its [`Port`](super::Port) share it, the last one closes it.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) id: u16,
+    pub(super) device: Device,
+    /// Index of the kernel's interface when the port was opened.
+    pub(super) interface: Option<u32>,
+    bus: &'static str,
+    name: CString,
+}
+
+impl Handle {
+    /// Creates the device (`pci`: finds it) with `queues` queue pairs.
+    pub(super) fn create(device: &Device, queues: u16) -> Result<Self, PortError> {
+        device.check()?;
+        let (bus, name, arguments) = match device.kind() {
+            DeviceKind::Pci => ("pci", device.argument().to_owned(), String::new()),
+            kind => {
+                let number = NAMES.fetch_add(1, Ordering::Relaxed);
+                ("vdev", format!("{}{number}", kind.driver()), device.arguments(queues))
+            }
+        };
+        let driver_error = |reason: String| DeviceError::Driver {
+            kind: device.kind(),
+            argument: device.argument().to_owned(),
+            reason,
+        };
+        let c_string = |text: String| {
+            CString::new(text).map_err(|_| driver_error("it holds a NUL byte".to_owned()))
+        };
+        let c_name = c_string(name)?;
+        let c_arguments = c_string(arguments)?;
+        let c_bus = c_string(bus.to_owned())?;
+        let guard = BUS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut id = by_name(&c_name);
+        if id.is_none() {
+            // SAFETY: EAL runs (the caller has checked), and the strings outlive the call.
+            let rc = unsafe {
+                ffi::rte_eal_hotplug_add(c_bus.as_ptr(), c_name.as_ptr(), c_arguments.as_ptr())
+            };
+            if rc < 0 && device.kind() != DeviceKind::Pci {
+                return Err(if driver_installed(device.kind()) {
+                    driver_error(words(rc)).into()
+                } else {
+                    DeviceError::NoDriver { kind: device.kind() }.into()
+                });
+            }
+            id = by_name(&c_name);
+        }
+        drop(guard);
+        let id = id.ok_or_else(|| match device.kind() {
+            DeviceKind::Pci => DeviceError::NoPciPort { address: device.argument().to_owned() },
+            _ => driver_error("it made no port".to_owned()),
+        })?;
+        let interface = device.interface().and_then(interface_index);
+        Ok(Self { id, device: device.clone(), interface, bus, name: c_name })
+    }
+
+    /// Turns a driver's return code into a result.
+    pub(super) fn result(&self, rc: c_int, operation: &'static str) -> Result<(), PortError> {
+        if rc >= 0 {
+            return Ok(());
+        }
+        let port = self.device.to_string();
+        Err(if rc == -libc::ENOTSUP || rc == -libc::ENOSYS {
+            PortError::Unsupported { port, operation }
+        } else {
+            PortError::Driver { port, operation, reason: words(rc) }
+        })
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let guard = BUS.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the port is ours and no queue of it is left; stopping a port that is not started
+        // does nothing, and removing a device that closing has already removed fails harmlessly.
+        unsafe {
+            ffi::rte_eth_dev_stop(self.id);
+            ffi::rte_eth_dev_close(self.id);
+            if let Ok(bus) = CString::new(self.bus) {
+                ffi::rte_eal_hotplug_remove(bus.as_ptr(), self.name.as_ptr());
+            }
+        }
+        drop(guard);
+    }
+}
+
+fn by_name(name: &CString) -> Option<u16> {
+    let mut id = 0;
+    // SAFETY: a C string and a number that outlive the call.
+    let rc = unsafe { ffi::rte_eth_dev_get_port_by_name(name.as_ptr(), &mut id) };
+    (rc == 0).then_some(id)
+}
+
+fn words(rc: c_int) -> String {
+    std::io::Error::from_raw_os_error(rc.saturating_neg()).to_string()
+}
+
+/// Whether the driver's library is mapped: EAL loads all that the distribution has installed.
+fn driver_installed(kind: DeviceKind) -> bool {
+    let library = match kind {
+        DeviceKind::VirtioUser => "librte_net_virtio.so".to_owned(),
+        kind => format!("librte_{}.so", kind.driver()),
+    };
+    std::fs::read_to_string("/proc/self/maps").map_or(true, |maps| maps.contains(&library))
+}

@@ -1,0 +1,53 @@
+//! Whether a port still works: what the drivers do not report by themselves.
+
+use super::{Cause, Health, Port};
+use crate::device::{interface_flags, interface_index};
+use crate::{DeviceKind, ffi};
+
+impl Port {
+    /// Whether the port can carry packets now. A few system calls; meant to be asked about once a
+    /// second.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let handle = &self.handle;
+        match handle.device.kind() {
+            DeviceKind::AfXdp | DeviceKind::AfPacket | DeviceKind::Tap => self.interface_health(),
+            DeviceKind::Memif | DeviceKind::VhostUser => match self.link() {
+                Ok(link) if link.up => Health::Up,
+                _ => Health::Down(Cause::NoPeer),
+            },
+            DeviceKind::VirtioUser => match self.link() {
+                Ok(link) if link.up => Health::Up,
+                // As a client it connects once, when it is opened.
+                _ if handle.device.option("server") == Some("1") => Health::Down(Cause::NoPeer),
+                _ => Health::Gone(Cause::NoPeer),
+            },
+            DeviceKind::Pci => {
+                // SAFETY: the port is open.
+                if unsafe { ffi::rte_eth_dev_is_removed(handle.id) } == 1 {
+                    return Health::Gone(Cause::Removed);
+                }
+                match self.link() {
+                    Ok(link) if link.up => Health::Up,
+                    _ => Health::Down(Cause::NoLink),
+                }
+            }
+            DeviceKind::Pcap | DeviceKind::Null => Health::Up,
+        }
+    }
+
+    /// af_packet and af_xdp report a link that is up even when the interface is deleted, so the
+    /// kernel is asked.
+    fn interface_health(&self) -> Health {
+        let Some(name) = self.handle.device.interface() else { return Health::Up };
+        if interface_index(name) != self.handle.interface {
+            return Health::Gone(Cause::InterfaceDeleted);
+        }
+        match interface_flags(name) {
+            None => Health::Gone(Cause::InterfaceDeleted),
+            Some(flags) if flags & libc::IFF_UP == 0 => Health::Down(Cause::InterfaceDown),
+            Some(flags) if flags & libc::IFF_RUNNING == 0 => Health::Down(Cause::NoCarrier),
+            Some(_) => Health::Up,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Opening a port: create the device, clamp the wishes to what it can, configure, start.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::handle::Handle;
+use super::{Adjustment, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue};
+use crate::{Device, DeviceKind, Eal, EalError, ffi};
+
+const RX_SCATTER: u64 = 1 << 13;
+const RX_RSS_HASH: u64 = 1 << 19;
+const TX_MULTI_SEGS: u64 = 1 << 15;
+/// Ethernet header, two VLAN tags.
+const FRAME_OVERHEAD: u32 = 14 + 8;
+
+impl Port {
+    /// Opens `device`, configured and started. What the device cannot do is clamped and told in
+    /// [`Opened::adjustments`].
+    ///
+    /// # Errors
+    /// [`PortError`] says which; nothing is left behind.
+    pub fn open(device: &Device, config: &PortConfig) -> Result<Opened, PortError> {
+        Eal::get().ok_or(EalError::NotRunning)?;
+        let wrong = |problem| PortError::Config { port: device.to_string(), problem };
+        if config.rx_queues == 0 || config.tx_queues == 0 {
+            return Err(wrong("it needs at least one receive and one transmit queue"));
+        }
+        if config.pools.is_empty() {
+            return Err(wrong("it needs a buffer pool"));
+        }
+        // Both kinds of af_* sockets get a share of the packets whether they are polled or not, so
+        // there are as many queue pairs as receive queues, and transmit queues do with those.
+        let handle = Handle::create(device, config.rx_queues)?;
+        let mut opening = Opening { handle, config, adjustments: Vec::new() };
+        let raw = opening.info()?;
+        let info = public(&raw);
+        let (rx_queues, tx_queues) = opening.queues(&raw);
+        let chains = opening.configure(&raw, rx_queues, tx_queues)?;
+        opening.set_up_queues(rx_queues, tx_queues)?;
+        opening.start(&info)?;
+        let Opening { handle, adjustments, .. } = opening;
+        let handle = Arc::new(handle);
+        Ok(Opened {
+            rx: (0..rx_queues).map(|queue| RxQueue::new(&handle, queue)).collect(),
+            tx: (0..tx_queues).map(|queue| TxQueue::new(&handle, queue, chains)).collect(),
+            port: Self { handle, info, one_thread: PhantomData },
+            adjustments,
+        })
+    }
+}
+
+struct Opening<'a> {
+    handle: Handle,
+    config: &'a PortConfig,
+    adjustments: Vec<Adjustment>,
+}
+
+impl Opening<'_> {
+    fn info(&self) -> Result<ffi::Info, PortError> {
+        // SAFETY: integers and a pointer, for which zero is valid.
+        let mut info: ffi::Info = unsafe { std::mem::zeroed() };
+        // SAFETY: the port exists; the shim fills the structure.
+        let rc = unsafe { ffi::millrace_port_info(self.handle.id, &mut info) };
+        self.handle.result(rc, "be asked what it can do").map(|()| info)
+    }
+
+    /// Receive and transmit queues that the device can have.
+    fn queues(&mut self, info: &ffi::Info) -> (u16, u16) {
+        let pairs = match self.handle.device.kind() {
+            // The number of queue pairs is fixed when these devices are made.
+            DeviceKind::AfPacket | DeviceKind::AfXdp | DeviceKind::Pcap => info.max_rx_queues,
+            _ => u16::MAX,
+        };
+        // net_tap has one kernel queue for a receive and a transmit queue together.
+        let rx = self.config.rx_queues.min(info.max_rx_queues).min(pairs);
+        let mut tx = self.config.tx_queues.min(info.max_tx_queues).min(pairs);
+        if self.handle.device.kind() == DeviceKind::Tap {
+            tx = rx;
+        }
+        if rx != self.config.rx_queues {
+            self.adjustments.push(Adjustment::RxQueues(self.config.rx_queues, rx));
+        }
+        if tx != self.config.tx_queues {
+            self.adjustments.push(Adjustment::TxQueues(self.config.tx_queues, tx));
+        }
+        if self.config.rss && rx > 1 && info.rss == 0 && !self.kernel_spreads() {
+            self.adjustments.push(Adjustment::NoRss);
+        }
+        (rx, tx)
+    }
+
+    /// PACKET_FANOUT and a kernel interface's own queues spread flows without the driver.
+    fn kernel_spreads(&self) -> bool {
+        matches!(
+            self.handle.device.kind(),
+            DeviceKind::AfPacket | DeviceKind::AfXdp | DeviceKind::Tap
+        )
+    }
+
+    /// Configures the port; whether it can send chained packets.
+    fn configure(&mut self, info: &ffi::Info, rx: u16, tx: u16) -> Result<bool, PortError> {
+        let rss = if self.config.rss && rx > 1 { info.rss } else { 0 };
+        let mut rx_offloads = if rss == 0 { 0 } else { info.rx_offloads & RX_RSS_HASH };
+        let mtu = self.mtu(info)?;
+        let frame = u32::from(if mtu == 0 { 1500 } else { mtu }) + FRAME_OVERHEAD;
+        let room = self.config.pools.iter().map(|pool| pool.data_room()).min().unwrap_or(0);
+        if frame > u32::from(room) {
+            if info.rx_offloads & RX_SCATTER == 0 {
+                let port = self.handle.device.to_string();
+                return Err(PortError::Buffers { port, frame, room });
+            }
+            rx_offloads |= RX_SCATTER;
+        }
+        let tx_offloads = info.tx_offloads & TX_MULTI_SEGS;
+        let mut setup = ffi::Setup {
+            rx_offloads,
+            tx_offloads,
+            rss,
+            rx_queues: rx,
+            tx_queues: tx,
+            mtu,
+            rx_interrupts: u16::from(self.config.rx_interrupts),
+        };
+        // SAFETY: the port exists and is not started; the shim reads the structure.
+        let mut rc = unsafe { ffi::millrace_port_configure(self.handle.id, &setup) };
+        if rc < 0 && self.config.rx_interrupts {
+            setup.rx_interrupts = 0;
+            // SAFETY: as above.
+            rc = unsafe { ffi::millrace_port_configure(self.handle.id, &setup) };
+            self.adjustments.push(Adjustment::NoInterrupts);
+        }
+        self.handle.result(rc, "be configured")?;
+        Ok(tx_offloads != 0)
+    }
+
+    /// The MTU to configure: 0 for the device's own.
+    fn mtu(&self, info: &ffi::Info) -> Result<u16, PortError> {
+        let Some(mtu) = self.config.mtu else { return Ok(0) };
+        let (min, max) = (info.min_mtu, info.max_mtu);
+        if (min..=max).contains(&mtu) {
+            return Ok(mtu);
+        }
+        let port = self.handle.device.to_string();
+        Err(PortError::Mtu { port, mtu, min, max })
+    }
+
+    fn set_up_queues(&mut self, rx: u16, tx: u16) -> Result<(), PortError> {
+        let id = self.handle.id;
+        let (mut rx_ring, mut tx_ring) = (self.config.rx_descriptors, self.config.tx_descriptors);
+        // SAFETY: the port is configured; two numbers are read and written.
+        let rc = unsafe { ffi::rte_eth_dev_adjust_nb_rx_tx_desc(id, &mut rx_ring, &mut tx_ring) };
+        self.handle.result(rc, "choose its ring sizes")?;
+        if rx_ring != self.config.rx_descriptors {
+            let asked = self.config.rx_descriptors;
+            self.adjustments.push(Adjustment::RxDescriptors(asked, rx_ring));
+        }
+        if tx_ring != self.config.tx_descriptors {
+            let asked = self.config.tx_descriptors;
+            self.adjustments.push(Adjustment::TxDescriptors(asked, tx_ring));
+        }
+        // SAFETY: the port is configured.
+        let socket = unsafe { ffi::rte_eth_dev_socket_id(id) } as u32;
+        for (queue, pool) in (0..rx).zip(self.config.pools.iter().cycle()) {
+            // SAFETY: the port is configured and not started, the queue exists, null means the
+            // driver's defaults, and pools live for ever.
+            let rc = unsafe {
+                let conf = std::ptr::null();
+                ffi::rte_eth_rx_queue_setup(id, queue, rx_ring, socket, conf, pool.as_ptr())
+            };
+            self.handle.result(rc, "set up a receive queue")?;
+        }
+        for queue in 0..tx {
+            // SAFETY: as above.
+            let rc = unsafe {
+                ffi::rte_eth_tx_queue_setup(id, queue, tx_ring, socket, std::ptr::null())
+            };
+            self.handle.result(rc, "set up a transmit queue")?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, info: &PortInfo) -> Result<(), PortError> {
+        let id = self.handle.id;
+        // SAFETY: the port is configured and its queues are set up.
+        let rc = unsafe { ffi::rte_eth_dev_start(id) };
+        self.handle.result(rc, "start")?;
+        if let Some(mtu) = self.config.mtu.filter(|mtu| *mtu <= info.max_mtu) {
+            // Some drivers pass the MTU to the kernel's interface only by this call.
+            // SAFETY: the port is started.
+            if unsafe { ffi::rte_eth_dev_set_mtu(id, mtu) } < 0 {
+                let mut given = mtu;
+                // SAFETY: the port is started; one number is written.
+                unsafe { ffi::rte_eth_dev_get_mtu(id, &mut given) };
+                if given != mtu {
+                    self.adjustments.push(Adjustment::Mtu(mtu, given));
+                }
+            }
+        }
+        // SAFETY: the port is started.
+        if self.config.promiscuous && unsafe { ffi::rte_eth_promiscuous_enable(id) } < 0 {
+            self.adjustments.push(Adjustment::NotPromiscuous);
+        }
+        Ok(())
+    }
+}
+
+fn public(info: &ffi::Info) -> PortInfo {
+    let driver = if info.driver.is_null() {
+        String::new()
+    } else {
+        // SAFETY: a driver's name is a static C string.
+        unsafe { CStr::from_ptr(info.driver) }.to_string_lossy().into_owned()
+    };
+    PortInfo {
+        driver,
+        max_rx_queues: info.max_rx_queues,
+        max_tx_queues: info.max_tx_queues,
+        min_mtu: info.min_mtu,
+        max_mtu: info.max_mtu,
+        socket: u32::try_from(info.socket).ok(),
+        rx_offloads: info.rx_offloads,
+        tx_offloads: info.tx_offloads,
+        rss: info.rss != 0,
+    }
+}

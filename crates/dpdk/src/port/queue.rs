@@ -1,0 +1,150 @@
+//! Receive and transmit queues: each belongs to one thread at a time.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+
+use super::PortError;
+use super::handle::Handle;
+use crate::{Buffer, ffi};
+
+/// One receive queue. It can move to another thread but not be shared.
+#[derive(Debug)]
+pub struct RxQueue {
+    port: u16,
+    queue: u16,
+    handle: Arc<Handle>,
+    one_thread: PhantomData<Cell<()>>,
+}
+
+impl RxQueue {
+    pub(super) fn new(handle: &Arc<Handle>, queue: u16) -> Self {
+        Self { port: handle.id, queue, handle: Arc::clone(handle), one_thread: PhantomData }
+    }
+
+    /// Takes what has arrived, at most `slots.len()` packets, into the first slots; returns how
+    /// many. The slots must be empty: a buffer in one of them is lost to its pool.
+    #[inline(always)]
+    pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> usize {
+        debug_assert!(slots.iter().all(Option::is_none));
+        let n = slots.len().min(usize::from(u16::MAX)) as u16;
+        // SAFETY: the queue was set up and its port is open and started while `handle` lives; only
+        // this thread has the queue; `Option<Buffer>` is a nullable mbuf pointer, and what the
+        // driver writes are mbufs that it gives away.
+        let got =
+            unsafe { ffi::millrace_rx_burst(self.port, self.queue, slots.as_mut_ptr().cast(), n) };
+        usize::from(got)
+    }
+
+    /// The queue's number.
+    #[must_use]
+    pub fn index(&self) -> u16 {
+        self.queue
+    }
+
+    /// The DPDK port number.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The descriptor that becomes readable when a packet arrives while the interrupt is enabled.
+    ///
+    /// # Errors
+    /// [`PortError::Unsupported`] when the driver has none, or the port was opened without.
+    pub fn interrupt(&self) -> Result<BorrowedFd<'_>, PortError> {
+        // SAFETY: the port is open while `handle` lives.
+        let fd: RawFd = unsafe { ffi::rte_eth_dev_rx_intr_ctl_q_get_fd(self.port, self.queue) };
+        if fd < 0 {
+            let port = self.handle.device.to_string();
+            return Err(PortError::Unsupported { port, operation: "wait for packets" });
+        }
+        // SAFETY: the driver keeps the descriptor open as long as the port is.
+        Ok(unsafe { BorrowedFd::borrow_raw(fd) })
+    }
+
+    /// Lets the next packet make the descriptor readable.
+    ///
+    /// # Errors
+    /// [`PortError::Unsupported`] or [`PortError::Driver`].
+    pub fn enable_interrupt(&mut self) -> Result<(), PortError> {
+        // SAFETY: the port is open while `handle` lives.
+        let rc = unsafe { ffi::rte_eth_dev_rx_intr_enable(self.port, self.queue) };
+        self.handle.result(rc, "enable the receive interrupt")
+    }
+
+    /// Back to polling.
+    ///
+    /// # Errors
+    /// [`PortError::Unsupported`] or [`PortError::Driver`].
+    pub fn disable_interrupt(&mut self) -> Result<(), PortError> {
+        // SAFETY: the port is open while `handle` lives.
+        let rc = unsafe { ffi::rte_eth_dev_rx_intr_disable(self.port, self.queue) };
+        self.handle.result(rc, "disable the receive interrupt")
+    }
+}
+
+/// One transmit queue. It can move to another thread but not be shared.
+#[derive(Debug)]
+pub struct TxQueue {
+    port: u16,
+    queue: u16,
+    chains: bool,
+    handle: Arc<Handle>,
+    one_thread: PhantomData<Cell<()>>,
+}
+
+impl TxQueue {
+    pub(super) fn new(handle: &Arc<Handle>, queue: u16, chains: bool) -> Self {
+        let handle = Arc::clone(handle);
+        Self { port: handle.id, queue, chains, handle, one_thread: PhantomData }
+    }
+
+    /// Hands the packets at the front of `slots`, up to the first empty slot, to the driver, which
+    /// sends and frees them. Returns how many it took: those slots are empty now, the others still
+    /// hold the caller's packets.
+    ///
+    /// Where the driver cannot send chained packets they are made one segment first; one that does
+    /// not fit ends the burst, so a caller that gets 0 should drop the first packet.
+    #[inline(always)]
+    pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> usize {
+        let mut ready = 0;
+        for slot in slots.iter_mut().take(usize::from(u16::MAX)) {
+            let Some(buffer) = slot else { break };
+            // A driver without multi-segment support would read beyond the first segment.
+            if buffer.is_chained() && !self.chains && !buffer.linearize() {
+                break;
+            }
+            ready += 1;
+        }
+        // SAFETY: the queue was set up and its port is open and started while `handle` lives; only
+        // this thread has the queue; the first `ready` slots hold mbufs that are ours to give.
+        let sent = unsafe {
+            ffi::millrace_tx_burst(self.port, self.queue, slots.as_mut_ptr().cast(), ready)
+        };
+        for slot in slots.iter_mut().take(usize::from(sent)) {
+            // SAFETY: the driver owns the packet now, so the slot is overwritten without a drop.
+            unsafe { std::ptr::write(slot, None) };
+        }
+        usize::from(sent)
+    }
+
+    /// The queue's number.
+    #[must_use]
+    pub fn index(&self) -> u16 {
+        self.queue
+    }
+
+    /// The DPDK port number.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The device string of the port.
+    #[must_use]
+    pub fn device(&self) -> String {
+        self.handle.device.to_string()
+    }
+}
