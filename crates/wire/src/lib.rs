@@ -1,1 +1,15 @@
-//! Every header as a typed view, checksums, builders.
+//! Every header as a typed view over received bytes, checksums, flow keys, prefixes and builders.
+//!
+//! Views are references into the packet (`zerocopy`): nothing is copied or allocated. Each parser
+//! checks all that its view relies on and names its refusal, so that a drop reason maps onto it.
+#![forbid(unsafe_code)]
+
+pub mod arp;
+pub mod checksum;
+pub mod ethernet;
+pub mod ipv4;
+pub mod protocol;
+pub mod vlan;
+
+pub use ethernet::{EtherType, MacAddr};
+pub use protocol::Protocol;
