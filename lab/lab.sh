@@ -106,6 +106,38 @@ port() {
   [ $# -eq 0 ] || config "addresses = $(strings "$@")"
 }
 
+# The largest packet of a port and of the host's end: mtu PORT HOST BYTES; follows `port`.
+mtu() {
+  on router ip link set "$1" mtu "$3"
+  on "$2" ip link set "$1" mtu "$3"
+  config "mtu = $3"
+}
+
+# A tagged sub-interface PORT.ID of the router: vlan PORT ID [ADDRESS/LENGTH...]
+vlan() {
+  local port=$1 id=$2
+  shift 2
+  [ "$LAB_ROUTER" = millrace ] || tagged router "$port" "$id" "$@"
+  config '' '[[vlan]]' "name = \"$port.$id\"" "port = \"$port\"" "id = $id"
+  [ $# -eq 0 ] || config "addresses = $(strings "$@")"
+}
+
+# A tagged sub-interface of a host, by the kernel's own VLANs where it has them:
+# tagged HOST INTERFACE ID [ADDRESS/LENGTH...]
+tagged() {
+  local host=$1 interface=$2 id=$3 address mac
+  shift 3
+  if ! on "$host" ip link add link "$interface" name "$interface.$id" type vlan id "$id" 2>/dev/null; then
+    on "$host" "$lab_root/lab/tagger" "$interface" "$id" &
+    within 5 exists "$host" "$interface.$id" || fail "VLAN $id"
+    mac=$(on "$host" cat "/sys/class/net/$interface/address")
+    on "$host" ip link set "$interface.$id" address "$mac"
+  fi
+  on "$host" ip link set "$interface.$id" up
+  for address; do on "$host" ip address add "$address" dev "$interface.$id" || fail "address $address"; done
+}
+exists() { on "$1" test -e "/sys/class/net/$2"; }
+
 # Adds a route: route PREFIX ADDRESS...
 route() {
   local prefix=$1 address hops=() via=()
@@ -199,6 +231,10 @@ pings() {
   shift 2
   says ' 0% packet loss' on "$from" ping -n -i 0.1 -c 5 -W 1 "$@" "$to"
 }
+
+# Packets that a host's interface received, and sent: received HOST INTERFACE | sent HOST INTERFACE
+received() { on "$1" cat "/sys/class/net/$2/statistics/rx_packets"; }
+sent() { on "$1" cat "/sys/class/net/$2/statistics/tx_packets"; }
 
 # Two hosts a and b with the router between them, both families; the topology of most tests.
 two_hosts() {

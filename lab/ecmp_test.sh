@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# A route with four next hops: flows spread, and one flow keeps to one path.
+. "$(dirname "$0")/lab.sh"
+host a b
+link left a 10.0.1.2/24 2001:db8:1::2/64
+gateway a 10.0.1.1 2001:db8:1::1
+port left 10.0.1.1/24 2001:db8:1::1/64
+for i in 1 2 3 4; do
+  link "path$i" b "10.0.1$i.2/24" "2001:db8:1$i::2/64"
+  port "path$i" "10.0.1$i.1/24" "2001:db8:1$i::1/64"
+done
+gateway b 10.0.11.1 2001:db8:11::1
+route 198.51.100.0/24 10.0.11.2 10.0.12.2 10.0.13.2 10.0.14.2
+route 2001:db8:f::/48 2001:db8:11::2 2001:db8:12::2 2001:db8:13::2 2001:db8:14::2
+start
+for i in 1 2 3 4; do
+  check "path $i is up" pings a "10.0.1$i.2"
+  check "path $i is up for IPv6" pings a "2001:db8:1$i::2"
+done
+
+# What each path got while a command ran, one line.
+spread() {
+  local before=() i
+  for i in 1 2 3 4; do before+=("$(received b "path$i")"); done
+  "$@" >/dev/null 2>&1
+  sleep 0.3
+  for i in 1 2 3 4; do echo -n "$(($(received b "path$i") - before[i - 1])) "; done
+}
+# Host b has no such address: it drops what arrives, and no answer disturbs the count.
+flows() { on a bash -c "for i in {1..800}; do echo x >/dev/udp/$1/9; done"; }
+one_flow() { on a bash -c "exec 3>/dev/udp/$1/9; for i in {1..200}; do echo x >&3; done"; }
+
+# 800 flows on 4 paths: 200 each, standard deviation 12. Neighbour traffic adds a few.
+even() {
+  echo "$*"
+  local n
+  for n; do [ "$n" -ge 140 ] && [ "$n" -le 260 ] || return 1; done
+}
+# 200 packets on one path, next to nothing on the others.
+single() {
+  echo "$*"
+  [ "$(printf '%s\n' "$@" | sort -n | tail -n 1)" -ge 200 ] && [ "$(printf '%s\n' "$@" | sort -n | tail -n 2 | head -n 1)" -le 10 ]
+}
+# shellcheck disable=SC2046 # four numbers are four words
+for address in 198.51.100.7 2001:db8:f::7; do
+  check "800 flows to $address spread" even $(spread flows "$address")
+  check "one flow to $address keeps its path" single $(spread one_flow "$address")
+done
