@@ -8,8 +8,13 @@ pub mod arp;
 pub mod checksum;
 pub mod ethernet;
 pub mod ipv4;
+pub mod ipv6;
+pub mod prefix;
 pub mod protocol;
+pub mod special;
+pub mod udp;
 pub mod vlan;
 
 pub use ethernet::{EtherType, MacAddr};
+pub use prefix::{Ipv4Prefix, Ipv6Prefix};
 pub use protocol::Protocol;

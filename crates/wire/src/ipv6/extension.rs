@@ -1,0 +1,138 @@
+//! The chain of extension headers (RFC 8200 4), walked within bounds of count and length.
+
+use zerocopy::byteorder::network_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{HEADER_LENGTH, Header};
+use crate::protocol::Protocol;
+
+/// Extension headers followed before a packet is refused.
+pub const MAX_EXTENSIONS: usize = 8;
+/// Bytes of extension headers followed before a packet is refused.
+pub const MAX_EXTENSION_BYTES: usize = 1024;
+
+/// Why a chain is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// The packet ends inside an extension header.
+    #[error("the packet ends inside an extension header")]
+    Truncated,
+    /// More than [`MAX_EXTENSIONS`] headers.
+    #[error("more than {MAX_EXTENSIONS} extension headers")]
+    TooMany,
+    /// More than [`MAX_EXTENSION_BYTES`] bytes of them.
+    #[error("more than {MAX_EXTENSION_BYTES} bytes of extension headers")]
+    TooLong,
+    /// Hop-by-hop options elsewhere than right behind the fixed header (RFC 8200 4.1).
+    #[error("hop-by-hop options that do not come first")]
+    Order,
+}
+
+/// What a fragment header says (RFC 8200 4.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment {
+    /// Where the payload belongs: units of 8 bytes.
+    pub offset: u16,
+    /// Whether another fragment follows this one.
+    pub more: bool,
+    /// The number that a packet's fragments share.
+    pub identification: u32,
+}
+
+/// Where the walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UpperLayer {
+    /// What is there.
+    pub protocol: Protocol,
+    /// Where it starts: bytes from the start of the fixed header, at most the packet's length.
+    pub offset: usize,
+    /// Where the byte that names `protocol` is: the pointer of an ICMP parameter problem.
+    pub named_at: usize,
+    /// The fragment header on the way, if any.
+    pub fragment: Option<Fragment>,
+}
+
+impl UpperLayer {
+    /// Whether the bytes at `offset` are the middle of a payload: no upper-layer header is there.
+    #[inline]
+    #[must_use]
+    pub fn is_later_fragment(&self) -> bool {
+        self.fragment.is_some_and(|fragment| fragment.offset != 0)
+    }
+}
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct FragmentHeader {
+    next_header: Protocol,
+    reserved: u8,
+    offset_more: U16,
+    identification: U32,
+}
+
+/// Follows the chain of a packet whose fixed header was checked, to the first header that is no
+/// extension. ESP and 'no next header' end it as well, and so does a fragment that is not the
+/// first. Errors: see [`ChainError`].
+#[inline]
+pub fn upper_layer(packet: &[u8]) -> Result<UpperLayer, ChainError> {
+    let header = Header::peek(packet).ok_or(ChainError::Truncated)?;
+    let upper = UpperLayer {
+        protocol: header.next_header(),
+        offset: HEADER_LENGTH,
+        named_at: 6,
+        fragment: None,
+    };
+    if is_extension(upper.protocol) {
+        let end = header.total_length().min(packet.len());
+        follow(packet.get(..end).ok_or(ChainError::Truncated)?, upper)
+    } else {
+        Ok(upper)
+    }
+}
+
+fn is_extension(protocol: Protocol) -> bool {
+    matches!(
+        protocol,
+        Protocol::HOP_BY_HOP
+            | Protocol::ROUTING
+            | Protocol::FRAGMENT
+            | Protocol::AUTHENTICATION
+            | Protocol::DESTINATION_OPTIONS
+            | Protocol::MOBILITY
+    )
+}
+
+fn follow(packet: &[u8], mut upper: UpperLayer) -> Result<UpperLayer, ChainError> {
+    for _ in 0..MAX_EXTENSIONS {
+        let bytes = packet.get(upper.offset..).ok_or(ChainError::Truncated)?;
+        let &[next, length, ..] = bytes else { return Err(ChainError::Truncated) };
+        let length = match upper.protocol {
+            Protocol::HOP_BY_HOP if upper.offset != HEADER_LENGTH => return Err(ChainError::Order),
+            Protocol::FRAGMENT => 8,
+            // RFC 4302 2.2: in units of 4 bytes, less 2.
+            Protocol::AUTHENTICATION => (usize::from(length) + 2) * 4,
+            _ => (usize::from(length) + 1) * 8,
+        };
+        let this = bytes.get(..length).ok_or(ChainError::Truncated)?;
+        if upper.protocol == Protocol::FRAGMENT {
+            let (found, _) =
+                FragmentHeader::ref_from_prefix(this).map_err(|_| ChainError::Truncated)?;
+            let offset_more = found.offset_more.get();
+            upper.fragment = Some(Fragment {
+                offset: offset_more >> 3,
+                more: offset_more & 1 != 0,
+                identification: found.identification.get(),
+            });
+        }
+        upper.protocol = Protocol(next);
+        upper.named_at = upper.offset;
+        upper.offset += length;
+        if upper.offset - HEADER_LENGTH > MAX_EXTENSION_BYTES {
+            return Err(ChainError::TooLong);
+        }
+        if upper.is_later_fragment() || !is_extension(upper.protocol) {
+            return Ok(upper);
+        }
+    }
+    Err(ChainError::TooMany)
+}
