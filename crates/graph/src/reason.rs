@@ -85,6 +85,7 @@ reasons! {
     IcmpNotAllowed "icmp-not-allowed" "An ICMP error may not be sent about this packet.";
     IcmpUnhandled "icmp-unhandled" "An ICMP message to this router that asks for nothing.";
     LocalProtocol "local-protocol" "To this router itself, for a protocol that nothing here serves.";
+    LocalFragment "local-fragment" "A fragment to this router itself, which does not reassemble.";
     LocalPort "local-port" "To this router itself, for a port that nothing here serves.";
     BridgeMacLimit "bridge-mac-limit" "The bridge has learned as many addresses as it may.";
     BridgeFloodLimit "bridge-flood-limit" "The rate of flooded frames was used up.";

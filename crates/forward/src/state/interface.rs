@@ -1,9 +1,9 @@
 //! Ports, interfaces and bridges as the nodes see them: an immutable snapshot.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::{InterfaceId, PortId};
-use wire::ethernet::MacAddr;
+use wire::MacAddr;
 
 /// Everything about ports and interfaces, replaced as a whole when the configuration changes.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,21 @@ impl Interfaces {
     #[must_use]
     pub fn get(&self, id: InterfaceId) -> Option<&Interface> {
         self.list.get(usize::from(id)).and_then(Option::as_ref)
+    }
+
+    /// An own address to speak from about packets of this interface: one of its own, the global
+    /// ones first, else another interface's (RFC 1812 4.3.2.4, RFC 4443 2.2).
+    #[must_use]
+    pub fn source(&self, id: InterfaceId, six: bool) -> Option<IpAddr> {
+        let of = |interface: &Interface| -> Option<IpAddr> {
+            if six {
+                let own = interface.addresses6.iter().map(|(address, _)| *address);
+                own.min_by_key(Ipv6Addr::is_unicast_link_local).map(IpAddr::V6)
+            } else {
+                interface.addresses4.first().map(|(address, _)| IpAddr::V4(*address))
+            }
+        };
+        self.get(id).and_then(of).or_else(|| self.list.iter().flatten().find_map(of))
     }
 
     /// The interface that takes frames of `port` with this VLAN id (`None`: untagged).
@@ -71,6 +86,20 @@ pub struct Interface {
     pub unnumbered: bool,
     /// What becomes of its frames.
     pub mode: Mode,
+}
+
+impl Interface {
+    /// Whether IPv4 packets are taken.
+    #[must_use]
+    pub fn takes_ip4(&self) -> bool {
+        self.unnumbered || !self.addresses4.is_empty()
+    }
+
+    /// Whether IPv6 packets are taken.
+    #[must_use]
+    pub fn takes_ip6(&self) -> bool {
+        self.unnumbered || !self.addresses6.is_empty()
+    }
 }
 
 /// What becomes of the frames of an interface.

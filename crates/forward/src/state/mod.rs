@@ -36,6 +36,10 @@ pub struct Settings {
     pub icmp_rate: u32,
     /// Flooded frames per second and worker; 0: no limit.
     pub flood_rate: u32,
+    /// Look for an exact match of IPv4 flows before the routes.
+    pub flows4: bool,
+    /// Look for an exact match of IPv6 flows before the routes.
+    pub flows6: bool,
     /// TSC cycles per second.
     pub tsc_hz: u64,
 }

@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use graph::{InterfaceId, PortId};
-use wire::ethernet::MacAddr;
+use wire::MacAddr;
 
 /// Set in a look-up's value when the rest is the number of a [`Group`].
 pub const GROUP_BIT: u32 = 1 << 30;
@@ -210,8 +210,8 @@ impl NextHops {
     pub fn set(&self, index: u32, hop: &NextHop) {
         let Some(Entry(words)) = self.entries.get(index as usize) else { return };
         let [port, interface, mtu] = [hop.port, hop.interface, hop.mtu].map(u16::to_le_bytes);
-        let d = hop.destination.bytes();
-        let s = hop.source.bytes();
+        let d = hop.destination.octets();
+        let s = hop.source.octets();
         let v = hop.vlan.unwrap_or(UNTAGGED).to_le_bytes();
         let macs = u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1]]);
         let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], 0, 0]);

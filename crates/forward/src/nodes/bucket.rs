@@ -1,0 +1,55 @@
+//! A token bucket that counts in TSC cycles.
+
+/// Lets `rate` events a second pass, with bursts of up to a tenth of a second's worth.
+#[derive(Debug)]
+pub struct TokenBucket {
+    cost: u64,
+    limit: u64,
+    level: u64,
+    last: u64,
+}
+
+impl TokenBucket {
+    /// `rate`: events/s; `hz`: TSC cycles/s.
+    #[must_use]
+    pub fn new(rate: u32, hz: u64) -> Self {
+        let cost = hz / u64::from(rate.max(1));
+        let limit = (hz / 10).max(cost);
+        Self { cost, limit, level: limit, last: 0 }
+    }
+
+    /// Whether one event may pass at `now` (TSC cycles).
+    pub fn take(&mut self, now: u64) -> bool {
+        let gained = now.saturating_sub(self.last);
+        self.last = self.last.max(now);
+        self.level = self.level.saturating_add(gained).min(self.limit);
+        let pass = self.level >= self.cost;
+        if pass {
+            self.level -= self.cost;
+        }
+        pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TokenBucket;
+
+    #[test]
+    fn a_burst_passes_then_the_rate_holds() {
+        let mut bucket = TokenBucket::new(100, 1_000_000);
+        let first = (0..1000).filter(|_| bucket.take(1_000_000)).count();
+        assert_eq!(first, 10, "a tenth of a second's worth");
+        let second = (0..1_000_000).filter(|cycle| bucket.take(1_000_000 + cycle)).count();
+        assert!((99..=101).contains(&second), "{second} in one second");
+    }
+
+    #[test]
+    fn time_that_goes_back_gives_nothing() {
+        let mut bucket = TokenBucket::new(1, 1000);
+        assert!(bucket.take(5000));
+        assert!(!bucket.take(10));
+        assert!(!bucket.take(5999));
+        assert!(bucket.take(6000));
+    }
+}

@@ -1,0 +1,207 @@
+//! `icmp-error`: tells the sender why its packet was dropped, where the standards allow it.
+//!
+//! Needs `interface`, `network` and `word` (see [`icmp_word`](super::family::icmp_word)). The
+//! dropped packet becomes the quotation: the new headers are written in front of it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use dpdk::Buffer;
+use graph::{Context, Node, Reason, Slot, Vector};
+use wire::{Protocol, checksum, icmpv4, icmpv6, ipv4, ipv6};
+
+use super::bucket::TokenBucket;
+use super::local_reply::{self, Way};
+use super::snapshot::Snapshot;
+use crate::state::{Interfaces, Settings};
+
+graph::edges! {
+    /// Next nodes of `icmp-error`.
+    pub Next {
+        Output4 => "ip4-output",
+        Output6 => "ip6-output",
+        Interface => "interface-output",
+    }
+}
+
+/// RFC 1812 4.3.2.3: as much of the packet as fits 576 bytes with the new headers.
+const QUOTE4: usize = 576 - ICMP4;
+/// RFC 4443 2.4 (c): as much as fits the minimum MTU with the new headers.
+const QUOTE6: usize = 1280 - ICMP6;
+/// New headers: IPv4 and ICMP.
+const ICMP4: usize = 20 + 8;
+/// New headers: IPv6 and ICMPv6.
+const ICMP6: usize = 40 + 8;
+/// Hop count of packets made here.
+const HOPS: u8 = 64;
+/// RFC 1812 4.3.2.5: ICMP errors have precedence 6, internetwork control.
+const SERVICE: u8 = 0xc0;
+
+/// The node.
+pub struct IcmpError {
+    interfaces: Snapshot<Interfaces>,
+    bucket: TokenBucket,
+}
+
+impl IcmpError {
+    /// The node; the settings give the rate (RFC 1812 4.3.2.8, RFC 4443 2.4 (f)).
+    #[must_use]
+    pub fn new(interfaces: Snapshot<Interfaces>, settings: &Settings) -> Self {
+        Self { interfaces, bucket: TokenBucket::new(settings.icmp_rate, settings.tsc_hz) }
+    }
+}
+
+impl Node for IcmpError {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        "icmp-error"
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let interfaces = self.interfaces.get();
+        for &slot in slots {
+            let at = usize::from(slot);
+            let [detail0, detail1, code, kind] = cx.vector.word[at].to_le_bytes();
+            let error = Error { kind, code, detail: u16::from_le_bytes([detail0, detail1]) };
+            let six = cx.vector.network(slot).first().is_some_and(|byte| byte >> 4 == 6);
+            let allowed = if six { allowed6(cx.vector, slot, error) } else { allowed4(cx.vector, slot) };
+            let id = cx.vector.interface[at];
+            let Some(source) = allowed.then(|| interfaces.source(id, six)).flatten() else {
+                cx.drop(slot, Reason::IcmpNotAllowed);
+                continue;
+            };
+            if !self.bucket.take(cx.now) {
+                cx.drop(slot, Reason::IcmpRateLimited);
+                continue;
+            }
+            let network = usize::from(cx.vector.network[at]);
+            let peer = local_reply::peer(cx.vector, slot);
+            let Some(buffer) = cx.vector.buffer_mut(slot) else { continue };
+            let Some(to) = write(buffer, network, error, source) else {
+                cx.drop(slot, Reason::NoBuffer);
+                continue;
+            };
+            match local_reply::way(cx.vector, slot, interfaces, to, peer) {
+                Some(Way::Routed4) => cx.send(slot, Next::Output4),
+                Some(Way::Routed6) => cx.send(slot, Next::Output6),
+                Some(Way::Link) => cx.send(slot, Next::Interface),
+                None => cx.drop(slot, Reason::NoBuffer),
+            }
+        }
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        let word = vector.word[usize::from(slot)];
+        format!("ICMP error type {} code {} to its sender", word >> 24, word >> 16 & 0xff)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Error {
+    kind: u8,
+    code: u8,
+    detail: u16,
+}
+
+/// RFC 1812 4.3.2.7: about which packets nothing may be said.
+fn allowed4(vector: &Vector, slot: Slot) -> bool {
+    let packet = vector.network(slot);
+    let Some(header) = ipv4::Header::peek(packet) else { return false };
+    let (source, destination) = (header.source(), header.destination());
+    let one_host = |address: Ipv4Addr| {
+        let first = address.octets()[0];
+        first != 0 && first != 127 && first < 224
+    };
+    let about_error = header.protocol() == Protocol::ICMPV4
+        && packet.get(header.header_length()).is_none_or(|kind| icmpv4::is_error(*kind));
+    header.fragment_offset() == 0
+        && one_host(source)
+        && !destination.is_multicast()
+        && !destination.is_broadcast()
+        && !about_error
+}
+
+/// RFC 4443 2.4 (e).
+fn allowed6(vector: &Vector, slot: Slot, error: Error) -> bool {
+    let packet = vector.network(slot);
+    let Some(header) = ipv6::Header::peek(packet) else { return false };
+    let source = header.source();
+    let to_group = header.destination().is_multicast();
+    let said_to_groups = error.kind == icmpv6::PACKET_TOO_BIG
+        || (error.kind == icmpv6::PARAMETER_PROBLEM && error.code == icmpv6::UNKNOWN_OPTION);
+    let about_error = match ipv6::upper_layer(packet) {
+        Ok(upper) if upper.is_later_fragment => true,
+        Ok(upper) if upper.protocol == Protocol::ICMPV6 => {
+            let kind = packet.get(upper.offset);
+            kind.is_none_or(|kind| icmpv6::is_error(*kind) || *kind == icmpv6::REDIRECT)
+        }
+        _ => false,
+    };
+    !source.is_unspecified()
+        && !source.is_multicast()
+        && !source.is_loopback()
+        && (!to_group || said_to_groups)
+        && !about_error
+}
+
+/// Makes the error out of the packet, from the network header on, and returns whom it goes to.
+fn write(buffer: &mut Buffer, network: usize, error: Error, source: IpAddr) -> Option<IpAddr> {
+    if buffer.is_chained() && !buffer.linearize() {
+        return None;
+    }
+    let (quote, headers) = match source {
+        IpAddr::V4(_) => (QUOTE4, ICMP4),
+        IpAddr::V6(_) => (QUOTE6, ICMP6),
+    };
+    let excess = buffer.len().saturating_sub(network + quote);
+    if !buffer.trim(excess) || buffer.prepend(headers).is_none() {
+        return None;
+    }
+    let packet = buffer.data_mut().get_mut(network..)?;
+    match source {
+        IpAddr::V4(source) => write4(packet, error, source).map(IpAddr::V4),
+        IpAddr::V6(source) => write6(packet, error, source).map(IpAddr::V6),
+    }
+}
+
+fn write4(packet: &mut [u8], error: Error, source: Ipv4Addr) -> Option<Ipv4Addr> {
+    let to = ipv4::Header::peek(packet.get(ICMP4..)?)?.source();
+    let length = u16::try_from(packet.len()).ok()?;
+    let fields = ipv4::Fields {
+        service: SERVICE,
+        ttl: HOPS,
+        protocol: Protocol::ICMPV4,
+        source,
+        destination: to,
+        ..ipv4::Fields::default()
+    };
+    packet.get_mut(..20)?.copy_from_slice(fields.header(length).as_bytes());
+    let icmp = packet.get_mut(20..)?;
+    icmp.get_mut(..8)?.copy_from_slice(&icmp_header(error, [0, 0, (error.detail >> 8) as u8, error.detail as u8]));
+    let sum = checksum::of(icmp).to_be_bytes();
+    icmp.get_mut(2..4)?.copy_from_slice(&sum);
+    Some(to)
+}
+
+fn write6(packet: &mut [u8], error: Error, source: Ipv6Addr) -> Option<Ipv6Addr> {
+    let to = ipv6::Header::peek(packet.get(ICMP6..)?)?.source();
+    let length = u16::try_from(packet.len() - 40).ok()?;
+    let fields = ipv6::Fields {
+        next_header: Protocol::ICMPV6,
+        hop_limit: HOPS,
+        source,
+        destination: to,
+        ..ipv6::Fields::default()
+    };
+    packet.get_mut(..40)?.copy_from_slice(fields.header(length).as_bytes());
+    let icmp = packet.get_mut(40..)?;
+    icmp.get_mut(..8)?.copy_from_slice(&icmp_header(error, u32::from(error.detail).to_be_bytes()));
+    let sum = checksum::Sum::new().pseudo_v6(source, to, Protocol::ICMPV6, u32::from(length));
+    let sum = sum.bytes(icmp).finish().to_be_bytes();
+    icmp.get_mut(2..4)?.copy_from_slice(&sum);
+    Some(to)
+}
+
+fn icmp_header(error: Error, detail: [u8; 4]) -> [u8; 8] {
+    [error.kind, error.code, 0, 0, detail[0], detail[1], detail[2], detail[3]]
+}

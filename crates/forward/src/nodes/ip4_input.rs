@@ -1,0 +1,121 @@
+//! `ip4-input`: validates IPv4 packets (RFC 1812 5.2.2) and takes the look-up key.
+//!
+//! Needs `interface` and `network`; fills `key4`.
+
+use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
+use wire::ipv4::{Header, Malformed, options::Options};
+use wire::special;
+
+graph::edges! {
+    /// Next nodes of `ip4-input`.
+    pub Next {
+        Lookup => "ip4-lookup",
+        Flow => "flow4-lookup",
+        Group => "ip-group",
+    }
+}
+
+/// The node.
+pub struct Ip4Input {
+    martians: bool,
+    next: Next,
+}
+
+impl Ip4Input {
+    /// The node; `martians`: drop packets with martian addresses; `flows`: look for an exact match
+    /// before the routes.
+    #[must_use]
+    pub fn new(martians: bool, flows: bool) -> Self {
+        Self { martians, next: if flows { Next::Flow } else { Next::Lookup } }
+    }
+}
+
+impl Node for Ip4Input {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        "ip4-input"
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let mut good = [0; CAPACITY];
+        let mut len = 0;
+        for &slot in slots {
+            match check(cx.vector, slot, self.martians) {
+                Ok(key) => {
+                    cx.vector.key4[usize::from(slot)] = key;
+                    good[len % CAPACITY] = slot;
+                    len += 1;
+                }
+                // Also in a unicast frame, a group address is never routed.
+                Err(Reason::Ip4Multicast) => cx.send(slot, Next::Group),
+                Err(reason) => cx.drop(slot, reason),
+            }
+        }
+        cx.send_all(&good[..len], self.next);
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        match Header::peek(vector.network(slot)) {
+            Some(header) => format!(
+                "IPv4 {} to {}, protocol {}, TTL {}, {} bytes",
+                header.source(),
+                header.destination(),
+                header.protocol(),
+                header.ttl(),
+                header.total_length()
+            ),
+            None => "no IPv4 header".to_owned(),
+        }
+    }
+}
+
+/// Validates one packet, takes link padding off, and returns its destination in host byte order.
+#[inline(always)]
+pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<u32, Reason> {
+    let network = usize::from(vector.network[usize::from(slot)]);
+    let Some(buffer) = vector.buffer_mut(slot) else { return Err(Reason::Forgotten) };
+    let present = buffer.len().saturating_sub(network);
+    let packet = buffer.data().get(network..).unwrap_or(&[]);
+    let header = Header::parse_within(packet, present).map_err(reason)?;
+    let (source, destination) = (header.source_bits(), header.destination_bits());
+    let padding = present - usize::from(header.total_length());
+    if header.has_options() {
+        check_options(packet)?;
+    }
+    if martians {
+        if special::is_martian_source4(source) {
+            return Err(Reason::Ip4MartianSource);
+        }
+        if special::is_martian_destination4(destination) {
+            return Err(Reason::Ip4MartianDestination);
+        }
+    }
+    // A chained packet is longer than any padding.
+    if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
+        return Err(Reason::Ip4TotalLength);
+    }
+    if destination >> 28 == 0xe { Err(Reason::Ip4Multicast) } else { Ok(destination) }
+}
+
+/// RFC 7126 4.3, 4.5: packets with source-route options are dropped; other options are passed on.
+#[cold]
+fn check_options(packet: &[u8]) -> Result<(), Reason> {
+    for option in Options::new(packet) {
+        let option = option.map_err(|_| Reason::Ip4Options)?;
+        if option.is_source_route() {
+            return Err(Reason::Ip4SourceRoute);
+        }
+    }
+    Ok(())
+}
+
+fn reason(malformed: Malformed) -> Reason {
+    match malformed {
+        Malformed::Truncated => Reason::Ip4Truncated,
+        Malformed::Version => Reason::Ip4Version,
+        Malformed::HeaderLength => Reason::Ip4HeaderLength,
+        Malformed::TotalLength => Reason::Ip4TotalLength,
+        Malformed::Checksum => Reason::Ip4Checksum,
+    }
+}

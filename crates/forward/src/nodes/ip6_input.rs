@@ -1,0 +1,115 @@
+//! `ip6-input`: validates IPv6 packets (RFC 8200 3, 4).
+//!
+//! Needs `interface` and `network`. Extension headers are the destination's business and are not
+//! looked at here (RFC 8200 4; RFC 7045 2.1).
+
+use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
+use wire::ipv6::{HEADER_LENGTH, Header, Malformed};
+use wire::special;
+
+graph::edges! {
+    /// Next nodes of `ip6-input`.
+    pub Next {
+        Lookup => "ip6-lookup",
+        Flow => "flow6-lookup",
+        Group => "ip-group",
+    }
+}
+
+/// The node.
+pub struct Ip6Input {
+    martians: bool,
+    next: Next,
+}
+
+impl Ip6Input {
+    /// The node; `martians`: drop packets with martian addresses; `flows`: look for an exact match
+    /// before the routes.
+    #[must_use]
+    pub fn new(martians: bool, flows: bool) -> Self {
+        Self { martians, next: if flows { Next::Flow } else { Next::Lookup } }
+    }
+}
+
+impl Node for Ip6Input {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        "ip6-input"
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let mut good = [0; CAPACITY];
+        let mut len = 0;
+        for &slot in slots {
+            match check(cx.vector, slot, self.martians) {
+                Ok(()) => {
+                    good[len % CAPACITY] = slot;
+                    len += 1;
+                }
+                // Never routed, but perhaps for us.
+                Err(Reason::Ip6Multicast | Reason::Ip6LinkLocal) => cx.send(slot, Next::Group),
+                Err(reason) => cx.drop(slot, reason),
+            }
+        }
+        cx.send_all(&good[..len], self.next);
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        match Header::peek(vector.network(slot)) {
+            Some(header) => format!(
+                "IPv6 {} to {}, next header {}, hop limit {}, payload {} bytes",
+                header.source(),
+                header.destination(),
+                header.next_header(),
+                header.hop_limit(),
+                header.payload_length()
+            ),
+            None => "no IPv6 header".to_owned(),
+        }
+    }
+}
+
+/// Validates one packet and takes link padding off. Group and link-local addresses are refused
+/// with `Ip6Multicast` and `Ip6LinkLocal`: such packets are not forwarded, but may be for us.
+#[inline(always)]
+pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(), Reason> {
+    let network = usize::from(vector.network[usize::from(slot)]);
+    let Some(buffer) = vector.buffer_mut(slot) else { return Err(Reason::Forgotten) };
+    let present = buffer.len().saturating_sub(network);
+    let packet = buffer.data().get(network..).unwrap_or(&[]);
+    let header = Header::parse_within(packet, present).map_err(reason)?;
+    let (source, destination) = (header.source_bits(), header.destination_bits());
+    let padding = present - HEADER_LENGTH - usize::from(header.payload_length());
+    if martians {
+        if special::is_martian_source6(source) {
+            return Err(Reason::Ip6MartianSource);
+        }
+        if special::is_martian_destination6(destination) {
+            return Err(Reason::Ip6MartianDestination);
+        }
+    }
+    // A chained packet is longer than any padding.
+    if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
+        return Err(Reason::Ip6PayloadLength);
+    }
+    if destination >> 120 == 0xff {
+        Err(Reason::Ip6Multicast)
+    } else if destination >> 118 == LINK_LOCAL || source >> 118 == LINK_LOCAL {
+        Err(Reason::Ip6LinkLocal)
+    } else {
+        Ok(())
+    }
+}
+
+/// The first 10 bits of fe80::/10 (RFC 4291 2.5.6).
+const LINK_LOCAL: u128 = 0xfe80 >> 6;
+
+fn reason(malformed: Malformed) -> Reason {
+    match malformed {
+        Malformed::Truncated => Reason::Ip6Truncated,
+        Malformed::Version => Reason::Ip6Version,
+        Malformed::PayloadLength => Reason::Ip6PayloadLength,
+        _ => Reason::Ip6Extension,
+    }
+}

@@ -1,0 +1,112 @@
+//! `ip-group`: IP in a group frame, or to a group or link-local address. None of it is forwarded
+//! (RFC 1812 5.3.4, RFC 4291 2.5.6); what is for this router goes to `ip-local`.
+//!
+//! Needs `interface` and `network`.
+
+use std::net::Ipv6Addr;
+
+use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
+use wire::ipv6;
+
+use super::{ip4_input, ip6_input, snapshot::Snapshot};
+use crate::state::{Interface, Interfaces};
+
+graph::edges! {
+    /// Next nodes of `ip-group`.
+    pub Next { Local => "ip-local" }
+}
+
+/// The node.
+pub struct IpGroup {
+    interfaces: Snapshot<Interfaces>,
+}
+
+impl IpGroup {
+    /// The node, reading these interfaces.
+    #[must_use]
+    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+        Self { interfaces }
+    }
+}
+
+impl Node for IpGroup {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        "ip-group"
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let interfaces = self.interfaces.get();
+        for &slot in slots {
+            let id = cx.vector.interface[usize::from(slot)];
+            let verdict = match cx.vector.network(slot).first().map(|byte| byte >> 4) {
+                Some(4) => refuse4(cx.vector, slot),
+                Some(6) => admit6(cx.vector, slot, interfaces, id),
+                _ => Err(Reason::Ip4Version),
+            };
+            match verdict {
+                Ok(()) => cx.send(slot, Next::Local),
+                Err(reason) => cx.drop(slot, reason),
+            }
+        }
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        format!("IP to a group on interface {}", vector.interface[usize::from(slot)])
+    }
+}
+
+/// Nothing here listens to IPv4 groups or broadcasts, and a unicast packet in a group frame is
+/// discarded (RFC 1122 3.3.6): what is left is to name the reason.
+fn refuse4(vector: &mut Vector, slot: Slot) -> Result<(), Reason> {
+    match ip4_input::check(vector, slot, false)? {
+        u32::MAX => Err(Reason::LocalProtocol),
+        _ => Err(Reason::Ip4MartianDestination),
+    }
+}
+
+fn admit6(
+    vector: &mut Vector,
+    slot: Slot,
+    interfaces: &Interfaces,
+    id: InterfaceId,
+) -> Result<(), Reason> {
+    match ip6_input::check(vector, slot, true) {
+        Ok(()) | Err(Reason::Ip6Multicast | Reason::Ip6LinkLocal) => {}
+        Err(reason) => return Err(reason),
+    }
+    let destination =
+        ipv6::Header::peek(vector.network(slot)).ok_or(Reason::Ip6Truncated)?.destination();
+    let interface = interfaces.get(id).ok_or(Reason::NoPort)?;
+    if destination.is_multicast() {
+        let mine = joined(interface, destination);
+        return if mine { Ok(()) } else { Err(Reason::Ip6Multicast) };
+    }
+    // RFC 4291 2.8: a link-local address is one of the interface that the packet came in on.
+    if destination.is_unicast_link_local() {
+        let mine = interface.addresses6.iter().any(|(address, _)| *address == destination);
+        return if mine { Ok(()) } else { Err(Reason::Ip6LinkLocal) };
+    }
+    let mut all = interfaces.list.iter().flatten();
+    let mine = all.any(|known| known.addresses6.iter().any(|(own, _)| *own == destination));
+    if mine { Ok(()) } else { Err(Reason::Ip6LinkLocal) }
+}
+
+/// The groups of a router's interface (RFC 4291 2.8): all nodes, all routers, and the solicited
+/// node of each of its addresses.
+fn joined(interface: &Interface, group: Ipv6Addr) -> bool {
+    const NODES: [Ipv6Addr; 4] = [
+        Ipv6Addr::new(0xff01, 0, 0, 0, 0, 0, 0, 1),
+        Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1),
+        Ipv6Addr::new(0xff01, 0, 0, 0, 0, 0, 0, 2),
+        Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2),
+    ];
+    let solicited = |address: &Ipv6Addr| {
+        let [.., a, b, c] = address.octets();
+        let [.., x, y, z] = group.octets();
+        group.segments()[..6] == [0xff02, 0, 0, 0, 0, 1] && group.octets()[12] == 0xff
+            && (a, b, c) == (x, y, z)
+    };
+    NODES.contains(&group) || interface.addresses6.iter().any(|(address, _)| solicited(address))
+}

@@ -1,0 +1,60 @@
+//! The way back for packets that are made here out of a received one.
+
+use std::net::IpAddr;
+
+use graph::{Slot, Vector};
+use wire::ethernet::{HEADER_LENGTH, Header};
+use wire::{EtherType, MacAddr};
+
+use crate::state::Interfaces;
+
+/// How a packet made here leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the IPv4 routes.
+    Routed4,
+    /// By the IPv6 routes.
+    Routed6,
+    /// By the interface that the received packet came in on, to the MAC address that it came from:
+    /// a link-local address is in no route table.
+    Link,
+}
+
+/// Prepares the packet in `slot`, addressed to `to`, for its way: the look-up key, or an Ethernet
+/// header to `peer`. `None`: no room for one.
+pub(super) fn way(
+    vector: &mut Vector,
+    slot: Slot,
+    interfaces: &Interfaces,
+    to: IpAddr,
+    peer: MacAddr,
+) -> Option<Way> {
+    let at = usize::from(slot);
+    match to {
+        IpAddr::V4(to) => {
+            vector.key4[at] = u32::from(to);
+            Some(Way::Routed4)
+        }
+        IpAddr::V6(to) if !to.is_unicast_link_local() => Some(Way::Routed6),
+        IpAddr::V6(_) => {
+            let id = vector.interface[at];
+            let own = interfaces.get(id)?.mac;
+            let network = usize::from(vector.network[at]);
+            let buffer = vector.buffer_mut(slot)?;
+            if !buffer.adjust(network) {
+                return None;
+            }
+            buffer.prepend(HEADER_LENGTH)?;
+            let (header, _) = Header::parse_mut(buffer.data_mut()).ok()?;
+            *header = Header::new(peer, own, EtherType::IPV6);
+            vector.egress[at] = id;
+            Some(Way::Link)
+        }
+    }
+}
+
+/// Whom a received frame came from; read it before headers are written over it.
+pub(super) fn peer(vector: &Vector, slot: Slot) -> MacAddr {
+    let frame = vector.buffer(slot).map_or(&[][..], |buffer| buffer.data());
+    Header::parse(frame).map_or(MacAddr::ZERO, |(header, _)| header.source)
+}

@@ -1,0 +1,155 @@
+//! `ip4-rewrite`, `ip6-rewrite`: hop count, MTU, new Ethernet header, and off to the egress port.
+//! Their twins `ip4-send` and `ip6-send` leave the hop count of packets made here alone.
+//!
+//! Needs `interface`, `network` and `next_hop`, of a kind that has an address.
+
+use dpdk::Buffer;
+use graph::{Context, Node, Reason, Slot, Vector};
+
+use super::family::Family;
+use super::lookup::refuse;
+use crate::state::{Kind, NextHop, State};
+
+graph::edges! {
+    /// Next nodes of a rewrite.
+    pub Next {
+        Fragment => "ip4-fragment",
+        Error => "icmp-error",
+        Bridge => "bridge-output",
+    }
+}
+
+/// The node.
+pub struct Rewrite<F: Family> {
+    state: State,
+    made_here: bool,
+    family: std::marker::PhantomData<F>,
+}
+
+impl<F: Family> Rewrite<F> {
+    /// The node for packets on their way through.
+    #[must_use]
+    pub fn forwarding(state: State) -> Self {
+        Self { state, made_here: false, family: std::marker::PhantomData }
+    }
+
+    /// The node for packets that were made here.
+    #[must_use]
+    pub fn output(state: State) -> Self {
+        Self { made_here: true, ..Self::forwarding(state) }
+    }
+
+    #[cold]
+    fn too_big(&self, cx: &mut Context<'_, Next>, slot: Slot, mtu: u16) {
+        match F::too_big(cx.vector.network(slot), mtu) {
+            None => cx.send(slot, Next::Fragment),
+            Some(refusal) if self.made_here => cx.drop(slot, refusal.reason),
+            Some(refusal) => refuse(cx, slot, refusal, Next::Error),
+        }
+    }
+}
+
+impl<F: Family> Node for Rewrite<F> {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        F::NAMES.rewrite[usize::from(self.made_here)]
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        F::REWRITE_TARGETS
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        for &slot in slots {
+            let at = usize::from(slot);
+            let index = cx.vector.next_hop[at];
+            let hop = self.state.next_hops.get(index);
+            let network = usize::from(cx.vector.network[at]);
+            let Some(buffer) = cx.vector.buffers[at].as_mut() else { continue };
+            if buffer.len() > network + usize::from(hop.mtu) {
+                self.too_big(cx, slot, hop.mtu);
+                continue;
+            }
+            let Some(packet) = buffer.data_mut().get_mut(network..) else { continue };
+            if !self.made_here && !F::decrement(packet) {
+                refuse(cx, slot, F::EXPIRED, Next::Error);
+                continue;
+            }
+            if !write_header(buffer, network, &hop, F::ETHER_TYPE) {
+                cx.drop(slot, Reason::NoBuffer);
+                continue;
+            }
+            match hop.kind {
+                Kind::Forward => cx.transmit(slot, hop.port),
+                Kind::ForwardStale => {
+                    self.state.next_hops.mark_used(index);
+                    cx.transmit(slot, hop.port);
+                }
+                Kind::Bridge | Kind::BridgeStale => {
+                    if hop.kind == Kind::BridgeStale {
+                        self.state.next_hops.mark_used(index);
+                    }
+                    cx.vector.interface[at] = hop.interface;
+                    cx.send(slot, Next::Bridge);
+                }
+                // It changed since the look-up.
+                _ => cx.drop(slot, Reason::NextHopInvalid),
+            }
+        }
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        let hop = self.state.next_hops.get(vector.next_hop[usize::from(slot)]);
+        let tag = hop.vlan.map(|tag| format!(", VLAN {}", tag & 0xfff)).unwrap_or_default();
+        format!(
+            "to {} from {}{tag} on port {}, interface {}, MTU {}",
+            hop.destination, hop.source, hop.port, hop.interface, hop.mtu
+        )
+    }
+}
+
+/// Puts the next hop's Ethernet header (and tag) right before the network header. `false` when the
+/// headroom is too small.
+#[inline(always)]
+pub(super) fn write_header(
+    buffer: &mut Buffer,
+    network: usize,
+    hop: &NextHop,
+    ether_type: wire::EtherType,
+) -> bool {
+    let length = if hop.vlan.is_some() { 18 } else { 14 };
+    if network != length && !shift(buffer, network, length) {
+        return false;
+    }
+    let Some(header) = buffer.data_mut().get_mut(..length) else { return false };
+    let [t0, t1] = ether_type.0.to_be_bytes();
+    let d = hop.destination.octets();
+    let s = hop.source.octets();
+    match (hop.vlan, <&mut [u8; 14]>::try_from(&mut *header)) {
+        (None, Ok(header)) => {
+            *header =
+                [d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1], s[2], s[3], s[4], s[5], t0, t1];
+        }
+        (Some(vlan), _) => {
+            let [v0, v1] = vlan.to_be_bytes();
+            let tagged = [
+                d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1], s[2], s[3], s[4], s[5], 0x81, 0,
+                v0, v1, t0, t1,
+            ];
+            header.copy_from_slice(&tagged);
+        }
+        (None, Err(_)) => return false,
+    }
+    true
+}
+
+/// Makes `length` bytes before the network header out of `network`.
+#[cold]
+fn shift(buffer: &mut Buffer, network: usize, length: usize) -> bool {
+    if network > length {
+        buffer.adjust(network - length)
+    } else {
+        buffer.prepend(length - network).is_some()
+    }
+}
