@@ -7,11 +7,14 @@
 pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod icmpv4;
+pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
 pub mod prefix;
 pub mod protocol;
 pub mod special;
+pub mod tcp;
 pub mod udp;
 pub mod vlan;
 
