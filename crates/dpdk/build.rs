@@ -1,5 +1,6 @@
 //! Compiles the shim against the installed DPDK and links the four libraries that it needs.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 type Failure = Box<dyn std::error::Error>;
@@ -15,8 +16,29 @@ fn cflags() -> Result<Vec<String>, Failure> {
     Ok(String::from_utf8(output.stdout)?.split_whitespace().map(str::to_owned).collect())
 }
 
+/// A compiler call with DPDK's flags, optimised in every profile: the C files hold inline burst
+/// functions.
+fn compiler() -> Result<cc::Build, Failure> {
+    let mut build = cc::Build::new();
+    for flag in cflags()? {
+        build.flag(flag);
+    }
+    build.opt_level(3).warnings(false);
+    Ok(build)
+}
+
+/// The packet source as an object that `dpdk-testpmd -d` loads.
+fn plugin() -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(std::env::var("OUT_DIR")?).join("libmillrace_source.so");
+    let mut command = compiler()?.pic(true).get_compiler().to_command();
+    command.args(["-shared", "-fPIC", "-DMILLRACE_SOURCE_PLUGIN", "yardstick/source.c", "-o"]);
+    let status = command.arg(&path).status()?;
+    if status.success() { Ok(path) } else { Err("the packet source does not compile".into()) }
+}
+
 fn main() -> Result<(), Failure> {
     println!("cargo:rerun-if-changed=shim.c");
+    println!("cargo:rerun-if-changed=yardstick");
     let library = pkg_config::Config::new()
         .atleast_version("22.11")
         .cargo_metadata(false)
@@ -24,13 +46,16 @@ fn main() -> Result<(), Failure> {
     for path in &library.link_paths {
         println!("cargo:rustc-link-search=native={}", path.display());
     }
-    let mut build = cc::Build::new();
-    for flag in cflags()? {
-        build.flag(flag);
+    let mut libraries = vec!["rte_ethdev", "rte_mbuf", "rte_mempool", "rte_eal"];
+    let mut build = compiler()?;
+    build.file("shim.c");
+    if std::env::var_os("CARGO_FEATURE_YARDSTICKS").is_some() {
+        build.files(["yardstick/source.c", "yardstick/tables.c"]);
+        libraries.extend(["rte_fib", "rte_lpm", "rte_hash"]);
+        println!("cargo:rustc-env=MILLRACE_SOURCE_PLUGIN={}", plugin()?.display());
     }
-    // The shim holds the inline burst functions, so it is optimised in every profile.
-    build.opt_level(3).warnings(false).file("shim.c").compile("millrace_shim");
-    for name in ["rte_ethdev", "rte_mbuf", "rte_mempool", "rte_eal"] {
+    build.compile("millrace_shim");
+    for name in libraries {
         println!("cargo:rustc-link-lib=dylib={name}");
     }
     Ok(())

@@ -8,6 +8,7 @@
 //! | `clock` | the time-stamp counter |
 //! | `pool`, `buffer`, `segments` | packets and where they come from |
 //! | `device` | device strings and their drivers |
+//! | `yardstick` | feature `yardsticks`: what the bench compares with |
 //! | `port` | a device, configured and started, with its queues |
 
 mod affinity;
@@ -21,6 +22,8 @@ mod pool;
 mod port;
 mod segments;
 mod thread;
+#[cfg(feature = "yardsticks")]
+pub mod yardstick;
 
 pub use buffer::{Buffer, Checksum};
 pub use clock::{tsc, tsc_hz};
