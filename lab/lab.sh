@@ -102,7 +102,13 @@ port() {
   if [ "$LAB_ROUTER" = kernel ]; then
     for address; do on router ip address add "$address" dev "$name" || fail "address $address"; done
   fi
-  config '' '[[port]]' "name = \"$name\"" "device = \"$LAB_PORT:$name\""
+  device "$name" "$LAB_PORT:$name" "$@"
+}
+
+# Declares a port that is no veth pair: device NAME DEVICE [ADDRESS/LENGTH...]
+device() {
+  config '' '[[port]]' "name = \"$1\"" "device = \"$2\""
+  shift 2
   [ $# -eq 0 ] || config "addresses = $(strings "$@")"
 }
 
@@ -232,9 +238,50 @@ pings() {
   says ' 0% packet loss' on "$from" ping -n -i 0.1 -c 5 -W 1 "$@" "$to"
 }
 
+# MAC address of an interface: mac HOST INTERFACE
+mac() { on "$1" cat "/sys/class/net/$2/address"; }
+
 # Packets that a host's interface received, and sent: received HOST INTERFACE | sent HOST INTERFACE
 received() { on "$1" cat "/sys/class/net/$2/statistics/rx_packets"; }
 sent() { on "$1" cat "/sys/class/net/$2/statistics/tx_packets"; }
+
+# For the bridge tests: the kernel's bridge as yardstick of the same name: kernel_bridge NAME MEMBER...
+kernel_bridge() {
+  local name=$1 member
+  shift
+  on router ip link add "$name" type bridge
+  on router ip link set "$name" up
+  for member; do on router ip link set "$member" master "$name" || fail "bridge member $member"; done
+}
+
+# DPDK's testpmd as a wire between two virtual devices, until the test ends: wire HOST VDEV VDEV
+wire() {
+  local host=$1
+  shift
+  tail -f /dev/null | on "$host" dpdk-testpmd --no-huge --no-pci --no-shconf --no-telemetry -m 256 --lcores '0@0,1@0-63' \
+    --file-prefix "$lab_name-wire" "${@/#/--vdev=}" -- --forward-mode=io --auto-start --total-num-mbufs=8192 \
+    >"$lab/testpmd.log" 2>&1 &
+}
+
+# Sends echo requests at 500/s in both families from a to b until a command has ended, and succeeds
+# when all came back: lossless COMMAND...
+lossless() {
+  local pids=() address pid status=0
+  for address in 10.0.2.2 2001:db8:2::2; do
+    on a ping -n -q -i 0.002 -W 2 "$address" >"$lab/lossless-$address" 2>&1 &
+    pids+=($!)
+  done
+  sleep 0.5
+  "$@" || { echo "failed: $*"; status=1; }
+  sleep 0.5
+  kill -INT "${pids[@]}"
+  for pid in "${pids[@]}"; do wait "$pid"; done
+  for address in 10.0.2.2 2001:db8:2::2; do
+    # An interrupted ping may have sent one request whose answer it did not wait for.
+    awk '/transmitted/ {print; found = $1 > 100 && $1 - $4 <= 1} END {exit !found}' "$lab/lossless-$address" || status=1
+  done
+  return $status
+}
 
 # Two hosts a and b with the router between them, both families; the topology of most tests.
 two_hosts() {

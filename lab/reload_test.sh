@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# A new configuration takes effect without a lost packet; a wrong one changes nothing.
+. "$(dirname "$0")/lab.sh"
+needs_millrace
+two_hosts
+two_ports
+on b ip address add 198.51.100.1/32 dev lo
+start
+cp "$lab_config" "$lab/first.toml"
+
+more() {
+  config '' '[[route]]' 'prefix = "198.51.100.0/24"' 'via = "10.0.2.2"'
+  config '' '[[route]]' 'prefix = "2001:db8:f::/48"' 'via = "2001:db8:2::2"'
+  config '' '[neighbors]' 'reachable-time = "20s"'
+  millrace reload
+}
+less() { cp "$lab/first.toml" "$lab_config" && millrace reload; }
+check "reload under traffic loses nothing" lossless more
+check "the new route is used" pings a 198.51.100.1
+check "taking it away loses nothing" lossless less
+check "and it is gone" says 'Net Unreachable' on a ping -n -c 1 -W 1 198.51.100.1
+back_and_forth() { local i; for i in {1..5}; do more && less || return 1; done; }
+check "ten reloads lose nothing" lossless back_and_forth
+
+config '' '[[route]]' 'prefix = "198.51.100.0/24"' 'via = "10.0.2.2"'
+hup() { kill -HUP "$daemon" && within 5 pings a 198.51.100.1; }
+check "SIGHUP reloads too, without loss" lossless hup
+
+config '' '[[route]]' 'prefix = "203.0.113.0/24"' 'via = "10.0.2.2"' '[[port]]' 'name = "left"' 'device = "nothing:1"'
+wrong() { fails millrace reload; }
+check "a wrong configuration is refused without loss" lossless wrong
+check "the refusal names the line" says 'millrace.toml:[0-9]+: ' millrace reload
+check "nothing of it is in force" says 'Net Unreachable' on a ping -n -c 1 -W 1 203.0.113.1
+check "what was there still is" pings a 198.51.100.1
