@@ -96,7 +96,6 @@ static SPECS: [KindSpec; 9] = [
         queues_key: Some("qpairs"),
         options: &[
             renamed("queues", "qpairs", Takes::Number(1, 16)),
-            option("qpairs", Takes::Number(1, 16)),
             option("blocksz", Takes::Number(4096, 1 << 22)),
             option("framesz", Takes::Number(512, 65536)),
             option("framecnt", Takes::Number(16, 65536)),

@@ -63,33 +63,49 @@ impl Device {
         text
     }
 
-    /// The driver's arguments for a virtual device with `queues` queue pairs.
-    pub(crate) fn arguments(&self, queues: u16) -> String {
+    /// The driver's arguments for a virtual device with `queues` queue pairs, `ring` packets in
+    /// each, of `mtu` bytes where that is wanted.
+    pub(crate) fn arguments(&self, queues: u16, ring: u16, mtu: Option<u16>) -> String {
         let spec = self.kind.spec();
-        let mut list: Vec<String> = Vec::new();
+        let mut list: Vec<(&str, String)> = Vec::new();
         if let Some(key) = spec.argument_key {
-            list.push(format!("{key}={}", self.argument));
+            list.push((key, self.argument.clone()));
         }
         for (key, value) in &self.options {
             let known = spec.options.iter().find(|option| option.name == *key);
-            list.push(format!("{}={value}", known.map_or(key.as_str(), |option| option.key)));
+            list.push((known.map_or(key.as_str(), |option| option.key), value.clone()));
         }
-        if let Some(key) = spec.queues_key {
-            if !list.iter().any(|item| item.split('=').next() == Some(key)) {
-                list.push(format!("{key}={queues}"));
+        let mut default = |key: &'static str, value: String| {
+            if !list.iter().any(|(given, _)| *given == key) {
+                list.push((key, value));
             }
+        };
+        if let Some(key) = spec.queues_key {
+            default(key, queues.to_string());
         }
         match self.kind {
-            DeviceKind::AfXdp if self.option("busy_budget").is_none() => {
-                // Preferred busy polling was 4x slower on veth than plain wake-ups.
-                list.push("busy_budget=0".into());
+            // Preferred busy polling was 4x slower on veth than plain wake-ups.
+            DeviceKind::AfXdp => default("busy_budget", "0".to_owned()),
+            DeviceKind::AfPacket => {
+                // A frame holds the packet after some 90 bytes of the kernel's own.
+                let frame = (u32::from(mtu.unwrap_or(1500)) + 128).next_power_of_two().max(2048);
+                default("framesz", frame.to_string());
+                default("blocksz", frame.max(4096).to_string());
+                default("framecnt", ring.clamp(64, 4096).next_power_of_two().to_string());
             }
-            DeviceKind::Memif if !self.argument.starts_with('@') => {
-                list.push("socket-abstract=no".into());
-            }
+            DeviceKind::Memif => default("socket-abstract", "no".to_owned()),
             _ => {}
         }
-        list.join(",")
+        let list = list.iter().map(|(key, value)| format!("{key}={value}"));
+        list.collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether the driver has a descriptor to wait on for packets.
+    pub(crate) fn has_interrupts(&self) -> bool {
+        matches!(
+            self.kind,
+            DeviceKind::Pci | DeviceKind::Tap | DeviceKind::VhostUser | DeviceKind::VirtioUser
+        )
     }
 }
 

@@ -51,13 +51,21 @@ fn options_are_checked() {
 
 #[test]
 fn driver_arguments() {
-    let arguments = |text: &str| text.parse::<Device>().unwrap().arguments(2);
+    let arguments = |text: &str| text.parse::<Device>().unwrap().arguments(2, 1024, None);
     assert_eq!(arguments("afxdp:e"), "iface=e,queue_count=2,busy_budget=0");
     assert_eq!(
         arguments("afxdp:e,queues=4,busy_budget=64"),
         "iface=e,queue_count=4,busy_budget=64"
     );
-    assert_eq!(arguments("afpacket:e"), "iface=e,qpairs=2");
+    assert_eq!(
+        arguments("afpacket:e,framecnt=512"),
+        "iface=e,framecnt=512,qpairs=2,framesz=2048,blocksz=4096"
+    );
+    let large: Device = "afpacket:e".parse().unwrap();
+    assert_eq!(
+        large.arguments(1, 1000, Some(9000)),
+        "iface=e,qpairs=1,framesz=16384,blocksz=16384,framecnt=1024"
+    );
     assert_eq!(
         arguments("memif:/s,role=client,id=3"),
         "socket=/s,role=client,id=3,socket-abstract=no"

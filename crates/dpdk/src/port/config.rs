@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{BufferPool, DeviceError, EalError};
+use crate::{BufferPool, DeviceError, EalError, PoolError};
 
 /// How a port is to be opened.
 #[derive(Debug, Clone)]
@@ -95,6 +95,9 @@ pub enum PortError {
     /// The device is not there or its driver refused it.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A buffer pool that the port needs of its own could not be made.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
     /// The configuration cannot work on any device.
     #[error("port {port}: {problem}")]
     Config {

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::PortError;
+use super::{PortConfig, PortError};
 use crate::device::interface_index;
 use crate::{Device, DeviceError, DeviceKind, ffi};
 
@@ -25,14 +25,16 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Creates the device (`pci`: finds it) with `queues` queue pairs.
-    pub(super) fn create(device: &Device, queues: u16) -> Result<Self, PortError> {
+    /// Creates the device (`pci`: finds it) for what `config` asks.
+    pub(super) fn create(device: &Device, config: &PortConfig) -> Result<Self, PortError> {
         device.check()?;
         let (bus, name, arguments) = match device.kind() {
             DeviceKind::Pci => ("pci", device.argument().to_owned(), String::new()),
             kind => {
                 let number = NAMES.fetch_add(1, Ordering::Relaxed);
-                ("vdev", format!("{}{number}", kind.driver()), device.arguments(queues))
+                let (queues, ring) = (config.rx_queues, config.rx_descriptors);
+                let arguments = device.arguments(queues, ring, config.mtu);
+                ("vdev", format!("{}{number}", kind.driver()), arguments)
             }
         };
         let driver_error = |reason: String| DeviceError::Driver {

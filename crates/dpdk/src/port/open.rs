@@ -3,14 +3,17 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::handle::Handle;
 use super::{Adjustment, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue};
-use crate::{Device, DeviceKind, Eal, EalError, ffi};
+use crate::{BufferPool, Device, DeviceKind, Eal, EalError, ffi};
 
 const RX_SCATTER: u64 = 1 << 13;
 const RX_RSS_HASH: u64 = 1 << 19;
 const TX_MULTI_SEGS: u64 = 1 << 15;
+/// Buffers in the fill ring of an AF_XDP queue: ETH_AF_XDP_DFLT_NUM_DESCS of the driver.
+const XDP_FILL: u32 = 2048;
 /// Ethernet header, two VLAN tags.
 const FRAME_OVERHEAD: u32 = 14 + 8;
 
@@ -31,7 +34,7 @@ impl Port {
         }
         // Both kinds of af_* sockets get a share of the packets whether they are polled or not, so
         // there are as many queue pairs as receive queues, and transmit queues do with those.
-        let handle = Handle::create(device, config.rx_queues)?;
+        let handle = Handle::create(device, config)?;
         let mut opening = Opening { handle, config, adjustments: Vec::new() };
         let raw = opening.info()?;
         let info = public(&raw);
@@ -113,6 +116,7 @@ impl Opening<'_> {
             rx_offloads |= RX_SCATTER;
         }
         let tx_offloads = info.tx_offloads & TX_MULTI_SEGS;
+        let interrupts = self.config.rx_interrupts && self.handle.device.has_interrupts();
         let mut setup = ffi::Setup {
             rx_offloads,
             tx_offloads,
@@ -120,14 +124,16 @@ impl Opening<'_> {
             rx_queues: rx,
             tx_queues: tx,
             mtu,
-            rx_interrupts: u16::from(self.config.rx_interrupts),
+            rx_interrupts: u16::from(interrupts),
         };
         // SAFETY: the port exists and is not started; the shim reads the structure.
         let mut rc = unsafe { ffi::millrace_port_configure(self.handle.id, &setup) };
-        if rc < 0 && self.config.rx_interrupts {
+        if rc < 0 && interrupts {
             setup.rx_interrupts = 0;
             // SAFETY: as above.
             rc = unsafe { ffi::millrace_port_configure(self.handle.id, &setup) };
+        }
+        if self.config.rx_interrupts && setup.rx_interrupts == 0 {
             self.adjustments.push(Adjustment::NoInterrupts);
         }
         self.handle.result(rc, "be configured")?;
@@ -162,6 +168,7 @@ impl Opening<'_> {
         // SAFETY: the port is configured.
         let socket = unsafe { ffi::rte_eth_dev_socket_id(id) } as u32;
         for (queue, pool) in (0..rx).zip(self.config.pools.iter().cycle()) {
+            let pool = self.pool_for(pool)?;
             // SAFETY: the port is configured and not started, the queue exists, null means the
             // driver's defaults, and pools live for ever.
             let rc = unsafe {
@@ -178,6 +185,20 @@ impl Opening<'_> {
             self.handle.result(rc, "set up a transmit queue")?;
         }
         Ok(())
+    }
+
+    /// net_af_xdp lends the kernel [`XDP_FILL`] buffers of a queue's pool and never gets them back
+    /// when it is closed (22.11, 24.11: it destroys the UMEM and forgets the fill ring). A port
+    /// that is opened again and again would drain the pool, so one that has run low is replaced
+    /// by a fresh one.
+    fn pool_for(&self, pool: &BufferPool) -> Result<BufferPool, PortError> {
+        let enough = pool.available() >= XDP_FILL + pool.capacity() / 8;
+        if self.handle.device.kind() != DeviceKind::AfXdp || enough {
+            return Ok(*pool);
+        }
+        static FRESH: AtomicU32 = AtomicU32::new(0);
+        let name = format!("afxdp-{}", FRESH.fetch_add(1, Ordering::Relaxed));
+        Ok(BufferPool::new(&name, pool.capacity().max(4 * XDP_FILL), pool.data_room(), 256, None)?)
     }
 
     fn start(&mut self, info: &PortInfo) -> Result<(), PortError> {

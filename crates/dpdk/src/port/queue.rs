@@ -54,11 +54,17 @@ impl RxQueue {
     /// # Errors
     /// [`PortError::Unsupported`] when the driver has none, or the port was opened without.
     pub fn interrupt(&self) -> Result<BorrowedFd<'_>, PortError> {
+        let none = || PortError::Unsupported {
+            port: self.handle.device.to_string(),
+            operation: "wait for packets",
+        };
+        if !self.handle.device.has_interrupts() {
+            return Err(none());
+        }
         // SAFETY: the port is open while `handle` lives.
         let fd: RawFd = unsafe { ffi::rte_eth_dev_rx_intr_ctl_q_get_fd(self.port, self.queue) };
         if fd < 0 {
-            let port = self.handle.device.to_string();
-            return Err(PortError::Unsupported { port, operation: "wait for packets" });
+            return Err(none());
         }
         // SAFETY: the driver keeps the descriptor open as long as the port is.
         Ok(unsafe { BorrowedFd::borrow_raw(fd) })
