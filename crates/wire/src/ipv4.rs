@@ -80,8 +80,15 @@ impl Header {
     /// Errors: see [`Malformed`].
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<&Self, Malformed> {
+        Self::parse_within(packet, packet.len())
+    }
+
+    /// The checked header of a packet of `present` bytes, of which only the first are at hand: the
+    /// first segment of a scattered one. Errors: see [`Malformed`].
+    #[inline]
+    pub fn parse_within(packet: &[u8], present: usize) -> Result<&Self, Malformed> {
         let (header, _) = Self::ref_from_prefix(packet).map_err(|_| Malformed::Truncated)?;
-        header.check(packet).map(|()| header)
+        header.check(packet, present).map(|()| header)
     }
 
     /// The same, for writing. Errors: see [`Malformed`].
@@ -110,13 +117,13 @@ impl Header {
     }
 
     #[inline]
-    fn check(&self, packet: &[u8]) -> Result<(), Malformed> {
+    fn check(&self, packet: &[u8], present: usize) -> Result<(), Malformed> {
         // Nearly every packet has no options: one comparison covers version and header length.
         if self.version_length != 0x45 {
-            return self.check_with_options(packet);
+            return self.check_with_options(packet, present);
         }
         let total = usize::from(self.total_length.get());
-        if total < HEADER_LENGTH || total > packet.len() {
+        if total < HEADER_LENGTH || total > present {
             return Err(Malformed::TotalLength);
         }
         match packet.first_chunk::<HEADER_LENGTH>() {
@@ -126,7 +133,7 @@ impl Header {
     }
 
     #[cold]
-    fn check_with_options(&self, packet: &[u8]) -> Result<(), Malformed> {
+    fn check_with_options(&self, packet: &[u8], present: usize) -> Result<(), Malformed> {
         if self.version_length >> 4 != 4 {
             return Err(Malformed::Version);
         }
@@ -136,7 +143,7 @@ impl Header {
         }
         let bytes = packet.get(..length).ok_or(Malformed::HeaderLength)?;
         let total = usize::from(self.total_length.get());
-        if total < length || total > packet.len() {
+        if total < length || total > present {
             return Err(Malformed::TotalLength);
         }
         if checksum::Sum::new().bytes(bytes).is_valid() { Ok(()) } else { Err(Malformed::Checksum) }

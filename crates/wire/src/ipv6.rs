@@ -67,11 +67,18 @@ impl Header {
     /// Errors: see [`Malformed`].
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<&Self, Malformed> {
-        let (header, rest) = Self::ref_from_prefix(packet).map_err(|_| Malformed::Truncated)?;
+        Self::parse_within(packet, packet.len())
+    }
+
+    /// The checked header of a packet of `present` bytes, of which only the first are at hand: the
+    /// first segment of a scattered one. Errors: see [`Malformed`].
+    #[inline]
+    pub fn parse_within(packet: &[u8], present: usize) -> Result<&Self, Malformed> {
+        let (header, _) = Self::ref_from_prefix(packet).map_err(|_| Malformed::Truncated)?;
         if header.version_class_label.get() >> 28 != 6 {
             return Err(Malformed::Version);
         }
-        if usize::from(header.payload_length.get()) > rest.len() {
+        if header.total_length() > present {
             return Err(Malformed::PayloadLength);
         }
         Ok(header)
