@@ -7,6 +7,7 @@
 pub mod arp;
 pub mod checksum;
 pub mod ethernet;
+pub mod flow;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
