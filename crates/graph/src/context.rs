@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use dpdk::Buffer;
 
-use crate::engine::Pending;
+use crate::pending::Pending;
 use crate::{Edge, Exits, Handoff, NodeId, PortId, Reason, Slot, Vector};
 
 /// Handed to a node with each list of slots.
@@ -47,7 +47,7 @@ impl<'a, N: Edge> Context<'a, N> {
     #[inline(always)]
     pub fn transmit(&mut self, slot: Slot, port: PortId) {
         if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
-            self.exits.transmit(buffer, slot, port, self.now);
+            self.exits.transmit(buffer, port, self.now);
         }
     }
 
@@ -55,7 +55,7 @@ impl<'a, N: Edge> Context<'a, N> {
     #[inline]
     pub fn drop(&mut self, slot: Slot, reason: Reason) {
         if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
-            self.exits.drop(buffer, Some(slot), reason);
+            self.exits.drop(buffer, reason);
         }
     }
 
@@ -71,7 +71,7 @@ impl<'a, N: Edge> Context<'a, N> {
                 network: self.vector.network[at],
                 next_hop: self.vector.next_hop[at],
             };
-            self.exits.punt(handoff, slot);
+            self.exits.punt(handoff);
         }
     }
 

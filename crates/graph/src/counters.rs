@@ -69,9 +69,18 @@ pub struct Counters {
     pub idle_cycles: Counter,
     /// TSC cycles spent asleep.
     pub sleep_cycles: Counter,
-    /// Packets received.
+    /// Packets received from devices and rings.
     pub packets: Counter,
+    /// Packets handed to the control thread.
+    pub punts: Counter,
+    /// Times that the worker slept.
+    pub sleeps: Counter,
+    /// Receive bursts by size: 0 packets, 1, 2-3, 4-7, ... 128-255, 256.
+    pub bursts: [Counter; BURST_SIZES],
 }
+
+/// Classes in [`Counters::bursts`].
+pub const BURST_SIZES: usize = 10;
 
 impl Counters {
     /// Counters for a graph of `nodes` nodes and `ports` ports, all zero.
@@ -87,6 +96,16 @@ impl Counters {
             idle_cycles: Counter::default(),
             sleep_cycles: Counter::default(),
             packets: Counter::default(),
+            punts: Counter::default(),
+            sleeps: Counter::default(),
+            bursts: std::array::from_fn(|_| Counter::default()),
         }
+    }
+
+    /// Counts a receive burst by its size.
+    #[inline]
+    pub(crate) fn burst(&self, packets: usize) {
+        let class = (usize::BITS - packets.leading_zeros()) as usize;
+        self.bursts[class.min(BURST_SIZES - 1)].add(1);
     }
 }

@@ -2,10 +2,9 @@
 
 use thiserror::Error;
 
-use crate::{CAPACITY, Context, Edge, Exits, Node, Reason, Slot, Vector};
-
-/// Nodes that a graph holds at most: the ready set is one word.
-const NODES: usize = 64;
+use crate::pending::{NODES, Pending};
+use crate::trace::{Before, Tracer};
+use crate::{CAPACITY, Context, Exits, Node, Reason, Slot, Vector};
 
 /// Node calls for one vector at most. The longest sensible way through the graph is far shorter;
 /// what still goes round after that is dropped as [`Reason::Loop`].
@@ -35,58 +34,6 @@ pub enum GraphError {
     /// More nodes than the ready set holds.
     #[error("a graph holds at most {NODES} nodes")]
     TooManyNodes,
-}
-
-/// Slots that wait for each node.
-pub(crate) struct Pending {
-    lists: Box<[List; NODES]>,
-    ready: u64,
-}
-
-#[derive(Clone, Copy)]
-struct List {
-    len: usize,
-    slots: [Slot; CAPACITY],
-}
-
-impl Pending {
-    fn new() -> Self {
-        Self { lists: Box::new([List { len: 0, slots: [0; CAPACITY] }; NODES]), ready: 0 }
-    }
-
-    #[inline(always)]
-    pub(crate) fn push(&mut self, node: NodeId, slot: Slot) {
-        let at = usize::from(node.0) % NODES;
-        let list = &mut self.lists[at];
-        list.slots[list.len % CAPACITY] = slot;
-        list.len += 1;
-        self.ready |= 1 << at;
-    }
-
-    #[inline]
-    pub(crate) fn extend(&mut self, node: NodeId, slots: &[Slot]) {
-        let at = usize::from(node.0) % NODES;
-        let list = &mut self.lists[at];
-        let end = list.len + slots.len();
-        if let Some(room) = list.slots.get_mut(list.len..end) {
-            room.copy_from_slice(slots);
-            list.len = end;
-            self.ready |= u64::from(end > 0) << at;
-        }
-    }
-
-    fn take(&mut self, into: &mut [Slot; CAPACITY]) -> Option<(usize, usize)> {
-        if self.ready == 0 {
-            return None;
-        }
-        let at = self.ready.trailing_zeros() as usize % NODES;
-        self.ready &= self.ready - 1;
-        let list = &mut self.lists[at];
-        let len = list.len.min(CAPACITY);
-        into[..len].copy_from_slice(&list.slots[..len]);
-        list.len = 0;
-        Some((at, len))
-    }
 }
 
 /// A node with its edges resolved, behind one virtual call per vector.
@@ -178,7 +125,7 @@ impl GraphBuilder {
             let targets = stage.targets().iter().map(find).collect::<Result<_, _>>()?;
             stage.link(targets);
         }
-        Ok(Graph { stages: self.stages, names, pending: Pending::new(), vectors: 0 })
+        Ok(Graph { stages: self.stages, names, pending: Pending::new(), vectors: 0, tracer: None })
     }
 }
 
@@ -188,6 +135,7 @@ pub struct Graph {
     names: Vec<&'static str>,
     pending: Pending,
     vectors: u64,
+    tracer: Option<Box<Tracer>>,
 }
 
 impl Graph {
@@ -225,7 +173,7 @@ impl Graph {
                     self.pending.push(NodeId(packet.entry), slot);
                 }
                 Ok(_) => {}
-                Err(buffer) => exits.drop(buffer, None, Reason::NoRoom),
+                Err(buffer) => exits.drop(buffer, Reason::NoRoom),
             }
         }
         taken
@@ -241,12 +189,15 @@ impl Graph {
     }
 
     /// Runs the nodes until no slot waits; leaves the vector empty. Packets that nodes originated
-    /// are run too.
+    /// are run too. `now`: TSC cycles.
     pub fn run(&mut self, vector: &mut Vector, exits: &mut Exits, now: u64) {
         let mut calls = CALLS;
         loop {
-            self.run_pending(vector, exits, now, &mut calls);
-            self.settle(vector, exits);
+            match self.tracer.take() {
+                None => self.run_pending(vector, exits, now, &mut calls),
+                Some(tracer) => self.run_traced(tracer, vector, exits, now, &mut calls),
+            }
+            settle(vector, exits);
             if !exits.has_originated() {
                 break;
             }
@@ -255,13 +206,7 @@ impl Graph {
         exits.free_dropped();
     }
 
-    fn run_pending(
-        &mut self,
-        vector: &mut Vector,
-        exits: &mut Exits,
-        now: u64,
-        calls: &mut usize,
-    ) {
+    fn run_pending(&mut self, vector: &mut Vector, exits: &mut Exits, now: u64, calls: &mut usize) {
         self.vectors = self.vectors.wrapping_add(1);
         let sample = self.vectors % SAMPLE == 0;
         let mut slots = [0; CAPACITY];
@@ -275,7 +220,7 @@ impl Graph {
             *calls -= 1;
             let Some(stage) = self.stages.get_mut(at) else { continue };
             stage.run(slots, vector, now, exits, &mut self.pending);
-            let counters = &exits.counters.nodes[at];
+            let Some(counters) = exits.counters.nodes.get(at) else { continue };
             counters.vectors.add(1);
             counters.packets.add(len as u64);
             if sample {
@@ -287,15 +232,64 @@ impl Graph {
         }
     }
 
-    /// Drops what a node forgot, and empties the vector.
-    fn settle(&mut self, vector: &mut Vector, exits: &mut Exits) {
-        let used = vector.len();
-        for at in 0..used {
-            if let Some(buffer) = vector.buffers[at].take() {
-                exits.drop(buffer, Some(at as Slot), Reason::Forgotten);
+    /// As [`Self::run_pending`], with an eye on the packets that the tracer picks.
+    #[cold]
+    fn run_traced(
+        &mut self,
+        mut tracer: Box<Tracer>,
+        vector: &mut Vector,
+        exits: &mut Exits,
+        now: u64,
+        calls: &mut usize,
+    ) {
+        tracer.pick(vector);
+        let mut slots = [0; CAPACITY];
+        while tracer.follows() {
+            let Some((at, len)) = self.pending.take(&mut slots) else { break };
+            let slots = &slots[..len];
+            if *calls == 0 {
+                drop_all(slots, vector, exits);
+                continue;
             }
+            *calls -= 1;
+            let marks = |slot: &Slot| tracer.is_marked(*slot);
+            let marked: Vec<bool> = slots.iter().map(marks).collect();
+            let mut from = 0;
+            for (place, slot) in slots.iter().enumerate().filter(|(place, _)| marked[*place]) {
+                self.run_stage(at, &slots[from..place], vector, exits, now);
+                let seen = self.describe(NodeId(at as u16), vector, *slot);
+                let before = Before::of(exits);
+                self.run_stage(at, &[*slot], vector, exits, now);
+                let fate = before.fate(*slot, vector, exits, &self.pending, &self.names);
+                tracer.record(*slot, now, self.names[at], seen, fate);
+                from = place + 1;
+            }
+            self.run_stage(at, &slots[from..], vector, exits, now);
         }
-        vector.clear();
+        self.run_pending(vector, exits, now, calls);
+        tracer.clear();
+        self.tracer = (!tracer.is_over()).then_some(tracer);
+    }
+
+    fn run_stage(
+        &mut self,
+        at: usize,
+        slots: &[Slot],
+        vector: &mut Vector,
+        exits: &mut Exits,
+        now: u64,
+    ) {
+        let Some(stage) = self.stages.get_mut(at).filter(|_| !slots.is_empty()) else { return };
+        stage.run(slots, vector, now, exits, &mut self.pending);
+        if let Some(counters) = exits.counters.nodes.get(at) {
+            counters.vectors.add(1);
+            counters.packets.add(slots.len() as u64);
+        }
+    }
+
+    /// Starts or ends (`None`) a trace; returns the one that was running.
+    pub fn set_tracer(&mut self, tracer: Option<Box<Tracer>>) -> Option<Box<Tracer>> {
+        std::mem::replace(&mut self.tracer, tracer)
     }
 
     /// What the node says of a packet it is about to process.
@@ -306,10 +300,23 @@ impl Graph {
     }
 }
 
+/// Drops what a node forgot, and empties the vector.
+fn settle(vector: &mut Vector, exits: &mut Exits) {
+    let len = vector.len();
+    let used = &mut vector.buffers[..len];
+    // Without an early end the compiler makes this a few vector instructions.
+    if used.iter().fold(false, |any, buffer| any | buffer.is_some()) {
+        for buffer in used.iter_mut().filter_map(Option::take) {
+            exits.drop(buffer, Reason::Forgotten);
+        }
+    }
+    vector.clear();
+}
+
 fn drop_all(slots: &[Slot], vector: &mut Vector, exits: &mut Exits) {
     for slot in slots {
         if let Some(buffer) = vector.buffers[usize::from(*slot)].take() {
-            exits.drop(buffer, Some(*slot), Reason::Loop);
+            exits.drop(buffer, Reason::Loop);
         }
     }
 }

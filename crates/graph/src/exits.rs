@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use dpdk::Buffer;
 
-use crate::{
-    CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, Slot, TransmitPath,
-};
+use crate::capture::Tap;
+use crate::{CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, TransmitPath};
 
 /// Packets made by nodes that wait to enter the graph: a bound, so that a node can't flood itself.
 const ORIGINATED_LIMIT: usize = 4096;
@@ -19,22 +18,34 @@ pub struct Exits {
     /// This worker's counters.
     pub counters: Arc<Counters>,
     punts: HandoffSender,
+    last_cause: u16,
     originated: VecDeque<Handoff>,
-    dropped: Box<[Option<Buffer>; CAPACITY]>,
-    dropped_len: usize,
+    dropped: Box<Dropped>,
+}
+
+/// Dropped packets, to be freed with one call.
+struct Dropped {
+    buffers: [Option<Buffer>; CAPACITY],
+    reasons: [Reason; CAPACITY],
+    len: usize,
 }
 
 impl Exits {
     /// Exits with no transmit path yet; packets for the control thread go to `punts`.
     #[must_use]
     pub fn new(output: Output, counters: Arc<Counters>, punts: HandoffSender) -> Self {
+        let dropped = Dropped {
+            buffers: [const { None }; CAPACITY],
+            reasons: [Reason::Forgotten; CAPACITY],
+            len: 0,
+        };
         Self {
             output,
             counters,
             punts,
+            last_cause: 0,
             originated: VecDeque::new(),
-            dropped: Box::new([const { None }; CAPACITY]),
-            dropped_len: 0,
+            dropped: Box::new(dropped),
         }
     }
 
@@ -43,34 +54,73 @@ impl Exits {
         self.output.set_path(port, path, &self.counters)
     }
 
+    /// Puts the packet into the transmit buffer of `port`. `now`: TSC cycles.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, buffer: Buffer, _slot: Slot, port: PortId, now: u64) {
+    pub fn transmit(&mut self, buffer: Buffer, port: PortId, now: u64) {
         if let Err(buffer) = self.output.push(port, buffer, now, &self.counters) {
-            self.drop(buffer, Some(_slot), Reason::PortDown);
+            self.drop(buffer, Reason::PortDown);
         }
     }
 
     /// Frees a packet, later and in bulk, and counts why.
-    pub fn drop(&mut self, buffer: Buffer, _slot: Option<Slot>, reason: Reason) {
+    pub fn drop(&mut self, buffer: Buffer, reason: Reason) {
         self.counters.drops[reason as usize].add(1);
-        if self.dropped_len == CAPACITY {
+        let at = self.dropped.len % CAPACITY;
+        self.dropped.reasons[at] = reason;
+        // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
+        std::mem::forget(self.dropped.buffers[at].replace(buffer));
+        self.dropped.len = at + 1;
+        if at + 1 == CAPACITY {
             self.free_dropped();
         }
-        self.dropped[self.dropped_len] = Some(buffer);
-        self.dropped_len += 1;
     }
 
-    pub(crate) fn punt(&mut self, handoff: Handoff, slot: Slot) {
-        if let Err(rtrb::PushError::Full(handoff)) = self.punts.push(handoff) {
-            self.drop(handoff.buffer, Some(slot), Reason::PuntFull);
+    /// Frees what was dropped.
+    #[inline]
+    pub(crate) fn free_dropped(&mut self) {
+        if self.dropped.len > 0 {
+            self.free_all_dropped();
         }
+    }
+
+    #[inline(never)]
+    fn free_all_dropped(&mut self) {
+        let Dropped { buffers, reasons, len } = &mut *self.dropped;
+        let buffers = &mut buffers[..*len];
+        if let Some(tap) = &mut self.output.tap {
+            tap.drops(buffers, reasons);
+        }
+        dpdk::free_bulk(buffers);
+        *len = 0;
+    }
+
+    pub(crate) fn punt(&mut self, packet: Handoff) {
+        let cause = packet.entry;
+        match self.punts.push(packet) {
+            Ok(()) => {
+                self.last_cause = cause;
+                self.counters.punts.add(1);
+            }
+            Err(packet) => self.drop(packet.buffer, Reason::PuntFull),
+        }
+    }
+
+    /// The cause of the latest punt.
+    pub(crate) fn last_cause(&self) -> u16 {
+        self.last_cause
+    }
+
+    /// Wakes the control thread if packets were punted and it sleeps: once per round.
+    #[inline]
+    pub(crate) fn notify_control(&mut self) {
+        self.punts.notify();
     }
 
     pub(crate) fn originate(&mut self, packet: Handoff) {
         if self.originated.len() < ORIGINATED_LIMIT {
             self.originated.push_back(packet);
         } else {
-            self.drop(packet.buffer, None, Reason::NoRoom);
+            self.drop(packet.buffer, Reason::NoRoom);
         }
     }
 
@@ -82,16 +132,8 @@ impl Exits {
         !self.originated.is_empty()
     }
 
-    pub(crate) fn free_dropped(&mut self) {
-        if self.dropped_len > 0 {
-            dpdk::free_bulk(&mut self.dropped[..self.dropped_len]);
-            self.dropped_len = 0;
-        }
-    }
-
-    /// Whether packets wait in the ring to the control thread.
-    #[must_use]
-    pub fn punted(&self) -> bool {
-        self.punts.slots() < self.punts.buffer().capacity()
+    /// Starts or ends the capture; returns the tap that was there.
+    pub(crate) fn set_tap(&mut self, tap: Option<Box<Tap>>) -> Option<Box<Tap>> {
+        std::mem::replace(&mut self.output.tap, tap)
     }
 }

@@ -10,29 +10,54 @@
 //! | `reason` | the one vocabulary of drops |
 //! | `node` | what a node is; typed edges |
 //! | `context` | what a node may do with a slot |
-//! | `engine` | nodes joined into a graph, run on a vector |
-//! | `exits` | the ways in which packets leave the graph |
+//! | `engine`, `pending` | nodes joined into a graph, run on a vector |
+//! | `exits`, `output` | the ways in which packets leave the graph; transmit buffers |
 //! | `handoff` | packets between threads: punt, inject, worker to worker |
-//! | `output` | per-(core, port) transmit buffers |
+//! | `receive`, `spread`, `flow_hash` | receive queues and rings; software RSS |
+//! | `worker`, `backoff` | the loop of one core; when it rests |
+//! | `handle` | the control thread's side of a worker |
+//! | `doorbell`, `sleep_flag` | waking a thread that sleeps |
 //! | `counters` | per-worker counters that other threads may read |
+//! | `filter`, `trace`, `capture` | looking at single packets |
 #![forbid(unsafe_code)]
 
+mod backoff;
+mod capture;
 mod context;
 mod counters;
+mod doorbell;
 mod engine;
 mod exits;
+mod filter;
+mod flow_hash;
+mod handle;
 mod handoff;
 mod node;
 mod output;
+mod pending;
 mod reason;
+mod receive;
+mod sleep_flag;
+mod spread;
+mod trace;
 mod vector;
+mod worker;
 
+pub use backoff::PollMode;
+pub use capture::{CaptureOptions, Direction, Frame, Frames, Tap, Taps, capture};
 pub use context::Context;
-pub use counters::{Counter, Counters, NodeCounters, PortCounters};
+pub use counters::{BURST_SIZES, Counter, Counters, NodeCounters, PortCounters};
+pub use doorbell::Doorbell;
 pub use engine::{Graph, GraphBuilder, GraphError, NodeId};
 pub use exits::Exits;
+pub use filter::{Filter, Match, MatchError};
+pub use handle::{WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
 pub use node::{Edge, NoEdge, Node};
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;
+pub use receive::{Inbound, RxAssignment};
+pub use spread::Spread;
+pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
 pub use vector::{CAPACITY, InterfaceId, PortId, Slot, Vector};
+pub use worker::{Stopped, WorkerState};

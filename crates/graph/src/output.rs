@@ -2,6 +2,7 @@
 
 use dpdk::{Buffer, TxQueue};
 
+use crate::capture::{Direction, Tap};
 use crate::{Counters, Handoff, HandoffSender, PortId, Reason};
 
 /// Packets gathered per port before they go to the driver: the burst most drivers are tuned for.
@@ -11,6 +12,7 @@ const BURST: usize = 64;
 const ATTEMPTS: usize = 4;
 
 /// How this worker reaches a port.
+#[derive(Debug)]
 pub enum TransmitPath {
     /// Through a transmit queue of its own.
     Queue(TxQueue),
@@ -23,12 +25,17 @@ struct PortBuffer {
     waiting: Box<[Option<Buffer>; BURST]>,
     len: usize,
     since: u64,
+    /// Packets that left the buffer, whatever became of them.
+    left: u64,
 }
 
 /// The transmit buffers of one worker, one per port.
 pub struct Output {
     ports: Vec<PortBuffer>,
+    /// Ports whose buffers are not empty.
+    waiting: Vec<PortId>,
     drain: u64,
+    pub(crate) tap: Option<Box<Tap>>,
 }
 
 impl Output {
@@ -40,8 +47,14 @@ impl Output {
             waiting: Box::new([const { None }; BURST]),
             len: 0,
             since: 0,
+            left: 0,
         };
-        Self { ports: (0..ports).map(buffer).collect(), drain }
+        Self {
+            ports: (0..ports).map(buffer).collect(),
+            waiting: Vec::with_capacity(ports),
+            drain,
+            tap: None,
+        }
     }
 
     pub(crate) fn set_path(
@@ -51,8 +64,18 @@ impl Output {
         counters: &Counters,
     ) -> Option<TransmitPath> {
         let entry = self.ports.get_mut(usize::from(port))?;
-        entry.flush(port, counters);
+        if entry.len > 0 {
+            entry.flush(port, counters, &mut self.tap);
+            self.waiting.retain(|waiting| *waiting != port);
+        }
         std::mem::replace(&mut entry.path, path)
+    }
+
+    /// Takes every path away, after what waits was sent.
+    pub(crate) fn take_paths(&mut self, counters: &Counters) -> Vec<(PortId, TransmitPath)> {
+        self.flush(counters);
+        let numbered = self.ports.iter_mut().enumerate();
+        numbered.filter_map(|(port, entry)| Some((port as PortId, entry.path.take()?))).collect()
     }
 
     /// Buffers a packet for `port`; gives it back when the port has no path.
@@ -68,67 +91,104 @@ impl Output {
         if entry.path.is_none() {
             return Err(buffer);
         }
-        if entry.len == 0 {
+        let at = entry.len % BURST;
+        // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
+        std::mem::forget(entry.waiting[at].replace(buffer));
+        entry.len = at + 1;
+        if at == 0 {
             entry.since = now;
-        }
-        entry.waiting[entry.len % BURST] = Some(buffer);
-        entry.len += 1;
-        if entry.len == BURST {
-            entry.flush(port, counters);
+            self.waiting.push(port);
+        } else if at + 1 == BURST {
+            self.flush_full(port, counters);
         }
         Ok(())
     }
 
+    #[inline(never)]
+    fn flush_full(&mut self, port: PortId, counters: &Counters) {
+        self.waiting.retain(|waiting| *waiting != port);
+        if let Some(entry) = self.ports.get_mut(usize::from(port)) {
+            entry.flush(port, counters, &mut self.tap);
+        }
+    }
+
     /// Sends what has waited longer than the drain time.
+    #[inline]
     pub fn flush_due(&mut self, now: u64, counters: &Counters) {
-        let drain = self.drain;
-        for (port, entry) in self.waiting() {
-            if now.wrapping_sub(entry.since) >= drain {
-                entry.flush(port, counters);
-            }
+        if !self.waiting.is_empty() {
+            self.flush_older(now, self.drain, counters);
         }
     }
 
     /// Sends everything that waits.
+    #[inline]
     pub fn flush(&mut self, counters: &Counters) {
-        for (port, entry) in self.waiting() {
-            entry.flush(port, counters);
+        if !self.waiting.is_empty() {
+            self.flush_older(0, 0, counters);
         }
     }
 
-    fn waiting(&mut self) -> impl Iterator<Item = (PortId, &mut PortBuffer)> {
-        let numbered = self.ports.iter_mut().enumerate();
-        numbered.filter(|(_, entry)| entry.len > 0).map(|(port, entry)| (port as PortId, entry))
+    fn flush_older(&mut self, now: u64, age: u64, counters: &Counters) {
+        let Self { ports, waiting, tap, .. } = self;
+        waiting.retain(|port| {
+            let Some(entry) = ports.get_mut(usize::from(*port)) else { return false };
+            let due = now.wrapping_sub(entry.since) >= age;
+            if due {
+                entry.flush(*port, counters, tap);
+            }
+            !due
+        });
+    }
+
+    /// Packets that were put into the port's buffer so far. Two calls tell the trace whether one
+    /// was put there in between.
+    pub(crate) fn given(&self, port: usize) -> u64 {
+        self.ports.get(port).map_or(0, |entry| entry.left + entry.len as u64)
+    }
+
+    pub(crate) fn ports(&self) -> usize {
+        self.ports.len()
     }
 }
 
 impl PortBuffer {
-    fn flush(&mut self, port: PortId, counters: &Counters) {
+    fn flush(&mut self, port: PortId, counters: &Counters, tap: &mut Option<Box<Tap>>) {
+        let burst = &mut self.waiting[..self.len.min(BURST)];
+        self.len = 0;
+        if let Some(tap) = tap {
+            tap.burst(burst, port, Direction::Transmit);
+        }
+        self.left += burst.len() as u64;
         let Some(count) = counters.ports.get(usize::from(port)) else { return };
-        let burst = &mut self.waiting[..self.len];
-        let bytes = |burst: &[Option<Buffer>]| -> u64 {
-            burst.iter().flatten().map(|buffer| u64::from(buffer.packet_len())).sum()
-        };
         let offered = bytes(burst);
         let sent = match &mut self.path {
-            Some(TransmitPath::Queue(queue)) => send(queue, burst),
+            Some(TransmitPath::Queue(queue)) => {
+                let sent = send(queue, burst);
+                count.tx_packets.add(sent as u64);
+                count.tx_bytes.add(offered - bytes(&burst[sent..]));
+                sent
+            }
+            // The worker that owns the queue counts what it sends.
             Some(TransmitPath::Worker(ring)) => hand_over(ring, burst, port),
             None => 0,
         };
-        let refused = burst.len() - sent;
-        count.tx_packets.add(sent as u64);
-        if refused > 0 {
-            count.tx_bytes.add(offered - bytes(&burst[sent..]));
-            count.tx_dropped.add(refused as u64);
-            counters.drops[Reason::TransmitFull as usize].add(refused as u64);
-            dpdk::free_bulk(&mut burst[sent..]);
-        } else {
-            count.tx_bytes.add(offered);
+        let refused = &mut burst[sent..];
+        if !refused.is_empty() {
+            count.tx_dropped.add(refused.len() as u64);
+            counters.drops[Reason::TransmitFull as usize].add(refused.len() as u64);
+            if let Some(tap) = tap {
+                tap.burst(refused, port, Direction::Drop(Reason::TransmitFull));
+            }
+            dpdk::free_bulk(refused);
         }
-        self.len = 0;
     }
 }
 
+fn bytes(burst: &[Option<Buffer>]) -> u64 {
+    burst.iter().flatten().map(|buffer| buffer.len() as u64).sum()
+}
+
+/// Returns how many the driver took; the others are left at the end.
 fn send(queue: &mut TxQueue, burst: &mut [Option<Buffer>]) -> usize {
     let mut sent = 0;
     for _ in 0..ATTEMPTS {
@@ -141,14 +201,14 @@ fn send(queue: &mut TxQueue, burst: &mut [Option<Buffer>]) -> usize {
 }
 
 fn hand_over(ring: &mut HandoffSender, burst: &mut [Option<Buffer>], port: PortId) -> usize {
-    for (sent, slot) in burst.iter_mut().enumerate() {
-        let Some(buffer) = slot.take() else { continue };
-        let handoff =
-            Handoff { buffer, entry: 0, interface: 0, egress: port, network: 0, next_hop: 0 };
-        if let Err(rtrb::PushError::Full(handoff)) = ring.push(handoff) {
-            *slot = Some(handoff.buffer);
-            return sent;
-        }
-    }
-    burst.len()
+    let sent = ring.extend(burst, |buffer| Handoff {
+        buffer,
+        entry: 0,
+        interface: 0,
+        egress: port,
+        network: 0,
+        next_hop: 0,
+    });
+    ring.notify();
+    sent
 }

@@ -87,7 +87,6 @@ reasons! {
     LocalProtocol "local-protocol" "To this router itself, for a protocol that nothing here serves.";
     LocalFragment "local-fragment" "A fragment to this router itself, which does not reassemble.";
     LocalPort "local-port" "To this router itself, for a port that nothing here serves.";
-    BridgeMacLimit "bridge-mac-limit" "The bridge has learned as many addresses as it may.";
     BridgeFloodLimit "bridge-flood-limit" "The rate of flooded frames was used up.";
     BridgeVlan "bridge-vlan" "The VLAN is not allowed on this member of the bridge.";
     BridgeSamePort "bridge-same-port" "The destination is on the member that the frame came from.";

@@ -118,11 +118,11 @@ impl Vector {
         }
     }
 
-    /// Asks for the packet data of a slot to be brought into the cache.
+    /// Asks for the packet data of a slot to be brought into the cache. Its mbuf should be there.
     #[inline(always)]
     pub fn prefetch(&self, slot: Slot) {
         if let Some(buffer) = self.buffer(slot) {
-            buffer.prefetch();
+            buffer.prefetch_data();
         }
     }
 

@@ -1,0 +1,225 @@
+//! The control thread's side of a worker.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use thiserror::Error;
+
+use crate::worker::{self, Command, Stopped, WorkerState};
+use crate::{Counters, Doorbell, Exits, Graph, PollMode};
+
+/// Commands that wait for a worker at most.
+const COMMANDS: usize = 64;
+
+/// How long a new thread may take to get ready.
+const START: Duration = Duration::from_secs(10);
+
+/// Why something about a worker did not work.
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    /// The graph has no node of that name.
+    #[error("the graph has no node {0} for received packets")]
+    NoEntry(&'static str),
+    /// The system has no thread or file descriptor for it.
+    #[error("worker {worker} could not be started: {source}")]
+    Start {
+        /// The worker's number.
+        worker: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The thread may not run on the core.
+    #[error(
+        "worker {worker} cannot run on core {core}: {source}; choose a core that this process may use"
+    )]
+    Core {
+        /// The worker's number.
+        worker: usize,
+        /// The core.
+        core: usize,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// DPDK has no place for the thread.
+    #[error("worker {worker}: {source}")]
+    Register {
+        /// The worker's number.
+        worker: usize,
+        /// DPDK's reason.
+        source: dpdk::ThreadError,
+    },
+    /// The worker did not answer in time. The command may still be run.
+    #[error("worker {0} did not answer in time")]
+    Timeout(usize),
+    /// Too many commands wait for the worker.
+    #[error("worker {0} has too many commands waiting")]
+    Full(usize),
+    /// The worker's thread has ended.
+    #[error("worker {0} has ended")]
+    Ended(usize),
+}
+
+/// What a worker is made of.
+pub struct WorkerSetup {
+    /// Its number, from 0.
+    pub index: usize,
+    /// The core that it is pinned to; `None` leaves it to the system.
+    pub core: Option<usize>,
+    /// Its nodes.
+    pub graph: Graph,
+    /// The node where received packets enter, e.g. `ethernet-input`.
+    pub entry: &'static str,
+    /// Its exits; the doorbell of the ring to the control thread is the control thread's.
+    pub exits: Exits,
+    /// Its doorbell, made before it so that other threads' rings can have it.
+    pub doorbell: Arc<Doorbell>,
+    /// Packets taken from a receive queue at once: 1 to 256.
+    pub burst: usize,
+    /// Whether it may rest.
+    pub poll: PollMode,
+}
+
+/// A running worker.
+pub struct WorkerHandle {
+    index: usize,
+    core: Option<usize>,
+    commands: SyncSender<Command>,
+    doorbell: Arc<Doorbell>,
+    counters: Arc<Counters>,
+    nodes: Vec<&'static str>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl WorkerHandle {
+    /// Starts a worker, with no queues yet.
+    ///
+    /// # Errors
+    /// [`WorkerError`] says what was missing; no thread is left behind.
+    pub fn spawn(setup: WorkerSetup) -> Result<Self, WorkerError> {
+        let WorkerSetup { index, core, graph, entry, exits, doorbell, burst, poll } = setup;
+        let entry = graph.find(entry).ok_or(WorkerError::NoEntry(entry))?;
+        let nodes = graph.names().to_vec();
+        let counters = Arc::clone(&exits.counters);
+        let (commands, inbox) = mpsc::sync_channel::<Command>(COMMANDS);
+        let (ready, started) = mpsc::sync_channel(1);
+        let state = WorkerState::new(graph, exits, entry, burst);
+        let bell = Arc::clone(&doorbell);
+        let body = move || {
+            let prepared = prepare(index, core);
+            let (registration, answer) = match prepared {
+                Ok(registration) => (Some(registration), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            let _ = ready.send(answer);
+            if registration.is_some() {
+                worker::run(state, &inbox, &bell, poll);
+            }
+        };
+        let thread = thread::Builder::new()
+            .name(format!("millrace-w{index}"))
+            .spawn(body)
+            .map_err(|source| WorkerError::Start { worker: index, source })?;
+        match started.recv_timeout(START) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(WorkerError::Timeout(index)),
+        }
+        let thread = Some(thread);
+        Ok(Self { index, core, commands, doorbell, counters, nodes, thread })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The core that it is pinned to.
+    #[must_use]
+    pub fn core(&self) -> Option<usize> {
+        self.core
+    }
+
+    /// Its counters.
+    #[must_use]
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Names of its nodes, in the order of [`Counters::nodes`].
+    #[must_use]
+    pub fn nodes(&self) -> &[&'static str] {
+        &self.nodes
+    }
+
+    /// Its doorbell, for rings to it.
+    #[must_use]
+    pub fn doorbell(&self) -> &Arc<Doorbell> {
+        &self.doorbell
+    }
+
+    /// Runs `command` on the worker, between two vectors, and waits for its answer. The worker
+    /// answers within a round; what it is given back when the wait times out is dropped there.
+    ///
+    /// # Errors
+    /// [`WorkerError::Timeout`], [`WorkerError::Full`] or [`WorkerError::Ended`].
+    pub fn call<R: Send + 'static>(
+        &self,
+        timeout: Duration,
+        command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
+    ) -> Result<R, WorkerError> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let command: Command = Box::new(move |state| {
+            // Nobody listens after a timeout.
+            let _ = answer.send(command(state));
+        });
+        match self.commands.try_send(command) {
+            Ok(()) => self.doorbell.ring(),
+            Err(TrySendError::Full(_)) => return Err(WorkerError::Full(self.index)),
+            Err(TrySendError::Disconnected(_)) => return Err(WorkerError::Ended(self.index)),
+        }
+        answered.recv_timeout(timeout).map_err(|error| match error {
+            RecvTimeoutError::Timeout => WorkerError::Timeout(self.index),
+            RecvTimeoutError::Disconnected => WorkerError::Ended(self.index),
+        })
+    }
+
+    /// Lets the worker send what it has, ends its thread and returns its queues.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; on a timeout the thread is left to end by itself.
+    pub fn stop(mut self, timeout: Duration) -> Result<Stopped, WorkerError> {
+        let stopped = self.call(timeout, WorkerState::stop)?;
+        if let Some(thread) = self.thread.take() {
+            // A worker that panicked has nothing more to tell than that it ended.
+            let _ = thread.join();
+        }
+        Ok(stopped)
+    }
+}
+
+impl Drop for WorkerHandle {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let _ = self.commands.try_send(Box::new(|state| drop(state.stop())));
+            self.doorbell.ring();
+        }
+    }
+}
+
+fn prepare(worker: usize, core: Option<usize>) -> Result<dpdk::Registration, WorkerError> {
+    if let Some(core) = core {
+        let failed = |source| WorkerError::Core { worker, core, source };
+        if core >= CpuSet::MAX_CPU {
+            return Err(failed(io::ErrorKind::InvalidInput.into()));
+        }
+        let mut set = CpuSet::new();
+        set.set(core);
+        sched_setaffinity(None, &set).map_err(|error| failed(error.into()))?;
+    }
+    dpdk::register_thread().map_err(|source| WorkerError::Register { worker, source })
+}

@@ -1,0 +1,86 @@
+//! Where a worker's packets come from: receive queues and rings.
+
+use dpdk::{Buffer, RxQueue};
+
+use crate::{Exits, HandoffReceiver, NodeId, PortId, Reason, Spread, Vector, capture::Direction};
+
+/// A receive queue of one worker.
+#[derive(Debug)]
+pub struct RxAssignment {
+    /// The port, for the counters.
+    pub port: PortId,
+    /// The queue.
+    pub queue: RxQueue,
+    /// Software RSS: the workers that share the queue.
+    pub spread: Option<Spread>,
+}
+
+impl RxAssignment {
+    /// A queue whose packets its worker treats all by itself.
+    #[must_use]
+    pub fn new(port: PortId, queue: RxQueue) -> Self {
+        Self { port, queue, spread: None }
+    }
+
+    /// Takes a burst of at most `limit` packets into the vector; returns how many the queue had.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        limit: usize,
+        vector: &mut Vector,
+        exits: &mut Exits,
+        entry: NodeId,
+    ) -> usize {
+        let free = vector.free_slots();
+        let room = free.len().min(limit);
+        let got = self.queue.burst(&mut free[..room]);
+        exits.counters.burst(got);
+        if got == 0 {
+            return 0;
+        }
+        let burst = &mut free[..got];
+        self.count(burst, exits);
+        let own = match &mut self.spread {
+            None => got,
+            Some(spread) => {
+                let (own, refused) = spread.sort(burst, entry);
+                for buffer in burst[own..own + refused].iter_mut().filter_map(Option::take) {
+                    exits.drop(buffer, Reason::HandoffFull);
+                }
+                own
+            }
+        };
+        vector.fill(own);
+        got
+    }
+
+    #[inline]
+    fn count(&self, burst: &[Option<Buffer>], exits: &mut Exits) {
+        if let Some(tap) = &mut exits.output.tap {
+            tap.burst(burst, self.port, Direction::Receive);
+        }
+        let Some(count) = exits.counters.ports.get(usize::from(self.port)) else { return };
+        count.rx_packets.add(burst.len() as u64);
+        count.rx_bytes.add(burst.iter().flatten().map(|buffer| buffer.len() as u64).sum());
+    }
+}
+
+/// A ring whose packets a worker takes in.
+#[derive(Debug)]
+pub enum Inbound {
+    /// Packets that enter the graph, each at its own node: from the control thread or, with
+    /// software RSS, from another worker.
+    Enter(HandoffReceiver),
+    /// Packets that only have to leave by the port in `egress`: from a worker without a transmit
+    /// queue of that port.
+    Transmit(HandoffReceiver),
+}
+
+impl Inbound {
+    /// Whether the sender is gone and the ring is empty: it can be forgotten.
+    pub(crate) fn is_over(&self) -> bool {
+        let (Self::Enter(ring) | Self::Transmit(ring)) = self;
+        // In this order: what was sent before the sender went is seen.
+        ring.is_abandoned() && ring.is_empty()
+    }
+}

@@ -1,0 +1,242 @@
+//! The loop of one core.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use crate::backoff::{Backoff, LONGEST_SLEEP, Step};
+use crate::receive::{Inbound, RxAssignment};
+use crate::{
+    CAPACITY, Doorbell, Exits, Graph, NodeId, PollMode, PortId, Tap, Tracer, TransmitPath, Vector,
+};
+
+/// Packets taken from one ring in one round at most.
+const RING_BURST: usize = 64;
+
+/// `spin_loop` hints between two rounds once a worker has been idle for a while.
+const PAUSES: usize = 32;
+
+/// What the control thread sends to a worker, run between two vectors.
+pub(crate) type Command = Box<dyn FnOnce(&mut WorkerState) + Send>;
+
+/// All that belongs to one worker. Commands get it.
+pub struct WorkerState {
+    graph: Graph,
+    exits: Exits,
+    vector: Box<Vector>,
+    entry: NodeId,
+    burst: usize,
+    receive: Vec<RxAssignment>,
+    inbound: Vec<Inbound>,
+    stop: bool,
+}
+
+/// What a worker gives back when it stops.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Its receive queues.
+    pub receive: Vec<RxAssignment>,
+    /// Its transmit paths by port.
+    pub transmit: Vec<(PortId, TransmitPath)>,
+}
+
+impl WorkerState {
+    pub(crate) fn new(graph: Graph, exits: Exits, entry: NodeId, burst: usize) -> Self {
+        let burst = burst.clamp(1, CAPACITY);
+        Self {
+            graph,
+            exits,
+            vector: Vector::new(),
+            entry,
+            burst,
+            receive: Vec::new(),
+            inbound: Vec::new(),
+            stop: false,
+        }
+    }
+
+    /// The graph, to find nodes in.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Polls one more receive queue.
+    pub fn add_receive(&mut self, assignment: RxAssignment) {
+        self.receive.push(assignment);
+    }
+
+    /// Polls a receive queue no longer, and gives it back.
+    pub fn remove_receive(&mut self, port: PortId, queue: u16) -> Option<RxAssignment> {
+        let is_it = |rx: &RxAssignment| rx.port == port && rx.queue.index() == queue;
+        let at = self.receive.iter().position(is_it)?;
+        Some(self.receive.remove(at))
+    }
+
+    /// The receive queues.
+    pub fn receive_mut(&mut self) -> &mut [RxAssignment] {
+        &mut self.receive
+    }
+
+    /// Takes packets from one more ring, until its sender is gone.
+    pub fn add_inbound(&mut self, ring: Inbound) {
+        self.inbound.push(ring);
+    }
+
+    /// Sets or takes away the way to a port; returns the one before. What waits is sent first.
+    pub fn set_path(&mut self, port: PortId, path: Option<TransmitPath>) -> Option<TransmitPath> {
+        self.exits.set_path(port, path)
+    }
+
+    /// Starts or ends a capture; returns the one that was running.
+    pub fn set_tap(&mut self, tap: Option<Box<Tap>>) -> Option<Box<Tap>> {
+        self.exits.set_tap(tap)
+    }
+
+    /// Starts or ends a trace; returns the one that was running.
+    pub fn set_tracer(&mut self, tracer: Option<Box<Tracer>>) -> Option<Box<Tracer>> {
+        self.graph.set_tracer(tracer)
+    }
+
+    /// Takes everything in and sends everything that waits, then ends the worker's loop after this
+    /// command, and gives the queues back.
+    pub(crate) fn stop(&mut self) -> Stopped {
+        self.take_in_rings(dpdk::tsc());
+        self.stop = true;
+        let transmit = self.exits.output.take_paths(&self.exits.counters);
+        self.exits.notify_control();
+        Stopped { receive: std::mem::take(&mut self.receive), transmit }
+    }
+
+    /// One round: every receive queue, every ring, the graph, the transmit buffers. Returns how
+    /// many packets there were.
+    pub(crate) fn round(&mut self, now: u64) -> usize {
+        let mut found = 0;
+        let mut full = false;
+        for rx in &mut self.receive {
+            let got = rx.poll(self.burst, &mut self.vector, &mut self.exits, self.entry);
+            found += got;
+            full |= got == self.burst;
+            if self.vector.len() >= self.burst {
+                self.graph.enter(&self.vector, self.entry);
+                self.graph.run(&mut self.vector, &mut self.exits, now);
+            }
+        }
+        // What several queues had a little of goes through the graph as one vector.
+        if !self.vector.is_empty() {
+            self.graph.enter(&self.vector, self.entry);
+            self.graph.run(&mut self.vector, &mut self.exits, now);
+        }
+        let taken = self.take_in_rings(now);
+        found += taken;
+        if full {
+            self.exits.output.flush_due(now, &self.exits.counters);
+        } else {
+            self.exits.output.flush(&self.exits.counters);
+        }
+        self.exits.notify_control();
+        found
+    }
+
+    fn take_in_rings(&mut self, now: u64) -> usize {
+        let Self { graph, exits, vector, inbound, .. } = self;
+        let mut found = 0;
+        for ring in inbound.iter_mut() {
+            let mut left = RING_BURST;
+            match ring {
+                Inbound::Enter(ring) => {
+                    let next = |_: &mut Exits| {
+                        left = left.checked_sub(1)?;
+                        ring.pop().ok()
+                    };
+                    let taken = graph.admit(vector, exits, next);
+                    if taken > 0 {
+                        graph.run(vector, exits, now);
+                    }
+                    found += taken;
+                }
+                Inbound::Transmit(ring) => {
+                    while let Some(packet) = left.checked_sub(1).and_then(|_| ring.pop().ok()) {
+                        left -= 1;
+                        found += 1;
+                        exits.transmit(packet.buffer, packet.egress, now);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Forgets rings whose senders are gone.
+    fn prune(&mut self) {
+        self.inbound.retain(|ring| !ring.is_over());
+    }
+}
+
+/// The loop of one core: runs until a command stops it.
+pub(crate) fn run(
+    mut state: WorkerState,
+    commands: &Receiver<Command>,
+    doorbell: &Arc<Doorbell>,
+    mode: PollMode,
+) {
+    let mut backoff = Backoff::new(mode, dpdk::tsc_hz());
+    let counters = Arc::clone(&state.exits.counters);
+    let mut now = dpdk::tsc();
+    loop {
+        let found = visit(&mut state, commands, now);
+        if state.stop {
+            break;
+        }
+        let after = dpdk::tsc();
+        let spent = after.wrapping_sub(now);
+        counters.rounds.add(1);
+        if found > 0 {
+            counters.packets.add(found as u64);
+            counters.busy_cycles.add(spent);
+        } else {
+            counters.idle_rounds.add(1);
+            counters.idle_cycles.add(spent);
+        }
+        now = after;
+        match backoff.after(found > 0, now) {
+            Step::Go => {}
+            Step::Pause => (0..PAUSES).for_each(|_| std::hint::spin_loop()),
+            Step::Sleep(longest) => {
+                sleep(&mut state, commands, doorbell, longest);
+                if state.stop {
+                    break;
+                }
+                now = dpdk::tsc();
+                counters.sleeps.add(1);
+                counters.sleep_cycles.add(now.wrapping_sub(after));
+            }
+        }
+    }
+}
+
+/// Commands, then a round.
+fn visit(state: &mut WorkerState, commands: &Receiver<Command>, now: u64) -> usize {
+    while let Ok(command) = commands.try_recv() {
+        command(state);
+        state.prune();
+        if state.stop {
+            return 0;
+        }
+    }
+    state.round(now)
+}
+
+/// Says that it sleeps, looks once more, and sleeps if there is still nothing.
+fn sleep(
+    state: &mut WorkerState,
+    commands: &Receiver<Command>,
+    doorbell: &Doorbell,
+    longest: std::time::Duration,
+) {
+    doorbell.announce();
+    let found = visit(state, commands, dpdk::tsc());
+    if found == 0 && !state.stop {
+        doorbell.wait(&[], longest.min(LONGEST_SLEEP));
+    }
+    doorbell.awake();
+}
