@@ -5,11 +5,16 @@
 //! | [`config`] | the TOML configuration: types, reading, checking |
 //! | [`net`] | MAC addresses and prefixes as people write them |
 //! | [`duration`] | durations as people write them |
+//! | [`cores`] | the cores that this process may use |
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod cores;
 pub mod duration;
 pub mod net;
 mod text;
 
 pub use config::{Config, ConfigError};
+
+/// API socket where none is configured.
+pub const DEFAULT_SOCKET: &str = "/run/millrace/millrace.sock";

@@ -36,40 +36,39 @@ pub enum AddressError {
     Mask(String),
 }
 
-/// An Ethernet address.
+/// An Ethernet address: the one of `wire`, as a string in JSON and TOML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MacAddr([u8; 6]);
+pub struct MacAddr(wire::ethernet::MacAddr);
 
 impl MacAddr {
     /// Of these bytes, first on the wire first.
     #[must_use]
     pub const fn new(octets: [u8; 6]) -> Self {
-        Self(octets)
+        Self(wire::ethernet::MacAddr::new(octets))
     }
 
-    /// Its bytes, first on the wire first.
+    /// Whether a single station can have it: neither a group address nor zero.
     #[must_use]
-    pub const fn octets(self) -> [u8; 6] {
-        self.0
+    pub fn is_unicast(self) -> bool {
+        self.0.is_unicast()
     }
+}
 
-    /// Broadcast or multicast: no station's own.
-    #[must_use]
-    pub const fn is_group(self) -> bool {
-        self.0[0] & 1 == 1
+impl From<MacAddr> for wire::ethernet::MacAddr {
+    fn from(mac: MacAddr) -> Self {
+        mac.0
     }
+}
 
-    /// All zeros.
-    #[must_use]
-    pub fn is_zero(self) -> bool {
-        self.0 == [0; 6]
+impl From<wire::ethernet::MacAddr> for MacAddr {
+    fn from(mac: wire::ethernet::MacAddr) -> Self {
+        Self(mac)
     }
 }
 
 impl fmt::Display for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+        self.0.fmt(f)
     }
 }
 
@@ -77,17 +76,7 @@ impl FromStr for MacAddr {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let wrong = || AddressError::Mac(shortened(text));
-        let mut octets = [0; 6];
-        let mut parts = text.split([':', '-']);
-        for octet in &mut octets {
-            let part = parts.next().ok_or_else(wrong)?;
-            if part.is_empty() || part.len() > 2 || !part.bytes().all(|b| b.is_ascii_hexdigit()) {
-                return Err(wrong());
-            }
-            *octet = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
-        }
-        if parts.next().is_some() { Err(wrong()) } else { Ok(Self(octets)) }
+        text.parse().map(Self).map_err(|_| AddressError::Mac(shortened(text)))
     }
 }
 

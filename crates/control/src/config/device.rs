@@ -30,6 +30,11 @@ const INTERFACE_NAME: usize = 15;
 pub struct Device(String);
 
 impl Device {
+    /// The device that is always there.
+    pub(super) fn null() -> Self {
+        Self("null".to_owned())
+    }
+
     /// The string as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -4,10 +4,14 @@
 //! there is a default, and compare, so that a daemon can apply the difference of two.
 
 mod base;
+mod check;
 mod device;
 mod error;
+mod files;
 mod flow;
 mod interface;
+mod load;
+mod read;
 mod route;
 
 use std::path::PathBuf;
@@ -17,8 +21,10 @@ use serde::Serialize;
 pub use base::{
     Daemon, Forwarding, Hugepages, Limits, LogLevel, Memory, Miss, Neighbors, Poll, Workers,
 };
+pub use check::{FlowError, Interface, InterfaceKind, NeighborError, RouteError};
 pub use device::{DEVICE_KINDS, Device, DeviceError};
 pub use error::ConfigError;
+pub use files::{FlowFile, RouteFile, RouteTextError};
 pub use flow::{Flow, FlowKey};
 pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};

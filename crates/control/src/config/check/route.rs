@@ -1,0 +1,176 @@
+//! Whether a route fits.
+
+use std::net::IpAddr;
+
+use super::interfaces::{is_host, is_link_local};
+use crate::config::{Config, MAX_NEXT_HOPS, NextHop, Route, RouteTarget};
+use crate::net::{Prefix, shortened};
+
+/// A route does not fit: `what is wrong; what would be right`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// No next hop.
+    #[error("{0} has no next hop; give 1 to 64, or kind = \"blackhole\"")]
+    NoNextHop(Prefix),
+    /// Too many next hops.
+    #[error("{prefix} has {count} next hops; use at most 64")]
+    NextHops {
+        /// The route.
+        prefix: Prefix,
+        /// Its next hops.
+        count: usize,
+    },
+    /// Weight out of bounds.
+    #[error("next hop {address} has weight {weight}; use 1 to 64")]
+    Weight {
+        /// The next hop.
+        address: IpAddr,
+        /// Its weight.
+        weight: u8,
+    },
+    /// The weights cannot be kept apart in a group of 64 slots.
+    #[error("{prefix} has weights that sum up to {sum}; use at most 64 in all")]
+    Weights {
+        /// The route.
+        prefix: Prefix,
+        /// The sum.
+        sum: u32,
+    },
+    /// Families differ.
+    #[error("next hop {address} is not of the family of {prefix}; use one that is")]
+    Family {
+        /// The route.
+        prefix: Prefix,
+        /// The next hop.
+        address: IpAddr,
+    },
+    /// Named twice.
+    #[error("next hop {0} is given twice; give it once, with a weight")]
+    Twice(IpAddr),
+    /// No unicast address.
+    #[error("next hop {0} is not the address of one host; use a router's unicast address")]
+    NotHost(IpAddr),
+    /// The router itself.
+    #[error("next hop {0} is an own address; use another router's, or kind = \"local\"")]
+    Own(IpAddr),
+    /// A link-local address without interface.
+    #[error("next hop {0} is link-local; add its interface")]
+    LinkLocal(IpAddr),
+    /// On no connected network.
+    #[error("next hop {0} is on no interface's network; add its interface, or an address near it")]
+    Unreachable(IpAddr),
+    /// No such interface.
+    #[error("'{name}' is no interface; use one of {known}")]
+    Interface {
+        /// What was named.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The interface is a bridge's member or cross-connected.
+    #[error("'{name}' is bridged or cross-connected and cannot route; use one of {known}")]
+    Layer2 {
+        /// What was named.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The prefix is an interface's own network.
+    #[error("{prefix} is the network of '{interface}' already; remove the route")]
+    Connected {
+        /// The route.
+        prefix: Prefix,
+        /// The interface.
+        interface: String,
+    },
+    /// Multicast is not routed.
+    #[error("{0} is multicast, which is not routed; remove the route")]
+    Multicast(Prefix),
+}
+
+impl RouteError {
+    /// The key of the configuration or of the API's body that it is about.
+    #[must_use]
+    pub fn key(&self, route: &Route) -> &'static str {
+        match self {
+            Self::Connected { .. } | Self::Multicast(_) => "prefix",
+            _ if matches!(route.target, RouteTarget::Port(_)) => "port",
+            _ => "via",
+        }
+    }
+}
+
+impl Config {
+    /// Whether a route fits the interfaces. The one check of configuration, route files and API.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    pub fn check_route(&self, route: &Route) -> Result<(), RouteError> {
+        let prefix = route.prefix;
+        if prefix.length() > 0 && prefix.address().is_multicast() {
+            return Err(RouteError::Multicast(prefix));
+        }
+        let mut interfaces = self.interfaces();
+        if let Some(own) = interfaces.find(|i| i.addresses.iter().any(|a| a.network() == prefix)) {
+            return Err(RouteError::Connected { prefix, interface: own.name.to_owned() });
+        }
+        match &route.target {
+            RouteTarget::Via(next_hops) => self.check_next_hops(prefix, next_hops),
+            RouteTarget::Port(name) => self.check_routed(name),
+            RouteTarget::Blackhole | RouteTarget::Unreachable | RouteTarget::Local => Ok(()),
+        }
+    }
+
+    fn check_next_hops(&self, prefix: Prefix, next_hops: &[NextHop]) -> Result<(), RouteError> {
+        if next_hops.is_empty() {
+            return Err(RouteError::NoNextHop(prefix));
+        }
+        if next_hops.len() > MAX_NEXT_HOPS {
+            return Err(RouteError::NextHops { prefix, count: next_hops.len() });
+        }
+        let sum: u32 = next_hops.iter().map(|hop| u32::from(hop.weight)).sum();
+        for (index, hop) in next_hops.iter().enumerate() {
+            let address = hop.address;
+            let same =
+                |other: &NextHop| other.address == address && other.interface == hop.interface;
+            if !(1..=64).contains(&hop.weight) {
+                return Err(RouteError::Weight { address, weight: hop.weight });
+            }
+            if address.is_ipv4() != prefix.address().is_ipv4() {
+                return Err(RouteError::Family { prefix, address });
+            }
+            if next_hops.iter().take(index).any(same) {
+                return Err(RouteError::Twice(address));
+            }
+            self.check_next_hop(hop)?;
+        }
+        if sum > 64 { Err(RouteError::Weights { prefix, sum }) } else { Ok(()) }
+    }
+
+    fn check_next_hop(&self, hop: &NextHop) -> Result<(), RouteError> {
+        let address = hop.address;
+        if !is_host(address) {
+            return Err(RouteError::NotHost(address));
+        }
+        if self.is_own(address) {
+            return Err(RouteError::Own(address));
+        }
+        match &hop.interface {
+            Some(name) => self.check_routed(name),
+            None if is_link_local(address) => Err(RouteError::LinkLocal(address)),
+            None if self.connected(address).is_none() => Err(RouteError::Unreachable(address)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_routed(&self, name: &str) -> Result<(), RouteError> {
+        let known = || self.routed_names();
+        if self.interface(name).is_none() {
+            return Err(RouteError::Interface { name: shortened(name), known: known() });
+        }
+        if self.is_layer2(name) {
+            return Err(RouteError::Layer2 { name: name.to_owned(), known: known() });
+        }
+        Ok(())
+    }
+}

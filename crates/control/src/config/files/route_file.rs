@@ -1,0 +1,73 @@
+//! Route files: one route per line in the words of `ip route`, `#` starts a comment.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use super::lines::{BoundedLines, Source};
+use crate::config::{ConfigError, Route};
+
+/// The routes of a file, in order, each with its line. A bad line is an error and the next call
+/// goes on behind it; where the file itself fails, the error is the last item.
+pub struct RouteFile {
+    source: Source,
+    reader: BufReader<BoundedLines<File>>,
+    /// Reused for every line.
+    text: Vec<u8>,
+    line: u64,
+    over: bool,
+}
+
+impl RouteFile {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When it cannot be opened or is not a regular file.
+    pub fn open(path: &Path) -> Result<Self, ConfigError> {
+        let (source, reader) = Source::open(path)?;
+        Ok(Self { source, reader, text: Vec::new(), line: 0, over: false })
+    }
+
+    /// An error about the route that came last.
+    #[must_use]
+    pub fn wrong(&self, key: &str, error: &dyn std::fmt::Display) -> ConfigError {
+        self.source.wrong(self.line, key, error)
+    }
+
+    /// The file failed: nothing more can be read.
+    fn fail(&mut self, error: &std::io::Error) -> ConfigError {
+        self.over = true;
+        let remedy = "write one route per line, at most 8192 bytes each";
+        self.source.wrong(self.line, "line", &format!("cannot be read ({error}); {remedy}"))
+    }
+}
+
+impl Iterator for RouteFile {
+    type Item = Result<Route, ConfigError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.over {
+            self.text.clear();
+            self.line += 1;
+            match self.reader.read_until(b'\n', &mut self.text) {
+                Ok(0) => self.over = true,
+                Err(error) => return Some(Err(self.fail(&error))),
+                Ok(_) => {
+                    let Ok(text) = std::str::from_utf8(&self.text) else {
+                        return Some(Err(
+                            self.wrong("line", &"is not UTF-8 text; save it as UTF-8")
+                        ));
+                    };
+                    let route = text.split('#').next().unwrap_or_default().trim();
+                    if !route.is_empty() {
+                        let wrong = |error| self.wrong("line", &error);
+                        return Some(
+                            route.parse().map_err(|error: super::RouteTextError| wrong(error)),
+                        );
+                    }
+                }
+            }
+        }
+        None
+    }
+}

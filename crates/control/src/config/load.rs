@@ -1,0 +1,144 @@
+//! Loads a configuration from a file, together with the files that it names.
+
+use std::path::Path;
+
+use super::read::{LONGEST, MOST_ERRORS, read};
+use super::{Config, ConfigError, FlowFile, Route, RouteFile};
+use crate::cores;
+
+impl Config {
+    /// Reads a configuration's text. `file` names it in errors, and relative paths start from its
+    /// folder. The files that it names are not opened.
+    ///
+    /// # Errors
+    /// Everything that is wrong, in the order of lines: at most 100 errors.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, Vec<ConfigError>> {
+        Self::parse_for(text, file, &cores::allowed())
+    }
+
+    /// As [`Config::parse`], for a machine on which the process may use the `allowed` cores.
+    ///
+    /// # Errors
+    /// As [`Config::parse`].
+    pub fn parse_for(text: &str, file: &Path, allowed: &[u16]) -> Result<Self, Vec<ConfigError>> {
+        read(text, file, allowed)
+    }
+
+    /// Reads a configuration from a file, and every file of routes and flows that it names: the
+    /// latter only to check them, so that what they hold takes no memory here. Open them again
+    /// with [`RouteFile`] and [`FlowFile`] to use it.
+    ///
+    /// # Errors
+    /// Everything that is wrong: at most 100 errors.
+    pub fn load(path: &Path) -> Result<Self, Vec<ConfigError>> {
+        let text = text_of(path).map_err(|error| vec![error])?;
+        let config = Self::parse(&text, path)?;
+        let errors = config.check_files();
+        if errors.is_empty() { Ok(config) } else { Err(errors) }
+    }
+
+    /// Reads every file of routes and flows that the configuration names, and checks each line
+    /// against its interfaces and limits. Returns what is wrong: at most 100 errors.
+    #[must_use]
+    pub fn check_files(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        let v6 = |route: &&Route| route.prefix.address().is_ipv6();
+        let six = self.static_routes.iter().filter(v6).count();
+        let mut routes = Room {
+            counts: [self.static_routes.len() - six, six],
+            most: [self.limits.routes4, self.limits.routes6],
+            keys: ["limits.routes4", "limits.routes6"],
+        };
+        for path in &self.routes.files {
+            self.check_routes(path, &mut routes, &mut errors);
+        }
+        let mut flows = Room {
+            counts: [0; 2],
+            most: [self.limits.flows4, self.limits.flows6],
+            keys: ["limits.flows4", "limits.flows6"],
+        };
+        for path in &self.flows.files {
+            self.check_flows(path, &mut flows, &mut errors);
+        }
+        errors
+    }
+
+    fn check_routes(&self, path: &Path, room: &mut Room, errors: &mut Vec<ConfigError>) {
+        let mut file = match RouteFile::open(path) {
+            Ok(file) => file,
+            Err(error) => return errors.push(error),
+        };
+        while let Some(route) = file.next().filter(|_| errors.len() < MOST_ERRORS) {
+            let checked = route.and_then(|route| {
+                let full = room.take(route.prefix.address().is_ipv6());
+                full.map_err(|error| file.wrong("line", &error))?;
+                let fits = self.check_route(&route);
+                fits.map_err(|error| file.wrong(error.key(&route), &error))
+            });
+            errors.extend(checked.err());
+        }
+    }
+
+    fn check_flows(&self, path: &Path, room: &mut Room, errors: &mut Vec<ConfigError>) {
+        let mut file = match FlowFile::open(path) {
+            Ok(file) => file,
+            Err(error) => return errors.push(error),
+        };
+        while let Some(flow) = file.next().filter(|_| errors.len() < MOST_ERRORS) {
+            let checked = flow.and_then(|flow| {
+                self.check_flow(&flow).map_err(|error| file.wrong(error.key(), &error))?;
+                let full = room.take(flow.source.is_ipv6());
+                full.map_err(|error| file.wrong("line", &error))
+            });
+            errors.extend(checked.err());
+        }
+    }
+}
+
+/// A table is full.
+#[derive(Debug, thiserror::Error)]
+#[error("is beyond the {most} of {key}; raise the limit, or remove lines")]
+struct Full {
+    most: u32,
+    key: &'static str,
+}
+
+/// How full the tables of both families are.
+struct Room {
+    counts: [usize; 2],
+    most: [u32; 2],
+    keys: [&'static str; 2],
+}
+
+impl Room {
+    /// Counts one entry more; complains about the first that does not fit.
+    fn take(&mut self, v6: bool) -> Result<(), Full> {
+        let [first, second] = &mut self.counts;
+        let count = if v6 { second } else { first };
+        *count += 1;
+        let most = self.most[usize::from(v6)];
+        let over = *count == (most as usize).saturating_add(1);
+        if over { Err(Full { most, key: self.keys[usize::from(v6)] }) } else { Ok(()) }
+    }
+}
+
+/// Reads a file of at most `LONGEST` bytes.
+fn text_of(path: &Path) -> Result<String, ConfigError> {
+    use std::io::Read as _;
+
+    let wrong = |problem: String, remedy: &str| ConfigError {
+        file: path.to_owned(),
+        line: 0,
+        key: String::new(),
+        problem,
+        remedy: remedy.to_owned(),
+    };
+    let file = std::fs::File::open(path).map_err(|error| {
+        wrong(format!("cannot be opened ({error})"), "name a configuration file that can be read")
+    })?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| wrong(format!("cannot be read ({error})"), "name a regular file"))?;
+    String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8 text".to_owned(), "save it as UTF-8"))
+}
