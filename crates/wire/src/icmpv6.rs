@@ -201,6 +201,11 @@ impl Header {
     pub fn code(&self) -> u8 {
         self.code
     }
+
+    /// Sets the checksum.
+    pub fn set_checksum(&mut self, checksum: u16) {
+        self.checksum.set(checksum);
+    }
 }
 
 fn pseudo(source: Ipv6Addr, destination: Ipv6Addr, length: usize) -> Sum {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arp;
+pub mod build;
 pub mod checksum;
 pub mod ethernet;
 pub mod flow;
@@ -12,6 +13,7 @@ pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+pub mod ndp;
 pub mod prefix;
 pub mod protocol;
 pub mod special;
