@@ -64,6 +64,18 @@ void millrace_free_bulk(struct rte_mbuf **buffers, unsigned int n)
 	memset(buffers, 0, n * sizeof(*buffers));
 }
 
+static void flush(struct rte_mempool *pool, void *unused)
+{
+	(void)unused;
+	rte_mempool_cache_flush(rte_mempool_default_cache(pool, rte_lcore_id()), pool);
+}
+
+/* Empties the calling thread's caches, which would keep their buffers when the thread goes. */
+void millrace_flush_caches(void)
+{
+	rte_mempool_walk(flush, NULL);
+}
+
 unsigned int millrace_lcore_id(void)
 {
 	return rte_lcore_id();

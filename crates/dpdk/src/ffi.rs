@@ -90,6 +90,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn millrace_free(buffer: *mut Mbuf);
     pub(crate) fn millrace_free_bulk(buffers: *mut *mut Mbuf, n: c_uint);
+    pub(crate) fn millrace_flush_caches();
     pub(crate) fn millrace_lcore_id() -> c_uint;
     pub(crate) fn millrace_errno() -> c_int;
 

@@ -51,7 +51,11 @@ pub fn lcore_id() -> Option<u32> {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: this thread registered itself, and `Registration` cannot leave it.
-        unsafe { ffi::rte_thread_unregister() };
+        // SAFETY: this thread registered itself, and `Registration` cannot leave it; its caches are
+        // used by nobody else.
+        unsafe {
+            ffi::millrace_flush_caches();
+            ffi::rte_thread_unregister();
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::handle::Handle;
+use super::queue::Limits;
 use super::{Adjustment, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue};
 use crate::{BufferPool, Device, DeviceKind, Eal, EalError, ffi};
 
@@ -39,14 +40,14 @@ impl Port {
         let raw = opening.info()?;
         let info = public(&raw);
         let (rx_queues, tx_queues) = opening.queues(&raw);
-        let chains = opening.configure(&raw, rx_queues, tx_queues)?;
+        let limits = opening.configure(&raw, rx_queues, tx_queues)?;
         opening.set_up_queues(rx_queues, tx_queues)?;
         opening.start(&info)?;
         let Opening { handle, adjustments, .. } = opening;
         let handle = Arc::new(handle);
         Ok(Opened {
             rx: (0..rx_queues).map(|queue| RxQueue::new(&handle, queue)).collect(),
-            tx: (0..tx_queues).map(|queue| TxQueue::new(&handle, queue, chains)).collect(),
+            tx: (0..tx_queues).map(|queue| TxQueue::new(&handle, queue, limits)).collect(),
             port: Self { handle, info, one_thread: PhantomData },
             adjustments,
         })
@@ -101,8 +102,8 @@ impl Opening<'_> {
         )
     }
 
-    /// Configures the port; whether it can send chained packets.
-    fn configure(&mut self, info: &ffi::Info, rx: u16, tx: u16) -> Result<bool, PortError> {
+    /// Configures the port; what it can send.
+    fn configure(&mut self, info: &ffi::Info, rx: u16, tx: u16) -> Result<Limits, PortError> {
         let rss = if self.config.rss && rx > 1 { info.rss } else { 0 };
         let mut rx_offloads = if rss == 0 { 0 } else { info.rx_offloads & RX_RSS_HASH };
         let mtu = self.mtu(info)?;
@@ -137,7 +138,13 @@ impl Opening<'_> {
             self.adjustments.push(Adjustment::NoInterrupts);
         }
         self.handle.result(rc, "be configured")?;
-        Ok(tx_offloads != 0)
+        let kind = self.handle.device.kind();
+        Ok(Limits {
+            // net_pcap and net_null take chains but do not say so.
+            chains: tx_offloads != 0 || matches!(kind, DeviceKind::Pcap | DeviceKind::Null),
+            // net_af_xdp copies a packet of another pool into a buffer of its own, unchecked.
+            length: if kind == DeviceKind::AfXdp { room.into() } else { usize::MAX },
+        })
     }
 
     /// The MTU to configure: 0 for the device's own.

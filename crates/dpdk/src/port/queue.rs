@@ -91,20 +91,29 @@ impl RxQueue {
     }
 }
 
+/// What a driver can send without reading or writing beyond a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Whether packets may be chained.
+    pub(super) chains: bool,
+    /// Longest packet: bytes.
+    pub(super) length: usize,
+}
+
 /// One transmit queue. It can move to another thread but not be shared.
 #[derive(Debug)]
 pub struct TxQueue {
     port: u16,
     queue: u16,
-    chains: bool,
+    limits: Limits,
     handle: Arc<Handle>,
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl TxQueue {
-    pub(super) fn new(handle: &Arc<Handle>, queue: u16, chains: bool) -> Self {
+    pub(super) fn new(handle: &Arc<Handle>, queue: u16, limits: Limits) -> Self {
         let handle = Arc::clone(handle);
-        Self { port: handle.id, queue, chains, handle, one_thread: PhantomData }
+        Self { port: handle.id, queue, limits, handle, one_thread: PhantomData }
     }
 
     /// Hands the packets at the front of `slots`, up to the first empty slot, to the driver, which
@@ -112,14 +121,16 @@ impl TxQueue {
     /// hold the caller's packets.
     ///
     /// Where the driver cannot send chained packets they are made one segment first; one that does
-    /// not fit ends the burst, so a caller that gets 0 should drop the first packet.
+    /// not fit, or is longer than the driver can take, ends the burst: a caller that gets 0 for a
+    /// long time should drop the first packet.
     #[inline(always)]
     pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> usize {
         let mut ready = 0;
         for slot in slots.iter_mut().take(usize::from(u16::MAX)) {
             let Some(buffer) = slot else { break };
             // A driver without multi-segment support would read beyond the first segment.
-            if buffer.is_chained() && !self.chains && !buffer.linearize() {
+            let chain = buffer.is_chained() && !self.limits.chains && !buffer.linearize();
+            if chain || buffer.len() > self.limits.length {
                 break;
             }
             ready += 1;
