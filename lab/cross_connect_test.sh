@@ -19,6 +19,6 @@ check "TTL is untouched" says 'ttl=64' on a ping -n -c 1 -W 1 10.0.0.3
 check "the hosts see each other's MAC" says "$(mac b right)" on a ip neighbor show 10.0.0.3
 check "full-size frames" pings a 10.0.0.3 -s 1472 -M "do"
 check "tagged frames" pings a 10.7.0.3
-on b iperf3 -s >/dev/null 2>&1 &
+exec_on b iperf3 -s >/dev/null 2>&1 &
 within 5 says LISTEN on b ss -Hltn 'sport = :5201' || fail "iperf3 does not start"
 check "TCP crosses" on a iperf3 -c 10.0.0.3 -n 20M

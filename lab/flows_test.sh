@@ -15,7 +15,7 @@ END
 start
 
 # Host b notes what arrives on port 6000.
-on b python3 -u -c '
+exec_on b python3 -u -c '
 import socket
 s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
 s.bind(("::", 6000))

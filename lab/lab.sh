@@ -16,10 +16,12 @@ lab=$(mktemp -d "/tmp/$lab_name.XXXX")
 lab_socket=$lab/millrace.sock
 lab_config=$lab/millrace.toml
 lab_failures=0
-daemon=
+daemon=''
 
 # Runs a command on a host: on HOST COMMAND...
 on() { local host=$1; shift; ip netns exec "$lab_name-$host" "$@"; }
+# The same in the background, so that $! is the command's own process: exec_on HOST COMMAND... &
+exec_on() { local host=$1; shift; exec ip netns exec "$lab_name-$host" "$@"; }
 
 # Leaves the test: skip REASON | fail REASON
 skip() { echo "skip: $1"; exit 77; }
@@ -134,7 +136,7 @@ tagged() {
   local host=$1 interface=$2 id=$3 address mac
   shift 3
   if ! on "$host" ip link add link "$interface" name "$interface.$id" type vlan id "$id" 2>/dev/null; then
-    on "$host" "$lab_root/lab/tagger" "$interface" "$id" &
+    exec_on "$host" "$lab_root/lab/tagger" "$interface" "$id" &
     within 5 exists "$host" "$interface.$id" || fail "VLAN $id"
     mac=$(on "$host" cat "/sys/class/net/$interface/address")
     on "$host" ip link set "$interface.$id" address "$mac"
@@ -170,7 +172,7 @@ value() {
 
 # Starts the daemon without waiting for it.
 launch() {
-  on router "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket" >>"$lab/daemon.log" 2>&1 &
+  exec_on router "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket" >>"$lab/daemon.log" 2>&1 &
   daemon=$!
 }
 
@@ -212,10 +214,10 @@ fails() { ! "$@"; }
 
 # Succeeds as soon as the command does, at most SECONDS later: within SECONDS COMMAND...
 within() {
-  local end=$((SECONDS + $1))
+  local end=$((SECONDS + $1)) output
   shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || return 1
+  until output=$("$@" 2>&1); do
+    [ "$SECONDS" -lt "$end" ] || { echo "$output"; return 1; }
     sleep 0.1
   done
 }
@@ -254,13 +256,31 @@ kernel_bridge() {
   for member; do on router ip link set "$member" master "$name" || fail "bridge member $member"; done
 }
 
-# DPDK's testpmd as a wire between two virtual devices, until the test ends: wire HOST VDEV VDEV
+# DPDK's testpmd as a wire between two virtual devices, until `unwire`: wire HOST VDEV VDEV
 wire() {
   local host=$1
   shift
-  tail -f /dev/null | on "$host" dpdk-testpmd --no-huge --no-pci --no-shconf --no-telemetry -m 256 --lcores '0@0,1@0-63' \
+  # It ends at the end of its standard input.
+  mkfifo "$lab/wire" 2>/dev/null
+  exec_on "$host" dpdk-testpmd --no-huge --no-pci --no-shconf --no-telemetry -m 256 --lcores "0@0,1@$(($(nproc) - 1))" \
     --file-prefix "$lab_name-wire" "${@/#/--vdev=}" -- --forward-mode=io --auto-start --total-num-mbufs=8192 \
-    >"$lab/testpmd.log" 2>&1 &
+    <>"$lab/wire" >"$lab/testpmd.log" 2>&1 &
+  testpmd=$!
+}
+unwire() {
+  kill -TERM "$testpmd"
+  wait "$testpmd"
+}
+
+# A few megabytes by TCP and a second of UDP to each address of host b: transfers ADDRESS...
+transfers() {
+  local address
+  exec_on b iperf3 -s >"$lab/iperf3.log" 2>&1 &
+  within 5 says LISTEN on b ss -Hltn 'sport = :5201' || fail "iperf3 does not start"
+  for address; do
+    check "TCP to $address" on a iperf3 -c "$address" -n 20M
+    check "UDP to $address" says ' 0/[0-9]+ .*receiver' on a iperf3 -c "$address" -u -b 5M -l 1200 -t 1
+  done
 }
 
 # Sends echo requests at 500/s in both families from a to b until a command has ended, and succeeds
@@ -268,7 +288,7 @@ wire() {
 lossless() {
   local pids=() address pid status=0
   for address in 10.0.2.2 2001:db8:2::2; do
-    on a ping -n -q -i 0.002 -W 2 "$address" >"$lab/lossless-$address" 2>&1 &
+    exec_on a ping -n -q -i 0.002 -W 2 "$address" >"$lab/lossless-$address" 2>&1 &
     pids+=($!)
   done
   sleep 0.5

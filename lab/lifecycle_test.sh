@@ -6,9 +6,9 @@ two_hosts
 two_ports
 start
 
-second() { on router timeout 20 "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket" "$@"; }
-check "the configuration is valid" second --check
-second >"$lab/second" 2>&1
+second=(on router timeout 20 "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket")
+check "the configuration is valid" "${second[@]}" --check
+"${second[@]}" >"$lab/second" 2>&1
 check "a second daemon is refused" equal $? 1
 check "it names the socket" grep -q "$lab_socket" "$lab/second"
 check "the first does not mind" pings a 10.0.2.2
@@ -26,7 +26,7 @@ start
 check "which does not stop the next one" pings a 10.0.2.2
 
 export NOTIFY_SOCKET=$lab/notify
-on router python3 -u -c '
+exec_on router python3 -u -c '
 import os, socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(os.environ["NOTIFY_SOCKET"])

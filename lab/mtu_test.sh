@@ -20,7 +20,7 @@ check "the sender has learned it for IPv6" says 'mtu 1300' on a ip -6 route get 
 check "exactly the MTU passes" pings a 10.0.2.2 -s 1272 -M "do"
 check "exactly the MTU passes in IPv6" pings a 2001:db8:2::2 -s 1252 -M "do"
 
-on b iperf3 -s >/dev/null 2>&1 &
+exec_on b iperf3 -s >/dev/null 2>&1 &
 within 5 says LISTEN on b ss -Hltn 'sport = :5201' || fail "iperf3 does not start"
 check "TCP finds its way" on a iperf3 -c 10.0.2.2 -n 2M
 check "TCP over IPv6 too" on a iperf3 -c 2001:db8:2::2 -n 2M

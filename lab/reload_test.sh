@@ -19,7 +19,7 @@ check "reload under traffic loses nothing" lossless more
 check "the new route is used" pings a 198.51.100.1
 check "taking it away loses nothing" lossless less
 check "and it is gone" says 'Net Unreachable' on a ping -n -c 1 -W 1 198.51.100.1
-back_and_forth() { local i; for i in {1..5}; do more && less || return 1; done; }
+back_and_forth() { for _ in {1..5}; do more && less || return 1; done; }
 check "ten reloads lose nothing" lossless back_and_forth
 
 config '' '[[route]]' 'prefix = "198.51.100.0/24"' 'via = "10.0.2.2"'
