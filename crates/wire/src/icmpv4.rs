@@ -59,7 +59,7 @@ pub enum Message {
     },
     /// A packet could not be delivered.
     Unreachable {
-        /// One of [`unreachable`]'s.
+        /// One of [`mod@unreachable`]'s.
         code: u8,
         /// Next hop's MTU in bytes where fragmentation is needed (RFC 1191 4); else 0.
         mtu: u16,

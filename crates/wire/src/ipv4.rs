@@ -8,8 +8,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::checksum;
 use crate::protocol::Protocol;
 
+pub use fields::Fields;
+pub use forwarding::{NotForwarded, TtlExpired, decrement_ttl, forward_in_place};
 pub use options::{Option, OptionError, Options};
 
+mod fields;
+mod forwarding;
 mod options;
 
 /// Bytes of a header without options.
@@ -39,22 +43,6 @@ pub enum Malformed {
     /// The checksum is wrong.
     #[error("the header checksum is wrong")]
     Checksum,
-}
-
-/// The time to live would reach zero: the packet ends here (RFC 1812 5.3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the time to live ran out")]
-pub struct TtlExpired;
-
-/// Why [`forward_in_place`] left a packet as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotForwarded {
-    /// The header is malformed.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    /// The time to live ran out.
-    #[error(transparent)]
-    TtlExpired(#[from] TtlExpired),
 }
 
 /// The fixed 20 bytes of a header; options follow it.
@@ -290,46 +278,6 @@ impl Header {
     }
 }
 
-/// What a header without options is made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fields {
-    /// Source address.
-    pub source: Ipv4Addr,
-    /// Destination address.
-    pub destination: Ipv4Addr,
-    /// What the packet carries.
-    pub protocol: Protocol,
-    /// Time to live: hops.
-    pub ttl: u8,
-    /// DSCP in the upper six bits, ECN in the lower two.
-    pub service: u8,
-    /// The number that fragments share.
-    pub identification: u16,
-    /// Whether routers must not fragment it.
-    pub dont_fragment: bool,
-}
-
-impl Fields {
-    /// The header for a packet of `total_length` bytes, checksum included.
-    #[must_use]
-    pub fn header(&self, total_length: u16) -> Header {
-        let mut header = Header {
-            version_length: 0x45,
-            service: self.service,
-            total_length: U16::new(total_length),
-            identification: U16::new(self.identification),
-            fragment: U16::new(if self.dont_fragment { DONT_FRAGMENT } else { 0 }),
-            ttl: self.ttl,
-            protocol: self.protocol,
-            checksum: U16::ZERO,
-            source: self.source.octets(),
-            destination: self.destination.octets(),
-        };
-        header.checksum.set(checksum::of(header.as_bytes()));
-        header
-    }
-}
-
 /// Computes and writes the checksum of the header, options included, at the start of `packet`.
 /// Errors: `Truncated`, `HeaderLength`.
 pub fn write_checksum(packet: &mut [u8]) -> Result<(), Malformed> {
@@ -340,30 +288,6 @@ pub fn write_checksum(packet: &mut [u8]) -> Result<(), Malformed> {
     let (header, _) = Header::mut_from_prefix(packet).map_err(|_| Malformed::Truncated)?;
     header.checksum.set(sum);
     Ok(())
-}
-
-/// One hop less, with the checksum put right. Errors: `TtlExpired` when the time to live is 0 or
-/// 1; the header is unchanged then.
-#[inline]
-pub fn decrement_ttl(header: &mut Header) -> Result<(), TtlExpired> {
-    if header.ttl <= 1 {
-        return Err(TtlExpired);
-    }
-    header.ttl -= 1;
-    // RFC 1624 equation 3 for a word that fell by 0x0100: the checksum grows by as much, with the
-    // carry brought round; 0xffff becomes 0, as a new sum would have it.
-    let sum = u32::from(header.checksum.get()) + 0x0100;
-    header.checksum.set((sum + u32::from(sum >= 0xffff)) as u16);
-    Ok(())
-}
-
-/// Checks a packet and takes one hop off it: all that forwarding changes in the header.
-/// Errors: see [`NotForwarded`]; the packet is unchanged then.
-#[inline]
-pub fn forward_in_place(packet: &mut [u8]) -> Result<&mut Header, NotForwarded> {
-    let header = Header::parse_mut(packet)?;
-    decrement_ttl(header)?;
-    Ok(header)
 }
 
 #[cfg(test)]

@@ -1,0 +1,43 @@
+//! What forwarding does to a header (RFC 1812 5.3.1).
+
+use super::{Header, Malformed};
+
+/// The time to live would reach zero: the packet ends here (RFC 1812 5.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the time to live ran out")]
+pub struct TtlExpired;
+
+/// Why [`forward_in_place`] left a packet as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotForwarded {
+    /// The header is malformed.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// The time to live ran out.
+    #[error(transparent)]
+    TtlExpired(#[from] TtlExpired),
+}
+
+/// One hop less, with the checksum put right. Errors: `TtlExpired` when the time to live is 0 or
+/// 1; the header is unchanged then.
+#[inline]
+pub fn decrement_ttl(header: &mut Header) -> Result<(), TtlExpired> {
+    if header.ttl <= 1 {
+        return Err(TtlExpired);
+    }
+    header.ttl -= 1;
+    // RFC 1624 equation 3 for a word that fell by 0x0100: the checksum grows by as much, with the
+    // carry brought round; 0xffff becomes 0, as a new sum would have it.
+    let sum = u32::from(header.checksum.get()) + 0x0100;
+    header.checksum.set((sum + u32::from(sum >= 0xffff)) as u16);
+    Ok(())
+}
+
+/// Checks a packet and takes one hop off it: all that forwarding changes in the header.
+/// Errors: see [`NotForwarded`]; the packet is unchanged then.
+#[inline]
+pub fn forward_in_place(packet: &mut [u8]) -> Result<&mut Header, NotForwarded> {
+    let header = Header::parse_mut(packet)?;
+    decrement_ttl(header)?;
+    Ok(header)
+}
