@@ -4,7 +4,28 @@ use graph::{Reason, Slot, Vector};
 use wire::EtherType;
 use wire::{flow, icmpv4, icmpv6, ipv4, ipv6};
 
+use crate::flow::FlowReaders;
 use crate::state::State;
+
+/// ICMP types that a router sends (RFC 792).
+pub mod kind4 {
+    /// Destination unreachable.
+    pub const UNREACHABLE: u8 = 3;
+    /// Time exceeded.
+    pub const TIME_EXCEEDED: u8 = 11;
+}
+
+/// ICMPv6 types that a router sends (RFC 4443).
+pub mod kind6 {
+    /// Destination unreachable.
+    pub const UNREACHABLE: u8 = 1;
+    /// Packet too big.
+    pub const PACKET_TOO_BIG: u8 = 2;
+    /// Time exceeded.
+    pub const TIME_EXCEEDED: u8 = 3;
+    /// Parameter problem.
+    pub const PARAMETER_PROBLEM: u8 = 4;
+}
 
 /// ICMP type and code, packed for `Vector::word`: type (8 bits), code (8), MTU or pointer (16).
 #[must_use]
@@ -25,10 +46,16 @@ pub struct Refusal {
 pub trait Family: Send + 'static {
     /// Destination address, as the tables want it.
     type Key: Copy + Default;
+    /// 5-tuple, as the flow table wants it.
+    type FlowKey: Copy;
+    /// A key that no packet has.
+    const NO_KEY: Self::FlowKey;
     /// EtherType of its packets.
     const ETHER_TYPE: EtherType;
     /// Names of the nodes `look-up`, `rewrite`, and of their twins for packets made here.
     const NAMES: Names;
+    /// Next nodes of the flow look-up, in the order of `flow::Next`.
+    const FLOW_TARGETS: &'static [&'static str];
     /// Next nodes of the look-up, in the order of `lookup::Next`.
     const LOOKUP_TARGETS: [&'static [&'static str]; 2];
     /// Next nodes of the rewrite, in the order of `rewrite::Next`.
@@ -46,6 +73,10 @@ pub trait Family: Send + 'static {
     fn key(vector: &Vector, slot: Slot) -> Self::Key;
     /// Looks up keys in a batch.
     fn look_up(state: &State, keys: &[Self::Key], values: &mut [u32]);
+    /// The flow key of a packet.
+    fn flow_key(packet: &[u8]) -> Self::FlowKey;
+    /// Looks up flow keys in a batch.
+    fn look_up_flows(readers: &FlowReaders, keys: &[Self::FlowKey], values: &mut [u32]);
     /// Flow hash for ECMP.
     fn hash(packet: &[u8]) -> u32;
     /// Takes one off the hop count; `false`, and no change, when none would be left.
@@ -57,6 +88,8 @@ pub trait Family: Send + 'static {
 /// Node names of a family.
 #[derive(Debug)]
 pub struct Names {
+    /// Exact match of flows.
+    pub flow: &'static str,
     /// Look-up of packets that are forwarded, and of packets made here.
     pub lookup: [&'static str; 2],
     /// Rewrite of packets that are forwarded, and of packets made here.
@@ -69,8 +102,14 @@ pub struct V4;
 impl Family for V4 {
     type Key = u32;
     const ETHER_TYPE: EtherType = EtherType::IPV4;
-    const NAMES: Names =
-        Names { lookup: ["ip4-lookup", "ip4-output"], rewrite: ["ip4-rewrite", "ip4-send"] };
+    type FlowKey = [u8; 16];
+    const NO_KEY: [u8; 16] = [0; 16];
+    const NAMES: Names = Names {
+        flow: "flow4-lookup",
+        lookup: ["ip4-lookup", "ip4-output"],
+        rewrite: ["ip4-rewrite", "ip4-send"],
+    };
+    const FLOW_TARGETS: &'static [&'static str] = &["ip4-rewrite", "ip4-lookup"];
     const LOOKUP_TARGETS: [&'static [&'static str]; 2] = [
         &["ip4-rewrite", "ip-local", "icmp-error", "reflect"],
         &["ip4-send", "ip-local", "icmp-error", "reflect"],
@@ -78,19 +117,19 @@ impl Family for V4 {
     const REWRITE_TARGETS: &'static [&'static str] =
         &["ip4-fragment", "icmp-error", "bridge-output"];
     const EXPIRED: Refusal = Refusal {
-        word: icmp_word(icmpv4::TIME_EXCEEDED, icmpv4::TTL_EXCEEDED, 0),
+        word: icmp_word(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip4Ttl,
     };
     const NO_ROUTE: Refusal = Refusal {
-        word: icmp_word(icmpv4::UNREACHABLE, icmpv4::NET_UNREACHABLE, 0),
+        word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::NET, 0),
         reason: Reason::Ip4NoRoute,
     };
     const UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(icmpv4::UNREACHABLE, icmpv4::HOST_UNREACHABLE, 0),
+        word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
         reason: Reason::Unreachable,
     };
     const HOST_UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(icmpv4::UNREACHABLE, icmpv4::HOST_UNREACHABLE, 0),
+        word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
         reason: Reason::NeighborUnresolved,
     };
 
@@ -104,9 +143,20 @@ impl Family for V4 {
         state.routes4.lookup_batch(keys, values);
     }
 
+    #[inline(always)]
+    fn flow_key(packet: &[u8]) -> [u8; 16] {
+        ipv4::Header::peek(packet)
+            .map_or(Self::NO_KEY, |header| flow::FiveTuple4::of(header, packet).key())
+    }
+
+    #[inline]
+    fn look_up_flows(readers: &FlowReaders, keys: &[[u8; 16]], values: &mut [u32]) {
+        readers.flows4.lookup_batch(keys, values);
+    }
+
     #[inline]
     fn hash(packet: &[u8]) -> u32 {
-        flow::hash4(packet)
+        flow::FiveTuple::of(packet).map_or(0, |flow| flow.hash(0))
     }
 
     #[inline(always)]
@@ -117,7 +167,7 @@ impl Family for V4 {
     fn too_big(packet: &[u8], mtu: u16) -> Option<Refusal> {
         let dont = ipv4::Header::peek(packet).is_none_or(ipv4::Header::dont_fragment);
         dont.then_some(Refusal {
-            word: icmp_word(icmpv4::UNREACHABLE, icmpv4::FRAGMENTATION_NEEDED, mtu),
+            word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::FRAGMENTATION_NEEDED, mtu),
             reason: Reason::Ip4DontFragment,
         })
     }
@@ -129,8 +179,14 @@ pub struct V6;
 impl Family for V6 {
     type Key = u128;
     const ETHER_TYPE: EtherType = EtherType::IPV6;
-    const NAMES: Names =
-        Names { lookup: ["ip6-lookup", "ip6-output"], rewrite: ["ip6-rewrite", "ip6-send"] };
+    type FlowKey = [u8; 40];
+    const NO_KEY: [u8; 40] = [0; 40];
+    const NAMES: Names = Names {
+        flow: "flow6-lookup",
+        lookup: ["ip6-lookup", "ip6-output"],
+        rewrite: ["ip6-rewrite", "ip6-send"],
+    };
+    const FLOW_TARGETS: &'static [&'static str] = &["ip6-rewrite", "ip6-lookup"];
     const LOOKUP_TARGETS: [&'static [&'static str]; 2] = [
         &["ip6-rewrite", "ip-local", "icmp-error", "reflect"],
         &["ip6-send", "ip-local", "icmp-error", "reflect"],
@@ -138,26 +194,26 @@ impl Family for V6 {
     const REWRITE_TARGETS: &'static [&'static str] =
         &["ip4-fragment", "icmp-error", "bridge-output"];
     const EXPIRED: Refusal = Refusal {
-        word: icmp_word(icmpv6::TIME_EXCEEDED, icmpv6::HOP_LIMIT_EXCEEDED, 0),
+        word: icmp_word(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip6HopLimit,
     };
     const NO_ROUTE: Refusal = Refusal {
-        word: icmp_word(icmpv6::UNREACHABLE, icmpv6::NO_ROUTE, 0),
+        word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::NO_ROUTE, 0),
         reason: Reason::Ip6NoRoute,
     };
     const UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(icmpv6::UNREACHABLE, icmpv6::REJECT_ROUTE, 0),
+        word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::REJECT_ROUTE, 0),
         reason: Reason::Unreachable,
     };
     const HOST_UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(icmpv6::UNREACHABLE, icmpv6::ADDRESS_UNREACHABLE, 0),
+        word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::ADDRESS, 0),
         reason: Reason::NeighborUnresolved,
     };
 
     #[inline(always)]
     fn key(vector: &Vector, slot: Slot) -> u128 {
         ipv6::Header::peek(vector.network(slot))
-            .map_or(0, ipv6::Header::destination_bits)
+            .map_or(0, |header| u128::from(header.destination()))
     }
 
     #[inline]
@@ -165,9 +221,20 @@ impl Family for V6 {
         state.routes6.lookup_batch(keys, values);
     }
 
+    #[inline(always)]
+    fn flow_key(packet: &[u8]) -> [u8; 40] {
+        ipv6::Header::peek(packet)
+            .map_or(Self::NO_KEY, |header| flow::FiveTuple6::of(header, packet).key())
+    }
+
+    #[inline]
+    fn look_up_flows(readers: &FlowReaders, keys: &[[u8; 40]], values: &mut [u32]) {
+        readers.flows6.lookup_batch(keys, values);
+    }
+
     #[inline]
     fn hash(packet: &[u8]) -> u32 {
-        flow::hash6(packet)
+        flow::FiveTuple::of(packet).map_or(0, |flow| flow.hash(0))
     }
 
     #[inline(always)]
@@ -177,7 +244,7 @@ impl Family for V6 {
 
     fn too_big(_packet: &[u8], mtu: u16) -> Option<Refusal> {
         Some(Refusal {
-            word: icmp_word(icmpv6::PACKET_TOO_BIG, 0, mtu),
+            word: icmp_word(kind6::PACKET_TOO_BIG, 0, mtu),
             reason: Reason::Ip6TooBig,
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool};
 use graph::{Context, Handoff, Node, Reason, Slot, Vector};
-use wire::ipv4::{self, Header, options::Options};
+use wire::ipv4::{self, Header, Options};
 
 use crate::state::NextHops;
 
@@ -15,7 +15,7 @@ graph::edges! {
     pub Next { Rewrite => "ip4-rewrite" }
 }
 
-/// Options that end the list and that fill it up (RFC 791 3.1).
+/// Ends the list of options and fills it up (RFC 791 3.1).
 const END: u8 = 0;
 
 /// The node.
@@ -109,7 +109,8 @@ fn copied_options(header: &[u8]) -> Option<Vec<u8>> {
     for option in Options::new(header) {
         let option = option.ok()?;
         if option.is_copied() {
-            copied.extend_from_slice(option.bytes());
+            copied.extend_from_slice(&[option.kind, u8::try_from(option.data.len() + 2).ok()?]);
+            copied.extend_from_slice(option.data);
         }
     }
     while copied.len() % 4 != 0 {

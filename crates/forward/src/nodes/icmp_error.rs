@@ -7,9 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dpdk::Buffer;
 use graph::{Context, Node, Reason, Slot, Vector};
+use wire::icmpv6::parameter_problem;
 use wire::{Protocol, checksum, icmpv4, icmpv6, ipv4, ipv6};
+use zerocopy::IntoBytes;
 
 use super::bucket::TokenBucket;
+use super::family::kind6;
 use super::local_reply::{self, Way};
 use super::snapshot::Snapshot;
 use crate::state::{Interfaces, Settings};
@@ -31,6 +34,8 @@ const QUOTE6: usize = 1280 - ICMP6;
 const ICMP4: usize = 20 + 8;
 /// New headers: IPv6 and ICMPv6.
 const ICMP6: usize = 40 + 8;
+/// ICMPv6 type of a redirect (RFC 4861 4.5).
+const REDIRECT: u8 = 137;
 /// Hop count of packets made here.
 const HOPS: u8 = 64;
 /// RFC 1812 4.3.2.5: ICMP errors have precedence 6, internetwork control.
@@ -113,7 +118,10 @@ fn allowed4(vector: &Vector, slot: Slot) -> bool {
         first != 0 && first != 127 && first < 224
     };
     let about_error = header.protocol() == Protocol::ICMPV4
-        && packet.get(header.header_length()).is_none_or(|kind| icmpv4::is_error(*kind));
+        && packet
+            .get(header.header_length()..)
+            .and_then(icmpv4::Header::peek)
+            .is_none_or(|(icmp, _)| icmp.message().is_error());
     header.fragment_offset() == 0
         && one_host(source)
         && !destination.is_multicast()
@@ -127,13 +135,13 @@ fn allowed6(vector: &Vector, slot: Slot, error: Error) -> bool {
     let Some(header) = ipv6::Header::peek(packet) else { return false };
     let source = header.source();
     let to_group = header.destination().is_multicast();
-    let said_to_groups = error.kind == icmpv6::PACKET_TOO_BIG
-        || (error.kind == icmpv6::PARAMETER_PROBLEM && error.code == icmpv6::UNKNOWN_OPTION);
+    let said_to_groups = error.kind == kind6::PACKET_TOO_BIG
+        || (error.kind == kind6::PARAMETER_PROBLEM && error.code == parameter_problem::OPTION);
     let about_error = match ipv6::upper_layer(packet) {
-        Ok(upper) if upper.is_later_fragment => true,
+        Ok(upper) if upper.is_later_fragment() => true,
         Ok(upper) if upper.protocol == Protocol::ICMPV6 => {
-            let kind = packet.get(upper.offset);
-            kind.is_none_or(|kind| icmpv6::is_error(*kind) || *kind == icmpv6::REDIRECT)
+            let icmp = packet.get(upper.offset..).and_then(icmpv6::Header::peek);
+            icmp.is_none_or(|(icmp, _)| icmp.message().is_error() || icmp.kind() == REDIRECT)
         }
         _ => false,
     };

@@ -3,7 +3,7 @@
 //! Needs `interface` and `network`; fills `key4`.
 
 use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
-use wire::ipv4::{Header, Malformed, options::Options};
+use wire::ipv4::{Header, Malformed, Options};
 use wire::special;
 
 graph::edges! {
@@ -78,16 +78,16 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<u
     let present = buffer.len().saturating_sub(network);
     let packet = buffer.data().get(network..).unwrap_or(&[]);
     let header = Header::parse_within(packet, present).map_err(reason)?;
-    let (source, destination) = (header.source_bits(), header.destination_bits());
+    let (source, destination) = (header.source(), header.destination());
     let padding = present - usize::from(header.total_length());
     if header.has_options() {
         check_options(packet)?;
     }
     if martians {
-        if special::is_martian_source4(source) {
+        if special::is_martian_source_v4(source) {
             return Err(Reason::Ip4MartianSource);
         }
-        if special::is_martian_destination4(destination) {
+        if special::is_martian_destination_v4(destination) {
             return Err(Reason::Ip4MartianDestination);
         }
     }
@@ -95,7 +95,11 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<u
     if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
         return Err(Reason::Ip4TotalLength);
     }
-    if destination >> 28 == 0xe { Err(Reason::Ip4Multicast) } else { Ok(destination) }
+    if destination.is_multicast() {
+        Err(Reason::Ip4Multicast)
+    } else {
+        Ok(u32::from(destination))
+    }
 }
 
 /// RFC 7126 4.3, 4.5: packets with source-route options are dropped; other options are passed on.

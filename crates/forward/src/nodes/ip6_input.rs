@@ -4,7 +4,7 @@
 //! looked at here (RFC 8200 4; RFC 7045 2.1).
 
 use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
-use wire::ipv6::{HEADER_LENGTH, Header, Malformed};
+use wire::ipv6::{Header, Malformed};
 use wire::special;
 
 graph::edges! {
@@ -79,37 +79,34 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(
     let present = buffer.len().saturating_sub(network);
     let packet = buffer.data().get(network..).unwrap_or(&[]);
     let header = Header::parse_within(packet, present).map_err(reason)?;
-    let (source, destination) = (header.source_bits(), header.destination_bits());
-    let padding = present - HEADER_LENGTH - usize::from(header.payload_length());
-    if martians {
-        if special::is_martian_source6(source) {
-            return Err(Reason::Ip6MartianSource);
-        }
-        if special::is_martian_destination6(destination) {
-            return Err(Reason::Ip6MartianDestination);
-        }
-    }
+    let (source, destination) = (header.source(), header.destination());
+    let padding = present - header.total_length();
     // A chained packet is longer than any padding.
     if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
         return Err(Reason::Ip6PayloadLength);
     }
-    if destination >> 120 == 0xff {
-        Err(Reason::Ip6Multicast)
-    } else if destination >> 118 == LINK_LOCAL || source >> 118 == LINK_LOCAL {
-        Err(Reason::Ip6LinkLocal)
-    } else {
-        Ok(())
+    // Before the martians: duplicate address detection comes from `::` (RFC 4862 5.4.2).
+    if destination.is_multicast() {
+        return Err(Reason::Ip6Multicast);
     }
+    if martians {
+        if special::is_martian_source_v6(source) {
+            return Err(Reason::Ip6MartianSource);
+        }
+        if special::is_martian_destination_v6(destination) {
+            return Err(Reason::Ip6MartianDestination);
+        }
+    }
+    if destination.is_unicast_link_local() || source.is_unicast_link_local() {
+        return Err(Reason::Ip6LinkLocal);
+    }
+    Ok(())
 }
-
-/// The first 10 bits of fe80::/10 (RFC 4291 2.5.6).
-const LINK_LOCAL: u128 = 0xfe80 >> 6;
 
 fn reason(malformed: Malformed) -> Reason {
     match malformed {
         Malformed::Truncated => Reason::Ip6Truncated,
         Malformed::Version => Reason::Ip6Version,
         Malformed::PayloadLength => Reason::Ip6PayloadLength,
-        _ => Reason::Ip6Extension,
     }
 }

@@ -102,11 +102,6 @@ fn joined(interface: &Interface, group: Ipv6Addr) -> bool {
         Ipv6Addr::new(0xff01, 0, 0, 0, 0, 0, 0, 2),
         Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2),
     ];
-    let solicited = |address: &Ipv6Addr| {
-        let [.., a, b, c] = address.octets();
-        let [.., x, y, z] = group.octets();
-        group.segments()[..6] == [0xff02, 0, 0, 0, 0, 1] && group.octets()[12] == 0xff
-            && (a, b, c) == (x, y, z)
-    };
-    NODES.contains(&group) || interface.addresses6.iter().any(|(address, _)| solicited(address))
+    let mut own = interface.addresses6.iter();
+    NODES.contains(&group) || own.any(|(address, _)| ipv6::solicited_node(*address) == group)
 }

@@ -3,12 +3,12 @@
 //!
 //! Needs `interface` and `network`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use graph::{Context, Node, Reason, Slot, Vector};
-use wire::{Protocol, checksum, icmpv4, icmpv6, ipv4, ipv6};
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
-use super::family::{Refusal, icmp_word};
+use super::family::{Refusal, icmp_word, kind4, kind6};
 use super::local_reply::{self, Way};
 use super::lookup::refuse;
 use super::snapshot::Snapshot;
@@ -119,11 +119,11 @@ fn judge4(packet: &mut [u8]) -> Verdict {
             Err(reason) => Verdict::Drop(reason),
         },
         Protocol::UDP => Verdict::Refuse(Refusal {
-            word: icmp_word(icmpv4::UNREACHABLE, icmpv4::PORT_UNREACHABLE, 0),
+            word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::PORT, 0),
             reason: Reason::LocalPort,
         }),
         _ => Verdict::Refuse(Refusal {
-            word: icmp_word(icmpv4::UNREACHABLE, icmpv4::PROTOCOL_UNREACHABLE, 0),
+            word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::PROTOCOL, 0),
             reason: Reason::LocalProtocol,
         }),
     }
@@ -131,14 +131,12 @@ fn judge4(packet: &mut [u8]) -> Verdict {
 
 /// Turns an echo request into its reply (RFC 792; RFC 1812 4.3.3.6).
 fn echo4(packet: &mut [u8], length: usize) -> Result<(), Reason> {
-    let icmp = packet.get(length..).filter(|icmp| icmp.len() >= 8).ok_or(Reason::IcmpMalformed)?;
-    if !checksum::Sum::new().bytes(icmp).is_valid() {
-        return Err(Reason::IcmpMalformed);
-    }
-    if icmp.first() != Some(&icmpv4::ECHO_REQUEST) {
+    let icmp = packet.get_mut(length..).ok_or(Reason::IcmpMalformed)?;
+    let (request, _) = icmpv4::Header::parse(icmp).map_err(|_| Reason::IcmpMalformed)?;
+    if !matches!(request.message(), icmpv4::Message::EchoRequest { .. }) {
         return Err(Reason::IcmpUnhandled);
     }
-    set_type(packet.get_mut(length..).unwrap_or_default(), icmpv4::ECHO_REPLY);
+    icmpv4::echo_reply_in_place(icmp).map_err(|_| Reason::IcmpMalformed)?;
     let header = ipv4::Header::peek_mut(packet).ok_or(Reason::Ip4Truncated)?;
     let (source, destination) = (header.source(), header.destination());
     header.set_addresses(destination, source);
@@ -154,7 +152,7 @@ fn judge6(packet: &mut [u8], own: Option<IpAddr>) -> Verdict {
     let Ok(upper) = ipv6::upper_layer(packet) else {
         return Verdict::Drop(Reason::Ip6Extension);
     };
-    if upper.is_fragment {
+    if upper.fragment.is_some() {
         return Verdict::Drop(Reason::LocalFragment);
     }
     match upper.protocol {
@@ -164,14 +162,14 @@ fn judge6(packet: &mut [u8], own: Option<IpAddr>) -> Verdict {
             Verdict::Drop(Reason::LocalProtocol)
         }
         Protocol::UDP => Verdict::Refuse(Refusal {
-            word: icmp_word(icmpv6::UNREACHABLE, icmpv6::PORT_UNREACHABLE, 0),
+            word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::PORT, 0),
             reason: Reason::LocalPort,
         }),
         _ => Verdict::Refuse(Refusal {
             word: icmp_word(
-                icmpv6::PARAMETER_PROBLEM,
-                icmpv6::UNKNOWN_NEXT_HEADER,
-                upper.next_header_field as u16,
+                kind6::PARAMETER_PROBLEM,
+                icmpv6::parameter_problem::NEXT_HEADER,
+                u16::try_from(upper.named_at).unwrap_or(0),
             ),
             reason: Reason::LocalProtocol,
         }),
@@ -179,22 +177,21 @@ fn judge6(packet: &mut [u8], own: Option<IpAddr>) -> Verdict {
 }
 
 fn judge_icmp6(packet: &mut [u8], at: usize, own: Option<IpAddr>) -> Verdict {
-    let Some(header) = ipv6::Header::peek(packet) else {
+    let Some((source, destination)) =
+        ipv6::Header::peek(packet).map(|header| (header.source(), header.destination()))
+    else {
         return Verdict::Drop(Reason::Ip6Truncated);
     };
-    let (source, destination) = (header.source(), header.destination());
-    let Some(icmp) = packet.get(at..).filter(|icmp| icmp.len() >= 8) else {
-        return Verdict::Drop(Reason::IcmpMalformed);
+    let icmp = packet.get(at..).unwrap_or(&[]);
+    let message = match icmpv6::Header::parse(icmp, source, destination) {
+        Ok((header, _)) => header.message(),
+        Err(_) => return Verdict::Drop(Reason::IcmpMalformed),
     };
-    let length = u32::try_from(icmp.len()).unwrap_or(u32::MAX);
-    let sum = checksum::Sum::new().pseudo_v6(source, destination, Protocol::ICMPV6, length);
-    if !sum.bytes(icmp).is_valid() {
-        return Verdict::Drop(Reason::IcmpMalformed);
+    if message.is_neighbor_discovery() {
+        return Verdict::Punt(Cause::Nd);
     }
-    match icmp.first() {
-        Some(&icmpv6::ECHO_REQUEST) => {}
-        Some(133..=137) => return Verdict::Punt(Cause::Nd),
-        _ => return Verdict::Drop(Reason::IcmpUnhandled),
+    if !matches!(message, icmpv6::Message::EchoRequest { .. }) {
+        return Verdict::Drop(Reason::IcmpUnhandled);
     }
     // RFC 4443 4.2: a reply to a group request comes from an own unicast address.
     let from = match (destination.is_multicast(), own) {
@@ -205,36 +202,18 @@ fn judge_icmp6(packet: &mut [u8], at: usize, own: Option<IpAddr>) -> Verdict {
     if source.is_multicast() || source.is_unspecified() {
         return Verdict::Drop(Reason::IcmpNotAllowed);
     }
-    let Some(header) = ipv6::Header::peek_mut(packet) else {
-        return Verdict::Drop(Reason::Ip6Truncated);
-    };
-    header.set_addresses(from, source);
+    match echo6(packet, at, from, source) {
+        Some(()) => Verdict::Reply(IpAddr::V6(source)),
+        None => Verdict::Drop(Reason::IcmpMalformed),
+    }
+}
+
+/// Turns an echo request into its reply (RFC 4443 4.2).
+fn echo6(packet: &mut [u8], at: usize, from: Ipv6Addr, to: Ipv6Addr) -> Option<()> {
+    let header = ipv6::Header::peek_mut(packet)?;
+    header.set_addresses(from, to);
     header.set_hop_limit(HOPS);
-    let icmp = packet.get_mut(at..).unwrap_or_default();
-    if let Some(kind) = icmp.first_mut() {
-        *kind = icmpv6::ECHO_REPLY;
-    }
-    write_sum6(icmp, from, source, length);
-    Verdict::Reply(IpAddr::V6(source))
-}
-
-fn write_sum6(icmp: &mut [u8], from: std::net::Ipv6Addr, to: std::net::Ipv6Addr, length: u32) {
-    if let Some(field) = icmp.get_mut(2..4) {
-        field.fill(0);
-    }
-    let sum = checksum::Sum::new().pseudo_v6(from, to, Protocol::ICMPV6, length);
-    let sum = sum.bytes(icmp).finish().to_be_bytes();
-    if let Some(field) = icmp.get_mut(2..4) {
-        field.copy_from_slice(&sum);
-    }
-}
-
-/// Changes an ICMP message's type, and its checksum by the difference (RFC 1624).
-fn set_type(icmp: &mut [u8], kind: u8) {
-    if let [old, code, s0, s1, ..] = icmp {
-        let (before, after) = (u16::from_be_bytes([*old, *code]), u16::from_be_bytes([kind, *code]));
-        let sum = checksum::update_u16(u16::from_be_bytes([*s0, *s1]), before, after);
-        *old = kind;
-        [*s0, *s1] = sum.to_be_bytes();
-    }
+    let icmp = packet.get_mut(at..)?;
+    icmpv6::echo_reply_in_place(icmp).ok()?;
+    icmpv6::write_checksum(icmp, from, to).ok()
 }

@@ -1,10 +1,12 @@
 //! The stages that packets go through on a worker, one file each, and the graph of them.
 
 mod arp_input;
+mod bridge;
 mod bucket;
 mod cross_connect;
 mod ethernet_input;
 mod family;
+mod flow;
 mod fragment;
 mod icmp_error;
 mod interface_output;
@@ -17,12 +19,17 @@ mod lookup;
 mod reflect;
 mod rewrite;
 mod snapshot;
+mod translate;
 
 use dpdk::BufferPool;
 use graph::{Graph, GraphBuilder, GraphError};
 
+use crate::bridge::{LearnSender, MacReader};
+use crate::flow::FlowReaders;
 use crate::state::State;
+use bridge::Switch;
 use family::{V4, V6};
+use flow::FlowLookup;
 use lookup::Lookup;
 use rewrite::Rewrite;
 use snapshot::Snapshot;
@@ -30,20 +37,39 @@ use snapshot::Snapshot;
 /// Name of the node where received packets enter.
 pub const INPUT: &str = "ethernet-input";
 
-/// The forwarder's graph for one worker. New buffers (fragments, flooded copies) come from `pool`.
+/// What the graph of one worker reads, and where its news go.
+pub struct Parts {
+    /// Interfaces, next hops, routes.
+    pub state: State,
+    /// Exact-match flows.
+    pub flows: FlowReaders,
+    /// What bridges have learned.
+    pub macs: MacReader,
+    /// Where newly seen addresses go.
+    pub learn: LearnSender,
+    /// Where new buffers (fragments, flooded copies) come from.
+    pub pool: BufferPool,
+}
+
+/// The forwarder's graph for one worker.
 ///
 /// # Errors
 /// [`GraphError`]: a defect of this crate, since the graph is the same each time.
-pub fn build(state: &State, pool: &BufferPool) -> Result<Graph, GraphError> {
-    let settings = &state.settings;
-    let interfaces = || Snapshot::of(&state.interfaces);
+pub fn build(parts: Parts) -> Result<Graph, GraphError> {
+    let Parts { state, flows, macs, learn, pool } = parts;
+    let settings = state.settings;
+    let shared = state.interfaces.clone();
+    let interfaces = || Snapshot::of(&shared);
     GraphBuilder::default()
         .with(ethernet_input::EthernetInput::new(interfaces()))
+        .with(Switch::input(interfaces(), macs.clone(), learn, pool.clone(), &settings))
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)
         .with(ip_group::IpGroup::new(interfaces()))
         .with(ip4_input::Ip4Input::new(settings.martians, settings.flows4))
         .with(ip6_input::Ip6Input::new(settings.martians, settings.flows6))
+        .with(FlowLookup::<V4>::new(flows.clone()))
+        .with(FlowLookup::<V6>::new(flows))
         .with(Lookup::<V4>::forwarding(state.clone()))
         .with(Lookup::<V6>::forwarding(state.clone()))
         .with(Rewrite::<V4>::forwarding(state.clone()))
@@ -51,11 +77,12 @@ pub fn build(state: &State, pool: &BufferPool) -> Result<Graph, GraphError> {
         .with(fragment::Fragment::new(state.next_hops.clone(), pool.clone()))
         .with(ip_local::IpLocal::new(interfaces()))
         .with(reflect::Reflect::new(interfaces()))
-        .with(icmp_error::IcmpError::new(interfaces(), settings))
+        .with(icmp_error::IcmpError::new(interfaces(), &settings))
         .with(Lookup::<V4>::output(state.clone()))
         .with(Lookup::<V6>::output(state.clone()))
         .with(Rewrite::<V4>::output(state.clone()))
-        .with(Rewrite::<V6>::output(state.clone()))
+        .with(Rewrite::<V6>::output(state))
+        .with(Switch::output(interfaces(), macs, pool, &settings))
         .with(interface_output::InterfaceOutput::new(interfaces()))
         .build()
 }
