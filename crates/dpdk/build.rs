@@ -23,7 +23,7 @@ fn compiler() -> Result<cc::Build, Failure> {
     for flag in cflags()? {
         build.flag(flag);
     }
-    build.opt_level(3).warnings(false);
+    build.opt_level(3).warnings(false).flag("-Werror=implicit-function-declaration");
     Ok(build)
 }
 

@@ -98,11 +98,10 @@ unsafe extern "C" {
     pub(crate) fn rte_thread_register() -> c_int;
     pub(crate) fn rte_thread_unregister();
     pub(crate) fn rte_get_tsc_hz() -> u64;
-    pub(crate) fn rte_pktmbuf_pool_create(
+    pub(crate) fn millrace_pool_create(
         name: *const c_char,
         count: c_uint,
         cache: c_uint,
-        private: u16,
         data_room: u16,
         socket: c_int,
     ) -> *mut Mempool;

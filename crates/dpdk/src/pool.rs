@@ -84,8 +84,7 @@ impl BufferPool {
         };
         let node = socket.and_then(|s| i32::try_from(s).ok()).unwrap_or(-1);
         // SAFETY: EAL runs, and the name outlives the call, which copies it.
-        let pool =
-            unsafe { ffi::rte_pktmbuf_pool_create(c_name.as_ptr(), count, cache, 0, room, node) };
+        let pool = unsafe { ffi::millrace_pool_create(c_name.as_ptr(), count, cache, room, node) };
         let pool = NonNull::new(pool).ok_or_else(|| PoolError::Refused {
             name: name.to_owned(),
             megabytes: (u64::from(count) * (u64::from(room) + 192)) >> 20,
