@@ -1,1 +1,24 @@
-//! Longest-prefix match, exact-match flows: pure data structures read without locks.
+//! Longest-prefix match and exact-match flows: pure data structures, read without locks while one
+//! writer changes them.
+//!
+//! - [`Lpm4`], [`Lpm6`]: routes. The writer half is changed through `&mut self`, reader halves
+//!   ([`Lpm4Reader`], [`Lpm6Reader`]) are cloned to as many threads as like.
+//! - [`FlowTable`]: exact match of 16- or 40-byte keys, likewise.
+//! - [`Epoch`]: tells writers when memory that was unlinked is seen by no reader any more. All
+//!   tables that a worker reads share one; each reading thread holds a [`ReaderSlot`].
+
+mod epoch;
+mod flow;
+mod hash;
+mod lpm;
+mod memory;
+mod prefetch;
+mod sync;
+
+pub use epoch::{Epoch, MAX_READERS, ReaderSlot, TooManyReaders};
+pub use flow::{FlowError, FlowReader, FlowTable, NO_FLOW, Refused};
+pub use lpm::{
+    Address, Lpm, Lpm4, Lpm4Reader, Lpm6, Lpm6Reader, LpmCapacity, LpmError, LpmReader, MAX_VALUE,
+    MISS, Prefix, PrefixError,
+};
+pub use memory::OutOfMemory;
