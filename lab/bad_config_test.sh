@@ -9,7 +9,7 @@ refuses() {
   cat >"$lab/bad.toml"
   output=$(on router timeout 20 "$LAB_BIN/millraced" --check --config "$lab/bad.toml" 2>&1)
   status=$?
-  check "$what: refused" equal "$status" 1
+  check "$what: refused" equal "$status" 2
   check "$what: says why" grep -q -E -e "$pattern" <<<"$output" || echo "$output"
 }
 base='[[port]]

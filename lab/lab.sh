@@ -170,6 +170,9 @@ value() {
   millrace --json $1 | jq -r "$2"
 }
 
+# Packets dropped for a reason so far: drops REASON
+drops() { value "show drops" '[.. | objects | select(.reason == "'"$1"'") | .packets] | add // 0'; }
+
 # Starts the daemon without waiting for it.
 launch() {
   exec_on router "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket" >>"$lab/daemon.log" 2>&1 &

@@ -9,7 +9,7 @@ start
 second=(on router timeout 20 "$LAB_BIN/millraced" --config "$lab_config" --socket "$lab_socket")
 check "the configuration is valid" "${second[@]}" --check
 "${second[@]}" >"$lab/second" 2>&1
-check "a second daemon is refused" equal $? 1
+check "a second daemon is refused" equal $? 3
 check "it names the socket" grep -q "$lab_socket" "$lab/second"
 check "the first does not mind" pings a 10.0.2.2
 check "nor does its API" millrace show version

@@ -37,7 +37,7 @@ replay() {
   device file "pcap:$file,out=$lab/out.pcap" 10.0.1.1/24 2001:db8:1::1/64
   config "$@"
   start
-  taken() { [ "$(value "show ports" '.. | objects | select(.name == "file") | .rx_packets')" -ge "$frames" ]; }
+  taken() { [ "$(value "show ports" '.. | objects | select(.name == "file") | .counters.rx_packets')" -ge "$frames" ]; }
   check "$(basename "$file"): all $frames frames are taken in" within 30 taken
   check "$(basename "$file"): the router lives" pings b 10.0.2.1
   check "$(basename "$file"): it ends in order" stop_daemon 5
