@@ -2,12 +2,14 @@
 //!
 //! | module | job |
 //! | --- | --- |
+//! | [`api`] | requests and answers of the API |
 //! | [`config`] | the TOML configuration: types, reading, checking |
 //! | [`net`] | MAC addresses and prefixes as people write them |
 //! | [`duration`] | durations as people write them |
 //! | [`cores`] | the cores that this process may use |
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod config;
 pub mod cores;
 pub mod duration;
@@ -15,6 +17,7 @@ pub mod net;
 mod text;
 
 pub use config::{Config, ConfigError};
+pub use net::{InterfaceAddress, MacAddr, Prefix};
 
 /// API socket where none is configured.
 pub const DEFAULT_SOCKET: &str = "/run/millrace/millrace.sock";

@@ -3,10 +3,14 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 /// One thing that is wrong: `FILE:LINE: KEY: what is wrong; what would be right`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ConfigError {
     /// File that it is in.
+    #[schema(value_type = String)]
     pub file: PathBuf,
     /// Line, from 1; 0 when it is about the file as a whole.
     pub line: usize,
