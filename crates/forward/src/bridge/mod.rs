@@ -6,7 +6,7 @@
 
 mod table;
 
-pub use table::{MacReader, MacTable, MacEntry};
+pub use table::{MacEntry, MacReader, MacTable};
 
 use wire::MacAddr;
 

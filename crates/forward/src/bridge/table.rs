@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tables::{Epoch, FlowReader, FlowTable};
+use tables::{Epoch, FlowReader, FlowTable, NO_FLOW, OutOfMemory};
 
 use super::{Learn, MacKey};
 use crate::rib::Indices;
@@ -26,19 +26,20 @@ impl MacReader {
     /// The member behind which an address was learned.
     #[must_use]
     pub fn find(&self, key: &MacKey) -> Option<u16> {
-        let index = self.table.lookup(&key.bytes())?;
-        let place = self.places.get(index as usize)?;
+        let place = self.place(key)?;
         Some(place.member.load(Ordering::Relaxed) as u16)
+    }
+
+    fn place(&self, key: &MacKey) -> Option<&Place> {
+        let index = self.table.lookup(&key.bytes());
+        self.places.get(index as usize).filter(|_| index != NO_FLOW)
     }
 
     /// Notes that an address was seen behind `member` in this second; `false` when it is not known
     /// there.
     #[must_use]
     pub fn refresh(&self, key: &MacKey, member: u16, second: u32) -> bool {
-        let found = self.table.lookup(&key.bytes());
-        let Some(place) = found.and_then(|index| self.places.get(index as usize)) else {
-            return false;
-        };
+        let Some(place) = self.place(key) else { return false };
         if place.member.load(Ordering::Relaxed) as u16 != member {
             return false;
         }
@@ -76,11 +77,11 @@ impl MacTable {
     /// A table for `capacity` addresses of all bridges together.
     ///
     /// # Errors
-    /// [`tables::FlowError`] when the system refuses the memory.
-    pub fn new(capacity: usize, epoch: &Epoch) -> Result<Self, tables::FlowError> {
+    /// [`OutOfMemory`] when the system refuses the memory.
+    pub fn new(capacity: usize, epoch: &Epoch) -> Result<Self, OutOfMemory> {
         let place = |_| Place { member: AtomicU32::new(0), seen: AtomicU32::new(0) };
         Ok(Self {
-            table: FlowTable::new(capacity, epoch)?,
+            table: FlowTable::new(capacity)?,
             places: (0..capacity).map(place).collect(),
             known: HashMap::new(),
             per_bridge: HashMap::new(),
@@ -99,7 +100,8 @@ impl MacTable {
     /// Enters what a worker has seen, or moves it to another member. `limit`: addresses of that
     /// bridge at most; beyond it and beyond the table's capacity, frames go on being flooded.
     pub fn learn(&mut self, news: &Learn, limit: u32, second: u32) {
-        if let Some(place) = self.known.get(&news.key).and_then(|at| self.places.get(*at as usize)) {
+        if let Some(place) = self.known.get(&news.key).and_then(|at| self.places.get(*at as usize))
+        {
             place.member.store(u32::from(news.member), Ordering::Relaxed);
             place.seen.store(second, Ordering::Relaxed);
             return;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graph::InterfaceId;
-use tables::{Epoch, FlowReader, FlowTable};
+use tables::{Epoch, FlowReader, FlowTable, OutOfMemory};
 use wire::MacAddr;
 use wire::flow::FiveTuple;
 
@@ -66,17 +66,17 @@ impl Flows {
     /// Empty tables. `hops`: indices of `next_hops` that are the flows' own.
     ///
     /// # Errors
-    /// [`tables::FlowError`] when the system refuses the memory.
+    /// [`OutOfMemory`] when the system refuses the memory.
     pub fn new(
         limits: FlowLimits,
         next_hops: Arc<NextHops>,
         hops: Range<u32>,
         epoch: &Epoch,
-    ) -> Result<Self, tables::FlowError> {
+    ) -> Result<Self, OutOfMemory> {
         let translations = u32::try_from(limits.translations).unwrap_or(TRANSLATED - 1);
         Ok(Self {
-            table4: FlowTable::new(limits.flows4, epoch)?,
-            table6: FlowTable::new(limits.flows6, epoch)?,
+            table4: FlowTable::new(limits.flows4)?,
+            table6: FlowTable::new(limits.flows6)?,
             epoch: epoch.clone(),
             next_hops,
             adjacencies: HashMap::new(),

@@ -48,7 +48,11 @@ impl Translations {
         let has = |flag: u64| head >> 32 & flag != 0;
         let address = |high: u64, low: u64| {
             let bits = u128::from(high) << 64 | u128::from(low);
-            if has(IPV6) { IpAddr::V6(Ipv6Addr::from(bits)) } else { IpAddr::V4(Ipv4Addr::from(low as u32)) }
+            if has(IPV6) {
+                IpAddr::V6(Ipv6Addr::from(bits))
+            } else {
+                IpAddr::V4(Ipv4Addr::from(low as u32))
+            }
         };
         let rewrite = Rewrite {
             source: has(SOURCE).then(|| address(s0, s1)),
@@ -65,7 +69,9 @@ impl Translations {
         let rewrite = &translation.rewrite;
         let halves = |address: Option<IpAddr>| match address {
             Some(IpAddr::V4(address)) => [0, u64::from(u32::from(address))],
-            Some(IpAddr::V6(address)) => [(u128::from(address) >> 64) as u64, u128::from(address) as u64],
+            Some(IpAddr::V6(address)) => {
+                [(u128::from(address) >> 64) as u64, u128::from(address) as u64]
+            }
             None => [0, 0],
         };
         let six = [rewrite.source, rewrite.destination].iter().flatten().any(IpAddr::is_ipv6);

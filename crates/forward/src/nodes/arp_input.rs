@@ -1,6 +1,6 @@
 //! `arp-input`: hands well-formed ARP packets to the control thread.
 
-use graph::{Context, Node, NoEdge, Reason, Slot, Vector};
+use graph::{Context, NoEdge, Node, Reason, Slot, Vector};
 use wire::arp::Packet;
 
 use crate::Cause;
@@ -27,7 +27,9 @@ impl Node for ArpInput {
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         match Packet::parse(vector.network(slot)) {
-            Ok(arp) => format!("ARP {:?}: {} about {}", arp.operation(), arp.sender(), arp.target()),
+            Ok(arp) => {
+                format!("ARP {:?}: {} about {}", arp.operation(), arp.sender(), arp.target())
+            }
             Err(malformed) => format!("not ARP: {malformed}"),
         }
     }

@@ -7,8 +7,8 @@
 
 use dpdk::{Buffer, BufferPool};
 use graph::{Context, Handoff, Node, Reason, Slot, Vector};
+use wire::MacAddr;
 use wire::ethernet::Header;
-use wire::{EtherType, MacAddr};
 
 use super::bucket::TokenBucket;
 use super::ethernet_input::{self, dispose};
@@ -70,7 +70,11 @@ impl Switch {
         pool: BufferPool,
         settings: &Settings,
     ) -> Self {
-        Self { name: "bridge-input", learn: Some(learn), ..Self::output(interfaces, macs, pool, settings) }
+        Self {
+            name: "bridge-input",
+            learn: Some(learn),
+            ..Self::output(interfaces, macs, pool, settings)
+        }
     }
 
     /// `bridge-output`.
@@ -176,7 +180,7 @@ fn admits(member: &BridgeMember, vlan: u16) -> bool {
 }
 
 /// One frame on its way through a bridge.
-struct Switching<'a, 'b, 'c> {
+struct Switching<'a, 'b> {
     interfaces: &'a Interfaces,
     bridge: &'a Bridge,
     frame: &'a Frame,
@@ -184,7 +188,7 @@ struct Switching<'a, 'b, 'c> {
     slot: Slot,
 }
 
-impl Switching<'_, '_, '_> {
+impl Switching<'_, '_> {
     /// The member behind which the destination was learned.
     fn known(&self, macs: &MacReader) -> Option<u16> {
         let group = self.frame.destination.is_group();
@@ -249,13 +253,18 @@ impl Switching<'_, '_, '_> {
                 continue;
             }
             let copied = buffer.copy(pool);
-            match copied.and_then(|mut copy| dress(&mut copy, self.frame.tag, member).then_some(copy)) {
+            match copied
+                .and_then(|mut copy| dress(&mut copy, self.frame.tag, member).then_some(copy))
+            {
                 Some(copy) => self.originate(copy, member.interface),
                 None => self.cx.exits.counters.drops[Reason::NoBuffer as usize].add(1),
             }
         }
         self.cx.vector.buffers[usize::from(self.slot)] = Some(buffer);
-        if self.frame.member.is_some() && self.bridge.ip.is_some() && self.frame.destination.is_group() {
+        if self.frame.member.is_some()
+            && self.bridge.ip.is_some()
+            && self.frame.destination.is_group()
+        {
             self.deliver();
         } else {
             // All copies are on their way; the original is used up, which is not a drop.

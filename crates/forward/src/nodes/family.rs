@@ -239,13 +239,11 @@ impl Family for V6 {
 
     #[inline(always)]
     fn decrement(packet: &mut [u8]) -> bool {
-        ipv6::Header::peek_mut(packet).is_some_and(|header| ipv6::decrement_hop_limit(header).is_ok())
+        ipv6::Header::peek_mut(packet)
+            .is_some_and(|header| ipv6::decrement_hop_limit(header).is_ok())
     }
 
     fn too_big(_packet: &[u8], mtu: u16) -> Option<Refusal> {
-        Some(Refusal {
-            word: icmp_word(kind6::PACKET_TOO_BIG, 0, mtu),
-            reason: Reason::Ip6TooBig,
-        })
+        Some(Refusal { word: icmp_word(kind6::PACKET_TOO_BIG, 0, mtu), reason: Reason::Ip6TooBig })
     }
 }

@@ -77,7 +77,9 @@ impl<F: Family> Node for FlowLookup<F> {
         F::look_up_flows(&self.readers, &[F::flow_key(vector.network(slot))], &mut value);
         match value[0] {
             NO_FLOW => "no flow matches".to_owned(),
-            value if value & TRANSLATED != 0 => format!("flow with translation {}", value & !TRANSLATED),
+            value if value & TRANSLATED != 0 => {
+                format!("flow with translation {}", value & !TRANSLATED)
+            }
             value => format!("flow with next hop {value}"),
         }
     }

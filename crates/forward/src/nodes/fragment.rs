@@ -51,8 +51,7 @@ impl Node for Fragment {
                 continue;
             };
             for buffer in fragments {
-                let part =
-                    Handoff { buffer, entry: 0, interface, egress: 0, network: 0, next_hop };
+                let part = Handoff { buffer, entry: 0, interface, egress: 0, network: 0, next_hop };
                 cx.originate(part, Next::Rewrite);
             }
             // The original is used up; it is not a drop.

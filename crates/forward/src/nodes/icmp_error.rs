@@ -69,7 +69,8 @@ impl Node for IcmpError {
             let [detail0, detail1, code, kind] = cx.vector.word[at].to_le_bytes();
             let error = Error { kind, code, detail: u16::from_le_bytes([detail0, detail1]) };
             let six = cx.vector.network(slot).first().is_some_and(|byte| byte >> 4 == 6);
-            let allowed = if six { allowed6(cx.vector, slot, error) } else { allowed4(cx.vector, slot) };
+            let allowed =
+                if six { allowed6(cx.vector, slot, error) } else { allowed4(cx.vector, slot) };
             let id = cx.vector.interface[at];
             let Some(source) = allowed.then(|| interfaces.source(id, six)).flatten() else {
                 cx.drop(slot, Reason::IcmpNotAllowed);
@@ -181,11 +182,15 @@ fn write4(packet: &mut [u8], error: Error, source: Ipv4Addr) -> Option<Ipv4Addr>
         protocol: Protocol::ICMPV4,
         source,
         destination: to,
-        ..ipv4::Fields::default()
+        identification: 0,
+        dont_fragment: true,
     };
     packet.get_mut(..20)?.copy_from_slice(fields.header(length).as_bytes());
     let icmp = packet.get_mut(20..)?;
-    icmp.get_mut(..8)?.copy_from_slice(&icmp_header(error, [0, 0, (error.detail >> 8) as u8, error.detail as u8]));
+    icmp.get_mut(..8)?.copy_from_slice(&icmp_header(
+        error,
+        [0, 0, (error.detail >> 8) as u8, error.detail as u8],
+    ));
     let sum = checksum::of(icmp).to_be_bytes();
     icmp.get_mut(2..4)?.copy_from_slice(&sum);
     Some(to)
@@ -199,7 +204,8 @@ fn write6(packet: &mut [u8], error: Error, source: Ipv6Addr) -> Option<Ipv6Addr>
         hop_limit: HOPS,
         source,
         destination: to,
-        ..ipv6::Fields::default()
+        traffic_class: SERVICE,
+        flow_label: 0,
     };
     packet.get_mut(..40)?.copy_from_slice(fields.header(length).as_bytes());
     let icmp = packet.get_mut(40..)?;

@@ -95,11 +95,7 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<u
     if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
         return Err(Reason::Ip4TotalLength);
     }
-    if destination.is_multicast() {
-        Err(Reason::Ip4Multicast)
-    } else {
-        Ok(u32::from(destination))
-    }
+    if destination.is_multicast() { Err(Reason::Ip4Multicast) } else { Ok(u32::from(destination)) }
 }
 
 /// RFC 7126 4.3, 4.5: packets with source-route options are dropped; other options are passed on.

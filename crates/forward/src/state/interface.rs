@@ -129,6 +129,8 @@ pub struct Bridge {
     pub members: Vec<BridgeMember>,
     /// Its IP interface.
     pub ip: Option<InterfaceId>,
+    /// VLAN of its IP interface, with VLAN filtering.
+    pub ip_vlan: u16,
     /// Learned addresses are forgotten after: seconds.
     pub ageing: u32,
     /// Learned addresses at most.

@@ -137,13 +137,16 @@ const TAIL: usize = 2;
 /// Not 0: used since the control thread last looked.
 const USED: usize = 3;
 
+#[derive(Debug)]
 #[repr(align(32))]
 struct Entry([AtomicU64; 4]);
 
 /// An ECMP group: each slot names a next hop; weights are numbers of slots.
+#[derive(Debug)]
 pub struct Group([AtomicU32; WAYS]);
 
 /// All next hops and groups.
+#[derive(Debug)]
 pub struct NextHops {
     entries: Box<[Entry]>,
     groups: Box<[Group]>,
