@@ -19,9 +19,13 @@ start
 
 check "IPv4 reaches the static neighbour" pings a 10.0.2.2
 check "IPv6 reaches the static neighbour" pings a 2001:db8:2::2
-if [ "$LAB_ROUTER" = millrace ]; then
-  millrace neighbor del right 10.0.2.2
-  check "a removed entry is gone" fails on a ping -n -c 1 -W 1 10.0.2.2
-  check "the command line adds one" millrace neighbor add right 10.0.2.2 "$b"
-  check "it is used at once" pings a 10.0.2.2
-fi
+[ "$LAB_ROUTER" = millrace ] || exit
+
+on b ip address add 10.0.2.7/24 dev right
+check "an unknown address of the silent host is not found" fails on a ping -n -c 1 -W 1 10.0.2.7
+check "the command line adds it" millrace neighbor add right 10.0.2.7 "$b"
+check "it is used at once" pings a 10.0.2.7
+check "it is shown" says '10.0.2.7.*static' millrace show neighbors
+check "the command line takes it away" millrace neighbor del right 10.0.2.7
+check "it is used no more" fails on a ping -n -c 1 -W 1 10.0.2.7
+check "that of the configuration stays" pings a 10.0.2.2
