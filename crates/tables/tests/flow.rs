@@ -1,0 +1,143 @@
+//! The flow table against a map, and under readers.
+#![cfg(not(loom))]
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use millrace_tables::{FlowError, FlowTable, NO_FLOW};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Insert(u16, u32),
+    Remove(u16),
+}
+
+fn key<const K: usize>(number: u64) -> [u8; K] {
+    let mut key = [0; K];
+    for (place, byte) in key.iter_mut().zip(number.to_le_bytes().into_iter().cycle()) {
+        *place = byte;
+    }
+    key
+}
+
+fn check<const K: usize>(operations: &[Operation]) {
+    let mut table = FlowTable::<K>::new(200).unwrap();
+    let reader = table.reader();
+    let mut model = HashMap::new();
+    for operation in operations {
+        match *operation {
+            Operation::Insert(number, value) => {
+                let number = number % 300;
+                let expected = if model.len() < 200 || model.contains_key(&number) {
+                    Ok(model.insert(number, value))
+                } else {
+                    Err(FlowError::Full { held: 200, capacity: 200 })
+                };
+                assert_eq!(table.insert(&key(number.into()), value), expected);
+            }
+            Operation::Remove(number) => {
+                let number = number % 300;
+                assert_eq!(table.remove(&key(number.into())), model.remove(&number));
+            }
+        }
+        assert_eq!(table.len(), model.len());
+    }
+    let keys: Vec<[u8; K]> = (0..310).map(key).collect();
+    let mut values = vec![0; keys.len()];
+    reader.lookup_batch(&keys, &mut values);
+    for (number, (key, batched)) in (0u16..).zip(keys.iter().zip(values)) {
+        let expected = model.get(&number).copied();
+        assert_eq!(table.get(key), expected);
+        assert_eq!(reader.lookup(key), expected.unwrap_or(NO_FLOW));
+        assert_eq!(batched, expected.unwrap_or(NO_FLOW));
+    }
+    let held: HashMap<[u8; K], u32> = table.iter().collect();
+    let expected = model.iter().map(|(number, value)| (key(u64::from(*number)), *value)).collect();
+    assert_eq!(held, expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn agrees_with_a_map(operations in prop::collection::vec(prop_oneof![
+        2 => (any::<u16>(), 0..NO_FLOW).prop_map(|(number, value)| Operation::Insert(number, value)),
+        1 => any::<u16>().prop_map(Operation::Remove),
+    ], 1..1500)) {
+        check::<16>(&operations);
+        check::<40>(&operations);
+    }
+}
+
+#[test]
+fn a_full_table_keeps_what_it_holds() {
+    let mut table = FlowTable::<16>::new(20_000).unwrap();
+    let entries: Vec<_> = (0..20_000).map(|n| (key(n), n as u32)).collect();
+    table.insert_batch(&entries).unwrap();
+    assert_eq!(table.len(), table.capacity());
+    let full = FlowError::Full { held: 20_000, capacity: 20_000 };
+    assert_eq!(table.insert(&key(20_000), 1), Err(full));
+    let refused = table.insert_batch(&[(key(3), 3), (key(20_001), 1)]).unwrap_err();
+    assert_eq!((refused.index, refused.error), (1, full));
+    assert_eq!(table.insert(&key(1), NO_FLOW), Err(FlowError::Value));
+    assert!(entries.iter().all(|(key, value)| table.get(key) == Some(*value)));
+    assert_eq!(table.remove(&key(7)), Some(7));
+    assert_eq!(table.insert(&key(20_000), 1), Ok(None));
+}
+
+#[test]
+fn an_entry_costs_at_most_40_bytes() {
+    let table = FlowTable::<16>::new(1 << 20).unwrap();
+    assert!(table.memory_bytes() <= 40 << 20);
+}
+
+/// Permanent entries are found at every moment, with their own values, however much they are
+/// displaced by entries that come and go; those are found with a value of theirs or not at all.
+#[test]
+fn readers_miss_no_entry_that_moves() {
+    const KEPT: u64 = 1000;
+    const PASSING: u64 = 3000;
+    let mut table = FlowTable::<16>::new((KEPT + PASSING) as usize).unwrap();
+    for number in 0..KEPT {
+        table.insert(&key(number), number as u32).unwrap();
+    }
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for thread in 0..2u64 {
+            let reader = table.reader();
+            let done = &done;
+            scope.spawn(move || {
+                let mut random = thread + 1;
+                let (mut numbers, mut keys, mut values) = ([0; 128], [[0; 16]; 128], [0; 128]);
+                let mut passed = 0u64;
+                while !done.load(Ordering::Relaxed) || passed == 0 {
+                    for (key_at, number) in keys.iter_mut().zip(&mut numbers) {
+                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(9);
+                        *number = (random >> 33) % (KEPT + PASSING);
+                        *key_at = key(*number);
+                    }
+                    reader.lookup_batch(&keys, &mut values);
+                    for (number, value) in numbers.into_iter().zip(values) {
+                        let found = u64::from(value) % (KEPT + PASSING) == number;
+                        assert!(found || (value == NO_FLOW && number >= KEPT), "{number}: {value}");
+                        passed += u64::from(found && number >= KEPT);
+                    }
+                }
+            });
+        }
+        for round in 1..=60u64 {
+            for number in KEPT..KEPT + PASSING {
+                let value = (round * (KEPT + PASSING) + number) as u32;
+                assert_eq!(table.insert(&key(number), value), Ok(None));
+            }
+            for number in KEPT..KEPT + PASSING {
+                assert!(table.remove(&key(number)).is_some());
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
