@@ -3,6 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | [`api`] | requests and answers of the API |
+//! | [`client`] | a client of the API |
 //! | [`config`] | the TOML configuration: types, reading, checking |
 //! | [`net`] | MAC addresses and prefixes as people write them |
 //! | [`duration`] | durations as people write them |
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod client;
 pub mod config;
 pub mod cores;
 pub mod duration;
