@@ -120,7 +120,7 @@ pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().bytes(bytes).finish()
 }
 
-/// Whether a 20-byte IPv4 header's checksum is right: five loads, five adds, two folds.
+/// Whether a 20-byte IPv4 header's checksum is right: three loads, and adds without a branch.
 #[inline]
 #[must_use]
 pub fn ipv4_header_is_valid(header: &[u8; 20]) -> bool {
@@ -129,8 +129,7 @@ pub fn ipv4_header_is_valid(header: &[u8; 20]) -> bool {
     let second = u64::from_ne_bytes([i, j, k, l, m, n, o, p]);
     let third = u32::from_ne_bytes([q, r, s, t]);
     let (sum, carry) = first.overflowing_add(second);
-    let (sum, more) = sum.overflowing_add(u64::from(third));
-    let sum = (sum & 0xffff_ffff) + (sum >> 32) + u64::from(carry) + u64::from(more);
+    let sum = (sum & 0xffff_ffff) + (sum >> 32) + u64::from(third) + u64::from(carry);
     Sum(sum).is_valid()
 }
 

@@ -108,6 +108,7 @@ fn finds_ports_where_they_are() {
 #[test]
 fn all_fragments_are_one_flow() {
     let first = FiveTuple::of(&packet4((true, 0)));
+    assert_eq!(seen(&packet4((true, 0))), (0, 0, Protocol::UDP));
     assert_eq!(first, FiveTuple::of(&packet4((true, 100))));
     assert_eq!(first, FiveTuple::of(&packet4((false, 200))));
     // Destination options follow the fragment header: only the first fragment shows them whole.

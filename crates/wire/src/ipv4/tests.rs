@@ -43,6 +43,28 @@ fn names_each_refusal() {
 }
 
 #[test]
+fn the_total_length_covers_the_options() {
+    let mut packet = [1; 60];
+    packet[0] = 0x4f;
+    for (total, expected) in
+        [(59, Err(Malformed::TotalLength)), (60, Ok(())), (61, Err(Malformed::TotalLength))]
+    {
+        packet[2..4].copy_from_slice(&[0, total]);
+        write_checksum(&mut packet).unwrap();
+        assert_eq!(Header::parse(&packet).map(|_| ()), expected, "total length {total}");
+    }
+}
+
+#[test]
+fn a_scattered_packet_counts_whole() {
+    assert!(Header::parse_within(&KNOWN, 115).is_ok());
+    assert_eq!(Header::parse_within(&KNOWN, 114), Err(Malformed::TotalLength));
+    let mut options = KNOWN;
+    options[0] = 0x46;
+    assert_eq!(Header::parse_within(&options, 115), Err(Malformed::HeaderLength));
+}
+
+#[test]
 fn the_last_hop_is_not_taken() {
     for ttl in [0, 1] {
         let mut packet = known();

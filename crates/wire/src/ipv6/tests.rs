@@ -52,6 +52,13 @@ fn names_each_refusal() {
 }
 
 #[test]
+fn a_scattered_packet_counts_whole() {
+    let whole = packet(Protocol::UDP, &[0; 8]);
+    assert!(Header::parse_within(&whole[..40], 48).is_ok());
+    assert_eq!(Header::parse_within(&whole[..40], 47), Err(Malformed::PayloadLength));
+}
+
+#[test]
 fn walks_a_chain() {
     // Hop-by-hop (8), routing (16), first fragment (8), destination options (8), UDP.
     let mut payload = vec![43, 0, 5, 2, 0, 0, 1, 0];
