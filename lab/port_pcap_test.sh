@@ -48,7 +48,7 @@ before=$(received b right)
 replay "$lab/captures/own.pcap" "mac = \"$(mac router left)\""
 check "the echoes of the capture were routed" test "$(($(received b right) - before))" -ge 25
 
-[ -n "${LAB_CAPTURES:-}" ] || exit
+[ -n "${LAB_CAPTURES:-}" ] || exit 0
 while IFS= read -r -d '' file; do
   editcap -F pcap "$file" "$lab/captures/next.pcap" 2>/dev/null || continue
   echo "$file"

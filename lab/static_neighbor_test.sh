@@ -19,7 +19,7 @@ start
 
 check "IPv4 reaches the static neighbour" pings a 10.0.2.2
 check "IPv6 reaches the static neighbour" pings a 2001:db8:2::2
-[ "$LAB_ROUTER" = millrace ] || exit
+[ "$LAB_ROUTER" = millrace ] || exit 0
 
 on b ip address add 10.0.2.7/24 dev right
 check "an unknown address of the silent host is not found" fails on a ping -n -c 1 -W 1 10.0.2.7
