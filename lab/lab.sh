@@ -31,7 +31,7 @@ lab_end() {
   local status=$? pid name
   trap - EXIT INT TERM
   [ "$lab_failures" -eq 0 ] || status=1
-  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ]; then
+  if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] && [ "$status" -lt 128 ]; then
     sed 's/^/config: /' "$lab_config" 2>/dev/null
     tail -n 40 "$lab/daemon.log" 2>/dev/null | sed 's/^/daemon: /'
   fi
