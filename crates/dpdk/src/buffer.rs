@@ -173,6 +173,12 @@ impl Buffer {
         self.mbuf().port
     }
 
+    /// Sets the port that it counts as received on.
+    #[inline(always)]
+    pub fn set_port(&mut self, port: u16) {
+        self.mbuf_mut().port = port;
+    }
+
     /// What the device found out about the headers: `RTE_PTYPE_*`, 0 when nothing.
     #[inline(always)]
     #[must_use]
