@@ -4,8 +4,19 @@
 //! | --- | --- |
 //! | `state` | what all nodes read: interfaces, next hops, route tables |
 //! | `nodes` | the stages that packets go through on a worker |
+//! | `flow` | exact-match flows and their rewrites |
+//! | `bridge` | what bridges have learned |
 //! | `rib` | routes and next hops as the control thread keeps them, written into `state` |
 //! | `neighbor` | ARP and neighbour discovery: the state machine of RFC 4861, for both |
 #![forbid(unsafe_code)]
 
+mod cause;
+
+pub mod bridge;
+pub mod flow;
+pub mod neighbor;
+pub mod nodes;
+pub mod rib;
 pub mod state;
+
+pub use cause::{Cause, CauseError};

@@ -1,0 +1,88 @@
+//! What the caller is to do, and what a packet must offer.
+
+use std::net::IpAddr;
+
+use graph::{Handoff, InterfaceId, Reason};
+use wire::MacAddr;
+
+/// A packet that a worker handed up.
+pub trait Packet {
+    /// Its bytes from the network header on.
+    fn network(&self) -> &[u8];
+
+    /// Interface that it came in by.
+    fn interface(&self) -> InterfaceId;
+
+    /// Next hop that the look-up chose.
+    fn next_hop(&self) -> u32;
+}
+
+impl Packet for Handoff {
+    fn network(&self) -> &[u8] {
+        self.buffer.data().get(usize::from(self.network)..).unwrap_or(&[])
+    }
+
+    fn interface(&self) -> InterfaceId {
+        self.interface
+    }
+
+    fn next_hop(&self) -> u32 {
+        self.next_hop
+    }
+}
+
+/// Where a released packet enters the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// `ip4-lookup`.
+    Ip4Lookup,
+    /// `ip6-lookup`.
+    Ip6Lookup,
+}
+
+impl Entry {
+    /// Name of the node.
+    #[must_use]
+    pub fn node(self) -> &'static str {
+        match self {
+            Self::Ip4Lookup => "ip4-lookup",
+            Self::Ip6Lookup => "ip6-lookup",
+        }
+    }
+}
+
+/// What the caller is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action<P> {
+    /// Send a whole untagged Ethernet frame out of an interface (node `interface-output`).
+    Send {
+        /// The interface.
+        interface: InterfaceId,
+        /// The frame, not padded.
+        frame: Vec<u8>,
+    },
+    /// Look the packet up again: its neighbour answered, or is known not to (then the look-up tells
+    /// the sender).
+    Release {
+        /// The packet.
+        packet: P,
+        /// Where it enters.
+        entry: Entry,
+    },
+    /// Drop the packet and count why.
+    Drop {
+        /// The packet.
+        packet: P,
+        /// Why.
+        reason: Reason,
+    },
+    /// Tell people that another station uses one of our addresses.
+    Conflict {
+        /// Interface where it was heard.
+        interface: InterfaceId,
+        /// The address.
+        address: IpAddr,
+        /// The other station.
+        mac: MacAddr,
+    },
+}

@@ -1,0 +1,162 @@
+//! Whether a batch of changes makes sense, before any of it is done.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use wire::special::{Special, classify_v4, classify_v6};
+
+use super::fib::Named;
+use super::link::is_link_local;
+use super::target::Goal;
+use super::{ApplyError, Change, Prefix, Rib, Route, RouteError, Target, Via};
+use crate::state::WAYS;
+
+/// A static route to set (`Some`: its target, one user more) or to remove.
+pub(super) type Step = (Prefix, Option<u32>);
+
+impl Rib {
+    /// The steps of a batch. On an error nothing has happened.
+    pub(super) fn prepare(&mut self, changes: &[Change]) -> Result<Vec<Step>, ApplyError> {
+        self.check_presence(changes)?;
+        let mut steps: Vec<Step> = Vec::with_capacity(changes.len());
+        for (at, change) in changes.iter().enumerate() {
+            let step = match change {
+                Change::Remove(prefix) => Ok((*prefix, None)),
+                Change::Add(route) => self.step(route),
+            };
+            match step {
+                Ok(step) => steps.push(step),
+                Err(error) => {
+                    self.release(steps.into_iter().filter_map(|(_, target)| target));
+                    return Err(ApplyError { at, error });
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Whether what is removed is there, and what is added fits.
+    fn check_presence(&self, changes: &[Change]) -> Result<(), ApplyError> {
+        let limits = [self.limits.routes4, self.limits.routes6];
+        let mut counts = <[usize; 2]>::from(self.len());
+        let fit = counts.iter().zip(&limits).all(|(count, limit)| count + changes.len() <= *limit);
+        if fit && changes.iter().all(|change| matches!(change, Change::Add(_))) {
+            return Ok(());
+        }
+        let mut after: HashMap<Prefix, bool> = HashMap::new();
+        for (at, change) in changes.iter().enumerate() {
+            let (prefix, adds) = match change {
+                Change::Add(route) => (route.prefix, true),
+                Change::Remove(prefix) => (*prefix, false),
+            };
+            let present = after.insert(prefix, adds).unwrap_or_else(|| self.has(prefix));
+            let family = usize::from(matches!(prefix, Prefix::V6(_)));
+            match (present, adds) {
+                (false, false) => {
+                    return Err(ApplyError { at, error: RouteError::NoSuchRoute(prefix) });
+                }
+                (false, true) => counts[family] += 1,
+                (true, false) => counts[family] -= 1,
+                (true, true) => {}
+            }
+            if counts[family] > limits[family] {
+                let (family, limit) = ([4, 6][family], limits[family]);
+                return Err(ApplyError { at, error: RouteError::TooManyRoutes { family, limit } });
+            }
+        }
+        Ok(())
+    }
+
+    fn has(&self, prefix: Prefix) -> bool {
+        match prefix {
+            Prefix::V4(key) => self.v4.named(Named::Static).contains_key(&key),
+            Prefix::V6(key) => self.v6.named(Named::Static).contains_key(&key),
+        }
+    }
+
+    fn step(&mut self, route: &Route) -> Result<Step, RouteError> {
+        let prefix = route.prefix;
+        if !is_routed(prefix) {
+            return Err(RouteError::NotRouted(prefix));
+        }
+        let target = match &route.target {
+            Target::Broadcast => return Err(RouteError::Broadcast(prefix)),
+            Target::Port(interface) if self.links.get(*interface).is_none() => {
+                return Err(RouteError::NoSuchInterface(*interface));
+            }
+            Target::Via(via) => Target::Via(self.checked_hops(prefix, via)?),
+            target => target.clone(),
+        };
+        let goal = Goal::Route(target);
+        let id = self.targets.acquire(goal, &self.links, &mut self.hops)?;
+        Ok((prefix, Some(id)))
+    }
+
+    /// The next hops of a route checked, sorted, each once.
+    fn checked_hops(&self, prefix: Prefix, via: &[Via]) -> Result<Vec<Via>, RouteError> {
+        match via.len() {
+            0 => return Err(RouteError::NoNextHop(prefix)),
+            1..=WAYS => {}
+            count => return Err(RouteError::TooManyNextHops { prefix, count }),
+        }
+        for hop in via {
+            self.check_hop(prefix, hop)?;
+        }
+        let mut sorted = via.to_vec();
+        sorted.sort_unstable_by_key(|hop| (hop.address, hop.interface));
+        sorted.dedup_by(|later, kept| {
+            let same = (later.address, later.interface) == (kept.address, kept.interface);
+            if same {
+                kept.weight = kept.weight.saturating_add(later.weight);
+            }
+            same
+        });
+        if let [only] = sorted.as_mut_slice() {
+            only.weight = 1;
+        }
+        Ok(sorted)
+    }
+
+    fn check_hop(&self, prefix: Prefix, hop: &Via) -> Result<(), RouteError> {
+        let address = hop.address;
+        if matches!(prefix, Prefix::V4(_)) != address.is_ipv4() {
+            return Err(RouteError::FamilyMismatch { prefix, address });
+        }
+        if hop.weight == 0 {
+            return Err(RouteError::Weight(address));
+        }
+        if !is_host(address) || self.links.is_own(address) {
+            return Err(RouteError::NotAHost(address));
+        }
+        match hop.interface {
+            Some(interface) if self.links.get(interface).is_none() => {
+                Err(RouteError::NoSuchInterface(interface))
+            }
+            None if is_link_local(address) => Err(RouteError::LinkLocal(address)),
+            None if self.links.interface_of(address).is_none() => {
+                Err(RouteError::NextHopUnreachable(address))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether an address can be a single host's on a link.
+pub(crate) fn is_host(address: IpAddr) -> bool {
+    let special = match address {
+        IpAddr::V4(address) => classify_v4(address),
+        IpAddr::V6(address) => classify_v6(address),
+    };
+    matches!(special, None | Some(Special::LinkLocal))
+}
+
+fn is_routed(prefix: Prefix) -> bool {
+    let address = prefix.address();
+    match prefix {
+        Prefix::V4(prefix) => !(address.is_multicast() && prefix.length() >= 4),
+        Prefix::V6(prefix) => {
+            !(address.is_multicast() && prefix.length() >= 8)
+                && !(is_link_local(address) && prefix.length() >= 10)
+        }
+    }
+}

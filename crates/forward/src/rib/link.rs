@@ -1,0 +1,173 @@
+//! Interfaces as routes see them, and the routes that their addresses imply.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use graph::{InterfaceId, PortId};
+use wire::MacAddr;
+use wire::special::{Special, classify_v6};
+
+use super::{Prefix, Target};
+use crate::state::{Interface, Interfaces, Kind, Mode, NextHop};
+
+/// Fixed destination MAC addresses of what is beyond an interface, for routes by egress port.
+pub type NextHopMacs = BTreeMap<InterfaceId, MacAddr>;
+
+/// What frames through an interface look like: when that changes, its next hops are made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Egress {
+    port: PortId,
+    vlan: Option<u16>,
+    mac: MacAddr,
+    bridge: bool,
+}
+
+/// An interface that routes may lead to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    id: InterfaceId,
+    egress: Egress,
+    mtu: u16,
+    /// Destination MAC of routes by egress port.
+    pub(super) next_hop_mac: Option<MacAddr>,
+    addresses: Vec<(IpAddr, u8)>,
+}
+
+impl Link {
+    fn new(id: InterfaceId, interface: &Interface, next_hop_mac: Option<MacAddr>) -> Option<Self> {
+        let bridge = matches!(interface.mode, Mode::BridgeIp(_));
+        if !bridge && interface.mode != Mode::Routed {
+            return None;
+        }
+        let port = interface.port.unwrap_or_default();
+        let egress = Egress { port, vlan: interface.vlan, mac: interface.mac, bridge };
+        let v4 = interface.addresses4.iter().map(|(address, length)| ((*address).into(), *length));
+        let v6 = interface.addresses6.iter().map(|(address, length)| ((*address).into(), *length));
+        let addresses = v4.chain(v6).collect();
+        Some(Self { id, egress, mtu: interface.mtu, next_hop_mac, addresses })
+    }
+
+    /// A next hop through this interface. `Forward` becomes `Bridge` where it leads into a bridge.
+    pub(super) fn next_hop(&self, kind: Kind, destination: MacAddr) -> NextHop {
+        let kind = match kind {
+            Kind::Forward if self.egress.bridge => Kind::Bridge,
+            Kind::ForwardStale if self.egress.bridge => Kind::BridgeStale,
+            kind => kind,
+        };
+        NextHop {
+            kind,
+            port: self.egress.port,
+            interface: self.id,
+            mtu: self.mtu,
+            vlan: self.egress.vlan,
+            destination,
+            source: self.egress.mac,
+        }
+    }
+
+    /// Whether next hops made for `other` serve this one too.
+    pub(super) fn same_frames(&self, other: &Self) -> bool {
+        self.egress == other.egress
+    }
+
+    /// Length of the longest network of this interface that the address lies in.
+    fn match_length(&self, address: IpAddr) -> Option<u8> {
+        let networks = self.addresses.iter().filter(|(own, length)| {
+            Prefix::containing(*own, *length).is_ok_and(|network| network.contains(address))
+        });
+        networks.map(|(_, length)| *length).max()
+    }
+}
+
+/// All interfaces that routes may lead to.
+#[derive(Debug, Default)]
+pub(super) struct Links(pub(super) BTreeMap<InterfaceId, Link>);
+
+impl Links {
+    pub(super) fn new(interfaces: &Interfaces, macs: &NextHopMacs) -> Self {
+        let numbered = (0..=InterfaceId::MAX).zip(&interfaces.list);
+        Self(
+            numbered
+                .filter_map(|(id, interface)| {
+                    let link = Link::new(id, interface.as_ref()?, macs.get(&id).copied())?;
+                    Some((id, link))
+                })
+                .collect(),
+        )
+    }
+
+    pub(super) fn get(&self, id: InterfaceId) -> Option<&Link> {
+        self.0.get(&id)
+    }
+
+    /// The interface on whose network the address lies: longest match, then lowest number.
+    pub(super) fn interface_of(&self, address: IpAddr) -> Option<InterfaceId> {
+        let matches = self.0.iter().rev().filter(|_| !is_link_local(address));
+        matches
+            .filter_map(|(id, link)| Some((link.match_length(address)?, *id)))
+            .max_by_key(|(length, _)| *length)
+            .map(|(_, id)| id)
+    }
+
+    /// Whether the address is one of the router's own.
+    pub(super) fn is_own(&self, address: IpAddr) -> bool {
+        self.0.values().any(|link| link.addresses.iter().any(|(own, _)| *own == address))
+    }
+
+    /// Routes to the router itself.
+    pub(super) fn own_routes(&self) -> BTreeMap<Prefix, Target> {
+        let mut routes = BTreeMap::new();
+        for (address, length) in self.0.values().flat_map(|link| &link.addresses) {
+            match *address {
+                IpAddr::V4(address) => broadcasts(address, *length, &mut routes),
+                IpAddr::V6(address) => anycast(address, *length, &mut routes),
+            }
+        }
+        // After the rest: an own address is local even where another network's broadcast is the same.
+        for (address, _) in self.0.values().flat_map(|link| &link.addresses) {
+            routes.insert(Prefix::host(*address), Target::Local);
+        }
+        routes
+    }
+
+    /// Routes to the networks of the interfaces' addresses.
+    pub(super) fn connected_routes(&self) -> BTreeMap<Prefix, InterfaceId> {
+        let mut routes = BTreeMap::new();
+        for (id, link) in &self.0 {
+            for (address, length) in &link.addresses {
+                let Ok(network) = Prefix::containing(*address, *length) else { continue };
+                if !is_link_local(*address) {
+                    routes.entry(network).or_insert(*id);
+                }
+            }
+        }
+        routes
+    }
+}
+
+/// All ones, and all zeros as hosts once had it (RFC 1812 4.2.3.1); none in /31 (RFC 3021) and /32.
+fn broadcasts(address: Ipv4Addr, length: u8, routes: &mut BTreeMap<Prefix, Target>) {
+    routes.insert(Prefix::host(Ipv4Addr::BROADCAST.into()), Target::Broadcast);
+    if length > 30 {
+        return;
+    }
+    let Ok(network) = wire::Ipv4Prefix::containing(address, length) else { return };
+    for broadcast in [network.address(), network.last()] {
+        routes.insert(Prefix::host(broadcast.into()), Target::Broadcast);
+    }
+}
+
+/// RFC 4291 2.6.1: a network's first address means any of its routers; not between two routers
+/// (RFC 6164 5).
+fn anycast(address: Ipv6Addr, length: u8, routes: &mut BTreeMap<Prefix, Target>) {
+    let Ok(network) = wire::Ipv6Prefix::containing(address, length) else { return };
+    if length < 127 && !is_link_local(address.into()) {
+        routes.insert(Prefix::host(network.address().into()), Target::Local);
+    }
+}
+
+/// Whether the address means something on its link only. IPv4's 169.254/16 is routed like any
+/// network that an interface has an address of.
+pub(super) fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if classify_v6(address) == Some(Special::LinkLocal))
+}

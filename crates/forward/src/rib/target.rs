@@ -1,0 +1,228 @@
+//! What routes share: sets of next hops, connected networks, reserved answers. Routes with the same
+//! target name the same entry, and the workers see one value for all of them.
+
+use std::collections::{HashMap, HashSet};
+
+use graph::InterfaceId;
+
+use super::link::Links;
+use super::next_hop::{Hops, Owner};
+use super::ways::{self, EMPTY};
+use super::{RouteError, Target};
+use crate::state::{GROUP_BIT, WAYS, reserved};
+
+/// A target as it is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Goal {
+    /// As a route names it; the next hops of [`Target::Via`] sorted, each once.
+    Route(Target),
+    /// The network of an interface.
+    Connected(InterfaceId),
+}
+
+#[derive(Debug)]
+struct Group {
+    index: u32,
+    ways: Box<[u32; WAYS]>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    goal: Goal,
+    refs: u32,
+    value: Option<u32>,
+    /// Next hops and their weights.
+    members: Vec<(u32, u32)>,
+    group: Option<Group>,
+}
+
+/// All targets.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    entries: Vec<Option<Entry>>,
+    by_goal: HashMap<Goal, u32>,
+    free: Vec<u32>,
+}
+
+impl Targets {
+    /// The target of that goal, made when there is none; one more user.
+    pub(super) fn acquire(
+        &mut self,
+        goal: Goal,
+        links: &Links,
+        hops: &mut Hops,
+    ) -> Result<u32, RouteError> {
+        if let Some(id) = self.by_goal.get(&goal).copied() {
+            if let Some(entry) = self.entry_mut(id) {
+                entry.refs += 1;
+            }
+            return Ok(id);
+        }
+        let group = match &goal {
+            Goal::Route(Target::Via(hops_of_route)) if hops_of_route.len() > 1 => {
+                let limit = hops.table.group_capacity();
+                let index = hops.take_group().ok_or(RouteError::TooManyGroups { limit })?;
+                Some(Group { index, ways: Box::new([EMPTY; WAYS]) })
+            }
+            _ => None,
+        };
+        let members = match members(&goal, links, hops) {
+            Ok(members) => members,
+            Err(error) => {
+                if let Some(group) = group {
+                    hops.groups.put_back(group.index);
+                }
+                return Err(error);
+            }
+        };
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            (self.entries.len() - 1) as u32
+        });
+        self.by_goal.insert(goal.clone(), id);
+        self.entries[id as usize] = Some(Entry { goal, refs: 1, value: None, members, group });
+        self.join(id, hops);
+        Ok(id)
+    }
+
+    /// One user less; what nobody uses is freed. Must follow the change of the routes.
+    pub(super) fn release(&mut self, id: u32, hops: &mut Hops) {
+        let Some(entry) = self.entry_mut(id) else { return };
+        entry.refs -= 1;
+        if entry.refs > 0 {
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) else { return };
+        self.by_goal.remove(&entry.goal);
+        self.free.push(id);
+        drop_members(id, &entry.members, hops);
+        if let Some(group) = entry.group {
+            hops.retire_group(group.index);
+        }
+    }
+
+    /// What the workers are to see; `None`: packets can't go there now.
+    pub(super) fn value(&self, id: u32) -> Option<u32> {
+        self.entry(id)?.value
+    }
+
+    pub(super) fn goal(&self, id: u32) -> Option<&Goal> {
+        self.entry(id).map(|entry| &entry.goal)
+    }
+
+    /// Next hops of a target with their weights.
+    pub(super) fn members(&self, id: u32) -> &[(u32, u32)] {
+        self.entry(id).map_or(&[], |entry| &entry.members)
+    }
+
+    /// Targets with several next hops.
+    pub(super) fn groups(&self) -> usize {
+        self.entries.iter().flatten().filter(|entry| entry.group.is_some()).count()
+    }
+
+    /// Finds the next hops of all targets anew after interfaces changed. Returns those whose value
+    /// changed. What finds no free index now is unusable until the next change.
+    pub(super) fn resolve_all(&mut self, links: &Links, hops: &mut Hops) -> HashSet<u32> {
+        let mut changed = HashSet::new();
+        for id in 0..self.entries.len() as u32 {
+            let Some(entry) = self.entry(id) else { continue };
+            let (before, old) = (entry.value, entry.members.clone());
+            let new = members(&entry.goal, links, hops).unwrap_or_default();
+            if let Some(entry) = self.entry_mut(id) {
+                entry.members = new;
+            }
+            drop_members(id, &old, hops);
+            self.join(id, hops);
+            if self.value(id) != before {
+                changed.insert(id);
+            }
+        }
+        changed
+    }
+
+    /// Shares the slots of a group among the members that can forward, else those that may yet.
+    pub(super) fn refill(&mut self, id: u32, hops: &Hops) {
+        let Some(entry) = self.entry_mut(id) else { return };
+        let Some(group) = &mut entry.group else { return };
+        let best = entry.members.iter().map(|(hop, _)| hops.rank(*hop)).max().unwrap_or(0);
+        let fit = entry.members.iter().copied().filter(|(hop, _)| hops.rank(*hop) == best);
+        let fit: Vec<_> = fit.collect();
+        let before = *group.ways;
+        ways::fill(&mut group.ways, &fit);
+        for (slot, (old, new)) in before.iter().zip(group.ways.iter()).enumerate() {
+            if old != new {
+                hops.table.set_way(group.index, slot, *new);
+            }
+        }
+    }
+
+    fn join(&mut self, id: u32, hops: &mut Hops) {
+        self.refill(id, hops);
+        let Some(entry) = self.entry_mut(id) else { return };
+        entry.value = match (&entry.goal, &entry.group, entry.members.first()) {
+            (Goal::Route(Target::Blackhole), ..) => Some(reserved::BLACKHOLE),
+            (Goal::Route(Target::Unreachable), ..) => Some(reserved::UNREACHABLE),
+            (Goal::Route(Target::Local), ..) => Some(reserved::LOCAL),
+            (Goal::Route(Target::Broadcast), ..) => Some(reserved::BROADCAST),
+            (_, Some(group), Some(_)) => Some(group.index | GROUP_BIT),
+            (_, None, Some((hop, _))) => Some(*hop),
+            (_, _, None) => None,
+        };
+        for (hop, _) in entry.group.iter().flat_map(|_| &entry.members) {
+            hops.join(*hop, id);
+        }
+    }
+
+    fn entry(&self, id: u32) -> Option<&Entry> {
+        self.entries.get(id as usize).and_then(Option::as_ref)
+    }
+
+    fn entry_mut(&mut self, id: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(id as usize).and_then(Option::as_mut)
+    }
+}
+
+/// The next hops that a goal has now, each one user more. What is behind no interface is left out.
+fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)>, RouteError> {
+    let mut wanted = Vec::new();
+    match goal {
+        Goal::Connected(interface) => wanted.push((*interface, Owner::Glean, 1)),
+        Goal::Route(Target::Port(interface)) => {
+            let mac = links.get(*interface).and_then(|link| link.next_hop_mac);
+            wanted.push((*interface, mac.map_or(Owner::Glean, Owner::Fixed), 1));
+        }
+        Goal::Route(Target::Via(via)) => {
+            for hop in via.iter().filter(|hop| !links.is_own(hop.address)) {
+                let interface = hop.interface.or_else(|| links.interface_of(hop.address));
+                if let Some(interface) = interface {
+                    wanted.push((interface, Owner::Neighbor(hop.address), u32::from(hop.weight)));
+                }
+            }
+        }
+        Goal::Route(_) => {}
+    }
+    let mut members: Vec<(u32, u32)> = Vec::with_capacity(wanted.len());
+    for (interface, owner, weight) in wanted {
+        let Some(link) = links.get(interface) else { continue };
+        let Some(index) = hops.acquire(interface, link, owner) else {
+            members.iter().for_each(|(index, _)| hops.release(*index));
+            return Err(RouteError::TooManyHops { limit: hops.table.capacity() });
+        };
+        // Two ways of writing one next hop.
+        match members.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, sum)) => {
+                *sum += weight;
+                hops.release(index);
+            }
+            None => members.push((index, weight)),
+        }
+    }
+    Ok(members)
+}
+
+fn drop_members(id: u32, members: &[(u32, u32)], hops: &mut Hops) {
+    for (hop, _) in members {
+        hops.leave(*hop, id);
+        hops.release(*hop);
+    }
+}
