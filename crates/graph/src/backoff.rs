@@ -18,8 +18,8 @@ const SPIN: u64 = 10;
 const PAUSE: u64 = 50;
 /// The first sleep; each one after it is twice as long.
 const FIRST_SLEEP: Duration = Duration::from_micros(50);
-/// The longest sleep while a receive queue has to be polled.
-pub(crate) const LONGEST_SLEEP: Duration = Duration::from_micros(200);
+/// The longest sleep while a receive queue has to be looked at.
+const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 
 /// What to do before the next round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,8 @@ impl Backoff {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
 

@@ -173,3 +173,7 @@ impl Clock {
         self.nanoseconds.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

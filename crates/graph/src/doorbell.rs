@@ -50,32 +50,37 @@ impl Doorbell {
 
     /// Takes back what was rung, after [`AsFd`] became readable ([`Self::wait`] does it itself).
     pub fn clear(&self) {
-        // Nothing to read means that nothing was rung.
-        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        clear(&self.event);
     }
 
-    /// Blocks until somebody rings, one of `others` becomes readable, or `longest` is over.
+    /// Blocks until somebody rings, one of `others` (eventfds too) is rung, or `longest` is over.
+    /// Takes back what was rung.
     pub fn wait(&self, others: &[BorrowedFd<'_>], longest: Duration) {
         let timeout = Timespec {
             tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: longest.subsec_nanos().into(),
         };
         let own = PollFd::new(&self.event, PollFlags::IN);
-        // An interrupted or failed wait is a short one: the caller looks for work either way.
-        let rung = if others.is_empty() {
-            let mut fds = [own];
-            let _ = poll(&mut fds, Some(&timeout));
-            !fds[0].revents().is_empty()
+        if others.is_empty() {
+            wait(&mut [own], &timeout);
         } else {
-            let mut fds = vec![own];
-            fds.extend(others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
-            let _ = poll(&mut fds, Some(&timeout));
-            fds.first().is_some_and(|own| !own.revents().is_empty())
-        };
-        if rung {
-            self.clear();
+            let others = others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+            let mut fds: Vec<PollFd<'_>> = std::iter::once(own).chain(others).collect();
+            wait(&mut fds, &timeout);
         }
     }
+}
+
+fn wait(fds: &mut [PollFd<'_>], timeout: &Timespec) {
+    // An interrupted or failed wait is a short one: the caller looks for work either way.
+    if poll(fds, Some(timeout)).is_ok_and(|ready| ready > 0) {
+        fds.iter().filter(|fd| fd.revents().contains(PollFlags::IN)).for_each(clear);
+    }
+}
+
+fn clear(event: impl AsFd) {
+    // Nothing to read means that nothing was rung.
+    let _ = rustix::io::read(event, &mut [0; 8]);
 }
 
 impl AsFd for Doorbell {
@@ -84,7 +89,8 @@ impl AsFd for Doorbell {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests {
     use super::*;
     use std::sync::Arc;
@@ -101,6 +107,15 @@ mod tests {
         bell.ring();
         assert_eq!(rustix::io::read(&bell, &mut count), Ok(8));
         assert_eq!(u64::from_ne_bytes(count), 1, "one sleep, one ring");
+    }
+
+    #[test]
+    fn another_event_ends_the_wait_and_is_taken_back() {
+        let (bell, other) = (Doorbell::new().unwrap(), Doorbell::new().unwrap());
+        other.announce();
+        other.ring();
+        bell.wait(&[other.as_fd()], Duration::from_secs(3600));
+        assert!(rustix::io::read(&other, &mut [0; 8]).is_err());
     }
 
     #[test]

@@ -6,10 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use wire::{EtherType, Protocol, arp, ethernet, ipv4, ipv6, vlan};
 
-use crate::PortId;
-
-/// VLAN tags that are looked behind at most.
-const TAGS: usize = 2;
+use crate::{PortId, flow_hash::TAGS};
 
 /// What a packet must be to match. An empty filter matches every packet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -107,3 +104,7 @@ impl Seen {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -1,14 +1,16 @@
 //! The hash that keeps the packets of a flow together.
 
 use dpdk::Buffer;
-use wire::{EtherType, Protocol, ethernet, ipv4, ipv6, vlan};
+use wire::{ethernet, flow::FiveTuple, vlan};
 
 /// VLAN tags that are looked behind at most.
-const TAGS: usize = 2;
+pub(crate) const TAGS: usize = 2;
 
-/// The device's RSS hash where it has one, else a hash of the addresses, the protocol and the
-/// ports; of the addresses alone for fragments, whose ports only the first one has; of the frame's
-/// MAC addresses when it is not IP.
+/// Tells this use of the hash from ECMP's, which must not see only some of its values.
+const SEED: u64 = 1;
+
+/// The device's RSS hash where it has one, else one of the packet's five-tuple; of the frame's MAC
+/// addresses when it is not IP, so that a bridged conversation stays in order.
 pub(crate) fn flow_hash(buffer: &Buffer) -> u32 {
     buffer.rss_hash().unwrap_or_else(|| frame_hash(buffer.data()))
 }
@@ -22,74 +24,15 @@ fn frame_hash(frame: &[u8]) -> u32 {
             (ether_type, rest) = (tag.ether_type(), after);
         }
     }
-    let hashed = match ether_type {
-        EtherType::IPV4 => ip4(rest),
-        EtherType::IPV6 => ip6(rest),
-        _ => None,
-    };
-    hashed.unwrap_or_else(|| {
-        // Both addresses, and nothing else: a bridged conversation stays in order.
-        let mut mix = Mix::new();
-        frame[..12].chunks(4).for_each(|part| mix.word(word(part)));
-        mix.end()
-    })
-}
-
-fn ip4(packet: &[u8]) -> Option<u32> {
-    let header = ipv4::Header::peek(packet)?;
-    let mut mix = Mix::new();
-    mix.word(header.source().to_bits());
-    mix.word(header.destination().to_bits());
-    if !header.is_fragment() {
-        mix.ports(header.protocol(), packet.get(header.header_length()..));
-    }
-    Some(mix.end())
-}
-
-fn ip6(packet: &[u8]) -> Option<u32> {
-    let header = ipv6::Header::peek(packet)?;
-    let mut mix = Mix::new();
-    for address in [header.source(), header.destination()] {
-        address.octets().chunks(4).for_each(|part| mix.word(word(part)));
-    }
-    if let Ok(upper) = ipv6::upper_layer(packet) {
-        if upper.fragment.is_none() {
-            mix.ports(upper.protocol, packet.get(upper.offset..));
+    let ip = matches!(ether_type, wire::EtherType::IPV4 | wire::EtherType::IPV6);
+    match FiveTuple::of(rest).filter(|_| ip) {
+        Some(flow) => flow.hash(SEED),
+        None => {
+            let octets = header.source.octets().into_iter().chain(header.destination.octets());
+            // FNV-1a: these few bytes need no better one.
+            octets.fold(0x811c_9dc5, |hash: u32, octet| {
+                (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193)
+            })
         }
-    }
-    Some(mix.end())
-}
-
-fn word(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
-}
-
-/// A multiply-and-fold hash: its upper bits, which choose the worker, depend on every word.
-struct Mix(u64);
-
-impl Mix {
-    /// Odd, with its bits evenly mixed: 2^64 divided by the golden ratio.
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    fn new() -> Self {
-        Self(Self::FACTOR)
-    }
-
-    fn word(&mut self, word: u32) {
-        let mixed = (self.0 ^ u64::from(word)).wrapping_mul(Self::FACTOR);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-
-    fn ports(&mut self, protocol: Protocol, header: Option<&[u8]>) {
-        self.word(protocol.0.into());
-        if let Some(ports) = header.and_then(|header| header.get(..4)) {
-            if protocol.has_ports() {
-                self.word(word(ports));
-            }
-        }
-    }
-
-    fn end(self) -> u32 {
-        (self.0.wrapping_mul(Self::FACTOR) >> 32) as u32
     }
 }

@@ -39,6 +39,9 @@ mod reason;
 mod receive;
 mod sleep_flag;
 mod spread;
+#[cfg(test)]
+#[cfg(not(loom))]
+mod testbed;
 mod trace;
 mod vector;
 mod worker;

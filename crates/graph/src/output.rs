@@ -212,3 +212,7 @@ fn hand_over(ring: &mut HandoffSender, burst: &mut [Option<Buffer>], port: PortI
     ring.notify();
     sent
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -1,5 +1,7 @@
 //! Where a worker's packets come from: receive queues and rings.
 
+use std::os::fd::BorrowedFd;
+
 use dpdk::{Buffer, RxQueue};
 
 use crate::{Exits, HandoffReceiver, NodeId, PortId, Reason, Spread, Vector, capture::Direction};
@@ -13,13 +15,40 @@ pub struct RxAssignment {
     pub queue: RxQueue,
     /// Software RSS: the workers that share the queue.
     pub spread: Option<Spread>,
+    interrupt: bool,
 }
 
 impl RxAssignment {
     /// A queue whose packets its worker treats all by itself.
     #[must_use]
     pub fn new(port: PortId, queue: RxQueue) -> Self {
-        Self { port, queue, spread: None }
+        Self { port, queue, spread: None, interrupt: false }
+    }
+
+    /// Lets the worker wait for the queue's interrupt when it sleeps instead of looking at the
+    /// queue every 200 us. Only for a port that was opened with receive interrupts.
+    #[must_use]
+    pub fn with_interrupt(mut self) -> Self {
+        self.interrupt = self.queue.interrupt().is_ok();
+        self
+    }
+
+    /// Arms the interrupt. `false` when the queue has none and must be looked at.
+    pub(crate) fn arm(&mut self) -> bool {
+        self.interrupt && self.queue.enable_interrupt().is_ok()
+    }
+
+    /// Back to polling.
+    pub(crate) fn disarm(&mut self) {
+        if self.interrupt {
+            // A driver that cannot: one more interrupt ends the next sleep early.
+            let _ = self.queue.disable_interrupt();
+        }
+    }
+
+    /// What becomes readable when the armed interrupt fires.
+    pub(crate) fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        self.interrupt.then(|| self.queue.interrupt().ok()).flatten()
     }
 
     /// Takes a burst of at most `limit` packets into the vector; returns how many the queue had.

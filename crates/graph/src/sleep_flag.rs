@@ -39,7 +39,8 @@ impl SleepFlag {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(test)]
+#[cfg(loom)]
 mod tests {
     use super::*;
     use loom::sync::Arc;

@@ -51,3 +51,7 @@ impl Spread {
 fn place(hash: u32, count: usize) -> usize {
     ((u64::from(hash) * count as u64) >> 32) as usize
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

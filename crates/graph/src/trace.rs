@@ -175,3 +175,7 @@ impl Before {
 fn drops(exits: &Exits) -> [u64; Reason::COUNT] {
     std::array::from_fn(|at| exits.counters.drops[at].get())
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

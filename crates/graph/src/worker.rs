@@ -1,9 +1,13 @@
 //! The loop of one core.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
-use crate::backoff::{Backoff, LONGEST_SLEEP, Step};
+use tables::ReaderSlot;
+
+use crate::backoff::{Backoff, Step};
 use crate::receive::{Inbound, RxAssignment};
 use crate::{
     CAPACITY, Doorbell, Exits, Graph, NodeId, PollMode, PortId, Tap, Tracer, TransmitPath, Vector,
@@ -12,8 +16,15 @@ use crate::{
 /// Packets taken from one ring in one round at most.
 const RING_BURST: usize = 64;
 
+/// Rounds over the rings before a worker stops: a sender that goes on must not keep it.
+const STOP_ROUNDS: usize = 1024;
+
 /// `spin_loop` hints between two rounds once a worker has been idle for a while.
 const PAUSES: usize = 32;
+
+/// The longest sleep when every receive queue has an interrupt, so that somebody rings for
+/// everything: a second, so that whoever watches the counters sees that the worker lives.
+const RUNG: Duration = Duration::from_secs(1);
 
 /// What the control thread sends to a worker, run between two vectors.
 pub(crate) type Command = Box<dyn FnOnce(&mut WorkerState) + Send>;
@@ -27,6 +38,7 @@ pub struct WorkerState {
     burst: usize,
     receive: Vec<RxAssignment>,
     inbound: Vec<Inbound>,
+    reader: Option<ReaderSlot>,
     stop: bool,
 }
 
@@ -50,8 +62,15 @@ impl WorkerState {
             burst,
             receive: Vec::new(),
             inbound: Vec::new(),
+            reader: None,
             stop: false,
         }
+    }
+
+    /// Announces on this slot, once per round, that the nodes hold nothing of the tables; parks it
+    /// while the worker sleeps. To be given before the first queue or ring.
+    pub fn set_reader(&mut self, reader: ReaderSlot) {
+        self.reader = Some(reader);
     }
 
     /// The graph, to find nodes in.
@@ -100,8 +119,12 @@ impl WorkerState {
     /// Takes everything in and sends everything that waits, then ends the worker's loop after this
     /// command, and gives the queues back.
     pub(crate) fn stop(&mut self) -> Stopped {
-        self.take_in_rings(dpdk::tsc());
         self.stop = true;
+        for _ in 0..STOP_ROUNDS {
+            if self.take_in_rings(dpdk::tsc()) == 0 {
+                break;
+            }
+        }
         let transmit = self.exits.output.take_paths(&self.exits.counters);
         self.exits.notify_control();
         Stopped { receive: std::mem::take(&mut self.receive), transmit }
@@ -165,11 +188,6 @@ impl WorkerState {
         }
         found
     }
-
-    /// Forgets rings whose senders are gone.
-    fn prune(&mut self) {
-        self.inbound.retain(|ring| !ring.is_over());
-    }
 }
 
 /// The loop of one core: runs until a command stops it.
@@ -218,10 +236,13 @@ pub(crate) fn run(
 fn visit(state: &mut WorkerState, commands: &Receiver<Command>, now: u64) -> usize {
     while let Ok(command) = commands.try_recv() {
         command(state);
-        state.prune();
+        state.inbound.retain(|ring| !ring.is_over());
         if state.stop {
             return 0;
         }
+    }
+    if let Some(reader) = &state.reader {
+        reader.quiescent();
     }
     state.round(now)
 }
@@ -231,12 +252,24 @@ fn sleep(
     state: &mut WorkerState,
     commands: &Receiver<Command>,
     doorbell: &Doorbell,
-    longest: std::time::Duration,
+    longest: Duration,
 ) {
     doorbell.announce();
+    // Every queue is armed, so no short cut.
+    let rung = state.receive.iter_mut().fold(true, |rung, rx| rx.arm() & rung);
     let found = visit(state, commands, dpdk::tsc());
     if found == 0 && !state.stop {
-        doorbell.wait(&[], longest.min(LONGEST_SLEEP));
+        if let Some(reader) = &state.reader {
+            reader.park();
+        }
+        let events: Vec<BorrowedFd<'_>> =
+            state.receive.iter().filter_map(RxAssignment::interrupt).collect();
+        doorbell.wait(&events, if rung { RUNG } else { longest });
     }
+    state.receive.iter_mut().for_each(RxAssignment::disarm);
     doorbell.awake();
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -1,0 +1,58 @@
+use crate::Reason;
+use crate::testbed::{Outside, own_pool, packet, pool};
+
+fn give(outside: &mut Outside, numbers: std::ops::Range<u8>, now: u64) {
+    for n in numbers {
+        outside.exits.transmit(packet(&pool(), &[n]), 0, now);
+    }
+}
+
+#[test]
+fn waits_for_the_drain_time() {
+    let mut outside = Outside::new(2, 100, 64);
+    give(&mut outside, 0..2, 1000);
+    give(&mut outside, 2..3, 1050);
+    outside.exits.output.flush_due(1099, &outside.counters);
+    assert_eq!(outside.sent(0), []);
+    outside.exits.output.flush_due(1100, &outside.counters);
+    assert_eq!(outside.sent(0), [0, 1, 2], "the oldest packet decides");
+    give(&mut outside, 3..4, 2000);
+    outside.exits.output.flush_due(2099, &outside.counters);
+    assert_eq!(outside.sent(0), []);
+    outside.exits.output.flush(&outside.counters);
+    assert_eq!(outside.sent(0), [3]);
+}
+
+#[test]
+fn a_full_buffer_does_not_wait() {
+    let mut outside = Outside::new(1, u64::MAX, 256);
+    give(&mut outside, 0..200, 0);
+    assert_eq!(outside.sent(0), (0..192).collect::<Vec<u8>>());
+    outside.exits.output.flush(&outside.counters);
+    assert_eq!(outside.sent(0), (192..200).collect::<Vec<u8>>());
+}
+
+#[test]
+fn what_the_queue_does_not_take_is_dropped_and_counted() {
+    let pool = own_pool("txfull", 127);
+    let mut outside = Outside::new(1, 0, 10);
+    for n in 0..64 {
+        outside.exits.transmit(packet(&pool, &[n]), 0, 0);
+    }
+    assert_eq!(pool.available(), 127 - 10);
+    assert_eq!(outside.drops(Reason::TransmitFull), 54);
+    assert_eq!(outside.counters.ports[0].tx_dropped.get(), 54);
+    assert_eq!(outside.sent(0), (0..10).collect::<Vec<u8>>());
+}
+
+#[test]
+fn a_port_without_a_path_is_down() {
+    let mut outside = Outside::new(1, u64::MAX, 64);
+    give(&mut outside, 0..3, 0);
+    let before = outside.exits.set_path(0, None);
+    assert!(before.is_some());
+    assert_eq!(outside.sent(0), [0, 1, 2], "what waited was sent first");
+    give(&mut outside, 3..5, 0);
+    outside.exits.transmit(packet(&pool(), &[9]), 42, 0);
+    assert_eq!(outside.drops(Reason::PortDown), 3);
+}

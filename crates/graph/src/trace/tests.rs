@@ -1,0 +1,84 @@
+use super::*;
+use crate::testbed::{Out, Outside, WithScript, number, numbered, pool};
+use crate::{Graph, GraphBuilder, Handoff};
+
+/// Packets 0 to 4: transmitted, punted, dropped, forgotten, taken and sent again.
+fn graph() -> Graph {
+    GraphBuilder::default()
+        .each("start", &["end", "end"], |slot, cx| cx.send(slot, Out::First))
+        .each("end", &["again", "again"], |slot, cx| match number(cx, slot) {
+            0 => cx.transmit(slot, 1),
+            1 => cx.punt(slot, 9),
+            2 => cx.drop(slot, Reason::Blackhole),
+            3 => {}
+            _ => {
+                let buffer = cx.take(slot).unwrap();
+                cx.originate(Handoff::to_node(buffer, NodeId(0)), Out::First);
+            }
+        })
+        .each("again", &[], |slot, cx| cx.drop(slot, Reason::NoPort))
+        .build()
+        .unwrap()
+}
+
+fn traced(options: TraceOptions) -> (Vec<Step>, bool, Outside) {
+    let (mut graph, mut outside) = (graph(), Outside::new(2, u64::MAX, 64));
+    let (tracer, mut steps) = trace(options);
+    graph.set_tracer(Some(tracer));
+    let mut vector = numbered(&pool(), 5);
+    graph.enter(&vector, NodeId(0));
+    graph.run(&mut vector, &mut outside.exits, 42);
+    let list = std::iter::from_fn(|| steps.pop().ok()).collect();
+    (list, steps.is_abandoned(), outside)
+}
+
+fn everything(packets: u32) -> TraceOptions {
+    TraceOptions { filter: Filter::default(), packets, ring: 64 }
+}
+
+#[test]
+fn tells_what_became_of_every_packet() {
+    let (steps, over, outside) = traced(everything(6));
+    let fates = |packet: u32| -> Vec<(&str, Fate)> {
+        let of = steps.iter().filter(|step| step.packet == packet);
+        of.map(|step| (step.node, step.fate)).collect()
+    };
+    let start = ("start", Fate::Next("end"));
+    assert_eq!(fates(0), [start, ("end", Fate::Transmitted(1))]);
+    assert_eq!(fates(1), [start, ("end", Fate::Punted(9))]);
+    assert_eq!(fates(2), [start, ("end", Fate::Dropped(Reason::Blackhole))]);
+    assert_eq!(fates(3), [start, ("end", Fate::Dropped(Reason::Forgotten))]);
+    assert_eq!(fates(4), [start, ("end", Fate::Taken)]);
+    assert_eq!(fates(5), [("again", Fate::Dropped(Reason::NoPort))]);
+    assert!(steps.iter().all(|step| step.seen == "1 bytes" && step.time == 42));
+    assert!(over, "six packets were asked for and seen to their end");
+    assert_eq!(outside.counters.nodes[0].packets.get(), 5);
+}
+
+#[test]
+fn follows_as_many_as_asked_and_the_others_still_flow() {
+    let (steps, over, outside) = traced(everything(1));
+    assert!(steps.iter().all(|step| step.packet == 0));
+    assert_eq!(steps.len(), 2);
+    assert!(over);
+    assert_eq!(outside.drops(Reason::Blackhole), 1);
+    assert_eq!(outside.counters.punts.get(), 1);
+}
+
+#[test]
+fn goes_on_until_it_has_seen_enough() {
+    assert!(!traced(everything(100)).1);
+}
+
+#[test]
+fn a_filter_that_matches_nothing_follows_nothing() {
+    let filter = Filter { port: Some(9999), ..Filter::default() };
+    assert_eq!(traced(TraceOptions { filter, ..everything(5) }).0, []);
+}
+
+#[test]
+fn a_full_ring_loses_steps_not_packets() {
+    let (steps, _, outside) = traced(TraceOptions { ring: 3, ..everything(5) });
+    assert_eq!(steps.len(), 3);
+    assert_eq!(outside.drops(Reason::Forgotten), 1);
+}

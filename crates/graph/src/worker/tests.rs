@@ -1,0 +1,205 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dpdk::{Device, Port, PortConfig};
+
+use crate::testbed::{Out, WithScript, packet, pool};
+use crate::{
+    CaptureOptions, Counters, Direction, Doorbell, Exits, Filter, GraphBuilder, Handoff,
+    HandoffReceiver, HandoffSender, Inbound, NodeId, Output, PollMode, Reason, RxAssignment,
+    Spread, Taps, TransmitPath, WorkerError, WorkerHandle, WorkerSetup, capture, ring,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PORTS: usize = 64;
+
+/// A worker whose entry sends to node `out`, which transmits what came by port 0's ring, punts
+/// packets of one byte and drops the others.
+fn worker(index: usize, poll: PollMode) -> (WorkerHandle, HandoffSender, HandoffReceiver) {
+    pool();
+    let graph = GraphBuilder::default()
+        .each("in", &["out", "out"], |slot, cx| cx.send(slot, Out::First))
+        .each("out", &[], |slot, cx| match cx.vector.buffer(slot).map(|buffer| buffer.len()) {
+            Some(1) => cx.punt(slot, 1),
+            Some(2) => cx.transmit(slot, 0),
+            _ => cx.drop(slot, Reason::Blackhole),
+        })
+        .build()
+        .unwrap();
+    let control = Arc::new(Doorbell::new().unwrap());
+    let doorbell = Arc::new(Doorbell::new().unwrap());
+    let (to_control, from_worker) = ring(256, control);
+    let counters = Arc::new(Counters::new(2, PORTS));
+    let exits = Exits::new(Output::new(PORTS, 1000), counters, to_control);
+    let (inject, inbound) = ring(256, Arc::clone(&doorbell));
+    let setup =
+        WorkerSetup { index, core: None, graph, entry: "in", exits, doorbell, burst: 64, poll };
+    let handle = WorkerHandle::spawn(setup).unwrap();
+    handle.call(PATIENCE, |state| state.add_inbound(Inbound::Enter(inbound))).unwrap();
+    (handle, inject, from_worker)
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "{what} did not happen");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn polls_a_port_until_it_is_taken_away_and_gives_all_back() {
+    let (handle, _inject, _punts) = worker(0, PollMode::Busy);
+    let device: Device = "null".parse().unwrap();
+    let mut opened = Port::open(&device, &PortConfig::new(pool())).unwrap();
+    let port = opened.port.id();
+    let (rx, tx) = (opened.rx.remove(0), opened.tx.remove(0));
+    handle
+        .call(PATIENCE, move |state| {
+            assert!(state.set_path(port, Some(TransmitPath::Queue(tx))).is_none());
+            state.add_receive(RxAssignment::new(port, rx));
+        })
+        .unwrap();
+    let counters = Arc::clone(handle.counters());
+    let received = || counters.ports[usize::from(port)].rx_packets.get();
+    wait("receiving", || received() > 1000);
+    let taken = handle.call(PATIENCE, move |state| state.remove_receive(port, 0)).unwrap().unwrap();
+    assert_eq!((taken.port, taken.queue.index()), (port, 0));
+    let none = handle.call(PATIENCE, move |state| state.remove_receive(port, 0)).unwrap();
+    assert!(none.is_none());
+    let before = received();
+    handle.call(PATIENCE, move |state| state.add_receive(taken)).unwrap();
+    wait("receiving again", || received() > before);
+    let stopped = handle.stop(PATIENCE).unwrap();
+    assert_eq!((stopped.receive.len(), stopped.transmit.len()), (1, 1));
+    assert_eq!(counters.packets.get(), counters.drops[Reason::Blackhole as usize].get());
+    assert!(counters.ports[usize::from(port)].rx_bytes.get() >= 60 * received());
+    drop(stopped);
+    opened.port.close().unwrap();
+}
+
+#[test]
+fn injected_packets_wake_a_sleeper_and_punts_come_back() {
+    let (handle, mut inject, mut punts) = worker(1, PollMode::Adaptive);
+    for n in 0..50 {
+        // Long enough to fall asleep, mostly; a lost wake-up would cost a second each.
+        std::thread::sleep(Duration::from_millis(1));
+        inject.push(Handoff::to_node(packet(&pool(), &[n]), NodeId(0))).unwrap();
+        inject.notify();
+        let mut back = None;
+        wait("the punt", || {
+            back = punts.pop().ok();
+            back.is_some()
+        });
+        assert_eq!(back.unwrap().buffer.data(), [n]);
+    }
+    handle.stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn transmits_for_a_worker_without_a_queue() {
+    let (borrower, mut inject, _punts) = worker(2, PollMode::Adaptive);
+    let (owner, _inject, _punts) = worker(3, PollMode::Adaptive);
+    let (first, mut last) = ring(64, Arc::new(Doorbell::new().unwrap()));
+    let (lend, borrowed) = ring(64, Arc::clone(owner.doorbell()));
+    owner
+        .call(PATIENCE, move |state| {
+            state.set_path(0, Some(TransmitPath::Worker(first)));
+            state.add_inbound(Inbound::Transmit(borrowed));
+        })
+        .unwrap();
+    let set = move |state: &mut super::WorkerState| {
+        state.set_path(0, Some(TransmitPath::Worker(lend)));
+    };
+    borrower.call(PATIENCE, set).unwrap();
+    inject.push(Handoff::to_node(packet(&pool(), &[8, 8]), NodeId(0))).unwrap();
+    inject.notify();
+    let mut sent = None;
+    wait("transmission", || {
+        sent = last.pop().ok();
+        sent.is_some()
+    });
+    let sent = sent.unwrap();
+    assert_eq!((sent.egress, sent.buffer.data()), (0, &[8, 8][..]));
+    borrower.stop(PATIENCE).unwrap();
+    owner.stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn stopping_loses_nothing_that_was_handed_in() {
+    let (handle, mut inject, mut punts) = worker(4, PollMode::Adaptive);
+    for n in 0..200 {
+        inject.push(Handoff::to_node(packet(&pool(), &[n]), NodeId(0))).unwrap();
+    }
+    handle.stop(PATIENCE).unwrap();
+    assert_eq!(std::iter::from_fn(|| punts.pop().ok()).count(), 200);
+}
+
+#[test]
+fn two_workers_share_a_queue_and_one_captures() {
+    let (poller, _inject, _punts) = worker(5, PollMode::Busy);
+    let (other, _inject, _punts) = worker(6, PollMode::Adaptive);
+    let (to_other, inbound) = ring(256, Arc::clone(other.doorbell()));
+    other.call(PATIENCE, move |state| state.add_inbound(Inbound::Enter(inbound))).unwrap();
+    let mut opened = Port::open(&"null".parse().unwrap(), &PortConfig::new(pool())).unwrap();
+    let port = opened.port.id();
+    let mut rx = RxAssignment::new(port, opened.rx.remove(0));
+    // The poller is not among the workers that share the queue: all packets go to the other one.
+    rx.spread = Some(Spread::new(vec![Some(to_other)]));
+    let taps = Taps { receive: true, transmit: false, drop: false };
+    let options = CaptureOptions { filter: Filter::default(), taps, snap: 14, ring: 16 };
+    let (tap, mut frames) = capture(options);
+    poller
+        .call(PATIENCE, move |state| {
+            state.set_tap(Some(tap));
+            state.add_receive(rx);
+        })
+        .unwrap();
+    let done = other.counters();
+    wait("handing over", || done.drops[Reason::Blackhole as usize].get() > 100);
+    wait("losing frames", || frames.lost() > 0);
+    let stopped = poller.stop(PATIENCE).unwrap();
+    let frame = frames.pop().unwrap();
+    assert_eq!((frame.port, frame.direction), (port, Direction::Receive));
+    assert_eq!((frame.length, frame.data.len()), (64, 14));
+    drop(stopped);
+    other.stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn what_cannot_start_says_why() {
+    pool();
+    let setup = |core, entry| {
+        let doorbell = Arc::new(Doorbell::new().unwrap());
+        let (punts, _) = ring(1, Arc::clone(&doorbell));
+        let exits = Exits::new(Output::new(0, 0), Arc::new(Counters::new(0, 0)), punts);
+        let graph = GraphBuilder::default().build().unwrap();
+        let poll = PollMode::Adaptive;
+        WorkerSetup { index: 7, core, graph, entry, exits, doorbell, burst: 64, poll }
+    };
+    let start = |core, entry| WorkerHandle::spawn(setup(core, entry)).map(|_| ()).unwrap_err();
+    assert!(matches!(start(None, "in"), WorkerError::NoEntry("in")));
+}
+
+#[test]
+fn a_core_that_does_not_exist_is_named() {
+    pool();
+    for core in [1023, 100_000] {
+        let doorbell = Arc::new(Doorbell::new().unwrap());
+        let (punts, _) = ring(1, Arc::clone(&doorbell));
+        let exits = Exits::new(Output::new(0, 0), Arc::new(Counters::new(1, 0)), punts);
+        let graph = GraphBuilder::default().each("in", &[], |_, _| {}).build().unwrap();
+        let setup = WorkerSetup {
+            index: 8,
+            core: Some(core),
+            graph,
+            entry: "in",
+            exits,
+            doorbell,
+            burst: 64,
+            poll: PollMode::Adaptive,
+        };
+        let error = WorkerHandle::spawn(setup).map(|_| ()).unwrap_err();
+        assert!(matches!(error, WorkerError::Core { core: named, .. } if named == core), "{error}");
+    }
+}
