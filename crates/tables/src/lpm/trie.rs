@@ -27,19 +27,12 @@ pub(super) struct Trie {
 impl Trie {
     #[inline(always)]
     pub(super) fn load(&self, index: usize) -> u32 {
-        self.entries.get(index).map_or(MISS, |entry| entry.load(Ordering::Acquire))
+        load(&self.entries, index)
     }
 
     pub(super) fn store(&self, index: usize, entry: u32) {
         if let Some(word) = self.entries.get(index) {
             word.store(entry, Ordering::Release);
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, index: usize) {
-        if let Some(word) = self.entries.get(index) {
-            prefetch(word);
         }
     }
 }
@@ -95,49 +88,88 @@ impl<A: Address> LpmReader<A> {
     /// [`lookup`](Self::lookup) of each address into the same place of `values`, in the time of
     /// few: their cache misses overlap. What one slice has more than the other is left alone.
     pub fn lookup_batch(&self, addresses: &[A], values: &mut [u32]) {
+        let entries = &*self.trie.entries;
         for (addresses, values) in addresses.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
-            self.lookup_group(addresses, values);
+            lookup_group(entries, addresses, values);
         }
     }
 
-    #[inline(always)]
-    fn lookup_group(&self, addresses: &[A], values: &mut [u32]) {
-        let Some((&root, levels)) = A::LEVELS.split_first() else { return };
-        for address in addresses {
-            self.trie.prefetch(address.field(0, root));
+}
+
+/// Looks up at most [`GROUP`] addresses, level by level: while one level's entries are on their way
+/// to the cache, the others' are asked for.
+#[inline(always)]
+fn lookup_group<A: Address>(entries: &[AtomicU32], addresses: &[A], values: &mut [u32]) {
+    let [root, second, deeper @ ..] = A::LEVELS else { return };
+    let mut places = [0u32; GROUP];
+    for (address, place) in addresses.iter().zip(&mut places) {
+        let index = address.field(0, *root);
+        let entry = load(entries, index);
+        let below = block(entry) + address.field(*root, *second);
+        // A value is read again where it stands: no branch to guess.
+        *place = if entry & CHILD == 0 { index } else { below } as u32;
+        ask(entries, *place);
+    }
+    let mut any = 0;
+    for (place, value) in places.iter().zip(values.iter_mut()) {
+        *value = load(entries, *place as usize);
+        any |= *value;
+    }
+    if any & CHILD != 0 {
+        lookup_deeper(entries, addresses, values, *second, deeper);
+    }
+}
+
+/// Takes those of `values` that refer to a block ending at bit `from` through `levels`.
+#[inline(never)]
+fn lookup_deeper<A: Address>(
+    entries: &[AtomicU32],
+    addresses: &[A],
+    values: &mut [u32],
+    mut from: u8,
+    levels: &[u8],
+) {
+    let mut waiting = [0u8; GROUP];
+    let mut count = 0;
+    for (slot, value) in values.iter().enumerate() {
+        waiting[count % GROUP] = slot as u8;
+        count += (value >> 31) as usize;
+    }
+    let mut places = [0u32; GROUP];
+    for &to in levels {
+        for (slot, place) in waiting.iter().zip(&mut places).take(count) {
+            let slot = usize::from(*slot);
+            let (Some(address), Some(value)) = (addresses.get(slot), values.get(slot)) else {
+                continue;
+            };
+            *place = (block(*value) + address.field(from, to)) as u32;
+            ask(entries, *place);
         }
-        let mut waiting = [(0u32, 0u8); GROUP];
-        let mut count = 0;
-        let next = levels.first().copied().unwrap_or(root);
-        for (slot, (address, value)) in addresses.iter().zip(values.iter_mut()).enumerate() {
-            let entry = self.trie.load(address.field(0, root));
-            *value = entry;
-            let index = block(entry) + address.field(root, next);
-            self.trie.prefetch(index);
-            waiting[count % GROUP] = (index as u32, slot as u8);
-            count += (entry >> 31) as usize;
-        }
-        for (level, &from) in levels.iter().enumerate() {
-            if count == 0 {
-                return;
-            }
-            let to = levels.get(level + 1).copied().unwrap_or(A::WIDTH);
-            let mut kept = 0;
-            for place in 0..count {
-                let (index, slot) = waiting[place % GROUP];
-                let slot = usize::from(slot);
-                let (Some(address), Some(value)) = (addresses.get(slot), values.get_mut(slot))
-                else {
-                    continue;
-                };
-                let entry = self.trie.load(index as usize);
+        let mut kept = 0;
+        for index in 0..count {
+            let slot = waiting[index % GROUP];
+            let entry = load(entries, places[index % GROUP] as usize);
+            if let Some(value) = values.get_mut(usize::from(slot)) {
                 *value = entry;
-                let index = block(entry) + if from < to { address.field(from, to) } else { 0 };
-                self.trie.prefetch(index);
-                waiting[kept % GROUP] = (index as u32, slot as u8);
-                kept += (entry >> 31) as usize;
             }
-            count = kept;
+            waiting[kept % GROUP] = slot;
+            kept += (entry >> 31) as usize;
         }
+        if kept == 0 {
+            return;
+        }
+        (count, from) = (kept, to);
+    }
+}
+
+#[inline(always)]
+fn load(entries: &[AtomicU32], index: usize) -> u32 {
+    entries.get(index).map_or(MISS, |entry| entry.load(Ordering::Acquire))
+}
+
+#[inline(always)]
+fn ask(entries: &[AtomicU32], index: u32) {
+    if let Some(entry) = entries.get(index as usize) {
+        prefetch(entry);
     }
 }
