@@ -21,6 +21,9 @@ pub use translation::{Translation, Translations};
 /// Set in a flow's value when the rest is the number of a translation.
 pub const TRANSLATED: u32 = 1 << 30;
 
+/// Different combinations of egress and MAC addresses that flows may have.
+pub const NEXT_HOPS: usize = 4096;
+
 /// What to do with the packets of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {

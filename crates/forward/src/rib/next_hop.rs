@@ -64,7 +64,9 @@ pub(super) struct Hops {
 
 impl Hops {
     pub(super) fn new(table: Arc<NextHops>, epoch: Epoch) -> Self {
-        let end = u32::try_from(table.capacity()).unwrap_or(u32::MAX);
+        let end = u32::try_from(table.capacity())
+            .unwrap_or(u32::MAX)
+            .saturating_sub(crate::flow::NEXT_HOPS as u32);
         let groups = u32::try_from(table.group_capacity()).unwrap_or(u32::MAX);
         Self {
             table,

@@ -1,0 +1,287 @@
+//! Routing through the whole graph: what leaves, with which headers, and why packets are dropped.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "router/frames.rs"]
+mod frames;
+mod router;
+
+use std::net::IpAddr;
+
+use frames::from;
+use graph::Reason;
+use millrace_forward::rib::{Change, Miss, Route, Target};
+use router::{Router, host, interfaces, mac, prefix_of};
+use wire::{Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
+
+fn link(frame: &[u8]) -> (wire::MacAddr, wire::MacAddr) {
+    let (header, _) = ethernet::Header::parse(frame).unwrap();
+    (header.destination, header.source)
+}
+
+#[test]
+fn ipv4_goes_to_its_next_hop_with_one_hop_less() {
+    let mut router = Router::routed();
+    let frame = from(0, "10.11.2.3").udp(30);
+    let (port, sent) = router.forward(0, &frame);
+    assert_eq!((port, link(&sent)), (1, (host(1), mac(1))));
+    let header = ipv4::Header::parse(&sent[14..]).unwrap();
+    assert_eq!(header.ttl(), 63);
+    assert_eq!(sent[34..], frame[34..], "the payload is untouched");
+}
+
+#[test]
+fn ipv6_goes_to_its_next_hop_with_one_hop_less() {
+    let mut router = Router::routed();
+    let frame = from(0, "2001:db8:12::5").udp(30);
+    let (port, sent) = router.forward(0, &frame);
+    assert_eq!((port, link(&sent)), (2, (host(2), mac(2))));
+    assert_eq!(ipv6::Header::parse(&sent[14..]).unwrap().hop_limit(), 63);
+    assert_eq!(sent[22..], frame[22..]);
+}
+
+#[test]
+fn link_padding_does_not_travel_on() {
+    let mut router = Router::routed();
+    let mut frame = from(0, "10.11.2.3").udp(1);
+    let length = frame.len();
+    frame.resize(64, 0xee);
+    assert_eq!(router.forward(0, &frame).1.len(), length);
+}
+
+/// An IPv4 frame with one byte changed, header checksum put right unless told not to.
+fn damaged(at: usize, value: u8, mend: bool) -> Vec<u8> {
+    let mut frame = from(0, "10.11.2.3").udp(30);
+    frame[14 + at] = value;
+    if mend {
+        let _ = ipv4::write_checksum(&mut frame[14..]);
+    }
+    frame
+}
+
+#[test]
+fn malformed_ipv4_is_dropped_by_name() {
+    let mut router = Router::routed();
+    for (frame, reason) in [
+        (damaged(0, 0x55, true), Reason::Ip4Version),
+        (damaged(0, 0x44, false), Reason::Ip4HeaderLength),
+        (damaged(2, 0xff, true), Reason::Ip4TotalLength),
+        (damaged(10, 0, false), Reason::Ip4Checksum),
+        (damaged(12, 127, true), Reason::Ip4MartianSource),
+        (damaged(12, 224, true), Reason::Ip4MartianSource),
+        (damaged(16, 127, true), Reason::Ip4MartianDestination),
+        (damaged(16, 250, true), Reason::Ip4MartianDestination),
+        (from(0, "10.11.2.3").udp(30)[..30].to_vec(), Reason::Ip4Truncated),
+        (from(0, "10.11.2.3").udp(30)[..10].to_vec(), Reason::EthernetTruncated),
+        (from(0, "10.11.2.3").to_mac(mac(77)).udp(30), Reason::EthernetNotMine),
+        (from(0, "10.11.2.3").vlan(5).udp(30), Reason::VlanUnknown),
+    ] {
+        router.expect_drop(0, &frame, reason);
+    }
+}
+
+#[test]
+fn malformed_ipv6_is_dropped_by_name() {
+    let mut router = Router::routed();
+    let good = || from(0, "2001:db8:12::5").udp(30);
+    let changed = |at: usize, value: u8| {
+        let mut frame = good();
+        frame[14 + at] = value;
+        frame
+    };
+    for (frame, reason) in [
+        (changed(0, 0x45), Reason::Ip6Version),
+        (changed(4, 0xff), Reason::Ip6PayloadLength),
+        (changed(8, 0xff), Reason::Ip6MartianSource),
+        (good()[..40].to_vec(), Reason::Ip6Truncated),
+        (from(0, "ff05::99").udp(30), Reason::Ip6Multicast),
+        (from(0, "fe80::99").udp(30), Reason::Ip6LinkLocal),
+        (from(0, "::1").udp(30), Reason::Ip6MartianDestination),
+    ] {
+        router.expect_drop(0, &frame, reason);
+    }
+}
+
+/// The ICMP error that came back to the host behind `port`, its quotation cut to `quoted` bytes.
+fn error4(sent: &(u16, Vec<u8>), port: u16) -> (icmpv4::Message, Vec<u8>) {
+    assert_eq!(sent.0, port);
+    assert_eq!(link(&sent.1), (host(port), mac(port as u8)));
+    let packet = &sent.1[14..];
+    let header = ipv4::Header::parse(packet).unwrap();
+    assert_eq!(header.source().to_string(), format!("10.0.{port}.1"));
+    assert_eq!((header.protocol(), header.ttl()), (Protocol::ICMPV4, 64));
+    let (icmp, quoted) = icmpv4::Header::parse(&packet[20..]).unwrap();
+    (icmp.message(), quoted.to_vec())
+}
+
+fn error6(sent: &(u16, Vec<u8>), port: u16) -> (icmpv6::Message, Vec<u8>) {
+    assert_eq!((sent.0, link(&sent.1)), (port, (host(port), mac(port as u8))));
+    let packet = &sent.1[14..];
+    let header = ipv6::Header::parse(packet).unwrap();
+    assert_eq!(IpAddr::V6(header.source()), router::ip(&format!("2001:db8:{port}::1")));
+    let (icmp, quoted) =
+        icmpv6::Header::parse(&packet[40..], header.source(), header.destination()).unwrap();
+    (icmp.message(), quoted.to_vec())
+}
+
+/// The hosts behind the ports, as neighbours: errors and replies go to them.
+fn with_hosts() -> Router {
+    let mut router = Router::routed();
+    let hosts = (0..router::PORTS).flat_map(|port| {
+        [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")].map(|prefix| {
+            Change::Add(Route { prefix: prefix_of(&prefix), target: Target::Port(port) })
+        })
+    });
+    router.rib.apply(&hosts.collect::<Vec<_>>()).unwrap();
+    router
+}
+
+#[test]
+fn time_exceeded_quotes_the_packet() {
+    let mut router = with_hosts();
+    let frame = from(0, "10.11.2.3").hops(1).udp(1000);
+    let (message, quoted) = error4(&router.forward(0, &frame), 0);
+    assert_eq!(message, icmpv4::Message::TimeExceeded { code: 0 });
+    assert_eq!(quoted, frame[14..14 + 548], "as much as fits 576 bytes, as it came");
+    let frame = from(0, "2001:db8:11::3").hops(1).udp(1400);
+    let (message, quoted) = error6(&router.forward(0, &frame), 0);
+    assert_eq!(message, icmpv6::Message::TimeExceeded { code: 0 });
+    assert_eq!(quoted, frame[14..14 + 1232], "as much as fits 1280 bytes, as it came");
+    assert_eq!((router.dropped(Reason::Ip4Ttl), router.dropped(Reason::Ip6HopLimit)), (1, 1));
+}
+
+#[test]
+fn no_route_is_told() {
+    let mut router = with_hosts();
+    let sent = router.forward(1, &from(1, "192.0.2.1").udp(10));
+    assert_eq!(error4(&sent, 1).0, icmpv4::Message::Unreachable { code: 0, mtu: 0 });
+    let sent = router.forward(1, &from(1, "2001:db8:ffff::1").udp(10));
+    assert_eq!(error6(&sent, 1).0, icmpv6::Message::Unreachable { code: 0 });
+}
+
+#[test]
+fn no_error_about_errors_groups_and_later_fragments() {
+    let mut router = with_hosts();
+    let unreachable = icmpv4::Message::Unreachable { code: 1, mtu: 0 };
+    let error = wire::build::Payload::Icmpv4 { message: unreachable, data: &[0; 28] };
+    router.expect_drop(1, &from(1, "192.0.2.1").payload(&error), Reason::IcmpNotAllowed);
+    let mut fragment = from(1, "192.0.2.1").udp(64);
+    fragment[14 + 7] = 3;
+    ipv4::write_checksum(&mut fragment[14..]).unwrap();
+    router.expect_drop(1, &fragment, Reason::IcmpNotAllowed);
+    let error = icmpv6::Message::TimeExceeded { code: 0 };
+    let error = wire::build::Payload::Icmpv6 { message: error, data: &[0; 48] };
+    let frame = from(1, "2001:db8:ffff::1").payload(&error);
+    router.expect_drop(1, &frame, Reason::IcmpNotAllowed);
+}
+
+#[test]
+fn icmp_errors_are_rate_limited() {
+    let mut router = with_hosts();
+    let frame = from(1, "192.0.2.1").udp(10);
+    let frames = [&frame[..]; 200];
+    assert_eq!(router.receive(1, &frames).len(), 100, "a tenth of a second's worth");
+    assert_eq!(router.dropped(Reason::IcmpRateLimited), 100);
+}
+
+#[test]
+fn echo_requests_are_answered() {
+    let mut router = with_hosts();
+    let frame = from(0, "10.0.2.1").hops(3).echo(100);
+    let (port, sent) = router.forward(0, &frame);
+    assert_eq!((port, link(&sent)), (0, (host(0), mac(0))));
+    let header = ipv4::Header::parse(&sent[14..]).unwrap();
+    assert_eq!((header.source(), header.ttl()), (std::net::Ipv4Addr::new(10, 0, 2, 1), 64));
+    let (icmp, data) = icmpv4::Header::parse(&sent[34..]).unwrap();
+    assert_eq!(icmp.message(), icmpv4::Message::EchoReply { identifier: 7, sequence: 9 });
+    assert_eq!(data, &frame[42..]);
+
+    let frame = from(0, "2001:db8:1::1").echo(100);
+    let (port, sent) = router.forward(0, &frame);
+    assert_eq!((port, link(&sent)), (0, (host(0), mac(0))));
+    let header = ipv6::Header::parse(&sent[14..]).unwrap();
+    let (icmp, _) =
+        icmpv6::Header::parse(&sent[54..], header.source(), header.destination()).unwrap();
+    assert_eq!(icmp.message(), icmpv6::Message::EchoReply { identifier: 7, sequence: 9 });
+}
+
+#[test]
+fn a_link_local_echo_is_answered_on_its_link() {
+    let mut router = with_hosts();
+    let own = mac(2).link_local().to_string();
+    let frame = from(2, &own).source("fe80::77").echo(10);
+    let (port, sent) = router.forward(2, &frame);
+    assert_eq!((port, link(&sent)), (2, (host(2), mac(2))));
+    let header = ipv6::Header::parse(&sent[14..]).unwrap();
+    assert_eq!(IpAddr::V6(header.destination()), router::ip("fe80::77"));
+    router.expect_drop(1, &from(1, &own).source("fe80::77").echo(10), Reason::Ip6LinkLocal);
+}
+
+#[test]
+fn what_nothing_serves_is_refused() {
+    let mut router = with_hosts();
+    let sent = router.forward(0, &from(0, "10.0.0.1").udp(10));
+    assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 3, mtu: 0 });
+    let sent = router.forward(0, &from(0, "10.0.0.1").raw(132, &[0; 12]));
+    assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 2, mtu: 0 });
+    let sent = router.forward(0, &from(0, "2001:db8::1").udp(10));
+    assert_eq!(error6(&sent, 0).0, icmpv6::Message::Unreachable { code: 4 });
+    let sent = router.forward(0, &from(0, "2001:db8::1").raw(132, &[0; 12]));
+    assert_eq!(error6(&sent, 0).0, icmpv6::Message::ParameterProblem { code: 1, pointer: 6 });
+}
+
+#[test]
+fn too_big_is_told_or_fragmented() {
+    let mut router = with_hosts();
+    let mut narrow = interfaces();
+    if let Some(interface) = &mut narrow.list[1] {
+        interface.mtu = 1280;
+    }
+    router.rib.set_interfaces(&narrow, &(0..3).map(|port| (port, host(port))).collect());
+    router.set_interfaces(narrow);
+    let sent = router.forward(0, &from(0, "10.11.2.3").dont_fragment().udp(1400));
+    assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 4, mtu: 1280 });
+    let sent = router.forward(0, &from(0, "2001:db8:11::3").udp(1400));
+    assert_eq!(error6(&sent, 0).0, icmpv6::Message::PacketTooBig { mtu: 1280 });
+
+    let frame = from(0, "10.11.2.3").udp(1400);
+    let fragments = router.receive(0, &[&frame]);
+    let mut payload = Vec::new();
+    for (at, (port, sent)) in fragments.iter().enumerate() {
+        assert_eq!((*port, link(sent)), (1, (host(1), mac(1))));
+        let header = ipv4::Header::parse(&sent[14..]).unwrap();
+        assert!(header.total_length() <= 1280);
+        assert_eq!((header.ttl(), header.identification()), (63, 0x1234));
+        assert_eq!(usize::from(header.fragment_offset()) * 8, payload.len());
+        assert_eq!(header.more_fragments(), at + 1 < fragments.len());
+        payload.extend_from_slice(&sent[34..14 + usize::from(header.total_length())]);
+    }
+    assert_eq!((fragments.len(), &payload[..]), (2, &frame[34..]));
+}
+
+#[test]
+fn a_miss_can_be_reflected() {
+    let mut router = Router::new(Miss::Reflect, interfaces());
+    let (port, sent) = router.forward(2, &from(2, "203.0.113.7").udp(10));
+    assert_eq!((port, link(&sent)), (2, (host(2), mac(2))));
+}
+
+#[test]
+fn route_kinds_do_what_they_say() {
+    let mut router = with_hosts();
+    let add = |prefix: &str, target| Change::Add(Route { prefix: prefix_of(prefix), target });
+    let kinds = [
+        add("10.11.1.0/24", Target::Blackhole),
+        add("10.11.2.0/24", Target::Unreachable),
+        add("10.11.3.0/24", Target::Local),
+    ];
+    router.rib.apply(&kinds).unwrap();
+    router.expect_drop(0, &from(0, "10.11.1.1").udp(10), Reason::Blackhole);
+    let sent = router.forward(0, &from(0, "10.11.2.1").udp(10));
+    assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 1, mtu: 0 });
+    let (_, sent) = router.forward(0, &from(0, "10.11.3.1").echo(10));
+    assert_eq!(
+        ipv4::Header::parse(&sent[14..]).unwrap().source(),
+        std::net::Ipv4Addr::new(10, 11, 3, 1)
+    );
+    assert_eq!(router.forward(0, &from(0, "10.11.4.1").udp(10)).0, 1, "the /16 still holds");
+}

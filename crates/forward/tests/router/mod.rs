@@ -1,0 +1,247 @@
+//! A whole forwarder graph without devices: frames go in by port, and what the graph transmits is
+//! read back from rings.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, reason = "test bed")]
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use dpdk::{BufferPool, Eal, EalOptions, Memory};
+use graph::{
+    Counters, Doorbell, Exits, Graph, HandoffReceiver, Output, Reason, TransmitPath, Vector, ring,
+};
+use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
+use millrace_forward::flow::{FlowLimits, Flows};
+use millrace_forward::nodes::{self, Parts};
+use millrace_forward::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target};
+use millrace_forward::state::{Interface, Interfaces, Mode, PortEntry, Settings, State};
+use tables::Epoch;
+use wire::MacAddr;
+
+/// Ports of the test bed; port n has interface n.
+pub const PORTS: u16 = 3;
+/// A clock that ticks once a nanosecond.
+const HZ: u64 = 1_000_000_000;
+
+pub fn mac(last: u8) -> MacAddr {
+    MacAddr::new([2, 0, 0, 0, 0, last])
+}
+
+/// The host behind port n.
+pub fn host(port: u16) -> MacAddr {
+    mac(0x80 + port as u8)
+}
+
+/// Port n is 10.0.n.1/24 and 2001:db8:n::1/64, with MAC 02:00:00:00:00:0n.
+pub fn interface(port: u16) -> Interface {
+    Interface {
+        name: format!("p{port}"),
+        port: Some(port),
+        vlan: None,
+        mac: mac(port as u8),
+        mtu: 1500,
+        addresses4: vec![(Ipv4Addr::new(10, 0, port as u8, 1), 24)],
+        addresses6: vec![
+            (Ipv6Addr::new(0x2001, 0xdb8, port, 0, 0, 0, 0, 1), 64),
+            (mac(port as u8).link_local(), 64),
+        ],
+        any_mac: false,
+        unnumbered: false,
+        mode: Mode::Routed,
+    }
+}
+
+pub fn interfaces() -> Interfaces {
+    Interfaces {
+        list: (0..PORTS).map(|port| Some(interface(port))).collect(),
+        ports: (0..PORTS)
+            .map(|port| PortEntry { untagged: Some(port), vlans: Vec::new() })
+            .collect(),
+        bridges: Vec::new(),
+    }
+}
+
+/// Routes to 10.1n.0.0/16 and 2001:db8:1n::/48 through port n, to the host behind it.
+pub fn routes() -> Vec<Change> {
+    let mut changes = Vec::new();
+    for port in 0..PORTS {
+        for prefix in [format!("10.1{port}.0.0/16"), format!("2001:db8:1{port}::/48")] {
+            let target = Target::Port(port);
+            changes.push(Change::Add(Route { prefix: prefix_of(&prefix), target }));
+        }
+    }
+    changes
+}
+
+pub struct Router {
+    pub rib: Rib,
+    pub state: State,
+    pub flows: Flows,
+    pub macs: MacTable,
+    pub learned: LearnReceiver,
+    pub punts: HandoffReceiver,
+    pub counters: Arc<Counters>,
+    pub now: u64,
+    pool: BufferPool,
+    graph: Graph,
+    exits: Exits,
+    vector: Box<Vector>,
+    sent: Vec<HandoffReceiver>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// A frame that left by a port.
+pub type Sent = (u16, Vec<u8>);
+
+fn pool() -> BufferPool {
+    static POOL: OnceLock<BufferPool> = OnceLock::new();
+    *POOL.get_or_init(|| {
+        let options = EalOptions { memory: Memory::Plain, megabytes: 128, ..EalOptions::default() };
+        Eal::init(&options).unwrap();
+        BufferPool::new("router", 4095, 2048, 0, None).unwrap()
+    })
+}
+
+impl Router {
+    pub fn new(miss: Miss, interfaces: Interfaces) -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = pool();
+        assert_eq!(pool.available(), pool.capacity(), "an earlier test has kept buffers");
+        let settings = Settings {
+            martians: true,
+            directed_broadcast: false,
+            icmp_rate: 1000,
+            flood_rate: 100,
+            flows4: true,
+            flows6: true,
+            tsc_hz: HZ,
+        };
+        let epoch = Epoch::new();
+        let limits = Limits { routes4: 1000, routes6: 1000, next_hops: 1000, groups: 100 };
+        let (mut rib, state) = Rib::new(limits, miss, settings, &epoch).unwrap();
+        let beyond: NextHopMacs = (0..PORTS).map(|port| (port, host(port))).collect();
+        state.interfaces.store(Arc::new(interfaces.clone()));
+        rib.set_interfaces(&interfaces, &beyond);
+        let flow_limits = FlowLimits { flows4: 100, flows6: 100, translations: 10 };
+        let flows =
+            Flows::new(flow_limits, state.next_hops.clone(), rib.flow_next_hops(), &epoch).unwrap();
+        let macs = MacTable::new(64, &epoch).unwrap();
+        let (learn, learned) = learn_ring(64);
+        let graph = nodes::build(Parts {
+            state: state.clone(),
+            flows: flows.readers(),
+            macs: macs.reader(),
+            learn,
+            pool,
+        })
+        .unwrap();
+        let counters = Arc::new(Counters::new(graph.names().len(), usize::from(PORTS)));
+        let doorbell = || Arc::new(Doorbell::new().unwrap());
+        let (punt, punts) = ring(256, doorbell());
+        let mut exits = Exits::new(Output::new(usize::from(PORTS), 0), counters.clone(), punt);
+        let mut sent = Vec::new();
+        for port in 0..PORTS {
+            let (sender, receiver) = ring(1024, doorbell());
+            exits.set_path(port, Some(TransmitPath::Worker(sender)));
+            sent.push(receiver);
+        }
+        Self {
+            rib,
+            state,
+            flows,
+            macs,
+            learned,
+            punts,
+            counters,
+            now: HZ,
+            pool,
+            graph,
+            exits,
+            vector: Vector::new(),
+            sent,
+            _turn: turn,
+        }
+    }
+
+    /// Three routed ports with [`routes`].
+    pub fn routed() -> Self {
+        let mut router = Self::new(Miss::Unreachable, interfaces());
+        router.rib.apply(&routes()).unwrap();
+        router
+    }
+
+    /// Runs frames that came in by `port` through the graph; what left, in order of ports.
+    pub fn receive(&mut self, port: u16, frames: &[&[u8]]) -> Vec<Sent> {
+        for frame in frames {
+            let mut buffer = self.pool.alloc().unwrap();
+            buffer.append(frame.len()).unwrap().copy_from_slice(frame);
+            buffer.set_port(port);
+            self.vector.push(buffer).unwrap();
+        }
+        let entry = self.graph.find(nodes::INPUT).unwrap();
+        self.graph.enter(&self.vector, entry);
+        self.run()
+    }
+
+    fn run(&mut self) -> Vec<Sent> {
+        self.now += 1_000_000;
+        self.graph.run(&mut self.vector, &mut self.exits, self.now);
+        self.exits.output.flush(&self.counters);
+        let mut all = Vec::new();
+        for (port, ring) in self.sent.iter_mut().enumerate() {
+            while let Ok(packet) = ring.pop() {
+                all.push((port as u16, packet.buffer.data().to_vec()));
+            }
+        }
+        all
+    }
+
+    /// The one frame that comes of a frame.
+    pub fn forward(&mut self, port: u16, frame: &[u8]) -> Sent {
+        let mut sent = self.receive(port, &[frame]);
+        assert_eq!(sent.len(), 1, "one frame leaves; drops: {:?}", self.drops());
+        sent.remove(0)
+    }
+
+    /// Asserts that the frame is dropped, for that reason alone.
+    pub fn expect_drop(&mut self, port: u16, frame: &[u8], reason: Reason) {
+        let before = self.dropped(reason);
+        let sent = self.receive(port, &[frame]);
+        assert_eq!(sent, [], "nothing leaves");
+        assert_eq!(self.dropped(reason), before + 1, "{reason:?}; drops: {:?}", self.drops());
+    }
+
+    pub fn dropped(&self, reason: Reason) -> u64 {
+        self.counters.drops[reason as usize].get()
+    }
+
+    /// Reasons that have counted.
+    pub fn drops(&self) -> Vec<(&'static str, u64)> {
+        let counted = Reason::ALL.iter().map(|reason| (reason.name(), self.dropped(*reason)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// What the router has learned of addresses goes into the table, as the control thread does it.
+    pub fn learn(&mut self) {
+        let second = (self.now / HZ) as u32;
+        while let Ok(news) = self.learned.pop() {
+            self.macs.learn(&news, 8, second);
+        }
+    }
+
+    pub fn set_interfaces(&mut self, interfaces: Interfaces) {
+        self.state.interfaces.store(Arc::new(interfaces));
+    }
+}
+
+pub fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+pub fn prefix_of(text: &str) -> Prefix {
+    if text.contains(':') {
+        text.parse::<wire::Ipv6Prefix>().unwrap().into()
+    } else {
+        text.parse::<wire::Ipv4Prefix>().unwrap().into()
+    }
+}

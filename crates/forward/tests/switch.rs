@@ -1,0 +1,259 @@
+//! Layer 2 and flows through the whole graph: sub-interfaces, cross-connects, bridges, exact match.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "router/frames.rs"]
+mod frames;
+mod router;
+
+use frames::from;
+use graph::Reason;
+use millrace_forward::flow::{Flow, FlowRefusal, Rewrite};
+use millrace_forward::rib::Miss;
+use millrace_forward::state::{Bridge, BridgeMember, Interface, Interfaces, Mode};
+use router::{Router, host, interface, interfaces, mac};
+use wire::flow::FiveTuple;
+use wire::{MacAddr, checksum, ethernet, ipv4, ipv6, udp, vlan};
+
+fn tag_of(frame: &[u8]) -> Option<u16> {
+    let (header, rest) = ethernet::Header::parse(frame).unwrap();
+    header.ether_type().is_vlan().then(|| vlan::Tag::parse(rest).unwrap().0.id())
+}
+
+/// Adds sub-interface `id` of VLAN `vlan` on port `port`.
+fn with_vlan(mut all: Interfaces, port: u16, vlan: u16) -> (Interfaces, u16) {
+    let id = all.list.len() as u16;
+    let sub = Interface {
+        name: format!("p{port}.{vlan}"),
+        vlan: Some(vlan),
+        addresses4: vec![(std::net::Ipv4Addr::new(10, vlan as u8, port as u8, 1), 24)],
+        addresses6: Vec::new(),
+        ..interface(port)
+    };
+    all.list.push(Some(sub));
+    all.ports[usize::from(port)].vlans.push((vlan, id));
+    (all, id)
+}
+
+#[test]
+fn sub_interfaces_take_and_give_tagged_frames() {
+    let (all, first) = with_vlan(interfaces(), 0, 100);
+    let (all, second) = with_vlan(all, 1, 200);
+    let mut router = Router::new(Miss::Unreachable, all.clone());
+    let beyond = [(first, host(0)), (second, host(1))].into_iter().collect();
+    router.rib.set_interfaces(&all, &beyond);
+    let add = |prefix: &str, port| {
+        let target = millrace_forward::rib::Target::Port(port);
+        let route = millrace_forward::rib::Route { prefix: router::prefix_of(prefix), target };
+        millrace_forward::rib::Change::Add(route)
+    };
+    router.rib.apply(&[add("10.50.0.0/16", second), add("10.60.0.0/16", 2)]).unwrap();
+    let (port, sent) = router.forward(0, &from(0, "10.50.1.1").vlan(100).udp(20));
+    assert_eq!((port, tag_of(&sent)), (1, Some(200)));
+    assert_eq!(ipv4::Header::parse(&sent[18..]).unwrap().ttl(), 63);
+    let (port, sent) = router.forward(0, &from(0, "10.50.1.1").udp(20));
+    assert_eq!((port, tag_of(&sent)), (1, Some(200)), "a tag is put on");
+    router.expect_drop(0, &from(0, "10.50.1.1").vlan(101).udp(20), Reason::VlanUnknown);
+}
+
+#[test]
+fn a_cross_connect_passes_frames_untouched() {
+    let mut all = interfaces();
+    for (port, other) in [(0, 1), (1, 0)] {
+        if let Some(interface) = &mut all.list[port] {
+            interface.mode = Mode::CrossConnect(other);
+        }
+    }
+    let mut router = Router::new(Miss::Drop, all);
+    let frame = from(0, "10.99.0.1").to_mac(mac(0x55)).udp(30);
+    assert_eq!(router.forward(0, &frame), (1, frame.clone()));
+    assert_eq!(router.forward(1, &frame), (0, frame));
+    let tagged = from(0, "10.99.0.1").to_mac(MacAddr::BROADCAST).vlan(7).udp(30);
+    assert_eq!(router.forward(0, &tagged), (1, tagged));
+    let large = from(0, "10.99.0.1").to_mac(mac(0x55)).udp(1600);
+    router.expect_drop(0, &large, Reason::MtuExceeded);
+}
+
+/// All three ports in one bridge with an IP interface, number 3.
+fn bridged(filtering: bool) -> Router {
+    let mut all = interfaces();
+    let member = |port: u16| BridgeMember { interface: port, vlans: Vec::new(), untagged: None };
+    all.bridges.push(Bridge {
+        name: "br0".to_owned(),
+        members: (0..3).map(member).collect(),
+        ip: Some(3),
+        ip_vlan: 1,
+        ageing: 300,
+        mac_limit: 8,
+        vlan_filtering: filtering,
+    });
+    for port in 0..3 {
+        if let Some(interface) = &mut all.list[usize::from(port)] {
+            interface.mode = Mode::Member { bridge: 0, member: port };
+        }
+    }
+    let ip =
+        Interface { name: "br0".to_owned(), port: None, mode: Mode::BridgeIp(0), ..interface(9) };
+    all.list.push(Some(ip));
+    if filtering {
+        all.bridges[0].members[0].untagged = Some(10);
+        all.bridges[0].members[1].vlans = vec![10, 20];
+        all.bridges[0].members[2].vlans = vec![20];
+    }
+    Router::new(Miss::Unreachable, all)
+}
+
+#[test]
+fn a_bridge_floods_then_learns() {
+    let mut router = bridged(false);
+    let there = from(0, "10.99.0.1").from_mac(mac(0xa0)).to_mac(mac(0xb0)).udp(30);
+    let back = from(1, "10.99.0.2").from_mac(mac(0xb0)).to_mac(mac(0xa0)).udp(30);
+    let ports =
+        |sent: Vec<router::Sent>| sent.into_iter().map(|(port, _)| port).collect::<Vec<_>>();
+    assert_eq!(ports(router.receive(0, &[&there])), [1, 2], "unknown: to all but its own");
+    router.learn();
+    assert_eq!(router.forward(1, &back), (0, back.clone()));
+    router.learn();
+    assert_eq!(router.forward(0, &there), (1, there.clone()));
+    router.expect_drop(1, &there, Reason::BridgeSamePort);
+    router.learn();
+    assert_eq!(router.forward(2, &back).0, 1, "the host has moved with its address");
+    let reserved = MacAddr::new([1, 0x80, 0xc2, 0, 0, 0]);
+    router.expect_drop(0, &from(0, "10.9.9.9").to_mac(reserved).udp(1), Reason::BridgeLinkLocal);
+}
+
+#[test]
+fn what_is_learned_is_bounded_and_ages() {
+    let mut router = bridged(false);
+    for last in 0..20 {
+        let frame = from(0, "10.99.0.1").from_mac(mac(0xa0 + last)).to_mac(mac(0xb0)).udp(1);
+        router.receive(0, &[&frame]);
+    }
+    router.learn();
+    let second = (router.now / 1_000_000_000) as u32;
+    assert_eq!((router.macs.entries(second).count(), router.macs.refused()), (8, 12));
+    router.macs.forget(second + 200, |entry| entry.age >= 300);
+    assert_eq!(router.macs.entries(second).count(), 8);
+    router.macs.forget(second + 300, |entry| entry.age >= 300);
+    assert_eq!(router.macs.entries(second).count(), 0);
+}
+
+#[test]
+fn flooding_is_limited() {
+    let mut router = bridged(false);
+    let frame = from(0, "10.99.0.1").from_mac(mac(0xa0)).to_mac(mac(0xb0)).udp(1);
+    let sent = router.receive(0, &[&frame[..]; 30]);
+    assert_eq!((sent.len(), router.dropped(Reason::BridgeFloodLimit)), (20, 20));
+}
+
+#[test]
+fn the_bridge_has_an_ip_interface() {
+    let mut router = bridged(false);
+    let frame = from(9, "10.0.9.1").to_mac(mac(9)).from_mac(mac(0xa0)).echo(10);
+    assert_eq!(router.receive(1, &[&frame]), [], "the reply waits for its neighbour");
+    let waiting = router.punts.pop().unwrap();
+    assert_eq!(waiting.entry, millrace_forward::Cause::Glean as u16);
+    let group = from(9, "10.0.9.1").to_mac(MacAddr::BROADCAST).from_mac(mac(0xa0)).echo(10);
+    let flooded = router.receive(1, &[&group]);
+    assert_eq!(flooded.len(), 2, "and a copy for the IP interface, which drops it");
+    assert_eq!(router.dropped(Reason::Ip4MartianDestination), 1);
+}
+
+#[test]
+fn vlan_filtering_keeps_vlans_apart() {
+    let mut router = bridged(true);
+    let plain = from(0, "10.99.0.1").from_mac(mac(0xa0)).to_mac(mac(0xb0)).udp(30);
+    let sent = router.receive(0, &[&plain]);
+    assert_eq!(sent.len(), 1, "VLAN 10 is on members 0 and 1 only");
+    assert_eq!((sent[0].0, tag_of(&sent[0].1)), (1, Some(10)));
+    let tagged = from(1, "10.99.0.1").from_mac(mac(0xb0)).to_mac(mac(0xa0)).vlan(10).udp(30);
+    let (port, sent) = router.forward(1, &tagged);
+    assert_eq!((port, tag_of(&sent)), (0, None), "untagged where the VLAN is");
+    router.expect_drop(2, &tagged, Reason::BridgeVlan);
+    router.expect_drop(1, &plain, Reason::BridgeVlan);
+}
+
+fn flow(tuple: FiveTuple, rewrite: Rewrite) -> Flow {
+    Flow { tuple, egress: 2, source_mac: mac(0x11), destination_mac: mac(0x22), rewrite }
+}
+
+#[test]
+fn a_flow_goes_before_the_routes() {
+    let mut router = Router::routed();
+    for destination in ["10.11.2.3", "2001:db8:11::3"] {
+        let frame = from(0, destination).udp(33);
+        let tuple = FiveTuple::of(&frame[14..]).unwrap();
+        assert_eq!(router.forward(0, &frame).0, 1);
+        router.flows.insert(&flow(tuple, Rewrite::default()), &interfaces()).unwrap();
+        let (port, sent) = router.forward(0, &frame);
+        let (header, _) = ethernet::Header::parse(&sent).unwrap();
+        assert_eq!((port, header.destination, header.source), (2, mac(0x22), mac(0x11)));
+        assert!(router.flows.remove(&tuple));
+        assert_eq!(router.forward(0, &frame).0, 1);
+    }
+}
+
+#[test]
+fn a_flow_rewrites_addresses_ports_and_checksums() {
+    let mut router = Router::routed();
+    for (destination, new) in [("10.11.2.3", "192.0.2.55"), ("2001:db8:11::3", "2001:db8:9::55")] {
+        let frame = from(0, destination).udp(33);
+        let tuple = FiveTuple::of(&frame[14..]).unwrap();
+        let rewrite = Rewrite {
+            source: Some(router::ip(new)),
+            destination_port: Some(53),
+            ..Rewrite::default()
+        };
+        router.flows.insert(&flow(tuple, rewrite), &interfaces()).unwrap();
+        assert_eq!(router.flows.get(&tuple), Some(flow(tuple, rewrite)));
+        let (_, sent) = router.forward(0, &frame);
+        let packet = &sent[14..];
+        let (source, at, sum) = if let Ok(header) = ipv4::Header::parse(packet) {
+            let sum = checksum::Sum::new().pseudo_v4(
+                header.source(),
+                header.destination(),
+                header.protocol(),
+                header.total_length() - 20,
+            );
+            (std::net::IpAddr::V4(header.source()), 20, sum)
+        } else {
+            let header = ipv6::Header::parse(packet).unwrap();
+            let sum = checksum::Sum::new().pseudo_v6(
+                header.source(),
+                header.destination(),
+                header.next_header(),
+                u32::from(header.payload_length()),
+            );
+            (std::net::IpAddr::V6(header.source()), 40, sum)
+        };
+        assert_eq!(source, router::ip(new));
+        let (datagram, _) = udp::Header::parse(&packet[at..]).unwrap();
+        assert_eq!((datagram.source_port(), datagram.destination_port()), (1111, 53));
+        assert!(sum.bytes(&packet[at..]).is_valid(), "the UDP checksum follows");
+    }
+}
+
+#[test]
+fn a_full_flow_table_keeps_what_it_has() {
+    let mut router = Router::routed();
+    let tuple = |last: u16| {
+        let frame = from(0, "10.11.2.3").payload(&wire::build::Payload::Udp {
+            source_port: last,
+            destination_port: 9,
+            data: &[],
+        });
+        FiveTuple::of(&frame[14..]).unwrap()
+    };
+    let mut entered = 0;
+    let refusal = loop {
+        match router.flows.insert(&flow(tuple(entered), Rewrite::default()), &interfaces()) {
+            Ok(()) => entered += 1,
+            Err(refusal) => break refusal,
+        }
+        assert!(entered < 1000, "the limit is 100");
+    };
+    assert_eq!(refusal, FlowRefusal::Full { family: "IPv4", capacity: 100, key: "flows4" });
+    assert_eq!(router.flows.len(), (usize::from(entered), 0));
+    assert!((0..entered).all(|last| router.flows.get(&tuple(last)).is_some()));
+    let other = Flow { egress: 77, ..flow(tuple(0), Rewrite::default()) };
+    assert_eq!(router.flows.insert(&other, &interfaces()), Err(FlowRefusal::Egress(77)));
+}
