@@ -26,8 +26,6 @@ pub struct Vector {
     pub interface: [InterfaceId; CAPACITY],
     /// Offset of the network header from the start of the packet's data: bytes.
     pub network: [u16; CAPACITY],
-    /// IPv4 destination, host byte order: the key of the look-up.
-    pub key4: [u32; CAPACITY],
     /// Next hop chosen by the look-up, or what the next node documents.
     pub next_hop: [u32; CAPACITY],
     /// Interface that the packet leaves by.
@@ -45,7 +43,6 @@ impl Vector {
             buffers: [const { None }; CAPACITY],
             interface: [0; CAPACITY],
             network: [0; CAPACITY],
-            key4: [0; CAPACITY],
             next_hop: [0; CAPACITY],
             egress: [0; CAPACITY],
             word: [0; CAPACITY],

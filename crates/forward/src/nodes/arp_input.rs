@@ -7,7 +7,7 @@ use crate::Cause;
 
 /// The node.
 #[derive(Default)]
-pub struct ArpInput;
+pub(crate) struct ArpInput;
 
 impl Node for ArpInput {
     type Next = NoEdge;

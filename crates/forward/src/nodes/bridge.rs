@@ -19,7 +19,7 @@ use crate::state::{Bridge, BridgeMember, Interfaces, Mode, Settings};
 
 graph::edges! {
     /// Next nodes of a bridge.
-    pub Next {
+    pub(crate) Next {
         Output => "interface-output",
         Ip4 => "ip4-input",
         Ip6 => "ip6-input",
@@ -29,7 +29,7 @@ graph::edges! {
 }
 
 /// The node.
-pub struct Switch {
+pub(crate) struct Switch {
     name: &'static str,
     interfaces: Snapshot<Interfaces>,
     macs: MacReader,
@@ -63,7 +63,7 @@ impl Frame {
 impl Switch {
     /// `bridge-input`: learns into `learn`.
     #[must_use]
-    pub fn input(
+    pub(crate) fn input(
         interfaces: Snapshot<Interfaces>,
         macs: MacReader,
         learn: LearnSender,
@@ -79,7 +79,7 @@ impl Switch {
 
     /// `bridge-output`.
     #[must_use]
-    pub fn output(
+    pub(crate) fn output(
         interfaces: Snapshot<Interfaces>,
         macs: MacReader,
         pool: BufferPool,

@@ -2,7 +2,7 @@
 
 /// Lets `rate` events a second pass, with bursts of up to a tenth of a second's worth.
 #[derive(Debug)]
-pub struct TokenBucket {
+pub(crate) struct TokenBucket {
     cost: u64,
     limit: u64,
     level: u64,
@@ -12,14 +12,14 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// `rate`: events/s; `hz`: TSC cycles/s.
     #[must_use]
-    pub fn new(rate: u32, hz: u64) -> Self {
+    pub(crate) fn new(rate: u32, hz: u64) -> Self {
         let cost = hz / u64::from(rate.max(1));
         let limit = (hz / 10).max(cost);
         Self { cost, limit, level: limit, last: 0 }
     }
 
     /// Whether one event may pass at `now` (TSC cycles).
-    pub fn take(&mut self, now: u64) -> bool {
+    pub(crate) fn take(&mut self, now: u64) -> bool {
         let gained = now.saturating_sub(self.last);
         self.last = self.last.max(now);
         self.level = self.level.saturating_add(gained).min(self.limit);

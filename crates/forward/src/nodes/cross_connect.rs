@@ -11,18 +11,18 @@ use crate::state::{Interfaces, Mode};
 
 graph::edges! {
     /// Next nodes of `cross-connect`.
-    pub Next { Output => "interface-output" }
+    pub(crate) Next { Output => "interface-output" }
 }
 
 /// The node.
-pub struct CrossConnect {
+pub(crate) struct CrossConnect {
     interfaces: Snapshot<Interfaces>,
 }
 
 impl CrossConnect {
     /// The node, reading these interfaces.
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
         Self { interfaces }
     }
 }

@@ -13,7 +13,7 @@ use crate::state::{Interface, Interfaces, Mode};
 
 graph::edges! {
     /// Next nodes of `ethernet-input`.
-    pub Next {
+    pub(crate) Next {
         Ip4 => "ip4-input",
         Ip6 => "ip6-input",
         Group => "ip-group",
@@ -31,7 +31,7 @@ const TAG: u16 = 4;
 const AHEAD: usize = 4;
 
 /// The node.
-pub struct EthernetInput {
+pub(crate) struct EthernetInput {
     interfaces: Snapshot<Interfaces>,
 }
 
@@ -47,7 +47,7 @@ struct Ingress {
 impl EthernetInput {
     /// The node, reading these interfaces.
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
         Self { interfaces }
     }
 }

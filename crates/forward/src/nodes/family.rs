@@ -8,42 +8,42 @@ use crate::flow::FlowReaders;
 use crate::state::State;
 
 /// ICMP types that a router sends (RFC 792).
-pub mod kind4 {
+pub(crate) mod kind4 {
     /// Destination unreachable.
-    pub const UNREACHABLE: u8 = 3;
+    pub(crate) const UNREACHABLE: u8 = 3;
     /// Time exceeded.
-    pub const TIME_EXCEEDED: u8 = 11;
+    pub(crate) const TIME_EXCEEDED: u8 = 11;
 }
 
 /// ICMPv6 types that a router sends (RFC 4443).
-pub mod kind6 {
+pub(crate) mod kind6 {
     /// Destination unreachable.
-    pub const UNREACHABLE: u8 = 1;
+    pub(crate) const UNREACHABLE: u8 = 1;
     /// Packet too big.
-    pub const PACKET_TOO_BIG: u8 = 2;
+    pub(crate) const PACKET_TOO_BIG: u8 = 2;
     /// Time exceeded.
-    pub const TIME_EXCEEDED: u8 = 3;
+    pub(crate) const TIME_EXCEEDED: u8 = 3;
     /// Parameter problem.
-    pub const PARAMETER_PROBLEM: u8 = 4;
+    pub(crate) const PARAMETER_PROBLEM: u8 = 4;
 }
 
 /// ICMP type and code, packed for `Vector::word`: type (8 bits), code (8), MTU or pointer (16).
 #[must_use]
-pub const fn icmp_word(kind: u8, code: u8, detail: u16) -> u32 {
+pub(crate) const fn icmp_word(kind: u8, code: u8, detail: u16) -> u32 {
     (kind as u32) << 24 | (code as u32) << 16 | detail as u32
 }
 
 /// An ICMP error to send, and the name of the drop that goes with it.
 #[derive(Debug, Clone, Copy)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// For `icmp-error`: see [`icmp_word`].
-    pub word: u32,
+    pub(crate) word: u32,
     /// What the drop counts as.
-    pub reason: Reason,
+    pub(crate) reason: Reason,
 }
 
 /// IPv4 or IPv6.
-pub trait Family: Send + 'static {
+pub(crate) trait Family: Send + 'static {
     /// Destination address, as the tables want it.
     type Key: Copy + Default;
     /// 5-tuple, as the flow table wants it.
@@ -87,17 +87,17 @@ pub trait Family: Send + 'static {
 
 /// Node names of a family.
 #[derive(Debug)]
-pub struct Names {
+pub(crate) struct Names {
     /// Exact match of flows.
-    pub flow: &'static str,
+    pub(crate) flow: &'static str,
     /// Look-up of packets that are forwarded, and of packets made here.
-    pub lookup: [&'static str; 2],
+    pub(crate) lookup: [&'static str; 2],
     /// Rewrite of packets that are forwarded, and of packets made here.
-    pub rewrite: [&'static str; 2],
+    pub(crate) rewrite: [&'static str; 2],
 }
 
 /// IPv4.
-pub struct V4;
+pub(crate) struct V4;
 
 impl Family for V4 {
     type Key = u32;
@@ -135,7 +135,7 @@ impl Family for V4 {
 
     #[inline(always)]
     fn key(vector: &Vector, slot: Slot) -> u32 {
-        vector.key4[usize::from(slot)]
+        ipv4::Header::peek(vector.network(slot)).map_or(0, |header| header.destination().to_bits())
     }
 
     #[inline]
@@ -174,7 +174,7 @@ impl Family for V4 {
 }
 
 /// IPv6.
-pub struct V6;
+pub(crate) struct V6;
 
 impl Family for V6 {
     type Key = u128;

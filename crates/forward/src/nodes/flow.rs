@@ -12,14 +12,14 @@ use crate::flow::{FlowReaders, TRANSLATED};
 
 graph::edges! {
     /// Next nodes of a flow look-up; the names are the family's.
-    pub Next {
+    pub(crate) Next {
         Rewrite => "rewrite",
         Lookup => "lookup",
     }
 }
 
 /// The node.
-pub struct FlowLookup<F: Family> {
+pub(crate) struct FlowLookup<F: Family> {
     readers: FlowReaders,
     family: std::marker::PhantomData<F>,
 }
@@ -27,7 +27,7 @@ pub struct FlowLookup<F: Family> {
 impl<F: Family> FlowLookup<F> {
     /// The node, reading these tables.
     #[must_use]
-    pub fn new(readers: FlowReaders) -> Self {
+    pub(crate) fn new(readers: FlowReaders) -> Self {
         Self { readers, family: std::marker::PhantomData }
     }
 }

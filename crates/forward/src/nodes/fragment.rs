@@ -12,14 +12,14 @@ use crate::state::NextHops;
 
 graph::edges! {
     /// Next nodes of `ip4-fragment`.
-    pub Next { Rewrite => "ip4-rewrite" }
+    pub(crate) Next { Rewrite => "ip4-rewrite" }
 }
 
 /// Ends the list of options and fills it up (RFC 791 3.1).
 const END: u8 = 0;
 
 /// The node.
-pub struct Fragment {
+pub(crate) struct Fragment {
     next_hops: Arc<NextHops>,
     pool: BufferPool,
 }
@@ -27,7 +27,7 @@ pub struct Fragment {
 impl Fragment {
     /// The node; fragments are written into buffers of `pool`.
     #[must_use]
-    pub fn new(next_hops: Arc<NextHops>, pool: BufferPool) -> Self {
+    pub(crate) fn new(next_hops: Arc<NextHops>, pool: BufferPool) -> Self {
         Self { next_hops, pool }
     }
 }

@@ -19,7 +19,7 @@ use crate::state::{Interfaces, Settings};
 
 graph::edges! {
     /// Next nodes of `icmp-error`.
-    pub Next {
+    pub(crate) Next {
         Output4 => "ip4-output",
         Output6 => "ip6-output",
         Interface => "interface-output",
@@ -42,7 +42,7 @@ const HOPS: u8 = 64;
 const SERVICE: u8 = 0xc0;
 
 /// The node.
-pub struct IcmpError {
+pub(crate) struct IcmpError {
     interfaces: Snapshot<Interfaces>,
     bucket: TokenBucket,
 }
@@ -50,7 +50,7 @@ pub struct IcmpError {
 impl IcmpError {
     /// The node; the settings give the rate (RFC 1812 4.3.2.8, RFC 4443 2.4 (f)).
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>, settings: &Settings) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>, settings: &Settings) -> Self {
         Self { interfaces, bucket: TokenBucket::new(settings.icmp_rate, settings.tsc_hz) }
     }
 }

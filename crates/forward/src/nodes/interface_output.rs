@@ -11,18 +11,18 @@ use crate::state::{Interfaces, Mode};
 
 graph::edges! {
     /// Next nodes of `interface-output`.
-    pub Next { Bridge => "bridge-output" }
+    pub(crate) Next { Bridge => "bridge-output" }
 }
 
 /// The node.
-pub struct InterfaceOutput {
+pub(crate) struct InterfaceOutput {
     interfaces: Snapshot<Interfaces>,
 }
 
 impl InterfaceOutput {
     /// The node, reading these interfaces.
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
         Self { interfaces }
     }
 }

@@ -1,6 +1,6 @@
-//! `ip4-input`: validates IPv4 packets (RFC 1812 5.2.2) and takes the look-up key.
+//! `ip4-input`: validates IPv4 packets (RFC 1812 5.2.2).
 //!
-//! Needs `interface` and `network`; fills `key4`.
+//! Needs `interface` and `network`.
 
 use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
 use wire::ipv4::{Header, Malformed, Options};
@@ -8,7 +8,7 @@ use wire::special;
 
 graph::edges! {
     /// Next nodes of `ip4-input`.
-    pub Next {
+    pub(crate) Next {
         Lookup => "ip4-lookup",
         Flow => "flow4-lookup",
         Group => "ip-group",
@@ -16,7 +16,7 @@ graph::edges! {
 }
 
 /// The node.
-pub struct Ip4Input {
+pub(crate) struct Ip4Input {
     martians: bool,
     next: Next,
 }
@@ -25,7 +25,7 @@ impl Ip4Input {
     /// The node; `martians`: drop packets with martian addresses; `flows`: look for an exact match
     /// before the routes.
     #[must_use]
-    pub fn new(martians: bool, flows: bool) -> Self {
+    pub(crate) fn new(martians: bool, flows: bool) -> Self {
         Self { martians, next: if flows { Next::Flow } else { Next::Lookup } }
     }
 }
@@ -42,8 +42,7 @@ impl Node for Ip4Input {
         let mut len = 0;
         for &slot in slots {
             match check(cx.vector, slot, self.martians) {
-                Ok(key) => {
-                    cx.vector.key4[usize::from(slot)] = key;
+                Ok(()) => {
                     good[len % CAPACITY] = slot;
                     len += 1;
                 }
@@ -70,9 +69,9 @@ impl Node for Ip4Input {
     }
 }
 
-/// Validates one packet, takes link padding off, and returns its destination in host byte order.
+/// Validates one packet, takes link padding off, and says why it is not to be forwarded.
 #[inline(always)]
-pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<u32, Reason> {
+pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(), Reason> {
     let network = usize::from(vector.network[usize::from(slot)]);
     let Some(buffer) = vector.buffer_mut(slot) else { return Err(Reason::Forgotten) };
     let present = buffer.len().saturating_sub(network);
@@ -95,7 +94,7 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<u
     if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
         return Err(Reason::Ip4TotalLength);
     }
-    if destination.is_multicast() { Err(Reason::Ip4Multicast) } else { Ok(u32::from(destination)) }
+    if destination.is_multicast() { Err(Reason::Ip4Multicast) } else { Ok(()) }
 }
 
 /// RFC 7126 4.3, 4.5: packets with source-route options are dropped; other options are passed on.

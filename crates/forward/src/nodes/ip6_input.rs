@@ -9,7 +9,7 @@ use wire::special;
 
 graph::edges! {
     /// Next nodes of `ip6-input`.
-    pub Next {
+    pub(crate) Next {
         Lookup => "ip6-lookup",
         Flow => "flow6-lookup",
         Group => "ip-group",
@@ -17,7 +17,7 @@ graph::edges! {
 }
 
 /// The node.
-pub struct Ip6Input {
+pub(crate) struct Ip6Input {
     martians: bool,
     next: Next,
 }
@@ -26,7 +26,7 @@ impl Ip6Input {
     /// The node; `martians`: drop packets with martian addresses; `flows`: look for an exact match
     /// before the routes.
     #[must_use]
-    pub fn new(martians: bool, flows: bool) -> Self {
+    pub(crate) fn new(martians: bool, flows: bool) -> Self {
         Self { martians, next: if flows { Next::Flow } else { Next::Lookup } }
     }
 }

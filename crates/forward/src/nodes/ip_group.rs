@@ -6,25 +6,25 @@
 use std::net::Ipv6Addr;
 
 use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
-use wire::ipv6;
+use wire::{ipv4, ipv6};
 
 use super::{ip4_input, ip6_input, snapshot::Snapshot};
 use crate::state::{Interface, Interfaces};
 
 graph::edges! {
     /// Next nodes of `ip-group`.
-    pub Next { Local => "ip-local" }
+    pub(crate) Next { Local => "ip-local" }
 }
 
 /// The node.
-pub struct IpGroup {
+pub(crate) struct IpGroup {
     interfaces: Snapshot<Interfaces>,
 }
 
 impl IpGroup {
     /// The node, reading these interfaces.
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
         Self { interfaces }
     }
 }
@@ -60,9 +60,12 @@ impl Node for IpGroup {
 /// Nothing here listens to IPv4 groups or broadcasts, and a unicast packet in a group frame is
 /// discarded (RFC 1122 3.3.6): what is left is to name the reason.
 fn refuse4(vector: &mut Vector, slot: Slot) -> Result<(), Reason> {
-    match ip4_input::check(vector, slot, false)? {
-        u32::MAX => Err(Reason::LocalProtocol),
-        _ => Err(Reason::Ip4MartianDestination),
+    ip4_input::check(vector, slot, false)?;
+    let header = ipv4::Header::peek(vector.network(slot)).ok_or(Reason::Ip4Truncated)?;
+    if header.destination().is_broadcast() {
+        Err(Reason::LocalProtocol)
+    } else {
+        Err(Reason::Ip4MartianDestination)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::state::Interfaces;
 
 graph::edges! {
     /// Next nodes of `ip-local`.
-    pub Next {
+    pub(crate) Next {
         Output4 => "ip4-output",
         Output6 => "ip6-output",
         Interface => "interface-output",
@@ -38,14 +38,14 @@ enum Verdict {
 }
 
 /// The node.
-pub struct IpLocal {
+pub(crate) struct IpLocal {
     interfaces: Snapshot<Interfaces>,
 }
 
 impl IpLocal {
     /// The node, reading these interfaces.
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
         Self { interfaces }
     }
 }

@@ -20,8 +20,8 @@ pub(super) enum Way {
     Link,
 }
 
-/// Prepares the packet in `slot`, addressed to `to`, for its way: the look-up key, or an Ethernet
-/// header to `peer`. `None`: no room for one.
+/// Prepares the packet in `slot`, addressed to `to`, for its way: by a link, that is an
+/// Ethernet header to `peer`. `None`: no room for one.
 pub(super) fn way(
     vector: &mut Vector,
     slot: Slot,
@@ -31,10 +31,7 @@ pub(super) fn way(
 ) -> Option<Way> {
     let at = usize::from(slot);
     match to {
-        IpAddr::V4(to) => {
-            vector.key4[at] = u32::from(to);
-            Some(Way::Routed4)
-        }
+        IpAddr::V4(_) => Some(Way::Routed4),
         IpAddr::V6(to) if !to.is_unicast_link_local() => Some(Way::Routed6),
         IpAddr::V6(_) => {
             let id = vector.interface[at];

@@ -1,7 +1,7 @@
 //! `ip4-lookup`, `ip6-lookup`: longest-prefix match, and what its answer says to do. Their twins
 //! `ip4-output` and `ip6-output` do the same for packets that were made here.
 //!
-//! Needs `interface`, `network` and, for IPv4, `key4`; fills `next_hop`.
+//! Needs `interface` and `network`, of a validated packet; fills `next_hop`.
 
 use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
 
@@ -11,7 +11,7 @@ use crate::state::{GROUP_BIT, Kind, State};
 
 graph::edges! {
     /// Next nodes of a look-up; the names are the family's.
-    pub Next {
+    pub(crate) Next {
         Rewrite => "rewrite",
         Local => "ip-local",
         Error => "icmp-error",
@@ -20,7 +20,7 @@ graph::edges! {
 }
 
 /// The node.
-pub struct Lookup<F: Family> {
+pub(crate) struct Lookup<F: Family> {
     state: State,
     made_here: bool,
     family: std::marker::PhantomData<F>,
@@ -29,13 +29,13 @@ pub struct Lookup<F: Family> {
 impl<F: Family> Lookup<F> {
     /// The node for packets on their way through.
     #[must_use]
-    pub fn forwarding(state: State) -> Self {
+    pub(crate) fn forwarding(state: State) -> Self {
         Self { state, made_here: false, family: std::marker::PhantomData }
     }
 
     /// The node for packets that were made here.
     #[must_use]
-    pub fn output(state: State) -> Self {
+    pub(crate) fn output(state: State) -> Self {
         Self { made_here: true, ..Self::forwarding(state) }
     }
 

@@ -62,7 +62,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
     let interfaces = || Snapshot::of(&shared);
     GraphBuilder::default()
         .with(ethernet_input::EthernetInput::new(interfaces()))
-        .with(Switch::input(interfaces(), macs.clone(), learn, pool.clone(), &settings))
+        .with(Switch::input(interfaces(), macs.clone(), learn, pool, &settings))
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)
         .with(ip_group::IpGroup::new(interfaces()))
@@ -74,7 +74,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(Lookup::<V6>::forwarding(state.clone()))
         .with(Rewrite::<V4>::forwarding(state.clone()))
         .with(Rewrite::<V6>::forwarding(state.clone()))
-        .with(fragment::Fragment::new(state.next_hops.clone(), pool.clone()))
+        .with(fragment::Fragment::new(state.next_hops.clone(), pool))
         .with(ip_local::IpLocal::new(interfaces()))
         .with(reflect::Reflect::new(interfaces()))
         .with(icmp_error::IcmpError::new(interfaces(), &settings))

@@ -11,18 +11,18 @@ use crate::state::Interfaces;
 
 graph::edges! {
     /// Next nodes of `reflect`.
-    pub Next { Bridge => "bridge-output" }
+    pub(crate) Next { Bridge => "bridge-output" }
 }
 
 /// The node.
-pub struct Reflect {
+pub(crate) struct Reflect {
     interfaces: Snapshot<Interfaces>,
 }
 
 impl Reflect {
     /// The node, reading these interfaces.
     #[must_use]
-    pub fn new(interfaces: Snapshot<Interfaces>) -> Self {
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
         Self { interfaces }
     }
 }

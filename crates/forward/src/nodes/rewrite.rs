@@ -12,7 +12,7 @@ use crate::state::{Kind, NextHop, State};
 
 graph::edges! {
     /// Next nodes of a rewrite.
-    pub Next {
+    pub(crate) Next {
         Fragment => "ip4-fragment",
         Error => "icmp-error",
         Bridge => "bridge-output",
@@ -20,7 +20,7 @@ graph::edges! {
 }
 
 /// The node.
-pub struct Rewrite<F: Family> {
+pub(crate) struct Rewrite<F: Family> {
     state: State,
     made_here: bool,
     family: std::marker::PhantomData<F>,
@@ -29,13 +29,13 @@ pub struct Rewrite<F: Family> {
 impl<F: Family> Rewrite<F> {
     /// The node for packets on their way through.
     #[must_use]
-    pub fn forwarding(state: State) -> Self {
+    pub(crate) fn forwarding(state: State) -> Self {
         Self { state, made_here: false, family: std::marker::PhantomData }
     }
 
     /// The node for packets that were made here.
     #[must_use]
-    pub fn output(state: State) -> Self {
+    pub(crate) fn output(state: State) -> Self {
         Self { made_here: true, ..Self::forwarding(state) }
     }
 
