@@ -32,6 +32,8 @@ mod prefix;
 mod route;
 mod table;
 mod target;
+#[cfg(test)]
+mod tests;
 mod ways;
 
 pub(crate) use check::is_host;
