@@ -82,3 +82,17 @@ impl Flow {
         }
     }
 }
+
+/// The number of an IP protocol that is given as a number or by one of the names `tcp`, `udp`,
+/// `sctp`, `icmp` and `ipv6-icmp`.
+#[must_use]
+pub fn protocol_number(text: &str) -> Option<u8> {
+    match text {
+        "tcp" => Some(6),
+        "udp" => Some(17),
+        "sctp" => Some(132),
+        "icmp" => Some(1),
+        "ipv6-icmp" => Some(58),
+        _ => text.parse().ok(),
+    }
+}

@@ -25,7 +25,7 @@ pub use check::{FlowError, Interface, InterfaceKind, NeighborError, RouteError};
 pub use device::{DEVICE_KINDS, Device, DeviceError};
 pub use error::ConfigError;
 pub use files::{FlowFile, RouteFile, RouteTextError};
-pub use flow::{Flow, FlowKey};
+pub use flow::{Flow, FlowKey, protocol_number};
 pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
 

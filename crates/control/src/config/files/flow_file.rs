@@ -9,7 +9,7 @@ use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use super::lines::{BoundedLines, Source};
 use crate::config::read::nearest;
-use crate::config::{ConfigError, Flow};
+use crate::config::{ConfigError, Flow, protocol_number};
 use crate::net::shortened;
 
 /// Columns, the required ones first.
@@ -61,6 +61,12 @@ impl FlowFile {
         Ok(Self { source, reader, record, places, line: 1, over: false })
     }
 
+    /// Line of the flow that came last, from 1.
+    #[must_use]
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+
     /// An error about the flow that came last.
     #[must_use]
     pub fn wrong(&self, key: &str, error: &dyn std::fmt::Display) -> ConfigError {
@@ -83,14 +89,7 @@ impl FlowFile {
         Ok(Flow {
             source: self.required(0, ADDRESS)?,
             destination: self.required(1, ADDRESS)?,
-            protocol: match self.field(2) {
-                "tcp" => 6,
-                "udp" => 17,
-                "sctp" => 132,
-                "icmp" => 1,
-                "ipv6-icmp" => 58,
-                _ => self.required(2, "use 0 to 255, tcp, udp, sctp, icmp or ipv6-icmp")?,
-            },
+            protocol: self.protocol()?,
             source_port: self.optional(3, PORT)?.unwrap_or_default(),
             destination_port: self.optional(4, PORT)?.unwrap_or_default(),
             egress_port: egress_port.to_owned(),
@@ -100,6 +99,14 @@ impl FlowFile {
             new_destination: self.optional(9, ADDRESS)?,
             new_source_port: self.optional(10, PORT)?,
             new_destination_port: self.optional(11, PORT)?,
+        })
+    }
+
+    fn protocol(&self) -> Result<u8, ConfigError> {
+        let text = self.field(2);
+        protocol_number(text).ok_or_else(|| {
+            let remedy = "use 0 to 255, tcp, udp, sctp, icmp or ipv6-icmp";
+            self.wrong("protocol", &format!("'{}' is wrong; {remedy}", shortened(text)))
         })
     }
 

@@ -28,6 +28,12 @@ impl RouteFile {
         Ok(Self { source, reader, text: Vec::new(), line: 0, over: false })
     }
 
+    /// Line of the route that came last, from 1.
+    #[must_use]
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+
     /// An error about the route that came last.
     #[must_use]
     pub fn wrong(&self, key: &str, error: &dyn std::fmt::Display) -> ConfigError {

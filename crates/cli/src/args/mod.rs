@@ -1,0 +1,131 @@
+//! The command line.
+
+mod change;
+mod observe;
+mod show;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use change::{Flow, FlowWords, Neighbor, OnOff, Port, Route, Setting};
+pub(crate) use observe::{Capture, Point, Trace};
+pub(crate) use show::{Show, Watch};
+
+const EXAMPLES: &str = "Examples:
+  millrace run --config /etc/millrace/millrace.toml
+  millrace show summary
+  millrace show ports --watch 1
+  millrace route add 10.0.0.0/8 via 192.0.2.2,192.0.2.3
+  millrace trace --host 192.0.2.9 --count 3
+  millrace capture --write drops.pcapng --direction drop --timeout 10
+  millrace --json show routes --family 6
+
+Exit status: 0 done, 1 failed, 2 the command line makes no sense.";
+
+/// Shows and changes what a running millraced does.
+#[derive(Debug, Parser)]
+#[command(name = "millrace", version, after_help = EXAMPLES, propagate_version = true)]
+pub(crate) struct Args {
+    /// The daemon's socket [default: /run/millrace/millrace.sock]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// Print the API's JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Longest wait for an answer
+    #[arg(
+        long = "answer-timeout",
+        global = true,
+        value_name = "SECONDS",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(1..=3_600),
+        hide_short_help = true
+    )]
+    pub(crate) answer_timeout: u64,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Args {
+    /// The socket, or where it is by default.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(|| control::DEFAULT_SOCKET.into())
+    }
+
+    /// How long an answer may take.
+    pub(crate) const fn timeout(&self) -> Duration {
+        Duration::from_secs(self.answer_timeout)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start millraced in the foreground
+    Run(Run),
+    /// Show what the daemon knows
+    Show {
+        #[command(subcommand)]
+        what: Show,
+    },
+    /// Add, remove, look up and load routes
+    Route {
+        #[command(subcommand)]
+        change: Route,
+    },
+    /// Add and remove neighbours
+    Neighbor {
+        #[command(subcommand)]
+        change: Neighbor,
+    },
+    /// Add, remove and load exact-match flows
+    Flow {
+        #[command(subcommand)]
+        change: Flow,
+    },
+    /// Show ports, and set them up or down
+    Port {
+        #[command(subcommand)]
+        change: Port,
+    },
+    /// Follow single packets through the nodes, in words
+    Trace(Trace),
+    /// Write packets to a pcapng file
+    Capture(Capture),
+    /// Apply what has changed in the configuration file
+    Reload {
+        /// Another configuration file than the one that is loaded
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Example:\n  millrace completion bash > /etc/bash_completion.d/millrace"
+    )]
+    Completion {
+        /// bash, zsh, fish, elvish or powershell
+        shell: Shell,
+    },
+    /// Write the manual pages to a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder; it is made when missing
+        folder: PathBuf,
+    },
+}
+
+/// How to start the daemon.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The configuration file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// Only check the configuration
+    #[arg(long)]
+    pub(crate) check: bool,
+}

@@ -1,0 +1,72 @@
+//! `millrace trace` and `capture`
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Follow single packets through the nodes, in words
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  millrace trace --protocol icmp --count 2")]
+pub(crate) struct Trace {
+    /// Packets to follow
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) count: Option<u32>,
+    /// Only packets that come in by this port
+    #[arg(long, value_name = "NAME")]
+    pub(crate) port: Option<String>,
+    /// Only packets from or to this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) host: Option<IpAddr>,
+    /// Only packets of this protocol: tcp, udp, icmp, icmp6, arp or a number
+    #[arg(long, value_name = "PROTOCOL")]
+    pub(crate) protocol: Option<String>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timeout: Option<u32>,
+}
+
+/// Write packets to a pcapng file
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  millrace capture --write all.pcapng --timeout 10\n  millrace \
+                        capture --write - --protocol tcp | tshark -r -\n\nEnds with Ctrl-C too."
+)]
+pub(crate) struct Capture {
+    /// The file; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: PathBuf,
+    /// Only packets of this port
+    #[arg(long, value_name = "NAME")]
+    pub(crate) port: Option<String>,
+    /// Only packets from or to this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) host: Option<IpAddr>,
+    /// Only packets of this protocol: tcp, udp, icmp, icmp6, arp or a number
+    #[arg(long, value_name = "PROTOCOL")]
+    pub(crate) protocol: Option<String>,
+    /// Packets to write
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Bytes to keep of each packet
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_535))]
+    pub(crate) snaplen: Option<u32>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timeout: Option<u32>,
+    /// Where packets are taken
+    #[arg(long, value_enum, default_value_t = Point::Any)]
+    pub(crate) direction: Point,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Point {
+    /// As they come in
+    Rx,
+    /// As they go out
+    Tx,
+    /// Where they are dropped; the reason is the packet's comment
+    Drop,
+    /// At all three
+    Any,
+}

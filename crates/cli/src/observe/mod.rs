@@ -1,0 +1,4 @@
+//! Commands that look at packets.
+
+pub(crate) mod capture;
+pub(crate) mod trace;

@@ -1,0 +1,48 @@
+//! `millrace show interfaces` and `neighbors`
+
+use control::api::{Interface, InterfaceMode, Neighbor};
+
+use crate::failure::Failure;
+use crate::output::{Table, or_dash, word};
+use crate::units::age;
+
+pub(super) fn interfaces(interfaces: Vec<Interface>) -> Result<(), Failure> {
+    let mut table = Table::new(&["interface", "kind", "state", "mode", "mac", "#mtu", "addresses"]);
+    for interface in interfaces {
+        let kind = match (&interface.port, interface.vlan) {
+            (Some(port), Some(vlan)) => format!("VLAN {vlan} of {port}"),
+            _ => word(interface.kind),
+        };
+        let mode = match (interface.mode, &interface.peer) {
+            (InterfaceMode::Bridged, Some(bridge)) => format!("bridged by {bridge}"),
+            (InterfaceMode::CrossConnected, Some(peer)) => format!("connected to {peer}"),
+            (mode, _) => word(mode),
+        };
+        let addresses: Vec<_> = interface.addresses.iter().map(ToString::to_string).collect();
+        table.row([
+            interface.name,
+            kind,
+            if interface.up { "up" } else { "down" }.to_owned(),
+            mode,
+            interface.mac.to_string(),
+            interface.mtu.to_string(),
+            if addresses.is_empty() { "-".to_owned() } else { addresses.join(" ") },
+        ]);
+    }
+    table.print("no interfaces")
+}
+
+pub(super) fn neighbors(neighbors: Vec<Neighbor>) -> Result<(), Failure> {
+    let mut table = Table::new(&["interface", "address", "mac", "state", "#confirmed", "#waiting"]);
+    for neighbor in neighbors {
+        table.row([
+            neighbor.interface,
+            neighbor.address.to_string(),
+            or_dash(neighbor.mac),
+            word(neighbor.state),
+            neighbor.age.map_or_else(|| "-".to_owned(), |ms| format!("{} ago", age(ms))),
+            neighbor.queued.to_string(),
+        ]);
+    }
+    table.print("no neighbours yet: they are asked for when packets need them")
+}

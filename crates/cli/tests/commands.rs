@@ -1,0 +1,222 @@
+//! The program against a daemon that gives fixed answers.
+
+mod daemon;
+
+use std::process::Command;
+
+use daemon::{Daemon, done};
+
+const PORT: &str = r#"{"name":"left","device":"afpacket:veth0","driver":"net_af_packet",
+"state":"up","mac":"02:00:00:00:00:01","mtu":1500,"promiscuous":false,"speed":10000,
+"rx_queues":1,"tx_queues":2,"counters":{"rx_packets":1234567,"rx_bytes":1500000000,"rx_missed":1,
+"rx_errors":0,"rx_no_buffer":0,"tx_packets":5,"tx_bytes":300,"tx_dropped":2,"tx_errors":0}}"#;
+
+#[test]
+fn ports_are_an_aligned_table() {
+    let list = format!("[{PORT}]");
+    let daemon = Daemon::new(&[("GET /v1/ports", 200, &list)]);
+    let shown = daemon.run(&["show", "ports"]);
+    assert_eq!(shown.status, 0, "{}", shown.errors);
+    let lines: Vec<_> = shown.output.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].starts_with("PORT  STATE  DEVICE"), "{}", lines[0]);
+    for (name, value) in [("RX PACKETS", "1,234,567"), ("RX BYTES", "1.50 GB"), ("LOST", "3")] {
+        let end = lines[0].find(name).unwrap() + name.len();
+        assert!(lines[1][..end].ends_with(value), "{name}\n{}", shown.output);
+    }
+    let json = daemon.run(&["--json", "show", "ports"]);
+    assert!(json.output.contains("\"rx_packets\": 1234567"), "{}", json.output);
+}
+
+#[test]
+fn watching_shows_rates() {
+    let later = PORT.replace("\"rx_packets\":1234567", "\"rx_packets\":999999991234567");
+    let lists = (format!("[{PORT}]"), format!("[{later}]"));
+    let path = "GET /v1/ports";
+    let daemon = Daemon::new(&[(path, 200, &lists.0), (path, 200, &lists.1)]);
+    let shown = daemon.run(&["show", "ports", "--watch", "0.1", "--rounds", "1"]);
+    assert_eq!(shown.status, 0, "{}", shown.errors);
+    assert!(shown.output.contains("Tpps") && shown.output.contains("0 bit/s"), "{}", shown.output);
+    assert_eq!(daemon.asked().len(), 2);
+}
+
+#[test]
+fn workers_have_load_and_cycles() {
+    let body = r#"[{"core":1,"rounds":10,"idle_rounds":4,"busy_cycles":3000,"idle_cycles":500,
+        "sleep_cycles":8500,"tsc_hz":1,"packets":100,"punts":2,"sleeps":1}]"#;
+    let daemon = Daemon::new(&[("GET /v1/workers", 200, body)]);
+    let shown = daemon.run(&["show", "workers"]).output;
+    assert!(shown.contains("25.0 %") && shown.contains("30.0"), "{shown}");
+}
+
+#[test]
+fn routes_come_page_by_page() {
+    let first = r#"{"routes":[{"prefix":"10.0.0.0/8","via":[{"address":"192.0.2.2"},
+        {"address":"192.0.2.3","weight":2}],"origin":"config"}],"total":2,"next":"10.0.0.0/8"}"#;
+    let second = r#"{"routes":[{"prefix":"192.168.0.0/16","kind":"blackhole","origin":"api"}],
+        "total":2}"#;
+    let daemon = Daemon::new(&[
+        ("GET /v1/routes?family=4&limit=1000", 200, first),
+        ("GET /v1/routes?after=10.0.0.0%2F8&family=4&limit=1000", 200, second),
+    ]);
+    let shown = daemon.run(&["show", "routes", "--family", "4"]).output;
+    let lines: Vec<_> = shown.lines().map(str::trim_end).collect();
+    assert_eq!(lines[1], "10.0.0.0/8      via 192.0.2.2 192.0.2.3 weight 2  config");
+    assert_eq!(lines[2], "192.168.0.0/16  blackhole                         api");
+}
+
+#[test]
+fn routes_are_added_as_ip_route_writes_them() {
+    let answer = r#"{"added":1,"replaced":0,"removed":0}"#;
+    let daemon = Daemon::new(&[
+        ("POST /v1/routes", 200, answer),
+        ("DELETE /v1/routes", 200, r#"{"added":0,"replaced":0,"removed":1}"#),
+    ]);
+    let words = ["route", "add", "10.0.0.0/8", "via", "192.0.2.2,192.0.2.3", "dev", "left"];
+    assert_eq!(daemon.run(&words).output, "routes: 1 added\n");
+    assert_eq!(daemon.run(&["route", "del", "10.0.0.0/8"]).output, "routes: 1 removed\n");
+    let asked = daemon.asked();
+    assert_eq!(
+        asked[0].1,
+        r#"[{"prefix":"10.0.0.0/8","via":[{"address":"192.0.2.2"},{"address":"192.0.2.3","interface":"left"}]}]"#
+    );
+    assert_eq!(asked[1].1, r#"["10.0.0.0/8"]"#);
+    let wrong = daemon.run(&["route", "add", "10.0.0.1/8", "via", "192.0.2.2"]);
+    assert_eq!(wrong.status, 2);
+    assert_eq!(
+        wrong.errors,
+        "millrace: '10.0.0.1/8' has bits set behind its prefix length; the network is 10.0.0.0/8\n"
+    );
+    assert_eq!(daemon.asked().len(), 2);
+}
+
+#[test]
+fn a_file_is_checked_before_it_is_sent() {
+    let daemon =
+        Daemon::new(&[("POST /v1/routes", 200, r#"{"added":2,"replaced":0,"removed":0}"#)]);
+    let write = |text: &str| std::fs::write(daemon.folder.path().join("r.txt"), text).unwrap();
+    write("# two\n10.0.0.0/8 via 192.0.2.2\nnonsense\n");
+    let refused = daemon.run(&["route", "load", "r.txt"]);
+    assert_eq!(refused.status, 1);
+    assert!(refused.errors.contains("r.txt:3: line: "), "{}", refused.errors);
+    assert!(daemon.asked().is_empty());
+    write("10.0.0.0/8 via 192.0.2.2\n\nblackhole 192.168.0.0/16 # not ours\n");
+    let loaded = daemon.run(&["route", "load", "r.txt"]);
+    assert_eq!(loaded.output, "routes: 2 added\n");
+    assert!(daemon.asked()[0].1.ends_with(r#"{"prefix":"192.168.0.0/16","kind":"blackhole"}]"#));
+}
+
+#[test]
+fn flows_are_loaded_from_csv() {
+    let daemon = Daemon::new(&[("POST /v1/flows", 200, r#"{"added":1,"replaced":0,"removed":0}"#)]);
+    let text = "source,destination,protocol,source_port,destination_port,egress_port\n\
+                192.0.2.1,198.51.100.1,tcp,1000,80,right\n";
+    std::fs::write(daemon.folder.path().join("f.csv"), text).unwrap();
+    assert_eq!(daemon.run(&["flow", "load", "f.csv"]).output, "flows: 1 added\n");
+    assert_eq!(
+        daemon.asked()[0].1,
+        r#"[{"source":"192.0.2.1","destination":"198.51.100.1","protocol":6,"source_port":1000,"destination_port":80,"egress_port":"right"}]"#
+    );
+}
+
+#[test]
+fn a_refusal_is_told_with_its_remedy() {
+    let body = r#"{"error":{"code":"config","message":"the configuration has an error","remedy":
+        "correct it","details":[{"file":"m.toml","line":3,"key":"port.a.mtu","problem":"is 9",
+        "remedy":"use 68 to 9216 bytes"}]}}"#;
+    let daemon = Daemon::new(&[("POST /v1/reload", 400, body)]);
+    let refused = daemon.run(&["reload"]);
+    assert_eq!(refused.status, 1);
+    assert_eq!(refused.output, "");
+    assert_eq!(
+        refused.errors,
+        "millrace: the configuration has an error; correct it\n  \
+         m.toml:3: port.a.mtu: is 9; use 68 to 9216 bytes\n"
+    );
+}
+
+#[test]
+fn a_port_is_changed() {
+    let daemon = Daemon::new(&[("PATCH /v1/ports/left.1", 200, PORT)]);
+    let shown = daemon.run(&["port", "set", "left.1", "promiscuous", "on"]);
+    assert!(shown.output.contains("speed        10,000 Mbit/s"), "{}", shown.output);
+    assert_eq!(daemon.asked()[0].1, r#"{"promiscuous":true}"#);
+    assert_eq!(daemon.run(&["port", "set", "left.1", "mtu", "20"]).status, 2);
+}
+
+#[test]
+fn a_trace_is_told_in_words() {
+    let steps = r#"{"packet":0,"core":1,"time":100,"node":"ip4-input","seen":"192.0.2.1 > 192.0.2.9","fate":"on to ip4-lookup"}
+{"packet":0,"core":1,"time":350,"node":"ip4-lookup","seen":"10.0.0.0/8","fate":"dropped: blackhole"}
+"#;
+    let daemon = Daemon::new(&[("POST /v1/trace", 200, steps)]);
+    let shown = daemon.run(&["trace", "--count", "1", "--protocol", "icmp"]).output;
+    let lines: Vec<_> = shown.lines().map(str::trim).collect();
+    assert_eq!(lines[0], "packet 0 on core 1");
+    assert!(lines[1].starts_with("0 ns  ip4-input") && lines[1].ends_with("192.0.2.9"), "{shown}");
+    assert!(lines[3].starts_with("250 ns  ip4-lookup"), "{shown}");
+    assert_eq!(lines[4], "dropped: blackhole");
+    assert_eq!(daemon.asked()[0].1, r#"{"count":1,"protocol":"icmp"}"#);
+}
+
+#[test]
+fn a_capture_is_written_as_it_comes() {
+    let daemon = Daemon::new(&[("POST /v1/capture", 200, "\n\r\r\nbytes")]);
+    let shown = daemon.run(&["capture", "--write", "c.pcapng", "--direction", "drop"]);
+    assert_eq!(shown.output, "9 B written to c.pcapng\n");
+    assert_eq!(std::fs::read(daemon.folder.path().join("c.pcapng")).unwrap(), b"\n\r\r\nbytes");
+    assert_eq!(daemon.asked()[0].1, r#"{"direction":"drop"}"#);
+    let refusing = Daemon::new(&[("POST /v1/capture", 404, "")]);
+    assert_eq!(refusing.run(&["capture", "--write", "none"]).status, 1);
+    assert!(!refusing.folder.path().join("none").exists());
+}
+
+#[test]
+fn the_configuration_is_shown_as_toml() {
+    let body = r#"{"daemon":{"log":"info"},"port":[{"name":"left","mtu":1500}]}"#;
+    let daemon = Daemon::new(&[("GET /v1/config", 200, body)]);
+    let shown = daemon.run(&["show", "config"]).output;
+    assert!(shown.contains("[[port]]") && shown.contains("name = \"left\""), "{shown}");
+}
+
+#[test]
+fn no_daemon_is_told_with_how_to_start_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_millrace"));
+    let command = command.arg("--socket").arg(folder.path().join("s")).args(["show", "summary"]);
+    let run = done(command.output().unwrap());
+    assert_eq!(run.status, 1);
+    assert!(run.errors.contains("is millraced running? start it with"), "{}", run.errors);
+}
+
+#[test]
+fn run_becomes_the_daemon() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = folder.path().join("millraced");
+    std::fs::write(&daemon, "#!/bin/sh\necho \"$@\"\nexit 3\n").unwrap();
+    std::fs::set_permissions(&daemon, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = folder.path().join("millrace");
+    std::fs::copy(env!("CARGO_BIN_EXE_millrace"), &program).unwrap();
+    let mut command = Command::new(&program);
+    let run = done(command.args(["run", "--config", "m.toml", "--check"]).output().unwrap());
+    assert_eq!((run.status, run.output.as_str()), (3, "--config m.toml --check\n"));
+    std::fs::remove_file(&daemon).unwrap();
+    let mut command = Command::new(&program);
+    let command = command.env("PATH", folder.path()).args(["run", "--config", "m.toml"]);
+    let run = done(command.output().unwrap());
+    assert_eq!(run.status, 1);
+    assert!(run.errors.contains("there is no millraced beside this program"), "{}", run.errors);
+}
+
+#[test]
+fn help_completion_and_manual_pages() {
+    let daemon = Daemon::new(&[]);
+    assert!(daemon.run(&["--help"]).output.contains("Examples:"));
+    assert_eq!(daemon.run(&["shwo"]).status, 2);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = daemon.run(&["completion", shell]);
+        assert!(script.status == 0 && script.output.contains("promiscuous"), "{shell}");
+    }
+    assert_eq!(daemon.run(&["man", "pages"]).status, 0);
+    assert!(daemon.folder.path().join("pages/millrace-show-routes.1").exists());
+}
