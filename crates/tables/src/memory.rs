@@ -21,7 +21,7 @@ mod mapped {
     };
 
     use super::OutOfMemory;
-    use crate::sync::{AtomicU32, AtomicU64, Ordering};
+    use crate::sync::{AtomicU32, AtomicU64};
 
     /// Size and alignment of a huge page on x86-64 and aarch64 with 4 KiB base pages.
     const HUGE: usize = 2 << 20;
@@ -42,8 +42,6 @@ mod mapped {
         mapping_bytes: usize,
         base: NonNull<T>,
         len: usize,
-        /// Bytes from `base` for which huge pages were asked; changed by the writer only.
-        backed: AtomicU64,
     }
 
     // SAFETY: the region owns its mapping, and hands out shared references to words only, which
@@ -53,7 +51,7 @@ mod mapped {
     unsafe impl<T: Word> Sync for Region<T> {}
 
     impl<T: Word> Region<T> {
-        /// Reserves `len` zeroed words, aligned to a huge page.
+        /// Reserves `len` zeroed words, aligned to a huge page. Memory is taken as it is touched.
         pub(crate) fn new(len: usize) -> Result<Self, OutOfMemory> {
             let bytes = len.saturating_mul(size_of::<T>());
             let refused = OutOfMemory { bytes };
@@ -77,44 +75,11 @@ mod mapped {
             let skip = mapping.as_ptr().align_offset(HUGE);
             // SAFETY: `skip` < HUGE, and the mapping is HUGE longer than what is used of it.
             let base = unsafe { mapping.byte_add(skip) }.cast::<T>();
-            Ok(Self { mapping, mapping_bytes, base, len, backed: AtomicU64::new(0) })
-        }
-
-        /// Bytes for which memory was asked so far.
-        pub(crate) fn backed(&self) -> usize {
-            self.backed.load(Ordering::Relaxed) as usize
-        }
-
-        /// Asks for huge pages below the first `words` words: reserved ones when enough are free,
-        /// else transparent ones. Nothing may have been written beyond what earlier calls
-        /// covered: it would be lost. One thread at a time calls this.
-        pub(crate) fn back(&self, words: usize) {
-            let bytes = words.min(self.len) * size_of::<T>();
-            let (backed, target) = (self.backed(), bytes.next_multiple_of(HUGE));
-            if target <= backed {
-                return;
-            }
-            let size = target - backed;
-            // SAFETY: `backed` < `target`, and the mapping holds `target` in full (see `new`).
-            let start = unsafe { self.base.cast::<libc::c_void>().byte_add(backed) };
-            // SAFETY: replaces pages of our own mapping, seen as atomics only, by huge pages that
-            // hold zeroes, so every reference into it stays valid; when the kernel refuses, which
-            // it does before it unmaps anything, the old pages stay.
-            let reserved = unsafe {
-                libc::mmap(
-                    start.as_ptr(),
-                    size,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_HUGETLB,
-                    -1,
-                    0,
-                )
-            };
-            if reserved == libc::MAP_FAILED {
-                // SAFETY: advice on our own mapping; a refusal leaves base pages, which do.
-                unsafe { libc::madvise(start.as_ptr(), size, libc::MADV_HUGEPAGE) };
-            }
-            self.backed.store(target as u64, Ordering::Relaxed);
+            // Transparent huge pages, since they come as the table grows and leave the reserved ones
+            // to the buffers of the ports.
+            // SAFETY: advice on our own mapping; a refusal leaves base pages, which do.
+            unsafe { libc::madvise(base.as_ptr().cast(), rounded, libc::MADV_HUGEPAGE) };
+            Ok(Self { mapping, mapping_bytes, base, len })
         }
     }
 
@@ -149,12 +114,6 @@ mod modelled {
         pub(crate) fn new(len: usize) -> Result<Self, OutOfMemory> {
             Ok(Self((0..len).map(|_| T::default()).collect()))
         }
-
-        pub(crate) fn backed(&self) -> usize {
-            0
-        }
-
-        pub(crate) fn back(&self, _words: usize) {}
     }
 
     impl<T> Deref for Region<T> {

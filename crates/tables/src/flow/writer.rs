@@ -80,7 +80,6 @@ impl<const K: usize> FlowTable<K> {
         let count = u32::try_from(buckets).map_err(|_| refused)?;
         let length = buckets.checked_mul(Layout::<K>::WORDS).ok_or(refused)?;
         let words = Region::new(length)?;
-        words.back(length);
         let moves = Moves(AtomicU64::new(0));
         let shared = Arc::new(Shared { words, buckets: count, seed, moves });
         Ok(Self { shared, len: 0, capacity })

@@ -38,9 +38,13 @@ impl<A: Address> Rules<A> {
         previous
     }
 
-    /// The longest route of fewer than `below` bits that `address` is in.
-    pub(super) fn covering(&self, address: A, below: u8) -> Option<(Prefix<A>, u32)> {
-        (0..below).rev().find_map(|len| {
+    /// The longest route with a length among `lengths` that `address` is in.
+    pub(super) fn covering(
+        &self,
+        address: A,
+        lengths: std::ops::Range<u8>,
+    ) -> Option<(Prefix<A>, u32)> {
+        lengths.rev().find_map(|len| {
             let rules = self.by_len.get(usize::from(len)).filter(|rules| !rules.is_empty())?;
             let value = *rules.get(&address.truncate(len))?;
             Some((Prefix::covering(address, len).ok()?, value))

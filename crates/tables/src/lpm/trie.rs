@@ -93,7 +93,6 @@ impl<A: Address> LpmReader<A> {
             lookup_group(entries, addresses, values);
         }
     }
-
 }
 
 /// Looks up at most [`GROUP`] addresses, level by level: while one level's entries are on their way
@@ -102,17 +101,19 @@ impl<A: Address> LpmReader<A> {
 fn lookup_group<A: Address>(entries: &[AtomicU32], addresses: &[A], values: &mut [u32]) {
     let [root, second, deeper @ ..] = A::LEVELS else { return };
     let mut places = [0u32; GROUP];
-    for (address, place) in addresses.iter().zip(&mut places) {
+    for ((address, place), value) in addresses.iter().zip(&mut places).zip(values.iter_mut()) {
         let index = address.field(0, *root);
-        let entry = load(entries, index);
-        let below = block(entry) + address.field(*root, *second);
-        // A value is read again where it stands: no branch to guess.
-        *place = if entry & CHILD == 0 { index } else { below } as u32;
+        *value = load(entries, index);
+        let below = block(*value) + address.field(*root, *second);
+        // Without a block below, the same entry is read once more and ignored (it may have changed
+        // by then): cheaper than a branch, which the processor would often guess wrong.
+        *place = if *value & CHILD == 0 { index } else { below } as u32;
         ask(entries, *place);
     }
     let mut any = 0;
     for (place, value) in places.iter().zip(values.iter_mut()) {
-        *value = load(entries, *place as usize);
+        let entry = load(entries, *place as usize);
+        *value = if *value & CHILD == 0 { *value } else { entry };
         any |= *value;
     }
     if any & CHILD != 0 {

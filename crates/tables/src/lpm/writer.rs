@@ -73,7 +73,6 @@ impl<A: Address> Lpm<A> {
         // Block numbers are 31 bits, and batches hold entry numbers in 32.
         let limit = (root / UNIT).saturating_add(blocks).min((u32::MAX / UNIT as u32) as usize);
         let entries = Region::new(limit * UNIT)?;
-        entries.back(root);
         Ok(Self {
             trie: Arc::new(Trie { entries }),
             depths: vec![0; limit * UNIT],
@@ -117,10 +116,7 @@ impl<A: Address> Lpm<A> {
     /// Takes a route away; gives its value.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Option<u32> {
         let previous = self.rules.remove(prefix)?;
-        let (value, depth) = self
-            .rules
-            .covering(prefix.bits(), prefix.len())
-            .map_or((MISS, 0), |(prefix, value)| (value, prefix.len() + 1));
+        let (value, depth) = self.parent(prefix);
         let (first, count, level) = self.range(prefix);
         let own = prefix.len() + 1;
         for index in first..first + count {
@@ -139,7 +135,7 @@ impl<A: Address> Lpm<A> {
     /// The route that a look-up of `address` follows.
     #[must_use]
     pub fn route(&self, address: A) -> Option<(Prefix<A>, u32)> {
-        self.rules.covering(address, A::WIDTH + 1)
+        self.rules.covering(address, 0..A::WIDTH + 1)
     }
 
     /// Every route, shortest prefixes first, in no order among equally long ones.
@@ -178,6 +174,30 @@ impl<A: Address> Lpm<A> {
         self.trie_bytes() + depths + self.rules.memory_bytes() + self.arena.memory_bytes()
     }
 
+    /// Value and depth of what holds for `prefix` when it has no route of its own.
+    fn parent(&self, prefix: Prefix<A>) -> (u32, u8) {
+        let known = |(found, value): (Prefix<A>, u32)| (value, found.len() + 1);
+        let Some(step) = self.steps(prefix).last() else {
+            return self.rules.covering(prefix.bits(), 0..prefix.len()).map_or((MISS, 0), known);
+        };
+        if let Some(found) = self.rules.covering(prefix.bits(), step.from + 1..prefix.len()) {
+            return known(found);
+        }
+        // An entry of the same block that no route inside the block covers spares the search
+        // through all shorter lengths.
+        let first = step.unit as usize * UNIT;
+        let outer = (first..first + (1 << (step.to - step.from))).find(|index| {
+            self.trie.load(*index) & CHILD == 0 && self.depth(*index) <= step.from + 1
+        });
+        match outer {
+            Some(index) => (self.trie.load(index), self.depth(index)),
+            None => {
+                let outer = self.rules.covering(prefix.bits(), 0..step.from + 1);
+                outer.map_or((MISS, 0), known)
+            }
+        }
+    }
+
     /// Makes the blocks on the way to `prefix`.
     fn grow(&mut self, prefix: Prefix<A>) -> Result<(), LpmError> {
         let (entry, level) = self.deepest(prefix);
@@ -198,7 +218,6 @@ impl<A: Address> Lpm<A> {
             let Some(unit) = self.arena.take(to - from) else {
                 return Err(LpmError::Trie(self.capacity.trie_bytes));
             };
-            self.trie.entries.back(self.arena.used_entries());
             let (value, depth) = (self.trie.load(entry), self.depth(entry));
             let first = unit as usize * UNIT;
             for index in first..first + (1 << (to - from)) {
