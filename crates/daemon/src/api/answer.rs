@@ -1,0 +1,139 @@
+//! Answers: JSON, and refusals in the one form that all errors have.
+
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Json, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use control::ConfigError;
+use control::api::ErrorBody;
+use serde::de::DeserializeOwned;
+
+/// What a handler returns.
+pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
+
+/// An error as the API tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    remedy: String,
+    details: Vec<ConfigError>,
+}
+
+impl Refusal {
+    /// A configuration is wrong.
+    pub(crate) fn configuration(details: Vec<ConfigError>) -> Self {
+        Self { details, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "config", "", "") }
+    }
+
+    /// What was asked is malformed or names what cannot be.
+    pub(crate) fn invalid(message: impl ToString, remedy: impl ToString) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid", message, remedy)
+    }
+
+    /// What was asked about is not there.
+    pub(crate) fn not_found(message: impl ToString, remedy: impl ToString) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", message, remedy)
+    }
+
+    /// It is there already, or another operation is in the way.
+    pub(crate) fn conflict(message: impl ToString, remedy: impl ToString) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", message, remedy)
+    }
+
+    /// A capacity is reached; what was there is kept.
+    pub(crate) fn full(message: impl ToString, remedy: impl ToString) -> Self {
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "full", message, remedy)
+    }
+
+    /// Too many at once.
+    pub(crate) fn busy(message: impl ToString, remedy: impl ToString) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", message, remedy)
+    }
+
+    /// The device or the system did not do it.
+    pub(crate) fn failed(message: impl ToString, remedy: impl ToString) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "failed", message, remedy)
+    }
+
+    fn new(
+        status: StatusCode,
+        code: &'static str,
+        message: impl ToString,
+        remedy: impl ToString,
+    ) -> Self {
+        Self { status, code, message: message.to_string(), remedy: remedy.to_string(), details: Vec::new() }
+    }
+
+    fn of_status(status: StatusCode, message: String) -> Self {
+        let (code, remedy) = match status {
+            StatusCode::PAYLOAD_TOO_LARGE => ("too-large", "send the list in smaller parts"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                ("media-type", "send JSON with the header Content-Type: application/json")
+            }
+            _ => ("invalid", "see /openapi.json for what is expected"),
+        };
+        Self::new(status, code, message, remedy)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let body = if self.details.is_empty() {
+            ErrorBody::new(self.code, self.message, self.remedy)
+        } else {
+            ErrorBody::of_config(self.details)
+        };
+        (self.status, Json(body)).into_response()
+    }
+}
+
+/// A JSON body whose faults are told in the common form.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let Json(body) =
+            Json::from_request(request, state).await.map_err(|rejection: JsonRejection| {
+                Refusal::of_status(rejection.status(), rejection.body_text())
+            })?;
+        Ok(Self(body))
+    }
+}
+
+/// Query parameters whose faults are told in the common form.
+pub(crate) struct Parameters<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let Query(query) =
+            Query::from_request_parts(parts, state).await.map_err(|rejection: QueryRejection| {
+                Refusal::of_status(rejection.status(), rejection.body_text())
+            })?;
+        Ok(Self(query))
+    }
+}
+
+/// No such path.
+pub(crate) async fn unknown_path(request: Request) -> Refusal {
+    Refusal::not_found(
+        format!("there is no {}", request.uri().path()),
+        "see /openapi.json for what there is",
+    )
+}
+
+/// The path exists, but not with this method.
+pub(crate) async fn unknown_method(request: Request) -> Refusal {
+    Refusal::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method",
+        format!("{} does not take {}", request.uri().path(), request.method()),
+        "see /openapi.json for what it takes",
+    )
+}

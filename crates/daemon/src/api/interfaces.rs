@@ -1,0 +1,106 @@
+//! Interfaces and bridges.
+
+use std::net::IpAddr;
+
+use axum::Json;
+use axum::extract::State;
+use control::api::{
+    Bridge, BridgeMac, BridgeMember, Interface, InterfaceKind, InterfaceMode, Usage,
+};
+use control::net::{InterfaceAddress, MacAddr};
+use forward::state::{self, Interfaces, Mode};
+
+use super::Api;
+use crate::daemon::Daemon;
+
+/// Learned addresses that are listed at most.
+const MACS: usize = 10_000;
+
+/// `GET /v1/interfaces`
+pub(crate) async fn list(axum_state: State<Api>) -> Json<Vec<Interface>> {
+    let daemon = axum_state.daemon.lock();
+    let all = daemon.state.interfaces.load();
+    let shown = all.list.iter().flatten().map(|interface| show(&daemon, &all, interface));
+    Json(shown.collect())
+}
+
+fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Interface {
+    let name = |id| all.get(id).map(|other| other.name.clone());
+    let bridge = |number: u16| all.bridges.get(usize::from(number)).map(|b| b.name.clone());
+    let (mode, peer) = match interface.mode {
+        Mode::Routed | Mode::BridgeIp(_) => (InterfaceMode::Routed, None),
+        Mode::CrossConnect(other) => (InterfaceMode::CrossConnected, name(other)),
+        Mode::Member { bridge: number, .. } => (InterfaceMode::Bridged, bridge(number)),
+    };
+    let vlan = daemon.config.vlans.iter().find(|vlan| vlan.name == interface.name);
+    let kind = match interface.mode {
+        Mode::BridgeIp(_) => InterfaceKind::Bridge,
+        _ if vlan.is_some() => InterfaceKind::Vlan,
+        _ => InterfaceKind::Port,
+    };
+    let port = match kind {
+        InterfaceKind::Bridge => None,
+        _ => Some(vlan.map_or_else(|| interface.name.clone(), |vlan| vlan.port.clone())),
+    };
+    let is_up = |name: &str| {
+        daemon.ports.iter().any(|port| port.config.name == name && port.is_up())
+    };
+    let own4 = interface.addresses4.iter().map(|(address, length)| (IpAddr::V4(*address), *length));
+    let own6 = interface.addresses6.iter().map(|(address, length)| (IpAddr::V6(*address), *length));
+    let address = |(address, length): (IpAddr, u8)| -> Option<InterfaceAddress> {
+        format!("{address}/{length}").parse().ok()
+    };
+    Interface {
+        name: interface.name.clone(),
+        kind,
+        mode,
+        peer,
+        up: port.as_deref().is_none_or(is_up),
+        port,
+        vlan: interface.vlan,
+        mac: interface.mac.into(),
+        mtu: interface.mtu,
+        addresses: own4.chain(own6).filter_map(address).collect(),
+    }
+}
+
+/// `GET /v1/bridges`
+pub(crate) async fn bridges(axum_state: State<Api>) -> Json<Vec<Bridge>> {
+    let daemon = axum_state.daemon.lock();
+    let all = daemon.state.interfaces.load();
+    let shown = daemon.config.bridges.iter().filter_map(|config| {
+        let number = daemon.topology.bridges.get(&config.name)?;
+        let bridge = all.bridges.get(usize::from(number))?;
+        let learned = daemon.learned_by(number);
+        let name = |member: u16| {
+            let member = bridge.members.get(usize::from(member))?;
+            Some(all.get(member.interface)?.name.clone())
+        };
+        let mac = |entry: &forward::bridge::MacEntry| {
+            Some(BridgeMac {
+                mac: entry.key.mac.into(),
+                vlan: config.vlan_filtering.then_some(entry.key.vlan),
+                interface: name(entry.member)?,
+                age: entry.age,
+            })
+        };
+        Some(Bridge {
+            name: config.name.clone(),
+            members: config
+                .members
+                .iter()
+                .map(|member| BridgeMember {
+                    interface: member.interface.clone(),
+                    vlans: member.vlans.clone(),
+                    untagged: member.untagged,
+                })
+                .collect(),
+            vlan_filtering: config.vlan_filtering,
+            ageing: bridge.ageing,
+            flood_rate: config.flood_rate,
+            learned: Usage { used: learned.len() as u64, capacity: config.mac_limit.into() },
+            macs: learned.iter().take(MACS).filter_map(mac).collect(),
+        })
+    });
+    Json(shown.collect())
+}

@@ -1,0 +1,87 @@
+//! `GET /metrics`: counters for Prometheus.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use control::api::PortCounters;
+
+use super::Api;
+use super::prometheus::{self, Exposition};
+use crate::daemon::Daemon;
+
+/// A counter of a port: name, help, value.
+type PortCounter = (&'static str, &'static str, fn(&PortCounters) -> u64);
+
+const PORT: [PortCounter; 5] = [
+    ("millrace_port_rx_packets_total", "Packets received.", |c| c.rx_packets),
+    ("millrace_port_rx_bytes_total", "Bytes received.", |c| c.rx_bytes),
+    ("millrace_port_tx_packets_total", "Packets sent.", |c| c.tx_packets),
+    ("millrace_port_tx_bytes_total", "Bytes sent.", |c| c.tx_bytes),
+    ("millrace_port_tx_dropped_total", "Packets that the device did not take.", |c| c.tx_dropped),
+];
+
+/// The exposition.
+pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
+    let daemon = api.daemon.lock();
+    let mut text = Exposition::default();
+    ports(&daemon, &mut text);
+    workers(&daemon, &mut text);
+    tables(&daemon, &mut text);
+    ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text.finish())
+}
+
+fn ports(daemon: &Daemon, text: &mut Exposition) {
+    let mut up = text.gauge("millrace_port_up", "Whether the port carries packets.");
+    for port in &daemon.ports {
+        up.sample(&[("port", &port.config.name)], u8::from(port.is_up()));
+    }
+    for (name, help, value) in PORT {
+        let mut family = text.counter(name, help);
+        for port in &daemon.ports {
+            family.sample(&[("port", &port.config.name)], value(&daemon.port_counters(port)));
+        }
+    }
+}
+
+fn workers(daemon: &Daemon, text: &mut Exposition) {
+    let mut drops = text.counter("millrace_drops_total", "Packets dropped, by reason.");
+    for (reason, packets) in daemon.drops() {
+        drops.sample(&[("reason", &reason.name())], packets);
+    }
+    let mut packets = text.counter("millrace_worker_packets_total", "Packets that came to a worker.");
+    for worker in daemon.workers.iter() {
+        packets.sample(&[("core", &worker.core)], worker.handle.counters().packets.get());
+    }
+    let mut cycles = text.counter("millrace_worker_cycles_total", "TSC cycles by what for.");
+    for worker in daemon.workers.iter() {
+        let counters = worker.handle.counters();
+        cycles.sample(&[("core", &worker.core), ("state", &"busy")], counters.busy_cycles.get());
+        cycles.sample(&[("core", &worker.core), ("state", &"idle")], counters.idle_cycles.get());
+        cycles.sample(&[("core", &worker.core), ("state", &"sleep")], counters.sleep_cycles.get());
+    }
+    let mut nodes = text.counter("millrace_node_packets_total", "Packets given to a node.");
+    for worker in daemon.workers.iter() {
+        let handle = &worker.handle;
+        for (name, counters) in handle.nodes().iter().zip(&handle.counters().nodes) {
+            nodes.sample(&[("core", &worker.core), ("node", name)], counters.packets.get());
+        }
+    }
+}
+
+fn tables(daemon: &Daemon, text: &mut Exposition) {
+    let (routes4, routes6) = daemon.rib().len();
+    let mut routes = text.gauge("millrace_routes", "Static routes.");
+    routes.sample(&[("family", &"ipv4")], routes4);
+    routes.sample(&[("family", &"ipv6")], routes6);
+    let (flows4, flows6) = daemon.flows.len();
+    let mut flows = text.gauge("millrace_flows", "Exact-match flows.");
+    flows.sample(&[("family", &"ipv4")], flows4);
+    flows.sample(&[("family", &"ipv6")], flows6);
+    text.gauge("millrace_neighbors", "Neighbours.").sample(&[], daemon.slow.neighbor_count());
+    let mut free = text.gauge("millrace_buffers_free", "Packet buffers that nobody holds.");
+    for (node, pool) in daemon.pools.iter() {
+        free.sample(&[("numa", &node)], pool.available());
+    }
+    text.gauge("millrace_uptime_seconds", "Seconds since the daemon started.")
+        .sample(&[], daemon.started.elapsed().as_secs());
+}

@@ -1,0 +1,82 @@
+//! Ports and their queues.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use control::api::{Port, PortChange, PortState as Shown, Queue};
+
+use super::Api;
+use super::answer::{Answer, Body, Refusal};
+use crate::daemon::Daemon;
+use crate::ports::{Condition, PortState};
+
+/// Lowest and highest MTU: RFC 791's smallest datagram that must pass, and what a jumbo frame holds.
+const MTU: std::ops::RangeInclusive<u16> = 68..=9216;
+
+/// `GET /v1/ports`
+pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Port>> {
+    let daemon = api.daemon.lock();
+    Json(daemon.ports.iter().map(|port| show(&daemon, port)).collect())
+}
+
+/// `PATCH /v1/ports/{name}`
+pub(crate) async fn change(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Body(change): Body<PortChange>,
+) -> Answer<Port> {
+    if let Some(mtu) = change.mtu.filter(|mtu| !MTU.contains(mtu)) {
+        return Err(Refusal::invalid(format!("MTU {mtu} is out of bounds"), "use 68 to 9216"));
+    }
+    let mut daemon = api.daemon.lock();
+    let Some(at) = daemon.ports.iter().position(|port| port.config.name == name) else {
+        let names: Vec<_> = daemon.ports.iter().map(|port| port.config.name.as_str()).collect();
+        let remedy = format!("use one of {}", names.join(", "));
+        return Err(Refusal::not_found(format!("there is no port {name}"), remedy));
+    };
+    daemon.change_port(at, change).map_err(|error| {
+        Refusal::failed(error, "see the log, and what the device can do in millrace show ports")
+    })?;
+    let port = daemon.ports.get(at).map(|port| show(&daemon, port));
+    port.map(Json).ok_or_else(|| Refusal::not_found("the port is gone", "see show ports"))
+}
+
+/// `GET /v1/queues`
+pub(crate) async fn queues(State(api): State<Api>) -> Json<Vec<Queue>> {
+    let daemon = api.daemon.lock();
+    let queues = daemon.ports.iter().flat_map(|port| {
+        port.config.queues.iter().map(|place| Queue {
+            port: port.config.name.clone(),
+            queue: place.queue,
+            core: place.core,
+            descriptors: port.config.rx_descriptors,
+            software_rss: port.config.software_rss.clone(),
+        })
+    });
+    Json(queues.collect())
+}
+
+fn show(daemon: &Daemon, port: &PortState) -> Port {
+    let (state, reason) = match &port.condition {
+        _ if !port.enabled => (Shown::AdminDown, String::new()),
+        Condition::Up => (Shown::Up, String::new()),
+        Condition::Down(cause) => (Shown::LinkDown, cause.to_string()),
+        Condition::Gone(reason) => (Shown::Gone, reason.clone()),
+    };
+    let info = port.open.as_ref().map(dpdk::Port::info);
+    let link = port.open.as_ref().and_then(|open| open.link().ok());
+    Port {
+        name: port.config.name.clone(),
+        device: port.config.device.to_string(),
+        driver: info.map(|info| info.driver.clone()).unwrap_or_default(),
+        state,
+        reason,
+        mac: port.mac,
+        mtu: port.config.mtu,
+        promiscuous: port.promiscuous(),
+        speed: link.and_then(|link| link.speed).unwrap_or(0),
+        numa: info.and_then(|info| info.socket).and_then(|node| u16::try_from(node).ok()),
+        rx_queues: u16::try_from(port.queues.0).unwrap_or(u16::MAX),
+        tx_queues: u16::try_from(port.queues.1).unwrap_or(u16::MAX),
+        counters: daemon.port_counters(port),
+    }
+}

@@ -1,0 +1,209 @@
+//! Routes and next hops.
+
+use axum::Json;
+use axum::extract::State;
+use control::api::{
+    Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
+};
+use control::config::{self, Route, RouteTarget};
+use control::net::{MacAddr, Prefix};
+use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
+use forward::state::Kind;
+
+use super::Api;
+use super::answer::{Answer, Body, Parameters, Refusal};
+use crate::daemon::Daemon;
+use crate::files::RoutesError;
+use crate::routes::{prefix_from_rib, prefix_to_rib};
+
+/// Routes of a page when nothing is said, and at most.
+const PAGE: u32 = 1000;
+const LONGEST_PAGE: u32 = 100_000;
+
+/// Routes that are changed in one request at most: a few 100 ms.
+const LIST: usize = 100_000;
+
+/// `GET /v1/routes`
+pub(crate) async fn list(
+    State(api): State<Api>,
+    Parameters(query): Parameters<RouteQuery>,
+) -> Answer<RoutePage> {
+    let limit = super::trace::within(query.limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
+    let families = families(&query)?;
+    let daemon = api.daemon.lock();
+    let (total4, total6) = daemon.rib().len();
+    let mut page = RoutePage::default();
+    for six in families {
+        page.total += if six { total6 } else { total4 } as u64;
+        let mut after = query.after.map(prefix_to_rib);
+        if query.after.is_some_and(|after| after.address().is_ipv6()) && !six {
+            continue;
+        }
+        while page.next.is_none() {
+            let wanted = limit.saturating_sub(page.routes.len()).max(1);
+            let found = daemon.rib().routes(six, after, wanted);
+            let Some(last) = found.last().map(|route| route.prefix) else { break };
+            after = Some(last);
+            let within = |route: &&RouteInfo| {
+                let inside = |wide: Prefix| {
+                    let prefix = prefix_from_rib(route.prefix);
+                    wide.length() <= prefix.length() && wide.contains(prefix.address())
+                };
+                query.prefix.is_none_or(inside)
+            };
+            let shown = found.iter().filter(within).filter_map(|route| show(&daemon, route));
+            page.routes.extend(shown);
+            if page.routes.len() >= limit {
+                page.next = Some(prefix_from_rib(last));
+            }
+        }
+    }
+    Ok(Json(page))
+}
+
+fn families(query: &RouteQuery) -> Result<Vec<bool>, Refusal> {
+    match (query.family, query.prefix) {
+        (None, None) => Ok(vec![false, true]),
+        (None, Some(prefix)) => Ok(vec![prefix.address().is_ipv6()]),
+        (Some(4), _) => Ok(vec![false]),
+        (Some(6), _) => Ok(vec![true]),
+        (Some(other), _) => Err(Refusal::invalid(format!("family is {other}"), "use 4 or 6")),
+    }
+}
+
+/// `GET /v1/routes/lookup`
+pub(crate) async fn lookup(
+    State(api): State<Api>,
+    Parameters(query): Parameters<LookupQuery>,
+) -> Answer<RouteLookup> {
+    let daemon = api.daemon.lock();
+    let found = daemon.rib().lookup(query.address);
+    let route = found.route.as_ref().and_then(|route| show(&daemon, route));
+    let wanted: Vec<u32> = found.next_hops.iter().map(|(index, _)| *index).collect();
+    let next_hops = daemon.rib().next_hops().filter(|hop| wanted.contains(&hop.index));
+    let next_hops = next_hops.map(|hop| show_next_hop(&daemon, &hop)).collect();
+    Ok(Json(RouteLookup { address: query.address, route, next_hops }))
+}
+
+/// `POST /v1/routes`
+pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) -> Answer<Changed> {
+    bounded(list.len())?;
+    let mut daemon = api.daemon.lock();
+    let there = |route: &&Route| daemon.has_static_route(prefix_to_rib(route.prefix));
+    let replaced = list.iter().filter(there).count() as u64;
+    daemon.add_routes(&list).map_err(refusal)?;
+    Ok(Json(Changed { added: list.len() as u64 - replaced, replaced, removed: 0 }))
+}
+
+/// `DELETE /v1/routes`
+pub(crate) async fn remove(
+    State(api): State<Api>,
+    Body(list): Body<Vec<Prefix>>,
+) -> Answer<Changed> {
+    bounded(list.len())?;
+    let mut daemon = api.daemon.lock();
+    let changes: Vec<rib::Change> =
+        list.iter().map(|prefix| rib::Change::Remove(prefix_to_rib(*prefix))).collect();
+    daemon.change_routes(&changes).map_err(|error| refusal(error.into()))?;
+    Ok(Json(Changed { removed: list.len() as u64, ..Changed::default() }))
+}
+
+/// `GET /v1/next-hops`
+pub(crate) async fn next_hops(State(api): State<Api>) -> Json<Vec<NextHop>> {
+    let daemon = api.daemon.lock();
+    Json(daemon.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect())
+}
+
+fn bounded(length: usize) -> Result<(), Refusal> {
+    if length <= LIST {
+        return Ok(());
+    }
+    Err(Refusal::invalid(
+        format!("{length} entries in one request"),
+        format!("send at most {LIST} at a time, or name a file in the configuration"),
+    ))
+}
+
+fn refusal(error: RoutesError) -> Refusal {
+    use rib::RouteError as E;
+    match &error {
+        RoutesError::Apply(apply) => match apply.error {
+            E::NoSuchRoute(_) => Refusal::not_found(&error, "see millrace show routes"),
+            E::TooManyRoutes { .. } | E::TableFull { .. } | E::TooManyHops { .. }
+            | E::TooManyGroups { .. } => {
+                Refusal::full(&error, "raise the limit in the configuration, or remove routes")
+            }
+            _ => Refusal::invalid(&error, "correct the route and send the list again"),
+        },
+        _ => Refusal::invalid(&error, "correct the route and send the list again"),
+    }
+}
+
+fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
+    let prefix = prefix_from_rib(route.prefix);
+    let name = |id| daemon.topology.interfaces.name(id).map(str::to_owned);
+    let target = match &route.target {
+        Target::Via(hops) => RouteTarget::Via(
+            hops.iter()
+                .map(|hop| config::NextHop {
+                    address: hop.address,
+                    interface: hop.interface.and_then(name),
+                    weight: hop.weight,
+                })
+                .collect(),
+        ),
+        Target::Port(id) => RouteTarget::Port(name(*id)?),
+        Target::Blackhole => RouteTarget::Blackhole,
+        Target::Unreachable => RouteTarget::Unreachable,
+        Target::Local | Target::Broadcast => RouteTarget::Local,
+    };
+    let origin = match route.source {
+        Source::Own => RouteOrigin::Local,
+        Source::Connected => RouteOrigin::Connected,
+        // Neighbours have a list of their own.
+        Source::Neighbor => return None,
+        Source::Static if daemon.config.static_routes.iter().any(|r| r.prefix == prefix) => {
+            RouteOrigin::Config
+        }
+        Source::Static if daemon.file_routes.binary_search(&prefix).is_ok() => RouteOrigin::File,
+        Source::Static => RouteOrigin::Api,
+    };
+    Some(RouteEntry { route: Route { prefix, target }, origin })
+}
+
+fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {
+    let hop = &info.hop;
+    let known = matches!(
+        hop.kind,
+        Kind::Forward | Kind::ForwardStale | Kind::Bridge | Kind::BridgeStale
+    );
+    NextHop {
+        index: info.index,
+        kind: kind_name(hop.kind).to_owned(),
+        address: info.address,
+        interface: daemon.topology.interfaces.name(info.interface).map(str::to_owned),
+        mac: known.then(|| hop.destination.into()),
+        mtu: hop.mtu,
+        users: info.users.into(),
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invalid => "invalid",
+        Kind::Forward => "forward",
+        Kind::ForwardStale => "forward-stale",
+        Kind::Bridge => "bridge",
+        Kind::BridgeStale => "bridge-stale",
+        Kind::Unresolved => "unresolved",
+        Kind::Glean => "glean",
+        Kind::Local => "local",
+        Kind::Broadcast => "broadcast",
+        Kind::Blackhole => "blackhole",
+        Kind::Unreachable => "unreachable",
+        Kind::HostUnreachable => "host-unreachable",
+        Kind::MissDrop => "miss-drop",
+        Kind::MissUnreachable => "miss-unreachable",
+        Kind::MissReflect => "miss-reflect",
+    }
+}

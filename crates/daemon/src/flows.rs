@@ -1,0 +1,85 @@
+//! Exact-match flows by the names of their ports.
+
+use std::net::IpAddr;
+
+use control::config::{Flow, FlowKey};
+use forward::flow::{self, FlowRefusal, Rewrite};
+use wire::Protocol;
+use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
+
+use crate::daemon::Daemon;
+
+/// Why a flow was refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FlowError {
+    #[error("flow {}: {error}", at + 1)]
+    Unfit { at: usize, error: control::config::FlowError },
+    #[error("flow {}: source and destination are of different families", at + 1)]
+    Family { at: usize },
+    #[error("flow {}: {error}", at + 1)]
+    Refused { at: usize, error: FlowRefusal },
+}
+
+impl Daemon {
+    /// Enters flows: all of them or, on an error, none. Returns how many were new and how many
+    /// replaced another.
+    pub(crate) fn add_flows(&mut self, list: &[Flow]) -> Result<(usize, usize), FlowError> {
+        let mut ready = Vec::with_capacity(list.len());
+        for (at, flow) in list.iter().enumerate() {
+            self.config.check_flow(flow).map_err(|error| FlowError::Unfit { at, error })?;
+            ready.push(self.to_table(flow).ok_or(FlowError::Family { at })?);
+        }
+        let interfaces = self.state.interfaces.load_full();
+        let mut before = Vec::with_capacity(ready.len());
+        for (at, flow) in ready.iter().enumerate() {
+            let old = self.flows.get(&flow.tuple);
+            if let Err(error) = self.flows.insert(flow, &interfaces) {
+                for (new, old) in ready.iter().zip(before).rev() {
+                    match old {
+                        // It was there before, so it fits again.
+                        Some(old) => drop(self.flows.insert(&old, &interfaces)),
+                        None => drop(self.flows.remove(&new.tuple)),
+                    }
+                }
+                return Err(FlowError::Refused { at, error });
+            }
+            before.push(old);
+        }
+        let replaced = before.iter().flatten().count();
+        Ok((ready.len() - replaced, replaced))
+    }
+
+    fn to_table(&self, flow: &Flow) -> Option<flow::Flow> {
+        let port = self.ports.iter().find(|port| port.config.name == flow.egress_port)?;
+        let zero = control::net::MacAddr::new([0; 6]);
+        let source = flow.source_mac.unwrap_or(port.mac);
+        let destination = flow.destination_mac.or(port.config.next_hop_mac).unwrap_or(zero);
+        Some(flow::Flow {
+            tuple: tuple(&flow.key())?,
+            egress: self.topology.interfaces.get(&flow.egress_port)?,
+            source_mac: source.into(),
+            destination_mac: destination.into(),
+            rewrite: Rewrite {
+                source: flow.new_source,
+                destination: flow.new_destination,
+                source_port: flow.new_source_port,
+                destination_port: flow.new_destination_port,
+            },
+        })
+    }
+}
+
+/// The five-tuple of a key; `None`: its addresses are of different families.
+pub(crate) fn tuple(key: &FlowKey) -> Option<FiveTuple> {
+    let (from, to) = (key.source_port, key.destination_port);
+    let protocol = Protocol(key.protocol);
+    match (key.source, key.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            Some(FiveTuple::V4(FiveTuple4::new((source, from), (destination, to), protocol)))
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            Some(FiveTuple::V6(FiveTuple6::new((source, from), (destination, to), protocol)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,82 @@
+//! Numbers for names, which stay the same while a name stays.
+
+use std::collections::HashSet;
+
+/// More names than there are numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {0} names")]
+pub(crate) struct TooMany(pub(crate) usize);
+
+/// Names by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ids {
+    names: Vec<Option<String>>,
+}
+
+impl Ids {
+    /// Keeps the numbers of names that are still there, frees those of names that are not, and
+    /// numbers new ones. A number that this call frees is given out by a later call at the
+    /// earliest: packets with the old meaning are gone by then.
+    ///
+    /// Errors: [`TooMany`], and nothing changes, when a number would reach `limit`.
+    pub(crate) fn renumber(&mut self, names: &[&str], limit: usize) -> Result<(), TooMany> {
+        let wanted: HashSet<&str> = names.iter().copied().collect();
+        let known: HashSet<&str> = self.names.iter().flatten().map(String::as_str).collect();
+        let mut new = names.iter().filter(|name| !known.contains(**name)).copied();
+        let mut next: Vec<Option<String>> = Vec::with_capacity(self.names.len());
+        for entry in &self.names {
+            next.push(match entry {
+                Some(name) => wanted.contains(name.as_str()).then(|| name.clone()),
+                None => new.next().map(str::to_owned),
+            });
+        }
+        next.extend(new.map(|name| Some(name.to_owned())));
+        if next.len() > limit {
+            return Err(TooMany(limit));
+        }
+        self.names = next;
+        Ok(())
+    }
+
+    /// The number of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<u16> {
+        let at = self.names.iter().position(|known| known.as_deref() == Some(name))?;
+        u16::try_from(at).ok()
+    }
+
+    /// The name of a number.
+    pub(crate) fn name(&self, id: u16) -> Option<&str> {
+        self.names.get(usize::from(id))?.as_deref()
+    }
+
+    /// One above the highest number in use or just freed.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_and_are_not_reused_at_once() {
+        let mut ids = Ids::default();
+        ids.renumber(&["a", "b", "c"], 8).unwrap();
+        ids.renumber(&["c", "a", "d"], 8).unwrap();
+        assert_eq!((ids.get("a"), ids.get("b"), ids.get("c")), (Some(0), None, Some(2)));
+        assert_eq!(ids.get("d"), Some(3), "b's number is not given out by the call that frees it");
+        ids.renumber(&["c", "a", "d", "e"], 8).unwrap();
+        assert_eq!(ids.get("e"), Some(1));
+        assert_eq!(ids.name(2), Some("c"));
+        assert_eq!(ids.len(), 4);
+    }
+
+    #[test]
+    fn too_many_names_change_nothing() {
+        let mut ids = Ids::default();
+        ids.renumber(&["a"], 2).unwrap();
+        assert_eq!(ids.renumber(&["b", "c", "d"], 2), Err(TooMany(2)));
+        assert_eq!(ids.get("a"), Some(0));
+    }
+}
