@@ -58,7 +58,9 @@ impl<P: Packet> SlowPath<P> {
         if let Some(index) = self.known(sender) {
             // An answer proves that the neighbour hears us only if we asked.
             let asked = self.table.get(index).is_some_and(|known| known.machine.probes > 0);
-            let solicited = for_us && asked && arp.operation() == Operation::Reply;
+            // An interface without an address of its own asks from 0.0.0.0.
+            let to_us = for_us || arp.target().is_unspecified();
+            let solicited = to_us && asked && arp.operation() == Operation::Reply;
             let event = Event::Answered { mac: Some(mac), solicited, overrides: true };
             self.happen(index, event, now, actions);
             return true;

@@ -11,13 +11,17 @@
 //! | `action` | what the caller is to do; what a packet must offer |
 //! | `frame` | the frames that are sent |
 //! | `arp`, `discovery` | what received messages mean |
+//! | `configured` | neighbours that people add and remove |
+//! | `interfaces` | what a change of interfaces does |
 //! | `slow_path` | neighbours and routes together: [`SlowPath`] |
 //! | `list` | neighbours for people to see |
 
 mod action;
 mod arp;
+mod configured;
 mod discovery;
 mod frame;
+mod interfaces;
 mod list;
 mod machine;
 mod settings;
@@ -27,7 +31,8 @@ mod table;
 mod tests;
 
 pub use action::{Action, Entry, Packet};
+pub use configured::NeighborError;
 pub use list::NeighborInfo;
 pub use machine::State;
 pub use settings::{Bounds, Timing};
-pub use slow_path::{NeighborError, SlowPath};
+pub use slow_path::SlowPath;

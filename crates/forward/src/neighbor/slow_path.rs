@@ -11,39 +11,19 @@ use super::machine::{Event, Machine, Outcome, Probe, State};
 use super::table::Table;
 use super::{Action, Bounds, Entry, Packet, Timing, frame};
 use crate::Cause;
-use crate::rib::{ApplyError, Change, NextHopMacs, Rib, RouteError, Status, is_host};
-use crate::state::{Interfaces, Mode, State as Shared};
-
-/// Why a neighbour can't be added or removed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NeighborError {
-    /// The address can't be a neighbour's.
-    #[error("{0} is not a single host's address")]
-    NotAHost(IpAddr),
-    /// The MAC address can't be a neighbour's.
-    #[error("{0} is a group address or zero: give a single station's")]
-    NotAStation(MacAddr),
-    /// There is no such neighbour.
-    #[error("there is no neighbour {address} on interface {interface}")]
-    NoSuchNeighbor {
-        /// The interface.
-        interface: InterfaceId,
-        /// The address.
-        address: IpAddr,
-    },
-    /// Its next hop or route does not fit.
-    #[error(transparent)]
-    Route(#[from] RouteError),
-}
+use crate::rib::{ApplyError, Change, Rib, Status, is_host};
+use crate::state::{Interfaces, State as Shared};
 
 /// Routes and neighbours, and all that happens to packets that workers hand up.
 pub struct SlowPath<P> {
     pub(super) rib: Rib,
     pub(super) table: Table<P>,
     pub(super) interfaces: Arc<Interfaces>,
-    shared: Shared,
-    fixed: BTreeMap<(InterfaceId, IpAddr), MacAddr>,
-    next_check: u64,
+    pub(super) shared: Shared,
+    /// Configured neighbours, those too whose interface is not there now.
+    pub(super) fixed: BTreeMap<(InterfaceId, IpAddr), MacAddr>,
+    /// When to look for uses and for next hops of groups.
+    pub(super) next_check: u64,
 }
 
 impl<P: Packet> SlowPath<P> {
@@ -66,33 +46,6 @@ impl<P: Packet> SlowPath<P> {
         // Members of new groups are to be asked for at once.
         self.next_check = 0;
         self.rib.apply(changes)
-    }
-
-    /// Shows new interfaces to the workers, and follows with routes and neighbours. New addresses
-    /// are announced on their links.
-    pub fn set_interfaces(
-        &mut self,
-        interfaces: Arc<Interfaces>,
-        macs: &NextHopMacs,
-        now: u64,
-        actions: &mut Vec<Action<P>>,
-    ) {
-        self.shared.interfaces.store(interfaces.clone());
-        let gone = self.rib.set_interfaces(&interfaces, macs);
-        let lost = self.table.iter().filter(|(_, known)| gone.contains(&known.interface));
-        let lost: Vec<u32> = lost.map(|(index, _)| index).collect();
-        for index in lost {
-            self.forget(index, Reason::NeighborUnresolved, actions);
-        }
-        let before = std::mem::replace(&mut self.interfaces, interfaces);
-        for ((interface, address), mac) in self.fixed.clone() {
-            if self.known((interface, address)).is_none() {
-                // Without its interface it waits until that is there.
-                let _ = self.fix((interface, address), mac, now, actions);
-            }
-        }
-        self.announce(&before, &gone, actions);
-        self.next_check = 0;
     }
 
     /// Takes a packet that a worker handed up for `cause`.
@@ -142,59 +95,6 @@ impl<P: Packet> SlowPath<P> {
         if idle { next } else { Some(next.unwrap_or(u64::MAX).min(self.next_check)) }
     }
 
-    /// Adds a neighbour that is not asked for, or replaces one. It may wait for its interface.
-    pub fn add_neighbor(
-        &mut self,
-        interface: InterfaceId,
-        address: IpAddr,
-        mac: MacAddr,
-        now: u64,
-        actions: &mut Vec<Action<P>>,
-    ) -> Result<(), NeighborError> {
-        if !is_host(address) {
-            return Err(NeighborError::NotAHost(address));
-        }
-        if !mac.is_unicast() {
-            return Err(NeighborError::NotAStation(mac));
-        }
-        match self.fix((interface, address), mac, now, actions) {
-            Ok(()) | Err(RouteError::NoSuchInterface(_)) => {
-                self.fixed.insert((interface, address), mac);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Forgets a neighbour, configured or not.
-    pub fn remove_neighbor(
-        &mut self,
-        interface: InterfaceId,
-        address: IpAddr,
-        actions: &mut Vec<Action<P>>,
-    ) -> Result<(), NeighborError> {
-        let configured = self.fixed.remove(&(interface, address)).is_some();
-        match self.known((interface, address)) {
-            Some(index) => self.forget(index, Reason::NeighborUnresolved, actions),
-            None if configured => {}
-            None => return Err(NeighborError::NoSuchNeighbor { interface, address }),
-        }
-        Ok(())
-    }
-
-    /// Forgets all neighbours (of an interface) that were not configured. Returns how many.
-    pub fn flush(&mut self, interface: Option<InterfaceId>, actions: &mut Vec<Action<P>>) -> usize {
-        let learned = self.table.iter().filter(|(_, known)| {
-            known.machine.state != State::Permanent
-                && interface.is_none_or(|interface| interface == known.interface)
-        });
-        let learned: Vec<u32> = learned.map(|(index, _)| index).collect();
-        for index in &learned {
-            self.forget(*index, Reason::NeighborUnresolved, actions);
-        }
-        learned.len()
-    }
-
     /// The index of a neighbour that has an entry.
     pub(super) fn known(&self, (interface, address): (InterfaceId, IpAddr)) -> Option<u32> {
         let index = self.rib.neighbor_index(interface, address)?;
@@ -239,7 +139,7 @@ impl<P: Packet> SlowPath<P> {
     }
 
     /// Forgets a neighbour and drops what waits for it.
-    fn forget(&mut self, index: u32, reason: Reason, actions: &mut Vec<Action<P>>) {
+    pub(super) fn forget(&mut self, index: u32, reason: Reason, actions: &mut Vec<Action<P>>) {
         for packet in self.table.remove(index) {
             actions.push(Action::Drop { packet, reason });
         }
@@ -248,7 +148,7 @@ impl<P: Packet> SlowPath<P> {
 
     /// Shows a neighbour's state to the workers and lets go of what waited for it. `false`: there
     /// was no room, and it is forgotten.
-    fn show(&mut self, index: u32, actions: &mut Vec<Action<P>>) -> bool {
+    pub(super) fn show(&mut self, index: u32, actions: &mut Vec<Action<P>>) -> bool {
         let Some(neighbor) = self.table.get(index) else { return false };
         let (machine, address) = (neighbor.machine, neighbor.address);
         if machine.is_resolved() && self.table.resolved_over() {
@@ -349,51 +249,6 @@ impl<P: Packet> SlowPath<P> {
         for neighbor in self.rib.unresolved_members() {
             if self.known(neighbor).is_none() {
                 self.ask_new(neighbor, now, actions);
-            }
-        }
-    }
-
-    /// Makes a neighbour permanent.
-    fn fix(
-        &mut self,
-        neighbor: (InterfaceId, IpAddr),
-        mac: MacAddr,
-        now: u64,
-        actions: &mut Vec<Action<P>>,
-    ) -> Result<(), RouteError> {
-        let born = Machine::permanent(mac);
-        let index = match self.known(neighbor) {
-            Some(index) => {
-                self.table.replace(index, born, now);
-                index
-            }
-            None => {
-                let index = self.rib.open_neighbor(neighbor.0, neighbor.1)?;
-                self.table.insert(index, neighbor, born, now);
-                index
-            }
-        };
-        let limit = self.rib.hop_limit();
-        if self.show(index, actions) { Ok(()) } else { Err(RouteError::TooManyHops { limit }) }
-    }
-
-    /// Tells the links about addresses that are new on them.
-    fn announce(&self, before: &Interfaces, gone: &[InterfaceId], actions: &mut Vec<Action<P>>) {
-        for (id, interface) in (0..=InterfaceId::MAX).zip(&self.interfaces.list) {
-            let Some(interface) = interface else { continue };
-            if !matches!(interface.mode, Mode::Routed | Mode::BridgeIp(_)) {
-                continue;
-            }
-            let old = before.get(id).filter(|_| !gone.contains(&id));
-            let new4 = interface.addresses4.iter().map(|(own, _)| *own);
-            let new4 =
-                new4.filter(|own| old.is_none_or(|old| old.addresses4.iter().all(|o| o.0 != *own)));
-            let new6 = interface.addresses6.iter().map(|(own, _)| *own);
-            let new6 =
-                new6.filter(|own| old.is_none_or(|old| old.addresses6.iter().all(|o| o.0 != *own)));
-            for own in new4.map(IpAddr::V4).chain(new6.map(IpAddr::V6)) {
-                let frame = frame::announcement(interface.mac, own);
-                actions.extend(frame.map(|frame| Action::Send { interface: id, frame }));
             }
         }
     }

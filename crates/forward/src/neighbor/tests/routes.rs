@@ -1,0 +1,134 @@
+//! Neighbours as next hops of routes, configured neighbours, interfaces that come and go.
+
+use super::*;
+use crate::neighbor::NeighborError;
+use crate::state::WAYS;
+
+fn members(bench: &Bench, to: &str) -> Vec<MacAddr> {
+    let IpAddr::V4(to) = ip(to) else { panic!("IPv4 only") };
+    let value = bench.state.routes4.lookup(to.to_bits());
+    let hop = |hash| bench.state.next_hops.get(bench.state.next_hops.choose(value, hash));
+    let mut macs: Vec<_> = (0..WAYS as u32).map(|hash| hop(hash).destination).collect();
+    macs.sort_unstable();
+    macs.dedup();
+    macs
+}
+
+fn answer(bench: &mut Bench, mac: MacAddr, last: u8) {
+    bench.receive(Cause::Arp, &arp(2, (mac, [10, 0, 0, last]), (OWN, [10, 0, 0, 1])));
+}
+
+#[test]
+fn a_route_waits_for_its_next_hop_not_for_its_destination() {
+    let mut bench = Bench::new();
+    bench.apply("172.16.0.0/12", &["10.0.0.2"]);
+    assert_eq!(bench.kind("172.16.0.1"), Kind::Unresolved);
+    let waits = bench.forward("172.16.0.1");
+    let asked = bench.take();
+    assert_eq!(frames(&asked)[0].1[38..42], [10, 0, 0, 2]);
+    bench.receive(Cause::Arp, &reply(2));
+    assert_eq!(released(&bench.take()), [&waits]);
+    assert_eq!(bench.look_up("172.16.0.1").1.destination, PEER);
+    // Both are one next hop.
+    assert_eq!(bench.look_up("172.16.0.1").0, bench.look_up("10.0.0.2").0);
+    assert_eq!(bench.path.neighbors(bench.now)[0].users, 1);
+}
+
+#[test]
+fn a_failed_next_hop_answers_host_unreachable_until_it_is_back() {
+    let mut bench = Bench::new();
+    bench.apply("172.16.0.0/12", &["10.0.0.2"]);
+    let waits = bench.forward("172.16.0.1");
+    assert_eq!(released(&bench.wait(3)), [&waits]);
+    assert_eq!(bench.kind("172.16.0.1"), Kind::HostUnreachable);
+    bench.wait(4);
+    assert_eq!(bench.kind("172.16.0.1"), Kind::Unresolved);
+    bench.forward("172.16.0.1");
+    bench.receive(Cause::Arp, &reply(2));
+    assert_eq!(bench.kind("172.16.0.1"), Kind::Forward);
+}
+
+#[test]
+fn a_group_asks_for_its_members_and_uses_those_that_answer() {
+    let mut bench = Bench::new();
+    bench.apply("172.16.0.0/12", &["10.0.0.2", "10.0.0.3"]);
+    assert_eq!(frames(&bench.wait(0)).len(), 2);
+    answer(&mut bench, PEER, 2);
+    assert_eq!(members(&bench, "172.16.0.1"), [PEER]);
+    answer(&mut bench, OTHER, 3);
+    assert_eq!(members(&bench, "172.16.0.1"), [PEER, OTHER]);
+    // Both are kept fresh without traffic; one falls silent.
+    let mut silent = 0;
+    for _ in 0..100 {
+        bench.wait(1);
+        for (mac, last) in [(PEER, 2), (OTHER, 3)] {
+            if bench.state_of(&format!("10.0.0.{last}")) == Some(Known::Stale) {
+                bench.forward(&format!("10.0.0.{last}"));
+            }
+            if last == 2 {
+                answer(&mut bench, mac, last);
+            }
+        }
+        silent += u32::from(members(&bench, "172.16.0.1") == [PEER]);
+    }
+    assert!(silent > 0);
+    answer(&mut bench, OTHER, 3);
+    bench.wait(1);
+    answer(&mut bench, OTHER, 3);
+    assert_eq!(members(&bench, "172.16.0.1"), [PEER, OTHER]);
+}
+
+#[test]
+fn an_unused_member_is_asked_again_instead_of_forgotten() {
+    let mut bench = Bench::new();
+    bench.apply("172.16.0.0/12", &["10.0.0.2", "10.0.0.3"]);
+    bench.wait(0);
+    answer(&mut bench, PEER, 2);
+    answer(&mut bench, OTHER, 3);
+    bench.wait(46);
+    bench.take();
+    let probes = bench.wait(606);
+    assert!(frames(&probes).iter().any(|(_, frame)| frame[..6] == PEER.octets()));
+}
+
+#[test]
+fn configured_neighbors_stay_and_wait_for_their_interface() {
+    let mut bench = Bench::new();
+    let now = bench.now;
+    let address = ip("10.1.0.9");
+    bench.path.add_neighbor(1, address, PEER, now, &mut bench.actions).unwrap();
+    assert_eq!(bench.look_up("10.1.0.9").1.destination, PEER);
+    assert_eq!(bench.path.flush(None, &mut bench.actions), 0);
+    bench.wait(10_000);
+    assert_eq!(bench.state_of("10.1.0.9"), Some(Known::Permanent));
+    bench.interfaces(&[true, false]);
+    assert_eq!((bench.kind("10.1.0.9"), bench.path.neighbor_count()), (Kind::MissDrop, 0));
+    bench.take();
+    bench.interfaces(&[true, true]);
+    assert_eq!(bench.look_up("10.1.0.9").1.destination, PEER);
+    // The addresses of the port that came are announced: ARP, two of IPv6.
+    let announced = bench.take();
+    assert_eq!(frames(&announced).iter().map(|(on, _)| *on).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!(frames(&announced)[0].1[28..32], [10, 1, 0, 1]);
+    assert_eq!(frames(&announced)[0].1[38..42], [10, 1, 0, 1]);
+    bench.path.remove_neighbor(1, address, &mut bench.actions).unwrap();
+    assert_eq!(bench.kind("10.1.0.9"), Kind::Glean);
+    let again = bench.path.remove_neighbor(1, address, &mut bench.actions);
+    assert_eq!(again, Err(NeighborError::NoSuchNeighbor { interface: 1, address }));
+    let group = bench.path.add_neighbor(1, address, MacAddr::BROADCAST, now, &mut bench.actions);
+    assert_eq!(group, Err(NeighborError::NotAStation(MacAddr::BROADCAST)));
+}
+
+#[test]
+fn a_lost_interface_takes_its_neighbors_and_waiting_packets_along() {
+    let mut bench = Bench::new();
+    bench.apply("172.16.0.0/12", &["10.0.0.2"]);
+    bench.forward("172.16.0.1");
+    bench.forward("10.0.0.3");
+    bench.take();
+    bench.interfaces(&[false, true]);
+    assert_eq!(drops(&bench.take()), [Reason::NeighborUnresolved; 2]);
+    assert_eq!((bench.kind("172.16.0.1"), bench.path.neighbor_count()), (Kind::MissDrop, 0));
+    bench.interfaces(&[true, true]);
+    assert_eq!(bench.kind("172.16.0.1"), Kind::Unresolved);
+}
