@@ -4,8 +4,8 @@
  * port's pool, fills their first mbuf line as a vector driver does, and copies one cache line of
  * headers from a table of templates that it goes round in.
  *
- * As a plug-in (MILLRACE_SOURCE_PLUGIN: `dpdk-testpmd -d libmillrace_source.so`) it reads the
- * templates from the file named by the environment variable MILLRACE_SOURCE and attaches itself to
+ * As a shared object (MILLRACE_SOURCE_PLUGIN) in testpmd's LD_PRELOAD it reads the templates from
+ * the file named by the environment variable MILLRACE_SOURCE and attaches itself to
  * every net_null port once it is started. The file: "MRSOURCE", u64 count, count headers of 64
  * bytes, count u16 lengths; little-endian.
  */
@@ -14,6 +14,10 @@
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+/* Templates to load in advance: they come from the second-level cache, or from memory. */
+#define AHEAD 32
 
 struct header { uint8_t bytes[64]; } __attribute__((aligned(64)));
 
@@ -43,6 +47,8 @@ generate(uint16_t port, uint16_t queue, struct rte_mbuf **buffers, uint16_t n, u
 		struct rte_mbuf *m = buffers[n + i];
 		struct fields f = { 0, s->lengths[at], s->lengths[at], 0, 0 };
 
+		/* Past the table's end too: a prefetch reads nothing that matters. */
+		rte_prefetch0(s->headers + at + AHEAD);
 		memcpy(&m->data_off, &s->rearm, 8);
 		m->ol_flags = 0;
 		memcpy(&m->packet_type, &f, sizeof(f));

@@ -3,7 +3,9 @@
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use super::xdp::{self, Socket};
 use super::{PortConfig, PortError};
 use crate::device::interface_index;
 use crate::{Device, DeviceError, DeviceKind, ffi};
@@ -13,6 +15,9 @@ static BUS: Mutex<()> = Mutex::new(());
 /// Virtual devices get a new name each time, so that an old one's remains are never met.
 static NAMES: AtomicU32 = AtomicU32::new(0);
 
+/// How long the kernel takes to release an AF_XDP socket's queue: far less was seen.
+const XDP_RELEASE: Duration = Duration::from_millis(50);
+
 /// An open port: its queues and its [`Port`](super::Port) share it, the last one closes it.
 #[derive(Debug)]
 pub(super) struct Handle {
@@ -20,6 +25,8 @@ pub(super) struct Handle {
     pub(super) device: Device,
     /// Index of the kernel's interface when the port was opened.
     pub(super) interface: Option<u32>,
+    /// AF_XDP sockets that opening it made.
+    pub(super) sockets: Vec<Socket>,
     bus: &'static str,
     name: CString,
 }
@@ -70,7 +77,7 @@ impl Handle {
             _ => driver_error("it made no port".to_owned()),
         })?;
         let interface = device.interface().and_then(interface_index);
-        Ok(Self { id, device: device.clone(), interface, bus, name: c_name })
+        Ok(Self { id, device: device.clone(), interface, sockets: Vec::new(), bus, name: c_name })
     }
 
     /// Turns a driver's return code into a result.
@@ -100,6 +107,11 @@ impl Drop for Handle {
             }
         }
         drop(guard);
+        if !self.sockets.is_empty() {
+            xdp::close_left(&self.sockets);
+            // The kernel lets go of their queues from a work queue.
+            std::thread::sleep(XDP_RELEASE);
+        }
     }
 }
 

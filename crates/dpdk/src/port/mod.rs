@@ -6,6 +6,7 @@ mod health;
 mod info;
 mod open;
 mod queue;
+mod xdp;
 
 use std::cell::Cell;
 use std::marker::PhantomData;

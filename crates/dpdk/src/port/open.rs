@@ -2,12 +2,12 @@
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::handle::Handle;
 use super::queue::Limits;
-use super::{Adjustment, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue};
+use super::{Adjustment, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue, xdp};
 use crate::{BufferPool, Device, DeviceKind, Eal, EalError, ffi};
 
 const RX_SCATTER: u64 = 1 << 13;
@@ -17,6 +17,9 @@ const TX_MULTI_SEGS: u64 = 1 << 15;
 const XDP_FILL: u32 = 2048;
 /// Ethernet header, two VLAN tags.
 const FRAME_OVERHEAD: u32 = 14 + 8;
+
+/// Ports are opened one after the other: drivers do not lock, and [`xdp`] watches descriptors.
+static OPENING: Mutex<()> = Mutex::new(());
 
 impl Port {
     /// Opens `device`, configured and started. What the device cannot do is clamped and told in
@@ -33,6 +36,7 @@ impl Port {
         if config.pools.is_empty() {
             return Err(wrong("it needs a buffer pool"));
         }
+        let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         // Both kinds of af_* sockets get a share of the packets whether they are polled or not, so
         // there are as many queue pairs as receive queues, and transmit queues do with those.
         let handle = Handle::create(device, config)?;
@@ -41,7 +45,13 @@ impl Port {
         let info = public(&raw);
         let (rx_queues, tx_queues) = opening.queues(&raw);
         let limits = opening.configure(&raw, rx_queues, tx_queues)?;
-        opening.set_up_queues(rx_queues, tx_queues)?;
+        let before = if device.kind() == DeviceKind::AfXdp { xdp::sockets() } else { Vec::new() };
+        let set_up = opening.set_up_queues(rx_queues, tx_queues);
+        if device.kind() == DeviceKind::AfXdp {
+            let made = xdp::sockets().into_iter().filter(|socket| !before.contains(socket));
+            opening.handle.sockets = made.collect();
+        }
+        set_up?;
         opening.start(&info)?;
         let Opening { handle, adjustments, .. } = opening;
         let handle = Arc::new(handle);
@@ -199,13 +209,13 @@ impl Opening<'_> {
     /// that is opened again and again would drain the pool, so one that has run low is replaced
     /// by a fresh one.
     fn pool_for(&self, pool: &BufferPool) -> Result<BufferPool, PortError> {
-        let enough = pool.available() >= XDP_FILL + pool.capacity() / 8;
+        let enough = pool.available() >= XDP_FILL + (pool.capacity() / 8).min(XDP_FILL);
         if self.handle.device.kind() != DeviceKind::AfXdp || enough {
             return Ok(*pool);
         }
         static FRESH: AtomicU32 = AtomicU32::new(0);
         let name = format!("afxdp-{}", FRESH.fetch_add(1, Ordering::Relaxed));
-        Ok(BufferPool::new(&name, pool.capacity().max(4 * XDP_FILL), pool.data_room(), 256, None)?)
+        Ok(BufferPool::new(&name, 4 * XDP_FILL, pool.data_room(), 256, None)?)
     }
 
     fn start(&mut self, info: &PortInfo) -> Result<(), PortError> {

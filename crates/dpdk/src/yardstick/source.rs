@@ -8,8 +8,10 @@ use super::YardstickError;
 use crate::ffi::Mempool;
 use crate::{BufferPool, RxQueue};
 
-/// The source as a plug-in for `dpdk-testpmd -d`. It reads the file of templates that the
-/// environment variable `MILLRACE_SOURCE` names, and feeds all `net_null` ports.
+/// The source as a shared object for `dpdk-testpmd`, through `LD_PRELOAD`: its `-d` refuses files
+/// below a directory that everyone may write to. It reads the file of templates that the
+/// environment variable `MILLRACE_SOURCE` names, and feeds all `net_null` ports from testpmd's pool
+/// `mb_pool_0`.
 pub const SOURCE_PLUGIN: &str = env!("MILLRACE_SOURCE_PLUGIN");
 
 /// One packet of the source.
