@@ -1,6 +1,5 @@
 //! `millrace run`: becomes `millraced`.
 
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +27,7 @@ pub(crate) fn exec(run: &Run, socket: Option<&Path>) -> Result<(), Failure> {
 /// The daemon beside this program, else the first in PATH.
 fn find() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
-    let path = std::env::var_os("PATH").unwrap_or_else(OsString::new);
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = beside.into_iter().chain(std::env::split_paths(&path));
     folders.map(|folder| folder.join(DAEMON)).find(|program| program.is_file())
 }

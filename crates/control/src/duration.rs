@@ -41,3 +41,28 @@ pub(crate) fn serialize<S: serde::Serializer>(
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format(*duration))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn units() {
+        assert_eq!(parse("100us"), Some(Duration::from_micros(100)));
+        assert_eq!(parse("5 m"), Some(Duration::from_secs(300)));
+        for wrong in ["", "5", "us", "-1s", "1.5s", "1d", "99999999999999999999s", "9999999999h"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(format(Duration::from_secs(7_200)), "2h");
+        assert_eq!(format(Duration::from_millis(1_500)), "1500ms");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(nanoseconds in any::<u64>()) {
+            let duration = Duration::from_nanos(nanoseconds);
+            prop_assert_eq!(parse(&format(duration)), Some(duration));
+        }
+    }
+}

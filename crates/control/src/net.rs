@@ -259,3 +259,41 @@ fn split(text: &str) -> Result<(IpAddr, u8), AddressError> {
         _ => Err(AddressError::Length { text: shortened(text), most }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_ones_then_zeros() {
+        let of = |address: [u8; 4], mask: [u8; 4]| Prefix::with_mask(address.into(), mask.into());
+        assert_eq!(of([10, 0, 0, 0], [255, 0, 0, 0]).unwrap().to_string(), "10.0.0.0/8");
+        assert_eq!(of([0; 4], [0; 4]).unwrap().to_string(), "0.0.0.0/0");
+        assert_eq!(of([1, 2, 3, 4], [255; 4]).unwrap().length(), 32);
+        assert!(matches!(of([10, 0, 0, 0], [255, 0, 255, 0]), Err(AddressError::Mask(_))));
+        assert!(matches!(of([10, 1, 0, 0], [255, 0, 0, 0]), Err(AddressError::HostBits { .. })));
+        let v6 = Prefix::with_mask(IpAddr::from([0; 4]), IpAddr::from([0; 16]));
+        assert!(v6.is_err());
+    }
+
+    #[test]
+    fn networks_hold_and_overlap() {
+        let net = |text: &str| text.parse::<Prefix>().unwrap();
+        assert!(net("10.0.0.0/8").contains([10, 255, 0, 1].into()));
+        assert!(!net("10.0.0.0/8").contains([11, 0, 0, 1].into()));
+        assert!(!net("0.0.0.0/0").contains(IpAddr::from([0; 16])));
+        assert!(net("10.0.0.0/8").overlaps(net("10.1.0.0/16")));
+        assert!(net("10.1.0.0/16").overlaps(net("10.0.0.0/8")));
+        assert!(!net("10.1.0.0/16").overlaps(net("10.2.0.0/16")));
+        assert!(net("::/0").overlaps(net("2001:db8::/32")));
+        assert!(!net("::/0").overlaps(net("0.0.0.0/0")));
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let error = "x".repeat(1 << 20).parse::<Prefix>().unwrap_err();
+        assert!(error.to_string().len() < 200);
+        let mac: MacAddr = "02-00-00-00-00-0A".parse().unwrap();
+        assert_eq!(mac.to_string(), "02:00:00:00:00:0a");
+    }
+}

@@ -6,9 +6,6 @@ mod interfaces;
 mod neighbor;
 mod route;
 
-#[cfg(test)]
-mod tests;
-
 pub use flow::FlowError;
 pub use interfaces::{Interface, InterfaceKind};
 pub use neighbor::NeighborError;

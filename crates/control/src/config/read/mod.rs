@@ -10,6 +10,8 @@ mod route;
 mod section;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use std::path::Path;

@@ -244,11 +244,14 @@ impl<'a> Value<'a> {
     }
 
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
-        let text = self.text()?;
-        let found = words.iter().find(|(word, _)| *word == text);
+        let text = self.value.as_str();
+        let found = words.iter().find(|(word, _)| Some(*word) == text);
         if found.is_none() {
             let known: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-            let problem = format!("'{}' is not a known word", shortened(text));
+            let problem = match text {
+                Some(text) => format!("'{}' is not a known word", shortened(text)),
+                None => format!("is {}, not a string", self.kind()),
+            };
             self.wrong(problem, format!("use one of {}", known.join(", ")));
         }
         found.map(|(_, value)| *value)

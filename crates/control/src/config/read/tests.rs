@@ -77,3 +77,25 @@ fn it_is_written_as_it_is_read() {
     let text = toml::to_string(&config).unwrap();
     assert_eq!(parse(&text).unwrap(), config, "{text}");
 }
+
+/// Blocks of a text and, behind `! `, every error that it must get, word by word.
+const REFUSALS: &str = include_str!("refusals.txt");
+
+#[test]
+fn every_error_is_told_word_by_word() {
+    for block in REFUSALS.split("\n---\n") {
+        let (expected, text): (Vec<_>, Vec<_>) =
+            block.lines().partition(|line| line.starts_with("! "));
+        let told: Vec<_> =
+            errors(&text.join("\n")).iter().map(|error| format!("! {error}")).collect();
+        assert_eq!(told, expected, "{}", text.join("\n"));
+    }
+}
+
+#[test]
+fn errors_are_bounded() {
+    let text = "x='y'\n".replace('x', "[[port]]\nname");
+    assert_eq!(errors(&text.repeat(1_000)).len(), 100);
+    let long = format!("# {}\n", "x".repeat(17 << 20));
+    assert!(errors(&long)[0].contains("use at most 16777216"));
+}
