@@ -110,9 +110,8 @@ impl<P: Packet> SlowPath<P> {
         let Some(own) = self.interfaces.get(interface) else { return Some(Reason::NoPort) };
         let Some(how) = ours(own, target) else { return Some(Reason::IcmpUnhandled) };
         let own_mac = own.mac;
-        // An anycast address can't be the source (RFC 4291 2.6 allows it, hosts do not expect it).
-        let from = own.addresses6.iter().map(|(address, _)| *address);
-        let from = if how == Ours::Own { Some(target) } else { from.last() };
+        // Hosts expect no anycast address as a source.
+        let from = if how == Ours::Own { Some(target) } else { frame::source6(own, target) };
         if mac == Some(own_mac) || ours(own, source) == Some(Ours::Own) {
             return Some(Reason::IcmpUnhandled);
         }

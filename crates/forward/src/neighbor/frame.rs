@@ -118,7 +118,7 @@ fn source4(from: &Interface, target: Ipv4Addr) -> Ipv4Addr {
 }
 
 /// The own address on the target's network, else the link-local one, else any.
-fn source6(from: &Interface, target: Ipv6Addr) -> Option<Ipv6Addr> {
+pub(super) fn source6(from: &Interface, target: Ipv6Addr) -> Option<Ipv6Addr> {
     let shares = |(own, length): &&(Ipv6Addr, u8)| {
         Ipv6Prefix::containing(*own, *length).is_ok_and(|network| network.contains(target))
     };

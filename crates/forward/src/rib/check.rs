@@ -152,11 +152,10 @@ pub(crate) fn is_host(address: IpAddr) -> bool {
 
 fn is_routed(prefix: Prefix) -> bool {
     let address = prefix.address();
-    match prefix {
-        Prefix::V4(prefix) => !(address.is_multicast() && prefix.length() >= 4),
-        Prefix::V6(prefix) => {
-            !(address.is_multicast() && prefix.length() >= 8)
-                && !(is_link_local(address) && prefix.length() >= 10)
-        }
-    }
+    let (group, link) = match prefix {
+        Prefix::V4(_) => (4, u8::MAX),
+        Prefix::V6(_) => (8, 10),
+    };
+    let inside = |length| prefix.length() >= length;
+    !(address.is_multicast() && inside(group) || is_link_local(address) && inside(link))
 }

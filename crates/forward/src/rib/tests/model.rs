@@ -189,12 +189,12 @@ impl Model {
         if prefix != Prefix::host(address) {
             return None;
         }
-        let hops = self.ports.keys().filter_map(|on| {
+        let mut hops = self.ports.keys().filter_map(|on| {
             let status = self.neighbors.get(&(*on, address))?;
             let on_link = self.around(address)? == [self.hop(*on, Kind::Glean, MacAddr::ZERO)];
             (on_link && *status != Status::Unresolved).then(|| vec![self.neighbor(*on, address).1])
         });
-        hops.last()
+        hops.next_back()
     }
 
     fn around(&self, address: IpAddr) -> Option<Vec<NextHop>> {
