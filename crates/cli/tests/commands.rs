@@ -1,5 +1,6 @@
 //! The program against a daemon that gives fixed answers.
 
+#[cfg(test)]
 mod daemon;
 
 use std::process::Command;

@@ -134,15 +134,19 @@ impl Names {
     /// Notes a device; two ports cannot open the same one.
     pub(super) fn open(&mut self, report: &Report, value: &Value<'_>, device: &Device) {
         let line = report.line(value.at());
-        let same = |(other, _): &&(Device, usize)| {
-            other.kind() == device.kind() && other.argument() == device.argument()
+        // A memif socket has many ids, an interface many queues for AF_XDP, and there may be any
+        // number of readers of one capture file.
+        let same = |(other, _): &&(Device, usize)| match device.kind() {
+            "null" | "pcap" => false,
+            "memif" | "afxdp" => other == device,
+            kind => other.kind() == kind && other.argument() == device.argument(),
         };
         match self.devices.iter().find(same) {
-            Some((_, first)) if !matches!(device.kind(), "null" | "pcap") => {
+            Some((_, first)) => {
                 let problem = format!("'{device}' is the device of the port on line {first} too");
                 value.wrong(problem, "give each port its own device".to_owned());
             }
-            _ => self.devices.push((device.clone(), line)),
+            None => self.devices.push((device.clone(), line)),
         }
     }
 

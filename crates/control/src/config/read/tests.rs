@@ -99,3 +99,15 @@ fn errors_are_bounded() {
     let long = format!("# {}\n", "x".repeat(17 << 20));
     assert!(errors(&long)[0].contains("use at most 16777216"));
 }
+
+#[test]
+fn devices_that_can_be_shared() {
+    let pair = |a: &str, b: &str| {
+        parse(&format!("[[port]]\nname='a'\ndevice='{a}'\n[[port]]\nname='b'\ndevice='{b}'"))
+            .is_ok()
+    };
+    assert!(pair("memif:/run/m,id=0", "memif:/run/m,id=1"));
+    assert!(!pair("memif:/run/m,id=0", "memif:/run/m,id=0"));
+    assert!(pair("null", "null") && pair("pcap:f", "pcap:f"));
+    assert!(!pair("afpacket:e", "afpacket:e,queues=2"));
+}
