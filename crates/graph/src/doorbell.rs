@@ -50,37 +50,28 @@ impl Doorbell {
 
     /// Takes back what was rung, after [`AsFd`] became readable ([`Self::wait`] does it itself).
     pub fn clear(&self) {
-        clear(&self.event);
+        // Nothing to read means that nothing was rung.
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
     }
 
-    /// Blocks until somebody rings, one of `others` (eventfds too) is rung, or `longest` is over.
-    /// Takes back what was rung.
-    pub fn wait(&self, others: &[BorrowedFd<'_>], longest: Duration) {
+    /// Blocks until somebody rings, one of `others` becomes readable, or `longest` is over. Takes
+    /// back what was rung. `false` when one of `others` is in error: it can't be waited for.
+    pub fn wait(&self, others: &[BorrowedFd<'_>], longest: Duration) -> bool {
         let timeout = Timespec {
             tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: longest.subsec_nanos().into(),
         };
         let own = PollFd::new(&self.event, PollFlags::IN);
-        if others.is_empty() {
-            wait(&mut [own], &timeout);
-        } else {
-            let others = others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
-            let mut fds: Vec<PollFd<'_>> = std::iter::once(own).chain(others).collect();
-            wait(&mut fds, &timeout);
+        let others = others.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(own).chain(others).collect();
+        // An interrupted or failed wait is a short one: the caller looks for work either way.
+        let _ = poll(&mut fds, Some(&timeout));
+        if fds.first().is_some_and(|own| !own.revents().is_empty()) {
+            self.clear();
         }
+        let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+        !fds.iter().any(|fd| fd.revents().intersects(broken))
     }
-}
-
-fn wait(fds: &mut [PollFd<'_>], timeout: &Timespec) {
-    // An interrupted or failed wait is a short one: the caller looks for work either way.
-    if poll(fds, Some(timeout)).is_ok_and(|ready| ready > 0) {
-        fds.iter().filter(|fd| fd.revents().contains(PollFlags::IN)).for_each(clear);
-    }
-}
-
-fn clear(event: impl AsFd) {
-    // Nothing to read means that nothing was rung.
-    let _ = rustix::io::read(event, &mut [0; 8]);
 }
 
 impl AsFd for Doorbell {
@@ -110,12 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn another_event_ends_the_wait_and_is_taken_back() {
+    fn another_event_ends_the_wait_and_a_broken_one_is_told() {
         let (bell, other) = (Doorbell::new().unwrap(), Doorbell::new().unwrap());
         other.announce();
         other.ring();
-        bell.wait(&[other.as_fd()], Duration::from_secs(3600));
-        assert!(rustix::io::read(&other, &mut [0; 8]).is_err());
+        assert!(bell.wait(&[other.as_fd()], Duration::from_secs(3600)));
+        let (left, right) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(right);
+        assert!(!bell.wait(&[left.as_fd()], Duration::from_secs(3600)));
     }
 
     #[test]

@@ -16,7 +16,7 @@
 //! | `receive`, `spread`, `flow_hash` | receive queues and rings; software RSS |
 //! | `worker`, `backoff` | the loop of one core; when it rests |
 //! | `handle` | the control thread's side of a worker |
-//! | `doorbell`, `sleep_flag` | waking a thread that sleeps |
+//! | `doorbell`, `sleep_flag`, `sockets` | waking a thread that sleeps |
 //! | `counters` | per-worker counters that other threads may read |
 //! | `filter`, `trace`, `capture` | looking at single packets |
 #![forbid(unsafe_code)]
@@ -38,6 +38,7 @@ mod pending;
 mod reason;
 mod receive;
 mod sleep_flag;
+mod sockets;
 mod spread;
 #[cfg(test)]
 #[cfg(not(loom))]
@@ -60,6 +61,7 @@ pub use node::{Edge, NoEdge, Node};
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;
 pub use receive::{Inbound, RxAssignment};
+pub use sockets::Sockets;
 pub use spread::Spread;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
 pub use vector::{CAPACITY, InterfaceId, PortId, Slot, Vector};

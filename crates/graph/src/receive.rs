@@ -1,8 +1,9 @@
 //! Where a worker's packets come from: receive queues and rings.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use dpdk::{Buffer, RxQueue};
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::{Exits, HandoffReceiver, NodeId, PortId, Reason, Spread, Vector, capture::Direction};
 
@@ -15,40 +16,72 @@ pub struct RxAssignment {
     pub queue: RxQueue,
     /// Software RSS: the workers that share the queue.
     pub spread: Option<Spread>,
-    interrupt: bool,
+    wakes: Wakes,
+}
+
+/// What wakes a sleeping worker when the queue has packets.
+#[derive(Debug)]
+enum Wakes {
+    Never,
+    Interrupt,
+    Socket(OwnedFd),
 }
 
 impl RxAssignment {
     /// A queue whose packets its worker treats all by itself.
     #[must_use]
     pub fn new(port: PortId, queue: RxQueue) -> Self {
-        Self { port, queue, spread: None, interrupt: false }
+        Self { port, queue, spread: None, wakes: Wakes::Never }
     }
 
     /// Lets the worker wait for the queue's interrupt when it sleeps instead of looking at the
     /// queue every 200 us. Only for a port that was opened with receive interrupts.
     #[must_use]
     pub fn with_interrupt(mut self) -> Self {
-        self.interrupt = self.queue.interrupt().is_ok();
+        // The event is read after an interrupt, which must not block.
+        let reads = |fd| fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK));
+        if self.queue.interrupt().is_ok_and(reads) {
+            self.wakes = Wakes::Interrupt;
+        }
         self
     }
 
-    /// Arms the interrupt. `false` when the queue has none and must be looked at.
+    /// Lets the worker wait for `socket` when it sleeps: a descriptor that is readable while the
+    /// queue has packets ([`Sockets`](crate::Sockets)).
+    #[must_use]
+    pub fn with_socket(mut self, socket: OwnedFd) -> Self {
+        self.wakes = Wakes::Socket(socket);
+        self
+    }
+
+    /// Prepares for sleep. `false` when nothing will wake the worker for this queue.
     pub(crate) fn arm(&mut self) -> bool {
-        self.interrupt && self.queue.enable_interrupt().is_ok()
+        match self.wakes {
+            Wakes::Never => false,
+            Wakes::Interrupt => self.queue.enable_interrupt().is_ok(),
+            Wakes::Socket(_) => true,
+        }
     }
 
     /// Back to polling.
     pub(crate) fn disarm(&mut self) {
-        if self.interrupt {
+        if let Wakes::Interrupt = self.wakes {
             // A driver that cannot: one more interrupt ends the next sleep early.
             let _ = self.queue.disable_interrupt();
+            if let Ok(event) = self.queue.interrupt() {
+                // Nothing to read means that there was no interrupt.
+                let _ = rustix::io::read(event, &mut [0; 8]);
+            }
         }
     }
 
-    /// What becomes readable when the armed interrupt fires.
-    pub(crate) fn interrupt(&self) -> Option<BorrowedFd<'_>> {
-        self.interrupt.then(|| self.queue.interrupt().ok()).flatten()
+    /// What becomes readable when the queue has packets.
+    pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
+        match &self.wakes {
+            Wakes::Never => None,
+            Wakes::Interrupt => self.queue.interrupt().ok(),
+            Wakes::Socket(socket) => Some(socket.as_fd()),
+        }
     }
 
     /// Takes a burst of at most `limit` packets into the vector; returns how many the queue had.

@@ -263,8 +263,11 @@ fn sleep(
             reader.park();
         }
         let events: Vec<BorrowedFd<'_>> =
-            state.receive.iter().filter_map(RxAssignment::interrupt).collect();
-        doorbell.wait(&events, if rung { RUNG } else { longest });
+            state.receive.iter().filter_map(RxAssignment::event).collect();
+        if !doorbell.wait(&events, if rung { RUNG } else { longest }) {
+            // A socket whose interface went down would end every wait at once.
+            doorbell.wait(&[], longest);
+        }
     }
     state.receive.iter_mut().for_each(RxAssignment::disarm);
     doorbell.awake();
