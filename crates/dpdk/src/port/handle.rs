@@ -3,7 +3,6 @@
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use super::xdp::{self, Socket};
 use super::{PortConfig, PortError};
@@ -14,9 +13,6 @@ use crate::{Device, DeviceError, DeviceKind, ffi};
 static BUS: Mutex<()> = Mutex::new(());
 /// Virtual devices get a new name each time, so that an old one's remains are never met.
 static NAMES: AtomicU32 = AtomicU32::new(0);
-
-/// How long the kernel takes to release an AF_XDP socket's queue: far less was seen.
-const XDP_RELEASE: Duration = Duration::from_millis(50);
 
 /// An open port: its queues and its [`Port`](super::Port) share it, the last one closes it.
 #[derive(Debug)]
@@ -108,9 +104,7 @@ impl Drop for Handle {
         }
         drop(guard);
         if !self.sockets.is_empty() {
-            xdp::close_left(&self.sockets);
-            // The kernel lets go of their queues from a work queue.
-            std::thread::sleep(XDP_RELEASE);
+            xdp::close(&self.sockets);
         }
     }
 }

@@ -45,13 +45,16 @@ impl Port {
         let info = public(&raw);
         let (rx_queues, tx_queues) = opening.queues(&raw);
         let limits = opening.configure(&raw, rx_queues, tx_queues)?;
-        let before = if device.kind() == DeviceKind::AfXdp { xdp::sockets() } else { Vec::new() };
-        let set_up = opening.set_up_queues(rx_queues, tx_queues);
         if device.kind() == DeviceKind::AfXdp {
+            xdp::wait_for_release();
+            let before = xdp::sockets();
+            let set_up = opening.set_up_queues(rx_queues, tx_queues);
             let made = xdp::sockets().into_iter().filter(|socket| !before.contains(socket));
             opening.handle.sockets = made.collect();
+            set_up?;
+        } else {
+            opening.set_up_queues(rx_queues, tx_queues)?;
         }
-        set_up?;
         opening.start(&info)?;
         let Opening { handle, adjustments, .. } = opening;
         let handle = Arc::new(handle);

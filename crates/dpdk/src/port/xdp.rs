@@ -5,6 +5,8 @@
 //! EBUSY. So the sockets that opening a port has made are noted, and closed after the driver.
 
 use std::os::fd::RawFd;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A socket: its descriptor and its inode, which tells it from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +40,28 @@ fn socket(fd: RawFd) -> Option<Socket> {
     (unsafe { libc::fstat(fd, &mut status) } == 0).then_some(Socket { fd, inode: status.st_ino })
 }
 
+/// How long the kernel may take to release the queue of a closed socket: it does so from a work
+/// queue, after a grace period. More than 50 ms was seen on a busy machine.
+const RELEASE: Duration = Duration::from_millis(400);
+/// When a socket was closed last.
+static CLOSED: Mutex<Option<Instant>> = Mutex::new(None);
+
 /// Closes those of `made` that are still open.
-pub(super) fn close_left(made: &[Socket]) {
+pub(super) fn close(made: &[Socket]) {
     for left in made {
         if socket(left.fd) == Some(*left) {
             // SAFETY: the socket was made for a port that is closed, whose driver has no further
             // use for it and does not remember it.
             unsafe { libc::close(left.fd) };
         }
+    }
+    *CLOSED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// Waits until the queues of sockets that were closed just before are free.
+pub(super) fn wait_for_release() {
+    let closed = *CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(left) = closed.and_then(|closed| RELEASE.checked_sub(closed.elapsed())) {
+        std::thread::sleep(left);
     }
 }
