@@ -82,8 +82,20 @@ impl Rib {
     ) -> Result<(Self, State), OutOfMemory> {
         // Neighbours and interfaces have routes besides the static ones.
         let routes = |limit: usize| LpmCapacity::routes(limit + limits.next_hops + IMPLIED);
-        let v4 = Lpm4::new(routes(limits.routes4), epoch)?;
-        let v6 = Lpm6::new(routes(limits.routes6), epoch)?;
+        let capacities = [routes(limits.routes4), routes(limits.routes6)];
+        Self::with_capacities(capacities, limits, miss, settings, epoch)
+    }
+
+    /// As [`Self::new`], with look-up tables of another size.
+    pub(super) fn with_capacities(
+        [routes4, routes6]: [LpmCapacity; 2],
+        limits: Limits,
+        miss: Miss,
+        settings: Settings,
+        epoch: &Epoch,
+    ) -> Result<(Self, State), OutOfMemory> {
+        let v4 = Lpm4::new(routes4, epoch)?;
+        let v6 = Lpm6::new(routes6, epoch)?;
         let first = reserved::FIRST as usize;
         let own = limits.next_hops + first;
         let next_hops = Arc::new(NextHops::new(own + flow::NEXT_HOPS, limits.groups));

@@ -134,6 +134,37 @@ fn limits_refuse_the_whole_batch() {
 }
 
 #[test]
+fn a_full_look_up_table_takes_the_whole_batch_back() {
+    let small = tables::LpmCapacity { routes: 10_000, trie_bytes: 1 << 20 };
+    let epoch = Epoch::new();
+    let made = Rib::with_capacities(
+        [small; 2],
+        Limits { routes4: 10_000, ..LIMITS },
+        Miss::Unreachable,
+        SETTINGS,
+        &epoch,
+    );
+    let (mut rib, state) = made.unwrap();
+    let port = interface(0, &[v4("192.0.2.1/24")]);
+    rib.set_interfaces(&interfaces(vec![Some(port)]), &NextHopMacs::new());
+    // Host routes far from each other cost the look-up table most.
+    let host = |n: u32| Prefix::host(Ipv4Addr::from_bits(0x0100_0000 + (n << 8)).into());
+    let hole = |n| Change::Add(Route { prefix: host(n), target: Target::Blackhole });
+    let mut batch: Vec<Change> = (0..1000).map(hole).collect();
+    rib.apply(&batch).unwrap();
+    batch.push(add("192.0.2.0/24", Target::Unreachable));
+    batch.extend((0..9_000).map(hole));
+    let refused = rib.apply(&batch).unwrap_err();
+    assert_eq!(refused.error, RouteError::TableFull { family: 4 });
+    assert!(refused.at > 3_000, "{refused}");
+    assert_eq!(rib.len(), (1000, 0));
+    assert_eq!(seen(&state, host(999).address())[0].kind, Kind::Blackhole);
+    assert_eq!(seen(&state, host(1000).address())[0].kind, Kind::MissUnreachable);
+    assert_eq!(kinds(&state, "192.0.2.7"), [Kind::Glean]);
+    rib.apply(&[hole(1000)]).unwrap();
+}
+
+#[test]
 fn an_index_is_not_reused_while_a_worker_may_hold_it() {
     let (mut rib, state, epoch) = router(Limits { next_hops: 3, ..LIMITS });
     let worker = epoch.register().unwrap();
