@@ -1,6 +1,7 @@
 //! The routing table against plain models, and single rules one by one.
 
 mod model;
+mod plain;
 mod rules;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
