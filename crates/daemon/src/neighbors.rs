@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use control::api::{Neighbor, NeighborState};
 use control::config::StaticNeighbor;
-use control::net::MacAddr;
 use forward::neighbor::State;
 
 use crate::daemon::Daemon;

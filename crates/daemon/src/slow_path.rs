@@ -2,14 +2,14 @@
 
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forward::Cause;
 use forward::neighbor::Action;
-use graph::{Doorbell, Handoff, Reason};
-use tokio::io::unix::AsyncFd;
+use graph::{Handoff, Reason};
+use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep;
 
 use crate::daemon::{Daemon, Shared};
@@ -27,21 +27,13 @@ const PERIOD_WITHOUT_BRIDGES: Duration = Duration::from_secs(1);
 /// Shortest Ethernet frame without its check sequence: bytes (IEEE 802.3 3.2.8).
 const SHORTEST_FRAME: usize = 60;
 
-/// A doorbell that the runtime can wait for.
-struct Bell(Arc<Doorbell>);
-
-impl AsRawFd for Bell {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
-}
-
 /// The slow path, for ever.
 ///
 /// Errors: the runtime cannot wait for the doorbell.
 pub(crate) fn run(daemon: Shared) -> io::Result<impl Future<Output = ()>> {
     let doorbell = Arc::clone(&daemon.lock().doorbell);
-    let readable = AsyncFd::new(Bell(Arc::clone(&doorbell)))?;
+    // The runtime waits for an eventfd as it does for a pipe.
+    let event = Receiver::from_owned_fd_unchecked(doorbell.as_fd().try_clone_to_owned()?)?;
     let changed = daemon.changed();
     Ok(async move {
         loop {
@@ -57,11 +49,9 @@ pub(crate) fn run(daemon: Shared) -> io::Result<impl Future<Output = ()>> {
                 continue;
             }
             tokio::select! {
-                ready = readable.readable() => {
-                    doorbell.clear();
-                    if let Ok(mut ready) = ready {
-                        ready.clear_ready();
-                    }
+                _ = event.readable() => {
+                    // Until it is empty: only then the runtime waits again.
+                    while event.try_read(&mut [0; 8]).is_ok_and(|count| count > 0) {}
                 }
                 () = sleep(turn.wait) => {}
                 () = changed.notified() => {}

@@ -7,7 +7,7 @@ use axum::extract::State;
 use control::api::{
     Bridge, BridgeMac, BridgeMember, Interface, InterfaceKind, InterfaceMode, Usage,
 };
-use control::net::{InterfaceAddress, MacAddr};
+use control::net::InterfaceAddress;
 use forward::state::{self, Interfaces, Mode};
 
 use super::Api;

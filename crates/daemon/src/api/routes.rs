@@ -6,7 +6,7 @@ use control::api::{
     Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
 };
 use control::config::{self, Route, RouteTarget};
-use control::net::{MacAddr, Prefix};
+use control::net::Prefix;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
 use forward::state::Kind;
 
