@@ -9,7 +9,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use millrace_dpdk::{
-    Buffer, BufferPool, Cause, Device, Eal, EalOptions, Health, Memory, Opened, Port, PortConfig,
+    Adjustment, Buffer, BufferPool, Cause, Device, Eal, EalOptions, Health, Memory, Opened, Port,
+    PortConfig,
 };
 
 /// An EtherType for experiments (IEEE Std 802): the kernel ignores it.
@@ -184,7 +185,14 @@ fn open_error(device: &str, pool: BufferPool) -> String {
 /// The driver keeps some 2,000 buffers each time; a pool that runs low is replaced.
 fn af_xdp_opens_again_and_again(pool: BufferPool) {
     make_veth();
-    for _ in 0..5 {
+    let mut two = PortConfig::new(pool);
+    two.rx_queues = 2;
+    two.tx_queues = 2;
+    let opened = Port::open(&"afxdp:mr-a".parse().unwrap(), &two).unwrap();
+    assert_eq!((opened.rx.len(), opened.tx.len()), (1, 1), "a veth has one queue to offer");
+    assert!(opened.adjustments.contains(&Adjustment::RxQueues(2, 1)));
+    close(opened);
+    for _ in 0..4 {
         let (mut a, mut b) = (open("afxdp:mr-a", pool), open("afxdp:mr-b", pool));
         both_ways(pool, &mut a, &mut b);
         close(a);

@@ -1,14 +1,12 @@
 //! Checks of what DPDK itself reports badly.
 
-use std::ffi::CString;
 use std::path::Path;
 
+use super::interface::{INTERFACE_NAME, interface_index, interfaces};
 use super::{Device, DeviceError, DeviceKind};
 
 /// Longest socket path: `sun_path` has 108 bytes, one of them the NUL.
 const SOCKET_PATH: usize = 107;
-/// Longest interface name: IFNAMSIZ is 16 with the NUL.
-const INTERFACE_NAME: usize = 15;
 
 /// The argument's form.
 pub(super) fn argument(device: &Device) -> Result<(), DeviceError> {
@@ -109,56 +107,5 @@ impl Device {
 
     fn path_error(&self, path: &str, error: &std::io::Error) -> DeviceError {
         DeviceError::Path { kind: self.kind, path: path.to_owned(), reason: error.to_string() }
-    }
-}
-
-/// The kernel's index of an interface in this thread's network namespace.
-pub(crate) fn interface_index(name: &str) -> Option<u32> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: a C string that lives through the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    (index != 0).then_some(index)
-}
-
-/// Names of the interfaces in this thread's network namespace.
-fn interfaces() -> Vec<String> {
-    // SAFETY: returns an array that ends with a zero index, or null.
-    let list = unsafe { libc::if_nameindex() };
-    if list.is_null() {
-        return Vec::new();
-    }
-    let mut names = Vec::new();
-    let mut entry = list;
-    // SAFETY: the walk stops at the array's end mark; names are C strings.
-    unsafe {
-        while (*entry).if_index != 0 {
-            let name = std::ffi::CStr::from_ptr((*entry).if_name);
-            names.push(name.to_string_lossy().into_owned());
-            entry = entry.add(1);
-        }
-        libc::if_freenameindex(list);
-    }
-    names
-}
-
-/// The kernel's `IFF_*` flags of an interface in this thread's network namespace.
-pub(crate) fn interface_flags(name: &str) -> Option<i32> {
-    // SAFETY: a request is plain integers, for which zero is valid.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if name.len() > INTERFACE_NAME {
-        return None;
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    // SAFETY: plain system calls on a socket that is closed here; the request outlives them.
-    unsafe {
-        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        if socket < 0 {
-            return None;
-        }
-        let rc = libc::ioctl(socket, libc::SIOCGIFFLAGS, &mut request);
-        libc::close(socket);
-        (rc == 0).then(|| i32::from(request.ifr_ifru.ifru_flags))
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod error;
+mod interface;
 mod kind;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,7 @@ use std::str::FromStr;
 pub use error::DeviceError;
 pub use kind::DeviceKind;
 
-pub(crate) use check::{interface_flags, interface_index};
+pub(crate) use interface::{combined_queues, interface_flags, interface_index};
 use kind::Takes;
 
 /// A device that a port can be opened on, checked for form only.

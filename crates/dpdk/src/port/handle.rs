@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::xdp::{self, Socket};
 use super::{PortConfig, PortError};
-use crate::device::interface_index;
+use crate::device::{combined_queues, interface_index};
 use crate::{Device, DeviceError, DeviceKind, ffi};
 
 /// DPDK's bus operations are not safe to call from several threads.
@@ -35,7 +35,13 @@ impl Handle {
             DeviceKind::Pci => ("pci", device.argument().to_owned(), String::new()),
             kind => {
                 let number = NAMES.fetch_add(1, Ordering::Relaxed);
-                let (queues, ring) = (config.rx_queues, config.rx_descriptors);
+                let (mut queues, ring) = (config.rx_queues, config.rx_descriptors);
+                if kind == DeviceKind::AfXdp {
+                    let start = device.option("start_queue").and_then(|text| text.parse().ok());
+                    let all = combined_queues(device.argument());
+                    // The driver refuses more than there are instead of taking those.
+                    queues = queues.min(all.saturating_sub(start.unwrap_or(0)).max(1));
+                }
                 let arguments = device.arguments(queues, ring, config.mtu);
                 ("vdev", format!("{}{number}", kind.driver()), arguments)
             }

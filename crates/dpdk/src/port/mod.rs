@@ -1,4 +1,19 @@
 //! Ports: a device, configured and started, with its queues.
+//!
+//! What the drivers of DPDK 22.11 do when the other side goes away, and what [`Port::health`] makes
+//! of it. All kinds work in hugepages and in ordinary memory.
+//!
+//! | kind | driver | [`Health`] | afterwards |
+//! | --- | --- | --- | --- |
+//! | `afpacket`, interface deleted | link stays up, receives 0, counts `tx_errors` | `Gone` | open again |
+//! | `afxdp`, interface deleted | link stays up, receives 0, counts packets as sent and keeps their buffers | `Gone` | open again |
+//! | both, interface or its peer set down | link stays up | `Down` | works again by itself |
+//! | `memif`, peer gone | link down, receives 0, sends 0 | `Down` | connects again by itself |
+//! | `vhost-user`; `virtio-user,server=1` | link down, receives 0, sends 0 | `Down` | connects again by itself |
+//! | `virtio-user` as client | link down | `Gone` | open again |
+//!
+//! `afxdp` keeps 2048 buffers of its pool for each queue at every close; see `Opening::pool_for`.
+//! Receive interrupts exist for `pci`, `tap`, `vhost-user` and `virtio-user`.
 
 mod config;
 mod handle;
