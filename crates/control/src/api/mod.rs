@@ -28,9 +28,10 @@
 //! | `POST /v1/trace` | [`Trace`] | stream of [`TraceStep`], one per line |
 //! | `POST /v1/capture` | [`Capture`] | stream of pcapng |
 //!
-//! Lists that change things are taken whole or not at all. Every refusal is an [`ErrorBody`].
+//! [`document`] describes them all in OpenAPI. Lists that change things are taken whole or not at all. Every refusal is an [`ErrorBody`].
 //! Counters only grow, from the start of the daemon.
 
+mod document;
 mod error;
 mod flow;
 mod interface;
@@ -43,6 +44,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use document::document;
 pub use error::{ApiError, ErrorBody};
 pub use flow::{FlowPage, FlowQuery, FlowSelector};
 pub use interface::{

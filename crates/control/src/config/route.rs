@@ -40,6 +40,7 @@ pub enum RouteTarget {
 /// A router on a connected network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = RouteNextHop)]
 pub struct NextHop {
     /// Its address, of the route's family.
     #[schema(value_type = String, example = "192.0.2.2")]
