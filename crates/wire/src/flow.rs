@@ -92,6 +92,13 @@ macro_rules! five_tuple {
                 zerocopy::transmute!(*self)
             }
 
+            /// Of the bytes of its key.
+            #[inline]
+            #[must_use]
+            pub fn from_key(key: [u8; $key]) -> Self {
+                zerocopy::transmute!(key)
+            }
+
             /// Source address.
             #[inline]
             #[must_use]

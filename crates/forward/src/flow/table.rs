@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graph::InterfaceId;
 use tables::{Epoch, FlowReader, FlowTable, OutOfMemory};
 use wire::MacAddr;
-use wire::flow::FiveTuple;
+use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 
 use super::{Flow, FlowRefusal, Rewrite, TRANSLATED, Translation, Translations};
 use crate::rib::Indices;
@@ -158,6 +158,18 @@ impl Flows {
             FiveTuple::V4(tuple) => self.table4.get(&tuple.key()),
             FiveTuple::V6(tuple) => self.table6.get(&tuple.key()),
         }?;
+        self.flow(tuple, value)
+    }
+
+    /// Every flow, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = Flow> + '_ {
+        let tuple4 = |(key, value)| (FiveTuple::V4(FiveTuple4::from_key(key)), value);
+        let tuple6 = |(key, value)| (FiveTuple::V6(FiveTuple6::from_key(key)), value);
+        let all = self.table4.iter().map(tuple4).chain(self.table6.iter().map(tuple6));
+        all.filter_map(|(tuple, value)| self.flow(&tuple, value))
+    }
+
+    fn flow(&self, tuple: &FiveTuple, value: u32) -> Option<Flow> {
         let (hop, rewrite) = self.resolve(value);
         let adjacency = self.by_index.get(&hop)?;
         Some(Flow {
