@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Client(#[from] ClientError),
     /// Lines of a file.
-    #[error("{} has {} errors; correct them: nothing was changed", .0.display(), .1.len())]
+    #[error("{}: lines that are wrong: {}; correct them, nothing was changed", .0.display(), .1.len())]
     Lines(PathBuf, Vec<ConfigError>),
     /// The daemon refused a part of a file.
     #[error("lines {first} to {last} of {} were refused, {done} entries before them were taken: {error}", .file.display())]
