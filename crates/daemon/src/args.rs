@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn a_command_line_is_read() {
-        let line = ["millraced", "--config", "a.toml", "--socket", "s", "--check", "--log", "debug"];
+        let line =
+            ["millraced", "--config", "a.toml", "--socket", "s", "--check", "--log", "debug"];
         let args = Args::try_parse_from(line).unwrap();
         assert_eq!(args.config, PathBuf::from("a.toml"));
         assert_eq!(args.socket, Some(PathBuf::from("s")));

@@ -115,6 +115,8 @@ pub(crate) struct Daemon {
     pub(crate) punts: Vec<HandoffReceiver>,
     /// Prefixes of the routes that came from files, sorted.
     pub(crate) file_routes: Vec<Prefix>,
+    /// The flow files whose flows are in the tables.
+    pub(crate) flow_files: Vec<crate::files::Stamp>,
     /// Packets that the control thread dropped, by reason.
     dropped: [u64; Reason::COUNT],
     changed: Arc<Notify>,
@@ -144,7 +146,13 @@ impl Daemon {
         let mut topology = Topology::default();
         topology.renumber(&config)?;
         let doorbell = Arc::new(Doorbell::new().map_err(StartError::Doorbell)?);
-        let tables = Tables { state: &state, flows: flows.readers(), macs: macs.reader(), pool, epoch: &epoch };
+        let tables = Tables {
+            state: &state,
+            flows: flows.readers(),
+            macs: macs.reader(),
+            pool,
+            epoch: &epoch,
+        };
         let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
         let mut daemon = Self {
             path,
@@ -166,6 +174,7 @@ impl Daemon {
             doorbell,
             punts: rings.punts,
             file_routes: Vec::new(),
+            flow_files: Vec::new(),
             dropped: [0; Reason::COUNT],
             changed: Arc::default(),
         };
@@ -189,9 +198,7 @@ impl Daemon {
         let staying = self.ports.iter().enumerate().filter(|(at, _)| !closed.contains(at));
         let ports = staying.map(|(_, port)| port).chain(opened.iter().map(|(port, _)| port));
         let attachments: Attachments = ports
-            .map(|port| {
-                (port.config.name.clone(), Attachment { id: port.id(), mac: port.mac })
-            })
+            .map(|port| (port.config.name.clone(), Attachment { id: port.id(), mac: port.mac }))
             .collect();
         let interfaces = self.topology.interfaces(&self.config, &attachments);
         let macs = crate::routes::next_hop_macs(&self.config, &self.topology);
@@ -204,9 +211,11 @@ impl Daemon {
     }
 
     fn apply_static_routes(&mut self) -> Result<(), StartError> {
-        let changes = self.config.static_routes.iter().map(|route| {
-            crate::routes::to_rib(route, &self.topology).map(rib::Change::Add)
-        });
+        let changes = self
+            .config
+            .static_routes
+            .iter()
+            .map(|route| crate::routes::to_rib(route, &self.topology).map(rib::Change::Add));
         let changes: Result<Vec<_>, _> = changes.collect();
         let changes = changes.map_err(|error| StartError::Routes(error.to_string()))?;
         self.slow.apply(&changes).map_err(|error| StartError::Routes(error.to_string()))
@@ -267,11 +276,7 @@ impl Daemon {
     }
 
     /// Gives the queues of a port that was opened to the workers.
-    pub(crate) fn attach(
-        &mut self,
-        at: usize,
-        queues: Queues,
-    ) -> Result<(), WorkersError> {
+    pub(crate) fn attach(&mut self, at: usize, queues: Queues) -> Result<(), WorkersError> {
         let Some(id) = self.ports.get(at).and_then(PortState::id) else { return Ok(()) };
         let counted = self.counted(id);
         let Some(port) = self.ports.get_mut(at) else { return Ok(()) };

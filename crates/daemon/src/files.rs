@@ -1,14 +1,21 @@
-//! Routes from files: in parts, so that a full Internet table stalls neither packets nor the API.
+//! Routes and flows from files: in parts, so that a full Internet table stalls neither packets nor
+//! the API.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use control::ConfigError;
-use control::config::{Route, RouteFile};
+use control::config::{Flow, FlowFile, Route, RouteFile};
 use control::net::Prefix;
 use forward::rib::Change;
 
 use crate::daemon::Shared;
+use crate::flows::tuple;
 use crate::routes;
+use wire::flow::FiveTuple;
 
 /// Routes that are changed in one step: a few milliseconds.
 const STEP: usize = 2048;
@@ -22,6 +29,81 @@ pub(crate) async fn load_configured(daemon: Shared) {
 
 /// As [`load_configured`], for a caller that has made sure that nobody else loads.
 pub(crate) async fn synchronize(daemon: &Shared) {
+    synchronize_routes(daemon).await;
+    synchronize_flows(daemon).await;
+}
+
+/// What tells whether a file has changed.
+pub(crate) type Stamp = (PathBuf, Option<SystemTime>, u64);
+
+fn stamp(path: &Path) -> Stamp {
+    let found = fs::metadata(path).ok();
+    let modified = found.as_ref().and_then(|found| found.modified().ok());
+    (path.to_owned(), modified, found.map_or(0, |found| found.len()))
+}
+
+/// When the flow files have changed, the tables hold their flows after this and no others: flows
+/// of the API last until then.
+async fn synchronize_flows(daemon: &Shared) {
+    let files = daemon.lock().config.flows.files.clone();
+    let stamps: Vec<Stamp> = files.iter().map(|path| stamp(path)).collect();
+    if daemon.lock().flow_files == stamps {
+        return;
+    }
+    // Hashes, not flows: 16 million of them fit.
+    let mut present = HashSet::new();
+    for file in &files {
+        match load_flows(daemon, file, &mut present).await {
+            Ok(count) => tracing::info!("{}: {count} flows", file.display()),
+            Err(error) => tracing::error!("{error}"),
+        }
+    }
+    let mut first = 0;
+    loop {
+        let keep = |tuple: &FiveTuple| present.contains(&hash(tuple));
+        let (removed, seen) = daemon.lock().retain_flows(first, STEP, keep);
+        if seen == 0 {
+            break;
+        }
+        first += seen - removed;
+        tokio::task::yield_now().await;
+    }
+    daemon.lock().flow_files = stamps;
+}
+
+fn hash(tuple: &FiveTuple) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    Hash::hash(tuple, &mut hasher);
+    hasher.finish()
+}
+
+/// Enters the flows of a file. Returns how many there were; `present` gets their hashes.
+///
+/// Errors: the first line that is wrong or does not fit; flows of earlier parts stay.
+async fn load_flows(
+    daemon: &Shared,
+    path: &Path,
+    present: &mut HashSet<u64>,
+) -> Result<usize, ConfigError> {
+    let mut file = FlowFile::open(path)?;
+    let mut count = 0;
+    loop {
+        let mut part: Vec<Flow> = Vec::with_capacity(STEP);
+        for flow in file.by_ref().take(STEP) {
+            part.push(flow?);
+        }
+        if part.is_empty() {
+            return Ok(count);
+        }
+        daemon.lock().add_flows(&part).map_err(|error| file.wrong("line", &error))?;
+        count += part.len();
+        present.extend(part.iter().filter_map(|flow| tuple(&flow.key())).map(|t| hash(&t)));
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Makes the route table hold the routes of the files, and not those that they had before.
+async fn synchronize_routes(daemon: &Shared) {
     let files = daemon.lock().config.routes.files.clone();
     let mut present = Vec::new();
     for file in &files {

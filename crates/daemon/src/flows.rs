@@ -49,6 +49,56 @@ impl Daemon {
         Ok((ready.len() - replaced, replaced))
     }
 
+    /// A page of flows: those from the `first` on, in the order of the tables.
+    pub(crate) fn flows_from(&self, first: usize, limit: usize) -> Vec<Flow> {
+        let page = self.flows.iter().skip(first).take(limit);
+        page.map(|flow| self.from_table(&flow)).collect()
+    }
+
+    /// Removes those of the next `limit` flows in the tables that are not to be kept. Returns how
+    /// many flows were removed and how many looked at.
+    pub(crate) fn retain_flows(
+        &mut self,
+        first: usize,
+        limit: usize,
+        keep: impl Fn(&FiveTuple) -> bool,
+    ) -> (usize, usize) {
+        let page: Vec<FiveTuple> =
+            self.flows.iter().skip(first).take(limit).map(|flow| flow.tuple).collect();
+        let gone: Vec<&FiveTuple> = page.iter().filter(|tuple| !keep(tuple)).collect();
+        for tuple in &gone {
+            self.flows.remove(tuple);
+        }
+        (gone.len(), page.len())
+    }
+
+    fn from_table(&self, flow: &flow::Flow) -> Flow {
+        let (source, destination, source_port, destination_port, protocol) = match &flow.tuple {
+            FiveTuple::V4(t) => {
+                let (from, to) = (t.source().into(), t.destination().into());
+                (from, to, t.source_port(), t.destination_port(), t.protocol())
+            }
+            FiveTuple::V6(t) => {
+                let (from, to) = (t.source().into(), t.destination().into());
+                (from, to, t.source_port(), t.destination_port(), t.protocol())
+            }
+        };
+        Flow {
+            source,
+            destination,
+            protocol: protocol.0,
+            source_port,
+            destination_port,
+            egress_port: self.topology.interfaces.name(flow.egress).unwrap_or_default().to_owned(),
+            source_mac: Some(flow.source_mac.into()),
+            destination_mac: Some(flow.destination_mac.into()),
+            new_source: flow.rewrite.source,
+            new_destination: flow.rewrite.destination,
+            new_source_port: flow.rewrite.source_port,
+            new_destination_port: flow.rewrite.destination_port,
+        }
+    }
+
     fn to_table(&self, flow: &Flow) -> Option<flow::Flow> {
         let port = self.ports.iter().find(|port| port.config.name == flow.egress_port)?;
         let zero = control::net::MacAddr::new([0; 6]);

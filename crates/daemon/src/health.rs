@@ -45,7 +45,10 @@ impl Daemon {
                 Some(Condition::Up) => tracing::info!(port = name, "up"),
                 Some(Condition::Down(cause)) => tracing::warn!(port = name, "down: {cause}"),
                 Some(Condition::Gone(reason)) => {
-                    tracing::warn!(port = name, "gone: {reason}; it is opened anew when it is back");
+                    tracing::warn!(
+                        port = name,
+                        "gone: {reason}; it is opened anew when it is back"
+                    );
                     self.close_port(at);
                     changed = true;
                 }

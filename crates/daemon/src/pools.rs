@@ -58,8 +58,7 @@ impl Pools {
 
 /// How DPDK is to be started for a configuration.
 pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) -> EalOptions {
-    let mut nodes: Vec<u32> =
-        devices.iter().map(|device| numa_node(device).unwrap_or(0)).collect();
+    let mut nodes: Vec<u32> = devices.iter().map(|device| numa_node(device).unwrap_or(0)).collect();
     nodes.push(0);
     nodes.sort_unstable();
     nodes.dedup();

@@ -26,7 +26,8 @@ impl Daemon {
         let mut config = port.config.clone();
         config.mtu = change.mtu.unwrap_or(config.mtu);
         config.promiscuous = change.promiscuous.unwrap_or(config.promiscuous);
-        let above = |vlan: &&control::config::Vlan| vlan.port == config.name && vlan.mtu > config.mtu;
+        let above =
+            |vlan: &&control::config::Vlan| vlan.port == config.name && vlan.mtu > config.mtu;
         if let Some(vlan) = self.config.vlans.iter().find(above) {
             return Err(ChangeError::Vlan { name: vlan.name.clone(), mtu: vlan.mtu });
         }

@@ -3,7 +3,9 @@
 use control::api::PortCounters;
 use control::config::{self, Config, Poll};
 use control::net::MacAddr;
-use dpdk::{Adjustment, Cause, Device, Health, Opened, Port, PortConfig, PortError, RxQueue, TxQueue};
+use dpdk::{
+    Adjustment, Cause, Device, Health, Opened, Port, PortConfig, PortError, RxQueue, TxQueue,
+};
 
 use crate::counters::{add, less};
 use crate::pools::Pools;
@@ -294,7 +296,5 @@ fn made_up_mac(name: &str) -> MacAddr {
 /// Receive interrupts are asked for in case; a device with fewer transmit queues than workers is
 /// served through their owners; both are no news.
 fn worth_telling(adjustments: &[Adjustment]) -> impl Iterator<Item = &Adjustment> {
-    adjustments
-        .iter()
-        .filter(|a| !matches!(a, Adjustment::NoInterrupts | Adjustment::TxQueues(..)))
+    adjustments.iter().filter(|a| !matches!(a, Adjustment::NoInterrupts | Adjustment::TxQueues(..)))
 }

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use control::config::{Config, Route};
 use control::api::Reloaded;
+use control::config::{Config, Route};
 use control::{ConfigError, config};
 use forward::rib::Change;
 
@@ -176,7 +176,8 @@ impl Daemon {
     /// Whether the device of a port that closes is in the new configuration too.
     fn reopens(&self, at: usize, new: &Config) -> bool {
         let Some(port) = self.ports.get(at) else { return false };
-        let key = |device: &config::Device| (device.kind().to_owned(), device.argument().to_owned());
+        let key =
+            |device: &config::Device| (device.kind().to_owned(), device.argument().to_owned());
         new.ports.iter().any(|other| key(&other.device) == key(&port.config.device))
     }
 
@@ -270,8 +271,8 @@ impl Daemon {
     fn adapt_port(&mut self, at: usize) {
         let Some(port) = self.ports.get_mut(at) else { return };
         let Some(config) = self.config.port(&port.config.name).cloned() else { return };
-        let moves = config.queues != port.config.queues
-            || config.software_rss != port.config.software_rss;
+        let moves =
+            config.queues != port.config.queues || config.software_rss != port.config.software_rss;
         let needs = Needs::of(&self.config, &config.name);
         if let Err(error) = port.adapt(&config, needs) {
             tracing::warn!(port = config.name, "{error}");

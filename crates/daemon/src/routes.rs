@@ -15,9 +15,7 @@ pub(crate) struct NoInterface(pub(crate) String);
 
 /// A route for the tables.
 pub(crate) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, NoInterface> {
-    let id = |name: &str| {
-        topology.interfaces.get(name).ok_or_else(|| NoInterface(name.to_owned()))
-    };
+    let id = |name: &str| topology.interfaces.get(name).ok_or_else(|| NoInterface(name.to_owned()));
     let target = match &route.target {
         RouteTarget::Via(hops) => {
             let hop = |hop: &NextHop| {

@@ -89,8 +89,7 @@ impl Daemon {
         let due = self.slow.poll(now, &mut actions);
         self.learn();
         self.perform(actions);
-        let longest =
-            if self.config.bridges.is_empty() { PERIOD_WITHOUT_BRIDGES } else { PERIOD };
+        let longest = if self.config.bridges.is_empty() { PERIOD_WITHOUT_BRIDGES } else { PERIOD };
         let wait = due.map_or(longest, |due| Duration::from_nanos(due.saturating_sub(now)));
         Turn { more, wait: wait.min(longest) }
     }

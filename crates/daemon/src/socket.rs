@@ -179,7 +179,10 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
-        assert!(UnixStream::connect(&path).is_ok(), "the refused one must not take the socket away");
+        assert!(
+            UnixStream::connect(&path).is_ok(),
+            "the refused one must not take the socket away"
+        );
         drop(claim);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         assert!(Claim::take(&path, None).is_ok());

@@ -225,11 +225,7 @@ impl Workers {
     }
 
     /// Rings from the polling worker to those that share its port by software RSS.
-    fn spread(
-        &self,
-        config: &config::Port,
-        poller: usize,
-    ) -> Result<Option<Spread>, WorkersError> {
+    fn spread(&self, config: &config::Port, poller: usize) -> Result<Option<Spread>, WorkersError> {
         let sharing: Vec<usize> =
             config.software_rss.iter().filter_map(|core| self.position(*core)).collect();
         if sharing.is_empty() || sharing == [poller] {
@@ -251,10 +247,7 @@ impl Workers {
     }
 
     /// Takes a port's receive queues from the workers.
-    pub(crate) fn detach_receive(
-        &self,
-        port: PortId,
-    ) -> Result<Vec<RxAssignment>, WorkersError> {
+    pub(crate) fn detach_receive(&self, port: PortId) -> Result<Vec<RxAssignment>, WorkersError> {
         let mut all = Vec::new();
         for worker in &self.list {
             all.extend(worker.handle.call(PATIENCE, move |state| take_receive(state, port))?);

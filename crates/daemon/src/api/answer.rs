@@ -64,7 +64,13 @@ impl Refusal {
         message: impl ToString,
         remedy: impl ToString,
     ) -> Self {
-        Self { status, code, message: message.to_string(), remedy: remedy.to_string(), details: Vec::new() }
+        Self {
+            status,
+            code,
+            message: message.to_string(),
+            remedy: remedy.to_string(),
+            details: Vec::new(),
+        }
     }
 
     fn of_status(status: StatusCode, message: String) -> Self {
@@ -112,10 +118,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> 
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let Query(query) =
-            Query::from_request_parts(parts, state).await.map_err(|rejection: QueryRejection| {
+        let Query(query) = Query::from_request_parts(parts, state).await.map_err(
+            |rejection: QueryRejection| {
                 Refusal::of_status(rejection.status(), rejection.body_text())
-            })?;
+            },
+        )?;
         Ok(Self(query))
     }
 }

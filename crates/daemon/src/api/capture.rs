@@ -7,7 +7,7 @@ use axum::body::{Body as Stream, Bytes};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use control::api::{Capture, Direction as Wanted};
+use control::api::{Capture, Direction as Wanted, ErrorBody};
 use graph::{CaptureOptions, Direction, Frame, Frames, Taps};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
@@ -19,9 +19,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, sleep};
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::Api;
 use super::answer::{Body, Refusal};
 use super::trace::{filter, within};
-use super::Api;
 use crate::daemon::Shared;
 
 /// Bytes kept of a packet at least and at most.
@@ -54,6 +54,15 @@ struct Running {
 }
 
 /// Starts a capture and streams it.
+#[utoipa::path(
+    post,
+    path = "/v1/capture",
+    request_body = Capture,
+    responses(
+        (status = 200, description = "pcapng", content_type = "application/x-pcapng"),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn stream(
     State(api): State<Api>,
     Body(wish): Body<Capture>,

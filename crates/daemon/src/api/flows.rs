@@ -2,26 +2,66 @@
 
 use axum::Json;
 use axum::extract::State;
-use control::api::{Changed, FlowPage, FlowQuery, FlowSelector};
+use control::api::{Changed, ErrorBody, FlowPage, FlowQuery, FlowSelector};
 use control::config::Flow;
 
 use super::Api;
 use super::answer::{Answer, Body, Parameters, Refusal};
+use super::trace::within;
+use crate::daemon::Shared;
 use crate::flows::{FlowError, tuple};
 
 /// Flows in one request at most.
 const LIST: usize = 100_000;
 
+/// Flows of a page when nothing is said, and at most.
+const PAGE: u32 = 1000;
+const LONGEST_PAGE: u32 = 100_000;
+
+/// Flows removed in one step.
+const STEP: usize = 16_384;
+
 /// `GET /v1/flows`
+#[utoipa::path(
+    get,
+    path = "/v1/flows",
+    params(FlowQuery),
+    responses(
+        (status = 200, description = "A page of flows", body = FlowPage),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn list(
     State(api): State<Api>,
-    Parameters(_query): Parameters<FlowQuery>,
+    Parameters(query): Parameters<FlowQuery>,
 ) -> Answer<FlowPage> {
-    let (flows4, flows6) = api.daemon.lock().flows.len();
-    Ok(Json(FlowPage { flows: Vec::new(), total: (flows4 + flows6) as u64, next: None }))
+    let limit = within(query.limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
+    let first: usize = match query.after.as_deref().map(str::parse) {
+        None => 0,
+        Some(Ok(first)) => first,
+        Some(Err(_)) => {
+            return Err(Refusal::invalid("after is not a place", "give next of the page before"));
+        }
+    };
+    let daemon = api.daemon.lock();
+    let (flows4, flows6) = daemon.flows.len();
+    let flows = daemon.flows_from(first, limit);
+    let behind = first.saturating_add(flows.len());
+    let more = !flows.is_empty() && behind < flows4 + flows6;
+    let next = more.then(|| behind.to_string());
+    Ok(Json(FlowPage { flows, total: (flows4 + flows6) as u64, next }))
 }
 
 /// `POST /v1/flows`
+#[utoipa::path(
+    post,
+    path = "/v1/flows",
+    request_body = Vec<Flow>,
+    responses(
+        (status = 200, description = "What changed", body = Changed),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Flow>>) -> Answer<Changed> {
     bounded(list.len())?;
     let mut daemon = api.daemon.lock();
@@ -35,11 +75,24 @@ pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Flow>>) -> 
 }
 
 /// `DELETE /v1/flows`
+#[utoipa::path(
+    delete,
+    path = "/v1/flows",
+    request_body = FlowSelector,
+    responses(
+        (status = 200, description = "What changed", body = Changed),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn remove(
     State(api): State<Api>,
     Body(selector): Body<FlowSelector>,
 ) -> Answer<Changed> {
     bounded(selector.flows.len())?;
+    if selector.all {
+        let removed = clear(&api.daemon).await;
+        return Ok(Json(Changed { removed, ..Changed::default() }));
+    }
     let mut daemon = api.daemon.lock();
     let mut tuples = Vec::with_capacity(selector.flows.len());
     for (at, key) in selector.flows.iter().enumerate() {
@@ -53,6 +106,19 @@ pub(crate) async fn remove(
         removed += u64::from(daemon.flows.remove(tuple));
     }
     Ok(Json(Changed { removed, ..Changed::default() }))
+}
+
+/// Removes every flow, in parts.
+async fn clear(daemon: &Shared) -> u64 {
+    let mut removed = 0;
+    loop {
+        let (gone, _) = daemon.lock().retain_flows(0, STEP, |_| false);
+        if gone == 0 {
+            return removed;
+        }
+        removed += gone as u64;
+        tokio::task::yield_now().await;
+    }
 }
 
 fn bounded(length: usize) -> Result<(), Refusal> {

@@ -17,6 +17,13 @@ use crate::daemon::Daemon;
 const MACS: usize = 10_000;
 
 /// `GET /v1/interfaces`
+#[utoipa::path(
+    get,
+    path = "/v1/interfaces",
+    responses(
+        (status = 200, description = "Every interface", body = Vec<Interface>),
+    )
+)]
 pub(crate) async fn list(axum_state: State<Api>) -> Json<Vec<Interface>> {
     let daemon = axum_state.daemon.lock();
     let all = daemon.state.interfaces.load();
@@ -42,9 +49,8 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
         InterfaceKind::Bridge => None,
         _ => Some(vlan.map_or_else(|| interface.name.clone(), |vlan| vlan.port.clone())),
     };
-    let is_up = |name: &str| {
-        daemon.ports.iter().any(|port| port.config.name == name && port.is_up())
-    };
+    let is_up =
+        |name: &str| daemon.ports.iter().any(|port| port.config.name == name && port.is_up());
     let own4 = interface.addresses4.iter().map(|(address, length)| (IpAddr::V4(*address), *length));
     let own6 = interface.addresses6.iter().map(|(address, length)| (IpAddr::V6(*address), *length));
     let address = |(address, length): (IpAddr, u8)| -> Option<InterfaceAddress> {
@@ -65,6 +71,13 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
 }
 
 /// `GET /v1/bridges`
+#[utoipa::path(
+    get,
+    path = "/v1/bridges",
+    responses(
+        (status = 200, description = "Every bridge", body = Vec<Bridge>),
+    )
+)]
 pub(crate) async fn bridges(axum_state: State<Api>) -> Json<Vec<Bridge>> {
     let daemon = axum_state.daemon.lock();
     let all = daemon.state.interfaces.load();

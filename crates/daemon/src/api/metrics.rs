@@ -21,6 +21,13 @@ const PORT: [PortCounter; 5] = [
 ];
 
 /// The exposition.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    responses(
+        (status = 200, description = "Counters for Prometheus", content_type = "text/plain"),
+    )
+)]
 pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
     let daemon = api.daemon.lock();
     let mut text = Exposition::default();
@@ -48,7 +55,8 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
     for (reason, packets) in daemon.drops() {
         drops.sample(&[("reason", &reason.name())], packets);
     }
-    let mut packets = text.counter("millrace_worker_packets_total", "Packets that came to a worker.");
+    let mut packets =
+        text.counter("millrace_worker_packets_total", "Packets that came to a worker.");
     for worker in daemon.workers.iter() {
         packets.sample(&[("core", &worker.core)], worker.handle.counters().packets.get());
     }

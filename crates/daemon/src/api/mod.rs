@@ -68,10 +68,7 @@ fn router(api: Api) -> Router {
         .route("/v1/routes", get(routes::list).post(routes::add).delete(routes::remove))
         .route("/v1/routes/lookup", get(routes::lookup))
         .route("/v1/next-hops", get(routes::next_hops))
-        .route(
-            "/v1/neighbors",
-            get(neighbors::list).post(neighbors::add).delete(neighbors::remove),
-        )
+        .route("/v1/neighbors", get(neighbors::list).post(neighbors::add).delete(neighbors::remove))
         .route("/v1/flows", get(flows::list).post(flows::add).delete(flows::remove))
         .route("/v1/workers", get(workers::list))
         .route("/v1/nodes", get(workers::nodes))

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use control::api::{Changed, Neighbor, NeighborSelector, NeighborState};
+use control::api::{Changed, ErrorBody, Neighbor, NeighborSelector, NeighborState};
 use control::config::StaticNeighbor;
 
 use super::Api;
@@ -13,11 +13,27 @@ use crate::neighbors::NeighborError;
 const LIST: usize = 65_536;
 
 /// `GET /v1/neighbors`
+#[utoipa::path(
+    get,
+    path = "/v1/neighbors",
+    responses(
+        (status = 200, description = "Every neighbour", body = Vec<Neighbor>),
+    )
+)]
 pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Neighbor>> {
     Json(api.daemon.lock().neighbors())
 }
 
 /// `POST /v1/neighbors`
+#[utoipa::path(
+    post,
+    path = "/v1/neighbors",
+    request_body = Vec<StaticNeighbor>,
+    responses(
+        (status = 200, description = "What changed", body = Changed),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn add(
     State(api): State<Api>,
     Body(list): Body<Vec<StaticNeighbor>>,
@@ -52,6 +68,15 @@ pub(crate) async fn add(
 }
 
 /// `DELETE /v1/neighbors`
+#[utoipa::path(
+    delete,
+    path = "/v1/neighbors",
+    request_body = NeighborSelector,
+    responses(
+        (status = 200, description = "What changed", body = Changed),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn remove(
     State(api): State<Api>,
     Body(selector): Body<NeighborSelector>,

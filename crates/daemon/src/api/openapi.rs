@@ -1,14 +1,64 @@
 //! `GET /openapi.json`: what the API takes and gives.
 
 use axum::Json;
-use control::api;
 use utoipa::OpenApi;
 
+use super::{
+    capture, flows, interfaces, metrics, neighbors, ports, routes, summary, trace, workers,
+};
+
 #[derive(OpenApi)]
-#[openapi(info(title = "Millrace"), components(schemas(api::ErrorBody, api::Version)))]
+#[openapi(
+    info(title = "Millrace", description = "The data plane's API on its Unix socket."),
+    paths(
+        summary::version,
+        summary::summary,
+        summary::config,
+        summary::reload,
+        ports::list,
+        ports::change,
+        ports::queues,
+        interfaces::list,
+        interfaces::bridges,
+        routes::list,
+        routes::lookup,
+        routes::add,
+        routes::remove,
+        routes::next_hops,
+        neighbors::list,
+        neighbors::add,
+        neighbors::remove,
+        flows::list,
+        flows::add,
+        flows::remove,
+        workers::list,
+        workers::nodes,
+        workers::drops,
+        trace::stream,
+        capture::stream,
+        metrics::get,
+    )
+)]
 struct Document;
 
 /// The document.
 pub(crate) async fn document() -> Json<utoipa::openapi::OpenApi> {
     Json(Document::openapi())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_described_and_bodies_have_schemas() {
+        let document = serde_json::to_value(Document::openapi()).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        assert_eq!(paths.len(), 21);
+        assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {
+            assert!(schemas.contains_key(name), "{name}");
+        }
+    }
 }

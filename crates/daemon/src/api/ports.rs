@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use control::api::{Port, PortChange, PortState as Shown, Queue};
+use control::api::{ErrorBody, Port, PortChange, PortState as Shown, Queue};
 
 use super::Api;
 use super::answer::{Answer, Body, Refusal};
@@ -13,12 +13,29 @@ use crate::ports::{Condition, PortState};
 const MTU: std::ops::RangeInclusive<u16> = 68..=9216;
 
 /// `GET /v1/ports`
+#[utoipa::path(
+    get,
+    path = "/v1/ports",
+    responses(
+        (status = 200, description = "Every port", body = Vec<Port>),
+    )
+)]
 pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Port>> {
     let daemon = api.daemon.lock();
     Json(daemon.ports.iter().map(|port| show(&daemon, port)).collect())
 }
 
 /// `PATCH /v1/ports/{name}`
+#[utoipa::path(
+    patch,
+    path = "/v1/ports/{name}",
+    params(("name" = String, Path, description = "Name of the port")),
+    request_body = PortChange,
+    responses(
+        (status = 200, description = "The port after the change", body = Port),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn change(
     State(api): State<Api>,
     Path(name): Path<String>,
@@ -41,6 +58,13 @@ pub(crate) async fn change(
 }
 
 /// `GET /v1/queues`
+#[utoipa::path(
+    get,
+    path = "/v1/queues",
+    responses(
+        (status = 200, description = "Every receive queue", body = Vec<Queue>),
+    )
+)]
 pub(crate) async fn queues(State(api): State<Api>) -> Json<Vec<Queue>> {
     let daemon = api.daemon.lock();
     let queues = daemon.ports.iter().flat_map(|port| {

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use control::api::{
-    Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
+    Changed, ErrorBody, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage,
+    RouteQuery,
 };
 use control::config::{self, Route, RouteTarget};
 use control::net::Prefix;
@@ -24,6 +25,15 @@ const LONGEST_PAGE: u32 = 100_000;
 const LIST: usize = 100_000;
 
 /// `GET /v1/routes`
+#[utoipa::path(
+    get,
+    path = "/v1/routes",
+    params(RouteQuery),
+    responses(
+        (status = 200, description = "A page of routes", body = RoutePage),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn list(
     State(api): State<Api>,
     Parameters(query): Parameters<RouteQuery>,
@@ -72,6 +82,15 @@ fn families(query: &RouteQuery) -> Result<Vec<bool>, Refusal> {
 }
 
 /// `GET /v1/routes/lookup`
+#[utoipa::path(
+    get,
+    path = "/v1/routes/lookup",
+    params(LookupQuery),
+    responses(
+        (status = 200, description = "What becomes of packets to the address", body = RouteLookup),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn lookup(
     State(api): State<Api>,
     Parameters(query): Parameters<LookupQuery>,
@@ -86,6 +105,15 @@ pub(crate) async fn lookup(
 }
 
 /// `POST /v1/routes`
+#[utoipa::path(
+    post,
+    path = "/v1/routes",
+    request_body = Vec<Route>,
+    responses(
+        (status = 200, description = "What changed", body = Changed),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) -> Answer<Changed> {
     bounded(list.len())?;
     let mut daemon = api.daemon.lock();
@@ -96,6 +124,15 @@ pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) ->
 }
 
 /// `DELETE /v1/routes`
+#[utoipa::path(
+    delete,
+    path = "/v1/routes",
+    request_body = Vec<Prefix>,
+    responses(
+        (status = 200, description = "What changed", body = Changed),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn remove(
     State(api): State<Api>,
     Body(list): Body<Vec<Prefix>>,
@@ -109,6 +146,13 @@ pub(crate) async fn remove(
 }
 
 /// `GET /v1/next-hops`
+#[utoipa::path(
+    get,
+    path = "/v1/next-hops",
+    responses(
+        (status = 200, description = "Every next hop", body = Vec<NextHop>),
+    )
+)]
 pub(crate) async fn next_hops(State(api): State<Api>) -> Json<Vec<NextHop>> {
     let daemon = api.daemon.lock();
     Json(daemon.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect())
@@ -129,7 +173,9 @@ fn refusal(error: RoutesError) -> Refusal {
     match &error {
         RoutesError::Apply(apply) => match apply.error {
             E::NoSuchRoute(_) => Refusal::not_found(&error, "see millrace show routes"),
-            E::TooManyRoutes { .. } | E::TableFull { .. } | E::TooManyHops { .. }
+            E::TooManyRoutes { .. }
+            | E::TableFull { .. }
+            | E::TooManyHops { .. }
             | E::TooManyGroups { .. } => {
                 Refusal::full(&error, "raise the limit in the configuration, or remove routes")
             }
@@ -173,10 +219,8 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
 
 fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {
     let hop = &info.hop;
-    let known = matches!(
-        hop.kind,
-        Kind::Forward | Kind::ForwardStale | Kind::Bridge | Kind::BridgeStale
-    );
+    let known =
+        matches!(hop.kind, Kind::Forward | Kind::ForwardStale | Kind::Bridge | Kind::BridgeStale);
     NextHop {
         index: info.index,
         kind: kind_name(hop.kind).to_owned(),

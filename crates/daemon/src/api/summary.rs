@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use control::Config;
-use control::api::{API_VERSION, Reload, Reloaded, Summary, Usage, Version};
+use control::api::{API_VERSION, ErrorBody, Reload, Reloaded, Summary, Usage, Version};
 use dpdk::Eal;
 
 use super::Api;
@@ -13,6 +13,13 @@ use super::answer::{Answer, Body, Refusal};
 use crate::reload::{self, ReloadError};
 
 /// `GET /v1/version`
+#[utoipa::path(
+    get,
+    path = "/v1/version",
+    responses(
+        (status = 200, description = "Versions", body = Version),
+    )
+)]
 pub(crate) async fn version() -> Json<Version> {
     Json(Version {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -23,6 +30,13 @@ pub(crate) async fn version() -> Json<Version> {
 }
 
 /// `GET /v1/summary`
+#[utoipa::path(
+    get,
+    path = "/v1/summary",
+    responses(
+        (status = 200, description = "How it is", body = Summary),
+    )
+)]
 pub(crate) async fn summary(State(api): State<Api>) -> Json<Summary> {
     let daemon = api.daemon.lock();
     let limits = &daemon.config.limits;
@@ -59,11 +73,27 @@ pub(crate) async fn summary(State(api): State<Api>) -> Json<Summary> {
 }
 
 /// `GET /v1/config`
+#[utoipa::path(
+    get,
+    path = "/v1/config",
+    responses(
+        (status = 200, description = "The configuration in force", content_type = "application/json"),
+    )
+)]
 pub(crate) async fn config(State(api): State<Api>) -> Json<Config> {
     Json(api.daemon.lock().config.clone())
 }
 
 /// `POST /v1/reload`
+#[utoipa::path(
+    post,
+    path = "/v1/reload",
+    request_body = Reload,
+    responses(
+        (status = 200, description = "What changed", body = Reloaded),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn reload(State(api): State<Api>, body: Body<Reload>) -> Answer<Reloaded> {
     let path = body.0.config.map(PathBuf::from);
     if path.as_deref().is_some_and(|path| !path.is_absolute()) {

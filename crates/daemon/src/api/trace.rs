@@ -7,7 +7,7 @@ use axum::body::{Body as Stream, Bytes};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use control::api::{Trace, TraceStep};
+use control::api::{ErrorBody, Trace, TraceStep};
 use graph::{Fate, Filter, Step, TraceOptions};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, sleep};
@@ -44,6 +44,20 @@ struct Running {
 }
 
 /// Starts a trace and streams its steps.
+#[utoipa::path(
+    post,
+    path = "/v1/trace",
+    request_body = Trace,
+    responses(
+        (
+            status = 200,
+            description = "One step per line of JSON",
+            body = TraceStep,
+            content_type = "application/x-ndjson"
+        ),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
 pub(crate) async fn stream(
     State(api): State<Api>,
     Body(wish): Body<Trace>,
@@ -166,9 +180,14 @@ pub(super) fn filter(
     protocol: Option<String>,
 ) -> Result<Filter, Refusal> {
     let port = port.map(|name| {
-        daemon.ports.iter().find(|port| port.config.name == name).and_then(|port| port.id()).ok_or_else(
-            || Refusal::not_found(format!("no open port is named {name}"), "see show ports"),
-        )
+        daemon
+            .ports
+            .iter()
+            .find(|port| port.config.name == name)
+            .and_then(|port| port.id())
+            .ok_or_else(|| {
+                Refusal::not_found(format!("no open port is named {name}"), "see show ports")
+            })
     });
     let protocol = protocol.map(|word| {
         word.parse().map_err(|error: graph::MatchError| {

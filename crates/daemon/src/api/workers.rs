@@ -7,6 +7,13 @@ use control::api::{Drop, Node, Worker};
 use super::Api;
 
 /// `GET /v1/workers`
+#[utoipa::path(
+    get,
+    path = "/v1/workers",
+    responses(
+        (status = 200, description = "Every worker", body = Vec<Worker>),
+    )
+)]
 pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Worker>> {
     let daemon = api.daemon.lock();
     let workers = daemon.workers.iter().map(|worker| {
@@ -29,6 +36,13 @@ pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Worker>> {
 }
 
 /// `GET /v1/nodes`
+#[utoipa::path(
+    get,
+    path = "/v1/nodes",
+    responses(
+        (status = 200, description = "Every node of every worker", body = Vec<Node>),
+    )
+)]
 pub(crate) async fn nodes(State(api): State<Api>) -> Json<Vec<Node>> {
     let daemon = api.daemon.lock();
     let nodes = daemon.workers.iter().flat_map(|worker| {
@@ -46,6 +60,13 @@ pub(crate) async fn nodes(State(api): State<Api>) -> Json<Vec<Node>> {
 }
 
 /// `GET /v1/drops`
+#[utoipa::path(
+    get,
+    path = "/v1/drops",
+    responses(
+        (status = 200, description = "Dropped packets by reason", body = Vec<Drop>),
+    )
+)]
 pub(crate) async fn drops(State(api): State<Api>) -> Json<Vec<Drop>> {
     let daemon = api.daemon.lock();
     let drops = daemon.drops().map(|(reason, packets)| Drop {
