@@ -317,3 +317,41 @@ fn route_changes(old: &[Route], new: &[Route]) -> (Vec<Route>, Vec<control::net:
     let removed = old.iter().map(|route| route.prefix).filter(|p| !after.contains_key(p));
     (added.cloned().collect(), removed.collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn routes(text: &str) -> Vec<Route> {
+        let port = "[[port]]\nname = \"a\"\ndevice = \"null\"\naddresses = [\"10.0.0.1/24\"]\n";
+        testing::config(&format!("{port}{text}")).static_routes
+    }
+
+    #[test]
+    fn only_the_difference_of_routes_is_applied() {
+        let old = routes(
+            "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
+             [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"blackhole\"\n\
+             [[route]]\nprefix = \"10.3.0.0/16\"\nvia = \"10.0.0.2\"\n",
+        );
+        let new = routes(
+            "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
+             [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"unreachable\"\n\
+             [[route]]\nprefix = \"10.4.0.0/16\"\nvia = \"10.0.0.2\"\n",
+        );
+        let (added, removed) = route_changes(&old, &new);
+        let added: Vec<String> = added.iter().map(|route| route.prefix.to_string()).collect();
+        assert_eq!(added, ["10.2.0.0/16", "10.4.0.0/16"]);
+        assert_eq!(removed, ["10.3.0.0/16".parse().unwrap()]);
+    }
+
+    #[test]
+    fn what_only_a_start_can_change_stays_and_is_told() {
+        let old = testing::config("");
+        let mut new = testing::config("[limits]\nroutes4 = 77\n[workers]\nvector = 8\n");
+        let told = hold_fixed(&old, &mut new);
+        assert_eq!(told, ["[workers] differs", "[limits] differs"]);
+        assert_eq!(new, old);
+    }
+}

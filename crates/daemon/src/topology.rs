@@ -262,3 +262,6 @@ fn link_local(mac: MacAddr) -> Ipv6Addr {
     let [a, b, c, d, e, f] = wire::MacAddr::from(mac).octets();
     Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,37 +12,37 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// How long anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running daemon; ended when it is dropped.
-pub struct Instance {
+pub(crate) struct Instance {
     child: Child,
     folder: tempfile::TempDir,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
 /// The part of every test configuration that keeps the daemon small.
-pub const SMALL: &str = r#"
+pub(crate) const SMALL: &str = r#"
 [memory]
-buffers = 2048
+buffers = 8192
 hugepages = "never"
 [limits]
 routes4 = 5000
@@ -52,7 +52,7 @@ next-hops = 500
 
 impl Instance {
     /// Starts a daemon and waits until its API answers.
-    pub fn start(config: &str) -> Self {
+    pub(crate) fn start(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("millrace.toml"), config).unwrap();
         let log = fs::File::create(folder.path().join("log")).unwrap();
@@ -69,36 +69,36 @@ impl Instance {
         instance
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.path("api.sock")
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    pub fn write_config(&self, config: &str) {
+    pub(crate) fn write_config(&self, config: &str) {
         fs::write(self.path("millrace.toml"), config).unwrap();
     }
 
-    pub fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.request("GET", path, "")
     }
 
-    pub fn request(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> Answer {
         self.try_request(method, path, body)
             .unwrap_or_else(|| panic!("{method} {path}: no answer\n{}", self.log()))
     }
 
-    pub fn try_request(&self, method: &str, path: &str, body: &str) -> Option<Answer> {
+    pub(crate) fn try_request(&self, method: &str, path: &str, body: &str) -> Option<Answer> {
         let mut stream = UnixStream::connect(self.socket()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(
@@ -113,13 +113,13 @@ impl Instance {
         read_answer(stream)
     }
 
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
     }
 
     /// Waits for the daemon to end by itself.
-    pub fn wait(&mut self) -> ExitStatus {
+    pub(crate) fn wait(&mut self) -> ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -131,7 +131,7 @@ impl Instance {
     }
 
     /// Runs a second daemon with the same configuration and socket to its end.
-    pub fn second(&self) -> Output {
+    pub(crate) fn second(&self) -> Output {
         command(self.folder.path()).output().unwrap()
     }
 }
@@ -144,7 +144,7 @@ impl Drop for Instance {
 }
 
 /// The daemon's command line for a folder.
-pub fn command(folder: &Path) -> Command {
+pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_millraced"));
     command.arg("--config").arg(folder.join("millrace.toml"));
     command.arg("--socket").arg(folder.join("api.sock"));

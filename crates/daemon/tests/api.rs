@@ -1,0 +1,196 @@
+//! The API of a running daemon: routes, neighbours, flows, ports, refusals.
+#![allow(missing_docs, reason = "a test program")]
+
+mod instance;
+
+use instance::{Instance, SMALL};
+use serde_json::{Value, json};
+
+/// Two ports that swallow what is sent and receive nothing.
+fn two_ports() -> String {
+    format!(
+        r#"{SMALL}
+flows4 = 10
+[[port]]
+name = "left"
+device = "null,no-rx=1"
+addresses = ["10.0.1.1/24", "2001:db8:1::1/64"]
+[[port]]
+name = "right"
+device = "null,no-rx=1"
+addresses = ["10.0.2.1/24"]
+next-hop-mac = "02:00:00:00:00:99"
+[[route]]
+prefix = "10.9.0.0/16"
+via = "10.0.2.2"
+"#
+    )
+}
+
+fn routes(daemon: &Instance, query: &str) -> Vec<Value> {
+    let answer = daemon.get(&format!("/v1/routes{query}"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["routes"].as_array().unwrap().clone()
+}
+
+fn code(answer: &instance::Answer) -> String {
+    let body = answer.json();
+    assert!(!body["error"]["message"].as_str().unwrap().is_empty(), "{body}");
+    assert!(!body["error"]["remedy"].as_str().unwrap().is_empty(), "{body}");
+    body["error"]["code"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn routes_come_and_go_and_a_list_is_taken_whole_or_not_at_all() {
+    let daemon = Instance::start(&two_ports());
+    let configured = routes(&daemon, "?prefix=10.9.0.0/16");
+    assert_eq!(configured[0]["origin"], "config");
+    let list = json!([
+        {"prefix": "10.1.0.0/16", "via": [{"address": "10.0.2.2"}]},
+        {"prefix": "2001:db8:5::/48", "via": [{"address": "2001:db8:1::2"}]},
+        {"prefix": "10.2.0.0/16", "kind": "blackhole"},
+    ]);
+    let answer = daemon.request("POST", "/v1/routes", &list.to_string());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json(), json!({"added": 3, "replaced": 0, "removed": 0}));
+    let again = daemon.request("POST", "/v1/routes", &list.to_string());
+    assert_eq!(again.json()["replaced"], 3);
+    let found = daemon.get("/v1/routes/lookup?address=10.1.2.3").json();
+    assert_eq!(found["route"]["prefix"], "10.1.0.0/16");
+    assert_eq!(found["next_hops"][0]["interface"], "right");
+
+    let half = json!([
+        {"prefix": "10.3.0.0/16", "kind": "blackhole"},
+        {"prefix": "10.4.0.0/16", "via": [{"address": "192.0.2.77"}]},
+    ]);
+    let answer = daemon.request("POST", "/v1/routes", &half.to_string());
+    assert_eq!((answer.status, code(&answer).as_str()), (400, "invalid"));
+    assert!(answer.text().contains("192.0.2.77"), "{}", answer.text());
+    assert!(routes(&daemon, "?prefix=10.3.0.0/16").is_empty());
+
+    let absent = r#"["10.1.0.0/16", "10.77.0.0/16"]"#;
+    let answer = daemon.request("DELETE", "/v1/routes", absent);
+    assert_eq!((answer.status, code(&answer).as_str()), (404, "not-found"));
+    assert_eq!(routes(&daemon, "?prefix=10.1.0.0/16").len(), 1);
+    let answer = daemon.request("DELETE", "/v1/routes", r#"["10.1.0.0/16"]"#);
+    assert_eq!(answer.json()["removed"], 1);
+    assert!(routes(&daemon, "?prefix=10.1.0.0/16").is_empty());
+}
+
+#[test]
+fn the_limit_of_routes_refuses_clearly_and_keeps_what_is_there() {
+    let daemon = Instance::start(&two_ports());
+    let many = |from: u32, count: u32| {
+        let list: Vec<Value> = (from..from + count)
+            .map(|n| {
+                let prefix = format!("20.{}.{}.0/24", n / 256, n % 256);
+                json!({"prefix": prefix, "kind": "unreachable"})
+            })
+            .collect();
+        Value::from(list).to_string()
+    };
+    // One of 5000 is in the configuration.
+    let answer = daemon.request("POST", "/v1/routes", &many(0, 4999));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = daemon.request("POST", "/v1/routes", &many(10_000, 1));
+    assert_eq!((answer.status, code(&answer).as_str()), (507, "full"));
+    assert!(answer.text().contains("routes4"), "{}", answer.text());
+    let summary = daemon.get("/v1/summary").json();
+    assert_eq!(summary["routes4"], json!({"used": 5000, "capacity": 5000}));
+    // Pages cover everything once.
+    let (mut seen, mut after) = (std::collections::BTreeSet::new(), String::new());
+    loop {
+        let page = daemon.get(&format!("/v1/routes?family=4&limit=700{after}")).json();
+        for route in page["routes"].as_array().unwrap() {
+            let key = format!("{} {}", route["prefix"], route["origin"]);
+            assert!(seen.insert(key), "{route}");
+        }
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    assert_eq!(seen.iter().filter(|key| key.contains("\"20.")).count(), 4999);
+}
+
+#[test]
+fn hostile_requests_are_refused_in_one_form_and_nothing_breaks() {
+    let daemon = Instance::start(&two_ports());
+    let bodies: [(&str, &str, &str, u16); 14] = [
+        ("GET", "/v1/nothing", "", 404),
+        ("PUT", "/v1/routes", "[]", 405),
+        ("POST", "/v1/routes", "", 400),
+        ("POST", "/v1/routes", "[{", 400),
+        ("POST", "/v1/routes", "{\"prefix\": 7}", 422),
+        ("POST", "/v1/routes", r#"[{"prefix": "10.0.0.1/8", "kind": "local"}]"#, 422),
+        ("POST", "/v1/routes", "\u{0}\u{1}", 400),
+        ("GET", "/v1/routes?limit=0", "", 400),
+        ("GET", "/v1/routes?family=5", "", 400),
+        ("GET", "/v1/routes?colour=red", "", 400),
+        ("PATCH", "/v1/ports/nobody", "{}", 404),
+        ("PATCH", "/v1/ports/left", r#"{"mtu": 10}"#, 400),
+        ("POST", "/v1/trace", r#"{"protocol": "smoke"}"#, 400),
+        ("POST", "/v1/capture", r#"{"snaplen": 1}"#, 400),
+    ];
+    for (method, path, body, status) in bodies {
+        let answer = daemon.request(method, path, body);
+        assert_eq!(answer.status, status, "{method} {path} {body}: {}", answer.text());
+        code(&answer);
+    }
+    let deep = "[".repeat(100_000);
+    assert_eq!(daemon.request("POST", "/v1/routes", &deep).status, 422);
+    let answer = daemon.request("POST", "/v1/reload", r#"{"config": "relative.toml"}"#);
+    assert_eq!((answer.status, code(&answer).as_str()), (400, "invalid"));
+    assert_eq!(daemon.get("/v1/version").status, 200);
+}
+
+#[test]
+fn neighbors_flows_and_ports_are_shown_and_changed() {
+    let daemon = Instance::start(&two_ports());
+    let fixed = json!([{"interface": "right", "address": "10.0.2.9", "mac": "02:00:00:00:00:09"}]);
+    let answer = daemon.request("POST", "/v1/neighbors", &fixed.to_string());
+    assert_eq!(answer.json()["added"], 1, "{}", answer.text());
+    let neighbors = daemon.get("/v1/neighbors").json();
+    assert_eq!(neighbors[0]["state"], "static");
+    assert_eq!(neighbors[0]["mac"], "02:00:00:00:00:09");
+    let gone = daemon.request("DELETE", "/v1/neighbors", r#"{"address": "10.0.2.9"}"#);
+    assert_eq!(gone.json()["removed"], 1);
+
+    let flow = |port: u16| {
+        json!({"source": "10.0.1.2", "destination": "10.0.2.2", "protocol": 17,
+               "source_port": port, "destination_port": 53, "egress_port": "right"})
+    };
+    let ten: Vec<Value> = (1..=10).map(flow).collect();
+    let answer = daemon.request("POST", "/v1/flows", &Value::from(ten).to_string());
+    assert_eq!(answer.json()["added"], 10, "{}", answer.text());
+    let answer = daemon.request("POST", "/v1/flows", &json!([flow(11)]).to_string());
+    assert_eq!((answer.status, code(&answer).as_str()), (507, "full"));
+    let page = daemon.get("/v1/flows?limit=4").json();
+    assert_eq!((page["flows"].as_array().unwrap().len(), &page["total"]), (4, &json!(10)));
+    assert_eq!(page["flows"][0]["destination_mac"], "02:00:00:00:00:99");
+    let answer = daemon.request("DELETE", "/v1/flows", r#"{"all": true}"#);
+    assert_eq!(answer.json()["removed"], 10, "{}", answer.text());
+
+    let down = daemon.request("PATCH", "/v1/ports/left", r#"{"up": false}"#);
+    assert_eq!(down.json()["state"], "admin-down", "{}", down.text());
+    let up = daemon.request("PATCH", "/v1/ports/left", r#"{"up": true}"#);
+    assert_eq!(up.json()["state"], "up", "{}", up.text());
+    let queues = daemon.get("/v1/queues").json();
+    assert_eq!(queues.as_array().unwrap().len(), 2);
+    let interfaces = daemon.get("/v1/interfaces").json();
+    let addresses = interfaces[0]["addresses"].to_string();
+    assert!(addresses.contains("fe80::"), "{addresses}");
+    let metrics = daemon.get("/metrics").text();
+    assert!(metrics.contains("millrace_port_up{port=\"left\"} 1"), "{metrics}");
+    for path in [
+        "/v1/workers",
+        "/v1/nodes",
+        "/v1/drops",
+        "/v1/bridges",
+        "/v1/config",
+        "/v1/next-hops",
+        "/openapi.json",
+    ] {
+        let answer = daemon.get(path);
+        assert_eq!(answer.status, 200, "{path}");
+        answer.json();
+    }
+}
