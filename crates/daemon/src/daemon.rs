@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use control::Config;
-use control::config::Miss;
 use control::net::Prefix;
-use dpdk::{BufferPool, PoolError};
+use dpdk::{BufferPool, PoolError, RxQueue};
 use forward::bridge::{LearnReceiver, MacEntry, MacTable};
-use forward::flow::{FlowLimits, Flows};
-use forward::neighbor::{Action, Bounds, SlowPath, Timing};
+use forward::flow::Flows;
+use forward::neighbor::{Action, SlowPath};
 use forward::rib::{self, Rib};
-use forward::state::{Settings, State};
-use graph::{Doorbell, Handoff, HandoffReceiver, Reason};
+use forward::state::State;
+use graph::{Doorbell, Handoff, HandoffReceiver, Reason, RxAssignment};
 use tables::Epoch;
 use tokio::sync::Notify;
 
 use crate::ids::TooMany;
 use crate::pools::Pools;
 use crate::ports::{Needs, OpenError, PortState, Queues};
+use crate::settings;
 use crate::topology::{Attachment, Attachments, Topology};
 use crate::workers::{Tables, Workers, WorkersError};
 
@@ -138,11 +138,23 @@ impl Daemon {
             queues.push(opened);
         }
         let epoch = Epoch::new();
-        let (rib, state) = Rib::new(limits(&config), miss(&config), settings(&config), &epoch)?;
+        let (rib, state) = Rib::new(
+            settings::limits(&config),
+            settings::miss(&config),
+            settings::settings(&config),
+            &epoch,
+        )?;
         let hops = rib.flow_next_hops();
-        let slow = SlowPath::new(rib, state.clone(), timing(&config), bounds(&config), seed());
-        let flows = Flows::new(flow_limits(&config), state.next_hops.clone(), hops, &epoch)?;
-        let macs = MacTable::new(size(config.limits.bridge_macs), &epoch)?;
+        let slow = SlowPath::new(
+            rib,
+            state.clone(),
+            settings::timing(&config),
+            settings::bounds(&config),
+            settings::seed(),
+        );
+        let flows =
+            Flows::new(settings::flow_limits(&config), state.next_hops.clone(), hops, &epoch)?;
+        let macs = MacTable::new(settings::size(config.limits.bridge_macs), &epoch)?;
         let mut topology = Topology::default();
         topology.renumber(&config)?;
         let doorbell = Arc::new(Doorbell::new().map_err(StartError::Doorbell)?);
@@ -178,11 +190,20 @@ impl Daemon {
             dropped: [0; Reason::COUNT],
             changed: Arc::default(),
         };
+        // First the ways out: addresses are announced as soon as there are interfaces. Packets are
+        // taken in when everything is there.
+        let mut receive = Vec::new();
+        for (port, queues) in daemon.ports.iter().zip(queues) {
+            if let Some(id) = port.id() {
+                daemon.workers.attach_transmit(id, queues.tx)?;
+            }
+            receive.push(queues.rx);
+        }
         daemon.publish_interfaces();
         daemon.apply_static_routes()?;
         daemon.apply_static_neighbors();
-        for (at, queues) in queues.into_iter().enumerate() {
-            daemon.attach(at, queues)?;
+        for (at, queues) in receive.into_iter().enumerate() {
+            daemon.attach_receive(at, queues)?;
         }
         Ok(Shared::new(daemon))
     }
@@ -194,7 +215,7 @@ impl Daemon {
 
     /// As [`Self::publish_interfaces`], with ports that were opened already and without those that
     /// are about to be closed.
-    pub(crate) fn publish_with(&mut self, opened: &[(PortState, Queues)], closed: &[usize]) {
+    pub(crate) fn publish_with(&mut self, opened: &[(PortState, Vec<RxQueue>)], closed: &[usize]) {
         let staying = self.ports.iter().enumerate().filter(|(at, _)| !closed.contains(at));
         let ports = staying.map(|(_, port)| port).chain(opened.iter().map(|(port, _)| port));
         let attachments: Attachments = ports
@@ -278,10 +299,22 @@ impl Daemon {
     /// Gives the queues of a port that was opened to the workers.
     pub(crate) fn attach(&mut self, at: usize, queues: Queues) -> Result<(), WorkersError> {
         let Some(id) = self.ports.get(at).and_then(PortState::id) else { return Ok(()) };
+        self.workers.attach_transmit(id, queues.tx)?;
+        self.attach_receive(at, queues.rx)
+    }
+
+    /// Lets the workers receive from a port that they can send by already.
+    pub(crate) fn attach_receive(
+        &mut self,
+        at: usize,
+        queues: Vec<RxQueue>,
+    ) -> Result<(), WorkersError> {
+        let Some(id) = self.ports.get(at).and_then(PortState::id) else { return Ok(()) };
         let counted = self.counted(id);
         let Some(port) = self.ports.get_mut(at) else { return Ok(()) };
         port.count_from(counted);
-        self.workers.attach(id, &port.config, queues)
+        let queues = queues.into_iter().map(|queue| RxAssignment::new(id, queue));
+        self.workers.attach_receive(&port.config, queues)
     }
 
     /// A line for the service manager.
@@ -302,75 +335,5 @@ impl Daemon {
         self.punts.clear();
         self.actions.clear();
         self.ports.clear();
-    }
-}
-
-fn size(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Varies the times at which neighbours are asked, from one start to the next.
-fn seed() -> u64 {
-    dpdk::tsc() ^ u64::from(std::process::id()).rotate_left(32)
-}
-
-fn timing(config: &Config) -> Timing {
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let neighbors = &config.neighbors;
-    Timing {
-        reachable_time: nanoseconds(neighbors.reachable_time),
-        retrans_timer: nanoseconds(neighbors.retrans_timer),
-        max_probes: neighbors.max_probes,
-        delay_first_probe: nanoseconds(neighbors.delay_first_probe),
-        stale_time: nanoseconds(neighbors.stale_time),
-        ..Timing::default()
-    }
-}
-
-fn bounds(config: &Config) -> Bounds {
-    Bounds {
-        neighbors: size(config.limits.neighbors),
-        unresolved: size(config.limits.unresolved),
-        queue: usize::from(config.neighbors.queue),
-        // A quarter of the buffers may wait, so that the rest keeps packets going.
-        waiting: size(config.memory.buffers / 4),
-    }
-}
-
-fn flow_limits(config: &Config) -> FlowLimits {
-    let (flows4, flows6) = (size(config.limits.flows4), size(config.limits.flows6));
-    FlowLimits { flows4, flows6, translations: flows4.saturating_add(flows6).min(1 << 20) }
-}
-
-fn limits(config: &Config) -> rib::Limits {
-    let limits = &config.limits;
-    let next_hops = size(limits.next_hops).saturating_add(size(limits.neighbors));
-    rib::Limits {
-        routes4: size(limits.routes4),
-        routes6: size(limits.routes6),
-        next_hops,
-        groups: size(limits.next_hops).min(1 << 16),
-    }
-}
-
-fn miss(config: &Config) -> rib::Miss {
-    match config.forwarding.miss {
-        Miss::Unreachable => rib::Miss::Unreachable,
-        Miss::Drop => rib::Miss::Drop,
-        Miss::Reflect => rib::Miss::Reflect,
-    }
-}
-
-fn settings(config: &Config) -> Settings {
-    let rates = || config.bridges.iter().map(|bridge| bridge.flood_rate);
-    Settings {
-        martians: config.forwarding.martians,
-        directed_broadcast: config.forwarding.directed_broadcast,
-        icmp_rate: config.limits.icmp_rate,
-        // One bucket serves all bridges of a worker: the widest limit of any of them.
-        flood_rate: if rates().any(|rate| rate == 0) { 0 } else { rates().max().unwrap_or(0) },
-        flows4: config.limits.flows4 > 0,
-        flows6: config.limits.flows6 > 0,
-        tsc_hz: dpdk::tsc_hz(),
     }
 }

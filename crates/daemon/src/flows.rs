@@ -27,7 +27,7 @@ impl Daemon {
         let mut ready = Vec::with_capacity(list.len());
         for (at, flow) in list.iter().enumerate() {
             self.config.check_flow(flow).map_err(|error| FlowError::Unfit { at, error })?;
-            ready.push(self.to_table(flow).ok_or(FlowError::Family { at })?);
+            ready.push(self.entry(flow).ok_or(FlowError::Family { at })?);
         }
         let interfaces = self.state.interfaces.load_full();
         let mut before = Vec::with_capacity(ready.len());
@@ -52,7 +52,7 @@ impl Daemon {
     /// A page of flows: those from the `first` on, in the order of the tables.
     pub(crate) fn flows_from(&self, first: usize, limit: usize) -> Vec<Flow> {
         let page = self.flows.iter().skip(first).take(limit);
-        page.map(|flow| self.from_table(&flow)).collect()
+        page.map(|flow| self.shown(&flow)).collect()
     }
 
     /// Removes those of the next `limit` flows in the tables that are not to be kept. Returns how
@@ -72,7 +72,7 @@ impl Daemon {
         (gone.len(), page.len())
     }
 
-    fn from_table(&self, flow: &flow::Flow) -> Flow {
+    fn shown(&self, flow: &flow::Flow) -> Flow {
         let (source, destination, source_port, destination_port, protocol) = match &flow.tuple {
             FiveTuple::V4(t) => {
                 let (from, to) = (t.source().into(), t.destination().into());
@@ -99,7 +99,7 @@ impl Daemon {
         }
     }
 
-    fn to_table(&self, flow: &Flow) -> Option<flow::Flow> {
+    fn entry(&self, flow: &Flow) -> Option<flow::Flow> {
         let port = self.ports.iter().find(|port| port.config.name == flow.egress_port)?;
         let zero = control::net::MacAddr::new([0; 6]);
         let source = flow.source_mac.unwrap_or(port.mac);

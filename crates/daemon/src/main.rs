@@ -9,9 +9,11 @@
 //! | `pools`, `ports`, `workers` | buffers, ports and worker threads |
 //! | `ids`, `topology`, `routes` | from the configuration to what the nodes read |
 //! | `slow_path` | packets that workers hand to the control thread, and timers |
-//! | `reload` | the difference of two configurations, applied |
+//! | `difference`, `reload` | the difference of two configurations, found and applied |
+//! | `settings` | from the configuration to limits, times and switches |
 //! | `files` | routes and flows from files |
-//! | `health` | ports that go away and come back |
+//! | `health`, `port_change` | ports that go away and come back, or are changed on demand |
+//! | `neighbors`, `flows`, `counters` | what the API asks for, by name |
 //! | `api` | HTTP on the socket, one file per resource |
 #![forbid(unsafe_code)]
 
@@ -19,6 +21,7 @@ mod api;
 mod args;
 mod counters;
 mod daemon;
+mod difference;
 mod files;
 mod flows;
 mod health;
@@ -32,6 +35,7 @@ mod ports;
 mod reload;
 mod routes;
 mod run;
+mod settings;
 mod slow_path;
 mod socket;
 #[cfg(test)]

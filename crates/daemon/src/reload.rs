@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use control::api::Reloaded;
 use control::config::{Config, Route};
 use control::{ConfigError, config};
+use dpdk::RxQueue;
 use forward::rib::Change;
 
 use crate::daemon::{Daemon, Shared};
-use crate::ports::{Needs, OpenError, PortState, Queues};
+use crate::difference::{hold_fixed, other_changes, route_changes};
+use crate::ports::{Needs, OpenError, PortState};
+use crate::workers::WorkersError;
 use crate::{files, notify, routes};
 
 /// Why a configuration was refused. The one before is still in force then.
@@ -20,8 +23,13 @@ pub(crate) enum ReloadError {
     #[error("{0}; nothing was changed")]
     Port(#[from] OpenError),
     #[error("{0}; nothing was changed")]
+    Workers(#[from] WorkersError),
+    #[error("{0}; nothing was changed")]
     Routes(String),
 }
+
+/// A port that was opened, and its receive queues.
+type Opened = (PortState, Vec<RxQueue>);
 
 fn lines(errors: &[ConfigError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -71,29 +79,6 @@ fn sentences(list: &[String]) -> String {
     if list.is_empty() { "no difference".to_owned() } else { list.join("; ") }
 }
 
-/// Takes over the settings that only a start can change. Returns the sections that differ.
-fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
-    let mut differ = Vec::new();
-    let mut hold = |section: &str, same: bool| {
-        if !same {
-            differ.push(format!("[{section}] differs"));
-        }
-    };
-    hold("daemon", old.daemon == new.daemon);
-    hold("memory", old.memory == new.memory);
-    hold("workers", old.workers == new.workers);
-    hold("limits", old.limits == new.limits);
-    hold("forwarding", old.forwarding == new.forwarding);
-    hold("neighbors", old.neighbors == new.neighbors);
-    new.daemon = old.daemon.clone();
-    new.memory = old.memory.clone();
-    new.workers = old.workers.clone();
-    new.limits = old.limits.clone();
-    new.forwarding = old.forwarding.clone();
-    new.neighbors = old.neighbors.clone();
-    differ
-}
-
 impl Daemon {
     /// Applies the difference between the configuration in force and another one.
     ///
@@ -115,7 +100,7 @@ impl Daemon {
             Ok(opened) => opened,
             Err(error) => {
                 self.open_again(&reused);
-                return Err(error.into());
+                return Err(error);
             }
         };
         for (port, _) in &opened {
@@ -125,7 +110,7 @@ impl Daemon {
         let (added, removed) = match self.switch(new, &opened, &closed) {
             Ok(changes) => changes,
             Err(error) => {
-                drop(opened);
+                self.give_up(opened);
                 self.open_again(&reused);
                 return Err(error);
             }
@@ -181,21 +166,41 @@ impl Daemon {
         new.ports.iter().any(|other| key(&other.device) == key(&port.config.device))
     }
 
-    fn open_new(
-        &mut self,
-        new: &Config,
-        closed: &[usize],
-    ) -> Result<Vec<(PortState, Queues)>, OpenError> {
+    /// Opens ports that are new, and gives the workers their ways out.
+    fn open_new(&mut self, new: &Config, closed: &[usize]) -> Result<Vec<Opened>, ReloadError> {
         let stays = |name: &str| {
             let mut ports = self.ports.iter().enumerate();
             ports.any(|(at, port)| port.config.name == name && !closed.contains(&at))
         };
         let wanted: Vec<_> = new.ports.iter().filter(|port| !stays(&port.name)).collect();
-        let needs = |name: &str| Needs::of(new, name);
-        wanted
-            .into_iter()
-            .map(|port| PortState::open(port, needs(&port.name), &mut self.pools))
-            .collect()
+        let mut opened = Vec::new();
+        for config in wanted {
+            match self.open_one(config, Needs::of(new, &config.name)) {
+                Ok(port) => opened.push(port),
+                Err(error) => {
+                    self.give_up(opened);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(opened)
+    }
+
+    fn open_one(&mut self, config: &config::Port, needs: Needs) -> Result<Opened, ReloadError> {
+        let (port, queues) = PortState::open(config, needs, &mut self.pools)?;
+        if let Some(id) = port.id() {
+            self.workers.attach_transmit(id, queues.tx)?;
+        }
+        Ok((port, queues.rx))
+    }
+
+    /// Closes ports that were opened in vain.
+    fn give_up(&self, opened: Vec<Opened>) {
+        for id in opened.iter().filter_map(|(port, _)| port.id()) {
+            if let Err(error) = self.workers.detach(id) {
+                tracing::error!("{error}");
+            }
+        }
     }
 
     /// After a refusal: ports that were closed in vain.
@@ -210,7 +215,7 @@ impl Daemon {
     fn switch(
         &mut self,
         new: Config,
-        opened: &[(PortState, Queues)],
+        opened: &[Opened],
         closed: &[usize],
     ) -> Result<(usize, usize), ReloadError> {
         let before = (self.config.clone(), self.topology.clone());
@@ -247,7 +252,7 @@ impl Daemon {
     }
 
     /// Closes and adds ports; those that stay get their new MTU, mode and places of queues.
-    fn exchange_ports(&mut self, opened: Vec<(PortState, Queues)>, closed: Vec<usize>) {
+    fn exchange_ports(&mut self, opened: Vec<Opened>, closed: Vec<usize>) {
         for at in closed.into_iter().rev() {
             self.close_port(at);
             self.ports.remove(at);
@@ -257,7 +262,7 @@ impl Daemon {
         }
         for (port, queues) in opened {
             self.ports.push(port);
-            if let Err(error) = self.attach(self.ports.len() - 1, queues) {
+            if let Err(error) = self.attach_receive(self.ports.len() - 1, queues) {
                 tracing::error!("{error}");
             }
         }
@@ -282,76 +287,5 @@ impl Daemon {
         if let Err(error) = moved.and_then(|queues| self.workers.attach_receive(&config, queues)) {
             tracing::error!(port = config.name, "{error}");
         }
-    }
-}
-
-/// Differences that have no list of their own.
-fn other_changes(old: &Config, new: &Config) -> Vec<String> {
-    let mut changes = Vec::new();
-    for port in &new.ports {
-        let before = old.port(&port.name);
-        if before.is_some_and(|before| before.device == port.device && before != port) {
-            changes.push(format!("port {} changed", port.name));
-        }
-    }
-    for (what, same) in [
-        ("VLAN sub-interfaces changed", old.vlans == new.vlans),
-        ("bridges changed", old.bridges == new.bridges),
-        ("cross-connects changed", old.cross_connects == new.cross_connects),
-        ("route files changed", old.routes == new.routes),
-        ("flow files changed", old.flows == new.flows),
-    ] {
-        if !same {
-            changes.push(what.to_owned());
-        }
-    }
-    changes
-}
-
-/// Routes that are new or different, and prefixes that have none any more.
-fn route_changes(old: &[Route], new: &[Route]) -> (Vec<Route>, Vec<control::net::Prefix>) {
-    use std::collections::HashMap;
-    let before: HashMap<_, _> = old.iter().map(|route| (route.prefix, &route.target)).collect();
-    let after: HashMap<_, _> = new.iter().map(|route| (route.prefix, &route.target)).collect();
-    let added = new.iter().filter(|route| before.get(&route.prefix) != Some(&&route.target));
-    let removed = old.iter().map(|route| route.prefix).filter(|p| !after.contains_key(p));
-    (added.cloned().collect(), removed.collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing;
-
-    fn routes(text: &str) -> Vec<Route> {
-        let port = "[[port]]\nname = \"a\"\ndevice = \"null\"\naddresses = [\"10.0.0.1/24\"]\n";
-        testing::config(&format!("{port}{text}")).static_routes
-    }
-
-    #[test]
-    fn only_the_difference_of_routes_is_applied() {
-        let old = routes(
-            "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
-             [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"blackhole\"\n\
-             [[route]]\nprefix = \"10.3.0.0/16\"\nvia = \"10.0.0.2\"\n",
-        );
-        let new = routes(
-            "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
-             [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"unreachable\"\n\
-             [[route]]\nprefix = \"10.4.0.0/16\"\nvia = \"10.0.0.2\"\n",
-        );
-        let (added, removed) = route_changes(&old, &new);
-        let added: Vec<String> = added.iter().map(|route| route.prefix.to_string()).collect();
-        assert_eq!(added, ["10.2.0.0/16", "10.4.0.0/16"]);
-        assert_eq!(removed, ["10.3.0.0/16".parse().unwrap()]);
-    }
-
-    #[test]
-    fn what_only_a_start_can_change_stays_and_is_told() {
-        let old = testing::config("");
-        let mut new = testing::config("[limits]\nroutes4 = 77\n[workers]\nvector = 8\n");
-        let told = hold_fixed(&old, &mut new);
-        assert_eq!(told, ["[workers] differs", "[limits] differs"]);
-        assert_eq!(new, old);
     }
 }

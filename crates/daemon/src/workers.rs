@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::config::{self, Config, Poll};
-use dpdk::BufferPool;
+use dpdk::{BufferPool, TxQueue};
 use forward::bridge::{LearnReceiver, MacReader, learn_ring};
 use forward::flow::FlowReaders;
 use forward::nodes::{self, Parts};
@@ -18,7 +18,6 @@ use graph::{
 };
 use tables::{Epoch, TooManyReaders};
 
-use crate::ports::Queues;
 use crate::topology::PORTS;
 
 /// Packets in a ring between two threads.
@@ -170,24 +169,12 @@ impl Workers {
         }
     }
 
-    /// Gives a port's queues to the workers: first the ways out, then receiving starts.
-    pub(crate) fn attach(
-        &mut self,
-        port: PortId,
-        config: &config::Port,
-        queues: Queues,
-    ) -> Result<(), WorkersError> {
-        self.attach_transmit(port, queues.tx)?;
-        let receive = queues.rx.into_iter().map(|queue| RxAssignment::new(port, queue));
-        self.attach_receive(config, receive.collect())
-    }
-
     /// One transmit queue per worker; a worker beyond the device's queues goes through the owner of
     /// one.
-    fn attach_transmit(
+    pub(crate) fn attach_transmit(
         &self,
         port: PortId,
-        queues: Vec<dpdk::TxQueue>,
+        queues: Vec<TxQueue>,
     ) -> Result<(), WorkersError> {
         let owners = queues.len().min(self.list.len()).max(1);
         for (worker, queue) in self.list.iter().zip(queues) {
@@ -211,7 +198,7 @@ impl Workers {
     pub(crate) fn attach_receive(
         &self,
         config: &config::Port,
-        queues: Vec<RxAssignment>,
+        queues: impl IntoIterator<Item = RxAssignment>,
     ) -> Result<(), WorkersError> {
         for mut assignment in queues {
             let queue = assignment.queue.index();

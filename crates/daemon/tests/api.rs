@@ -1,5 +1,6 @@
 //! The API of a running daemon: routes, neighbours, flows, ports, refusals.
 #![allow(missing_docs, reason = "a test program")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod instance;
 

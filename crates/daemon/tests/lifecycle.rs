@@ -1,5 +1,6 @@
 //! Start, reload, a second daemon, and stop.
 #![allow(missing_docs, reason = "a test program")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod instance;
 

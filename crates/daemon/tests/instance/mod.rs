@@ -1,5 +1,6 @@
 //! A daemon of our own in a scratch folder, and a small HTTP client for its socket.
 #![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

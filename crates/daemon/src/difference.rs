@@ -1,0 +1,99 @@
+//! What differs between two configurations.
+
+use std::collections::HashMap;
+
+use control::config::{Config, Route};
+use control::net::Prefix;
+
+/// Takes over the settings that only a start can change. Returns the sections that differ.
+pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
+    let mut differ = Vec::new();
+    let mut hold = |section: &str, same: bool| {
+        if !same {
+            differ.push(format!("[{section}] differs"));
+        }
+    };
+    hold("daemon", old.daemon == new.daemon);
+    hold("memory", old.memory == new.memory);
+    hold("workers", old.workers == new.workers);
+    hold("limits", old.limits == new.limits);
+    hold("forwarding", old.forwarding == new.forwarding);
+    hold("neighbors", old.neighbors == new.neighbors);
+    new.daemon = old.daemon.clone();
+    new.memory = old.memory.clone();
+    new.workers = old.workers.clone();
+    new.limits = old.limits.clone();
+    new.forwarding = old.forwarding.clone();
+    new.neighbors = old.neighbors.clone();
+    differ
+}
+
+/// Differences that have no list of their own.
+pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
+    let mut changes = Vec::new();
+    for port in &new.ports {
+        let before = old.port(&port.name);
+        if before.is_some_and(|before| before.device == port.device && before != port) {
+            changes.push(format!("port {} changed", port.name));
+        }
+    }
+    for (what, same) in [
+        ("VLAN sub-interfaces changed", old.vlans == new.vlans),
+        ("bridges changed", old.bridges == new.bridges),
+        ("cross-connects changed", old.cross_connects == new.cross_connects),
+        ("route files changed", old.routes == new.routes),
+        ("flow files changed", old.flows == new.flows),
+    ] {
+        if !same {
+            changes.push(what.to_owned());
+        }
+    }
+    changes
+}
+
+/// Routes that are new or different, and prefixes that have none any more.
+pub(crate) fn route_changes(old: &[Route], new: &[Route]) -> (Vec<Route>, Vec<Prefix>) {
+    let before: HashMap<_, _> = old.iter().map(|route| (route.prefix, &route.target)).collect();
+    let after: HashMap<_, _> = new.iter().map(|route| (route.prefix, &route.target)).collect();
+    let added = new.iter().filter(|route| before.get(&route.prefix) != Some(&&route.target));
+    let removed = old.iter().map(|route| route.prefix).filter(|p| !after.contains_key(p));
+    (added.cloned().collect(), removed.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn routes(text: &str) -> Vec<Route> {
+        let port = "[[port]]\nname = \"a\"\ndevice = \"null\"\naddresses = [\"10.0.0.1/24\"]\n";
+        testing::config(&format!("{port}{text}")).static_routes
+    }
+
+    #[test]
+    fn only_the_difference_of_routes_is_applied() {
+        let old = routes(
+            "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
+             [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"blackhole\"\n\
+             [[route]]\nprefix = \"10.3.0.0/16\"\nvia = \"10.0.0.2\"\n",
+        );
+        let new = routes(
+            "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
+             [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"unreachable\"\n\
+             [[route]]\nprefix = \"10.4.0.0/16\"\nvia = \"10.0.0.2\"\n",
+        );
+        let (added, removed) = route_changes(&old, &new);
+        let added: Vec<String> = added.iter().map(|route| route.prefix.to_string()).collect();
+        assert_eq!(added, ["10.2.0.0/16", "10.4.0.0/16"]);
+        assert_eq!(removed, ["10.3.0.0/16".parse().unwrap()]);
+    }
+
+    #[test]
+    fn what_only_a_start_can_change_stays_and_is_told() {
+        let old = testing::config("");
+        let mut new = testing::config("[limits]\nroutes4 = 77\n[workers]\nvector = 8\n");
+        let told = hold_fixed(&old, &mut new);
+        assert_eq!(told, ["[workers] differs", "[limits] differs"]);
+        assert_eq!(new, old);
+    }
+}
