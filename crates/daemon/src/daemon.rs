@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use control::Config;
 use control::net::Prefix;
-use dpdk::{BufferPool, PoolError, RxQueue};
+use dpdk::{BufferPool, PoolError};
 use forward::bridge::{LearnReceiver, MacEntry, MacTable};
 use forward::flow::Flows;
 use forward::neighbor::{Action, SlowPath};
@@ -215,7 +215,11 @@ impl Daemon {
 
     /// As [`Self::publish_interfaces`], with ports that were opened already and without those that
     /// are about to be closed.
-    pub(crate) fn publish_with(&mut self, opened: &[(PortState, Vec<RxQueue>)], closed: &[usize]) {
+    pub(crate) fn publish_with(
+        &mut self,
+        opened: &[(PortState, Vec<RxAssignment>)],
+        closed: &[usize],
+    ) {
         let staying = self.ports.iter().enumerate().filter(|(at, _)| !closed.contains(at));
         let ports = staying.map(|(_, port)| port).chain(opened.iter().map(|(port, _)| port));
         let attachments: Attachments = ports
@@ -307,13 +311,12 @@ impl Daemon {
     pub(crate) fn attach_receive(
         &mut self,
         at: usize,
-        queues: Vec<RxQueue>,
+        queues: Vec<RxAssignment>,
     ) -> Result<(), WorkersError> {
         let Some(id) = self.ports.get(at).and_then(PortState::id) else { return Ok(()) };
         let counted = self.counted(id);
         let Some(port) = self.ports.get_mut(at) else { return Ok(()) };
         port.count_from(counted);
-        let queues = queues.into_iter().map(|queue| RxAssignment::new(id, queue));
         self.workers.attach_receive(&port.config, queues)
     }
 

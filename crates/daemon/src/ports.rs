@@ -1,11 +1,14 @@
 //! The ports: opened from the configuration, watched, opened anew when their device is back.
 
+use std::os::fd::OwnedFd;
+
 use control::api::PortCounters;
 use control::config::{self, Config, Poll};
 use control::net::MacAddr;
 use dpdk::{
     Adjustment, Cause, Device, Health, Opened, Port, PortConfig, PortError, RxQueue, TxQueue,
 };
+use graph::{PortId, RxAssignment, Sockets};
 
 use crate::counters::{add, less};
 use crate::pools::Pools;
@@ -35,7 +38,7 @@ pub(crate) enum Condition {
 /// The queues of a port that was just opened, in order.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    pub(crate) rx: Vec<RxQueue>,
+    pub(crate) rx: Vec<RxAssignment>,
     pub(crate) tx: Vec<TxQueue>,
 }
 
@@ -138,8 +141,16 @@ impl PortState {
             promiscuous: self.needs.promiscuous,
             rx_interrupts: self.needs.interrupts,
         };
+        let before = Sockets::now();
         let Opened { mut port, rx, tx, adjustments } = Port::open(&self.device, &wish)
             .map_err(|source| OpenError::Port { name: name(), source })?;
+        let interrupts = wish.rx_interrupts && !adjustments.contains(&Adjustment::NoInterrupts);
+        let sockets = if self.needs.interrupts && !interrupts {
+            before.opened_since(rx.len())
+        } else {
+            Vec::new()
+        };
+        let rx = assign(port.id(), rx, sockets, interrupts);
         self.mac = own_mac(&mut port, &self.config, self.mac);
         // Neighbour discovery and ARP live from group addresses.
         if let Err(error) = port.set_all_multicast(true) {
@@ -157,7 +168,7 @@ impl PortState {
     }
 
     /// Its number; `None` while its device is gone.
-    pub(crate) fn id(&self) -> Option<graph::PortId> {
+    pub(crate) fn id(&self) -> Option<PortId> {
         self.open.as_ref().map(Port::id)
     }
 
@@ -267,6 +278,25 @@ impl PortState {
         }
         Ok(())
     }
+}
+
+/// Receive queues with what wakes their worker: the device's interrupt, or the kernel's socket
+/// behind the device; else the worker polls.
+fn assign(
+    port: PortId,
+    queues: Vec<RxQueue>,
+    sockets: Vec<OwnedFd>,
+    interrupts: bool,
+) -> Vec<RxAssignment> {
+    let mut sockets = sockets.into_iter();
+    let queues = queues.into_iter().map(|queue| RxAssignment::new(port, queue));
+    queues
+        .map(|queue| match sockets.next() {
+            Some(socket) => queue.with_socket(socket),
+            None if interrupts => queue.with_interrupt(),
+            None => queue,
+        })
+        .collect()
 }
 
 /// Gives the device the configured MAC address, or learns the device's.

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use control::api::Reloaded;
 use control::config::{Config, Route};
 use control::{ConfigError, config};
-use dpdk::RxQueue;
 use forward::rib::Change;
+use graph::RxAssignment;
 
 use crate::daemon::{Daemon, Shared};
 use crate::difference::{hold_fixed, other_changes, route_changes};
@@ -29,7 +29,7 @@ pub(crate) enum ReloadError {
 }
 
 /// A port that was opened, and its receive queues.
-type Opened = (PortState, Vec<RxQueue>);
+type Opened = (PortState, Vec<RxAssignment>);
 
 fn lines(errors: &[ConfigError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
