@@ -193,3 +193,38 @@ mod tests {
         assert!(epoch.register().is_ok());
     }
 }
+
+#[cfg(all(test, loom))]
+mod model {
+    use loom::{sync::atomic::AtomicU32, thread};
+
+    use super::*;
+
+    /// What was unlinked is written again only when no reader can look at it, whether the reader
+    /// was awake or parked when that happened.
+    #[test]
+    fn nothing_is_used_again_under_a_reader() {
+        loom::model(|| {
+            let epoch = Epoch::new();
+            let slot = epoch.register().unwrap();
+            let link = Arc::new(AtomicU32::new(0));
+            let memory = Arc::new([AtomicU32::new(10), AtomicU32::new(20)]);
+            let (seen_link, seen_memory) = (Arc::clone(&link), Arc::clone(&memory));
+            let reading = thread::spawn(move || {
+                for _ in 0..2 {
+                    slot.quiescent();
+                    let index = seen_link.load(Ordering::Acquire) as usize;
+                    assert_ne!(seen_memory[index].load(Ordering::Relaxed), 99);
+                }
+                slot.park();
+            });
+            link.store(1, Ordering::Release);
+            let tag = epoch.retire();
+            if epoch.passed() >= tag {
+                memory[0].store(99, Ordering::Relaxed);
+            }
+            reading.join().unwrap();
+            assert!(epoch.passed() >= tag);
+        });
+    }
+}

@@ -1,5 +1,6 @@
 //! The flow table against a map, and under readers.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a failure to set up is a failed test")]
 
 use std::{
     collections::HashMap,

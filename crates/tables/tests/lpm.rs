@@ -1,5 +1,6 @@
 //! The LPM tables against a plain model: a map of prefixes, searched from the longest on.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a failure to set up is a failed test")]
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,6 @@
 //! How a bucket lies in memory, and the single steps that change or read one.
 
+use super::NO_FLOW;
 use crate::{
     memory::Region,
     prefetch::prefetch,
@@ -89,19 +90,22 @@ impl<'a, const K: usize> Bucket<'a, K> {
         difference == 0
     }
 
-    /// Value of `key` in this bucket, whatever a writer does meanwhile.
+    /// Value of `key` in this bucket, or [`NO_FLOW`], whatever a writer does meanwhile.
     #[inline(always)]
-    pub(super) fn find(self, key: &[u8; K]) -> Option<u32> {
+    pub(super) fn find(self, key: &[u8; K]) -> u32 {
         loop {
             let before = self.header(Ordering::Acquire);
-            let slot = (0..Layout::<K>::SLOTS)
-                .find(|slot| (before >> slot) & 1 == 1 && self.matches(*slot, key))?;
+            // No branches on what is found where: the processor could only guess.
+            let equal = (0..Layout::<K>::SLOTS)
+                .fold(0, |equal, slot| equal | u32::from(self.matches(slot, key)) << slot);
+            let found = equal & before;
+            let slot = (found.trailing_zeros() as usize).min(Layout::<K>::SLOTS - 1);
             let value = self.lane(slot, Ordering::Relaxed);
             // Pairs with the fence in `fill`: if anything read above was written for another
             // entry, then the version that was raised before is seen here.
             fence(Ordering::Acquire);
             if self.header(Ordering::Relaxed) / VERSION == before / VERSION {
-                return Some(value);
+                return if found == 0 { NO_FLOW } else { value };
             }
         }
     }

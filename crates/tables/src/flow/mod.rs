@@ -21,6 +21,8 @@
 //! bucket, in the middle of one look-up, to be fooled.
 
 mod bucket;
+#[cfg(all(test, loom))]
+mod model;
 mod reader;
 mod writer;
 

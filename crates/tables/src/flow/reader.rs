@@ -46,8 +46,15 @@ impl<const K: usize> Shared<K> {
     }
 
     #[inline(always)]
-    fn find(&self, number: u32, key: &[u8; K]) -> Option<u32> {
-        self.bucket(number)?.find(key)
+    fn find(&self, number: u32, key: &[u8; K]) -> u32 {
+        self.bucket(number).map_or(NO_FLOW, |bucket| bucket.find(key))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, number: u32) {
+        if let Some(bucket) = self.bucket(number) {
+            bucket.prefetch();
+        }
     }
 
     /// Value of `key`, found however it moves.
@@ -55,8 +62,11 @@ impl<const K: usize> Shared<K> {
         let homes = self.homes(key);
         loop {
             let moves = self.moves.0.load(Ordering::Acquire);
-            if let Some(value) = homes.into_iter().find_map(|home| self.find(home, key)) {
-                return value;
+            for home in homes {
+                let value = self.find(home, key);
+                if value != NO_FLOW {
+                    return value;
+                }
             }
             if !self.moved_since(moves) {
                 return NO_FLOW;
@@ -113,34 +123,28 @@ impl<const K: usize> FlowReader<K> {
         let mut homes = [[0; 2]; GROUP];
         for (key, homes) in keys.iter().zip(&mut homes) {
             *homes = shared.homes(key);
-            if let Some(bucket) = shared.bucket(homes[0]) {
-                bucket.prefetch();
-            }
+            shared.prefetch(homes[0]);
         }
         let moves = shared.moves.0.load(Ordering::Acquire);
         let mut waiting = [0u8; GROUP];
         let mut count = 0;
-        let found = keys.iter().zip(values.iter_mut()).zip(&homes).enumerate();
-        for (place, ((key, value), homes)) in found {
-            *value = shared.find(homes[0], key).unwrap_or(NO_FLOW);
+        let asked = keys.iter().zip(values.iter_mut()).zip(&homes).enumerate();
+        for (place, ((key, value), homes)) in asked {
+            *value = shared.find(homes[0], key);
             if *value == NO_FLOW {
-                if let Some(bucket) = shared.bucket(homes[1]) {
-                    bucket.prefetch();
-                }
+                shared.prefetch(homes[1]);
                 waiting[count % GROUP] = place as u8;
                 count += 1;
             }
         }
-        let mut missed = 0;
-        for place in waiting.into_iter().take(count).map(usize::from) {
-            if let (Some(key), Some(value), Some(homes)) =
-                (keys.get(place), values.get_mut(place), homes.get(place))
-            {
-                *value = shared.find(homes[1], key).unwrap_or(NO_FLOW);
-                missed += usize::from(*value == NO_FLOW);
+        let mut missed = false;
+        for place in waiting.iter().take(count).map(|place| usize::from(*place)) {
+            if let (Some(key), Some(value)) = (keys.get(place), values.get_mut(place)) {
+                *value = shared.find(homes[place % GROUP][1], key);
+                missed |= *value == NO_FLOW;
             }
         }
-        if missed > 0 && shared.moved_since(moves) {
+        if missed && shared.moved_since(moves) {
             for (key, value) in keys.iter().zip(values.iter_mut()) {
                 if *value == NO_FLOW {
                     *value = shared.lookup(key);

@@ -48,7 +48,7 @@ pub struct Refused {
 /// Entries by a key of `K` bytes, a multiple of 8. The writer half: one thread changes it while
 /// any number look up through [`reader`](Self::reader)s.
 pub struct FlowTable<const K: usize> {
-    shared: Arc<Shared<K>>,
+    pub(super) shared: Arc<Shared<K>>,
     len: usize,
     capacity: usize,
 }

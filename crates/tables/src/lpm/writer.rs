@@ -20,11 +20,11 @@ pub struct LpmCapacity {
 }
 
 impl LpmCapacity {
-    /// Bounds for `routes` routes of an Internet table's shape with ample room to spare: 64 bytes
-    /// of trie a route, and 64 MiB for clusters of host routes.
+    /// Bounds for `routes` routes of an Internet table's shape with ample room to spare: 128
+    /// bytes of trie a route, and 128 MiB for clusters of host routes.
     #[must_use]
     pub fn routes(routes: usize) -> Self {
-        Self { routes, trie_bytes: routes.saturating_mul(64).saturating_add(64 << 20) }
+        Self { routes, trie_bytes: routes.saturating_mul(128).saturating_add(128 << 20) }
     }
 }
 
