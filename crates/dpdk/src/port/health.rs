@@ -41,7 +41,11 @@ impl Port {
     fn interface_health(&self) -> Health {
         let Some(name) = self.handle.device.interface() else { return Health::Up };
         if interface_index(name) != self.handle.interface {
-            return Health::Gone(Cause::InterfaceDeleted);
+            // The kernel's end of a tap may have moved to another network namespace.
+            return match self.handle.device.kind() {
+                DeviceKind::Tap if tap_exists(name) => Health::Up,
+                _ => Health::Gone(Cause::InterfaceDeleted),
+            };
         }
         match interface_flags(name) {
             None => Health::Gone(Cause::InterfaceDeleted),
@@ -50,4 +54,14 @@ impl Port {
             Some(_) => Health::Up,
         }
     }
+}
+
+/// Whether one of our file descriptors belongs to a tap of this name: it does until the kernel's end
+/// is deleted, wherever that is.
+fn tap_exists(name: &str) -> bool {
+    let Ok(descriptors) = std::fs::read_dir("/proc/self/fdinfo") else { return false };
+    let mut texts =
+        descriptors.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
+    let is_it = |line: &str| line.strip_prefix("iff:").is_some_and(|of| of.trim() == name);
+    texts.any(|text| text.lines().any(is_it))
 }
