@@ -1,12 +1,14 @@
 //! The ports: opened from the configuration, watched, opened anew when their device is back.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use control::api::PortCounters;
 use control::config::{self, Config, Poll};
 use control::net::MacAddr;
 use dpdk::{
-    Adjustment, Cause, Device, Health, Opened, Port, PortConfig, PortError, RxQueue, TxQueue,
+    Adjustment, Cause, Device, DeviceKind, Health, Opened, Port, PortConfig, PortError, RxQueue,
+    TxQueue,
 };
 use graph::{PortId, RxAssignment, Sockets};
 
@@ -20,6 +22,11 @@ pub(crate) enum OpenError {
     Device { name: String, source: dpdk::DeviceError },
     #[error("port {name}: {source}")]
     Port { name: String, source: PortError },
+    #[error(
+        "port {name}: with server=1 DPDK waits for the peer, and the daemon with it; leave server=1 \
+         away: the port is opened when its peer is there"
+    )]
+    Server { name: String },
     #[error("port {name}: {source}; see [memory] in the configuration")]
     Pool { name: String, source: dpdk::PoolError },
 }
@@ -120,6 +127,17 @@ impl PortState {
             before: PortCounters::default(),
             retry: (0, 1),
         };
+        let virtio = state.device.kind() == DeviceKind::VirtioUser;
+        if virtio && state.device.option("server") == Some("1") {
+            return Err(OpenError::Server { name: config.name.clone() });
+        }
+        if virtio && !Path::new(state.device.argument()).exists() {
+            // Its peer makes the socket, maybe later than we start.
+            let peer = format!("there is no peer at {}", state.device.argument());
+            tracing::warn!(port = config.name, "{peer}; it is opened when there is one");
+            state.condition = Condition::Gone(peer);
+            return Ok((state, Queues { rx: Vec::new(), tx: Vec::new() }));
+        }
         let queues = state.reopen(pools)?;
         Ok((state, queues))
     }
