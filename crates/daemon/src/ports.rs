@@ -157,7 +157,8 @@ impl PortState {
             pools: vec![pool],
             rss: true,
             promiscuous: self.needs.promiscuous,
-            rx_interrupts: self.needs.interrupts,
+            // A tap's interrupt is its file descriptor itself, and what is read from that is a packet.
+            rx_interrupts: self.needs.interrupts && self.device.kind() != DeviceKind::Tap,
         };
         let before = Sockets::now();
         let Opened { mut port, rx, tx, adjustments } = Port::open(&self.device, &wish)
@@ -319,6 +320,10 @@ fn assign(
 
 /// Gives the device the configured MAC address, or learns the device's.
 fn own_mac(port: &mut Port, config: &config::Port, fallback: MacAddr) -> MacAddr {
+    if port.device().kind() == DeviceKind::Tap {
+        // The driver gives the kernel's end the port's address, but they are two stations.
+        return fallback;
+    }
     if let Some(mac) = config.mac {
         if let Err(error) = port.set_mac(wire::MacAddr::from(mac).octets()) {
             tracing::warn!(port = config.name, "{error}; frames for {mac} need promiscuous = true");
