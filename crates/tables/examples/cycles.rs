@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{BufRead, BufReader},
     net::{Ipv4Addr, Ipv6Addr},
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
@@ -91,16 +92,29 @@ fn lpm<A: Address>(
     });
     println!("{name}: one by one: {single:.1} cycles");
     let slot = epoch.register()?;
-    let start = Instant::now();
-    let updates = 1_000_000;
-    for _ in 0..updates / 2 {
-        slot.quiescent();
-        let (bits, len) = prefixes[(random.next() % prefixes.len() as u64) as usize];
-        let prefix = Prefix::new(bits, len)?;
-        let value = table.remove(prefix).unwrap_or(1);
-        table.insert(prefix, value)?;
-    }
-    println!("{name}: {:.2} M updates/s", updates as f64 / start.elapsed().as_secs_f64() / 1e6);
+    let (done, updates) = (AtomicBool::new(false), 1_000_000);
+    let seconds = std::thread::scope(|scope| -> Outcome<f64> {
+        let (done, addresses) = (&done, &addresses);
+        scope.spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                for chunk in addresses.chunks(values.len()) {
+                    slot.quiescent();
+                    reader.lookup_batch(chunk, &mut values);
+                }
+            }
+        });
+        let start = Instant::now();
+        for _ in 0..updates / 2 {
+            let (bits, len) = prefixes[(random.next() % prefixes.len() as u64) as usize];
+            let prefix = Prefix::new(bits, len)?;
+            let value = table.remove(prefix).unwrap_or(1);
+            table.insert(prefix, value)?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        done.store(true, Ordering::Relaxed);
+        Ok(seconds)
+    })?;
+    println!("{name}: {:.2} M updates/s beside a reader", f64::from(updates) / seconds / 1e6);
     Ok(())
 }
 

@@ -172,12 +172,12 @@ fn prefixes_are_checked_and_shown() {
 #[test]
 fn a_full_table_refuses_and_stays() {
     let epoch = Epoch::new();
-    let mut table = Lpm4::new(LpmCapacity { routes: 4, trie_bytes: 5 * 64 }, &epoch).unwrap();
+    let mut table = Lpm4::new(LpmCapacity { routes: 4, trie_bytes: 2240 }, &epoch).unwrap();
     let reader = table.reader();
     table.insert(prefix4("10.0.0.1/32"), 1).unwrap();
     assert_eq!(table.insert(prefix4("10.0.0.0/8"), MAX_VALUE + 1), Err(LpmError::Value(1 << 31)));
-    // Three blocks are in use; another far host route needs three more, and there are two.
-    assert_eq!(table.insert(prefix4("11.0.0.1/32"), 2), Err(LpmError::Trie(320)));
+    // A host route on its own takes blocks of 1024, 64 and 64 bytes: 64 are missing for another.
+    assert_eq!(table.insert(prefix4("11.0.0.1/32"), 2), Err(LpmError::Trie(2240)));
     assert_eq!(reader.lookup(0x0b00_0001), MISS);
     assert_eq!(table.len(), 1);
     table.insert(prefix4("11.0.0.0/28"), 3).unwrap();
@@ -194,12 +194,12 @@ fn a_full_table_refuses_and_stays() {
 #[test]
 fn blocks_wait_for_readers() {
     let epoch = Epoch::new();
-    let mut table = Lpm4::new(LpmCapacity { routes: 4, trie_bytes: 64 }, &epoch).unwrap();
+    let mut table = Lpm4::new(LpmCapacity { routes: 4, trie_bytes: 1024 }, &epoch).unwrap();
     let slot = epoch.register().unwrap();
     slot.quiescent();
     table.insert(prefix4("10.0.0.0/24"), 1).unwrap();
     table.remove(prefix4("10.0.0.0/24")).unwrap();
-    assert_eq!(table.insert(prefix4("11.0.0.0/24"), 1), Err(LpmError::Trie(64)));
+    assert_eq!(table.insert(prefix4("11.0.0.0/24"), 1), Err(LpmError::Trie(1024)));
     slot.quiescent();
     assert_eq!(table.insert(prefix4("11.0.0.0/24"), 1), Ok(None));
 }

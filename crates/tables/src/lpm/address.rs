@@ -68,7 +68,7 @@ macro_rules! address {
     };
 }
 
-address!(u32, Ipv4Addr, [20, 24, 28, 32]);
+address!(u32, Ipv4Addr, [16, 24, 28, 32]);
 address!(
     u128,
     Ipv6Addr,

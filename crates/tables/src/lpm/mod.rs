@@ -9,6 +9,26 @@
 //! A change stores single entries in place. A new block is filled before the one store that links
 //! it; an unlinked block is used again when all readers have passed (see [`crate::Epoch`]).
 //! So a reader sees each address before or after the change, and nothing else.
+//!
+//! # Why these levels
+//!
+//! Measured by `examples/cycles.rs` on a full Internet table, random hits, batches of 256, least
+//! TSC cycles a look-up (2.6 GHz TSC, 2 MiB second-level cache):
+//!
+//! | levels | cycles | trie |
+//! | --- | --- | --- |
+//! | IPv4, 901,899 routes: 24, 32 | 9.0 | 67.6 MB |
+//! | 20, 24, 28, 32 | 9.5 | 13.3 MB |
+//! | 18, 24, 28, 32 | 9.1 | 17.8 MB |
+//! | **16, 24, 28, 32** | 7.8 | 26.3 MB |
+//! | IPv6, 160,147 routes: 16, 28, then every 4 | 52.8 | 7.1 MB |
+//! | 16, 28, 32, 40, 48 | 45.8 | 33.2 MB |
+//! | **20, 28, 34, 40, 48** | 36.0 | 32.6 MB |
+//!
+//! What counts is how many cache lines beyond the second-level cache a look-up touches: with a
+//! root of 16 bits that is one. Below bit 48 (IPv6) and 24 (IPv4) blocks are one cache line each,
+//! which keeps scattered host routes small. Prefetching into the second level only, instead of
+//! the first, was 0 to 10 cycles slower.
 
 mod address;
 mod arena;
