@@ -14,12 +14,16 @@ use millrace_tables::{Address, Epoch, FlowTable, Lpm, LpmCapacity, Prefix};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
+/// Nanoseconds where there is no TSC.
 fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads a counter.
     return unsafe { core::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
-    return u64::try_from(Instant::now().elapsed().as_nanos()).unwrap_or(0);
+    {
+        static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+        START.elapsed().as_nanos() as u64
+    }
 }
 
 struct Random(u64);

@@ -20,10 +20,7 @@ use std::{cell::Cell, fmt};
 use crate::sync::{Arc, AtomicU64, Ordering, fence};
 
 /// Most readers that one [`Epoch`] serves at a time.
-#[cfg(not(loom))]
-pub const MAX_READERS: usize = 256;
-#[cfg(loom)]
-pub const MAX_READERS: usize = 1;
+pub const MAX_READERS: usize = if cfg!(loom) { 1 } else { 256 };
 
 const FREE: u64 = 0;
 const PARKED: u64 = 1;

@@ -4,10 +4,13 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader},
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
 
+use flate2::read::GzDecoder;
 use millrace_tables::{
     Address, Epoch, Lpm, Lpm4, Lpm6, LpmCapacity, LpmError, MAX_VALUE, MISS, Prefix, PrefixError,
 };
@@ -202,6 +205,65 @@ fn blocks_wait_for_readers() {
     assert_eq!(table.insert(prefix4("11.0.0.0/24"), 1), Err(LpmError::Trie(1024)));
     slot.quiescent();
     assert_eq!(table.insert(prefix4("11.0.0.0/24"), 1), Ok(None));
+}
+
+/// Prefixes of a full Internet table when one is at hand, else random ones.
+fn internet() -> Vec<Prefix<u32>> {
+    let default =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/internet-prefixes.txt.gz");
+    let path = std::env::var("MILLRACE_PREFIXES").unwrap_or_else(|_| default.into());
+    if let Ok(file) = File::open(&path) {
+        let lines = BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap);
+        return lines.filter(|line| !line.contains(':')).map(|line| prefix4(&line)).collect();
+    }
+    eprintln!("no route table at {path} (MILLRACE_PREFIXES): random prefixes instead");
+    let spread = |n: u32| n.wrapping_mul(0x9e37_79b1);
+    (0..900_000).map(|n| Prefix::covering(spread(n), 12 + (n % 13) as u8).unwrap()).collect()
+}
+
+#[test]
+fn a_full_table_loads_and_unloads() {
+    let prefixes = internet();
+    let mut table = Lpm4::new(LpmCapacity::routes(1_000_000), &Epoch::new()).unwrap();
+    let empty = table.trie_bytes();
+    let mut model = Model::new();
+    for (&prefix, value) in prefixes.iter().zip(1..) {
+        let previous = model.insert((prefix.bits(), prefix.len()), value);
+        assert_eq!(table.insert(prefix, value), Ok(previous));
+    }
+    assert!(table.memory_bytes() <= 64_000_000, "{}", table.memory_bytes());
+    let hosts = prefixes.iter().zip(0u32..).step_by(61);
+    let addresses: Vec<u32> = hosts
+        .map(|(p, n)| p.bits() | (n.wrapping_mul(0x85eb_ca6b) & !u32::MAX.truncate(p.len())))
+        .collect();
+    let mut values = vec![0; addresses.len()];
+    table.reader().lookup_batch(&addresses, &mut values);
+    for (address, value) in addresses.iter().zip(&values) {
+        assert_eq!(*value, model_lookup(&model, *address));
+    }
+    let full = table.trie_bytes();
+    for (bits, len) in model.keys() {
+        assert!(table.remove(Prefix::new(*bits, *len).unwrap()).is_some());
+    }
+    assert!(addresses.iter().all(|address| table.reader().lookup(*address) == MISS));
+    for (&(bits, len), value) in &model {
+        table.insert(Prefix::new(bits, len).unwrap(), *value).unwrap();
+    }
+    assert!(empty < full && table.trie_bytes() == full, "blocks were not used again");
+}
+
+#[test]
+fn scattered_neighbours_fit() {
+    let mut table = Lpm6::new(LpmCapacity::routes(65_536), &Epoch::new()).unwrap();
+    let host = |n: u64| {
+        let interface = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0x2001_0db8u128 << 96) | u128::from(interface)
+    };
+    for n in 0..65_536u64 {
+        table.insert(Prefix::host(host(n)), n as u32 + 1).unwrap();
+    }
+    assert!((0..65_536).all(|n| table.reader().lookup(host(n)) == n as u32 + 1));
+    assert_eq!(table.reader().lookup(host(65_536)), MISS);
 }
 
 /// While 100,000 routes come, go and change over and over, every address keeps the value of its own

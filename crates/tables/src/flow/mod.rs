@@ -17,6 +17,11 @@
 //!   it has yet to read to the one that it has read.
 //! - The value of an entry is one atomic word, changed in place.
 //!
+//! Measured by `examples/cycles.rs` at 33,554,432 entries of 16 bytes in random order: 28.4 bytes an
+//! entry, 64.5 TSC cycles a hit in batches of 256, where fetching one random line of as much memory
+//! costs 38 to 40. Spending 35.6 bytes an entry (3/5 of the slots in use), choosing slots without
+//! branches, and asking for one bucket as another is compared were each no faster.
+//!
 //! Versions have 28 bits: a reader would have to sleep through a multiple of 2^28 removals in one
 //! bucket, in the middle of one look-up, to be fooled.
 

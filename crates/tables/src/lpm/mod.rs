@@ -21,14 +21,14 @@
 //! | 20, 24, 28, 32 | 9.5 | 13.3 MB |
 //! | 18, 24, 28, 32 | 9.1 | 17.8 MB |
 //! | **16, 24, 28, 32** | 7.8 | 26.3 MB |
-//! | IPv6, 160,147 routes: 16, 28, then every 4 | 52.8 | 7.1 MB |
-//! | 16, 28, 32, 40, 48 | 45.8 | 33.2 MB |
-//! | **20, 28, 34, 40, 48** | 36.0 | 32.6 MB |
+//! | IPv6, 160,147 routes: 16, 28, then every 4 | 47.2 | 7.1 MB |
+//! | 16, 28, 32, 40, 48 | 35.2 | 33.2 MB |
+//! | 20, 28, 32, 40, 48 | 33.0 | 36.8 MB |
+//! | **16, 28, 34, 40, 48** | 34.8 | 29.0 MB |
 //!
 //! What counts is how many cache lines beyond the second-level cache a look-up touches: with a
 //! root of 16 bits that is one. Below bit 48 (IPv6) and 24 (IPv4) blocks are one cache line each,
-//! which keeps scattered host routes small. Prefetching into the second level only, instead of
-//! the first, was 0 to 10 cycles slower.
+//! which keeps scattered host routes small. Prefetching past the first-level cache was no faster.
 
 mod address;
 mod arena;
