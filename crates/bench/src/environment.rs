@@ -1,0 +1,88 @@
+//! The machine that was measured on.
+
+use std::path::Path;
+use std::process::Command;
+
+use dpdk::Eal;
+use serde::Serialize;
+
+/// What a number depends on besides the code.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Environment {
+    /// The processor's name.
+    cpu: String,
+    /// Processors that the run could use.
+    cores: usize,
+    /// Cycles per second of the time-stamp counter.
+    tsc_hz: u64,
+    kernel: String,
+    dpdk: String,
+    /// Whether DPDK's memory was in hugepages.
+    hugepages: bool,
+    /// Where the routes came from.
+    prefixes: String,
+    version: &'static str,
+    /// Of the checkout that the program was built in, if it is still there.
+    revision: Option<String>,
+}
+
+impl Environment {
+    pub(crate) fn of(eal: &Eal, prefixes: &str) -> Self {
+        let system = rustix::system::uname();
+        Self {
+            cpu: cpu(),
+            cores: cores().len(),
+            tsc_hz: dpdk::tsc_hz(),
+            kernel: system.release().to_string_lossy().into_owned(),
+            dpdk: Eal::version(),
+            hugepages: eal.hugepages(),
+            prefixes: prefixes.into(),
+            version: env!("CARGO_PKG_VERSION"),
+            revision: revision(),
+        }
+    }
+
+    /// One line for people.
+    pub(crate) fn line(&self) -> String {
+        let memory = if self.hugepages { "hugepages" } else { "no hugepages (--no-huge)" };
+        format!(
+            "{}, {} cores, TSC {:.2} GHz, Linux {}, {}, {memory}; routes: {}",
+            self.cpu,
+            self.cores,
+            self.tsc_hz as f64 / 1e9,
+            self.kernel,
+            self.dpdk,
+            self.prefixes
+        )
+    }
+}
+
+fn cpu() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    line.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn revision() -> Option<String> {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new("git")
+        .args(["describe", "--always", "--dirty", "--abbrev=12"])
+        .current_dir(checkout)
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
+}
+
+/// The cores that this process may use.
+pub(crate) fn cores() -> Vec<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
+}
+
+/// Keeps the calling thread on a core.
+pub(crate) fn pin(core: usize) -> std::io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(core);
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}

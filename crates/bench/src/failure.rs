@@ -1,0 +1,66 @@
+//! What goes wrong, in words that say what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{} line {line}: a prefix such as 192.0.2.0/24 or 2001:db8::/32 is expected", path.display())]
+    Prefix { path: PathBuf, line: usize },
+    #[error("there is no {0} prefix in the table; choose another file with --prefixes")]
+    NoPrefixes(&'static str),
+    #[error("{count} measurements in one run are too many: at most {most} ports can be opened")]
+    TooManyCases { count: usize, most: usize },
+    #[error(transparent)]
+    Eal(#[from] dpdk::EalError),
+    #[error(transparent)]
+    Pool(#[from] dpdk::PoolError),
+    #[error(transparent)]
+    Device(#[from] dpdk::DeviceError),
+    #[error(transparent)]
+    Port(#[from] dpdk::PortError),
+    #[error("the port has no queue")]
+    NoQueue,
+    #[error(transparent)]
+    Yardstick(#[from] dpdk::yardstick::YardstickError),
+    #[error(transparent)]
+    Worker(#[from] graph::WorkerError),
+    #[error(transparent)]
+    Graph(#[from] graph::GraphError),
+    #[error(transparent)]
+    Memory(#[from] tables::OutOfMemory),
+    #[error(transparent)]
+    Readers(#[from] tables::TooManyReaders),
+    #[error(transparent)]
+    Routes(#[from] forward::rib::ApplyError),
+    #[error(transparent)]
+    Lpm(#[from] tables::LpmError),
+    #[error(transparent)]
+    Flow(#[from] tables::FlowError),
+    #[error(transparent)]
+    Flows(#[from] tables::Refused),
+    #[error(transparent)]
+    Prefixes(#[from] tables::PrefixError),
+    #[error(transparent)]
+    WirePrefix(#[from] wire::prefix::PrefixError),
+    #[error(transparent)]
+    Build(#[from] wire::build::BuildError),
+    #[error(
+        "{forwarded} packets were forwarded but others dropped ({reasons}): the measurement would \
+         be of something else"
+    )]
+    Dropped { forwarded: u64, reasons: String },
+    #[error("{0} forwarded no packet")]
+    Idle(&'static str),
+    #[error("dpdk-testpmd: {0}; install the package dpdk-dev, or leave it out with --no-yardstick")]
+    Testpmd(String),
+    #[error("the thread that measures has ended early")]
+    Thread,
+    #[error("{0}")]
+    System(#[from] io::Error),
+    #[error("the results cannot be written: {0}")]
+    Json(#[from] serde_json::Error),
+}

@@ -1,0 +1,164 @@
+//! Contestants take turns on the core, so that what disturbs the machine disturbs all alike.
+
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+
+use super::Source;
+use super::cases::Case;
+use super::io::Loop;
+use super::router::Running;
+use super::testpmd::Testpmd;
+use crate::args;
+use crate::failure::Failure;
+use crate::report::{Better, Outcome};
+use crate::statistics::Samples;
+
+/// Length of a sample: short, so that some have the core to themselves.
+const SAMPLE: Duration = Duration::from_millis(20);
+/// Passes before the first sample of a turn: caches are others' then.
+const WARM: Duration = Duration::from_millis(20);
+/// Cycles above dpdk-testpmd io that are the goal: README's table of goals.
+pub(crate) const GOAL: f64 = 30.0;
+
+/// How long contestants take turns.
+pub(crate) struct Turns {
+    pub(crate) rounds: u32,
+    samples: u32,
+}
+
+impl Turns {
+    pub(crate) fn of(args: &args::Forward) -> Self {
+        let samples = (args.seconds.clamp(0.02, 60.0) / SAMPLE.as_secs_f64()) as u32;
+        if args.common.quick {
+            Self { rounds: args.common.rounds.min(2), samples: samples.min(5) }
+        } else {
+            Self { rounds: args.common.rounds, samples }
+        }
+    }
+}
+
+/// What a case has given: TSC cycles per packet.
+pub(crate) struct Contest {
+    pub(crate) case: Case,
+    pub(crate) routes: usize,
+    /// Our whole forwarder.
+    pub(crate) forward: Samples,
+    /// Receive and transmit through our binding.
+    pub(crate) binding: Samples,
+    /// dpdk-testpmd.
+    pub(crate) io: Samples,
+    pub(crate) macswap: Samples,
+    pub(crate) profile: Vec<(&'static str, f64, f64)>,
+}
+
+impl Contest {
+    pub(crate) fn new(case: Case, routes: usize) -> Self {
+        let none = Samples::default;
+        Self {
+            case,
+            routes,
+            forward: none(),
+            binding: none(),
+            io: none(),
+            macswap: none(),
+            profile: Vec::new(),
+        }
+    }
+
+    /// All rounds.
+    pub(crate) fn run(
+        &mut self,
+        turns: &Turns,
+        core: usize,
+        worker: &Running,
+        source: Source,
+        mut testpmd: Option<&mut Testpmd>,
+        bar: &ProgressBar,
+    ) -> Result<(), Failure> {
+        let Source { mut rx, mut tx } = source;
+        for _ in 0..turns.rounds {
+            let port = rx.port();
+            worker.resume(rx)?;
+            watch(turns, || worker.packets(), &mut self.forward);
+            rx = worker.pause(port)?;
+            if let Some(testpmd) = &mut testpmd {
+                ask(turns, testpmd, "io", &mut self.io)?;
+            }
+            let binding = Loop::start(core, 64, rx, tx);
+            watch(turns, || binding.packets(), &mut self.binding);
+            (rx, tx) = binding.stop()?;
+            if let Some(testpmd) = &mut testpmd {
+                ask(turns, testpmd, "macswap", &mut self.macswap)?;
+            }
+            bar.inc(1);
+        }
+        let all = [("the forwarder", &self.forward), ("the binding", &self.binding)];
+        let idle = |(_, samples): &&(&str, &Samples)| !samples.median().is_finite();
+        all.iter().find(idle).map_or(Ok(()), |(name, _)| Err(Failure::Idle(name)))
+    }
+
+    /// Cycles that forwarding costs above dpdk-testpmd io: by medians, and by minima.
+    pub(crate) fn above_io(&self) -> (f64, f64) {
+        (self.forward.median() - self.io.median(), self.forward.min() - self.io.min())
+    }
+
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
+        let Case { family, flows, routes, frames } = self.case;
+        let of = |name: &str, unit, samples: &Samples| {
+            Outcome::new(name, unit, samples.clone()).with(&[
+                ("family", family.to_string().into()),
+                ("flows", flows.into()),
+                ("routes", routes.to_string().into()),
+                ("route_count", self.routes.into()),
+                ("frame", frames.to_string().into()),
+            ])
+        };
+        let cycles = "TSC cycles/packet";
+        let hz = dpdk::tsc_hz() as f64;
+        let rates = |samples: &Samples| Samples(samples.0.iter().map(|c| hz / c).collect());
+        let mut forward = of("forward", cycles, &self.forward);
+        let mut rate = of("forward rate", "packets/s", &rates(&self.forward));
+        let mut list = Vec::new();
+        if self.io.median().is_finite() {
+            let (above, _) = self.above_io();
+            forward = forward.against("dpdk-testpmd io", self.io.median(), Better::Less);
+            rate = rate.against("dpdk-testpmd io", hz / self.io.median(), Better::More);
+            let above = of("forward above dpdk-testpmd io", cycles, &Samples(vec![above]));
+            list.push(above.against("goal", GOAL, Better::Less));
+            list.push(of("dpdk-testpmd io", cycles, &self.io));
+            list.push(of("dpdk-testpmd macswap", cycles, &self.macswap));
+        }
+        list.splice(0..0, [forward, rate]);
+        list.push(of("binding io", cycles, &self.binding));
+        list
+    }
+}
+
+/// Takes samples of a counter of packets.
+fn watch(turns: &Turns, packets: impl Fn() -> u64, into: &mut Samples) {
+    std::thread::sleep(WARM);
+    let (mut then, mut before) = (dpdk::tsc(), packets());
+    for _ in 0..turns.samples {
+        std::thread::sleep(SAMPLE);
+        let (now, after) = (dpdk::tsc(), packets());
+        into.0.push(now.wrapping_sub(then) as f64 / after.wrapping_sub(before) as f64);
+        (then, before) = (now, after);
+    }
+}
+
+fn ask(
+    turns: &Turns,
+    testpmd: &mut Testpmd,
+    mode: &str,
+    into: &mut Samples,
+) -> Result<(), Failure> {
+    testpmd.start(mode)?;
+    std::thread::sleep(WARM);
+    testpmd.rate()?;
+    for _ in 0..turns.samples {
+        std::thread::sleep(SAMPLE);
+        into.0.push(dpdk::tsc_hz() as f64 / testpmd.rate()?);
+    }
+    testpmd.stop()
+}

@@ -1,0 +1,76 @@
+//! The table that people read.
+
+use super::cases::Routes;
+use super::measure::{Contest, GOAL};
+use crate::report::{table, verdict};
+use crate::statistics::Samples;
+
+/// The large case may cost so many times what the small one does.
+const SCALE: f64 = 2.0;
+
+/// Prints all contests, and how they compare with the goals.
+pub(crate) fn print(contests: &[Contest], profile: bool) {
+    println!("TSC cycles per packet on one core, median (least):");
+    println!("{}", table(&HEADER, contests.iter().map(row).collect()));
+    for contest in contests {
+        let (median, least) = contest.above_io();
+        if median.is_finite() {
+            let case = contest.case;
+            let met = verdict(median <= GOAL);
+            println!("{case}: {median:.1} ({least:.1}) above io; goal {GOAL}: {met}");
+        }
+    }
+    scale(contests);
+    for contest in contests.iter().filter(|_| profile) {
+        println!("\n{}: TSC cycles of each node", contest.case);
+        let rows = contest.profile.iter();
+        let rows = rows.map(|(name, vector, cycles)| {
+            vec![(*name).to_owned(), format!("{vector:.0}"), format!("{cycles:.2}")]
+        });
+        println!("{}", table(&["node", "packets/vector", "cycles/packet"], rows.collect()));
+    }
+}
+
+const HEADER: [&str; 8] =
+    ["case", "Mpps", "forward", "above io", "testpmd io", "testpmd macswap", "binding io", ""];
+
+fn row(contest: &Contest) -> Vec<String> {
+    let pair = |samples: &Samples| number(samples.median(), samples.min());
+    let (median, least) = contest.above_io();
+    vec![
+        contest.case.to_string(),
+        format!("{:.1}", dpdk::tsc_hz() as f64 / contest.forward.median() / 1e6),
+        pair(&contest.forward),
+        number(median, least),
+        pair(&contest.io),
+        pair(&contest.macswap),
+        pair(&contest.binding),
+        String::new(),
+    ]
+}
+
+fn number(median: f64, least: f64) -> String {
+    if median.is_finite() { format!("{median:.1} ({least:.1})") } else { "-".into() }
+}
+
+/// Compares a million flows over a full table with the small case of the same family.
+fn scale(contests: &[Contest]) {
+    let large =
+        |contest: &&Contest| contest.case.flows >= 1_000_000 && contest.case.routes == Routes::Full;
+    for large in contests.iter().filter(large) {
+        let small = contests.iter().find(|small| {
+            small.case.flows == 10_000
+                && small.case.routes == Routes::Some(10_000)
+                && small.case.family == large.case.family
+                && small.case.frames == large.case.frames
+        });
+        if let Some(small) = small {
+            let times = large.forward.median() / small.forward.median();
+            let met = verdict(times <= SCALE);
+            println!(
+                "{}: {times:.2} times the cycles of 10k flows and routes; goal {SCALE}: {met}",
+                large.case
+            );
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `dpdk-testpmd` with the same packet source.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::failure::Failure;
+
+/// How long it may take to start, or to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Lines of its output that are shown when it fails.
+const LAST: usize = 4;
+
+/// How it is to run.
+pub(crate) struct Setup<'a> {
+    /// The file of templates.
+    pub(crate) templates: &'a Path,
+    /// Cores of its main and its forwarding thread.
+    pub(crate) cores: [usize; 2],
+    pub(crate) hugepages: bool,
+    pub(crate) burst: u16,
+}
+
+/// It runs, and forwards between `start` and `stop`.
+pub(crate) struct Testpmd {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    last: Vec<String>,
+}
+
+fn arguments(setup: &Setup<'_>) -> Vec<String> {
+    let [main, work] = setup.cores;
+    let mut list = vec![
+        format!("--lcores=0@{main},1@{work}"),
+        format!("--file-prefix=millrace-bench-{}", std::process::id()),
+        "--no-pci".into(),
+        "--iova-mode=va".into(),
+        "--no-telemetry".into(),
+        "--log-level=4".into(),
+        "--vdev=net_null0,no-rx=1".into(),
+    ];
+    if setup.hugepages {
+        list.extend(["--in-memory", "--single-file-segments"].map(String::from));
+    } else {
+        list.extend(["--no-huge", "--no-shconf", "-m", "128"].map(String::from));
+    }
+    list.extend(["--", "-i", "--nb-cores=1", "--total-num-mbufs=8192"].map(String::from));
+    list.push(format!("--burst={}", setup.burst));
+    list
+}
+
+/// A terminal: our end and its. Into a pipe it would write only when 4 KB have come together.
+fn terminal() -> std::io::Result<(File, File)> {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let name = ptsname(&ours, Vec::new())?;
+    let theirs = open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok((ours.into(), theirs.into()))
+}
+
+impl Testpmd {
+    /// Starts it and waits until it takes commands.
+    pub(crate) fn spawn(setup: &Setup<'_>) -> Result<Self, Failure> {
+        let failed =
+            |error: std::io::Error| Failure::Testpmd(format!("it does not start: {error}"));
+        let (output, theirs) = terminal().map_err(failed)?;
+        let mut child = Command::new("dpdk-testpmd")
+            .args(arguments(setup))
+            .env("MILLRACE_SOURCE", setup.templates)
+            // Its own `-d` refuses what lies below a folder that all may write to, such as /tmp.
+            .env("LD_PRELOAD", dpdk::yardstick::SOURCE_PLUGIN)
+            .stdin(Stdio::piped())
+            .stdout(theirs)
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        let closed = || Failure::Testpmd("it has no standard input".into());
+        let input = child.stdin.take().ok_or_else(closed)?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut started = Self { child, input, lines, last: Vec::new() };
+        // It answers when it is ready; the source attaches itself shortly after.
+        started.command("show port stats 0")?;
+        started.expect("Tx-pps:")?;
+        Ok(started)
+    }
+
+    /// Starts to forward in a mode: `io` or `macswap`.
+    pub(crate) fn start(&mut self, mode: &str) -> Result<(), Failure> {
+        self.command(&format!("set fwd {mode}"))?;
+        self.command("start")?;
+        self.rate().map(drop)
+    }
+
+    pub(crate) fn stop(&mut self) -> Result<(), Failure> {
+        self.command("stop")?;
+        self.rate().map(drop)
+    }
+
+    /// Packets per second since the call before.
+    pub(crate) fn rate(&mut self) -> Result<f64, Failure> {
+        self.command("show port stats 0")?;
+        let line = self.expect("Tx-pps:")?;
+        let mut words = line.split_whitespace().skip_while(|word| *word != "Tx-pps:");
+        let number = words.nth(1).and_then(|word| word.parse().ok());
+        number.ok_or_else(|| Failure::Testpmd(format!("it answers `{line}`")))
+    }
+
+    /// Waits until the source is attached and packets flow.
+    pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
+        self.start("io")?;
+        let begin = Instant::now();
+        while self.rate()? < 1e5 {
+            if begin.elapsed() > PATIENCE {
+                return Err(Failure::Idle("dpdk-testpmd"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.stop()
+    }
+
+    fn command(&mut self, text: &str) -> Result<(), Failure> {
+        let failed = |error| Failure::Testpmd(format!("it takes no command: {error}"));
+        writeln!(self.input, "{text}").and_then(|()| self.input.flush()).map_err(failed)
+    }
+
+    fn expect(&mut self, words: &str) -> Result<String, Failure> {
+        let begin = Instant::now();
+        loop {
+            let left = PATIENCE.saturating_sub(begin.elapsed());
+            let line = match self.lines.recv_timeout(left) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(Failure::Testpmd("it does not answer".into()));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let said = self.last.join(" / ");
+                    return Err(Failure::Testpmd(format!("it has ended: {said}")));
+                }
+            };
+            if line.contains(words) {
+                return Ok(line);
+            }
+            if self.last.len() == LAST {
+                self.last.remove(0);
+            }
+            self.last.push(line.trim().to_owned());
+        }
+    }
+}
+
+impl Drop for Testpmd {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.command("quit");
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(3) {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_as_the_bench_has_it() {
+        let templates = Path::new("/x");
+        let setup = |hugepages| Setup { templates, cores: [0, 1], hugepages, burst: 64 };
+        let huge = arguments(&setup(true));
+        assert!(huge.contains(&"--in-memory".to_owned()));
+        assert!(!huge.contains(&"--no-huge".to_owned()));
+        let plain = arguments(&setup(false));
+        assert!(plain.contains(&"--no-huge".to_owned()));
+        assert!(!plain.contains(&"--in-memory".to_owned()));
+    }
+}

@@ -1,0 +1,43 @@
+//! `millrace-bench`: measures beside DPDK's own programs and tables.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
+//! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
+//! | `prefixes`, `random` | the routes and keys that are measured with |
+//! | `statistics`, `report` | samples, results, JSON |
+//! | `environment` | the machine |
+//! | `progress` | a bar on the terminal |
+//! | `failure` | what goes wrong |
+#![forbid(unsafe_code)]
+
+mod args;
+mod environment;
+mod failure;
+mod forward;
+mod prefixes;
+mod progress;
+mod random;
+mod report;
+mod statistics;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().command {
+        Command::Forward(args) => forward::run(&args),
+        Command::Tables(_) => Ok(()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("millrace-bench: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What is made of samples.
+
+use serde::Serialize;
+
+/// The samples of one quantity.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Samples(pub(crate) Vec<f64>);
+
+impl Samples {
+    /// The middle one, or the mean of the two in the middle; `NaN` without samples.
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (Some(low), Some(high)) =
+            (sorted.get(sorted.len().saturating_sub(1) / 2), sorted.get(sorted.len() / 2))
+        else {
+            return f64::NAN;
+        };
+        f64::midpoint(*low, *high)
+    }
+
+    /// The smallest one; `NaN` without samples.
+    pub(crate) fn min(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NAN, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_and_min() {
+        assert_eq!(Samples(vec![3.0, 1.0, 2.0]).median(), 2.0);
+        assert_eq!(Samples(vec![4.0, 1.0, 2.0, 3.0]).median(), 2.5);
+        assert_eq!(Samples(vec![4.0, 1.0, 9.0]).min(), 1.0);
+        assert!(Samples::default().median().is_nan());
+        assert!(Samples::default().min().is_nan());
+    }
+}
