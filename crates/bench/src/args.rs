@@ -22,6 +22,13 @@ pub(crate) enum Command {
     Tables(Tables),
 }
 
+impl Common {
+    /// Which memory DPDK gets.
+    pub(crate) fn memory(&self) -> dpdk::Memory {
+        if self.no_huge { dpdk::Memory::Plain } else { dpdk::Memory::Auto }
+    }
+}
+
 /// What both have in common.
 #[derive(Debug, Group)]
 pub(crate) struct Common {
@@ -34,6 +41,9 @@ pub(crate) struct Common {
     /// Rounds, in which the contestants take turns.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
+    /// Do without hugepages, also where there are some.
+    #[arg(long)]
+    pub(crate) no_huge: bool,
     /// A short run, to see whether everything works.
     #[arg(long)]
     pub(crate) quick: bool,

@@ -21,6 +21,7 @@ mod progress;
 mod random;
 mod report;
 mod statistics;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -31,7 +32,7 @@ use args::{Args, Command};
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Forward(args) => forward::run(&args),
-        Command::Tables(_) => Ok(()),
+        Command::Tables(args) => tables::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,6 +29,9 @@ pub(crate) struct Outcome {
     pub(crate) yardstick_value: Option<f64>,
     /// Ours to the yardstick's; above 1 is better for ours, whatever the unit.
     pub(crate) ratio: Option<f64>,
+    /// The value that the project wants, for the table.
+    #[serde(skip)]
+    pub(crate) goal: Option<(f64, Better)>,
 }
 
 /// Which direction is better.
@@ -50,6 +53,7 @@ impl Outcome {
             yardstick: None,
             yardstick_value: None,
             ratio: None,
+            goal: None,
         }
     }
 
@@ -60,6 +64,12 @@ impl Outcome {
     }
 
     pub(crate) fn against(mut self, yardstick: &str, value: f64, better: Better) -> Self {
+        self.compare(yardstick, value, better);
+        self
+    }
+
+    /// Sets the yardstick and the ratio.
+    pub(crate) fn compare(&mut self, yardstick: &str, value: f64, better: Better) {
         self.yardstick = Some(yardstick.into());
         self.yardstick_value = Some(value);
         let ratio = match better {
@@ -67,7 +77,14 @@ impl Outcome {
             Better::More => self.value / value,
         };
         self.ratio = ratio.is_finite().then_some(ratio);
-        self
+    }
+
+    /// Whether the goal is met, if there is one.
+    pub(crate) fn meets_goal(&self) -> Option<bool> {
+        self.goal.map(|(limit, better)| match better {
+            Better::Less => self.value <= limit,
+            Better::More => self.value >= limit,
+        })
     }
 }
 
@@ -106,7 +123,12 @@ mod tests {
             .against("testpmd io", 25.0, Better::Less);
         let rate =
             Outcome::new("insert", "1/s", Samples(vec![4e6])).against("x", 2e6, Better::More);
-        let plain = Outcome::new("memory", "bytes", Samples(vec![1.0]));
+        let mut plain = Outcome::new("memory", "bytes", Samples(vec![1.0]));
+        assert_eq!(plain.meets_goal(), None);
+        plain.goal = Some((0.5, Better::Less));
+        assert_eq!(plain.meets_goal(), Some(false));
+        plain.goal = Some((0.5, Better::More));
+        assert_eq!(plain.meets_goal(), Some(true));
         let environment = Environment::default();
         let report = Report { environment, results: vec![cycles, rate, plain] };
         let json = serde_json::to_value(&report).unwrap();

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &args::Forward) -> Result<(), Failure> {
         return Err(Failure::TooManyCases { count: cases.len(), most });
     }
     let prefixes = Prefixes::load(args.common.prefixes.as_deref())?;
-    let mut bench = Bench::new()?;
+    let mut bench = Bench::new(args.common.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
     println!("{}", environment.line());
@@ -80,12 +80,11 @@ pub(crate) fn run(args: &args::Forward) -> Result<(), Failure> {
 }
 
 impl Bench {
-    fn new() -> Result<Self, Failure> {
+    fn new(memory: Memory) -> Result<Self, Failure> {
         let cores = environment::cores();
         let main = cores.first().copied().unwrap_or(0);
         let work = cores.last().copied().unwrap_or(main);
-        let options =
-            EalOptions { megabytes: MEGABYTES, memory: Memory::Auto, ..EalOptions::default() };
+        let options = EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() };
         let hugepages = Eal::init(&options)?.hugepages();
         let pool = BufferPool::new("bench", BUFFERS, 2048, CACHE, None)?;
         let mut bench = Self {

@@ -1,0 +1,114 @@
+//! `millrace-bench tables`: look-ups, changes and memory, beside DPDK's tables.
+
+mod contest;
+mod flow;
+mod lpm;
+mod updates;
+
+use ::tables::Prefix;
+use dpdk::{Eal, EalOptions};
+
+use crate::args;
+use crate::environment::{self, Environment};
+use crate::failure::Failure;
+use crate::prefixes::{Prefixes, sample};
+use crate::progress;
+use crate::report::{Better, Outcome, Report, table, verdict};
+
+/// Entries of the flow tables: the goal's, by default, and of a short run.
+const FULL: usize = 1 << 25;
+const USUAL: usize = 1 << 22;
+const QUICK: usize = 1 << 18;
+/// Prefixes of the comparison with rte_lpm, which takes seconds to be told 50,000 routes and
+/// minutes for 900,000: it looks through all of one length to add one.
+const FEW: usize = 50_000;
+/// DPDK's memory for rte_fib and rte_lpm: MB; and for each entry of rte_hash: bytes.
+const BASE: usize = 700;
+const ENTRY: usize = 72;
+
+/// How long to measure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    rounds: u32,
+    keys: usize,
+    updates: usize,
+}
+
+/// Measures everything.
+pub(crate) fn run(args: &args::Tables) -> Result<(), Failure> {
+    let quick = args.common.quick;
+    let size = if args.full { FULL } else { [USUAL, QUICK][usize::from(quick)] };
+    let entries = args.entries.unwrap_or(size);
+    let prefixes = Prefixes::load(args.common.prefixes.as_deref())?;
+    let megabytes = u32::try_from(BASE + ((entries * ENTRY) >> 20)).unwrap_or(u32::MAX);
+    let memory = args.common.memory();
+    let eal = Eal::init(&EalOptions { megabytes, memory, ..EalOptions::default() })?;
+    let environment = Environment::of(eal, &prefixes.origin);
+    println!("{}", environment.line());
+    if !eal.hugepages() {
+        println!(
+            "DPDK's tables are in pages of 4 KB, which slows them; for a fair comparison write {} to \
+             /proc/sys/vm/nr_hugepages before",
+            megabytes.div_ceil(2)
+        );
+    }
+    let cores = environment::cores();
+    let (first, last) = (cores.first().copied(), cores.last().copied());
+    environment::pin(last.unwrap_or(0))?;
+    let effort = Effort {
+        rounds: if quick { args.common.rounds.min(2) } else { args.common.rounds },
+        keys: if quick { 1 << 16 } else { 1 << 20 },
+        updates: if quick { 20_000 } else { 1_000_000 },
+    };
+    let few: Vec<Prefix<u32>> = sample(&prefixes.v4, FEW, 5);
+    let bar = progress::bar(4);
+    let mut results = Vec::new();
+    bar.set_message("IPv4 routes");
+    results.extend(lpm::full4(&prefixes.v4, effort, first.unwrap_or(0))?);
+    bar.inc(1);
+    bar.set_message("IPv4 routes, rte_lpm");
+    results.extend(lpm::few4(&few, effort)?);
+    bar.inc(1);
+    bar.set_message("IPv6 routes");
+    results.extend(lpm::full6(&prefixes.v6, effort, first.unwrap_or(0))?);
+    bar.inc(1);
+    bar.set_message("flows");
+    results.extend(flow::measure(entries, effort)?);
+    bar.finish_and_clear();
+    print(&results);
+    let report = Report { environment, results };
+    args.common.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}
+
+fn print(results: &[Outcome]) {
+    let header = ["what", "ours", "least", "unit", "yardstick", "its", "ratio", "goal", ""];
+    let or = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+    let rows = results.iter().map(|outcome| {
+        let details = outcome.parameters.iter();
+        let details: Vec<_> = details.map(|(name, value)| format!("{name} {value}")).collect();
+        let goal = outcome.goal.map(|(limit, better)| {
+            let sign = if better == Better::Less { "<=" } else { ">=" };
+            format!("{sign} {}", number(limit))
+        });
+        vec![
+            format!("{} ({})", outcome.name, details.join(", ")),
+            number(outcome.value),
+            number(outcome.samples.min()),
+            outcome.unit.to_owned(),
+            or(outcome.yardstick.clone()),
+            or(outcome.yardstick_value.map(number)),
+            or(outcome.ratio.map(|ratio| format!("{ratio:.2}"))),
+            or(goal),
+            outcome.meets_goal().map_or("", verdict).to_owned(),
+        ]
+    });
+    println!("{}", table(&header, rows.collect()));
+}
+
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{:.2}M", v / 1e6),
+        v if v >= 1e4 => format!("{:.1}k", v / 1e3),
+        v => format!("{v:.1}"),
+    }
+}
