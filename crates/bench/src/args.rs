@@ -70,7 +70,7 @@ pub(crate) struct Forward {
     #[arg(long, default_value_t = 0.4)]
     pub(crate) seconds: f64,
     /// Packets that a receive queue is asked for at once: 1 to 256.
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) vector: u16,
     /// The same for dpdk-testpmd; its own default is 32.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=512))]
