@@ -40,9 +40,9 @@ check "an IPv6 flow is rewritten and delivered" within 5 grep -q '^six 2001:db8:
 send other 203.0.113.5 4001 5000
 check "another source port is another flow" fails within 1 grep -q '^other' "$lab/received"
 
-check "the command line adds a flow" millrace flow add --source 10.0.1.2 --destination 203.0.113.9 --protocol udp \
-  --source-port 4002 --destination-port 5000 --egress right --destination-mac "$(mac b right)" \
-  --new-destination 10.0.2.2 --new-destination-port 6000
+check "the command line adds a flow" millrace flow add 10.0.1.2 203.0.113.9 17 --sport 4002 --dport 5000 \
+  --port right --source-mac "$(mac router right)" --destination-mac "$(mac b right)" \
+  --new-destination 10.0.2.2 --new-dport 6000
 send added 203.0.113.9 4002 5000
 check "and it is used" within 5 grep -q '^added ' "$lab/received"
 check "routed traffic goes on beside it" pings a 10.0.2.2

@@ -14,7 +14,8 @@ check "it names the socket" grep -q "$lab_socket" "$lab/second"
 check "the first does not mind" pings a 10.0.2.2
 check "nor does its API" millrace show version
 
-check "SIGTERM ends it with status 0" stop_daemon 5
+stop_daemon 5
+check "SIGTERM ends it with status 0" equal $? 0
 check "its socket is gone" test ! -e "$lab_socket"
 start
 check "a new one starts" pings a 10.0.2.2

@@ -40,7 +40,8 @@ replay() {
   taken() { [ "$(value "show ports" '.. | objects | select(.name == "file") | .counters.rx_packets')" -ge "$frames" ]; }
   check "$(basename "$file"): all $frames frames are taken in" within 30 taken
   check "$(basename "$file"): the router lives" pings b 10.0.2.1
-  check "$(basename "$file"): it ends in order" stop_daemon 5
+  stop_daemon 5
+  check "$(basename "$file"): it ends in order" equal $? 0
 }
 
 before=$(received b right)
