@@ -229,6 +229,11 @@ impl Router {
         }
     }
 
+    /// Asserts that every buffer is back in the pool.
+    pub fn assert_no_buffer_is_out(&self) {
+        assert_eq!(self.pool.available(), self.pool.capacity(), "a buffer is lost");
+    }
+
     pub fn set_interfaces(&mut self, interfaces: Interfaces) {
         self.state.interfaces.store(Arc::new(interfaces));
     }
