@@ -19,6 +19,11 @@ graph::edges! {
     }
 }
 
+/// Length of an untagged Ethernet header: bytes.
+const HEADER: usize = 14;
+/// How many packets ahead of the one in work are brought into the cache.
+const AHEAD: usize = 4;
+
 /// The node.
 pub(crate) struct Rewrite<F: Family> {
     state: State,
@@ -37,6 +42,44 @@ impl<F: Family> Rewrite<F> {
     #[must_use]
     pub(crate) fn output(state: State) -> Self {
         Self { made_here: true, ..Self::forwarding(state) }
+    }
+
+    /// Everything that the fast path does not take.
+    fn general(&self, slot: Slot, cx: &mut Context<'_, Next>) {
+        let at = usize::from(slot);
+        let index = cx.vector.next_hop[at];
+        let hop = self.state.next_hops.get(index);
+        let network = usize::from(cx.vector.network[at]);
+        let Some(buffer) = cx.vector.buffers[at].as_mut() else { return };
+        if buffer.len() > network + usize::from(hop.mtu) {
+            self.too_big(cx, slot, hop.mtu);
+            return;
+        }
+        let Some(packet) = buffer.data_mut().get_mut(network..) else { return };
+        if !self.made_here && !F::decrement(packet) {
+            refuse(cx, slot, F::EXPIRED, Next::Error);
+            return;
+        }
+        if !write_header(buffer, network, &hop, F::ETHER_TYPE) {
+            cx.drop(slot, Reason::NoBuffer);
+            return;
+        }
+        match hop.kind {
+            Kind::Forward => cx.transmit(slot, hop.port),
+            Kind::ForwardStale => {
+                self.state.next_hops.mark_used(index);
+                cx.transmit(slot, hop.port);
+            }
+            Kind::Bridge | Kind::BridgeStale => {
+                if hop.kind == Kind::BridgeStale {
+                    self.state.next_hops.mark_used(index);
+                }
+                cx.vector.interface[at] = hop.interface;
+                cx.send(slot, Next::Bridge);
+            }
+            // It changed since the look-up.
+            _ => cx.drop(slot, Reason::NextHopInvalid),
+        }
     }
 
     #[cold]
@@ -61,41 +104,35 @@ impl<F: Family> Node for Rewrite<F> {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        for &slot in slots {
+        for (place, &slot) in slots.iter().enumerate() {
+            if let Some(&ahead) = slots.get(place + AHEAD) {
+                cx.vector.prefetch(ahead);
+            }
             let at = usize::from(slot);
-            let index = cx.vector.next_hop[at];
-            let hop = self.state.next_hops.get(index);
+            let hop = self.state.next_hops.words(cx.vector.next_hop[at]);
             let network = usize::from(cx.vector.network[at]);
-            let Some(buffer) = cx.vector.buffers[at].as_mut() else { continue };
-            if buffer.len() > network + usize::from(hop.mtu) {
-                self.too_big(cx, slot, hop.mtu);
+            let plain = hop.is_plain() && network == HEADER && !self.made_here;
+            if !plain {
+                self.general(slot, cx);
                 continue;
             }
-            let Some(packet) = buffer.data_mut().get_mut(network..) else { continue };
-            if !self.made_here && !F::decrement(packet) {
+            let Some(buffer) = cx.vector.buffers[at].as_mut() else { continue };
+            if buffer.len() > network + usize::from(hop.mtu()) {
+                self.too_big(cx, slot, hop.mtu());
+                continue;
+            }
+            let Some((header, packet)) = buffer.data_mut().split_first_chunk_mut::<HEADER>() else {
+                continue;
+            };
+            if !F::decrement(packet) {
                 refuse(cx, slot, F::EXPIRED, Next::Error);
                 continue;
             }
-            if !write_header(buffer, network, &hop, F::ETHER_TYPE) {
-                cx.drop(slot, Reason::NoBuffer);
-                continue;
-            }
-            match hop.kind {
-                Kind::Forward => cx.transmit(slot, hop.port),
-                Kind::ForwardStale => {
-                    self.state.next_hops.mark_used(index);
-                    cx.transmit(slot, hop.port);
-                }
-                Kind::Bridge | Kind::BridgeStale => {
-                    if hop.kind == Kind::BridgeStale {
-                        self.state.next_hops.mark_used(index);
-                    }
-                    cx.vector.interface[at] = hop.interface;
-                    cx.send(slot, Next::Bridge);
-                }
-                // It changed since the look-up.
-                _ => cx.drop(slot, Reason::NextHopInvalid),
-            }
+            let (front, rest) = hop.addresses();
+            header[..8].copy_from_slice(&front);
+            header[8..12].copy_from_slice(&rest);
+            header[12..].copy_from_slice(&F::ETHER_TYPE.0.to_be_bytes());
+            cx.transmit(slot, hop.port());
         }
     }
 

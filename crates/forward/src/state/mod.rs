@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
-pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, WAYS, reserved};
+pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, WAYS, Words, reserved};
 
 /// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.
 #[derive(Clone)]

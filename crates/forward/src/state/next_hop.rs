@@ -141,6 +141,44 @@ const USED: usize = 3;
 #[repr(align(32))]
 struct Entry([AtomicU64; 4]);
 
+/// A next hop as it lies in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    head: u64,
+    macs: u64,
+    tail: u64,
+}
+
+impl Words {
+    /// Whether it is the common case: [`Kind::Forward`] without a VLAN tag.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_plain(self) -> bool {
+        self.head as u8 == Kind::Forward as u8 && (self.tail >> 32) as u16 == UNTAGGED
+    }
+
+    /// Egress port.
+    #[inline(always)]
+    #[must_use]
+    pub fn port(self) -> PortId {
+        (self.head >> 16) as u16
+    }
+
+    /// Largest IP packet: bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn mtu(self) -> u16 {
+        (self.head >> 48) as u16
+    }
+
+    /// Both MAC addresses, in the order of the wire.
+    #[inline(always)]
+    #[must_use]
+    pub fn addresses(self) -> ([u8; 8], [u8; 4]) {
+        (self.macs.to_le_bytes(), (self.tail as u32).to_le_bytes())
+    }
+}
+
 /// An ECMP group: each slot names a next hop; weights are numbers of slots.
 #[derive(Debug)]
 pub struct Group([AtomicU32; WAYS]);
@@ -195,6 +233,20 @@ impl NextHops {
             vlan: (vlan != UNTAGGED).then_some(vlan),
             destination: MacAddr::new([macs[0], macs[1], macs[2], macs[3], macs[4], macs[5]]),
             source: MacAddr::new([macs[6], macs[7], tail[0], tail[1], tail[2], tail[3]]),
+        }
+    }
+
+    /// The words at an index, not taken apart: what the fast path needs.
+    #[inline(always)]
+    #[must_use]
+    pub fn words(&self, index: u32) -> Words {
+        match self.entries.get(index as usize) {
+            Some(Entry(words)) => Words {
+                head: words[HEAD].load(Ordering::Acquire),
+                macs: words[MACS].load(Ordering::Relaxed),
+                tail: words[TAIL].load(Ordering::Relaxed),
+            },
+            None => Words { head: 0, macs: 0, tail: 0 },
         }
     }
 
