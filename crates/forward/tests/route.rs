@@ -72,7 +72,7 @@ fn malformed_ipv4_is_dropped_by_name() {
         (damaged(16, 250, true), Reason::Ip4MartianDestination),
         (from(0, "10.11.2.3").udp(30)[..30].to_vec(), Reason::Ip4Truncated),
         (from(0, "10.11.2.3").udp(30)[..10].to_vec(), Reason::EthernetTruncated),
-        (from(0, "10.11.2.3").to_mac(mac(77)).udp(30), Reason::EthernetNotMine),
+        (from(0, "10.11.2.3").toward(mac(77)).udp(30), Reason::EthernetNotMine),
         (from(0, "10.11.2.3").vlan(5).udp(30), Reason::VlanUnknown),
     ] {
         router.expect_drop(0, &frame, reason);

@@ -64,12 +64,12 @@ fn a_cross_connect_passes_frames_untouched() {
         }
     }
     let mut router = Router::new(Miss::Drop, all);
-    let frame = from(0, "10.99.0.1").to_mac(mac(0x55)).udp(30);
+    let frame = from(0, "10.99.0.1").toward(mac(0x55)).udp(30);
     assert_eq!(router.forward(0, &frame), (1, frame.clone()));
     assert_eq!(router.forward(1, &frame), (0, frame));
-    let tagged = from(0, "10.99.0.1").to_mac(MacAddr::BROADCAST).vlan(7).udp(30);
+    let tagged = from(0, "10.99.0.1").toward(MacAddr::BROADCAST).vlan(7).udp(30);
     assert_eq!(router.forward(0, &tagged), (1, tagged));
-    let large = from(0, "10.99.0.1").to_mac(mac(0x55)).udp(1600);
+    let large = from(0, "10.99.0.1").toward(mac(0x55)).udp(1600);
     router.expect_drop(0, &large, Reason::MtuExceeded);
 }
 
@@ -105,8 +105,8 @@ fn bridged(filtering: bool) -> Router {
 #[test]
 fn a_bridge_floods_then_learns() {
     let mut router = bridged(false);
-    let there = from(0, "10.99.0.1").from_mac(mac(0xa0)).to_mac(mac(0xb0)).udp(30);
-    let back = from(1, "10.99.0.2").from_mac(mac(0xb0)).to_mac(mac(0xa0)).udp(30);
+    let there = from(0, "10.99.0.1").sent_by(mac(0xa0)).toward(mac(0xb0)).udp(30);
+    let back = from(1, "10.99.0.2").sent_by(mac(0xb0)).toward(mac(0xa0)).udp(30);
     let ports =
         |sent: Vec<router::Sent>| sent.into_iter().map(|(port, _)| port).collect::<Vec<_>>();
     assert_eq!(ports(router.receive(0, &[&there])), [1, 2], "unknown: to all but its own");
@@ -118,14 +118,14 @@ fn a_bridge_floods_then_learns() {
     router.learn();
     assert_eq!(router.forward(2, &back).0, 1, "the host has moved with its address");
     let reserved = MacAddr::new([1, 0x80, 0xc2, 0, 0, 0]);
-    router.expect_drop(0, &from(0, "10.9.9.9").to_mac(reserved).udp(1), Reason::BridgeLinkLocal);
+    router.expect_drop(0, &from(0, "10.9.9.9").toward(reserved).udp(1), Reason::BridgeLinkLocal);
 }
 
 #[test]
 fn what_is_learned_is_bounded_and_ages() {
     let mut router = bridged(false);
     for last in 0..20 {
-        let frame = from(0, "10.99.0.1").from_mac(mac(0xa0 + last)).to_mac(mac(0xb0)).udp(1);
+        let frame = from(0, "10.99.0.1").sent_by(mac(0xa0 + last)).toward(mac(0xb0)).udp(1);
         router.receive(0, &[&frame]);
     }
     router.learn();
@@ -140,7 +140,7 @@ fn what_is_learned_is_bounded_and_ages() {
 #[test]
 fn flooding_is_limited() {
     let mut router = bridged(false);
-    let frame = from(0, "10.99.0.1").from_mac(mac(0xa0)).to_mac(mac(0xb0)).udp(1);
+    let frame = from(0, "10.99.0.1").sent_by(mac(0xa0)).toward(mac(0xb0)).udp(1);
     let sent = router.receive(0, &[&frame[..]; 30]);
     assert_eq!((sent.len(), router.dropped(Reason::BridgeFloodLimit)), (20, 20));
 }
@@ -148,11 +148,11 @@ fn flooding_is_limited() {
 #[test]
 fn the_bridge_has_an_ip_interface() {
     let mut router = bridged(false);
-    let frame = from(9, "10.0.9.1").to_mac(mac(9)).from_mac(mac(0xa0)).echo(10);
+    let frame = from(9, "10.0.9.1").toward(mac(9)).sent_by(mac(0xa0)).echo(10);
     assert_eq!(router.receive(1, &[&frame]), [], "the reply waits for its neighbour");
     let waiting = router.punts.pop().unwrap();
     assert_eq!(waiting.entry, millrace_forward::Cause::Glean as u16);
-    let group = from(9, "10.0.9.1").to_mac(MacAddr::BROADCAST).from_mac(mac(0xa0)).echo(10);
+    let group = from(9, "10.0.9.1").toward(MacAddr::BROADCAST).sent_by(mac(0xa0)).echo(10);
     let flooded = router.receive(1, &[&group]);
     assert_eq!(flooded.len(), 2, "and a copy for the IP interface, which drops it");
     assert_eq!(router.dropped(Reason::Ip4MartianDestination), 1);
@@ -161,11 +161,11 @@ fn the_bridge_has_an_ip_interface() {
 #[test]
 fn vlan_filtering_keeps_vlans_apart() {
     let mut router = bridged(true);
-    let plain = from(0, "10.99.0.1").from_mac(mac(0xa0)).to_mac(mac(0xb0)).udp(30);
+    let plain = from(0, "10.99.0.1").sent_by(mac(0xa0)).toward(mac(0xb0)).udp(30);
     let sent = router.receive(0, &[&plain]);
     assert_eq!(sent.len(), 1, "VLAN 10 is on members 0 and 1 only");
     assert_eq!((sent[0].0, tag_of(&sent[0].1)), (1, Some(10)));
-    let tagged = from(1, "10.99.0.1").from_mac(mac(0xb0)).to_mac(mac(0xa0)).vlan(10).udp(30);
+    let tagged = from(1, "10.99.0.1").sent_by(mac(0xb0)).toward(mac(0xa0)).vlan(10).udp(30);
     let (port, sent) = router.forward(1, &tagged);
     assert_eq!((port, tag_of(&sent)), (0, None), "untagged where the VLAN is");
     router.expect_drop(2, &tagged, Reason::BridgeVlan);

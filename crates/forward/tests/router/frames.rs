@@ -1,5 +1,5 @@
 //! Frames for the tests.
-#![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "test bed")]
+#![allow(clippy::unwrap_used, clippy::panic, dead_code, missing_docs, reason = "test bed")]
 
 use std::net::IpAddr;
 
@@ -9,15 +9,15 @@ use wire::{MacAddr, Protocol, icmpv4, icmpv6, ipv4, ipv6, vlan::VlanId};
 use super::router::{host, ip, mac};
 
 /// A frame from the host behind port `port` to the router.
-pub struct FrameBuilder {
-    pub link: Link,
-    pub source: IpAddr,
-    pub destination: IpAddr,
-    pub hops: u8,
-    pub dont_fragment: bool,
+pub(crate) struct FrameBuilder {
+    pub(crate) link: Link,
+    pub(crate) source: IpAddr,
+    pub(crate) destination: IpAddr,
+    pub(crate) hops: u8,
+    pub(crate) dont_fragment: bool,
 }
 
-pub fn from(port: u16, destination: &str) -> FrameBuilder {
+pub(crate) fn from(port: u16, destination: &str) -> FrameBuilder {
     let six = destination.contains(':');
     let source = if six { format!("2001:db8:{port}::99") } else { format!("10.0.{port}.99") };
     FrameBuilder {
@@ -30,42 +30,42 @@ pub fn from(port: u16, destination: &str) -> FrameBuilder {
 }
 
 impl FrameBuilder {
-    pub fn hops(mut self, hops: u8) -> Self {
+    pub(crate) fn hops(mut self, hops: u8) -> Self {
         self.hops = hops;
         self
     }
 
-    pub fn source(mut self, source: &str) -> Self {
+    pub(crate) fn source(mut self, source: &str) -> Self {
         self.source = ip(source);
         self
     }
 
-    pub fn to_mac(mut self, destination: MacAddr) -> Self {
+    pub(crate) fn toward(mut self, destination: MacAddr) -> Self {
         self.link.destination = destination;
         self
     }
 
-    pub fn from_mac(mut self, source: MacAddr) -> Self {
+    pub(crate) fn sent_by(mut self, source: MacAddr) -> Self {
         self.link.source = source;
         self
     }
 
-    pub fn vlan(mut self, id: u16) -> Self {
+    pub(crate) fn vlan(mut self, id: u16) -> Self {
         self.link.vlan = Some(VlanId::new(id).unwrap());
         self
     }
 
-    pub fn dont_fragment(mut self) -> Self {
+    pub(crate) fn dont_fragment(mut self) -> Self {
         self.dont_fragment = true;
         self
     }
 
-    pub fn udp(self, length: usize) -> Vec<u8> {
+    pub(crate) fn udp(self, length: usize) -> Vec<u8> {
         let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
         self.payload(&Payload::Udp { source_port: 1111, destination_port: 2222, data: &data })
     }
 
-    pub fn echo(self, length: usize) -> Vec<u8> {
+    pub(crate) fn echo(self, length: usize) -> Vec<u8> {
         let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
         let (identifier, sequence) = (7, 9);
         if self.destination.is_ipv4() {
@@ -77,11 +77,11 @@ impl FrameBuilder {
         }
     }
 
-    pub fn raw(self, protocol: u8, data: &[u8]) -> Vec<u8> {
+    pub(crate) fn raw(self, protocol: u8, data: &[u8]) -> Vec<u8> {
         self.payload(&Payload::Raw { protocol: Protocol(protocol), data })
     }
 
-    pub fn payload(self, payload: &Payload<'_>) -> Vec<u8> {
+    pub(crate) fn payload(self, payload: &Payload<'_>) -> Vec<u8> {
         let network = match (self.source, self.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Network::V4(ipv4::Fields {
                 source,

@@ -1,6 +1,13 @@
 //! A whole forwarder graph without devices: frames go in by port, and what the graph transmits is
 //! read back from rings.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, reason = "test bed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    missing_docs,
+    reason = "test bed"
+)]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -18,21 +25,21 @@ use tables::Epoch;
 use wire::MacAddr;
 
 /// Ports of the test bed; port n has interface n.
-pub const PORTS: u16 = 3;
+pub(crate) const PORTS: u16 = 3;
 /// A clock that ticks once a nanosecond.
 const HZ: u64 = 1_000_000_000;
 
-pub fn mac(last: u8) -> MacAddr {
+pub(crate) fn mac(last: u8) -> MacAddr {
     MacAddr::new([2, 0, 0, 0, 0, last])
 }
 
 /// The host behind port n.
-pub fn host(port: u16) -> MacAddr {
+pub(crate) fn host(port: u16) -> MacAddr {
     mac(0x80 + port as u8)
 }
 
 /// Port n is 10.0.n.1/24 and 2001:db8:n::1/64, with MAC 02:00:00:00:00:0n.
-pub fn interface(port: u16) -> Interface {
+pub(crate) fn interface(port: u16) -> Interface {
     Interface {
         name: format!("p{port}"),
         port: Some(port),
@@ -50,7 +57,7 @@ pub fn interface(port: u16) -> Interface {
     }
 }
 
-pub fn interfaces() -> Interfaces {
+pub(crate) fn interfaces() -> Interfaces {
     Interfaces {
         list: (0..PORTS).map(|port| Some(interface(port))).collect(),
         ports: (0..PORTS)
@@ -61,7 +68,7 @@ pub fn interfaces() -> Interfaces {
 }
 
 /// Routes to 10.1n.0.0/16 and 2001:db8:1n::/48 through port n, to the host behind it.
-pub fn routes() -> Vec<Change> {
+pub(crate) fn routes() -> Vec<Change> {
     let mut changes = Vec::new();
     for port in 0..PORTS {
         for prefix in [format!("10.1{port}.0.0/16"), format!("2001:db8:1{port}::/48")] {
@@ -72,15 +79,15 @@ pub fn routes() -> Vec<Change> {
     changes
 }
 
-pub struct Router {
-    pub rib: Rib,
-    pub state: State,
-    pub flows: Flows,
-    pub macs: MacTable,
-    pub learned: LearnReceiver,
-    pub punts: HandoffReceiver,
-    pub counters: Arc<Counters>,
-    pub now: u64,
+pub(crate) struct Router {
+    pub(crate) rib: Rib,
+    pub(crate) state: State,
+    pub(crate) flows: Flows,
+    pub(crate) macs: MacTable,
+    pub(crate) learned: LearnReceiver,
+    pub(crate) punts: HandoffReceiver,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) now: u64,
     pool: BufferPool,
     graph: Graph,
     exits: Exits,
@@ -90,7 +97,7 @@ pub struct Router {
 }
 
 /// A frame that left by a port.
-pub type Sent = (u16, Vec<u8>);
+pub(crate) type Sent = (u16, Vec<u8>);
 
 fn pool() -> BufferPool {
     static POOL: OnceLock<BufferPool> = OnceLock::new();
@@ -102,7 +109,7 @@ fn pool() -> BufferPool {
 }
 
 impl Router {
-    pub fn new(miss: Miss, interfaces: Interfaces) -> Self {
+    pub(crate) fn new(miss: Miss, interfaces: Interfaces) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = pool();
@@ -164,14 +171,14 @@ impl Router {
     }
 
     /// Three routed ports with [`routes`].
-    pub fn routed() -> Self {
+    pub(crate) fn routed() -> Self {
         let mut router = Self::new(Miss::Unreachable, interfaces());
         router.rib.apply(&routes()).unwrap();
         router
     }
 
     /// Runs frames that came in by `port` through the graph; what left, in order of ports.
-    pub fn receive(&mut self, port: u16, frames: &[&[u8]]) -> Vec<Sent> {
+    pub(crate) fn receive(&mut self, port: u16, frames: &[&[u8]]) -> Vec<Sent> {
         for frame in frames {
             let mut buffer = self.pool.alloc().unwrap();
             buffer.append(frame.len()).unwrap().copy_from_slice(frame);
@@ -197,32 +204,32 @@ impl Router {
     }
 
     /// The one frame that comes of a frame.
-    pub fn forward(&mut self, port: u16, frame: &[u8]) -> Sent {
+    pub(crate) fn forward(&mut self, port: u16, frame: &[u8]) -> Sent {
         let mut sent = self.receive(port, &[frame]);
         assert_eq!(sent.len(), 1, "one frame leaves; drops: {:?}", self.drops());
         sent.remove(0)
     }
 
     /// Asserts that the frame is dropped, for that reason alone.
-    pub fn expect_drop(&mut self, port: u16, frame: &[u8], reason: Reason) {
+    pub(crate) fn expect_drop(&mut self, port: u16, frame: &[u8], reason: Reason) {
         let before = self.dropped(reason);
         let sent = self.receive(port, &[frame]);
         assert_eq!(sent, [], "nothing leaves");
         assert_eq!(self.dropped(reason), before + 1, "{reason:?}; drops: {:?}", self.drops());
     }
 
-    pub fn dropped(&self, reason: Reason) -> u64 {
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
         self.counters.drops[reason as usize].get()
     }
 
     /// Reasons that have counted.
-    pub fn drops(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn drops(&self) -> Vec<(&'static str, u64)> {
         let counted = Reason::ALL.iter().map(|reason| (reason.name(), self.dropped(*reason)));
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
     /// What the router has learned of addresses goes into the table, as the control thread does it.
-    pub fn learn(&mut self) {
+    pub(crate) fn learn(&mut self) {
         let second = (self.now / HZ) as u32;
         while let Ok(news) = self.learned.pop() {
             self.macs.learn(&news, 8, second);
@@ -230,20 +237,20 @@ impl Router {
     }
 
     /// Asserts that every buffer is back in the pool.
-    pub fn assert_no_buffer_is_out(&self) {
+    pub(crate) fn assert_no_buffer_is_out(&self) {
         assert_eq!(self.pool.available(), self.pool.capacity(), "a buffer is lost");
     }
 
-    pub fn set_interfaces(&mut self, interfaces: Interfaces) {
+    pub(crate) fn set_interfaces(&mut self, interfaces: Interfaces) {
         self.state.interfaces.store(Arc::new(interfaces));
     }
 }
 
-pub fn ip(text: &str) -> IpAddr {
+pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-pub fn prefix_of(text: &str) -> Prefix {
+pub(crate) fn prefix_of(text: &str) -> Prefix {
     if text.contains(':') {
         text.parse::<wire::Ipv6Prefix>().unwrap().into()
     } else {
