@@ -75,6 +75,14 @@ impl Exits {
         }
     }
 
+    /// Counts a drop of a packet that lives on as the quotation in an ICMP error.
+    pub fn refuse(&mut self, packet: &Option<Buffer>, reason: Reason) {
+        self.counters.drops[reason as usize].add(1);
+        if let Some(tap) = &mut self.output.tap {
+            tap.drops(std::slice::from_ref(packet), &[reason]);
+        }
+    }
+
     /// Frees what was dropped.
     #[inline]
     pub(crate) fn free_dropped(&mut self) {

@@ -121,6 +121,6 @@ pub(super) fn refuse<N: graph::Edge>(
     error: N,
 ) {
     cx.vector.word[usize::from(slot)] = refusal.word;
-    cx.exits.counters.drops[refusal.reason as usize].add(1);
+    cx.exits.refuse(&cx.vector.buffers[usize::from(slot)], refusal.reason);
     cx.send(slot, error);
 }
