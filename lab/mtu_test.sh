@@ -10,7 +10,9 @@ reassembled() { on b nstat -asz IpReasmOKs | awk '/IpReasmOKs/ {print $2}'; }
 
 check "IPv4 without DF arrives" pings a 10.0.2.2 -s 1400 -M "dont"
 check "in fragments that the receiver put together" test "$(reassembled)" -ge 5
-check "fragments are fragmented further" pings a 10.0.2.2 -s 4000 -M "dont"
+# DPDK's af_packet driver has the kernel put fragments together, and cuts what is longer than its frames.
+[ "$LAB_PORT" = afpacket ] ||
+  check "fragments are fragmented further" pings a 10.0.2.2 -s 4000 -M "dont"
 check "IPv4 with DF is refused with the MTU" says 'Frag needed and DF set \(mtu = 1300\)' \
   on a ping -n -c 1 -W 1 -s 1400 -M "do" 10.0.2.2
 check "the sender has learned it" says 'mtu 1300' on a ip route get 10.0.2.2

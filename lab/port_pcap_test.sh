@@ -46,7 +46,7 @@ replay() {
 
 before=$(received b right)
 # The recorded frames were sent to the MAC address of the router's own end.
-replay "$lab/captures/own.pcap" "mac = \"$(mac router left)\""
+replay "$lab/captures/own.pcap" "mac = \"$(mac router left)\"" '' '[neighbors]' 'queue = 256'
 check "the echoes of the capture were routed" test "$(($(received b right) - before))" -ge 25
 
 [ -n "${LAB_CAPTURES:-}" ] || exit 0

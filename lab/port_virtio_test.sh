@@ -4,11 +4,11 @@
 needs_millrace
 two_hosts
 port left 10.0.1.1/24 2001:db8:1::1/64
-device peer "virtio-user:$lab/virtio.sock,server=1" 10.0.2.1/24 2001:db8:2::1/64
+device peer "virtio-user:$lab/virtio.sock" 10.0.2.1/24 2001:db8:2::1/64
 start
 
 # Host b's end of the link `right` is its network; testpmd holds the other end and the shared memory.
-peer() { wire router "net_vhost0,iface=$lab/virtio.sock,client=1" net_af_packet0,iface=right; }
+peer() { wire router "net_vhost0,iface=$lab/virtio.sock" net_af_packet0,iface=right; }
 peer
 check "IPv4" within 15 pings a 10.0.2.2
 check "IPv6" within 10 pings a 2001:db8:2::2

@@ -74,6 +74,7 @@ fn malformed_ipv4_is_dropped_by_name() {
         (from(0, "10.11.2.3").udp(30)[..10].to_vec(), Reason::EthernetTruncated),
         (from(0, "10.11.2.3").toward(mac(77)).udp(30), Reason::EthernetNotMine),
         (from(0, "10.11.2.3").vlan(5).udp(30), Reason::VlanUnknown),
+        (from(0, "10.0.1.255").udp(30), Reason::Ip4DirectedBroadcast),
     ] {
         router.expect_drop(0, &frame, reason);
     }

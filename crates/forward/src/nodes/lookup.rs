@@ -100,7 +100,9 @@ impl<F: Family> Node for Lookup<F> {
 #[cold]
 fn except<F: Family>(cx: &mut Context<'_, Next>, slot: Slot, kind: Kind) {
     match kind {
-        Kind::Local | Kind::Broadcast => cx.send(slot, Next::Local),
+        Kind::Local => cx.send(slot, Next::Local),
+        // RFC 2644: neither forwarded nor answered.
+        Kind::Broadcast => cx.drop(slot, Reason::Ip4DirectedBroadcast),
         Kind::Unresolved => cx.punt(slot, Cause::Unresolved as u16),
         Kind::Glean => cx.punt(slot, Cause::Glean as u16),
         Kind::Blackhole => cx.drop(slot, Reason::Blackhole),
