@@ -36,6 +36,8 @@ lab_end() {
     tail -n 40 "$lab/daemon.log" 2>/dev/null | sed 's/^/daemon: /'
   fi
   stop_daemon 5 || echo "the daemon had to be killed"
+  # What else runs is killed without a word from the shell.
+  disown -a
   for name in $(ip netns list | awk -v p="$lab_name-" 'index($1, p) == 1 {print $1}'); do
     for pid in $(ip netns pids "$name"); do kill -KILL "$pid" 2>/dev/null; done
     ip netns delete "$name"
