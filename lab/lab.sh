@@ -10,7 +10,10 @@ lab_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 PATH=$PATH:/usr/sbin:/sbin
 LAB_ROUTER=${LAB_ROUTER:-millrace} # millrace | kernel
 LAB_PORT=${LAB_PORT:-afpacket}     # device kind of ports on veth pairs: afpacket | afxdp
-LAB_BIN=${LAB_BIN:-${CARGO_TARGET_DIR:-$lab_root/target}/debug}
+# A relative CARGO_TARGET_DIR is cargo's: relative to the repository's root, wherever a test stands.
+lab_target=${CARGO_TARGET_DIR:-target}
+[[ $lab_target == /* ]] || lab_target=$lab_root/$lab_target
+LAB_BIN=${LAB_BIN:-$lab_target/${LAB_PROFILE:-debug}}
 lab_name=lab$$
 lab=$(mktemp -d "/tmp/$lab_name.XXXX")
 lab_socket=$lab/millrace.sock
