@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
-use crate::pending::{NODES, Pending};
+use crate::pending::{List, NODES, Pending};
 use crate::trace::{Before, Tracer};
+use crate::vector::SLOTS;
 use crate::{CAPACITY, Context, Exits, Node, Reason, Slot, Vector};
 
 /// Node calls for one vector at most. The longest sensible way through the graph is far shorter;
@@ -125,7 +126,14 @@ impl GraphBuilder {
             let targets = stage.targets().iter().map(find).collect::<Result<_, _>>()?;
             stage.link(targets);
         }
-        Ok(Graph { stages: self.stages, names, pending: Pending::new(), vectors: 0, tracer: None })
+        Ok(Graph {
+            stages: self.stages,
+            names,
+            pending: Pending::new(),
+            spare: Some(List::new()),
+            vectors: 0,
+            tracer: None,
+        })
     }
 }
 
@@ -134,6 +142,8 @@ pub struct Graph {
     stages: Vec<Box<dyn Stage>>,
     names: Vec<&'static str>,
     pending: Pending,
+    /// The list that is exchanged for one in `pending`.
+    spare: Option<Box<List>>,
     vectors: u64,
     tracer: Option<Box<Tracer>>,
 }
@@ -181,11 +191,7 @@ impl Graph {
 
     /// Lets every slot of the vector enter at `entry`.
     pub fn enter(&mut self, vector: &Vector, entry: NodeId) {
-        let mut slots = [0; CAPACITY];
-        for (at, slot) in slots.iter_mut().enumerate() {
-            *slot = at as Slot;
-        }
-        self.pending.extend(entry, &slots[..vector.len()]);
+        self.pending.extend(entry, &SLOTS[..vector.len()]);
     }
 
     /// Runs the nodes until no slot waits; leaves the vector empty. Packets that nodes originated
@@ -209,10 +215,10 @@ impl Graph {
     fn run_pending(&mut self, vector: &mut Vector, exits: &mut Exits, now: u64, calls: &mut usize) {
         self.vectors = self.vectors.wrapping_add(1);
         let sample = self.vectors % SAMPLE == 0;
-        let mut slots = [0; CAPACITY];
         let mut before = if sample { dpdk::tsc() } else { 0 };
-        while let Some((at, len)) = self.pending.take(&mut slots) {
-            let slots = &slots[..len];
+        let Some(mut list) = self.spare.take() else { return };
+        while let Some(at) = self.pending.take(&mut list) {
+            let slots = list.slots();
             if *calls == 0 {
                 drop_all(slots, vector, exits);
                 continue;
@@ -222,14 +228,15 @@ impl Graph {
             stage.run(slots, vector, now, exits, &mut self.pending);
             let Some(counters) = exits.counters.nodes.get(at) else { continue };
             counters.vectors.add(1);
-            counters.packets.add(len as u64);
+            counters.packets.add(slots.len() as u64);
             if sample {
                 let after = dpdk::tsc();
-                counters.sampled_packets.add(len as u64);
+                counters.sampled_packets.add(slots.len() as u64);
                 counters.sampled_cycles.add(after.wrapping_sub(before));
                 before = after;
             }
         }
+        self.spare = Some(list);
     }
 
     /// As [`Self::run_pending`], with an eye on the packets that the tracer picks.
@@ -243,10 +250,10 @@ impl Graph {
         calls: &mut usize,
     ) {
         tracer.pick(vector);
-        let mut slots = [0; CAPACITY];
+        let mut list = List::new();
         while tracer.follows() {
-            let Some((at, len)) = self.pending.take(&mut slots) else { break };
-            let slots = &slots[..len];
+            let Some(at) = self.pending.take(&mut list) else { break };
+            let slots = list.slots();
             if *calls == 0 {
                 drop_all(slots, vector, exits);
                 continue;

@@ -64,5 +64,5 @@ pub use receive::{Inbound, RxAssignment};
 pub use sockets::Sockets;
 pub use spread::Spread;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
-pub use vector::{CAPACITY, InterfaceId, PortId, Slot, Vector};
+pub use vector::{CAPACITY, InterfaceId, Picked, PortId, Slot, Vector, in_place};
 pub use worker::{Stopped, WorkerState};

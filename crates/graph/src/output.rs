@@ -6,7 +6,7 @@ use crate::capture::{Direction, Tap};
 use crate::{Counters, Handoff, HandoffSender, PortId, Reason};
 
 /// Packets gathered per port before they go to the driver: the burst most drivers are tuned for.
-const BURST: usize = 64;
+const BURST: usize = 32;
 
 /// Attempts to hand a burst to a driver whose queue is full, before the rest is dropped.
 const ATTEMPTS: usize = 4;
@@ -22,8 +22,13 @@ pub enum TransmitPath {
 
 struct PortBuffer {
     path: Option<TransmitPath>,
-    waiting: Box<[Option<Buffer>; BURST]>,
+    /// How many places of a burst ask for nothing but to be filled: all but the first and the last,
+    /// or none while there is no path. One comparison finds out.
+    plain: usize,
     len: usize,
+    /// Length of what waits.
+    bytes: u64,
+    waiting: [Option<Buffer>; BURST],
     since: u64,
     /// Packets that left the buffer, whatever became of them.
     left: u64,
@@ -44,8 +49,10 @@ impl Output {
     pub fn new(ports: usize, drain: u64) -> Self {
         let buffer = |_| PortBuffer {
             path: None,
-            waiting: Box::new([const { None }; BURST]),
+            plain: 0,
             len: 0,
+            bytes: 0,
+            waiting: [const { None }; BURST],
             since: 0,
             left: 0,
         };
@@ -68,14 +75,16 @@ impl Output {
             entry.flush(port, counters, &mut self.tap);
             self.waiting.retain(|waiting| *waiting != port);
         }
-        std::mem::replace(&mut entry.path, path)
+        entry.replace_path(path)
     }
 
     /// Takes every path away, after what waits was sent.
     pub(crate) fn take_paths(&mut self, counters: &Counters) -> Vec<(PortId, TransmitPath)> {
         self.flush(counters);
         let numbered = self.ports.iter_mut().enumerate();
-        numbered.filter_map(|(port, entry)| Some((port as PortId, entry.path.take()?))).collect()
+        numbered
+            .filter_map(|(port, entry)| Some((port as PortId, entry.replace_path(None)?)))
+            .collect()
     }
 
     /// Buffers a packet for `port`; gives it back when the port has no path.
@@ -88,28 +97,36 @@ impl Output {
         counters: &Counters,
     ) -> Result<(), Buffer> {
         let Some(entry) = self.ports.get_mut(usize::from(port)) else { return Err(buffer) };
-        if entry.path.is_none() {
-            return Err(buffer);
+        if entry.len.wrapping_sub(1) >= entry.plain {
+            return self.push_at_edge(port, buffer, now, counters);
         }
-        let at = entry.len % BURST;
-        // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
-        std::mem::forget(entry.waiting[at].replace(buffer));
-        entry.len = at + 1;
-        if at == 0 {
-            entry.since = now;
-            self.waiting.push(port);
-        } else if at + 1 == BURST {
-            self.flush_full(port, counters);
-        }
+        entry.put(buffer);
         Ok(())
     }
 
+    /// As [`Self::push`], for the first and the last packet of a burst, and without a path.
     #[inline(never)]
-    fn flush_full(&mut self, port: PortId, counters: &Counters) {
-        self.waiting.retain(|waiting| *waiting != port);
-        if let Some(entry) = self.ports.get_mut(usize::from(port)) {
-            entry.flush(port, counters, &mut self.tap);
+    fn push_at_edge(
+        &mut self,
+        port: PortId,
+        buffer: Buffer,
+        now: u64,
+        counters: &Counters,
+    ) -> Result<(), Buffer> {
+        let Some(entry) = self.ports.get_mut(usize::from(port)) else { return Err(buffer) };
+        if entry.path.is_none() {
+            return Err(buffer);
         }
+        if entry.len == 0 {
+            entry.since = now;
+            self.waiting.push(port);
+        }
+        entry.put(buffer);
+        if entry.len == BURST {
+            entry.flush(port, counters, &mut self.tap);
+            self.waiting.retain(|waiting| *waiting != port);
+        }
+        Ok(())
     }
 
     /// Sends what has waited longer than the drain time.
@@ -152,15 +169,28 @@ impl Output {
 }
 
 impl PortBuffer {
+    fn replace_path(&mut self, path: Option<TransmitPath>) -> Option<TransmitPath> {
+        self.plain = if path.is_some() { BURST - 2 } else { 0 };
+        std::mem::replace(&mut self.path, path)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, buffer: Buffer) {
+        self.bytes += buffer.len() as u64;
+        // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
+        std::mem::forget(self.waiting[self.len % BURST].replace(buffer));
+        self.len += 1;
+    }
+
     fn flush(&mut self, port: PortId, counters: &Counters, tap: &mut Option<Box<Tap>>) {
         let burst = &mut self.waiting[..self.len.min(BURST)];
         self.len = 0;
+        let offered = std::mem::take(&mut self.bytes);
         if let Some(tap) = tap {
             tap.burst(burst, port, Direction::Transmit);
         }
         self.left += burst.len() as u64;
         let Some(count) = counters.ports.get(usize::from(port)) else { return };
-        let offered = bytes(burst);
         let sent = match &mut self.path {
             Some(TransmitPath::Queue(queue)) => {
                 let sent = send(queue, burst);

@@ -7,19 +7,30 @@ pub(crate) const NODES: usize = 64;
 
 /// Slots that wait for each node.
 pub(crate) struct Pending {
-    lists: Box<[List; NODES]>,
+    lists: [Box<List>; NODES],
     ready: u64,
 }
 
-#[derive(Clone, Copy)]
-struct List {
+/// Slots that wait for one node.
+pub(crate) struct List {
     len: usize,
     slots: [Slot; CAPACITY],
 }
 
+impl List {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Self { len: 0, slots: [0; CAPACITY] })
+    }
+
+    #[inline]
+    pub(crate) fn slots(&self) -> &[Slot] {
+        &self.slots[..self.len.min(CAPACITY)]
+    }
+}
+
 impl Pending {
     pub(crate) fn new() -> Self {
-        Self { lists: Box::new([List { len: 0, slots: [0; CAPACITY] }; NODES]), ready: 0 }
+        Self { lists: std::array::from_fn(|_| List::new()), ready: 0 }
     }
 
     /// Adds one slot to a node's list.
@@ -46,21 +57,18 @@ impl Pending {
 
     /// The node for which the slot waits.
     pub(crate) fn holder(&self, slot: Slot) -> Option<NodeId> {
-        let waits = |list: &List| list.slots[..list.len.min(CAPACITY)].contains(&slot);
-        self.lists.iter().position(waits).map(|at| NodeId(at as u16))
+        self.lists.iter().position(|list| list.slots().contains(&slot)).map(|at| NodeId(at as u16))
     }
 
-    /// Takes the list of the first node that has one, into `into`: the node and the length.
-    pub(crate) fn take(&mut self, into: &mut [Slot; CAPACITY]) -> Option<(usize, usize)> {
+    /// Exchanges the list of the first node that has one for `list`, which is done with: the node.
+    pub(crate) fn take(&mut self, list: &mut Box<List>) -> Option<usize> {
         if self.ready == 0 {
             return None;
         }
         let at = self.ready.trailing_zeros() as usize % NODES;
         self.ready &= self.ready - 1;
-        let list = &mut self.lists[at];
-        let len = list.len.min(CAPACITY);
-        into[..len].copy_from_slice(&list.slots[..len]);
         list.len = 0;
-        Some((at, len))
+        std::mem::swap(&mut self.lists[at], list);
+        Some(at)
     }
 }

@@ -14,6 +14,61 @@ pub type PortId = u16;
 /// An interface (port, VLAN sub-interface or bridge) by its place in the interface table.
 pub type InterfaceId = u16;
 
+/// All slots in order.
+pub(crate) const SLOTS: [Slot; CAPACITY] = {
+    let mut slots = [0; CAPACITY];
+    let mut at = 0;
+    while at < CAPACITY {
+        slots[at] = at as Slot;
+        at += 1;
+    }
+    slots
+};
+
+/// Whether these are the first slots of a vector in order: then its arrays can be read as they lie.
+/// So it is for most lists, because most packets go the same way.
+#[inline]
+#[must_use]
+pub fn in_place(slots: &[Slot]) -> bool {
+    SLOTS.get(..slots.len()) == Some(slots)
+}
+
+/// Slots that a node picks from the list it was given, to send them on together.
+pub struct Picked {
+    slots: [Slot; CAPACITY],
+    len: usize,
+}
+
+impl Picked {
+    /// None yet.
+    #[inline(always)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { slots: [0; CAPACITY], len: 0 }
+    }
+
+    /// Adds one. More than a vector holds start over.
+    #[inline(always)]
+    pub fn push(&mut self, slot: Slot) {
+        self.slots[self.len % CAPACITY] = slot;
+        self.len += 1;
+    }
+
+    /// The slots picked from `all`, each at most once and in order. When it was all of them this is
+    /// `all` itself: to read as a whole what was just written byte by byte stalls.
+    #[inline(always)]
+    #[must_use]
+    pub fn of<'a>(&'a self, all: &'a [Slot]) -> &'a [Slot] {
+        if self.len == all.len() { all } else { &self.slots[..self.len.min(CAPACITY)] }
+    }
+}
+
+impl Default for Picked {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Up to 256 packets and what the nodes have found out about them so far.
 ///
 /// Nodes read and write the arrays directly; a node documents which ones it needs filled and which
@@ -30,13 +85,15 @@ pub struct Vector {
     pub next_hop: [u32; CAPACITY],
     /// Interface that the packet leaves by.
     pub egress: [InterfaceId; CAPACITY],
-    /// Detail for the node after: an ICMP type and code, a look-up value.
+    /// Detail for the node after: an IPv4 address to look up, an ICMP type and code.
     pub word: [u32; CAPACITY],
+    /// Detail for the node after: an IPv6 address to look up.
+    pub wide: [u128; CAPACITY],
     used: usize,
 }
 
 impl Vector {
-    /// An empty vector, on the heap: it is some 8 KB.
+    /// An empty vector, on the heap: it is some 10 KB.
     #[must_use]
     pub fn new() -> Box<Self> {
         Box::new(Self {
@@ -46,6 +103,7 @@ impl Vector {
             next_hop: [0; CAPACITY],
             egress: [0; CAPACITY],
             word: [0; CAPACITY],
+            wide: [0; CAPACITY],
             used: 0,
         })
     }

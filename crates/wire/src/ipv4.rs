@@ -79,6 +79,18 @@ impl Header {
         header.check(packet, present).map(|()| header)
     }
 
+    /// The checked header of a packet of `present` bytes when it has no options and the packet no
+    /// padding. `None`: malformed, or merely unusual; [`Self::parse_within`] tells.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_plain(bytes: &[u8; HEADER_LENGTH], present: usize) -> std::option::Option<&Self> {
+        let header: &Self = zerocopy::transmute_ref!(bytes);
+        let plain = header.version_length == 0x45
+            && usize::from(header.total_length.get()) == present
+            && checksum::ipv4_header_is_valid(bytes);
+        plain.then_some(header)
+    }
+
     /// The same, for writing. Errors: see [`Malformed`].
     #[inline]
     pub fn parse_mut(packet: &mut [u8]) -> Result<&mut Self, Malformed> {
@@ -94,6 +106,13 @@ impl Header {
     pub fn peek(packet: &[u8]) -> std::option::Option<&Self> {
         let (header, _) = Self::ref_from_prefix(packet).ok()?;
         (header.version_length >> 4 == 4).then_some(header)
+    }
+
+    /// The header at the start of a packet that was checked before, for writing.
+    #[inline(always)]
+    #[must_use]
+    pub fn checked_mut(packet: &mut [u8]) -> std::option::Option<&mut Self> {
+        Self::mut_from_prefix(packet).ok().map(|(header, _)| header)
     }
 
     /// The same, for writing.

@@ -84,6 +84,16 @@ impl Header {
         Ok(header)
     }
 
+    /// The checked header of a packet of `present` bytes when there is no padding. `None`: malformed,
+    /// or padded; [`Self::parse_within`] tells.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_plain(bytes: &[u8; HEADER_LENGTH], present: usize) -> Option<&Self> {
+        let header: &Self = zerocopy::transmute_ref!(bytes);
+        let [first, ..] = bytes;
+        (first >> 4 == 6 && header.total_length() == present).then_some(header)
+    }
+
     /// The same, for writing. Errors: see [`Malformed`].
     #[inline]
     pub fn parse_mut(packet: &mut [u8]) -> Result<&mut Self, Malformed> {
@@ -99,6 +109,13 @@ impl Header {
     pub fn peek(packet: &[u8]) -> Option<&Self> {
         let (header, _) = Self::ref_from_prefix(packet).ok()?;
         (header.version_class_label.get() >> 28 == 6).then_some(header)
+    }
+
+    /// The header at the start of a packet that was checked before, for writing.
+    #[inline(always)]
+    #[must_use]
+    pub fn checked_mut(packet: &mut [u8]) -> std::option::Option<&mut Self> {
+        Self::mut_from_prefix(packet).ok().map(|(header, _)| header)
     }
 
     /// The same, for writing.

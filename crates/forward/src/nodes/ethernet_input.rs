@@ -2,12 +2,15 @@
 //!
 //! Fills `interface` and `network`. A frame for a bridge or a cross-connect goes there whole; IP in
 //! a frame to this interface's own address goes to `ip4-input` or `ip6-input`, in a group frame to
-//! `ip-group`, because it is never forwarded (RFC 1812 5.3.4).
+//! `ip-group`, because it is never forwarded (RFC 1812 5.3.4). Plain frames (see `plain`) are checked
+//! whole here and go straight to the look-up, with the destination address noted for it.
 
-use graph::{CAPACITY, Context, Node, PortId, Reason, Slot, Vector};
+use dpdk::Buffer;
+use graph::{Context, Node, Picked, PortId, Reason, Slot, Vector};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddr, vlan};
 
+use super::plain::{HEADER, Ingress};
 use super::snapshot::Snapshot;
 use crate::state::{Interface, Interfaces, Mode};
 
@@ -16,6 +19,10 @@ graph::edges! {
     pub(crate) Next {
         Ip4 => "ip4-input",
         Ip6 => "ip6-input",
+        Lookup4 => "ip4-lookup",
+        Lookup6 => "ip6-lookup",
+        Flow4 => "flow4-lookup",
+        Flow6 => "flow6-lookup",
         Group => "ip-group",
         Arp => "arp-input",
         Bridge => "bridge-input",
@@ -23,32 +30,24 @@ graph::edges! {
     }
 }
 
-/// Length of an Ethernet header without tag: bytes.
-const HEADER: u16 = 14;
 /// Length of a VLAN tag: bytes.
 const TAG: u16 = 4;
-/// How many packets ahead of the one in work are brought into the cache.
-const AHEAD: usize = 4;
 
 /// The node.
 pub(crate) struct EthernetInput {
     interfaces: Snapshot<Interfaces>,
-}
-
-/// What all untagged unicast frames of a port have in common: the fast path compares with it.
-#[derive(Clone, Copy)]
-struct Ingress {
-    port: PortId,
-    interface: u16,
-    mac: MacAddr,
-    ip4: bool,
+    /// Where plain IPv4 and IPv6 packets go.
+    plain: [Next; 2],
 }
 
 impl EthernetInput {
-    /// The node, reading these interfaces.
+    /// The node, reading these interfaces; `flows4`, `flows6`: look for an exact match before the
+    /// routes.
     #[must_use]
-    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
-        Self { interfaces }
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>, flows4: bool, flows6: bool) -> Self {
+        let plain4 = if flows4 { Next::Flow4 } else { Next::Lookup4 };
+        let plain6 = if flows6 { Next::Flow6 } else { Next::Lookup6 };
+        Self { interfaces, plain: [plain4, plain6] }
     }
 }
 
@@ -61,43 +60,26 @@ impl Node for EthernetInput {
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
         let interfaces = self.interfaces.get();
-        let mut ip4 = [0; CAPACITY];
-        let mut ip4_len = 0;
+        let (mut ip4, mut ip6) = (Picked::new(), Picked::new());
         let mut ingress: Option<Ingress> = None;
-        for (at, &slot) in slots.iter().enumerate() {
-            if let Some(&ahead) = slots.get(at + AHEAD) {
-                cx.vector.prefetch(ahead);
-            }
-            let Some(buffer) = cx.vector.buffer(slot) else { continue };
-            let port = buffer.port();
-            let known = match ingress {
-                Some(known) if known.port == port => Some(known),
-                _ => Ingress::of(interfaces, port),
+        let mut rest = slots;
+        while let [slot, after @ ..] = rest {
+            let Some(port) = cx.vector.buffer(*slot).map(Buffer::port) else {
+                rest = after;
+                continue;
             };
-            ingress = known;
-            let header = Header::parse(buffer.data());
-            if let (Some(known), Ok((header, _))) = (known, header) {
-                if known.ip4
-                    && header.ether_type() == EtherType::IPV4
-                    && header.destination == known.mac
-                {
-                    cx.vector.interface[usize::from(slot)] = known.interface;
-                    cx.vector.network[usize::from(slot)] = HEADER;
-                    ip4[ip4_len % CAPACITY] = slot;
-                    ip4_len += 1;
-                    continue;
-                }
-            }
-            match classify(interfaces, port, buffer.data()) {
-                Ok(frame) => {
-                    cx.vector.interface[usize::from(slot)] = frame.interface;
-                    cx.vector.network[usize::from(slot)] = frame.network;
-                    cx.send(slot, frame.next);
-                }
-                Err(reason) => cx.drop(slot, reason),
+            let same = ingress.filter(|known| known.port == port);
+            let known = *ingress.insert(same.unwrap_or_else(|| Ingress::of(interfaces, port)));
+            let taken = known.take(rest, cx.vector, &mut ip4, &mut ip6);
+            rest = rest.get(taken..).unwrap_or(&[]);
+            if taken == 0 {
+                one(interfaces, *slot, port, cx);
+                rest = after;
             }
         }
-        cx.send_all(&ip4[..ip4_len], Next::Ip4);
+        let [plain4, plain6] = self.plain;
+        cx.send_all(ip4.of(slots), plain4);
+        cx.send_all(ip6.of(slots), plain6);
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
@@ -115,12 +97,16 @@ impl Node for EthernetInput {
     }
 }
 
-impl Ingress {
-    fn of(interfaces: &Interfaces, port: PortId) -> Option<Self> {
-        let id = interfaces.of_frame(port, None)?;
-        let interface = interfaces.get(id)?;
-        let ip4 = interface.mode == Mode::Routed && interface.takes_ip4();
-        Some(Self { port, interface: id, mac: interface.mac, ip4 })
+/// Sends on one frame that is not plain.
+fn one(interfaces: &Interfaces, slot: Slot, port: PortId, cx: &mut Context<'_, Next>) {
+    let Some(buffer) = cx.vector.buffer(slot) else { return };
+    match classify(interfaces, port, buffer.data()) {
+        Ok(frame) => {
+            cx.vector.interface[usize::from(slot)] = frame.interface;
+            cx.vector.network[usize::from(slot)] = frame.network;
+            cx.send(slot, frame.next);
+        }
+        Err(reason) => cx.drop(slot, reason),
     }
 }
 
@@ -130,7 +116,7 @@ struct Frame {
     next: Next,
 }
 
-/// Everything that the fast path does not take.
+/// What a frame is for, whatever it is.
 fn classify(interfaces: &Interfaces, port: PortId, frame: &[u8]) -> Result<Frame, Reason> {
     let (header, rest) = Header::parse(frame).map_err(|_| Reason::EthernetTruncated)?;
     if header.source.is_group() {
@@ -138,7 +124,7 @@ fn classify(interfaces: &Interfaces, port: PortId, frame: &[u8]) -> Result<Frame
     }
     let untagged = interfaces.of_frame(port, None).ok_or(Reason::NoPort)?;
     let mut ether_type = header.ether_type();
-    let (mut id, mut network) = (untagged, HEADER);
+    let (mut id, mut network) = (untagged, HEADER as u16);
     let mut interface = interfaces.get(id).ok_or(Reason::NoPort)?;
     if ether_type == EtherType::VLAN {
         let (tag, _) = vlan::Tag::parse(rest).map_err(|_| Reason::EthernetTruncated)?;

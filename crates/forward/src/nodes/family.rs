@@ -1,6 +1,6 @@
 //! What differs between IPv4 and IPv6 in the stages that are otherwise the same.
 
-use graph::{Reason, Slot, Vector};
+use graph::{CAPACITY, Reason, Slot, Vector};
 use wire::EtherType;
 use wire::{flow, icmpv4, icmpv6, ipv4, ipv6};
 
@@ -69,6 +69,8 @@ pub(crate) trait Family: Send + 'static {
     /// The neighbour did not answer.
     const HOST_UNREACHABLE: Refusal;
 
+    /// The keys that the input node noted, by slot.
+    fn noted(vector: &Vector) -> &[Self::Key; CAPACITY];
     /// The key of a packet.
     fn key(vector: &Vector, slot: Slot) -> Self::Key;
     /// Looks up keys in a batch.
@@ -115,7 +117,7 @@ impl Family for V4 {
         &["ip4-send", "ip-local", "icmp-error", "reflect"],
     ];
     const REWRITE_TARGETS: &'static [&'static str] =
-        &["ip4-fragment", "icmp-error", "bridge-output"];
+        &["ip4-fragment", "icmp-error", "bridge-output", "ip-local", "reflect"];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip4Ttl,
@@ -132,6 +134,11 @@ impl Family for V4 {
         word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
         reason: Reason::NeighborUnresolved,
     };
+
+    #[inline(always)]
+    fn noted(vector: &Vector) -> &[u32; CAPACITY] {
+        &vector.word
+    }
 
     #[inline(always)]
     fn key(vector: &Vector, slot: Slot) -> u32 {
@@ -161,7 +168,7 @@ impl Family for V4 {
 
     #[inline(always)]
     fn decrement(packet: &mut [u8]) -> bool {
-        ipv4::Header::peek_mut(packet).is_some_and(|header| ipv4::decrement_ttl(header).is_ok())
+        ipv4::Header::checked_mut(packet).is_some_and(|header| ipv4::decrement_ttl(header).is_ok())
     }
 
     fn too_big(packet: &[u8], mtu: u16) -> Option<Refusal> {
@@ -192,7 +199,7 @@ impl Family for V6 {
         &["ip6-send", "ip-local", "icmp-error", "reflect"],
     ];
     const REWRITE_TARGETS: &'static [&'static str] =
-        &["ip4-fragment", "icmp-error", "bridge-output"];
+        &["ip4-fragment", "icmp-error", "bridge-output", "ip-local", "reflect"];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip6HopLimit,
@@ -209,6 +216,11 @@ impl Family for V6 {
         word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::ADDRESS, 0),
         reason: Reason::NeighborUnresolved,
     };
+
+    #[inline(always)]
+    fn noted(vector: &Vector) -> &[u128; CAPACITY] {
+        &vector.wide
+    }
 
     #[inline(always)]
     fn key(vector: &Vector, slot: Slot) -> u128 {
@@ -239,7 +251,7 @@ impl Family for V6 {
 
     #[inline(always)]
     fn decrement(packet: &mut [u8]) -> bool {
-        ipv6::Header::peek_mut(packet)
+        ipv6::Header::checked_mut(packet)
             .is_some_and(|header| ipv6::decrement_hop_limit(header).is_ok())
     }
 

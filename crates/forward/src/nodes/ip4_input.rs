@@ -1,8 +1,11 @@
 //! `ip4-input`: validates IPv4 packets (RFC 1812 5.2.2).
 //!
-//! Needs `interface` and `network`.
+//! The plain packets of plain frames do not come here: `ethernet-input` has checked them.
+//! Needs `interface` and `network`; fills `word` with the destination address, for the look-up.
 
-use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
+use std::net::Ipv4Addr;
+
+use graph::{Context, Node, Picked, Reason, Slot, Vector};
 use wire::ipv4::{Header, Malformed, Options};
 use wire::special;
 
@@ -38,20 +41,19 @@ impl Node for Ip4Input {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let mut good = [0; CAPACITY];
-        let mut len = 0;
+        let mut good = Picked::new();
         for &slot in slots {
             match check(cx.vector, slot, self.martians) {
-                Ok(()) => {
-                    good[len % CAPACITY] = slot;
-                    len += 1;
+                Ok(destination) => {
+                    cx.vector.word[usize::from(slot)] = destination.to_bits();
+                    good.push(slot);
                 }
                 // Also in a unicast frame, a group address is never routed.
                 Err(Reason::Ip4Multicast) => cx.send(slot, Next::Group),
                 Err(reason) => cx.drop(slot, reason),
             }
         }
-        cx.send_all(&good[..len], self.next);
+        cx.send_all(good.of(slots), self.next);
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
@@ -69,23 +71,10 @@ impl Node for Ip4Input {
     }
 }
 
-/// First octets under which no address is special: most packets need one look.
-static ORDINARY: [bool; 256] = {
-    let mut table = [true; 256];
-    let mut octet = 224;
-    while octet < 256 {
-        table[octet] = false;
-        octet += 1;
-    }
-    table[0] = false;
-    table[127] = false;
-    table[169] = false;
-    table
-};
-
-/// Validates one packet, takes link padding off, and says why it is not to be forwarded.
-#[inline(always)]
-pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(), Reason> {
+/// Validates one packet, takes link padding off, and says why it is not to be forwarded, or its
+/// destination.
+#[inline]
+pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<Ipv4Addr, Reason> {
     let network = usize::from(vector.network[usize::from(slot)]);
     let Some(buffer) = vector.buffer_mut(slot) else { return Err(Reason::Forgotten) };
     let present = buffer.len().saturating_sub(network);
@@ -95,12 +84,6 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(
     let padding = present - usize::from(header.total_length());
     if header.has_options() {
         check_options(packet)?;
-    }
-    let [source_first, ..] = source.octets();
-    let [destination_first, ..] = destination.octets();
-    let ordinary = ORDINARY[usize::from(source_first)] & ORDINARY[usize::from(destination_first)];
-    if ordinary && padding == 0 {
-        return Ok(());
     }
     if martians {
         if special::is_martian_source_v4(source) {
@@ -114,7 +97,7 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(
     if padding > 0 && !buffer.is_chained() && !buffer.trim(padding) {
         return Err(Reason::Ip4TotalLength);
     }
-    if destination.is_multicast() { Err(Reason::Ip4Multicast) } else { Ok(()) }
+    if destination.is_multicast() { Err(Reason::Ip4Multicast) } else { Ok(destination) }
 }
 
 /// RFC 7126 4.3, 4.5: packets with source-route options are dropped; other options are passed on.

@@ -1,9 +1,12 @@
 //! `ip6-input`: validates IPv6 packets (RFC 8200 3, 4).
 //!
-//! Needs `interface` and `network`. Extension headers are the destination's business and are not
+//! The plain packets of plain frames do not come here: `ethernet-input` has checked them.
+//! Needs `interface` and `network`; fills `wide` with the destination address, for the look-up. Extension headers are the destination's business and are not
 //! looked at here (RFC 8200 4; RFC 7045 2.1).
 
-use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
+use std::net::Ipv6Addr;
+
+use graph::{Context, Node, Picked, Reason, Slot, Vector};
 use wire::ipv6::{Header, Malformed};
 use wire::special;
 
@@ -39,20 +42,19 @@ impl Node for Ip6Input {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let mut good = [0; CAPACITY];
-        let mut len = 0;
+        let mut good = Picked::new();
         for &slot in slots {
             match check(cx.vector, slot, self.martians) {
-                Ok(()) => {
-                    good[len % CAPACITY] = slot;
-                    len += 1;
+                Ok(destination) => {
+                    cx.vector.wide[usize::from(slot)] = destination.to_bits();
+                    good.push(slot);
                 }
                 // Never routed, but perhaps for us.
                 Err(Reason::Ip6Multicast | Reason::Ip6LinkLocal) => cx.send(slot, Next::Group),
                 Err(reason) => cx.drop(slot, reason),
             }
         }
-        cx.send_all(&good[..len], self.next);
+        cx.send_all(good.of(slots), self.next);
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
@@ -72,8 +74,8 @@ impl Node for Ip6Input {
 
 /// Validates one packet and takes link padding off. Group and link-local addresses are refused
 /// with `Ip6Multicast` and `Ip6LinkLocal`: such packets are not forwarded, but may be for us.
-#[inline(always)]
-pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(), Reason> {
+#[inline]
+pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<Ipv6Addr, Reason> {
     let network = usize::from(vector.network[usize::from(slot)]);
     let Some(buffer) = vector.buffer_mut(slot) else { return Err(Reason::Forgotten) };
     let present = buffer.len().saturating_sub(network);
@@ -100,7 +102,7 @@ pub(super) fn check(vector: &mut Vector, slot: Slot, martians: bool) -> Result<(
     if destination.is_unicast_link_local() || source.is_unicast_link_local() {
         return Err(Reason::Ip6LinkLocal);
     }
-    Ok(())
+    Ok(destination)
 }
 
 fn reason(malformed: Malformed) -> Reason {

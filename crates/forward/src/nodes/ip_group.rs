@@ -76,7 +76,7 @@ fn admit6(
     id: InterfaceId,
 ) -> Result<(), Reason> {
     match ip6_input::check(vector, slot, true) {
-        Ok(()) | Err(Reason::Ip6Multicast | Reason::Ip6LinkLocal) => {}
+        Ok(_) | Err(Reason::Ip6Multicast | Reason::Ip6LinkLocal) => {}
         Err(reason) => return Err(reason),
     }
     let destination =

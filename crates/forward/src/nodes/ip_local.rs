@@ -8,9 +8,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use graph::{Context, Node, Reason, Slot, Vector};
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
+use super::disposal::refuse;
 use super::family::{Refusal, icmp_word, kind4, kind6};
 use super::local_reply::{self, Way};
-use super::lookup::refuse;
 use super::snapshot::Snapshot;
 use crate::Cause;
 use crate::state::Interfaces;

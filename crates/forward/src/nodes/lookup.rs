@@ -1,13 +1,14 @@
 //! `ip4-lookup`, `ip6-lookup`: longest-prefix match, and what its answer says to do. Their twins
 //! `ip4-output` and `ip6-output` do the same for packets that were made here.
 //!
-//! Needs `interface` and `network`, of a validated packet; fills `next_hop`.
+//! Needs `interface` and `network`, of a validated packet, and the destination address as the input
+//! node noted it; fills `next_hop`. The twins read the address from the packet.
 
-use graph::{CAPACITY, Context, Node, Reason, Slot, Vector};
+use graph::{CAPACITY, Context, Node, Slot, Vector, in_place};
 
-use super::family::{Family, Refusal};
-use crate::Cause;
-use crate::state::{GROUP_BIT, Kind, State};
+use super::disposal::{Edges, dispose};
+use super::family::Family;
+use crate::state::{GROUP_BIT, State, reserved};
 
 graph::edges! {
     /// Next nodes of a look-up; the names are the family's.
@@ -18,6 +19,8 @@ graph::edges! {
         Reflect => "reflect",
     }
 }
+
+const EDGES: Edges<Next> = Edges { local: Next::Local, error: Next::Error, reflect: Next::Reflect };
 
 /// The node.
 pub(crate) struct Lookup<F: Family> {
@@ -37,6 +40,17 @@ impl<F: Family> Lookup<F> {
     #[must_use]
     pub(crate) fn output(state: State) -> Self {
         Self { made_here: true, ..Self::forwarding(state) }
+    }
+
+    /// Sends on what names a next hop, and does at once what a reserved index says.
+    fn sort(&self, slots: &[Slot], values: &[u32], cx: &mut Context<'_, Next>) {
+        for (&slot, &value) in slots.iter().zip(values) {
+            if value >= reserved::FIRST {
+                cx.send(slot, Next::Rewrite);
+            } else {
+                dispose::<F, Next>(cx, slot, self.state.next_hops.kind(value), EDGES);
+            }
+        }
     }
 
     fn spread(&self, slots: &[Slot], values: &mut [u32], vector: &Vector) {
@@ -60,30 +74,37 @@ impl<F: Family> Node for Lookup<F> {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let mut keys = [F::Key::default(); CAPACITY];
+        let mut gathered = [F::Key::default(); CAPACITY];
         let mut values = [0; CAPACITY];
         let count = slots.len().min(CAPACITY);
-        for (key, &slot) in keys.iter_mut().zip(slots) {
-            *key = F::key(cx.vector, slot);
-        }
+        let in_place = in_place(slots);
+        let keys = if self.made_here {
+            gathered.iter_mut().zip(slots).for_each(|(key, &slot)| *key = F::key(cx.vector, slot));
+            &gathered
+        } else if in_place {
+            F::noted(cx.vector)
+        } else {
+            let noted = F::noted(cx.vector);
+            gathered.iter_mut().zip(slots).for_each(|(key, &slot)| *key = noted[usize::from(slot)]);
+            &gathered
+        };
         let values = &mut values[..count];
         F::look_up(&self.state, &keys[..count], values);
         if values.iter().fold(0, |all, value| all | value) & GROUP_BIT != 0 {
             self.spread(slots, values, cx.vector);
         }
-        let mut known = [0; CAPACITY];
-        let mut len = 0;
-        for (&slot, &value) in slots.iter().zip(values.iter()) {
-            cx.vector.next_hop[usize::from(slot)] = value;
-            match self.state.next_hops.kind(value) {
-                Kind::Forward | Kind::ForwardStale | Kind::Bridge | Kind::BridgeStale => {
-                    known[len % CAPACITY] = slot;
-                    len += 1;
-                }
-                kind => except::<F>(cx, slot, kind),
+        if in_place {
+            cx.vector.next_hop[..count].copy_from_slice(values);
+        } else {
+            for (&slot, &value) in slots.iter().zip(values.iter()) {
+                cx.vector.next_hop[usize::from(slot)] = value;
             }
         }
-        cx.send_all(&known[..len], Next::Rewrite);
+        if values.iter().fold(true, |all, value| all & (*value >= reserved::FIRST)) {
+            cx.send_all(slots, Next::Rewrite);
+        } else {
+            self.sort(slots, values, cx);
+        }
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
@@ -94,35 +115,4 @@ impl<F: Family> Node for Lookup<F> {
         let way = if value[0] & GROUP_BIT == 0 { "" } else { ", chosen by flow hash" };
         format!("next hop {chosen}{way}: {:?}", hop.kind)
     }
-}
-
-/// What is not simply rewritten and sent.
-#[cold]
-fn except<F: Family>(cx: &mut Context<'_, Next>, slot: Slot, kind: Kind) {
-    match kind {
-        Kind::Local => cx.send(slot, Next::Local),
-        // RFC 2644: neither forwarded nor answered.
-        Kind::Broadcast => cx.drop(slot, Reason::Ip4DirectedBroadcast),
-        Kind::Unresolved => cx.punt(slot, Cause::Unresolved as u16),
-        Kind::Glean => cx.punt(slot, Cause::Glean as u16),
-        Kind::Blackhole => cx.drop(slot, Reason::Blackhole),
-        Kind::MissDrop => cx.drop(slot, F::NO_ROUTE.reason),
-        Kind::MissReflect => cx.send(slot, Next::Reflect),
-        Kind::MissUnreachable => refuse(cx, slot, F::NO_ROUTE, Next::Error),
-        Kind::Unreachable => refuse(cx, slot, F::UNREACHABLE, Next::Error),
-        Kind::HostUnreachable => refuse(cx, slot, F::HOST_UNREACHABLE, Next::Error),
-        _ => cx.drop(slot, Reason::NextHopInvalid),
-    }
-}
-
-/// Counts the drop and lets `icmp-error` tell the sender.
-pub(super) fn refuse<N: graph::Edge>(
-    cx: &mut Context<'_, N>,
-    slot: Slot,
-    refusal: Refusal,
-    error: N,
-) {
-    cx.vector.word[usize::from(slot)] = refusal.word;
-    cx.exits.refuse(&cx.vector.buffers[usize::from(slot)], refusal.reason);
-    cx.send(slot, error);
 }

@@ -4,6 +4,7 @@ mod arp_input;
 mod bridge;
 mod bucket;
 mod cross_connect;
+mod disposal;
 mod ethernet_input;
 mod family;
 mod flow;
@@ -16,6 +17,7 @@ mod ip_group;
 mod ip_local;
 mod local_reply;
 mod lookup;
+mod plain;
 mod reflect;
 mod rewrite;
 mod snapshot;
@@ -61,7 +63,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
     let shared = state.interfaces.clone();
     let interfaces = || Snapshot::of(&shared);
     GraphBuilder::default()
-        .with(ethernet_input::EthernetInput::new(interfaces()))
+        .with(ethernet_input::EthernetInput::new(interfaces(), settings.flows4, settings.flows6))
         .with(Switch::input(interfaces(), macs.clone(), learn, pool, &settings))
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)

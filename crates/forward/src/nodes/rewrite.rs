@@ -1,13 +1,13 @@
 //! `ip4-rewrite`, `ip6-rewrite`: hop count, MTU, new Ethernet header, and off to the egress port.
 //! Their twins `ip4-send` and `ip6-send` leave the hop count of packets made here alone.
 //!
-//! Needs `interface`, `network` and `next_hop`, of a kind that has an address.
+//! Needs `interface`, `network` and `next_hop`. What has no address to send to is disposed of.
 
 use dpdk::Buffer;
-use graph::{Context, Node, Reason, Slot, Vector};
+use graph::{Context, Exits, Node, Reason, Slot, Vector};
 
+use super::disposal::{Edges, dispose, refuse};
 use super::family::Family;
-use super::lookup::refuse;
 use crate::state::{Kind, NextHop, State};
 
 graph::edges! {
@@ -16,13 +16,15 @@ graph::edges! {
         Fragment => "ip4-fragment",
         Error => "icmp-error",
         Bridge => "bridge-output",
+        Local => "ip-local",
+        Reflect => "reflect",
     }
 }
 
 /// Length of an untagged Ethernet header: bytes.
 const HEADER: usize = 14;
-/// How many packets ahead of the one in work are brought into the cache.
-const AHEAD: usize = 4;
+
+const EDGES: Edges<Next> = Edges { local: Next::Local, error: Next::Error, reflect: Next::Reflect };
 
 /// The node.
 pub(crate) struct Rewrite<F: Family> {
@@ -44,11 +46,53 @@ impl<F: Family> Rewrite<F> {
         Self { made_here: true, ..Self::forwarding(state) }
     }
 
-    /// Everything that the fast path does not take.
+    /// Sends the first slots up to one that is not as most packets are, and returns how many it sent.
+    /// Most are as long as the egress takes, have hops left, and a next hop without VLAN tag.
+    #[inline(never)]
+    fn send_plain(
+        &self,
+        slots: &[Slot],
+        vector: &mut Vector,
+        exits: &mut Exits,
+        now: u64,
+    ) -> usize {
+        let next_hops = self.state.next_hops.reader();
+        for (sent, &slot) in slots.iter().enumerate() {
+            let at = usize::from(slot);
+            let hop = next_hops.words(vector.next_hop[at]);
+            if !hop.is_plain() || usize::from(vector.network[at]) != HEADER {
+                return sent;
+            }
+            let Some(buffer) = vector.buffers[at].as_mut() else { continue };
+            if buffer.len() > HEADER + usize::from(hop.mtu()) {
+                return sent;
+            }
+            let Some((header, packet)) = buffer.data_mut().split_first_chunk_mut::<HEADER>() else {
+                return sent;
+            };
+            if !F::decrement(packet) {
+                return sent;
+            }
+            let (front, rest) = hop.addresses();
+            header[..8].copy_from_slice(&front);
+            header[8..12].copy_from_slice(&rest);
+            header[12..].copy_from_slice(&F::ETHER_TYPE.0.to_be_bytes());
+            if let Some(buffer) = vector.buffers[at].take() {
+                exits.transmit(buffer, hop.port(), now);
+            }
+        }
+        slots.len()
+    }
+
+    /// One packet, whatever it is.
     fn general(&self, slot: Slot, cx: &mut Context<'_, Next>) {
         let at = usize::from(slot);
         let index = cx.vector.next_hop[at];
         let hop = self.state.next_hops.get(index);
+        if !hop.kind.has_address() {
+            dispose::<F, Next>(cx, slot, hop.kind, EDGES);
+            return;
+        }
         let network = usize::from(cx.vector.network[at]);
         let Some(buffer) = cx.vector.buffers[at].as_mut() else { return };
         if buffer.len() > network + usize::from(hop.mtu) {
@@ -64,21 +108,14 @@ impl<F: Family> Rewrite<F> {
             cx.drop(slot, Reason::NoBuffer);
             return;
         }
-        match hop.kind {
-            Kind::Forward => cx.transmit(slot, hop.port),
-            Kind::ForwardStale => {
-                self.state.next_hops.mark_used(index);
-                cx.transmit(slot, hop.port);
-            }
-            Kind::Bridge | Kind::BridgeStale => {
-                if hop.kind == Kind::BridgeStale {
-                    self.state.next_hops.mark_used(index);
-                }
-                cx.vector.interface[at] = hop.interface;
-                cx.send(slot, Next::Bridge);
-            }
-            // It changed since the look-up.
-            _ => cx.drop(slot, Reason::NextHopInvalid),
+        if matches!(hop.kind, Kind::ForwardStale | Kind::BridgeStale) {
+            self.state.next_hops.mark_used(index);
+        }
+        if matches!(hop.kind, Kind::Bridge | Kind::BridgeStale) {
+            cx.vector.interface[at] = hop.interface;
+            cx.send(slot, Next::Bridge);
+        } else {
+            cx.transmit(slot, hop.port);
         }
     }
 
@@ -104,35 +141,15 @@ impl<F: Family> Node for Rewrite<F> {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        for (place, &slot) in slots.iter().enumerate() {
-            if let Some(&ahead) = slots.get(place + AHEAD) {
-                cx.vector.prefetch(ahead);
+        let mut rest = slots;
+        while let [slot, after @ ..] = rest {
+            let sent =
+                if self.made_here { 0 } else { self.send_plain(rest, cx.vector, cx.exits, cx.now) };
+            rest = rest.get(sent..).unwrap_or(&[]);
+            if sent == 0 {
+                self.general(*slot, cx);
+                rest = after;
             }
-            let at = usize::from(slot);
-            let hop = self.state.next_hops.words(cx.vector.next_hop[at]);
-            let network = usize::from(cx.vector.network[at]);
-            let plain = hop.is_plain() && network == HEADER && !self.made_here;
-            if !plain {
-                self.general(slot, cx);
-                continue;
-            }
-            let Some(buffer) = cx.vector.buffers[at].as_mut() else { continue };
-            if buffer.len() > network + usize::from(hop.mtu()) {
-                self.too_big(cx, slot, hop.mtu());
-                continue;
-            }
-            let Some((header, packet)) = buffer.data_mut().split_first_chunk_mut::<HEADER>() else {
-                continue;
-            };
-            if !F::decrement(packet) {
-                refuse(cx, slot, F::EXPIRED, Next::Error);
-                continue;
-            }
-            let (front, rest) = hop.addresses();
-            header[..8].copy_from_slice(&front);
-            header[8..12].copy_from_slice(&rest);
-            header[12..].copy_from_slice(&F::ETHER_TYPE.0.to_be_bytes());
-            cx.transmit(slot, hop.port());
         }
     }
 

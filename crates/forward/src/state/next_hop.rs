@@ -91,6 +91,12 @@ impl Kind {
         Self::MissReflect,
     ];
 
+    /// Whether packets are sent to a MAC address.
+    #[must_use]
+    pub fn has_address(self) -> bool {
+        matches!(self, Self::Forward | Self::ForwardStale | Self::Bridge | Self::BridgeStale)
+    }
+
     #[inline(always)]
     fn from_byte(byte: u8) -> Self {
         Self::ALL.get(usize::from(byte)).copied().unwrap_or(Self::Invalid)
@@ -128,7 +134,7 @@ impl NextHop {
 /// No VLAN tag, in the word that holds one.
 const UNTAGGED: u16 = 0xffff;
 
-/// kind (8 bits), 8 unused, port (16), interface (16), MTU (16).
+/// kind (8 bits), [`PLAIN`] or 0 (8), port (16), interface (16), MTU (16).
 const HEAD: usize = 0;
 /// Destination MAC (48 bits), first 2 bytes of the source (16), in the order of the wire.
 const MACS: usize = 1;
@@ -136,6 +142,10 @@ const MACS: usize = 1;
 const TAIL: usize = 2;
 /// Not 0: used since the control thread last looked.
 const USED: usize = 3;
+
+/// Beside the kind of a next hop that is [`Kind::Forward`] without a VLAN tag: most are, and one
+/// comparison tells.
+const PLAIN: u8 = 1;
 
 #[derive(Debug)]
 #[repr(align(32))]
@@ -154,7 +164,7 @@ impl Words {
     #[inline(always)]
     #[must_use]
     pub fn is_plain(self) -> bool {
-        self.head as u8 == Kind::Forward as u8 && (self.tail >> 32) as u16 == UNTAGGED
+        self.head as u16 == u16::from_le_bytes([Kind::Forward as u8, PLAIN])
     }
 
     /// Egress port.
@@ -176,6 +186,26 @@ impl Words {
     #[must_use]
     pub fn addresses(self) -> ([u8; 8], [u8; 4]) {
         (self.macs.to_le_bytes(), (self.tail as u32).to_le_bytes())
+    }
+}
+
+/// All next hops, as they lie in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a>(&'a [Entry]);
+
+impl Reader<'_> {
+    /// The words at an index; of [`Kind::Invalid`] where there is none.
+    #[inline(always)]
+    #[must_use]
+    pub fn words(self, index: u32) -> Words {
+        match self.0.get(index as usize) {
+            Some(Entry(words)) => Words {
+                head: words[HEAD].load(Ordering::Acquire),
+                macs: words[MACS].load(Ordering::Relaxed),
+                tail: words[TAIL].load(Ordering::Relaxed),
+            },
+            None => Words { head: 0, macs: 0, tail: 0 },
+        }
     }
 }
 
@@ -236,18 +266,11 @@ impl NextHops {
         }
     }
 
-    /// The words at an index, not taken apart: what the fast path needs.
+    /// The next hops as the fast path reads them.
     #[inline(always)]
     #[must_use]
-    pub fn words(&self, index: u32) -> Words {
-        match self.entries.get(index as usize) {
-            Some(Entry(words)) => Words {
-                head: words[HEAD].load(Ordering::Acquire),
-                macs: words[MACS].load(Ordering::Relaxed),
-                tail: words[TAIL].load(Ordering::Relaxed),
-            },
-            None => Words { head: 0, macs: 0, tail: 0 },
-        }
+    pub fn reader(&self) -> Reader<'_> {
+        Reader(&self.entries)
     }
 
     /// What to do at an index, without the rest.
@@ -270,9 +293,10 @@ impl NextHops {
         let v = hop.vlan.unwrap_or(UNTAGGED).to_le_bytes();
         let macs = u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1]]);
         let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], 0, 0]);
+        let plain = hop.kind == Kind::Forward && hop.vlan.is_none();
         let head = u64::from_le_bytes([
             hop.kind as u8,
-            0,
+            if plain { PLAIN } else { 0 },
             port[0],
             port[1],
             interface[0],

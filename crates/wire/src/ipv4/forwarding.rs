@@ -25,11 +25,13 @@ pub fn decrement_ttl(header: &mut Header) -> Result<(), TtlExpired> {
     if header.ttl <= 1 {
         return Err(TtlExpired);
     }
-    header.ttl -= 1;
-    // RFC 1624 equation 3 for a word that fell by 0x0100: the checksum grows by as much, with the
-    // carry brought round; 0xffff becomes 0, as a new sum would have it.
-    let sum = u32::from(header.checksum.get()) + 0x0100;
-    header.checksum.set((sum + u32::from(sum >= 0xffff)) as u16);
+    let words: &mut [[u8; 4]; 5] = zerocopy::transmute_mut!(header);
+    // TTL, protocol and checksum as one little-endian number. The word of the first two falls by
+    // 0x0100, so the checksum grows by as much, with the carry brought round (RFC 1624 equation 3;
+    // 0xffff becomes 0, as a new sum would have it). In this byte order that is 0x0001.
+    let word = u32::from_le_bytes(words[2]);
+    let carry = if word >= 0xfffe_0000 { 0x1_0000 } else { 0 };
+    words[2] = word.wrapping_add(0xffff).wrapping_add(carry).to_le_bytes();
     Ok(())
 }
 
