@@ -6,7 +6,7 @@ use crate::capture::{Direction, Tap};
 use crate::{Counters, Handoff, HandoffSender, PortId, Reason};
 
 /// Packets gathered per port before they go to the driver: the burst most drivers are tuned for.
-const BURST: usize = 32;
+const BURST: usize = 64;
 
 /// Attempts to hand a burst to a driver whose queue is full, before the rest is dropped.
 const ATTEMPTS: usize = 4;

@@ -47,6 +47,12 @@ impl Picked {
         Self { slots: [0; CAPACITY], len: 0 }
     }
 
+    /// Starts over.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Adds one. More than a vector holds start over.
     #[inline(always)]
     pub fn push(&mut self, slot: Slot) {

@@ -38,6 +38,8 @@ pub(crate) struct EthernetInput {
     interfaces: Snapshot<Interfaces>,
     /// Where plain IPv4 and IPv6 packets go.
     plain: [Next; 2],
+    ip4: Picked,
+    ip6: Picked,
 }
 
 impl EthernetInput {
@@ -47,7 +49,7 @@ impl EthernetInput {
     pub(crate) fn new(interfaces: Snapshot<Interfaces>, flows4: bool, flows6: bool) -> Self {
         let plain4 = if flows4 { Next::Flow4 } else { Next::Lookup4 };
         let plain6 = if flows6 { Next::Flow6 } else { Next::Lookup6 };
-        Self { interfaces, plain: [plain4, plain6] }
+        Self { interfaces, plain: [plain4, plain6], ip4: Picked::new(), ip6: Picked::new() }
     }
 }
 
@@ -59,8 +61,10 @@ impl Node for EthernetInput {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let interfaces = self.interfaces.get();
-        let (mut ip4, mut ip6) = (Picked::new(), Picked::new());
+        let Self { interfaces, plain: [plain4, plain6], ip4, ip6 } = self;
+        let interfaces = interfaces.get();
+        ip4.clear();
+        ip6.clear();
         let mut ingress: Option<Ingress> = None;
         let mut rest = slots;
         while let [slot, after @ ..] = rest {
@@ -70,16 +74,15 @@ impl Node for EthernetInput {
             };
             let same = ingress.filter(|known| known.port == port);
             let known = *ingress.insert(same.unwrap_or_else(|| Ingress::of(interfaces, port)));
-            let taken = known.take(rest, cx.vector, &mut ip4, &mut ip6);
+            let taken = known.take(rest, cx.vector, ip4, ip6);
             rest = rest.get(taken..).unwrap_or(&[]);
             if taken == 0 {
                 one(interfaces, *slot, port, cx);
                 rest = after;
             }
         }
-        let [plain4, plain6] = self.plain;
-        cx.send_all(ip4.of(slots), plain4);
-        cx.send_all(ip6.of(slots), plain6);
+        cx.send_all(ip4.of(slots), *plain4);
+        cx.send_all(ip6.of(slots), *plain6);
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {

@@ -15,6 +15,8 @@ pub const MISS: u32 = 0;
 pub const MAX_VALUE: u32 = CHILD - 1;
 /// Set in an entry that is the number of a block instead of a value.
 pub(super) const CHILD: u32 = 1 << 31;
+/// Bits of an address that the first level takes, of either family.
+const ROOT: u8 = 16;
 /// Addresses that go through the levels together: enough to cover a cache miss, few enough that
 /// all their lines stay in the first-level cache.
 const GROUP: usize = 64;
@@ -99,12 +101,13 @@ impl<A: Address> LpmReader<A> {
 /// to the cache, the others' are asked for.
 #[inline(always)]
 fn lookup_group<A: Address>(entries: &[AtomicU32], addresses: &[A], values: &mut [u32]) {
-    let [root, second, deeper @ ..] = A::LEVELS else { return };
+    let [ROOT, second, deeper @ ..] = A::LEVELS else { return };
+    let Some(top) = entries.first_chunk::<{ 1 << ROOT }>() else { return };
     let mut places = [0u32; GROUP];
     for ((address, place), value) in addresses.iter().zip(&mut places).zip(values.iter_mut()) {
-        let index = address.field(0, *root);
-        *value = load(entries, index);
-        let below = block(*value) + address.field(*root, *second);
+        let index = address.field(0, ROOT) % top.len();
+        *value = top[index].load(Ordering::Acquire);
+        let below = block(*value) + address.field(ROOT, *second);
         // Without a block below, the same entry is read once more and ignored (it may have changed
         // by then): cheaper than a branch, which the processor would often guess wrong.
         *place = if *value & CHILD == 0 { index } else { below } as u32;
@@ -168,9 +171,8 @@ fn load(entries: &[AtomicU32], index: usize) -> u32 {
     entries.get(index).map_or(MISS, |entry| entry.load(Ordering::Acquire))
 }
 
+/// An address beyond the entries does no harm: it is only asked for.
 #[inline(always)]
 fn ask(entries: &[AtomicU32], index: u32) {
-    if let Some(entry) = entries.get(index as usize) {
-        prefetch(entry);
-    }
+    prefetch(entries.as_ptr().wrapping_add(index as usize));
 }
