@@ -73,13 +73,10 @@ pub(crate) fn miss(config: &Config) -> rib::Miss {
 
 /// Switches that nodes read.
 pub(crate) fn settings(config: &Config) -> Settings {
-    let rates = || config.bridges.iter().map(|bridge| bridge.flood_rate);
     Settings {
         martians: config.forwarding.martians,
         directed_broadcast: config.forwarding.directed_broadcast,
         icmp_rate: config.limits.icmp_rate,
-        // One bucket serves all bridges of a worker: the widest limit of any of them.
-        flood_rate: if rates().any(|rate| rate == 0) { 0 } else { rates().max().unwrap_or(0) },
         flows4: config.limits.flows4 > 0,
         flows6: config.limits.flows6 > 0,
         tsc_hz: dpdk::tsc_hz(),

@@ -118,6 +118,7 @@ impl Topology {
             ageing: 0,
             mac_limit: 0,
             vlan_filtering: false,
+            flood_rate: 0,
         }
     }
 
@@ -143,6 +144,7 @@ impl Topology {
                     ageing: u32::try_from(bridge.ageing.as_secs()).unwrap_or(u32::MAX),
                     mac_limit: bridge.mac_limit,
                     vlan_filtering: bridge.vlan_filtering,
+                    flood_rate: bridge.flood_rate,
                 };
             }
             let Some(id) = ip else { continue };

@@ -85,6 +85,7 @@ fn bridged(filtering: bool) -> Router {
         ageing: 300,
         mac_limit: 8,
         vlan_filtering: filtering,
+        flood_rate: 100,
     });
     for port in 0..3 {
         if let Some(interface) = &mut all.list[usize::from(port)] {
@@ -143,6 +144,20 @@ fn flooding_is_limited() {
     let frame = from(0, "10.99.0.1").sent_by(mac(0xa0)).toward(mac(0xb0)).udp(1);
     let sent = router.receive(0, &[&frame[..]; 30]);
     assert_eq!((sent.len(), router.dropped(Reason::BridgeFloodLimit)), (20, 20));
+}
+
+#[test]
+fn each_bridge_floods_at_its_own_rate() {
+    let mut router = bridged(false);
+    let mut all = (**router.state.interfaces.load()).clone();
+    all.bridges.push(Bridge { name: "br1".to_owned(), flood_rate: 20, ..all.bridges[0].clone() });
+    if let Some(interface) = &mut all.list[2] {
+        interface.mode = Mode::Member { bridge: 1, member: 2 };
+    }
+    router.state.interfaces.store(std::sync::Arc::new(all));
+    let frame = from(0, "10.99.0.1").sent_by(mac(0xa0)).toward(mac(0xb0)).udp(1);
+    assert_eq!(router.receive(2, &[&frame[..]; 30]).len(), 2 * 2, "a tenth of 20, to two members");
+    assert_eq!(router.receive(0, &[&frame[..]; 30]).len(), 10 * 2, "the other has its own");
 }
 
 #[test]

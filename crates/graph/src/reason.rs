@@ -53,7 +53,7 @@ reasons! {
     Ip4Ttl "ip4-ttl" "The time to live ran out here.";
     Ip4MartianSource "ip4-martian-source" "A source address that may not appear on a network.";
     Ip4MartianDestination "ip4-martian-destination" "A destination address that is not forwarded.";
-    Ip4DirectedBroadcast "ip4-directed-broadcast" "A directed broadcast, which is not forwarded.";
+    Ip4DirectedBroadcast "ip4-directed-broadcast" "A broadcast to a connected network, and `directed-broadcast` is off.";
     Ip4NotEnabled "ip4-not-enabled" "The interface has no IPv4 address and takes no IPv4.";
     Ip4NoRoute "ip4-no-route" "No route matches the destination.";
     Ip4DontFragment "ip4-dont-fragment" "Larger than the egress MTU, and must not be fragmented.";

@@ -82,7 +82,6 @@ impl Router {
             martians: true,
             directed_broadcast: false,
             icmp_rate: 1000,
-            flood_rate: 1000,
             flows4: false,
             flows6: false,
             tsc_hz: dpdk::tsc_hz(),

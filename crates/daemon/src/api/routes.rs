@@ -201,7 +201,7 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
         Target::Port(id) => RouteTarget::Port(name(*id)?),
         Target::Blackhole => RouteTarget::Blackhole,
         Target::Unreachable => RouteTarget::Unreachable,
-        Target::Local | Target::Broadcast => RouteTarget::Local,
+        Target::Local | Target::Broadcast | Target::Flood(_) => RouteTarget::Local,
     };
     let origin = match route.source {
         Source::Own => RouteOrigin::Local,

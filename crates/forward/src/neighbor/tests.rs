@@ -95,7 +95,6 @@ impl Bench {
             martians: true,
             directed_broadcast: false,
             icmp_rate: 100,
-            flood_rate: 0,
             flows4: false,
             flows6: false,
             tsc_hz: SECOND,

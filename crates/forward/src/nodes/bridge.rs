@@ -11,7 +11,7 @@ use wire::MacAddr;
 use wire::ethernet::Header;
 
 use super::bucket::TokenBucket;
-use super::ethernet_input::{self, dispose};
+use super::ethernet_input::{self, admit};
 use super::interface_output::{pop_tag, push_tag};
 use super::snapshot::Snapshot;
 use crate::bridge::{Learn, LearnSender, MacKey, MacReader};
@@ -35,7 +35,7 @@ pub(crate) struct Switch {
     macs: MacReader,
     learn: Option<LearnSender>,
     pool: BufferPool,
-    flood: Option<TokenBucket>,
+    floods: Floods,
     tsc_hz: u64,
 }
 
@@ -85,10 +85,38 @@ impl Switch {
         pool: BufferPool,
         settings: &Settings,
     ) -> Self {
-        let limited = settings.flood_rate > 0;
-        let flood = limited.then(|| TokenBucket::new(settings.flood_rate, settings.tsc_hz));
         let (learn, tsc_hz) = (None, settings.tsc_hz.max(1));
-        Self { name: "bridge-output", interfaces, macs, learn, pool, flood, tsc_hz }
+        Self {
+            name: "bridge-output",
+            interfaces,
+            macs,
+            learn,
+            pool,
+            floods: Floods::default(),
+            tsc_hz,
+        }
+    }
+}
+
+/// How much each bridge may still flood, by its number.
+#[derive(Default)]
+struct Floods(Vec<Option<(u32, TokenBucket)>>);
+
+impl Floods {
+    /// Whether one frame may be flooded. A new `rate` starts with a full bucket.
+    fn take(&mut self, frame: &Frame, rate: u32, tsc_hz: u64, now: u64) -> bool {
+        if rate == 0 {
+            return true;
+        }
+        let at = usize::from(frame.bridge);
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
+        let Some(place) = self.0.get_mut(at) else { return false };
+        if place.as_ref().is_none_or(|(known, _)| *known != rate) {
+            *place = Some((rate, TokenBucket::new(rate, tsc_hz)));
+        }
+        place.as_mut().is_some_and(|(_, bucket)| bucket.take(now))
     }
 }
 
@@ -101,7 +129,7 @@ impl Node for Switch {
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
         let second = (cx.now / self.tsc_hz) as u32;
-        let Self { interfaces, macs, learn, pool, flood, .. } = self;
+        let Self { interfaces, macs, learn, pool, floods, tsc_hz, .. } = self;
         let interfaces = interfaces.get();
         for &slot in slots {
             let frame = match take(interfaces, cx.vector, slot) {
@@ -128,7 +156,7 @@ impl Node for Switch {
                 switch.deliver();
             } else if let Some(to) = switch.known(macs) {
                 switch.forward(to);
-            } else if flood.as_mut().is_none_or(|flood| flood.take(switch.cx.now)) {
+            } else if floods.take(&frame, bridge.flood_rate, *tsc_hz, switch.cx.now) {
                 switch.flood(pool);
             } else {
                 cx.drop(slot, Reason::BridgeFloodLimit);
@@ -229,7 +257,7 @@ impl Switching<'_, '_> {
         if self.bridge.vlan_filtering && self.frame.vlan() != self.bridge.ip_vlan {
             return self.cx.drop(self.slot, Reason::BridgeVlan);
         }
-        let next = match dispose(ip, self.frame.destination, header.ether_type()) {
+        let next = match admit(ip, self.frame.destination, header.ether_type()) {
             Ok(ethernet_input::Next::Ip4) => Next::Ip4,
             Ok(ethernet_input::Next::Ip6) => Next::Ip6,
             Ok(ethernet_input::Next::Group) => Next::Group,

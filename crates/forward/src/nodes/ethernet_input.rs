@@ -145,12 +145,12 @@ fn classify(interfaces: &Interfaces, port: PortId, frame: &[u8]) -> Result<Frame
         ether_type = tag.ether_type();
         network += TAG;
     }
-    let next = dispose(interface, header.destination, ether_type)?;
+    let next = admit(interface, header.destination, ether_type)?;
     Ok(Frame { interface: id, network, next })
 }
 
 /// The next node for a frame that an interface has taken.
-pub(super) fn dispose(
+pub(super) fn admit(
     interface: &Interface,
     destination: MacAddr,
     ether_type: EtherType,

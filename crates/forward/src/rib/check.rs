@@ -80,7 +80,7 @@ impl Rib {
             return Err(RouteError::NotRouted(prefix));
         }
         let target = match &route.target {
-            Target::Broadcast => return Err(RouteError::Broadcast(prefix)),
+            Target::Broadcast | Target::Flood(_) => return Err(RouteError::Broadcast(prefix)),
             Target::Port(interface) if self.links.get(*interface).is_none() => {
                 return Err(RouteError::NoSuchInterface(*interface));
             }

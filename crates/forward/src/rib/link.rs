@@ -114,13 +114,16 @@ impl Links {
         self.0.values().any(|link| link.addresses.iter().any(|(own, _)| *own == address))
     }
 
-    /// Routes to the router itself.
-    pub(super) fn own_routes(&self) -> BTreeMap<Prefix, Target> {
+    /// Routes to the router itself, and to broadcast addresses; `directed`: these are forwarded.
+    pub(super) fn own_routes(&self, directed: bool) -> BTreeMap<Prefix, Target> {
         let mut routes = BTreeMap::new();
-        for (address, length) in self.0.values().flat_map(|link| &link.addresses) {
-            match *address {
-                IpAddr::V4(address) => broadcasts(address, *length, &mut routes),
-                IpAddr::V6(address) => anycast(address, *length, &mut routes),
+        for (id, link) in &self.0 {
+            let flood = directed.then_some(Target::Flood(*id));
+            for (address, length) in &link.addresses {
+                match *address {
+                    IpAddr::V4(address) => broadcasts(address, *length, &flood, &mut routes),
+                    IpAddr::V6(address) => anycast(address, *length, &mut routes),
+                }
             }
         }
         // After the rest: an own address is local even where another network's broadcast is the same.
@@ -146,15 +149,21 @@ impl Links {
 }
 
 /// All ones, and all zeros as hosts once had it (RFC 1812 4.2.3.1); none in /31 (RFC 3021) and /32.
-fn broadcasts(address: Ipv4Addr, length: u8, routes: &mut BTreeMap<Prefix, Target>) {
+/// Only the first, and that of a network, is ever forwarded: as `flood`.
+fn broadcasts(
+    address: Ipv4Addr,
+    length: u8,
+    flood: &Option<Target>,
+    routes: &mut BTreeMap<Prefix, Target>,
+) {
     routes.insert(Prefix::host(Ipv4Addr::BROADCAST.into()), Target::Broadcast);
     if length > 30 {
         return;
     }
     let Ok(network) = wire::Ipv4Prefix::containing(address, length) else { return };
-    for broadcast in [network.address(), network.last()] {
-        routes.insert(Prefix::host(broadcast.into()), Target::Broadcast);
-    }
+    routes.insert(Prefix::host(network.address().into()), Target::Broadcast);
+    let last = flood.clone().unwrap_or(Target::Broadcast);
+    routes.insert(Prefix::host(network.last().into()), last);
 }
 
 /// RFC 4291 2.6.1: a network's first address means any of its routers; not between two routers

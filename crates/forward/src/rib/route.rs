@@ -30,6 +30,9 @@ pub enum Target {
     Local,
     /// Broadcast on a connected network. Only interfaces make such routes.
     Broadcast,
+    /// Broadcast on that interface's link. Only interfaces make such routes, where directed
+    /// broadcasts are forwarded.
+    Flood(InterfaceId),
 }
 
 /// A router on a connected network.

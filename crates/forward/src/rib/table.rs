@@ -69,6 +69,7 @@ pub struct Rib {
     pub(super) hops: Hops,
     pub(super) links: Links,
     pub(super) limits: Limits,
+    directed_broadcast: bool,
 }
 
 impl Rib {
@@ -116,6 +117,7 @@ impl Rib {
             hops: Hops::new(next_hops, epoch.clone()),
             links: Links::default(),
             limits,
+            directed_broadcast: settings.directed_broadcast,
         };
         Ok((rib, state))
     }
@@ -166,7 +168,7 @@ impl Rib {
             self.hops.detach(*id);
         }
         self.links = links;
-        let own = self.links.own_routes().into_iter();
+        let own = self.links.own_routes(self.directed_broadcast).into_iter();
         let own = own.map(|(prefix, target)| (prefix, Goal::Route(target))).collect();
         let mut implied = self.replace(Named::Own, own);
         let connected = self.links.connected_routes().into_iter();

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use graph::InterfaceId;
+use wire::MacAddr;
 
 use super::link::Links;
 use super::next_hop::{Hops, Owner};
@@ -190,6 +191,9 @@ fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)
         Goal::Route(Target::Port(interface)) => {
             let mac = links.get(*interface).and_then(|link| link.next_hop_mac);
             wanted.push((*interface, mac.map_or(Owner::Glean, Owner::Fixed), 1));
+        }
+        Goal::Route(Target::Flood(interface)) => {
+            wanted.push((*interface, Owner::Fixed(MacAddr::BROADCAST), 1));
         }
         Goal::Route(Target::Via(via)) => {
             for hop in via.iter().filter(|hop| !links.is_own(hop.address)) {

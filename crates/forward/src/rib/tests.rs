@@ -17,7 +17,6 @@ const SETTINGS: Settings = Settings {
     martians: true,
     directed_broadcast: false,
     icmp_rate: 100,
-    flood_rate: 0,
     flows4: false,
     flows6: false,
     tsc_hz: 1_000_000_000,

@@ -137,6 +137,8 @@ pub struct Bridge {
     pub mac_limit: u32,
     /// Look at VLAN tags.
     pub vlan_filtering: bool,
+    /// Flooded frames per second on each worker; 0: no limit.
+    pub flood_rate: u32,
 }
 
 /// A member of a bridge.

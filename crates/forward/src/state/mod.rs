@@ -34,8 +34,6 @@ pub struct Settings {
     pub directed_broadcast: bool,
     /// ICMP errors per second and worker.
     pub icmp_rate: u32,
-    /// Flooded frames per second and worker; 0: no limit.
-    pub flood_rate: u32,
     /// Look for an exact match of IPv4 flows before the routes.
     pub flows4: bool,
     /// Look for an exact match of IPv6 flows before the routes.

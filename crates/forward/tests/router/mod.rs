@@ -118,7 +118,6 @@ impl Router {
             martians: true,
             directed_broadcast: false,
             icmp_rate: 1000,
-            flood_rate: 100,
             flows4: true,
             flows6: true,
             tsc_hz: HZ,

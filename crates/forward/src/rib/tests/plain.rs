@@ -66,7 +66,7 @@ impl Model {
             Target::Blackhole => Some(answer(Kind::Blackhole)),
             Target::Unreachable => Some(answer(Kind::Unreachable)),
             Target::Local => Some(answer(Kind::Local)),
-            Target::Broadcast => Some(answer(Kind::Broadcast)),
+            Target::Broadcast | Target::Flood(_) => Some(answer(Kind::Broadcast)),
             Target::Port(on) => self.ports.get(on).map(|port| match port.fixed {
                 Some(mac) => vec![self.hop(*on, Kind::Forward, mac)],
                 None => vec![self.hop(*on, Kind::Glean, MacAddr::ZERO)],

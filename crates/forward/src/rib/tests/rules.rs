@@ -57,6 +57,22 @@ fn addresses_imply_routes() {
 }
 
 #[test]
+fn directed_broadcasts_are_sent_to_all_where_they_are_forwarded() {
+    let settings = Settings { directed_broadcast: true, ..SETTINGS };
+    let (mut rib, state) = Rib::new(LIMITS, Miss::Unreachable, settings, &Epoch::new()).unwrap();
+    let left = interface(0, &[v4("192.0.2.1/24")]);
+    let right = interface(1, &[v4("198.51.100.1/31")]);
+    rib.set_interfaces(&interfaces(vec![Some(left), Some(right)]), &NextHopMacs::new());
+    let hop = state.next_hops.get(state.routes4.lookup(u32::from_be_bytes([192, 0, 2, 255])));
+    let (kind, port, to) = (hop.kind, hop.port, hop.destination);
+    assert_eq!((kind, port, to), (Kind::Forward, 0, MacAddr::BROADCAST));
+    // Neither the old form nor what means every network, and no host of a /31.
+    assert_eq!(kinds(&state, "192.0.2.0"), [Kind::Broadcast]);
+    assert_eq!(kinds(&state, "255.255.255.255"), [Kind::Broadcast]);
+    assert_eq!(kinds(&state, "198.51.100.0"), [Kind::Glean]);
+}
+
+#[test]
 fn a_refusal_says_why_and_changes_nothing() {
     let (mut rib, state, _) = router(LIMITS);
     let address = |text: &str| text.parse::<IpAddr>().unwrap();
