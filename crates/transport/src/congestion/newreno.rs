@@ -1,0 +1,159 @@
+//! NewReno (RFC 5681, RFC 6582).
+
+use super::{Ack, Congestion, CongestionControl, Start};
+
+/// Additive increase, multiplicative decrease.
+#[derive(Debug)]
+pub struct NewReno {
+    mss: u32,
+    window: u32,
+    threshold: u32,
+    /// Bytes acknowledged towards the next segment of growth (RFC 3465).
+    counted: u32,
+    /// Window and threshold before the last reduction.
+    before: Option<(u32, u32)>,
+    initial: u32,
+}
+
+impl NewReno {
+    /// Slow start from the initial window.
+    #[must_use]
+    pub fn new(start: &Start) -> Self {
+        Self {
+            mss: start.mss.max(1),
+            window: start.window,
+            threshold: u32::MAX,
+            counted: 0,
+            before: None,
+            initial: start.window,
+        }
+    }
+
+    fn reduce(&mut self, in_flight: u32) {
+        // RFC 5681 equation 4.
+        self.before = Some((self.window, self.threshold));
+        self.threshold = (in_flight / 2).max(2 * self.mss);
+        self.counted = 0;
+    }
+}
+
+impl CongestionControl for NewReno {
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.in_recovery || !ack.window_limited {
+            return;
+        }
+        let mut acked = ack.acked;
+        if self.window < self.threshold {
+            // RFC 5681 3.1, with RFC 3465's byte counting: at most to the threshold.
+            let growth = acked.min(self.threshold - self.window);
+            self.window = self.window.saturating_add(growth);
+            acked -= growth;
+        }
+        self.counted = self.counted.saturating_add(acked);
+        if self.counted >= self.window {
+            self.counted -= self.window;
+            self.window = self.window.saturating_add(self.mss);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Congestion) {
+        self.reduce(loss.in_flight);
+        self.window = self.threshold;
+    }
+
+    fn on_recovered(&mut self, _: u64) {
+        self.before = None;
+    }
+
+    fn on_rto(&mut self, loss: &Congestion) {
+        // RFC 5681 3.1: the threshold is not reduced again while the same data is in trouble.
+        if self.window > self.mss {
+            self.reduce(loss.in_flight);
+        }
+        self.window = self.mss;
+    }
+
+    fn on_ecn(&mut self, congestion: &Congestion, _: u32) {
+        self.reduce(congestion.in_flight);
+        self.window = self.threshold;
+        self.before = None;
+    }
+
+    fn undo(&mut self, _: u64) {
+        if let Some((window, threshold)) = self.before.take() {
+            self.window = self.window.max(window);
+            self.threshold = self.threshold.max(threshold);
+        }
+    }
+
+    fn on_restart(&mut self, _: u64, idle: u64, rto: u64) {
+        // RFC 5681 4.1 restarts from the initial window; RFC 2861 halves per RTO, which is kinder.
+        let halvings = idle.checked_div(rto).unwrap_or(0).min(31) as u32;
+        self.window = (self.window >> halvings).max(self.initial.min(self.window));
+    }
+
+    fn set_mss(&mut self, mss: u32) {
+        self.mss = mss.max(1);
+        self.window = self.window.max(self.mss);
+    }
+
+    fn window(&self) -> u32 {
+        self.window
+    }
+
+    fn threshold(&self) -> u32 {
+        self.threshold
+    }
+
+    fn name(&self) -> &'static str {
+        "newreno"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::RateSample;
+
+    fn ack(acked: u32) -> Ack {
+        Ack {
+            now: 0,
+            acked,
+            delivered: acked,
+            total_delivered: 0,
+            prior_in_flight: 0,
+            in_flight: 0,
+            window_limited: true,
+            in_recovery: false,
+            srtt: 0,
+            min_rtt: 0,
+            sample: RateSample::default(),
+        }
+    }
+
+    #[test]
+    fn doubles_then_adds_a_segment_a_window() {
+        let mut reno = NewReno::new(&Start { mss: 1000, window: 10_000, now: 0 });
+        reno.on_ack(&ack(10_000));
+        assert_eq!(reno.window(), 20_000);
+        reno.on_loss(&Congestion { now: 0, in_flight: 20_000, lost: 1000 });
+        assert_eq!((reno.window(), reno.threshold()), (10_000, 10_000));
+        for _ in 0..10 {
+            reno.on_ack(&ack(1000));
+        }
+        assert_eq!(reno.window(), 11_000);
+        reno.on_ack(&Ack { window_limited: false, ..ack(11_000) });
+        assert_eq!(reno.window(), 11_000);
+    }
+
+    #[test]
+    fn a_spurious_timeout_is_undone() {
+        let mut reno = NewReno::new(&Start { mss: 1000, window: 10_000, now: 0 });
+        let loss = Congestion { now: 0, in_flight: 10_000, lost: 10_000 };
+        reno.on_rto(&loss);
+        reno.on_rto(&loss);
+        assert_eq!((reno.window(), reno.threshold()), (1000, 5000));
+        reno.undo(0);
+        assert_eq!((reno.window(), reno.threshold()), (10_000, u32::MAX));
+    }
+}

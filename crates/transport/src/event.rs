@@ -1,0 +1,56 @@
+//! What the stack tells the application.
+
+use crate::handle::{ConnectionId, ListenerId, UdpId};
+
+/// Something happened to a socket. `Readable` and `Writable` are told once until they are taken
+/// out of the queue, however often they become true again meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A connection waits to be accepted.
+    Incoming(ListenerId),
+    /// A connection that was opened from here is established.
+    Connected(ConnectionId),
+    /// There is data to read, or its end.
+    Readable(ConnectionId),
+    /// There is room to write again, after a write was cut short.
+    Writable(ConnectionId),
+    /// The peer has sent all that it will (FIN): after what is readable comes the end.
+    PeerClosed(ConnectionId),
+    /// Urgent data was announced (RFC 9293 3.8.5); it is in the stream.
+    Urgent(ConnectionId),
+    /// The connection ended against somebody's will. Data received before can be read until
+    /// the handle is closed.
+    Failed(ConnectionId, Failure),
+    /// All is sent and acknowledged, or given up; the handle means nothing any more. Comes once
+    /// for every connection that the application knew, after it called close or abort.
+    Gone(ConnectionId),
+    /// A datagram waits.
+    UdpReadable(UdpId),
+    /// There is room for datagrams again.
+    UdpWritable(UdpId),
+    /// An ICMP error about what the socket sent; see the socket for details.
+    UdpError(UdpId),
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The peer refused it.
+    #[error("the peer refused the connection")]
+    Refused,
+    /// The peer reset it.
+    #[error("the peer reset the connection")]
+    Reset,
+    /// The peer did not answer in time.
+    #[error("the peer did not answer in time")]
+    TimedOut,
+    /// The network said that the peer cannot be reached.
+    #[error("the peer cannot be reached")]
+    Unreachable,
+    /// It was aborted from here.
+    #[error("the connection was aborted")]
+    Aborted,
+    /// There were no data buffers for it.
+    #[error("there were no buffers for the connection")]
+    NoBuffers,
+}

@@ -1,0 +1,83 @@
+//! Where a connection's data lies: byte FIFOs that are given from outside.
+
+use crate::handle::{ConnectionId, ListenerId};
+
+pub use ring::{Ring, Rings};
+
+mod ring;
+
+/// A FIFO of bytes with one writer and one reader.
+///
+/// The stack writes received data: [`write_at`](Self::write_at) beyond the readable end, out of order
+/// too, then [`commit`](Self::commit). It sends from the other FIFO: [`peek`](Self::peek) at any
+/// offset, again for a retransmission, [`consume`](Self::consume) when acknowledged. The other side
+/// of either may be another process, so lengths may grow (transmit) or shrink (receive) at any time
+/// by its doing; an implementation answers with what it checked itself, never with what that side
+/// claims unchecked.
+pub trait ByteFifo {
+    /// Bytes that can be read.
+    fn len(&self) -> usize;
+
+    /// Whether nothing can be read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that may be written beyond the readable end.
+    fn room(&self) -> usize;
+
+    /// Bytes that it may hold in all.
+    fn capacity(&self) -> usize;
+
+    /// Copies `bytes` to `offset` bytes beyond the readable end, without making them readable.
+    /// Returns bytes copied: less than given where room ends.
+    fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize;
+
+    /// Makes `count` bytes more readable; they were written before. At most [`room`](Self::room) are.
+    fn commit(&mut self, count: usize);
+
+    /// Copies what is readable from `offset` on into `target`. Returns bytes copied.
+    fn peek(&self, offset: usize, target: &mut [u8]) -> usize;
+
+    /// Takes `count` bytes off the front, at most what is readable.
+    fn consume(&mut self, count: usize);
+
+    /// Asks for a capacity of `capacity` bytes. Returns the capacity from now on, which may be
+    /// the old one. Data stays as it is, bytes beyond the readable end included.
+    fn resize(&mut self, capacity: usize) -> usize;
+
+    /// Writes and commits. Returns bytes taken.
+    fn append(&mut self, bytes: &[u8]) -> usize {
+        let written = self.write_at(0, bytes);
+        self.commit(written);
+        written
+    }
+}
+
+/// The two FIFOs of a connection.
+#[derive(Debug)]
+pub struct Pair<F> {
+    /// What the peer sent.
+    pub receive: F,
+    /// What goes to the peer.
+    pub transmit: F,
+}
+
+/// Gives FIFOs to connections, when they are established or opened, and takes them back.
+pub trait Buffers {
+    /// The kind of FIFO.
+    type Fifo: ByteFifo;
+
+    /// FIFOs for a connection; `listener`: where it came in, `None` when it was opened from here;
+    /// `receive`, `transmit`: bytes wished for. `None`: there are none; the connection is reset.
+    fn open(
+        &mut self,
+        connection: ConnectionId,
+        listener: Option<ListenerId>,
+        receive: usize,
+        transmit: usize,
+    ) -> Option<Pair<Self::Fifo>>;
+
+    /// Takes them back: the stack is done with the connection.
+    fn close(&mut self, connection: ConnectionId, pair: Pair<Self::Fifo>);
+}

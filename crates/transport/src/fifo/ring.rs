@@ -1,0 +1,171 @@
+//! A plain ring in this process's memory, for tests, benches and applications within one process.
+
+use super::{Buffers, ByteFifo, Pair};
+use crate::handle::{ConnectionId, ListenerId};
+
+/// A ring of bytes. It takes memory only as far as it was written.
+#[derive(Debug, Default)]
+pub struct Ring {
+    bytes: Vec<u8>,
+    head: usize,
+    length: usize,
+    capacity: usize,
+}
+
+impl Ring {
+    /// An empty ring for `capacity` bytes.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self { bytes: Vec::new(), head: 0, length: 0, capacity }
+    }
+
+    /// Reads and takes off the front. Returns bytes read.
+    pub fn read(&mut self, target: &mut [u8]) -> usize {
+        let count = self.peek(0, target);
+        self.consume(count);
+        count
+    }
+
+    /// Makes sure that `needed` bytes from the head on have memory; the data is straightened out.
+    fn reserve(&mut self, needed: usize) {
+        if needed <= self.bytes.len() {
+            return;
+        }
+        let size = needed.next_power_of_two().min(self.capacity).max(needed);
+        self.bytes.rotate_left(self.head);
+        self.head = 0;
+        self.bytes.resize(size, 0);
+    }
+
+    fn place(&self, offset: usize) -> usize {
+        let place = self.head + offset;
+        if place >= self.bytes.len() { place - self.bytes.len() } else { place }
+    }
+}
+
+impl ByteFifo for Ring {
+    fn len(&self) -> usize {
+        self.length
+    }
+
+    fn room(&self) -> usize {
+        self.capacity.saturating_sub(self.length)
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room().saturating_sub(offset));
+        if count == 0 {
+            return 0;
+        }
+        self.reserve(self.length + offset + count);
+        let start = self.place(self.length + offset);
+        let first = count.min(self.bytes.len() - start);
+        let (front, back) = bytes.split_at(first);
+        if let Some(target) = self.bytes.get_mut(start..start + first) {
+            target.copy_from_slice(front);
+        }
+        let rest = back.get(..count - first).unwrap_or(&[]);
+        if let Some(target) = self.bytes.get_mut(..rest.len()) {
+            target.copy_from_slice(rest);
+        }
+        count
+    }
+
+    fn commit(&mut self, count: usize) {
+        self.length += count.min(self.bytes.len() - self.length);
+    }
+
+    fn peek(&self, offset: usize, target: &mut [u8]) -> usize {
+        let count = target.len().min(self.length.saturating_sub(offset));
+        if count == 0 {
+            return 0;
+        }
+        let start = self.place(offset);
+        let first = count.min(self.bytes.len() - start);
+        if let Some(source) = self.bytes.get(start..start + first) {
+            target[..first].copy_from_slice(source);
+        }
+        if let Some(source) = self.bytes.get(..count - first) {
+            target[first..count].copy_from_slice(source);
+        }
+        count
+    }
+
+    fn consume(&mut self, count: usize) {
+        let count = count.min(self.length);
+        self.head = if self.bytes.is_empty() { 0 } else { self.place(count) };
+        self.length -= count;
+    }
+
+    fn resize(&mut self, capacity: usize) -> usize {
+        // What was written out of order lies beyond the readable end, so memory is never taken away.
+        self.capacity = capacity.max(self.bytes.len());
+        self.capacity
+    }
+}
+
+/// Gives every connection a pair of [`Ring`]s.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rings;
+
+impl Buffers for Rings {
+    type Fifo = Ring;
+
+    fn open(
+        &mut self,
+        _: ConnectionId,
+        _: Option<ListenerId>,
+        receive: usize,
+        transmit: usize,
+    ) -> Option<Pair<Ring>> {
+        Some(Pair { receive: Ring::new(receive), transmit: Ring::new(transmit) })
+    }
+
+    fn close(&mut self, _: ConnectionId, _: Pair<Ring>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn holds_what_comes_out_of_order() {
+        let mut ring = Ring::new(8);
+        assert_eq!(ring.append(b"abc"), 3);
+        assert_eq!(ring.write_at(2, b"fgh"), 3);
+        assert_eq!(ring.write_at(0, b"de"), 2);
+        assert_eq!(ring.write_at(5, b"i"), 0);
+        ring.commit(5);
+        let mut all = [0; 8];
+        assert_eq!(ring.peek(0, &mut all), 8);
+        assert_eq!(&all, b"abcdefgh");
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_queue(steps in proptest::collection::vec((any::<bool>(), 0..40usize), 0..200)) {
+            let (mut ring, mut model, mut next) = (Ring::new(64), Vec::new(), 0u8);
+            for (write, count) in steps {
+                if write {
+                    let bytes: Vec<u8> = (0..count).map(|i| next.wrapping_add(i as u8)).collect();
+                    let taken = ring.append(&bytes);
+                    prop_assert_eq!(taken, count.min(64 - model.len()));
+                    next = next.wrapping_add(taken as u8);
+                    model.extend(&bytes[..taken]);
+                } else {
+                    let mut target = vec![0; count];
+                    let read = ring.read(&mut target);
+                    prop_assert_eq!(read, count.min(model.len()));
+                    let expected: Vec<u8> = model.drain(..read).collect();
+                    prop_assert_eq!(&target[..read], &expected[..]);
+                }
+                prop_assert_eq!(ring.len(), model.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What can be set for the stack and for a socket.
+
+use crate::congestion::Algorithm;
+
+/// Nanoseconds in a second.
+pub const SECOND: u64 = 1_000_000_000;
+/// Nanoseconds in a millisecond.
+pub const MILLISECOND: u64 = 1_000_000;
+
+/// What holds for the whole stack.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Connections at most, over IPv4.
+    pub connections_v4: usize,
+    /// Connections at most, over IPv6.
+    pub connections_v6: usize,
+    /// Bytes of an IP packet on the port, at most.
+    pub mtu: u16,
+    /// Random bytes: with the same seed, packets and times everything happens again.
+    pub seed: [u64; 4],
+    /// Challenge acknowledgments per second at most (RFC 5961 7).
+    pub challenges: u32,
+    /// Resets in answer to packets for no connection, per second at most.
+    pub resets: u32,
+    /// Ports to choose from for connections opened without one (RFC 6056 3.2).
+    pub ephemeral_ports: std::ops::RangeInclusive<u16>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            connections_v4: 65_536,
+            connections_v6: 65_536,
+            mtu: 1500,
+            seed: [0; 4],
+            challenges: 1000,
+            resets: 1000,
+            ephemeral_ports: 32_768..=60_999,
+        }
+    }
+}
+
+/// Probing of an idle peer (RFC 9293 3.8.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Silence before the first probe: ns.
+    pub idle: u64,
+    /// Between two probes: ns.
+    pub interval: u64,
+    /// Probes without an answer until the connection fails.
+    pub count: u8,
+}
+
+/// How congestion marks are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not at all.
+    Off,
+    /// When the peer asks for it.
+    Passive,
+    /// Asked for (RFC 3168).
+    Classic,
+    /// Asked for with accurate feedback (RFC 9768), classic if the peer knows no better.
+    Accurate,
+}
+
+/// What can be set per listener or connection. A connection starts with its listener's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Small segments are not held back while data is in flight (Nagle off).
+    pub no_delay: bool,
+    /// Only full segments are sent, until this is taken back or 200 ms are over.
+    pub cork: bool,
+    /// Every data segment is acknowledged at once.
+    pub quick_ack: bool,
+    /// Probing of an idle peer; `None`: none.
+    pub keepalive: Option<Keepalive>,
+    /// How long data may stay unacknowledged (RFC 5482): ns; 0: as many retransmissions as
+    /// [`retries`](Self::retries) says.
+    pub user_timeout: u64,
+    /// Retransmissions until an established connection fails.
+    pub retries: u8,
+    /// Retransmissions of a SYN, or of the answer to it.
+    pub syn_retries: u8,
+    /// Bytes of receive buffer at the start.
+    pub receive_buffer: u32,
+    /// Bytes to which the receive buffer may grow by itself; equal: it does not grow.
+    pub receive_buffer_limit: u32,
+    /// Bytes of transmit buffer.
+    pub transmit_buffer: u32,
+    /// Bytes of a segment's data at most, both ways; 0: what the path allows.
+    pub mss: u16,
+    /// Congestion control.
+    pub congestion: Algorithm,
+    /// Segments sent before the first acknowledgment (RFC 6928).
+    pub initial_window: u8,
+    /// Window scaling is offered (RFC 7323).
+    pub window_scale: bool,
+    /// Time stamps are offered (RFC 7323).
+    pub timestamps: bool,
+    /// Selective acknowledgment is offered (RFC 2018).
+    pub sack: bool,
+    /// Congestion marks.
+    pub ecn: Ecn,
+    /// Data in the SYN (RFC 7413).
+    pub fast_open: bool,
+    /// Bytes per second at most; 0: no limit.
+    pub pacing_limit: u64,
+    /// Segments are spread over time at a rate even when the congestion control does not ask for it.
+    pub pacing: bool,
+    /// Path MTU discovery: don't-fragment is set, and the MTU follows ICMP and probes.
+    pub mtu_discovery: bool,
+    /// Longest delay of an acknowledgment: ns (RFC 9293 3.8.6.3: below 500 ms).
+    pub delayed_ack: u64,
+    /// Shortest retransmission time-out: ns. RFC 6298 2.4 says 1 s; 200 ms is what hosts use.
+    pub minimum_rto: u64,
+    /// Time in TIME-WAIT: ns; also in FIN-WAIT-2 after close.
+    pub time_wait: u64,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Differentiated services code point.
+    pub dscp: u8,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            no_delay: false,
+            cork: false,
+            quick_ack: false,
+            keepalive: None,
+            user_timeout: 0,
+            retries: 15,
+            syn_retries: 6,
+            receive_buffer: 131_072,
+            receive_buffer_limit: 6_291_456,
+            transmit_buffer: 262_144,
+            mss: 0,
+            congestion: Algorithm::NewReno,
+            initial_window: 10,
+            window_scale: true,
+            timestamps: true,
+            sack: true,
+            ecn: Ecn::Passive,
+            fast_open: false,
+            pacing_limit: 0,
+            pacing: false,
+            mtu_discovery: true,
+            delayed_ack: 40 * MILLISECOND,
+            minimum_rto: 200 * MILLISECOND,
+            time_wait: 60 * SECOND,
+            ttl: 64,
+            dscp: 0,
+        }
+    }
+}
