@@ -21,5 +21,7 @@ give right b 10.0.2.2/24 10.0.2.1 2001:db8:2::2/64 2001:db8:2::1
 check "the router answers" within 10 pings a 10.0.1.1
 check "IPv4" pings a 10.0.2.2
 check "IPv6" pings a 2001:db8:2::2
+check "a long echo, in fragments, is answered by the router" pings a 10.0.1.1 -s 5000
+check "in IPv6 too" pings a 2001:db8:1::1 -s 5000
 check "full-size frames" pings a 10.0.2.2 -s 1472 -M "do"
 transfers 10.0.2.2 2001:db8:2::2

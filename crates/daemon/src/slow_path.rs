@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use forward::Cause;
 use forward::neighbor::Action;
+use forward::nodes;
 use graph::{Handoff, Reason};
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep;
@@ -103,8 +104,8 @@ impl Daemon {
         for action in actions.drain(..) {
             match action {
                 Action::Send { interface, frame } => self.send(interface, &frame),
-                Action::Release { mut packet, entry } => {
-                    let Some(node) = self.workers.entries().node(entry.node()) else { continue };
+                Action::Release { mut packet } => {
+                    let Some(node) = self.workers.entries().node(nodes::RELEASED) else { continue };
                     packet.entry = node.0;
                     self.inject(packet);
                 }

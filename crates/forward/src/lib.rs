@@ -7,6 +7,7 @@
 //! | `flow` | exact-match flows and their rewrites |
 //! | `bridge` | what bridges have learned |
 //! | `rib` | routes and next hops as the control thread keeps them, written into `state` |
+//! | `reassembly` | fragments to the router itself, put together again |
 //! | `neighbor` | ARP and neighbour discovery: the state machine of RFC 4861, for both |
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ pub mod bridge;
 pub mod flow;
 pub mod neighbor;
 pub mod nodes;
+mod reassembly;
 pub mod rib;
 pub mod state;
 

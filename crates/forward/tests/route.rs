@@ -124,21 +124,9 @@ fn error6(sent: &(u16, Vec<u8>), port: u16) -> (icmpv6::Message, Vec<u8>) {
     (icmp.message(), quoted.to_vec())
 }
 
-/// The hosts behind the ports, as neighbours: errors and replies go to them.
-fn with_hosts() -> Router {
-    let mut router = Router::routed();
-    let hosts = (0..router::PORTS).flat_map(|port| {
-        [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")].map(|prefix| {
-            Change::Add(Route { prefix: prefix_of(&prefix), target: Target::Port(port) })
-        })
-    });
-    router.rib.apply(&hosts.collect::<Vec<_>>()).unwrap();
-    router
-}
-
 #[test]
 fn time_exceeded_quotes_the_packet() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let frame = from(0, "10.11.2.3").hops(1).udp(1000);
     let (message, quoted) = error4(&router.forward(0, &frame), 0);
     assert_eq!(message, icmpv4::Message::TimeExceeded { code: 0 });
@@ -152,7 +140,7 @@ fn time_exceeded_quotes_the_packet() {
 
 #[test]
 fn no_route_is_told() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let sent = router.forward(1, &from(1, "192.0.2.1").udp(10));
     assert_eq!(error4(&sent, 1).0, icmpv4::Message::Unreachable { code: 0, mtu: 0 });
     let sent = router.forward(1, &from(1, "2001:db8:ffff::1").udp(10));
@@ -161,7 +149,7 @@ fn no_route_is_told() {
 
 #[test]
 fn no_error_about_errors_groups_and_later_fragments() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let unreachable = icmpv4::Message::Unreachable { code: 1, mtu: 0 };
     let error = wire::build::Payload::Icmpv4 { message: unreachable, data: &[0; 28] };
     router.expect_drop(1, &from(1, "192.0.2.1").payload(&error), Reason::IcmpNotAllowed);
@@ -177,7 +165,7 @@ fn no_error_about_errors_groups_and_later_fragments() {
 
 #[test]
 fn icmp_errors_are_rate_limited() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let frame = from(1, "192.0.2.1").udp(10);
     let frames = [&frame[..]; 200];
     assert_eq!(router.receive(1, &frames).len(), 100, "a tenth of a second's worth");
@@ -186,7 +174,7 @@ fn icmp_errors_are_rate_limited() {
 
 #[test]
 fn echo_requests_are_answered() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let frame = from(0, "10.0.2.1").hops(3).echo(100);
     let (port, sent) = router.forward(0, &frame);
     assert_eq!((port, link(&sent)), (0, (host(0), mac(0))));
@@ -207,7 +195,7 @@ fn echo_requests_are_answered() {
 
 #[test]
 fn a_link_local_echo_is_answered_on_its_link() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let own = mac(2).link_local().to_string();
     let frame = from(2, &own).source("fe80::77").echo(10);
     let (port, sent) = router.forward(2, &frame);
@@ -219,7 +207,7 @@ fn a_link_local_echo_is_answered_on_its_link() {
 
 #[test]
 fn what_nothing_serves_is_refused() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let sent = router.forward(0, &from(0, "10.0.0.1").udp(10));
     assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 3, mtu: 0 });
     let sent = router.forward(0, &from(0, "10.0.0.1").raw(132, &[0; 12]));
@@ -232,7 +220,7 @@ fn what_nothing_serves_is_refused() {
 
 #[test]
 fn too_big_is_told_or_fragmented() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let mut narrow = interfaces();
     if let Some(interface) = &mut narrow.list[1] {
         interface.mtu = 1280;
@@ -268,7 +256,7 @@ fn a_miss_can_be_reflected() {
 
 #[test]
 fn route_kinds_do_what_they_say() {
-    let mut router = with_hosts();
+    let mut router = Router::with_hosts();
     let add = |prefix: &str, target| Change::Add(Route { prefix: prefix_of(prefix), target });
     let kinds = [
         add("10.11.1.0/24", Target::Blackhole),

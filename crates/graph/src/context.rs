@@ -70,6 +70,7 @@ impl<'a, N: Edge> Context<'a, N> {
                 egress: self.vector.egress[at],
                 network: self.vector.network[at],
                 next_hop: self.vector.next_hop[at],
+                word: self.vector.word[at],
             };
             self.exits.punt(handoff);
         }

@@ -180,6 +180,7 @@ impl Graph {
                     vector.egress[at] = packet.egress;
                     vector.network[at] = packet.network;
                     vector.next_hop[at] = packet.next_hop;
+                    vector.word[at] = packet.word;
                     self.pending.push(NodeId(packet.entry), slot);
                 }
                 Ok(_) => {}

@@ -27,13 +27,21 @@ pub struct Handoff {
     pub network: u16,
     /// Its next hop, where that is known.
     pub next_hop: u32,
+    /// Detail for the node where it enters (`Vector::word`).
+    pub word: u32,
 }
 
 impl Handoff {
+    /// A packet of which nothing is known.
+    #[must_use]
+    pub fn of(buffer: Buffer) -> Self {
+        Self { buffer, entry: 0, interface: 0, egress: 0, network: 0, next_hop: 0, word: 0 }
+    }
+
     /// A packet that enters a worker's graph at `node`, all else zero.
     #[must_use]
     pub fn to_node(buffer: Buffer, node: NodeId) -> Self {
-        Self { buffer, entry: node.0, interface: 0, egress: 0, network: 0, next_hop: 0 }
+        Self { entry: node.0, ..Self::of(buffer) }
     }
 }
 

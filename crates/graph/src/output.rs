@@ -231,14 +231,7 @@ fn send(queue: &mut TxQueue, burst: &mut [Option<Buffer>]) -> usize {
 }
 
 fn hand_over(ring: &mut HandoffSender, burst: &mut [Option<Buffer>], port: PortId) -> usize {
-    let sent = ring.extend(burst, |buffer| Handoff {
-        buffer,
-        entry: 0,
-        interface: 0,
-        egress: port,
-        network: 0,
-        next_hop: 0,
-    });
+    let sent = ring.extend(burst, |buffer| Handoff { egress: port, ..Handoff::of(buffer) });
     ring.notify();
     sent
 }

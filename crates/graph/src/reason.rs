@@ -85,7 +85,9 @@ reasons! {
     IcmpNotAllowed "icmp-not-allowed" "An ICMP error may not be sent about this packet.";
     IcmpUnhandled "icmp-unhandled" "An ICMP message to this router that asks for nothing.";
     LocalProtocol "local-protocol" "To this router itself, for a protocol that nothing here serves.";
-    LocalFragment "local-fragment" "A fragment to this router itself, which does not reassemble.";
+    LocalFragment "local-fragment" "A fragment to this router itself that fits no datagram: it overlaps, or is too long.";
+    ReassemblyTimeout "reassembly-timeout" "A fragment to this router itself whose others did not come in time.";
+    ReassemblyFull "reassembly-full" "A fragment to this router itself that had to make room for others.";
     LocalPort "local-port" "To this router itself, for a port that nothing here serves.";
     BridgeFloodLimit "bridge-flood-limit" "The rate of flooded frames was used up.";
     BridgeVlan "bridge-vlan" "The VLAN is not allowed on this member of the bridge.";

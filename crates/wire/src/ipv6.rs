@@ -204,6 +204,11 @@ impl Header {
     pub fn set_payload_length(&mut self, length: u16) {
         self.payload_length.set(length);
     }
+
+    /// Sets what follows the fixed header.
+    pub fn set_next_header(&mut self, next_header: Protocol) {
+        self.next_header = next_header;
+    }
 }
 
 /// What a header is made from.

@@ -31,26 +31,6 @@ impl Packet for Handoff {
     }
 }
 
-/// Where a released packet enters the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// `ip4-lookup`.
-    Ip4Lookup,
-    /// `ip6-lookup`.
-    Ip6Lookup,
-}
-
-impl Entry {
-    /// Name of the node.
-    #[must_use]
-    pub fn node(self) -> &'static str {
-        match self {
-            Self::Ip4Lookup => "ip4-lookup",
-            Self::Ip6Lookup => "ip6-lookup",
-        }
-    }
-}
-
 /// What the caller is to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action<P> {
@@ -62,12 +42,10 @@ pub enum Action<P> {
         frame: Vec<u8>,
     },
     /// Look the packet up again: its neighbour answered, or is known not to (then the look-up tells
-    /// the sender).
+    /// the sender). It enters at the node [`RELEASED`](crate::nodes::RELEASED).
     Release {
         /// The packet.
         packet: P,
-        /// Where it enters.
-        entry: Entry,
     },
     /// Drop the packet and count why.
     Drop {

@@ -30,7 +30,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Entry, Packet};
+pub use action::{Action, Packet};
 pub use configured::NeighborError;
 pub use list::NeighborInfo;
 pub use machine::State;

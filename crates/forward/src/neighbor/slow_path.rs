@@ -9,7 +9,7 @@ use wire::{MacAddr, ipv4, ipv6};
 
 use super::machine::{Event, Machine, Outcome, Probe, State};
 use super::table::Table;
-use super::{Action, Bounds, Entry, Packet, Timing, frame};
+use super::{Action, Bounds, Packet, Timing, frame};
 use crate::Cause;
 use crate::rib::{ApplyError, Change, Rib, Status, is_host};
 use crate::state::{Interfaces, State as Shared};
@@ -56,7 +56,7 @@ impl<P: Packet> SlowPath<P> {
             Cause::Unresolved => match self.rib.neighbor_at(packet.next_hop()) {
                 Some(neighbor) => self.resolve(neighbor, packet, now, actions),
                 // Its next hop has changed since: the look-up knows.
-                None => release(packet, actions),
+                None => actions.push(Action::Release { packet }),
             },
             Cause::Glean => {
                 let Some(destination) = destination(packet.network()).filter(|to| is_host(*to))
@@ -66,7 +66,7 @@ impl<P: Packet> SlowPath<P> {
                 };
                 match self.rib.glean_at(packet.next_hop()) {
                     Some(on) => self.resolve((on, destination), packet, now, actions),
-                    None => release(packet, actions),
+                    None => actions.push(Action::Release { packet }),
                 }
             }
         }
@@ -186,7 +186,7 @@ impl<P: Packet> SlowPath<P> {
         if destination(packet.network()) == Some(address) && self.rib.is_gleaned(address) {
             actions.push(Action::Drop { packet, reason: Reason::NeighborTableFull });
         } else {
-            release(packet, actions);
+            actions.push(Action::Release { packet });
         }
     }
 
@@ -258,12 +258,4 @@ impl<P: Packet> SlowPath<P> {
 fn destination(packet: &[u8]) -> Option<IpAddr> {
     let v4 = ipv4::Header::peek(packet).map(|header| header.destination().into());
     v4.or_else(|| ipv6::Header::peek(packet).map(|header| header.destination().into()))
-}
-
-fn release<P: Packet>(packet: P, actions: &mut Vec<Action<P>>) {
-    let entry = match packet.network().first() {
-        Some(first) if first >> 4 == 6 => Entry::Ip6Lookup,
-        _ => Entry::Ip4Lookup,
-    };
-    actions.push(Action::Release { packet, entry });
 }

@@ -12,7 +12,7 @@ use graph::{InterfaceId, Reason};
 use tables::Epoch;
 use wire::MacAddr;
 
-use super::{Action, Bounds, Entry, Packet, SlowPath, State as Known, Timing};
+use super::{Action, Bounds, Packet, SlowPath, State as Known, Timing};
 use crate::Cause;
 use crate::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target, Via};
 use crate::state::{Interface, Interfaces, Kind, Mode, NextHop, Settings, State};

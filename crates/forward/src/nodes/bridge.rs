@@ -302,7 +302,7 @@ impl Switching<'_, '_> {
 
     fn originate(&mut self, buffer: Buffer, egress: u16) {
         let interface = self.cx.vector.interface[usize::from(self.slot)];
-        let copy = Handoff { buffer, entry: 0, interface, egress, network: 0, next_hop: 0 };
+        let copy = Handoff { interface, egress, ..Handoff::of(buffer) };
         self.cx.originate(copy, Next::Output);
     }
 }

@@ -259,3 +259,28 @@ impl Family for V6 {
         Some(Refusal { word: icmp_word(kind6::PACKET_TOO_BIG, 0, mtu), reason: Reason::Ip6TooBig })
     }
 }
+
+/// An IP packet in words, for the trace.
+pub(super) fn describe(packet: &[u8]) -> String {
+    if let Some(header) = ipv4::Header::peek(packet) {
+        format!(
+            "IPv4 {} to {}, protocol {}, TTL {}, {} bytes",
+            header.source(),
+            header.destination(),
+            header.protocol(),
+            header.ttl(),
+            header.total_length()
+        )
+    } else if let Some(header) = ipv6::Header::peek(packet) {
+        format!(
+            "IPv6 {} to {}, next header {}, hop limit {}, payload {} bytes",
+            header.source(),
+            header.destination(),
+            header.next_header(),
+            header.hop_limit(),
+            header.payload_length()
+        )
+    } else {
+        "no IP header".to_owned()
+    }
+}

@@ -46,12 +46,14 @@ impl Node for Fragment {
             let network = usize::from(cx.vector.network[at]);
             let mtu = usize::from(self.next_hops.get(next_hop).mtu);
             let Some(whole) = cx.vector.buffer(slot) else { continue };
-            let Some(fragments) = cut(whole, network, mtu, &self.pool) else {
+            let start = whole.data().get(network..).unwrap_or(&[]);
+            let read = |from, out: &mut [u8]| gather(whole, network + from, out);
+            let Some(fragments) = cut(start, read, mtu, &self.pool) else {
                 cx.drop(slot, Reason::Ip4Fragments);
                 continue;
             };
             for buffer in fragments {
-                let part = Handoff { buffer, entry: 0, interface, egress: 0, network: 0, next_hop };
+                let part = Handoff { interface, next_hop, ..Handoff::of(buffer) };
                 cx.originate(part, Next::Rewrite);
             }
             // The original is used up; it is not a drop.
@@ -65,12 +67,17 @@ impl Node for Fragment {
     }
 }
 
-/// The fragments of a packet, each at most `mtu` bytes, all or none.
-fn cut(whole: &Buffer, network: usize, mtu: usize, pool: &BufferPool) -> Option<Vec<Buffer>> {
-    let packet = whole.data().get(network..)?;
-    let header = *Header::peek(packet)?;
+/// The fragments of a packet, each at most `mtu` bytes, all or none. `start`: at least its header;
+/// `read` fills a slice with its bytes from an offset on.
+pub(super) fn cut(
+    start: &[u8],
+    read: impl Fn(usize, &mut [u8]) -> Option<()>,
+    mtu: usize,
+    pool: &BufferPool,
+) -> Option<Vec<Buffer>> {
+    let header = *Header::peek(start)?;
     let length = header.header_length();
-    let first_header = packet.get(..length)?;
+    let first_header = start.get(..length)?;
     let later_header = copied_options(first_header)?;
     let payload = usize::from(header.total_length()).checked_sub(length)?;
     let mut fragments = Vec::new();
@@ -89,7 +96,7 @@ fn cut(whole: &Buffer, network: usize, mtu: usize, pool: &BufferPool) -> Option<
         let mut buffer = pool.alloc()?;
         let out = buffer.append(bytes.len() + size)?;
         out.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        gather(whole, network + length + done, out.get_mut(bytes.len()..)?)?;
+        read(length + done, out.get_mut(bytes.len()..)?)?;
         let total = u16::try_from(bytes.len() + size).ok()?;
         let new = Header::peek_mut(out)?;
         new.set_total_length(total);

@@ -9,6 +9,8 @@ use graph::{Context, Node, Picked, Reason, Slot, Vector};
 use wire::ipv4::{Header, Malformed, Options};
 use wire::special;
 
+use super::family;
+
 graph::edges! {
     /// Next nodes of `ip4-input`.
     pub(crate) Next {
@@ -57,17 +59,7 @@ impl Node for Ip4Input {
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
-        match Header::peek(vector.network(slot)) {
-            Some(header) => format!(
-                "IPv4 {} to {}, protocol {}, TTL {}, {} bytes",
-                header.source(),
-                header.destination(),
-                header.protocol(),
-                header.ttl(),
-                header.total_length()
-            ),
-            None => "no IPv4 header".to_owned(),
-        }
+        family::describe(vector.network(slot))
     }
 }
 

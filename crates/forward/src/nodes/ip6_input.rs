@@ -10,6 +10,8 @@ use graph::{Context, Node, Picked, Reason, Slot, Vector};
 use wire::ipv6::{Header, Malformed};
 use wire::special;
 
+use super::family;
+
 graph::edges! {
     /// Next nodes of `ip6-input`.
     pub(crate) Next {
@@ -58,17 +60,7 @@ impl Node for Ip6Input {
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
-        match Header::peek(vector.network(slot)) {
-            Some(header) => format!(
-                "IPv6 {} to {}, next header {}, hop limit {}, payload {} bytes",
-                header.source(),
-                header.destination(),
-                header.next_header(),
-                header.hop_limit(),
-                header.payload_length()
-            ),
-            None => "no IPv6 header".to_owned(),
-        }
+        family::describe(vector.network(slot))
     }
 }
 

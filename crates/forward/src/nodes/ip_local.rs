@@ -1,18 +1,22 @@
 //! `ip-local`: packets to this router itself. Echo requests are answered, neighbour discovery goes
-//! to the control thread, all else is refused as a host without that service refuses it.
+//! to the control thread, all else is refused as a host without that service refuses it. Fragments
+//! are put together first.
 //!
 //! Needs `interface` and `network`.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use graph::{Context, Node, Reason, Slot, Vector};
+use dpdk::BufferPool;
+use graph::{Context, Handoff, Node, Reason, Slot, Vector};
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
 use super::disposal::refuse;
 use super::family::{Refusal, icmp_word, kind4, kind6};
+use super::local_fragment;
 use super::local_reply::{self, Way};
 use super::snapshot::Snapshot;
 use crate::Cause;
+use crate::reassembly::{Added, Expired, Reassembly};
 use crate::state::Interfaces;
 
 graph::edges! {
@@ -40,14 +44,113 @@ enum Verdict {
 /// The node.
 pub(crate) struct IpLocal {
     interfaces: Snapshot<Interfaces>,
+    pool: BufferPool,
+    tsc_hz: u64,
+    reassembly: Reassembly,
 }
 
 impl IpLocal {
-    /// The node, reading these interfaces.
+    /// The node, reading these interfaces; answers too long for one buffer come from `pool`.
     #[must_use]
-    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
-        Self { interfaces }
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>, pool: BufferPool, tsc_hz: u64) -> Self {
+        Self { interfaces, pool, tsc_hz, reassembly: Reassembly::default() }
     }
+
+    /// Keeps a fragment in mind; a datagram that it completes is answered. `false`: the packet in
+    /// `slot` is none.
+    fn take_fragment(&mut self, slot: Slot, cx: &mut Context<'_, Next>) -> bool {
+        let Some(piece) = local_fragment::piece(cx.vector, slot) else { return false };
+        let identification = piece.key.identification;
+        match self.reassembly.add(&piece, cx.now) {
+            Added::Waits => drop(cx.take(slot)),
+            Added::Refused(fragments) => {
+                count(cx, Reason::LocalFragment, fragments - 1);
+                cx.drop(slot, Reason::LocalFragment);
+            }
+            Added::Whole(mut datagram) => self.answer(slot, &mut datagram, identification, cx),
+        }
+        if let Some(expired) = self.reassembly.make_room() {
+            count(cx, Reason::ReassemblyFull, expired.fragments);
+        }
+        true
+    }
+
+    /// Answers a datagram that is longer than a buffer; `slot` has the fragment that completed it.
+    fn answer(
+        &mut self,
+        slot: Slot,
+        datagram: &mut [u8],
+        identification: u32,
+        cx: &mut Context<'_, Next>,
+    ) {
+        let id = cx.vector.interface[usize::from(slot)];
+        let interfaces = self.interfaces.get();
+        let verdict = match local_fragment::settle(datagram) {
+            Some(()) => judge(datagram, interfaces.source(id, true)),
+            None => Verdict::Drop(Reason::LocalFragment),
+        };
+        match verdict {
+            Verdict::Drop(reason) => cx.drop(slot, reason),
+            // RFC 6980: neighbour discovery does not come in fragments.
+            Verdict::Punt(_) => cx.drop(slot, Reason::LocalFragment),
+            Verdict::Refuse(refusal) => {
+                match local_fragment::head(cx.vector, slot, datagram, &self.pool) {
+                    Some(head) => {
+                        drop(cx.vector.buffers[usize::from(slot)].replace(head));
+                        refuse(cx, slot, refusal, Next::Error);
+                    }
+                    None => cx.drop(slot, Reason::NoBuffer),
+                }
+            }
+            Verdict::Reply(to) => {
+                let mtu = interfaces.get(id).map_or(0, |interface| interface.mtu);
+                let peer = local_reply::peer(cx.vector, slot);
+                let link = local_reply::link(interfaces, id, to, peer);
+                let cut = local_fragment::cut(datagram, identification, mtu, link, &self.pool);
+                let Some(parts) = cut else {
+                    cx.drop(slot, Reason::NoBuffer);
+                    return;
+                };
+                let next = match (link, to) {
+                    (Some(_), _) => Next::Interface,
+                    (None, IpAddr::V4(_)) => Next::Output4,
+                    (None, IpAddr::V6(_)) => Next::Output6,
+                };
+                for buffer in parts {
+                    let network = 0;
+                    let part =
+                        Handoff { interface: id, egress: id, network, ..Handoff::of(buffer) };
+                    cx.originate(part, next);
+                }
+                // It lives on in the answer.
+                drop(cx.take(slot));
+            }
+        }
+    }
+
+    /// Gives up datagrams whose fragments did not all come in time, and tells their senders (RFC
+    /// 1122 3.3.2, RFC 8200 4.5).
+    fn give_up_late(&mut self, cx: &mut Context<'_, Next>) {
+        while let Some(Expired { fragments, first }) = self.reassembly.expire(cx.now, self.tsc_hz) {
+            count(cx, Reason::ReassemblyTimeout, fragments);
+            let Some(first) = first else { continue };
+            let Some(buffer) = local_fragment::filled(&self.pool, &[&first.frame]) else {
+                continue;
+            };
+            let six = first.frame.get(first.network).is_some_and(|byte| byte >> 4 == 6);
+            let kind = if six { kind6::TIME_EXCEEDED } else { kind4::TIME_EXCEEDED };
+            let word = icmp_word(kind, icmpv4::time_exceeded::REASSEMBLY, 0);
+            let network = u16::try_from(first.network).unwrap_or(0);
+            let quoted =
+                Handoff { interface: first.interface, network, word, ..Handoff::of(buffer) };
+            cx.originate(quoted, Next::Error);
+        }
+    }
+}
+
+/// Counts drops of packets that are no longer in a slot.
+fn count(cx: &mut Context<'_, Next>, reason: Reason, packets: usize) {
+    cx.exits.counters.drops[reason as usize].add(packets as u64);
 }
 
 impl Node for IpLocal {
@@ -58,22 +161,24 @@ impl Node for IpLocal {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let interfaces = self.interfaces.get();
+        self.give_up_late(cx);
         for &slot in slots {
+            let chained =
+                cx.vector.buffer_mut(slot).is_some_and(|b| b.is_chained() && !b.linearize());
+            if chained {
+                cx.drop(slot, Reason::NoBuffer);
+                continue;
+            }
+            if self.take_fragment(slot, cx) {
+                continue;
+            }
+            let interfaces = self.interfaces.get();
             let network = usize::from(cx.vector.network[usize::from(slot)]);
             let source6 = interfaces.source(cx.vector.interface[usize::from(slot)], true);
             let peer = local_reply::peer(cx.vector, slot);
             let Some(buffer) = cx.vector.buffer_mut(slot) else { continue };
-            if buffer.is_chained() && !buffer.linearize() {
-                cx.drop(slot, Reason::NoBuffer);
-                continue;
-            }
             let packet = buffer.data_mut().get_mut(network..).unwrap_or(&mut []);
-            let verdict = match packet.first().map(|byte| byte >> 4) {
-                Some(4) => judge4(packet),
-                _ => judge6(packet, source6),
-            };
-            match verdict {
+            match judge(packet, source6) {
                 Verdict::Drop(reason) => cx.drop(slot, reason),
                 Verdict::Punt(cause) => cx.punt(slot, cause as u16),
                 Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
@@ -101,13 +206,18 @@ impl Node for IpLocal {
     }
 }
 
+/// `own6`: the address that answers to a group come from, for IPv6.
+fn judge(packet: &mut [u8], own6: Option<IpAddr>) -> Verdict {
+    match packet.first().map(|byte| byte >> 4) {
+        Some(4) => judge4(packet),
+        _ => judge6(packet, own6),
+    }
+}
+
 fn judge4(packet: &mut [u8]) -> Verdict {
     let Some(header) = ipv4::Header::peek(packet) else {
         return Verdict::Drop(Reason::Ip4Truncated);
     };
-    if header.is_fragment() {
-        return Verdict::Drop(Reason::LocalFragment);
-    }
     let (source, destination) = (header.source(), header.destination());
     let length = header.header_length();
     if destination.is_broadcast() || destination.is_multicast() {
@@ -152,9 +262,6 @@ fn judge6(packet: &mut [u8], own: Option<IpAddr>) -> Verdict {
     let Ok(upper) = ipv6::upper_layer(packet) else {
         return Verdict::Drop(Reason::Ip6Extension);
     };
-    if upper.fragment.is_some() {
-        return Verdict::Drop(Reason::LocalFragment);
-    }
     match upper.protocol {
         Protocol::ICMPV6 => judge_icmp6(packet, upper.offset, own),
         Protocol::NO_NEXT_HEADER => Verdict::Drop(Reason::LocalProtocol),

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use graph::{Slot, Vector};
+use graph::{InterfaceId, Slot, Vector};
 use wire::ethernet::{HEADER_LENGTH, Header};
 use wire::{EtherType, MacAddr};
 
@@ -35,7 +35,7 @@ pub(super) fn way(
         IpAddr::V6(to) if !to.is_unicast_link_local() => Some(Way::Routed6),
         IpAddr::V6(_) => {
             let id = vector.interface[at];
-            let own = interfaces.get(id)?.mac;
+            let link = link(interfaces, id, to, peer)?;
             let network = usize::from(vector.network[at]);
             let buffer = vector.buffer_mut(slot)?;
             if !buffer.adjust(network) {
@@ -43,11 +43,24 @@ pub(super) fn way(
             }
             buffer.prepend(HEADER_LENGTH)?;
             let (header, _) = Header::parse_mut(buffer.data_mut()).ok()?;
-            *header = Header::new(peer, own, EtherType::IPV6);
+            *header = link;
             vector.egress[at] = id;
             Some(Way::Link)
         }
     }
+}
+
+/// The Ethernet header of a packet made here that leaves by its link, to `to` behind `peer`. `None`:
+/// the routes say how it leaves.
+pub(super) fn link(
+    interfaces: &Interfaces,
+    id: InterfaceId,
+    to: IpAddr,
+    peer: MacAddr,
+) -> Option<Header> {
+    let on_link = matches!(to, IpAddr::V6(to) if to.is_unicast_link_local());
+    let own = interfaces.get(id).filter(|_| on_link)?.mac;
+    Some(Header::new(peer, own, EtherType::IPV6))
 }
 
 /// Whom a received frame came from; read it before headers are written over it.

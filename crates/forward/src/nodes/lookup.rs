@@ -7,7 +7,7 @@
 use graph::{CAPACITY, Context, Node, Slot, Vector, in_place};
 
 use super::disposal::{Edges, dispose};
-use super::family::Family;
+use super::family::{self, Family};
 use crate::state::{GROUP_BIT, State, reserved};
 
 graph::edges! {
@@ -113,6 +113,7 @@ impl<F: Family> Node for Lookup<F> {
         let chosen = self.state.next_hops.choose(value[0], F::hash(vector.network(slot)));
         let hop = self.state.next_hops.get(chosen);
         let way = if value[0] & GROUP_BIT == 0 { "" } else { ", chosen by flow hash" };
-        format!("next hop {chosen}{way}: {:?}", hop.kind)
+        let packet = family::describe(vector.network(slot));
+        format!("{packet}: next hop {chosen}{way}: {:?}", hop.kind)
     }
 }

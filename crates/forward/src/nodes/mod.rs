@@ -15,8 +15,10 @@ mod ip4_input;
 mod ip6_input;
 mod ip_group;
 mod ip_local;
+mod local_fragment;
 mod local_reply;
 mod lookup;
+mod neighbor_resolved;
 mod plain;
 mod reflect;
 mod rewrite;
@@ -38,6 +40,8 @@ use snapshot::Snapshot;
 
 /// Name of the node where received packets enter.
 pub const INPUT: &str = "ethernet-input";
+/// Name of the node where packets enter that the control thread kept until a neighbour was known.
+pub const RELEASED: &str = "neighbor-resolved";
 
 /// What the graph of one worker reads, and where its news go.
 pub struct Parts {
@@ -70,6 +74,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(ip_group::IpGroup::new(interfaces()))
         .with(ip4_input::Ip4Input::new(settings.martians, settings.flows4))
         .with(ip6_input::Ip6Input::new(settings.martians, settings.flows6))
+        .with(neighbor_resolved::NeighborResolved)
         .with(FlowLookup::<V4>::new(flows.clone()))
         .with(FlowLookup::<V6>::new(flows))
         .with(Lookup::<V4>::forwarding(state.clone()))
@@ -77,7 +82,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(Rewrite::<V4>::forwarding(state.clone()))
         .with(Rewrite::<V6>::forwarding(state.clone()))
         .with(fragment::Fragment::new(state.next_hops.clone(), pool))
-        .with(ip_local::IpLocal::new(interfaces()))
+        .with(ip_local::IpLocal::new(interfaces(), pool, settings.tsc_hz))
         .with(reflect::Reflect::new(interfaces()))
         .with(icmp_error::IcmpError::new(interfaces(), &settings))
         .with(Lookup::<V4>::output(state.clone()))

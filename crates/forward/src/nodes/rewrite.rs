@@ -155,6 +155,9 @@ impl<F: Family> Node for Rewrite<F> {
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         let hop = self.state.next_hops.get(vector.next_hop[usize::from(slot)]);
+        if !hop.kind.has_address() {
+            return format!("not to be sent: {:?}", hop.kind);
+        }
         let tag = hop.vlan.map(|tag| format!(", VLAN {}", tag & 0xfff)).unwrap_or_default();
         format!(
             "to {} from {}{tag} on port {}, interface {}, MTU {}",

@@ -176,6 +176,19 @@ impl Router {
         router
     }
 
+    /// The same, and the hosts 10.0.n.99 and 2001:db8:n::99 are there.
+    pub(crate) fn with_hosts() -> Self {
+        let mut router = Self::routed();
+        let hosts = (0..PORTS).flat_map(|port| {
+            let prefixes = [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")];
+            prefixes.map(|prefix| {
+                Change::Add(Route { prefix: prefix_of(&prefix), target: Target::Port(port) })
+            })
+        });
+        router.rib.apply(&hosts.collect::<Vec<_>>()).unwrap();
+        router
+    }
+
     /// Runs frames that came in by `port` through the graph; what left, in order of ports.
     pub(crate) fn receive(&mut self, port: u16, frames: &[&[u8]]) -> Vec<Sent> {
         for frame in frames {

@@ -143,6 +143,7 @@ fn handoffs_enter_at_their_own_node() {
         egress: 2,
         network: 3,
         next_hop: 4,
+        word: 5,
     };
     let mut packets = vec![make(1, 10), make(0, 11), make(99, 12), make(1, 13)].into_iter();
     let mut vector = Vector::new();

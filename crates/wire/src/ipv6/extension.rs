@@ -37,6 +37,28 @@ pub struct Fragment {
     pub more: bool,
     /// The number that a packet's fragments share.
     pub identification: u32,
+    /// Where the fragment header starts: bytes from the start of the fixed header.
+    pub header_at: usize,
+    /// Where the byte that names the fragment header is.
+    pub named_at: usize,
+    /// What the first fragment's payload starts with.
+    pub next_header: Protocol,
+}
+
+impl Fragment {
+    /// Bytes of a fragment header.
+    pub const HEADER_LENGTH: usize = 8;
+
+    /// The header as it is on the wire.
+    #[must_use]
+    pub fn header(&self) -> [u8; Self::HEADER_LENGTH] {
+        zerocopy::transmute!(FragmentHeader {
+            next_header: self.next_header,
+            reserved: 0,
+            offset_more: U16::new(self.offset << 3 | u16::from(self.more)),
+            identification: U32::new(self.identification),
+        })
+    }
 }
 
 /// Where the walk ended.
@@ -122,6 +144,9 @@ fn follow(packet: &[u8], mut upper: UpperLayer) -> Result<UpperLayer, ChainError
                 offset: offset_more >> 3,
                 more: offset_more & 1 != 0,
                 identification: found.identification.get(),
+                header_at: upper.offset,
+                named_at: upper.named_at,
+                next_header: found.next_header,
             });
         }
         upper.protocol = Protocol(next);

@@ -68,8 +68,16 @@ fn walks_a_chain() {
     payload.extend([0; 8]);
     let upper = upper_layer(&packet(Protocol::HOP_BY_HOP, &payload)).unwrap();
     assert_eq!((upper.protocol, upper.offset, upper.named_at), (Protocol::UDP, 80, 72));
-    let fragment = Fragment { offset: 0, more: true, identification: 0xdead_beef };
+    let fragment = Fragment {
+        offset: 0,
+        more: true,
+        identification: 0xdead_beef,
+        header_at: 64,
+        named_at: 48,
+        next_header: Protocol::DESTINATION_OPTIONS,
+    };
     assert_eq!(upper.fragment, Some(fragment));
+    assert_eq!(fragment.header()[..], payload[24..32]);
     assert!(!upper.is_later_fragment());
 }
 

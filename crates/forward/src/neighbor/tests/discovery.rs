@@ -82,7 +82,7 @@ fn resolves_by_multicast_and_believes_the_answer() {
     assert_eq!(bench.state_of(THEM), Some(Known::Incomplete));
     bench.receive(Cause::Nd, &advertisement(US, THEM, Some(PEER), [true, true, false]));
     let actions = bench.take();
-    assert_eq!(actions, [Action::Release { packet: waits, entry: Entry::Ip6Lookup }]);
+    assert_eq!(actions, [Action::Release { packet: waits }]);
     assert_eq!((bench.kind(THEM), bench.state_of(THEM)), (Kind::Forward, Some(Known::Reachable)));
     assert!(bench.path.neighbors(bench.now)[0].router);
     // Without the override flag another address only makes it stale.

@@ -1,0 +1,46 @@
+//! `neighbor-resolved`: packets that waited for a neighbour, back from the control thread.
+//!
+//! Needs `network`. Notes the destination address, which the input node had noted, and lets the packet
+//! be looked up again: its neighbour has answered, or the look-up tells the sender that it has not.
+
+use graph::{Context, Node, Reason, Slot, Vector};
+use wire::{ipv4, ipv6};
+
+graph::edges! {
+    /// Next nodes of `neighbor-resolved`.
+    pub(crate) Next {
+        Lookup4 => "ip4-lookup",
+        Lookup6 => "ip6-lookup",
+    }
+}
+
+/// The node.
+pub(crate) struct NeighborResolved;
+
+impl Node for NeighborResolved {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        super::RELEASED
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        for &slot in slots {
+            let at = usize::from(slot);
+            let packet = cx.vector.network(slot);
+            if let Some(header) = ipv4::Header::peek(packet) {
+                cx.vector.word[at] = header.destination().to_bits();
+                cx.send(slot, Next::Lookup4);
+            } else if let Some(header) = ipv6::Header::peek(packet) {
+                cx.vector.wide[at] = header.destination().to_bits();
+                cx.send(slot, Next::Lookup6);
+            } else {
+                cx.drop(slot, Reason::Forgotten);
+            }
+        }
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        super::family::describe(vector.network(slot))
+    }
+}

@@ -1,0 +1,148 @@
+//! Fragments to the router itself, through the whole graph.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "router/frames.rs"]
+mod frames;
+mod router;
+
+use frames::from;
+use graph::Reason;
+use router::Router;
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
+
+const ETHERNET: usize = 14;
+const ID: u32 = 0xabcd;
+
+/// A frame's fragments, of `size` bytes of payload each.
+fn cut(frame: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let (link, packet) = frame.split_at(ETHERNET);
+    let header = if packet[0] >> 4 == 4 { 20 } else { 40 };
+    let (header, payload) = packet.split_at(header);
+    let count = payload.len().div_ceil(size);
+    let part = |(at, chunk): (usize, &[u8])| {
+        let (offset, more) = ((at * size / 8) as u16, at + 1 < count);
+        let mut header = header.to_vec();
+        if header[0] >> 4 == 4 {
+            let fixed = ipv4::Header::peek_mut(&mut header).unwrap();
+            fixed.set_fragment(false, more, offset);
+            fixed.set_total_length((20 + chunk.len()) as u16);
+            ipv4::write_checksum(&mut header).unwrap();
+        } else {
+            let next_header = ipv6::Header::peek(&header).unwrap().next_header();
+            let fixed = ipv6::Header::peek_mut(&mut header).unwrap();
+            fixed.set_payload_length((8 + chunk.len()) as u16);
+            fixed.set_next_header(Protocol::FRAGMENT);
+            let (header_at, named_at) = (40, 6);
+            let own = ipv6::Fragment {
+                offset,
+                more,
+                identification: ID,
+                header_at,
+                named_at,
+                next_header,
+            };
+            header.extend(own.header());
+        }
+        [link, &header, chunk].concat()
+    };
+    payload.chunks(size).enumerate().map(part).collect()
+}
+
+/// The payload of a packet that was received whole or in fragments in order.
+fn payload(frames: &[(u16, Vec<u8>)]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for (at, (port, frame)) in frames.iter().enumerate() {
+        assert_eq!(*port, 0);
+        assert!(frame.len() <= ETHERNET + 1500);
+        let packet = &frame[ETHERNET..];
+        let more = if packet[0] >> 4 == 4 {
+            let header = ipv4::Header::parse(packet).unwrap();
+            assert_eq!(usize::from(header.fragment_offset()) * 8, all.len());
+            all.extend_from_slice(&packet[20..usize::from(header.total_length())]);
+            header.more_fragments()
+        } else {
+            let header = ipv6::Header::parse(packet).unwrap();
+            let upper = ipv6::upper_layer(packet).unwrap();
+            let fragment = upper.fragment.unwrap();
+            assert_eq!(usize::from(fragment.offset) * 8, all.len());
+            assert_eq!((fragment.identification, fragment.next_header), (ID, Protocol::ICMPV6));
+            all.extend_from_slice(&packet[48..header.total_length()]);
+            fragment.more
+        };
+        assert_eq!(more, at + 1 < frames.len());
+    }
+    all
+}
+
+#[test]
+fn a_long_echo_is_answered_in_fragments() {
+    let mut router = Router::with_hosts();
+    for own in ["10.0.0.1", "2001:db8::1"] {
+        let frame = from(0, own).echo(4000);
+        let mut parts = cut(&frame, 1000);
+        parts.reverse();
+        let (last, first) = parts.split_last().unwrap();
+        let first: Vec<&[u8]> = first.iter().map(Vec::as_slice).collect();
+        assert_eq!(router.receive(0, &first), []);
+        let reply = payload(&router.receive(0, &[last]));
+        let header = if own.contains(':') { 40 } else { 20 };
+        assert_eq!(reply[8..], frame[ETHERNET + header + 8..], "the data comes back");
+        if header == 20 {
+            assert!(matches!(
+                icmpv4::Header::parse(&reply).unwrap().0.message(),
+                icmpv4::Message::EchoReply { identifier: 7, sequence: 9 }
+            ));
+        } else {
+            let (router, host) = ("2001:db8::1", "2001:db8:0::99");
+            let (source, destination) = (router.parse().unwrap(), host.parse().unwrap());
+            assert!(matches!(
+                icmpv6::Header::parse(&reply, source, destination).unwrap().0.message(),
+                icmpv6::Message::EchoReply { identifier: 7, sequence: 9 }
+            ));
+        }
+    }
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn a_long_datagram_to_nobody_is_refused_with_its_start() {
+    let mut router = Router::with_hosts();
+    for own in ["10.0.0.1", "2001:db8::1"] {
+        let frame = from(0, own).udp(4000);
+        let parts = cut(&frame, 1200);
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let sent = router.receive(0, &parts);
+        let [(0, error)] = &sent[..] else { panic!("{sent:?}") };
+        let packet = &error[ETHERNET..];
+        if packet[0] >> 4 == 4 {
+            let (header, quoted) = icmpv4::Header::parse(&packet[20..]).unwrap();
+            assert_eq!(header.message(), icmpv4::Message::Unreachable { code: 3, mtu: 0 });
+            let quoted = ipv4::Header::peek(quoted).unwrap();
+            assert_eq!((quoted.is_fragment(), quoted.total_length()), (false, 4028));
+        } else {
+            assert_eq!(packet[40..42], [1, 4], "port unreachable");
+        }
+    }
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn overlaps_and_fragments_that_come_alone_are_dropped_and_counted() {
+    let mut router = Router::with_hosts();
+    let frame = from(0, "10.0.0.1").echo(2000);
+    let (long, short) = (cut(&frame, 1000), cut(&frame, 504));
+    assert_eq!(router.receive(0, &[&long[0], &short[1]]), []);
+    assert_eq!(router.dropped(Reason::LocalFragment), 2);
+    // Alone for a minute: its sender is told when the next packet comes.
+    assert_eq!(router.receive(0, &[&long[0]]), []);
+    router.now += 61_000_000_000;
+    let sent = router.receive(0, &[&from(0, "10.0.0.1").echo(10)]);
+    assert_eq!(router.dropped(Reason::ReassemblyTimeout), 1);
+    let messages: Vec<_> = sent
+        .iter()
+        .map(|(_, frame)| icmpv4::Header::parse(&frame[ETHERNET + 20..]).unwrap().0.message())
+        .collect();
+    assert!(messages.contains(&icmpv4::Message::TimeExceeded { code: 1 }), "{messages:?}");
+    assert_eq!(messages.len(), 2);
+    router.assert_no_buffer_is_out();
+}
