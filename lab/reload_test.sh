@@ -22,6 +22,11 @@ check "and it is gone" says 'Net Unreachable' on a ping -n -c 1 -W 1 198.51.100.
 back_and_forth() { for _ in {1..5}; do more && less || return 1; done; }
 check "ten reloads lose nothing" lossless back_and_forth
 
+silent() { config '' '[forwarding]' 'miss = "drop"' && millrace reload; }
+check "switches change while traffic flows" lossless silent
+check "a miss is dropped in silence now" says '1 packets transmitted, 0 received, 100% packet loss' on a ping -n -c 1 -W 1 198.51.100.1
+check "and back" less
+
 config '' '[[route]]' 'prefix = "198.51.100.0/24"' 'via = "10.0.2.2"'
 hup() { kill -HUP "$daemon" && within 5 pings a 198.51.100.1; }
 check "SIGHUP reloads too, without loss" lossless hup

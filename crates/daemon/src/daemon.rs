@@ -228,6 +228,12 @@ impl Daemon {
         let interfaces = self.topology.interfaces(&self.config, &attachments);
         let macs = crate::routes::next_hop_macs(&self.config, &self.topology);
         let interfaces = Arc::new(interfaces);
+        self.slow.set_switches(
+            settings::miss(&self.config),
+            settings::settings(&self.config),
+            settings::timing(&self.config),
+            settings::bounds(&self.config),
+        );
         let mut actions = std::mem::take(&mut self.actions);
         self.slow.set_interfaces(Arc::clone(&interfaces), &macs, self.now(), &mut actions);
         self.flows.set_interfaces(&interfaces);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use control::config::{Config, Route};
+use control::config::{Config, Limits, Route};
 use control::net::Prefix;
 
 /// Takes over the settings that only a start can change. Returns the sections that differ.
@@ -16,15 +16,13 @@ pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     hold("daemon", old.daemon == new.daemon);
     hold("memory", old.memory == new.memory);
     hold("workers", old.workers == new.workers);
-    hold("limits", old.limits == new.limits);
-    hold("forwarding", old.forwarding == new.forwarding);
-    hold("neighbors", old.neighbors == new.neighbors);
+    // A rate is no size: it may change.
+    let limits = Limits { icmp_rate: new.limits.icmp_rate, ..old.limits.clone() };
+    hold("limits", limits == new.limits);
     new.daemon = old.daemon.clone();
     new.memory = old.memory.clone();
     new.workers = old.workers.clone();
-    new.limits = old.limits.clone();
-    new.forwarding = old.forwarding.clone();
-    new.neighbors = old.neighbors.clone();
+    new.limits = limits;
     differ
 }
 
@@ -38,6 +36,9 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
         }
     }
     for (what, same) in [
+        ("[forwarding] changed", old.forwarding == new.forwarding),
+        ("[neighbors] changed", old.neighbors == new.neighbors),
+        ("limits.icmp-rate changed", old.limits.icmp_rate == new.limits.icmp_rate),
         ("VLAN sub-interfaces changed", old.vlans == new.vlans),
         ("bridges changed", old.bridges == new.bridges),
         ("cross-connects changed", old.cross_connects == new.cross_connects),
@@ -91,9 +92,15 @@ mod tests {
     #[test]
     fn what_only_a_start_can_change_stays_and_is_told() {
         let old = testing::config("");
-        let mut new = testing::config("[limits]\nroutes4 = 77\n[workers]\nvector = 8\n");
+        let mut new = testing::config(
+            "[limits]\nroutes4 = 77\nicmp-rate = 3\n[workers]\nvector = 8\n\
+             [forwarding]\nmiss = \"drop\"\n[neighbors]\nqueue = 7\n",
+        );
         let told = hold_fixed(&old, &mut new);
         assert_eq!(told, ["[workers] differs", "[limits] differs"]);
-        assert_eq!(new, old);
+        assert_eq!((new.limits.routes4, &new.workers), (old.limits.routes4, &old.workers));
+        assert_eq!((new.limits.icmp_rate, new.neighbors.queue), (3, 7), "these change at once");
+        let changed = ["[forwarding] changed", "[neighbors] changed", "limits.icmp-rate changed"];
+        assert_eq!(other_changes(&old, &new), changed);
     }
 }

@@ -11,8 +11,8 @@ use super::machine::{Event, Machine, Outcome, Probe, State};
 use super::table::Table;
 use super::{Action, Bounds, Packet, Timing, frame};
 use crate::Cause;
-use crate::rib::{ApplyError, Change, Rib, Status, is_host};
-use crate::state::{Interfaces, State as Shared};
+use crate::rib::{ApplyError, Change, Miss, Rib, Status, is_host};
+use crate::state::{Interfaces, Settings, State as Shared};
 
 /// Routes and neighbours, and all that happens to packets that workers hand up.
 pub struct SlowPath<P> {
@@ -39,6 +39,13 @@ impl<P: Packet> SlowPath<P> {
     #[must_use]
     pub fn rib(&self) -> &Rib {
         &self.rib
+    }
+
+    /// Takes over switches of the forwarder, and times and bounds of neighbours. Routes that interfaces
+    /// imply follow with the next `set_interfaces`.
+    pub fn set_switches(&mut self, miss: Miss, settings: Settings, timing: Timing, bounds: Bounds) {
+        self.rib.set_switches(miss, settings);
+        self.table.set_limits(timing, bounds);
     }
 
     /// Changes static routes: all of them or, on an error, none.

@@ -57,6 +57,11 @@ impl<P> Table<P> {
         }
     }
 
+    /// Takes over other times and bounds; what waits already waits as it was told to.
+    pub(super) fn set_limits(&mut self, timing: Timing, bounds: Bounds) {
+        (self.timing, self.bounds) = (timing, bounds);
+    }
+
     pub(super) fn timing(&self) -> &Timing {
         &self.timing
     }

@@ -15,7 +15,7 @@ use super::ethernet_input::{self, admit};
 use super::interface_output::{pop_tag, push_tag};
 use super::snapshot::Snapshot;
 use crate::bridge::{Learn, LearnSender, MacKey, MacReader};
-use crate::state::{Bridge, BridgeMember, Interfaces, Mode, Settings};
+use crate::state::{Bridge, BridgeMember, Interfaces, Mode};
 
 graph::edges! {
     /// Next nodes of a bridge.
@@ -68,12 +68,12 @@ impl Switch {
         macs: MacReader,
         learn: LearnSender,
         pool: BufferPool,
-        settings: &Settings,
+        tsc_hz: u64,
     ) -> Self {
         Self {
             name: "bridge-input",
             learn: Some(learn),
-            ..Self::output(interfaces, macs, pool, settings)
+            ..Self::output(interfaces, macs, pool, tsc_hz)
         }
     }
 
@@ -83,9 +83,9 @@ impl Switch {
         interfaces: Snapshot<Interfaces>,
         macs: MacReader,
         pool: BufferPool,
-        settings: &Settings,
+        tsc_hz: u64,
     ) -> Self {
-        let (learn, tsc_hz) = (None, settings.tsc_hz.max(1));
+        let (learn, tsc_hz) = (None, tsc_hz.max(1));
         Self {
             name: "bridge-output",
             interfaces,
@@ -100,10 +100,10 @@ impl Switch {
 
 /// How much each bridge may still flood, by its number.
 #[derive(Default)]
-struct Floods(Vec<Option<(u32, TokenBucket)>>);
+struct Floods(Vec<Option<TokenBucket>>);
 
 impl Floods {
-    /// Whether one frame may be flooded. A new `rate` starts with a full bucket.
+    /// Whether one frame may be flooded.
     fn take(&mut self, frame: &Frame, rate: u32, tsc_hz: u64, now: u64) -> bool {
         if rate == 0 {
             return true;
@@ -113,10 +113,9 @@ impl Floods {
             self.0.resize_with(at + 1, || None);
         }
         let Some(place) = self.0.get_mut(at) else { return false };
-        if place.as_ref().is_none_or(|(known, _)| *known != rate) {
-            *place = Some((rate, TokenBucket::new(rate, tsc_hz)));
-        }
-        place.as_mut().is_some_and(|(_, bucket)| bucket.take(now))
+        let bucket = place.get_or_insert_with(|| TokenBucket::new(rate, tsc_hz));
+        bucket.set_rate(rate, tsc_hz);
+        bucket.take(now)
     }
 }
 

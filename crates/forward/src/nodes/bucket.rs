@@ -3,6 +3,7 @@
 /// Lets `rate` events a second pass, with bursts of up to a tenth of a second's worth.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
+    rate: u32,
     cost: u64,
     limit: u64,
     level: u64,
@@ -15,7 +16,14 @@ impl TokenBucket {
     pub(crate) fn new(rate: u32, hz: u64) -> Self {
         let cost = hz / u64::from(rate.max(1));
         let limit = (hz / 10).max(cost);
-        Self { cost, limit, level: limit, last: 0 }
+        Self { rate, cost, limit, level: limit, last: 0 }
+    }
+
+    /// Takes over another rate, and is full then.
+    pub(crate) fn set_rate(&mut self, rate: u32, hz: u64) {
+        if rate != self.rate {
+            *self = Self { last: self.last, ..Self::new(rate, hz) };
+        }
     }
 
     /// Whether one event may pass at `now` (TSC cycles).
@@ -42,6 +50,16 @@ mod tests {
         assert_eq!(first, 10, "a tenth of a second's worth");
         let second = (0..1_000_000).filter(|cycle| bucket.take(1_000_000 + cycle)).count();
         assert!((99..=101).contains(&second), "{second} in one second");
+    }
+
+    #[test]
+    fn a_new_rate_holds_at_once_and_the_same_one_gives_nothing() {
+        let mut bucket = TokenBucket::new(10, 1000);
+        assert!(bucket.take(5000));
+        bucket.set_rate(10, 1000);
+        assert!(!bucket.take(5000));
+        bucket.set_rate(20, 1000);
+        assert!(bucket.take(5000) && bucket.take(5000) && !bucket.take(5000));
     }
 
     #[test]

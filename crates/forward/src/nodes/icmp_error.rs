@@ -44,14 +44,16 @@ const SERVICE: u8 = 0xc0;
 /// The node.
 pub(crate) struct IcmpError {
     interfaces: Snapshot<Interfaces>,
+    settings: Snapshot<Settings>,
     bucket: TokenBucket,
 }
 
 impl IcmpError {
     /// The node; the settings give the rate (RFC 1812 4.3.2.8, RFC 4443 2.4 (f)).
     #[must_use]
-    pub(crate) fn new(interfaces: Snapshot<Interfaces>, settings: &Settings) -> Self {
-        Self { interfaces, bucket: TokenBucket::new(settings.icmp_rate, settings.tsc_hz) }
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>, mut settings: Snapshot<Settings>) -> Self {
+        let Settings { icmp_rate, tsc_hz, .. } = *settings.get();
+        Self { interfaces, settings, bucket: TokenBucket::new(icmp_rate, tsc_hz) }
     }
 }
 
@@ -64,6 +66,8 @@ impl Node for IcmpError {
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
         let interfaces = self.interfaces.get();
+        let Settings { icmp_rate, tsc_hz, .. } = *self.settings.get();
+        self.bucket.set_rate(icmp_rate, tsc_hz);
         for &slot in slots {
             let at = usize::from(slot);
             let [detail0, detail1, code, kind] = cx.vector.word[at].to_le_bytes();

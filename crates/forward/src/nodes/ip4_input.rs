@@ -10,6 +10,8 @@ use wire::ipv4::{Header, Malformed, Options};
 use wire::special;
 
 use super::family;
+use super::snapshot::Snapshot;
+use crate::state::Settings;
 
 graph::edges! {
     /// Next nodes of `ip4-input`.
@@ -22,16 +24,15 @@ graph::edges! {
 
 /// The node.
 pub(crate) struct Ip4Input {
-    martians: bool,
+    settings: Snapshot<Settings>,
     next: Next,
 }
 
 impl Ip4Input {
-    /// The node; `martians`: drop packets with martian addresses; `flows`: look for an exact match
-    /// before the routes.
+    /// The node; `flows`: look for an exact match before the routes.
     #[must_use]
-    pub(crate) fn new(martians: bool, flows: bool) -> Self {
-        Self { martians, next: if flows { Next::Flow } else { Next::Lookup } }
+    pub(crate) fn new(settings: Snapshot<Settings>, flows: bool) -> Self {
+        Self { settings, next: if flows { Next::Flow } else { Next::Lookup } }
     }
 }
 
@@ -43,9 +44,10 @@ impl Node for Ip4Input {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let martians = self.settings.get().martians;
         let mut good = Picked::new();
         for &slot in slots {
-            match check(cx.vector, slot, self.martians) {
+            match check(cx.vector, slot, martians) {
                 Ok(destination) => {
                     cx.vector.word[usize::from(slot)] = destination.to_bits();
                     good.push(slot);

@@ -11,6 +11,8 @@ use wire::ipv6::{Header, Malformed};
 use wire::special;
 
 use super::family;
+use super::snapshot::Snapshot;
+use crate::state::Settings;
 
 graph::edges! {
     /// Next nodes of `ip6-input`.
@@ -23,16 +25,15 @@ graph::edges! {
 
 /// The node.
 pub(crate) struct Ip6Input {
-    martians: bool,
+    settings: Snapshot<Settings>,
     next: Next,
 }
 
 impl Ip6Input {
-    /// The node; `martians`: drop packets with martian addresses; `flows`: look for an exact match
-    /// before the routes.
+    /// The node; `flows`: look for an exact match before the routes.
     #[must_use]
-    pub(crate) fn new(martians: bool, flows: bool) -> Self {
-        Self { martians, next: if flows { Next::Flow } else { Next::Lookup } }
+    pub(crate) fn new(settings: Snapshot<Settings>, flows: bool) -> Self {
+        Self { settings, next: if flows { Next::Flow } else { Next::Lookup } }
     }
 }
 
@@ -44,9 +45,10 @@ impl Node for Ip6Input {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let martians = self.settings.get().martians;
         let mut good = Picked::new();
         for &slot in slots {
-            match check(cx.vector, slot, self.martians) {
+            match check(cx.vector, slot, martians) {
                 Ok(destination) => {
                     cx.vector.wide[usize::from(slot)] = destination.to_bits();
                     good.push(slot);

@@ -30,7 +30,7 @@ use graph::{Graph, GraphBuilder, GraphError};
 
 use crate::bridge::{LearnSender, MacReader};
 use crate::flow::FlowReaders;
-use crate::state::State;
+use crate::state::{Settings, State};
 use bridge::Switch;
 use family::{V4, V6};
 use flow::FlowLookup;
@@ -63,17 +63,18 @@ pub struct Parts {
 /// [`GraphError`]: a defect of this crate, since the graph is the same each time.
 pub fn build(parts: Parts) -> Result<Graph, GraphError> {
     let Parts { state, flows, macs, learn, pool } = parts;
-    let settings = state.settings;
-    let shared = state.interfaces.clone();
-    let interfaces = || Snapshot::of(&shared);
+    let State { interfaces, settings, .. } = state.clone();
+    let interfaces = || Snapshot::of(&interfaces);
+    let Settings { flows4, flows6, tsc_hz, .. } = **settings.load();
+    let settings = || Snapshot::of(&settings);
     GraphBuilder::default()
-        .with(ethernet_input::EthernetInput::new(interfaces(), settings.flows4, settings.flows6))
-        .with(Switch::input(interfaces(), macs.clone(), learn, pool, &settings))
+        .with(ethernet_input::EthernetInput::new(interfaces(), flows4, flows6))
+        .with(Switch::input(interfaces(), macs.clone(), learn, pool, tsc_hz))
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)
         .with(ip_group::IpGroup::new(interfaces()))
-        .with(ip4_input::Ip4Input::new(settings.martians, settings.flows4))
-        .with(ip6_input::Ip6Input::new(settings.martians, settings.flows6))
+        .with(ip4_input::Ip4Input::new(settings(), flows4))
+        .with(ip6_input::Ip6Input::new(settings(), flows6))
         .with(neighbor_resolved::NeighborResolved)
         .with(FlowLookup::<V4>::new(flows.clone()))
         .with(FlowLookup::<V6>::new(flows))
@@ -82,14 +83,14 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(Rewrite::<V4>::forwarding(state.clone()))
         .with(Rewrite::<V6>::forwarding(state.clone()))
         .with(fragment::Fragment::new(state.next_hops.clone(), pool))
-        .with(ip_local::IpLocal::new(interfaces(), pool, settings.tsc_hz))
+        .with(ip_local::IpLocal::new(interfaces(), pool, tsc_hz))
         .with(reflect::Reflect::new(interfaces()))
-        .with(icmp_error::IcmpError::new(interfaces(), &settings))
+        .with(icmp_error::IcmpError::new(interfaces(), settings()))
         .with(Lookup::<V4>::output(state.clone()))
         .with(Lookup::<V6>::output(state.clone()))
         .with(Rewrite::<V4>::output(state.clone()))
         .with(Rewrite::<V6>::output(state))
-        .with(Switch::output(interfaces(), macs, pool, &settings))
+        .with(Switch::output(interfaces(), macs, pool, tsc_hz))
         .with(interface_output::InterfaceOutput::new(interfaces()))
         .build()
 }

@@ -69,7 +69,7 @@ pub struct Rib {
     pub(super) hops: Hops,
     pub(super) links: Links,
     pub(super) limits: Limits,
-    directed_broadcast: bool,
+    settings: Arc<ArcSwap<Settings>>,
 }
 
 impl Rib {
@@ -100,15 +100,13 @@ impl Rib {
         let first = reserved::FIRST as usize;
         let own = limits.next_hops + first;
         let next_hops = Arc::new(NextHops::new(own + flow::NEXT_HOPS, limits.groups));
-        for (index, kind) in answers(miss) {
-            next_hops.set(index, &NextHop::of_kind(kind));
-        }
+        let settings = Arc::new(ArcSwap::from_pointee(settings));
         let state = State {
             interfaces: Arc::new(ArcSwap::default()),
             next_hops: next_hops.clone(),
             routes4: v4.reader(),
             routes6: v6.reader(),
-            settings,
+            settings: Arc::clone(&settings),
         };
         let rib = Self {
             v4: Fib::new(v4),
@@ -117,9 +115,23 @@ impl Rib {
             hops: Hops::new(next_hops, epoch.clone()),
             links: Links::default(),
             limits,
-            directed_broadcast: settings.directed_broadcast,
+            settings,
         };
+        rib.set_answers(miss);
         Ok((rib, state))
+    }
+
+    fn set_answers(&self, miss: Miss) {
+        for (index, kind) in answers(miss) {
+            self.hops.table.set(index, &NextHop::of_kind(kind));
+        }
+    }
+
+    /// Takes over what a miss does, and other switches. What is implied by addresses follows with
+    /// the next [`Self::set_interfaces`].
+    pub fn set_switches(&mut self, miss: Miss, settings: Settings) {
+        self.set_answers(miss);
+        self.settings.store(Arc::new(settings));
     }
 
     /// Changes static routes: all of them or, on an error, none.
@@ -168,7 +180,8 @@ impl Rib {
             self.hops.detach(*id);
         }
         self.links = links;
-        let own = self.links.own_routes(self.directed_broadcast).into_iter();
+        let directed = self.settings.load().directed_broadcast;
+        let own = self.links.own_routes(directed).into_iter();
         let own = own.map(|(prefix, target)| (prefix, Goal::Route(target))).collect();
         let mut implied = self.replace(Named::Own, own);
         let connected = self.links.connected_routes().into_iter();

@@ -21,11 +21,11 @@ pub struct State {
     pub routes4: tables::Lpm4Reader,
     /// IPv6 routes, likewise.
     pub routes6: tables::Lpm6Reader,
-    /// Switches that nodes read.
-    pub settings: Settings,
+    /// Switches: replaced as a whole.
+    pub settings: Arc<ArcSwap<Settings>>,
 }
 
-/// Switches that nodes read; fixed for the life of a graph.
+/// Switches that nodes read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Drop packets with martian addresses (RFC 1812 5.3.7).
@@ -34,9 +34,9 @@ pub struct Settings {
     pub directed_broadcast: bool,
     /// ICMP errors per second and worker.
     pub icmp_rate: u32,
-    /// Look for an exact match of IPv4 flows before the routes.
+    /// Look for an exact match of IPv4 flows before the routes. Fixed for the life of a graph.
     pub flows4: bool,
-    /// Look for an exact match of IPv6 flows before the routes.
+    /// Look for an exact match of IPv6 flows before the routes. Fixed for the life of a graph.
     pub flows6: bool,
     /// TSC cycles per second.
     pub tsc_hz: u64,
