@@ -207,7 +207,8 @@ fn blocks_wait_for_readers() {
     assert_eq!(table.insert(prefix4("11.0.0.0/24"), 1), Ok(None));
 }
 
-/// Prefixes of a full Internet table when one is at hand, else random ones.
+/// Prefixes of a full Internet table when one is at hand, else as many of the same kind: close together,
+/// most of them /24.
 fn internet() -> Vec<Prefix<u32>> {
     let default =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/internet-prefixes.txt.gz");
@@ -216,9 +217,10 @@ fn internet() -> Vec<Prefix<u32>> {
         let lines = BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap);
         return lines.filter(|line| !line.contains(':')).map(|line| prefix4(&line)).collect();
     }
-    eprintln!("no route table at {path} (MILLRACE_PREFIXES): random prefixes instead");
-    let spread = |n: u32| n.wrapping_mul(0x9e37_79b1);
-    (0..900_000).map(|n| Prefix::covering(spread(n), 12 + (n % 13) as u8).unwrap()).collect()
+    eprintln!("no route table at {path} (MILLRACE_PREFIXES): made-up prefixes instead");
+    let lengths = [24, 24, 23, 24, 22, 24, 24, 20, 24, 24, 16];
+    let length = |n: u32| lengths[n as usize % lengths.len()];
+    (0..900_000).map(|n| Prefix::covering(0x0100_0000 + n * 0x380, length(n)).unwrap()).collect()
 }
 
 #[test]
