@@ -58,14 +58,10 @@ async fn synchronize_flows(daemon: &Shared) {
             Err(error) => tracing::error!("{error}"),
         }
     }
-    let mut first = 0;
-    loop {
+    let mut place = Some(0);
+    while let Some(first) = place {
         let keep = |tuple: &FiveTuple| present.contains(&hash(tuple));
-        let (removed, seen) = daemon.lock().retain_flows(first, STEP, keep);
-        if seen == 0 {
-            break;
-        }
-        first += seen - removed;
+        place = daemon.lock().retain_flows(first, STEP, keep).map(|(behind, _)| behind);
         tokio::task::yield_now().await;
     }
     daemon.lock().flow_files = stamps;

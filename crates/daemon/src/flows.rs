@@ -49,27 +49,31 @@ impl Daemon {
         Ok((ready.len() - replaced, replaced))
     }
 
-    /// A page of flows: those from the `first` on, in the order of the tables.
-    pub(crate) fn flows_from(&self, first: usize, limit: usize) -> Vec<Flow> {
-        let page = self.flows.iter().skip(first).take(limit);
-        page.map(|flow| self.shown(&flow)).collect()
+    /// A page of flows: those from a place of the tables on, and where the next page starts.
+    pub(crate) fn flows_from(&self, place: usize, limit: usize) -> (Vec<Flow>, Option<usize>) {
+        let mut flows = Vec::new();
+        let mut rest = self.flows.iter_from(place);
+        let mut next = None;
+        for (behind, flow) in rest.by_ref().take(limit) {
+            flows.push(self.shown(&flow));
+            next = Some(behind);
+        }
+        (flows, next.filter(|_| rest.next().is_some()))
     }
 
-    /// Removes those of the next `limit` flows in the tables that are not to be kept. Returns how
-    /// many flows were removed and how many looked at.
+    /// Removes those of the next `limit` flows in the tables that are not to be kept. Returns where to
+    /// go on and how many went; `None`: there was no more.
     pub(crate) fn retain_flows(
         &mut self,
-        first: usize,
+        place: usize,
         limit: usize,
         keep: impl Fn(&FiveTuple) -> bool,
-    ) -> (usize, usize) {
-        let page: Vec<FiveTuple> =
-            self.flows.iter().skip(first).take(limit).map(|flow| flow.tuple).collect();
-        let gone: Vec<&FiveTuple> = page.iter().filter(|tuple| !keep(tuple)).collect();
-        for tuple in &gone {
-            self.flows.remove(tuple);
-        }
-        (gone.len(), page.len())
+    ) -> Option<(usize, u64)> {
+        let page: Vec<(usize, FiveTuple)> =
+            self.flows.iter_from(place).take(limit).map(|(at, flow)| (at, flow.tuple)).collect();
+        let gone = page.iter().filter(|(_, tuple)| !keep(tuple));
+        let removed = gone.map(|(_, tuple)| u64::from(self.flows.remove(tuple))).sum();
+        page.last().map(|(behind, _)| (*behind, removed))
     }
 
     fn shown(&self, flow: &flow::Flow) -> Flow {

@@ -57,6 +57,16 @@ fn check<const K: usize>(operations: &[Operation]) {
         assert_eq!(batched, expected.unwrap_or(NO_FLOW));
     }
     let held: HashMap<[u8; K], u32> = table.iter().collect();
+    let middle = table.places() / 2;
+    let after = table.iter_from(middle).map(|(place, key, value)| (place > middle, key, value));
+    let before = table.iter_from(0).take_while(|(place, ..)| *place <= middle);
+    let halves = before.map(|(_, key, value)| (true, key, value)).chain(after);
+    assert_eq!(
+        halves
+            .map(|(right, key, value)| right.then_some((key, value)).unwrap())
+            .collect::<HashMap<_, _>>(),
+        held
+    );
     let expected = model.iter().map(|(number, value)| (key(u64::from(*number)), *value)).collect();
     assert_eq!(held, expected);
 }

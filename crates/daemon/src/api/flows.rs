@@ -45,10 +45,8 @@ pub(crate) async fn list(
     };
     let daemon = api.daemon.lock();
     let (flows4, flows6) = daemon.flows.len();
-    let flows = daemon.flows_from(first, limit);
-    let behind = first.saturating_add(flows.len());
-    let more = !flows.is_empty() && behind < flows4 + flows6;
-    let next = more.then(|| behind.to_string());
+    let (flows, next) = daemon.flows_from(first, limit);
+    let next = next.map(|place| place.to_string());
     Ok(Json(FlowPage { flows, total: (flows4 + flows6) as u64, next }))
 }
 
@@ -110,13 +108,13 @@ pub(crate) async fn remove(
 
 /// Removes every flow, in parts.
 async fn clear(daemon: &Shared) -> u64 {
-    let mut removed = 0;
+    let (mut place, mut removed) = (0, 0);
     loop {
-        let (gone, _) = daemon.lock().retain_flows(0, STEP, |_| false);
-        if gone == 0 {
-            return removed;
-        }
-        removed += gone as u64;
+        // A step of its own, so that nobody waits for the lock while others have their turn.
+        let step = daemon.lock().retain_flows(place, STEP, |_| false);
+        let Some((behind, gone)) = step else { return removed };
+        place = behind;
+        removed += gone;
         tokio::task::yield_now().await;
     }
 }

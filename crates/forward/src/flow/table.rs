@@ -161,12 +161,18 @@ impl Flows {
         self.flow(tuple, value)
     }
 
-    /// Every flow, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = Flow> + '_ {
-        let tuple4 = |(key, value)| (FiveTuple::V4(FiveTuple4::from_key(key)), value);
-        let tuple6 = |(key, value)| (FiveTuple::V6(FiveTuple6::from_key(key)), value);
-        let all = self.table4.iter().map(tuple4).chain(self.table6.iter().map(tuple6));
-        all.filter_map(|(tuple, value)| self.flow(&tuple, value))
+    /// Flows from a place in the tables on, in no order, each with the place behind it: where to go
+    /// on another time. While flows are added, one may be seen twice or not at all.
+    pub fn iter_from(&self, place: usize) -> impl Iterator<Item = (usize, Flow)> + '_ {
+        let places4 = self.table4.places();
+        let tuple4 = |(place, key, value)| (place, FiveTuple::V4(FiveTuple4::from_key(key)), value);
+        let tuple6 = move |(place, key, value)| {
+            (places4 + place, FiveTuple::V6(FiveTuple6::from_key(key)), value)
+        };
+        let first = self.table4.iter_from(place).map(tuple4);
+        let second = self.table6.iter_from(place.saturating_sub(places4)).map(tuple6);
+        let all = first.chain(second);
+        all.filter_map(|(place, tuple, value)| Some((place, self.flow(&tuple, value)?)))
     }
 
     fn flow(&self, tuple: &FiveTuple, value: u32) -> Option<Flow> {

@@ -124,13 +124,23 @@ impl<const K: usize> FlowTable<K> {
 
     /// Every entry, in no order.
     pub fn iter(&self) -> impl Iterator<Item = ([u8; K], u32)> {
-        (0..self.shared.buckets).filter_map(|number| self.shared.bucket(number)).flat_map(
-            |bucket| {
-                (0..Layout::<K>::SLOTS)
-                    .filter(move |slot| bucket.in_use(*slot))
-                    .map(move |slot| (bucket.key(slot), bucket.value(slot)))
-            },
-        )
+        self.iter_from(0).map(|(_, key, value)| (key, value))
+    }
+
+    /// Places that entries can be at.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.shared.buckets as usize * Layout::<K>::SLOTS
+    }
+
+    /// Entries from a place on, each with the place behind it: where to go on another time. To remove
+    /// entries moves no other; to insert may, so that one is seen twice or not at all.
+    pub fn iter_from(&self, place: usize) -> impl Iterator<Item = (usize, [u8; K], u32)> {
+        (place..self.places()).filter_map(|place| {
+            let (number, slot) = (place / Layout::<K>::SLOTS, place % Layout::<K>::SLOTS);
+            let bucket = self.shared.bucket(number as u32).filter(|bucket| bucket.in_use(slot))?;
+            Some((place + 1, bucket.key(slot), bucket.value(slot)))
+        })
     }
 
     /// Adds an entry, or changes the value of one; gives the value that it had.
