@@ -274,3 +274,22 @@ fn route_kinds_do_what_they_say() {
     );
     assert_eq!(router.forward(0, &from(0, "10.11.4.1").udp(10)).0, 1, "the /16 still holds");
 }
+
+#[test]
+fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
+    let mut router = Router::routed();
+    for (waits, other, neighbor) in [
+        ("10.0.1.7", "10.12.0.1", "10.0.1.7/32"),
+        ("2001:db8:1::7", "2001:db8:12::1", "2001:db8:1::7/128"),
+    ] {
+        assert_eq!(router.receive(0, &[&from(0, waits).udp(30)]), [], "its neighbour is not known");
+        let packet = router.punts.pop().unwrap();
+        // Another packet takes its place in the vector meanwhile.
+        assert_eq!(router.forward(0, &from(0, other).udp(30)).0, 2);
+        let known = Route { prefix: prefix_of(neighbor), target: Target::Port(1) };
+        router.rib.apply(&[Change::Add(known)]).unwrap();
+        let sent = router.inject(packet, millrace_forward::nodes::RELEASED);
+        assert_eq!(sent.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1]);
+    }
+    router.assert_no_buffer_is_out();
+}

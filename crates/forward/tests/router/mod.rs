@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dpdk::{BufferPool, Eal, EalOptions, Memory};
 use graph::{
-    Counters, Doorbell, Exits, Graph, HandoffReceiver, Output, Reason, TransmitPath, Vector, ring,
+    Counters, Doorbell, Exits, Graph, Handoff, HandoffReceiver, Output, Reason, TransmitPath,
+    Vector, ring,
 };
 use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
 use millrace_forward::flow::{FlowLimits, Flows};
@@ -79,6 +80,21 @@ pub(crate) fn routes() -> Vec<Change> {
     changes
 }
 
+/// An empty routing table, of nobody.
+pub(crate) fn no_routes() -> Rib {
+    let limits = Limits { routes4: 1, routes6: 1, next_hops: 1, groups: 1 };
+    Rib::new(limits, Miss::Drop, SETTINGS, &Epoch::new()).unwrap().0
+}
+
+const SETTINGS: Settings = Settings {
+    martians: true,
+    directed_broadcast: false,
+    icmp_rate: 1000,
+    flows4: true,
+    flows6: true,
+    tsc_hz: HZ,
+};
+
 pub(crate) struct Router {
     pub(crate) rib: Rib,
     pub(crate) state: State,
@@ -114,17 +130,9 @@ impl Router {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = pool();
         assert_eq!(pool.available(), pool.capacity(), "an earlier test has kept buffers");
-        let settings = Settings {
-            martians: true,
-            directed_broadcast: false,
-            icmp_rate: 1000,
-            flows4: true,
-            flows6: true,
-            tsc_hz: HZ,
-        };
         let epoch = Epoch::new();
         let limits = Limits { routes4: 1000, routes6: 1000, next_hops: 1000, groups: 100 };
-        let (mut rib, state) = Rib::new(limits, miss, settings, &epoch).unwrap();
+        let (mut rib, state) = Rib::new(limits, miss, SETTINGS, &epoch).unwrap();
         let beyond: NextHopMacs = (0..PORTS).map(|port| (port, host(port))).collect();
         state.interfaces.store(Arc::new(interfaces.clone()));
         rib.set_interfaces(&interfaces, &beyond);
@@ -199,6 +207,14 @@ impl Router {
         }
         let entry = self.graph.find(nodes::INPUT).unwrap();
         self.graph.enter(&self.vector, entry);
+        self.run()
+    }
+
+    /// Lets a packet enter the graph at a node, as the control thread does it.
+    pub(crate) fn inject(&mut self, mut packet: Handoff, node: &str) -> Vec<Sent> {
+        packet.entry = self.graph.find(node).unwrap().0;
+        let mut packet = Some(packet);
+        self.graph.admit(&mut self.vector, &mut self.exits, |_| packet.take());
         self.run()
     }
 
