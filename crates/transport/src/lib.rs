@@ -2,18 +2,32 @@
 //! and events come out. `docs/transport.md` is the contract.
 #![forbid(unsafe_code)]
 
+mod calls;
 pub mod congestion;
+mod emit;
+mod ends;
 pub mod error;
 pub mod event;
 pub mod fifo;
 pub mod handle;
+mod isn;
+mod listener;
 pub mod options;
 pub mod packet;
+mod ports;
 pub mod reason;
+mod segment;
 pub mod sequence;
+mod shared;
+mod siphash;
+mod stack;
+mod syn_cookie;
+mod tcp;
 pub mod timer;
 
+pub use calls::Info;
 pub use congestion::Algorithm;
+pub use ends::Ends;
 pub use error::{ConnectError, ListenError, SocketError};
 pub use event::{Event, Failure};
 pub use fifo::{Buffers, ByteFifo, Pair, Ring, Rings};
@@ -22,3 +36,8 @@ pub use options::{Config, Ecn, Keepalive, Options};
 pub use packet::{Departure, Offloads, Packet, PacketList, Sink};
 pub use reason::{Counters, Reason};
 pub use sequence::Seq;
+pub use stack::Stack;
+pub use tcp::state::State;
+
+#[cfg(test)]
+mod tests;

@@ -122,6 +122,15 @@ pub struct Options {
     pub dscp: u8,
 }
 
+impl Options {
+    /// The shift that lets a window say all that the receive buffer may become (RFC 7323 2).
+    pub(crate) fn own_scale(&self) -> u8 {
+        let most = self.receive_buffer.max(self.receive_buffer_limit);
+        let shift = (0..14).find(|shift| most >> shift <= 65_535).unwrap_or(14);
+        if self.window_scale { shift } else { 0 }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {

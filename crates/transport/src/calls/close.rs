@@ -1,0 +1,67 @@
+//! Ending a connection (RFC 9293 3.10.4, 3.10.5).
+
+use crate::error::SocketError;
+use crate::fifo::{Buffers, ByteFifo};
+use crate::handle::ConnectionId;
+use crate::stack::Stack;
+use crate::tcp::hot::flag;
+use crate::tcp::state::State;
+
+impl<B: Buffers> Stack<B> {
+    /// Sends no more: a FIN follows what was written. Receiving goes on.
+    ///
+    /// # Errors
+    /// [`SocketError`] when the connection is over.
+    pub fn shutdown(&mut self, id: ConnectionId) -> Result<(), SocketError> {
+        let (hot, cold) = self.held(id)?;
+        if let Some(failure) = cold.failure {
+            return Err(SocketError::Failed(failure));
+        }
+        hot.set(flag::FIN_QUEUED);
+        self.touch(id);
+        Ok(())
+    }
+
+    /// Gives the connection up: what was written is still sent. When data was not read, or arrives
+    /// later, the peer is told by a reset (RFC 2525 2.17). `Gone` follows.
+    pub fn close(&mut self, id: ConnectionId) {
+        let now = self.now;
+        let Ok((hot, cold)) = self.held(id) else { return };
+        let unread = cold.fifos.as_ref().is_some_and(|pair| !pair.receive.is_empty());
+        match hot.state {
+            State::Closed => {}
+            State::SynSent => hot.state = State::Closed,
+            _ if unread && hot.state != State::TimeWait => return self.abort(id),
+            State::FinWait2 => {
+                hot.life_at = now.saturating_add(cold.options.time_wait);
+                let at = hot.life_at;
+                self.timers.arm(id.index(), at);
+            }
+            _ => hot.set(flag::FIN_QUEUED),
+        }
+        self.release(id);
+    }
+
+    /// Resets the connection. `Gone` follows.
+    pub fn abort(&mut self, id: ConnectionId) {
+        let Ok((hot, _)) = self.held(id) else { return };
+        if hot.state.is_synchronized() && hot.state != State::TimeWait
+            || hot.state == State::SynReceived
+        {
+            hot.set(flag::RESET_DUE);
+        } else if hot.state != State::TimeWait {
+            hot.state = State::Closed;
+        }
+        self.release(id);
+    }
+
+    fn release(&mut self, id: ConnectionId) {
+        let Ok((hot, _)) = self.held(id) else { return };
+        hot.set(flag::RELEASED);
+        if matches!(hot.state, State::Closed | State::TimeWait) {
+            self.settle(id.index());
+        } else {
+            self.touch(id);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a connection tells about itself, and its options.
+
+use std::sync::Arc;
+
+use crate::ends::Ends;
+use crate::error::SocketError;
+use crate::event::Failure;
+use crate::fifo::{Buffers, ByteFifo};
+use crate::handle::ConnectionId;
+use crate::options::Options;
+use crate::stack::Stack;
+use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::state::State;
+
+/// A look at a connection, as `TCP_INFO` gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    /// Addresses and ports.
+    pub ends: Ends,
+    /// Where it is in its life.
+    pub state: State,
+    /// Smoothed round-trip time: us; 0: none yet.
+    pub srtt: u32,
+    /// Variation of the round-trip time: us.
+    pub rttvar: u32,
+    /// Retransmission time-out without back-off: us.
+    pub rto: u32,
+    /// Congestion window, or what recovery lets: bytes.
+    pub window: u32,
+    /// Slow-start threshold: bytes; `u32::MAX`: none yet.
+    pub threshold: u32,
+    /// Bytes on the way.
+    pub in_flight: u32,
+    /// Bytes in the transmit FIFO, sent or not.
+    pub queued: u32,
+    /// Bytes of data of a full segment.
+    pub mss: u16,
+    /// The peer's window: bytes.
+    pub peer_window: u32,
+    /// Our window: bytes.
+    pub own_window: u32,
+    /// Shifts of windows: the peer's, ours.
+    pub scales: (u8, u8),
+    /// Segments sent again.
+    pub retransmissions: u32,
+    /// Time stamps, SACK and ECN are in use.
+    pub negotiated: (bool, bool, bool),
+    /// A recovery goes on.
+    pub recovering: bool,
+    /// Name of the congestion control; empty before the handshake is over.
+    pub congestion: &'static str,
+    /// Why it ended.
+    pub failure: Option<Failure>,
+}
+
+impl<B: Buffers> Stack<B> {
+    /// A look at a connection. `None`: it is gone.
+    #[must_use]
+    pub fn info(&self, id: ConnectionId) -> Option<Info> {
+        let (hot, cold) = self.slab.get(id)?;
+        let congestion = cold.congestion.as_ref();
+        Some(Info {
+            ends: cold.ends,
+            state: hot.state,
+            srtt: hot.srtt,
+            rttvar: hot.rttvar,
+            rto: hot.rto,
+            window: hot.cwnd,
+            threshold: congestion.map_or(u32::MAX, |congestion| congestion.threshold()),
+            in_flight: cold.flight.pipe(hot.snd_una, hot.snd_nxt, hot.mss),
+            queued: cold.fifos.as_ref().map_or(0, |pair| pair.transmit.len() as u32),
+            mss: hot.mss,
+            peer_window: hot.snd_wnd,
+            own_window: hot.rcv_wnd(),
+            scales: (hot.snd_scale, hot.rcv_scale),
+            retransmissions: cold.retransmitted,
+            negotiated: (hot.has(flag::TIMESTAMPS), hot.has(flag::SACK), hot.has(flag::ECN)),
+            recovering: hot.has(flag::RECOVERY | flag::LOSS),
+            congestion: congestion.map_or("", |congestion| congestion.name()),
+            failure: cold.failure,
+        })
+    }
+
+    /// Its options.
+    #[must_use]
+    pub fn options(&self, id: ConnectionId) -> Option<&Options> {
+        self.slab.get(id).map(|(_, cold)| &*cold.options)
+    }
+
+    /// Sets options. What the handshake settles, the buffers' sizes and the congestion control stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// [`SocketError::Gone`].
+    pub fn set_options(&mut self, id: ConnectionId, options: Options) -> Result<(), SocketError> {
+        let now = self.now;
+        let (hot, cold) = self.held(id)?;
+        let probed = options.keepalive.is_some() && cold.options.keepalive != options.keepalive;
+        cold.options = Arc::new(options);
+        for (set, bit) in [
+            (cold.options.no_delay, flag::NO_DELAY),
+            (cold.options.cork, flag::CORK),
+            (cold.options.quick_ack, flag::QUICK_ACK),
+            (cold.is_paced(), flag::PACED),
+        ] {
+            if set { hot.set(bit) } else { hot.clear(bit) }
+        }
+        if probed && hot.state.is_synchronized() && hot.life_at == NEVER {
+            hot.life_at = now.saturating_add(cold.options.keepalive.map_or(NEVER, |k| k.idle));
+        }
+        self.touch(id);
+        Ok(())
+    }
+}

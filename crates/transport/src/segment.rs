@@ -1,0 +1,166 @@
+//! A received segment, taken apart.
+
+use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
+use wire::tcp::{self, Option as TcpOption};
+use wire::{Protocol, ipv4, ipv6};
+
+use crate::ends::Ends;
+use crate::packet::Packet;
+use crate::reason::Reason;
+use crate::sequence::Seq;
+
+/// Bits of the flags byte.
+pub(crate) mod bits {
+    pub(crate) const FIN: u8 = 0x01;
+    pub(crate) const SYN: u8 = 0x02;
+    pub(crate) const RST: u8 = 0x04;
+    pub(crate) const PSH: u8 = 0x08;
+    pub(crate) const ACK: u8 = 0x10;
+    pub(crate) const URG: u8 = 0x20;
+    pub(crate) const ECE: u8 = 0x40;
+    pub(crate) const CWR: u8 = 0x80;
+}
+
+/// Congestion experienced: the IP header's two bits (RFC 3168 5).
+pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
+
+/// What a segment says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment<'a> {
+    pub(crate) seq: Seq,
+    pub(crate) ack: Seq,
+    pub(crate) flags: u8,
+    /// As written, before scaling.
+    pub(crate) window: u16,
+    pub(crate) urgent: u16,
+    pub(crate) timestamps: Option<(u32, u32)>,
+    pub(crate) mss: Option<u16>,
+    pub(crate) window_scale: Option<u8>,
+    pub(crate) sack_permitted: bool,
+    pub(crate) sack: [(Seq, Seq); 4],
+    pub(crate) sack_count: u8,
+    pub(crate) ecn: u8,
+    pub(crate) data: &'a [u8],
+}
+
+impl Segment<'_> {
+    #[inline(always)]
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Sequence numbers that it takes: data, SYN and FIN.
+    #[inline(always)]
+    pub(crate) fn length(&self) -> u32 {
+        let marks = u32::from(self.has(bits::SYN)) + u32::from(self.has(bits::FIN));
+        self.data.len() as u32 + marks
+    }
+
+    /// Behind the last sequence number.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> Seq {
+        self.seq.add(self.length())
+    }
+
+    pub(crate) fn sack_blocks(&self) -> &[(Seq, Seq)] {
+        self.sack.get(..usize::from(self.sack_count)).unwrap_or(&[])
+    }
+}
+
+/// The upper layer of a packet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Upper<'a> {
+    pub(crate) protocol: Protocol,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) ecn: u8,
+}
+
+/// The flow of a packet, as far as it can be told at a glance.
+#[inline]
+pub(crate) fn key(packet: &[u8]) -> Option<FiveTuple> {
+    match packet.first()? >> 4 {
+        4 => Some(FiveTuple::V4(FiveTuple4::of(ipv4::Header::peek(packet)?, packet))),
+        6 => Some(FiveTuple::V6(FiveTuple6::of(ipv6::Header::peek(packet)?, packet))),
+        _ => None,
+    }
+}
+
+/// Checks the IP header. Errors: `IpHeader`, `Fragment`.
+#[inline]
+pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
+    if packet.first().is_some_and(|first| first >> 4 == 4) {
+        let header = ipv4::Header::parse(packet).map_err(|_| Reason::IpHeader)?;
+        if header.is_fragment() {
+            return Err(Reason::Fragment);
+        }
+        let bytes = packet
+            .get(header.header_length()..usize::from(header.total_length()))
+            .ok_or(Reason::IpHeader)?;
+        Ok(Upper { protocol: header.protocol(), bytes, ecn: header.ecn() })
+    } else {
+        let header = ipv6::Header::parse(packet).map_err(|_| Reason::IpHeader)?;
+        let upper = ipv6::upper_layer(packet).map_err(|_| Reason::IpHeader)?;
+        if upper.fragment.is_some() {
+            return Err(Reason::Fragment);
+        }
+        let bytes = packet.get(upper.offset..header.total_length()).ok_or(Reason::IpHeader)?;
+        Ok(Upper { protocol: upper.protocol, bytes, ecn: header.ecn() })
+    }
+}
+
+/// Checks a TCP segment. Errors: `TcpHeader`, `TcpChecksum`.
+#[inline]
+pub(crate) fn parse<'a>(
+    packet: &Packet<'a>,
+    upper: &Upper<'a>,
+    ends: &Ends,
+) -> Result<Segment<'a>, Reason> {
+    let found = tcp::Segment::parse(upper.bytes).map_err(|_| Reason::TcpHeader)?;
+    if !packet.checksum_is_good && !found.is_intact(ends.pseudo(upper.bytes.len())) {
+        return Err(Reason::TcpChecksum);
+    }
+    let header = found.header;
+    let mut segment = Segment {
+        seq: Seq(header.sequence()),
+        ack: Seq(header.acknowledgment()),
+        flags: header.flags().0,
+        window: header.window(),
+        urgent: header.urgent(),
+        timestamps: None,
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        sack: [(Seq(0), Seq(0)); 4],
+        sack_count: 0,
+        ecn: upper.ecn,
+        data: found.data,
+    };
+    // The layout that nearly every segment has (RFC 7323 appendix A).
+    if let &[1, 1, 8, 10, a, b, c, d, e, f, g, h] = found.options {
+        segment.timestamps =
+            Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
+    } else if !found.options.is_empty() {
+        options(&mut segment, &found);
+    }
+    Ok(segment)
+}
+
+/// Reads the options; what is malformed ends them, as every host does.
+fn options(segment: &mut Segment<'_>, found: &tcp::Segment<'_>) {
+    for option in found.options().map_while(Result::ok) {
+        match option {
+            TcpOption::MaximumSegmentSize(size) => segment.mss = Some(size),
+            TcpOption::WindowScale(shift) => segment.window_scale = Some(shift.min(14)),
+            TcpOption::SackPermitted => segment.sack_permitted = true,
+            TcpOption::Timestamps { value, echo } => segment.timestamps = Some((value, echo)),
+            TcpOption::Sack(blocks) => {
+                segment.sack_count = 0;
+                for ((start, end), place) in blocks.iter().zip(&mut segment.sack) {
+                    *place = (Seq(start), Seq(end));
+                    segment.sack_count += 1;
+                }
+            }
+            TcpOption::Other { .. } => {}
+        }
+    }
+}

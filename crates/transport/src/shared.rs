@@ -1,0 +1,70 @@
+//! What all connections of a stack share.
+
+use std::collections::VecDeque;
+
+use crate::event::Event;
+use crate::listener::Listeners;
+use crate::options::{Config, SECOND};
+use crate::reason::Counters;
+use crate::siphash::Secret;
+
+/// So many in a second.
+#[derive(Debug, Default)]
+pub(crate) struct Limiter {
+    second: u64,
+    used: u32,
+}
+
+impl Limiter {
+    pub(crate) fn allow(&mut self, now: u64, limit: u32) -> bool {
+        let second = now / SECOND;
+        if second != self.second {
+            (self.second, self.used) = (second, 0);
+        }
+        self.used = self.used.saturating_add(1);
+        self.used <= limit
+    }
+}
+
+/// What all connections of a stack share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) counters: Counters,
+    pub(crate) events: VecDeque<Event>,
+    /// Connections with something to send at the next flush.
+    pub(crate) dirty: Vec<u32>,
+    pub(crate) secret: Secret,
+    pub(crate) listeners: Listeners,
+    pub(crate) challenges: Limiter,
+    pub(crate) resets: Limiter,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config) -> Self {
+        let [a, b, ..] = config.seed;
+        Self {
+            config,
+            counters: Counters::default(),
+            events: VecDeque::new(),
+            dirty: Vec::new(),
+            secret: Secret([a, b]),
+            listeners: Listeners::default(),
+            challenges: Limiter::default(),
+            resets: Limiter::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_second_has_its_own_allowance() {
+        let mut limiter = Limiter::default();
+        let allowed = (0..10).filter(|_| limiter.allow(5, 3)).count();
+        assert_eq!(allowed, 3);
+        assert!(limiter.allow(SECOND, 3));
+    }
+}

@@ -1,0 +1,240 @@
+//! The stack: tables, and the ways in for packets and time.
+
+mod icmp;
+mod input;
+mod open;
+mod slab;
+
+use std::net::SocketAddr;
+
+use tables::{FlowReader, FlowTable, NO_FLOW, OutOfMemory};
+use wire::flow::FiveTuple;
+
+use crate::ends::Ends;
+use crate::event::Event;
+use crate::fifo::Buffers;
+use crate::handle::ConnectionId;
+use crate::options::Config;
+use crate::packet::Sink;
+use crate::ports::Ports;
+use crate::reason::Counters;
+use crate::shared::Shared;
+use crate::tcp::Tcb;
+use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::state::State;
+use crate::timer::Timers;
+
+use slab::Slab;
+
+/// TCP for one thread: see `docs/transport.md` for how a round goes.
+pub struct Stack<B: Buffers> {
+    pub(crate) shared: Shared,
+    pub(crate) slab: Slab<B::Fifo>,
+    pub(crate) buffers: B,
+    pub(crate) timers: Timers,
+    pub(crate) ports: Ports,
+    /// The latest time that was given: ns.
+    pub(crate) now: u64,
+    flows_v4: FlowTable<16>,
+    flows_v6: FlowTable<40>,
+    reader_v4: FlowReader<16>,
+    reader_v6: FlowReader<40>,
+    keys_v4: Vec<[u8; 16]>,
+    keys_v6: Vec<[u8; 40]>,
+    values_v4: Vec<u32>,
+    values_v6: Vec<u32>,
+    /// A connection left the tables since the batch was looked up.
+    moved: bool,
+}
+
+impl<B: Buffers> Stack<B> {
+    /// Bytes of a connection's place. The FIFOs' own memory, the boxed congestion control, the timer
+    /// and the entry in the table of flows come on top.
+    pub const PLACE_BYTES: usize = Slab::<B::Fifo>::PLACE;
+
+    /// A stack without sockets.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] when the tables of connections do not fit.
+    pub fn new(config: Config, buffers: B) -> Result<Self, OutOfMemory> {
+        let flows_v4 = FlowTable::new(config.connections_v4)?;
+        let flows_v6 = FlowTable::new(config.connections_v6)?;
+        Ok(Self {
+            slab: Slab::default(),
+            buffers,
+            timers: Timers::default(),
+            ports: Ports::new(config.ephemeral_ports.clone()),
+            now: 0,
+            reader_v4: flows_v4.reader(),
+            reader_v6: flows_v6.reader(),
+            flows_v4,
+            flows_v6,
+            keys_v4: Vec::new(),
+            keys_v6: Vec::new(),
+            values_v4: Vec::new(),
+            values_v6: Vec::new(),
+            moved: false,
+            shared: Shared::new(config),
+        })
+    }
+
+    /// Sends what packets, timers and calls have left to send.
+    pub fn flush(&mut self, now: u64, sink: &mut dyn Sink) {
+        self.now = self.now.max(now);
+        let mut dirty = std::mem::take(&mut self.shared.dirty);
+        for index in dirty.drain(..) {
+            self.step(index, sink, |tcb| {
+                tcb.hot.clear(flag::DIRTY);
+                tcb.output();
+            });
+        }
+        // What was touched meanwhile is few; the larger list's memory is kept.
+        dirty.append(&mut self.shared.dirty);
+        self.shared.dirty = dirty;
+    }
+
+    /// Acts on timers whose time has come.
+    pub fn expire(&mut self, now: u64, sink: &mut dyn Sink) {
+        self.now = self.now.max(now);
+        while let Some(index) = self.timers.expired(self.now) {
+            self.step(index, sink, |tcb| tcb.on_timer());
+        }
+    }
+
+    /// When to call [`expire`](Self::expire): ns. `None`: only after something else happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.timers.next()
+    }
+
+    /// The next event, if there is one.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.shared.events.pop_front()?;
+        match event {
+            Event::Readable(id) => self.untell(id, flag::TOLD_READABLE),
+            Event::Writable(id) => self.untell(id, flag::TOLD_WRITABLE),
+            Event::Incoming(id) => {
+                if let Some(listener) = self.shared.listeners.get_mut(id) {
+                    listener.told = false;
+                }
+            }
+            _ => {}
+        }
+        Some(event)
+    }
+
+    fn untell(&mut self, id: ConnectionId, told: u32) {
+        if let Some((hot, _)) = self.slab.get_mut(id) {
+            hot.clear(told);
+        }
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Connections that there are, those in TIME-WAIT too.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.slab.len()
+    }
+
+    /// Takes a step on the connection at `index`, and draws the consequences.
+    pub(crate) fn step(
+        &mut self,
+        index: u32,
+        sink: &mut dyn Sink,
+        run: impl FnOnce(&mut Tcb<'_, B::Fifo>),
+    ) {
+        let Some((hot, cold)) = self.slab.at(index) else { return };
+        let mut tcb = Tcb {
+            hot,
+            cold,
+            shared: &mut self.shared,
+            buffers: &mut self.buffers,
+            sink,
+            now: self.now,
+            index,
+        };
+        run(&mut tcb);
+        let deadline = tcb.hot.deadline();
+        let plain = !matches!(tcb.hot.state, State::Closed | State::TimeWait);
+        if plain {
+            if deadline < self.timers.armed(index).unwrap_or(NEVER) {
+                self.timers.arm(index, deadline);
+            }
+        } else {
+            self.settle(index);
+        }
+    }
+
+    /// A connection is over, or nearly: gives back what it no longer needs.
+    pub(crate) fn settle(&mut self, index: u32) {
+        let Some((hot, cold)) = self.slab.at(index) else { return };
+        let id = ConnectionId::new(index, hot.generation);
+        let over = hot.state == State::Closed;
+        let deadline = hot.deadline();
+        let released = hot.has(flag::RELEASED);
+        let ends = cold.ends;
+        if released {
+            if let Some(pair) = cold.fifos.take() {
+                self.buffers.close(id, pair);
+            }
+            if std::mem::take(&mut cold.known) {
+                self.shared.events.push_back(Event::Gone(id));
+            }
+        }
+        let listed = over && hot.has(flag::IN_TABLE);
+        if listed {
+            hot.clear(flag::IN_TABLE);
+        }
+        if listed {
+            self.unlist(&ends);
+        }
+        if !over {
+            self.timers.arm(index, deadline);
+            return;
+        }
+        self.timers.cancel(index);
+        if released {
+            self.slab.free(index);
+        }
+    }
+
+    pub(crate) fn find(&self, ends: &Ends) -> Option<u32> {
+        match ends.key() {
+            FiveTuple::V4(flow) => self.flows_v4.get(&flow.key()),
+            FiveTuple::V6(flow) => self.flows_v6.get(&flow.key()),
+        }
+    }
+
+    /// Whether there was room.
+    pub(crate) fn list(&mut self, ends: &Ends, index: u32) -> bool {
+        debug_assert_ne!(index, NO_FLOW, "the table is full long before");
+        match ends.key() {
+            FiveTuple::V4(flow) => self.flows_v4.insert(&flow.key(), index).is_ok(),
+            FiveTuple::V6(flow) => self.flows_v6.insert(&flow.key(), index).is_ok(),
+        }
+    }
+
+    fn unlist(&mut self, ends: &Ends) {
+        self.moved = true;
+        match ends.key() {
+            FiveTuple::V4(flow) => self.flows_v4.remove(&flow.key()),
+            FiveTuple::V6(flow) => self.flows_v6.remove(&flow.key()),
+        };
+    }
+
+    /// Whether a listener has this address.
+    pub(crate) fn is_listening(&self, address: SocketAddr) -> bool {
+        self.shared.listeners.has(address)
+    }
+}
+
+impl<B: Buffers> std::fmt::Debug for Stack<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stack").field("connections", &self.slab.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! ICMP errors: which connection's segment they quote, and what they say.
+
+use wire::flow::FiveTuple;
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
+
+use super::Stack;
+use crate::ends::Ends;
+use crate::fifo::Buffers;
+use crate::packet::Sink;
+use crate::reason::Reason;
+use crate::segment::Upper;
+use crate::sequence::Seq;
+use crate::tcp::icmp::Trouble;
+
+impl<B: Buffers> Stack<B> {
+    pub(super) fn take_icmp(
+        &mut self,
+        upper: &Upper<'_>,
+        packet: &[u8],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        let (trouble, quoted) = if upper.protocol == Protocol::ICMPV4 {
+            trouble_v4(upper.bytes)?
+        } else {
+            trouble_v6(upper.bytes, packet)?
+        };
+        let (ends, seq) = quoted_segment(quoted).ok_or(Reason::IcmpOther)?;
+        let index = self.find(&ends).ok_or(Reason::IcmpUnmatched)?;
+        self.step(index, sink, |tcb| tcb.on_icmp(seq, trouble));
+        Ok(())
+    }
+}
+
+fn trouble_v4(bytes: &[u8]) -> Result<(Trouble, &[u8]), Reason> {
+    let (header, quoted) = icmpv4::Header::parse(bytes).map_err(|_| Reason::IcmpOther)?;
+    let trouble = match header.message() {
+        icmpv4::Message::Unreachable { code: icmpv4::unreachable::FRAGMENTATION_NEEDED, mtu } => {
+            Trouble::TooBig(mtu)
+        }
+        icmpv4::Message::Unreachable {
+            code: icmpv4::unreachable::PROTOCOL | icmpv4::unreachable::PORT,
+            ..
+        } => Trouble::Refused,
+        icmpv4::Message::Unreachable { .. } | icmpv4::Message::TimeExceeded { .. } => {
+            Trouble::Unreachable
+        }
+        _ => return Err(Reason::IcmpOther),
+    };
+    Ok((trouble, quoted))
+}
+
+fn trouble_v6<'a>(bytes: &'a [u8], packet: &[u8]) -> Result<(Trouble, &'a [u8]), Reason> {
+    let outer = ipv6::Header::peek(packet).ok_or(Reason::IpHeader)?;
+    let (header, quoted) = icmpv6::Header::parse(bytes, outer.source(), outer.destination())
+        .map_err(|_| Reason::IcmpOther)?;
+    let trouble = match header.message() {
+        icmpv6::Message::PacketTooBig { mtu } => {
+            Trouble::TooBig(mtu.clamp(1, u32::from(u16::MAX)) as u16)
+        }
+        icmpv6::Message::Unreachable { code: 1 | 4 } => Trouble::Refused,
+        icmpv6::Message::Unreachable { .. } | icmpv6::Message::TimeExceeded { .. } => {
+            Trouble::Unreachable
+        }
+        _ => return Err(Reason::IcmpOther),
+    };
+    Ok((trouble, quoted))
+}
+
+/// The ends of the quoted segment, which went from here to the peer, and its sequence number.
+fn quoted_segment(quoted: &[u8]) -> Option<(Ends, Seq)> {
+    let offset = match quoted.first()? >> 4 {
+        4 => {
+            let header = ipv4::Header::peek(quoted)?;
+            (header.protocol() == Protocol::TCP && header.fragment_offset() == 0)
+                .then(|| header.header_length())?
+        }
+        6 => {
+            let header = ipv6::Header::peek(quoted)?;
+            (header.next_header() == Protocol::TCP).then_some(ipv6::HEADER_LENGTH)?
+        }
+        _ => return None,
+    };
+    let &[_, _, _, _, a, b, c, d] = quoted.get(offset..)?.first_chunk::<8>()?;
+    let seq = Seq(u32::from_be_bytes([a, b, c, d]));
+    let flow = FiveTuple::of(quoted)?;
+    let sent = Ends::of_received(&flow);
+    Some((Ends { local: sent.remote, remote: sent.local }, seq))
+}

@@ -1,0 +1,231 @@
+//! Segments for which there is no connection: a listener's, or nobody's (RFC 9293 3.10.7.1 and 2).
+
+use std::sync::Arc;
+
+use super::Stack;
+use crate::emit::{self, OptionBytes, Out};
+use crate::ends::Ends;
+use crate::fifo::Buffers;
+use crate::handle::{ConnectionId, ListenerId};
+use crate::isn;
+use crate::listener::Listener;
+use crate::options::{Ecn, Options};
+use crate::packet::Sink;
+use crate::reason::Reason;
+use crate::segment::{Segment, bits};
+use crate::sequence::Seq;
+use crate::syn_cookie::{self, Kept};
+use crate::tcp::cold::Cold;
+use crate::tcp::hot::flag;
+use crate::tcp::state::State;
+
+/// How long acknowledgments are checked for cookies after the last was sent: ns.
+const COOKIE_LIFE: u64 = 120_000_000_000;
+
+impl<B: Buffers> Stack<B> {
+    /// `after`: the sequence number that a connection between these ends has come to.
+    pub(super) fn take_unmatched(
+        &mut self,
+        ends: &Ends,
+        segment: &Segment<'_>,
+        after: Option<Seq>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        if segment.has(bits::RST) {
+            return Err(Reason::NoConnection);
+        }
+        let now = self.now;
+        let Some(listener) = self.shared.listeners.find(ends.local) else {
+            return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
+        };
+        if segment.has(bits::ACK) {
+            if !segment.has(bits::SYN) && now < listener.cookies_until {
+                return self.take_cookie(ends, segment, sink);
+            }
+            return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
+        }
+        if !segment.has(bits::SYN) {
+            return Err(Reason::NoAck);
+        }
+        if listener.queue.len() >= listener.backlog {
+            return Err(Reason::AcceptQueue);
+        }
+        if listener.half_open >= listener.backlog {
+            listener.cookies_until = now.saturating_add(COOKIE_LIFE);
+            let options = Arc::clone(&listener.options);
+            self.send_cookie(ends, segment, &options, sink);
+            return Err(Reason::SynQueue);
+        }
+        listener.half_open += 1;
+        let (id, options) = (listener.id, Arc::clone(&listener.options));
+        let made = self.make(ends, options, Some(id));
+        if made.is_none() {
+            if let Some(listener) = self.shared.listeners.get_mut(id) {
+                listener.half_open -= 1;
+            }
+        }
+        let connection = made.ok_or(Reason::NoSlot)?;
+        self.answer_syn(connection, segment, after, sink);
+        Ok(())
+    }
+
+    fn answer_syn(
+        &mut self,
+        connection: ConnectionId,
+        segment: &Segment<'_>,
+        after: Option<Seq>,
+        sink: &mut dyn Sink,
+    ) {
+        self.step(connection.index(), sink, |tcb| {
+            tcb.hot.set(flag::HALF_OPEN);
+            tcb.hot.state = State::SynReceived;
+            if let Some(after) = after {
+                // RFC 9293 3.10.7.4: beyond what the old connection used.
+                let beyond = after.add(64_000 + (1 << 16));
+                tcb.cold.iss = tcb.cold.iss.max(beyond);
+            }
+            tcb.choose_scale();
+            tcb.take_syn(segment);
+            tcb.take_ecn_offer(segment);
+            tcb.hot.snd_wnd = u32::from(segment.window);
+            tcb.hot.received_at = tcb.now;
+            tcb.output();
+        });
+    }
+
+    /// A place for a connection between `ends`, listed in the table.
+    pub(crate) fn make(
+        &mut self,
+        ends: &Ends,
+        options: Arc<Options>,
+        listener: Option<ListenerId>,
+    ) -> Option<ConnectionId> {
+        let mut cold = Cold::new(*ends, options, self.shared.config.mtu);
+        cold.iss = isn::initial(&self.shared.secret, ends, self.now);
+        cold.listener = listener;
+        let id = self.slab.add(cold);
+        if !self.list(ends, id.index()) {
+            self.slab.free(id.index());
+            return None;
+        }
+        let offset = isn::timestamp_offset(&self.shared.secret, ends);
+        let (hot, _) = self.slab.get_mut(id)?;
+        hot.ts_offset = offset;
+        hot.set(flag::IN_TABLE);
+        if listener.is_some() {
+            hot.set(flag::PASSIVE | flag::RELEASED);
+        }
+        Some(id)
+    }
+
+    fn reset_unmatched(
+        &mut self,
+        ends: &Ends,
+        segment: &Segment<'_>,
+        reason: Reason,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        if self.shared.resets.allow(self.now, self.shared.config.resets) {
+            emit::reset_for(sink, &mut self.shared.counters, ends, segment);
+        } else {
+            self.shared.counters.drop(Reason::RateLimit);
+        }
+        Err(reason)
+    }
+
+    /// Answers a SYN without keeping anything of it.
+    fn send_cookie(
+        &mut self,
+        ends: &Ends,
+        segment: &Segment<'_>,
+        options: &Options,
+        sink: &mut dyn Sink,
+    ) {
+        let secret = &self.shared.secret;
+        let mss = segment.mss.unwrap_or(536);
+        let seq = syn_cookie::make(secret, ends, segment.seq, mss, self.now);
+        let kept = Kept {
+            mss,
+            window_scale: segment.window_scale.filter(|_| options.window_scale),
+            sack: segment.sack_permitted && options.sack,
+            ecn: segment.has(bits::ECE) && segment.has(bits::CWR) && options.ecn != Ecn::Off,
+        };
+        let mut bytes = OptionBytes::default();
+        bytes.mss(self.shared.config.mtu.saturating_sub(ends.ip_header() as u16 + 20));
+        let mut flags = bits::SYN | bits::ACK;
+        if let (Some((value, _)), true) = (segment.timestamps, options.timestamps) {
+            let clock = isn::timestamp(self.now, isn::timestamp_offset(secret, ends));
+            if kept.sack {
+                bytes.sack_permitted();
+            }
+            bytes.timestamps(syn_cookie::stamp(clock, &kept), value);
+            if kept.window_scale.is_some() {
+                bytes.window_scale(options.own_scale());
+            }
+            if kept.ecn {
+                flags |= bits::ECE;
+            }
+        }
+        let out = Out {
+            ends,
+            seq,
+            ack: segment.seq.add(1),
+            flags,
+            window: options.receive_buffer.min(65_535) as u16,
+            options: bytes.as_slice(),
+            ttl: options.ttl,
+            service: options.dscp << 2,
+            dont_fragment: options.mtu_discovery,
+            data: 0,
+            segment_size: 0,
+        };
+        emit::emit(sink, &mut self.shared.counters, &out, |_| {});
+    }
+
+    /// An acknowledgment that may hold a cookie: the connection is made as if it had been there.
+    fn take_cookie(
+        &mut self,
+        ends: &Ends,
+        segment: &Segment<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        let (irs, iss) = (segment.seq.sub(1), segment.ack.sub(1));
+        let secret = self.shared.secret;
+        let Some(mss) = syn_cookie::check(&secret, ends, irs, iss, self.now) else {
+            return self.reset_unmatched(ends, segment, Reason::Cookie, sink);
+        };
+        let room = |listener: &&mut Listener| listener.queue.len() < listener.backlog;
+        let listener =
+            self.shared.listeners.find(ends.local).filter(room).ok_or(Reason::AcceptQueue)?;
+        let (id, options) = (listener.id, Arc::clone(&listener.options));
+        let connection = self.make(ends, options, Some(id)).ok_or(Reason::NoSlot)?;
+        let kept = segment
+            .timestamps
+            .map_or(Kept { mss, window_scale: None, sack: false, ecn: false }, |(_, echo)| {
+                syn_cookie::unstamp(echo, mss)
+            });
+        let syn = Segment {
+            seq: irs,
+            flags: bits::SYN | if kept.ecn { bits::ECE | bits::CWR } else { 0 },
+            mss: Some(kept.mss),
+            window_scale: kept.window_scale,
+            sack_permitted: kept.sack,
+            sack_count: 0,
+            data: &[],
+            ..*segment
+        };
+        self.step(connection.index(), sink, |tcb| {
+            tcb.cold.iss = iss;
+            tcb.hot.state = State::SynReceived;
+            tcb.choose_scale();
+            tcb.take_syn(&syn);
+            tcb.take_ecn_offer(&syn);
+            tcb.hot.snd_una = iss;
+            tcb.hot.snd_nxt = iss.add(1);
+            tcb.cold.data_start = iss.add(1);
+            tcb.cold.flight.rack.begin(iss);
+            tcb.on_segment(segment);
+        });
+        Ok(())
+    }
+}

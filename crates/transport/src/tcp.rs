@@ -1,0 +1,146 @@
+//! A TCP connection: its state, and the steps that segments, timers and calls take on it.
+
+use crate::event::{Event, Failure};
+use crate::fifo::{Buffers, ByteFifo};
+use crate::handle::ConnectionId;
+use crate::packet::Sink;
+use crate::reason::Reason;
+use crate::sequence::Seq;
+use crate::shared::Shared;
+
+pub(crate) mod cold;
+pub(crate) mod flight;
+pub(crate) mod gaps;
+pub(crate) mod handshake;
+pub(crate) mod hot;
+pub(crate) mod icmp;
+pub(crate) mod input;
+pub(crate) mod output;
+pub(crate) mod prr;
+pub(crate) mod rtt;
+pub(crate) mod state;
+pub(crate) mod timers;
+
+use cold::Cold;
+use hot::{Hot, NEVER, flag};
+use state::State;
+
+/// A connection with all that a step on it needs.
+pub(crate) struct Tcb<'a, F: ByteFifo> {
+    pub(crate) hot: &'a mut Hot,
+    pub(crate) cold: &'a mut Cold<F>,
+    pub(crate) shared: &'a mut Shared,
+    pub(crate) buffers: &'a mut dyn Buffers<Fifo = F>,
+    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) now: u64,
+    pub(crate) index: u32,
+}
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    pub(crate) fn id(&self) -> ConnectionId {
+        ConnectionId::new(self.index, self.hot.generation)
+    }
+
+    pub(crate) fn drop(&mut self, reason: Reason) {
+        self.shared.counters.drop(reason);
+    }
+
+    /// Puts it on the list of connections to flush.
+    #[inline]
+    pub(crate) fn touch(&mut self) {
+        if !self.hot.has(flag::DIRTY) {
+            self.hot.set(flag::DIRTY);
+            self.shared.dirty.push(self.index);
+        }
+    }
+
+    /// Bytes on the way to the peer.
+    #[inline]
+    pub(crate) fn pipe(&self) -> u32 {
+        self.cold.flight.pipe(self.hot.snd_una, self.hot.snd_nxt, self.hot.mss)
+    }
+
+    pub(crate) fn srtt_ns(&self) -> u64 {
+        u64::from(self.hot.srtt) * 1000
+    }
+
+    /// Tells the application, which must know the connection.
+    pub(crate) fn tell(&mut self, event: Event) {
+        if !self.hot.has(flag::RELEASED | flag::QUEUED) {
+            self.shared.events.push_back(event);
+        }
+    }
+
+    pub(crate) fn tell_readable(&mut self) {
+        if !self.hot.has(flag::TOLD_READABLE | flag::RELEASED | flag::QUEUED) {
+            self.hot.set(flag::TOLD_READABLE);
+            let id = self.id();
+            self.shared.events.push_back(Event::Readable(id));
+        }
+    }
+
+    /// It is over, against somebody's will.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.cold.failure = Some(failure);
+        let id = self.id();
+        self.tell(Event::Failed(id, failure));
+        self.end();
+    }
+
+    /// It is over: what is in flight is forgotten, received data stays readable.
+    pub(crate) fn end(&mut self) {
+        self.leave_half_open();
+        self.hot.state = State::Closed;
+        self.cold.flight = flight::Flight::default();
+        self.cold.gaps = gaps::Gaps::default();
+        self.cold.congestion = None;
+        self.stop_timers();
+        self.hot.clear(flag::ACK_NOW);
+    }
+
+    pub(crate) fn stop_timers(&mut self) {
+        self.hot.retransmit_at = NEVER;
+        self.hot.ack_at = NEVER;
+        self.hot.life_at = NEVER;
+        self.hot.pace_at = NEVER;
+    }
+
+    /// Its handshake is over, one way or the other.
+    pub(crate) fn leave_half_open(&mut self) {
+        if self.hot.has(flag::HALF_OPEN) {
+            self.hot.clear(flag::HALF_OPEN);
+            let listener = self.cold.listener.and_then(|id| self.shared.listeners.get_mut(id));
+            if let Some(listener) = listener {
+                listener.half_open = listener.half_open.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Both sides are done: late segments are waited out (RFC 9293 3.6.1).
+    pub(crate) fn enter_time_wait(&mut self) {
+        self.hot.state = State::TimeWait;
+        self.cold.congestion = None;
+        self.stop_timers();
+        self.hot.life_at = self.now.saturating_add(self.cold.options.time_wait);
+    }
+
+    /// The segment size that path, peer and options allow.
+    pub(crate) fn update_mss(&mut self) {
+        let headers = self.cold.ends.ip_header() as u16 + 20;
+        let mut mss = self.cold.path_mtu.saturating_sub(headers).min(self.cold.peer_mss);
+        if self.cold.options.mss != 0 {
+            mss = mss.min(self.cold.options.mss);
+        }
+        // RFC 6691: options come out of the segment.
+        let options = if self.hot.has(flag::TIMESTAMPS) { 12 } else { 0 };
+        self.hot.mss = mss.saturating_sub(options).max(8);
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.set_mss(u32::from(self.hot.mss));
+        }
+    }
+
+    /// Sequence number behind the last byte that the application wrote.
+    pub(crate) fn written_end(&self) -> Seq {
+        self.cold.data_start.add(self.cold.queued())
+    }
+}

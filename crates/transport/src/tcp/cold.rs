@@ -1,0 +1,127 @@
+//! What is touched when something happens that is not the plain case.
+
+use std::sync::Arc;
+
+use super::flight::Flight;
+use super::gaps::Gaps;
+use super::prr::Reduction;
+use crate::congestion::CongestionControl;
+use crate::ends::Ends;
+use crate::event::Failure;
+use crate::fifo::Pair;
+use crate::handle::ListenerId;
+use crate::options::Options;
+use crate::sequence::Seq;
+
+/// The cold part of a connection.
+#[derive(Debug)]
+pub(crate) struct Cold<F> {
+    pub(crate) ends: Ends,
+    pub(crate) options: Arc<Options>,
+    pub(crate) fifos: Option<Pair<F>>,
+    /// Sequence number of the first byte in the transmit FIFO.
+    pub(crate) data_start: Seq,
+    pub(crate) flight: Flight,
+    pub(crate) gaps: Gaps,
+    /// `None` until the handshake is over.
+    pub(crate) congestion: Option<Box<dyn CongestionControl>>,
+    pub(crate) reduction: Reduction,
+    /// A recovery is over when this is acknowledged.
+    pub(crate) recover: Seq,
+    /// Where the peer's FIN is, when it came ahead of data.
+    pub(crate) fin_at: Option<Seq>,
+    /// Initial sequence numbers.
+    pub(crate) iss: Seq,
+    pub(crate) irs: Seq,
+    pub(crate) listener: Option<ListenerId>,
+    pub(crate) failure: Option<Failure>,
+    /// An ICMP error that does not end the connection by itself (RFC 9293 3.9.2.2).
+    pub(crate) soft_failure: Option<Failure>,
+    /// Time stamp of the first retransmission after a time-out, for Eifel (RFC 3522).
+    pub(crate) eifel: Option<u32>,
+    /// Bytes retransmitted in this recovery that no duplicate was told of yet.
+    pub(crate) undo_left: u32,
+    /// The window in which a tail loss probe or a mark was answered ends here.
+    pub(crate) reduced_until: Seq,
+    /// Largest window that the peer ever offered: bytes.
+    pub(crate) max_window: u32,
+    /// Segment size that the peer announced.
+    pub(crate) peer_mss: u16,
+    /// Bytes of an IP packet on the path.
+    pub(crate) path_mtu: u16,
+    /// When the peer last acknowledged something new, or sending began: ns.
+    pub(crate) progress_at: u64,
+    /// SND.UP - the peer's urgent pointer.
+    pub(crate) urgent: Seq,
+    /// When TS.Recent was taken: ns.
+    pub(crate) ts_recent_at: u64,
+    /// Challenge for a window out-of-date was answered last: ns.
+    pub(crate) challenged_at: u64,
+    /// Receive auto-tuning: the round ends here, and began then.
+    pub(crate) tuning: Tuning,
+    /// Bytes received and sent in all.
+    pub(crate) bytes_in: u64,
+    pub(crate) retransmitted: u32,
+    /// The application knows the handle.
+    pub(crate) known: bool,
+}
+
+/// Measures how much arrives in a round trip.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tuning {
+    /// When this round began: ns.
+    pub(crate) began: u64,
+    /// Bytes that the application took in it.
+    pub(crate) taken: u32,
+}
+
+impl<F> Cold<F> {
+    pub(crate) fn new(ends: Ends, options: Arc<Options>, path_mtu: u16) -> Self {
+        let zero = Seq(0);
+        Self {
+            ends,
+            options,
+            fifos: None,
+            data_start: zero,
+            flight: Flight::default(),
+            gaps: Gaps::default(),
+            congestion: None,
+            reduction: Reduction::default(),
+            recover: zero,
+            fin_at: None,
+            iss: zero,
+            irs: zero,
+            listener: None,
+            failure: None,
+            soft_failure: None,
+            eifel: None,
+            undo_left: 0,
+            reduced_until: zero,
+            max_window: 0,
+            peer_mss: 536,
+            path_mtu,
+            progress_at: 0,
+            urgent: zero,
+            ts_recent_at: 0,
+            challenged_at: 0,
+            tuning: Tuning::default(),
+            bytes_in: 0,
+            retransmitted: 0,
+            known: false,
+        }
+    }
+
+    /// Whether segments are spread over time.
+    pub(crate) fn is_paced(&self) -> bool {
+        let asked = self.congestion.as_ref().is_some_and(|c| c.pacing_rate().is_some());
+        asked || self.options.pacing || self.options.pacing_limit != 0
+    }
+
+    /// Bytes waiting or in flight in the transmit FIFO.
+    pub(crate) fn queued(&self) -> u32
+    where
+        F: crate::fifo::ByteFifo,
+    {
+        self.fifos.as_ref().map_or(0, |pair| pair.transmit.len().min(1 << 30) as u32)
+    }
+}

@@ -1,0 +1,58 @@
+//! Delivery rate samples (draft-ietf-ccwg-bbr 4.1): how fast data reaches the peer.
+
+use super::Sent;
+use super::mark;
+use crate::congestion::RateSample;
+
+/// State of the estimation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rate {
+    /// Bytes delivered in all.
+    pub(crate) delivered: u64,
+    /// When that last grew: ns.
+    pub(crate) delivered_at: u64,
+    /// When the segment was sent that was delivered last: ns.
+    pub(crate) first_sent_at: u64,
+    /// Until so much is delivered, samples are limited by the application; 0: they are not.
+    limited_until: u64,
+}
+
+impl Rate {
+    /// Sending begins with nothing in flight.
+    pub(crate) fn restart(&mut self, now: u64) {
+        self.first_sent_at = now;
+        self.delivered_at = now;
+    }
+
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.limited_until != 0
+    }
+
+    /// The application has nothing more to send, with `pipe` bytes on the way.
+    pub(crate) fn limit(&mut self, pipe: u32) {
+        self.limited_until = (self.delivered + u64::from(pipe)).max(1);
+    }
+
+    /// Takes in a delivery of `bytes`, the newest of them in `newest`.
+    pub(crate) fn sample(&mut self, bytes: u32, newest: Option<&Sent>, now: u64) -> RateSample {
+        self.delivered += u64::from(bytes);
+        if bytes > 0 {
+            self.delivered_at = now;
+        }
+        if self.limited_until != 0 && self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
+        let Some(sent) = newest else { return RateSample::default() };
+        self.first_sent_at = sent.sent_at;
+        let send = sent.sent_at.saturating_sub(sent.first_sent_at);
+        let receive = now.saturating_sub(sent.delivered_at);
+        RateSample {
+            delivered: self.delivered - sent.delivered,
+            interval: send.max(receive),
+            prior_delivered: sent.delivered,
+            rtt: (!sent.is(mark::RETRANSMITTED)).then(|| now.saturating_sub(sent.sent_at)),
+            app_limited: sent.is(mark::APP_LIMITED),
+            lost: 0,
+        }
+    }
+}

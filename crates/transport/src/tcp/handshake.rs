@@ -1,0 +1,232 @@
+//! What a SYN negotiates, and how a connection becomes established.
+
+use super::hot::{NEVER, flag};
+use super::state::State;
+use super::{Tcb, rtt};
+use crate::congestion::Start;
+use crate::emit::OptionBytes;
+use crate::event::{Event, Failure};
+use crate::fifo::ByteFifo;
+use crate::isn::timestamp;
+use crate::options::Ecn;
+use crate::reason::Reason;
+use crate::segment::{Segment, bits};
+
+/// Segments that are acknowledged at once before delays begin: the peer is in slow start.
+const QUICK: u8 = 16;
+/// Segment size of a peer that announces none (RFC 9293 3.7.1): bytes, IPv4 and IPv6.
+const DEFAULT_MSS: (u16, u16) = (536, 1220);
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Takes the peer's SYN in: sequence number and options.
+    pub(crate) fn take_syn(&mut self, segment: &Segment<'_>) {
+        let options = &self.cold.options;
+        let hot = &mut *self.hot;
+        self.cold.irs = segment.seq;
+        hot.rcv_nxt = segment.seq.add(1);
+        hot.acked = hot.rcv_nxt;
+        self.cold.urgent = hot.rcv_nxt;
+        let default = if self.cold.ends.remote.is_ipv4() { DEFAULT_MSS.0 } else { DEFAULT_MSS.1 };
+        self.cold.peer_mss = segment.mss.unwrap_or(default).max(48);
+        match segment.window_scale {
+            Some(shift) if options.window_scale => hot.snd_scale = shift,
+            _ => (hot.snd_scale, hot.rcv_scale) = (0, 0),
+        }
+        match segment.timestamps {
+            Some((value, _)) if options.timestamps => {
+                hot.set(flag::TIMESTAMPS);
+                hot.ts_recent = value;
+                self.cold.ts_recent_at = self.now;
+            }
+            _ => hot.clear(flag::TIMESTAMPS),
+        }
+        if segment.sack_permitted && options.sack {
+            hot.set(flag::SACK);
+        }
+        self.update_mss();
+        self.first_window();
+    }
+
+    /// The window of a SYN, which is not scaled.
+    pub(crate) fn first_window(&mut self) {
+        let window = self.cold.options.receive_buffer.min(65_535);
+        self.hot.rcv_adv = self.hot.rcv_nxt.add(window);
+    }
+
+    /// The shift that lets the window say all that the receive buffer may become.
+    pub(crate) fn choose_scale(&mut self) {
+        self.hot.rcv_scale = self.cold.options.own_scale();
+    }
+
+    /// The peer's answer to our offer of congestion marks (RFC 3168 6.1.1).
+    pub(super) fn take_ecn_answer(&mut self, segment: &Segment<'_>) {
+        let offered = matches!(self.cold.options.ecn, Ecn::Classic | Ecn::Accurate);
+        if offered && segment.has(bits::ECE) && !segment.has(bits::CWR) {
+            self.hot.set(flag::ECN);
+        }
+    }
+
+    /// The peer's offer of congestion marks.
+    pub(crate) fn take_ecn_offer(&mut self, segment: &Segment<'_>) {
+        let both = segment.has(bits::ECE) && segment.has(bits::CWR);
+        if both && self.cold.options.ecn != Ecn::Off {
+            self.hot.set(flag::ECN);
+        }
+    }
+
+    /// Congestion control begins: RFC 6928's window, or one segment when the SYN was lost
+    /// (RFC 5681 3.1).
+    pub(crate) fn start_congestion(&mut self) {
+        let mss = u32::from(self.hot.mss);
+        let segments = u32::from(self.cold.options.initial_window.max(1));
+        let window = if self.cold.retransmitted > 1 { mss } else { segments * mss };
+        let start = Start { mss, window, now: self.now };
+        let congestion = self.cold.options.congestion.start(&start);
+        if congestion.hears_all() {
+            self.hot.set(flag::HEARS_ALL);
+        }
+        self.hot.cwnd = window;
+        self.hot.quick = QUICK;
+        self.hot.backoff = 0;
+        if self.cold.retransmitted > 0 && self.hot.srtt == 0 {
+            // RFC 6298 5.7
+            self.hot.rto = 3 * rtt::INITIAL_RTO;
+        }
+        self.cold.congestion = Some(congestion);
+        self.cold.recover = self.cold.iss;
+        self.cold.reduced_until = self.cold.iss;
+        self.cold.progress_at = self.now;
+        self.cold.tuning.began = self.now;
+        self.apply_options();
+    }
+
+    /// What of the options is kept as flags.
+    pub(crate) fn apply_options(&mut self) {
+        let options = &self.cold.options;
+        let paced = self.cold.is_paced();
+        for (set, bit) in [
+            (options.no_delay, flag::NO_DELAY),
+            (options.cork, flag::CORK),
+            (options.quick_ack, flag::QUICK_ACK),
+            (paced, flag::PACED),
+        ] {
+            if set { self.hot.set(bit) } else { self.hot.clear(bit) }
+        }
+    }
+
+    /// The acknowledgment of our SYN in SYN-RECEIVED. Gives whether to go on.
+    pub(super) fn establish(&mut self, segment: &Segment<'_>) -> bool {
+        if !segment.ack.after(self.hot.snd_una) || segment.ack.after(self.hot.snd_nxt) {
+            self.refuse(segment, Reason::BadAck);
+            return false;
+        }
+        if self.hot.has(flag::PASSIVE) && !self.admit() {
+            return false;
+        }
+        self.hot.state = State::Established;
+        self.start_congestion();
+        self.take_window(segment, self.hot.snd_scale);
+        self.shared.counters.established += 1;
+        self.start_keepalive();
+        if !self.hot.has(flag::PASSIVE) {
+            let id = self.id();
+            self.tell(Event::Connected(id));
+        }
+        true
+    }
+
+    /// Puts a connection that came in into its listener's queue, with data buffers.
+    pub(crate) fn admit(&mut self) -> bool {
+        let id = self.id();
+        let Some(listener) =
+            self.cold.listener.and_then(|listener| self.shared.listeners.get_mut(listener))
+        else {
+            self.send_reset();
+            self.end();
+            return false;
+        };
+        if listener.queue.len() >= listener.backlog {
+            // The peer sends its acknowledgment or data again.
+            self.drop(Reason::AcceptQueue);
+            return false;
+        }
+        let options = &self.cold.options;
+        let (receive, transmit) = (options.receive_buffer, options.transmit_buffer);
+        let given = self.buffers.open(id, Some(listener.id), receive as usize, transmit as usize);
+        if given.is_none() {
+            self.drop(Reason::NoFifo);
+            self.send_reset();
+            self.fail(Failure::NoBuffers);
+            return false;
+        }
+        self.cold.fifos = given;
+        listener.queue.push_back(id);
+        if !listener.told {
+            listener.told = true;
+            self.shared.events.push_back(Event::Incoming(listener.id));
+        }
+        self.hot.set(flag::QUEUED);
+        self.hot.clear(flag::RELEASED);
+        self.leave_half_open();
+        true
+    }
+
+    pub(crate) fn start_keepalive(&mut self) {
+        self.hot.life_at = match self.cold.options.keepalive {
+            Some(keepalive) => self.now.saturating_add(keepalive.idle),
+            None => NEVER,
+        };
+    }
+
+    /// Sends our SYN, alone or with an acknowledgment, for the first time or again.
+    pub(crate) fn send_syn(&mut self) {
+        let answers = self.hot.state == State::SynReceived;
+        let mut options = OptionBytes::default();
+        options.mss(self.announced_mss());
+        if self.hot.has(flag::SACK) || !answers && self.cold.options.sack {
+            options.sack_permitted();
+        }
+        let stamps = self.hot.has(flag::TIMESTAMPS) || !answers && self.cold.options.timestamps;
+        if stamps {
+            let clock = timestamp(self.now, self.hot.ts_offset);
+            options.timestamps(clock, if answers { self.hot.ts_recent } else { 0 });
+        }
+        let scales = if answers { self.hot.rcv_scale != 0 } else { true };
+        if scales && self.cold.options.window_scale {
+            options.window_scale(self.hot.rcv_scale);
+        }
+        let mut flags = bits::SYN;
+        if answers {
+            flags |= bits::ACK;
+            if self.hot.has(flag::ECN) {
+                flags |= bits::ECE;
+            }
+        } else if matches!(self.cold.options.ecn, Ecn::Classic | Ecn::Accurate)
+            && self.cold.retransmitted == 0
+        {
+            // Not again after a loss: something on the way may drop it (RFC 3168 6.1.1.1).
+            flags |= bits::ECE | bits::CWR;
+        }
+        if self.cold.flight.is_empty() {
+            let iss = self.cold.iss;
+            self.cold.flight.rack.begin(iss);
+            self.cold.flight.push(iss, iss.add(1), super::flight::mark::SYN, self.now);
+            self.hot.snd_una = iss;
+            self.hot.snd_nxt = iss.add(1);
+            self.cold.data_start = iss.add(1);
+            self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+        }
+        let window = self.cold.options.receive_buffer.min(65_535) as u16;
+        self.put(self.cold.iss, flags, window, options.as_slice());
+    }
+
+    /// The segment size that we announce: what the port takes (RFC 6691), by the options less.
+    fn announced_mss(&self) -> u16 {
+        let headers = self.cold.ends.ip_header() as u16 + 20;
+        let mss = self.shared.config.mtu.saturating_sub(headers);
+        match self.cold.options.mss {
+            0 => mss,
+            limit => mss.min(limit),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What every segment touches: two cache lines.
+
+use super::state::State;
+use crate::sequence::Seq;
+
+/// No deadline.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Facts about a connection, one bit each.
+pub(crate) mod flag {
+    /// Time stamps are in use.
+    pub(crate) const TIMESTAMPS: u32 = 1;
+    /// Selective acknowledgment is in use.
+    pub(crate) const SACK: u32 = 1 << 1;
+    /// An acknowledgment is due at the next flush.
+    pub(crate) const ACK_NOW: u32 = 1 << 2;
+    /// The application sends no more: a FIN follows the data.
+    pub(crate) const FIN_QUEUED: u32 = 1 << 3;
+    /// The FIN was sent.
+    pub(crate) const FIN_SENT: u32 = 1 << 4;
+    /// On the list of connections to flush.
+    pub(crate) const DIRTY: u32 = 1 << 5;
+    /// The application has given up its handle, or never had it.
+    pub(crate) const RELEASED: u32 = 1 << 6;
+    /// `Readable` is in the queue of events.
+    pub(crate) const TOLD_READABLE: u32 = 1 << 7;
+    /// `Writable` is in the queue of events.
+    pub(crate) const TOLD_WRITABLE: u32 = 1 << 8;
+    /// A write was cut short.
+    pub(crate) const WANTS_ROOM: u32 = 1 << 9;
+    /// Loss recovery goes on.
+    pub(crate) const RECOVERY: u32 = 1 << 10;
+    /// Recovery after a time-out goes on.
+    pub(crate) const LOSS: u32 = 1 << 11;
+    /// It came in through a listener.
+    pub(crate) const PASSIVE: u32 = 1 << 12;
+    /// In the table of connections.
+    pub(crate) const IN_TABLE: u32 = 1 << 13;
+    /// The peer's FIN was received.
+    pub(crate) const PEER_CLOSED: u32 = 1 << 14;
+    /// Counted among its listener's half-open ones.
+    pub(crate) const HALF_OPEN: u32 = 1 << 15;
+    /// Congestion marks are in use.
+    pub(crate) const ECN: u32 = 1 << 16;
+    /// The peer is told of congestion until it answers (RFC 3168 6.1.3).
+    pub(crate) const ECHO: u32 = 1 << 17;
+    /// The next segment of new data says that the window was reduced.
+    pub(crate) const REDUCED: u32 = 1 << 18;
+    /// A tail loss probe is out.
+    pub(crate) const PROBING: u32 = 1 << 19;
+    /// The window was used up since the last acknowledgment.
+    pub(crate) const WINDOW_LIMITED: u32 = 1 << 20;
+    /// Congestion control hears of every acknowledgment.
+    pub(crate) const HEARS_ALL: u32 = 1 << 21;
+    /// Nagle's algorithm is off.
+    pub(crate) const NO_DELAY: u32 = 1 << 22;
+    /// Only full segments are sent.
+    pub(crate) const CORK: u32 = 1 << 23;
+    /// Acknowledgments are never delayed.
+    pub(crate) const QUICK_ACK: u32 = 1 << 24;
+    /// It waits in its listener's queue.
+    pub(crate) const QUEUED: u32 = 1 << 25;
+    /// Segments are spread over time.
+    pub(crate) const PACED: u32 = 1 << 26;
+    /// Receiving was shut down: what arrives is dropped, with a reset.
+    pub(crate) const DEAF: u32 = 1 << 27;
+    /// The retransmission timer stands for something else than a time-out: a tail loss probe.
+    pub(crate) const TIMER_IS_PROBE: u32 = 1 << 28;
+    /// The same, a reordering window.
+    pub(crate) const TIMER_IS_REORDER: u32 = 1 << 29;
+    /// The same, a closed window.
+    pub(crate) const TIMER_IS_PERSIST: u32 = 1 << 30;
+    /// A reset is due at the next flush.
+    pub(crate) const RESET_DUE: u32 = 1 << 31;
+    /// Any of the three.
+    pub(crate) const TIMER_KIND: u32 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
+}
+
+/// The hot part of a connection.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(crate) struct Hot {
+    /// SND.UNA.
+    pub(crate) snd_una: Seq,
+    /// SND.NXT; never goes back, retransmissions go by the queue of segments in flight.
+    pub(crate) snd_nxt: Seq,
+    /// SND.WND: bytes.
+    pub(crate) snd_wnd: u32,
+    /// SND.WL1.
+    pub(crate) snd_wl1: Seq,
+    /// SND.WL2.
+    pub(crate) snd_wl2: Seq,
+    /// RCV.NXT.
+    pub(crate) rcv_nxt: Seq,
+    /// The right edge of the window that the peer was told; never goes back.
+    pub(crate) rcv_adv: Seq,
+    /// RCV.NXT as the peer was told last.
+    pub(crate) acked: Seq,
+    /// TS.Recent.
+    pub(crate) ts_recent: u32,
+    /// What our time stamps are ahead of the clock.
+    pub(crate) ts_offset: u32,
+    /// Congestion window, or what recovery lets: bytes.
+    pub(crate) cwnd: u32,
+    /// Bits of [`flag`].
+    pub(crate) flags: u32,
+    /// Bytes of data of a full segment.
+    pub(crate) mss: u16,
+    /// Bytes of data of the largest segment received.
+    pub(crate) rcv_mss: u16,
+    /// State.
+    pub(crate) state: State,
+    /// Shift of windows that the peer tells.
+    pub(crate) snd_scale: u8,
+    /// Shift of windows that we tell.
+    pub(crate) rcv_scale: u8,
+    /// Time-outs or probes in a row.
+    pub(crate) backoff: u8,
+    /// Which connection this place holds, counted.
+    pub(crate) generation: u32,
+    /// Segments to be acknowledged at once before delays begin.
+    pub(crate) quick: u8,
+    /// Keepalive or window probes without an answer.
+    pub(crate) probes: u8,
+
+    /// Retransmission, probe, reordering or closed-window timer: ns.
+    pub(crate) retransmit_at: u64,
+    /// Delayed acknowledgment: ns.
+    pub(crate) ack_at: u64,
+    /// Keepalive, FIN-WAIT-2, TIME-WAIT: ns.
+    pub(crate) life_at: u64,
+    /// Not before this the next data goes out: ns.
+    pub(crate) pace_at: u64,
+    /// When the last segment came: ns.
+    pub(crate) received_at: u64,
+    /// Smoothed round-trip time: us; 0: none yet.
+    pub(crate) srtt: u32,
+    /// Its variation: us.
+    pub(crate) rttvar: u32,
+    /// Retransmission time-out: us, without back-off.
+    pub(crate) rto: u32,
+}
+
+impl Hot {
+    #[inline(always)]
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, flag: u32) {
+        self.flags |= flag;
+    }
+
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, flag: u32) {
+        self.flags &= !flag;
+    }
+
+    /// Bytes that the peer may still send.
+    #[inline(always)]
+    pub(crate) fn rcv_wnd(&self) -> u32 {
+        self.rcv_adv.since(self.rcv_nxt)
+    }
+
+    /// The earliest of the deadlines: ns.
+    #[inline(always)]
+    pub(crate) fn deadline(&self) -> u64 {
+        self.retransmit_at.min(self.ack_at).min(self.life_at).min(self.pace_at)
+    }
+
+    /// An unused place.
+    pub(crate) fn vacant(generation: u32) -> Self {
+        let zero = Seq(0);
+        Self {
+            snd_una: zero,
+            snd_nxt: zero,
+            snd_wnd: 0,
+            snd_wl1: zero,
+            snd_wl2: zero,
+            rcv_nxt: zero,
+            rcv_adv: zero,
+            acked: zero,
+            ts_recent: 0,
+            ts_offset: 0,
+            cwnd: 0,
+            flags: 0,
+            mss: 536,
+            rcv_mss: 536,
+            state: State::Closed,
+            snd_scale: 0,
+            rcv_scale: 0,
+            backoff: 0,
+            generation,
+            quick: 0,
+            probes: 0,
+            retransmit_at: NEVER,
+            ack_at: NEVER,
+            life_at: NEVER,
+            pace_at: NEVER,
+            received_at: 0,
+            srtt: 0,
+            rttvar: 0,
+            rto: 1_000_000,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Hot>() == 128, "two cache lines");

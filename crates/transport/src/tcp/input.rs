@@ -1,0 +1,91 @@
+//! A segment arrives (RFC 9293 3.10.7): the order of the steps is the standard's.
+
+mod accept;
+mod ack;
+mod data;
+mod recovery;
+mod syn_sent;
+mod time_wait;
+
+pub(crate) use time_wait::may_be_replaced;
+
+use super::Tcb;
+use super::hot::flag;
+use super::state::State;
+use crate::fifo::ByteFifo;
+use crate::reason::Reason;
+use crate::segment::{Segment, bits};
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Takes a segment in. What is due in answer is left to the next flush but for what must not
+    /// wait: duplicate and challenge acknowledgments, resets.
+    pub(crate) fn on_segment(&mut self, segment: &Segment<'_>) {
+        self.hot.received_at = self.now;
+        self.hot.probes = 0;
+        match self.hot.state {
+            State::Closed => self.refuse(segment, Reason::AfterClose),
+            State::SynSent => self.on_syn_sent(segment),
+            State::TimeWait => self.on_time_wait(segment),
+            _ => self.on_synchronized(segment),
+        }
+        self.touch();
+    }
+
+    fn on_synchronized(&mut self, segment: &Segment<'_>) {
+        let mut segment = *segment;
+        if self.hot.state == State::SynReceived && !self.settle_syn(&mut segment) {
+            return;
+        }
+        if !self.is_acceptable(&segment) {
+            return;
+        }
+        // RFC 7323 4.3: only a segment that holds the last acknowledgment sent is a fresh mark.
+        if let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) {
+            let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
+            if newer && !segment.seq.after(self.hot.acked) {
+                self.hot.ts_recent = value;
+                self.cold.ts_recent_at = self.now;
+            }
+        }
+        // RFC 9293 3.10.7.4, fifth: if the ACK bit is off, drop the segment.
+        if !segment.has(bits::ACK) {
+            return self.drop(Reason::NoAck);
+        }
+        if self.hot.state == State::SynReceived && !self.establish(&segment) {
+            return;
+        }
+        if !self.on_ack(&segment) || !self.hot.state.is_synchronized() {
+            return;
+        }
+        if segment.has(bits::URG) && self.hot.state.receives() {
+            self.on_urgent(&segment);
+        }
+        if segment.length() > 0 {
+            self.on_data(&segment);
+        }
+    }
+
+    /// Sixth: the urgent pointer is noted; urgent data stays in the stream (RFC 6093 2).
+    fn on_urgent(&mut self, segment: &Segment<'_>) {
+        let urgent = segment.seq.add(u32::from(segment.urgent));
+        if urgent.after(self.cold.urgent.max(self.hot.rcv_nxt)) {
+            self.cold.urgent = urgent;
+            let id = self.id();
+            self.tell(crate::event::Event::Urgent(id));
+        }
+    }
+
+    /// Answers with a reset (3.10.7.1).
+    pub(crate) fn refuse(&mut self, segment: &Segment<'_>, reason: Reason) {
+        self.drop(reason);
+        if segment.has(bits::RST) {
+            return;
+        }
+        if self.shared.resets.allow(self.now, self.shared.config.resets) {
+            let counters = &mut self.shared.counters;
+            crate::emit::reset_for(self.sink, counters, &self.cold.ends, segment);
+        } else {
+            self.drop(Reason::RateLimit);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether a segment may be looked at: time stamp, window, RST and SYN (RFC 9293 3.10.7.4 first to
+//! fourth, RFC 7323 5.3, RFC 5961 3 and 4).
+
+use crate::event::Failure;
+use crate::fifo::ByteFifo;
+use crate::reason::Reason;
+use crate::segment::{Segment, bits};
+use crate::tcp::Tcb;
+use crate::tcp::hot::flag;
+use crate::tcp::state::State;
+
+/// A time stamp older than this says nothing: 24 days (RFC 7323 5.5): ns.
+const STALE: u64 = 24 * 86_400 * 1_000_000_000;
+/// Between two answers to segments without data outside the window, per connection: ns.
+const PATIENCE: u64 = 500_000_000;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// SYNs that belong to the handshake: a repeated one is answered again; one that crosses ours
+    /// completes it. Gives whether to go on.
+    pub(super) fn settle_syn(&mut self, segment: &mut Segment<'_>) -> bool {
+        if !segment.has(bits::SYN) || segment.has(bits::RST) || segment.seq != self.cold.irs {
+            return true;
+        }
+        if !segment.has(bits::ACK) {
+            // The answer was lost: once more.
+            self.hot.set(flag::ACK_NOW);
+            return false;
+        }
+        // Simultaneous open (RFC 9293 3.5): the SYN was taken before, the rest counts.
+        if segment.ack == self.hot.snd_nxt {
+            segment.flags &= !bits::SYN;
+            segment.seq = segment.seq.add(1);
+        }
+        true
+    }
+
+    /// Answers what must not be taken. Gives whether to go on.
+    pub(super) fn is_acceptable(&mut self, segment: &Segment<'_>) -> bool {
+        let reset = segment.has(bits::RST);
+        if self.hot.has(flag::TIMESTAMPS) && !reset && !self.is_recent(segment) {
+            self.drop(Reason::Paws);
+            self.answer(segment);
+            return false;
+        }
+        if !self.is_in_window(segment) {
+            if reset {
+                self.drop(Reason::ResetOutOfWindow);
+                return false;
+            }
+            let old = segment.length() > 0 && !segment.end().after(self.hot.rcv_nxt);
+            self.drop(if old { Reason::OldData } else { Reason::OutOfWindow });
+            if old && !segment.data.is_empty() && self.hot.has(flag::SACK) {
+                // RFC 2883 4.1
+                self.cold.gaps.note_duplicate(segment.seq, segment.end());
+            }
+            self.answer(segment);
+            return false;
+        }
+        if reset {
+            self.on_reset(segment);
+            return false;
+        }
+        if segment.has(bits::SYN) {
+            // RFC 5961 4
+            self.drop(Reason::SynChallenged);
+            self.challenge();
+            return false;
+        }
+        true
+    }
+
+    /// PAWS. A segment without a time stamp is dropped too (RFC 7323 3.2).
+    fn is_recent(&self, segment: &Segment<'_>) -> bool {
+        let Some((value, _)) = segment.timestamps else { return false };
+        let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
+        newer || self.now.saturating_sub(self.cold.ts_recent_at) > STALE
+    }
+
+    /// First: the four cases of the window.
+    fn is_in_window(&self, segment: &Segment<'_>) -> bool {
+        let (next, edge) = (self.hot.rcv_nxt, self.hot.rcv_adv);
+        let length = segment.length();
+        if next == edge {
+            // A closed window: acknowledgments and resets at its edge are taken; data there is
+            // dropped later, and answered.
+            return segment.seq == next;
+        }
+        let inside = |seq: crate::sequence::Seq| !seq.before(next) && seq.before(edge);
+        if length == 0 {
+            return inside(segment.seq) || segment.seq == edge && !segment.has(bits::RST);
+        }
+        let last = segment.end().sub(1);
+        let covers = !segment.seq.after(next) && !last.before(edge);
+        inside(segment.seq) || inside(last) || covers
+    }
+
+    /// Second: a reset is taken at the window's edge only (RFC 5961 3.2).
+    fn on_reset(&mut self, segment: &Segment<'_>) {
+        if segment.seq != self.hot.rcv_nxt {
+            self.drop(Reason::ResetChallenged);
+            return self.challenge();
+        }
+        match self.hot.state {
+            // Back to LISTEN: nobody knew of it.
+            State::SynReceived if self.hot.has(flag::PASSIVE) => self.end(),
+            State::SynReceived => self.fail(Failure::Refused),
+            State::Closing | State::LastAck | State::TimeWait => self.end(),
+            _ => self.fail(Failure::Reset),
+        }
+    }
+
+    /// Tells the peer where we are, unless that could go on for ever.
+    fn answer(&mut self, segment: &Segment<'_>) {
+        if segment.data.is_empty() {
+            let due = self.cold.challenged_at.saturating_add(PATIENCE);
+            if self.cold.challenged_at != 0 && self.now < due {
+                return self.drop(Reason::RateLimit);
+            }
+            self.cold.challenged_at = self.now.max(1);
+        }
+        self.acknowledge_now();
+    }
+
+    /// A challenge acknowledgment, at most so many in a second (RFC 5961 7).
+    pub(crate) fn challenge(&mut self) {
+        if self.shared.challenges.allow(self.now, self.shared.config.challenges) {
+            self.shared.counters.challenges += 1;
+            self.acknowledge_now();
+        } else {
+            self.drop(Reason::RateLimit);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The acknowledgment field (RFC 9293 3.10.7.4 fifth).
+
+use crate::congestion::{Ack, Congestion};
+use crate::event::Event;
+use crate::fifo::ByteFifo;
+use crate::isn::timestamp;
+use crate::reason::Reason;
+use crate::segment::{Segment, bits};
+use crate::sequence::Seq;
+use crate::tcp::flight::{Delivered, mark};
+use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::state::State;
+use crate::tcp::{Tcb, rtt};
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Gives whether the rest of the segment is to be looked at.
+    pub(super) fn on_ack(&mut self, segment: &Segment<'_>) -> bool {
+        let (ack, una) = (segment.ack, self.hot.snd_una);
+        if ack.after(self.hot.snd_nxt) {
+            self.drop(Reason::BadAck);
+            self.challenge();
+            return false;
+        }
+        if ack.before(una) {
+            // RFC 5961 5.2: older than the largest window there ever was.
+            if una.since(ack) > self.cold.max_window {
+                self.drop(Reason::BadAck);
+                self.challenge();
+                return false;
+            }
+            return true;
+        }
+        let window_moved = self.update_window(segment);
+        if ack == una && self.cold.flight.is_empty() {
+            return true;
+        }
+        let prior = self.pipe();
+        let mut news = Delivered::default();
+        if segment.sack_count > 0 && self.hot.has(flag::SACK) {
+            self.take_sack(segment, &mut news);
+        }
+        if ack != una {
+            self.advance(ack, &mut news);
+        }
+        self.measure(segment, &news);
+        let plain = ack == una && segment.length() == 0 && !window_moved;
+        self.detect_loss(segment, &mut news, plain);
+        if segment.flags & (bits::ECE | bits::SYN) == bits::ECE && self.hot.has(flag::ECN) {
+            self.on_echo();
+        }
+        self.inform(&news, prior);
+        if ack != una {
+            self.progress(&news);
+        }
+        true
+    }
+
+    /// SND.WND by SND.WL1 and SND.WL2. Gives whether it changed.
+    fn update_window(&mut self, segment: &Segment<'_>) -> bool {
+        let hot = &mut *self.hot;
+        let newer = hot.snd_wl1.before(segment.seq)
+            || (hot.snd_wl1 == segment.seq && !hot.snd_wl2.after(segment.ack));
+        if !newer {
+            return false;
+        }
+        let before = hot.snd_wnd;
+        self.take_window(segment, self.hot.snd_scale);
+        self.hot.snd_wnd != before
+    }
+
+    pub(crate) fn take_window(&mut self, segment: &Segment<'_>, scale: u8) {
+        let hot = &mut *self.hot;
+        hot.snd_wnd = u32::from(segment.window) << scale;
+        hot.snd_wl1 = segment.seq;
+        hot.snd_wl2 = segment.ack;
+        if hot.snd_wnd > self.cold.max_window {
+            self.cold.max_window = hot.snd_wnd;
+        }
+        // The window opened: probing it is over.
+        if hot.snd_wnd > 0 && hot.has(flag::TIMER_IS_PERSIST) {
+            hot.clear(flag::TIMER_KIND);
+            hot.retransmit_at = NEVER;
+            hot.backoff = 0;
+        }
+    }
+
+    /// SND.UNA moves to `ack`.
+    fn advance(&mut self, ack: Seq, news: &mut Delivered) {
+        self.cold.flight.acknowledge(ack, news);
+        self.hot.snd_una = ack;
+        let count = ack.since(self.cold.data_start).min(self.cold.queued());
+        if self.cold.data_start.before(ack) && count > 0 {
+            if let Some(pair) = &mut self.cold.fifos {
+                pair.transmit.consume(count as usize);
+                self.cold.data_start = self.cold.data_start.add(count);
+                let roomy = pair.transmit.room() >= pair.transmit.capacity() / 3;
+                if roomy && self.hot.has(flag::WANTS_ROOM) && !self.hot.has(flag::TOLD_WRITABLE) {
+                    self.hot.clear(flag::WANTS_ROOM);
+                    self.hot.set(flag::TOLD_WRITABLE);
+                    let id = self.id();
+                    self.tell(Event::Writable(id));
+                }
+            }
+        }
+    }
+
+    /// Round-trip time: of a segment that was sent once (Karn), else by the time stamp.
+    fn measure(&mut self, segment: &Segment<'_>, news: &Delivered) {
+        let minimum = (self.cold.options.minimum_rto / 1000) as u32;
+        if let Some(sent_at) = news.clean_sent_at {
+            let taken = self.now.saturating_sub(sent_at) / 1000;
+            rtt::measure(self.hot, taken.min(u64::from(u32::MAX)) as u32, minimum);
+        } else if let (true, true, Some((_, echo))) =
+            (news.acked > 0, self.hot.has(flag::TIMESTAMPS), segment.timestamps)
+        {
+            let taken = timestamp(self.now, self.hot.ts_offset).wrapping_sub(echo);
+            if taken < 60_000 {
+                rtt::measure(self.hot, taken.max(1) * 1000, minimum);
+            }
+        }
+    }
+
+    /// The peer saw a congestion mark (RFC 3168 6.1.2): once in a window.
+    fn on_echo(&mut self) {
+        if self.hot.snd_una.before(self.cold.reduced_until)
+            || self.hot.has(flag::RECOVERY | flag::LOSS)
+        {
+            return;
+        }
+        let in_flight = self.pipe();
+        self.cold.reduced_until = self.hot.snd_nxt;
+        self.hot.set(flag::REDUCED);
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.on_ecn(&Congestion { now: self.now, in_flight, lost: 0 }, 65_536);
+            self.hot.cwnd = congestion.window();
+        }
+    }
+
+    /// Tells congestion control, and sets the window.
+    fn inform(&mut self, news: &Delivered, prior: u32) {
+        if news.bytes == 0 && news.acked == 0 {
+            return;
+        }
+        let mut sample = self.cold.flight.rate.sample(news.bytes, news.newest.as_ref(), self.now);
+        let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
+        let limited = self.hot.has(flag::WINDOW_LIMITED);
+        if !limited && !recovering && !self.hot.has(flag::HEARS_ALL) {
+            return;
+        }
+        sample.lost = self.cold.flight.lost;
+        let pipe = self.pipe();
+        let srtt = self.srtt_ns();
+        let Some(congestion) = &mut self.cold.congestion else { return };
+        congestion.on_ack(&Ack {
+            now: self.now,
+            acked: news.acked,
+            delivered: news.bytes,
+            total_delivered: self.cold.flight.rate.delivered,
+            prior_in_flight: prior,
+            in_flight: pipe,
+            window_limited: limited,
+            in_recovery: self.hot.has(flag::RECOVERY),
+            srtt,
+            min_rtt: self.cold.flight.rack.min_rtt,
+            sample,
+        });
+        self.hot.cwnd = if self.hot.has(flag::RECOVERY) && !congestion.rules_recovery() {
+            let (threshold, mss) = (congestion.threshold(), u32::from(self.hot.mss));
+            self.cold.reduction.window(news.bytes, pipe, threshold, mss)
+        } else {
+            congestion.window()
+        };
+    }
+
+    /// Something new was acknowledged: timers, and the states that wait for our FIN's.
+    fn progress(&mut self, news: &Delivered) {
+        self.hot.backoff = 0;
+        self.cold.progress_at = self.now;
+        self.cold.soft_failure = None;
+        self.restart_timer();
+        if news.marks & mark::FIN == 0 {
+            return;
+        }
+        match self.hot.state {
+            State::FinWait1 => {
+                self.hot.state = State::FinWait2;
+                if self.hot.has(flag::RELEASED) {
+                    // Nobody reads any more: do not wait for the peer for ever.
+                    self.hot.life_at = self.now.saturating_add(self.cold.options.time_wait);
+                }
+            }
+            State::Closing => self.enter_time_wait(),
+            State::LastAck => self.end(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Data and FIN (RFC 9293 3.10.7.4 seventh and eighth).
+
+use crate::event::{Event, Failure};
+use crate::fifo::ByteFifo;
+use crate::reason::Reason;
+use crate::segment::{CONGESTION_EXPERIENCED, Segment, bits};
+use crate::sequence::Seq;
+use crate::tcp::Tcb;
+use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::state::State;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    pub(super) fn on_data(&mut self, segment: &Segment<'_>) {
+        if !self.hot.state.receives() {
+            // After the peer's FIN there is no more text: ignored.
+            self.hot.set(flag::ACK_NOW);
+            return self.drop(Reason::OldData);
+        }
+        self.note_marks(segment);
+        let (mut start, mut data) = (segment.seq, segment.data);
+        let mut fin = segment.has(bits::FIN);
+        if start.before(self.hot.rcv_nxt) {
+            let known = self.hot.rcv_nxt.since(start) as usize;
+            if self.hot.has(flag::SACK) && !data.is_empty() {
+                let end = start.add(data.len() as u32).min(self.hot.rcv_nxt);
+                self.cold.gaps.note_duplicate(start, end);
+            }
+            data = data.get(known..).unwrap_or(&[]);
+            start = self.hot.rcv_nxt;
+            self.hot.set(flag::ACK_NOW);
+        }
+        let room = if start.before(self.hot.rcv_adv) { self.hot.rcv_adv.since(start) } else { 0 };
+        if data.len() > room as usize {
+            self.drop(Reason::ZeroWindow);
+            data = data.get(..room as usize).unwrap_or(&[]);
+            fin = false;
+            self.hot.set(flag::ACK_NOW);
+        }
+        if !data.is_empty() {
+            if self.hot.has(flag::RELEASED | flag::DEAF) {
+                // RFC 9293 3.6.1: closed here, and data comes: the peer must know.
+                self.drop(Reason::AfterClose);
+                self.send_reset();
+                return self.fail(Failure::Aborted);
+            }
+            let taken = self.store(start, data);
+            fin &= taken == data.len();
+        }
+        if fin {
+            self.cold.fin_at = Some(start.add(data.len() as u32));
+        }
+        if self.cold.fin_at == Some(self.hot.rcv_nxt) {
+            self.on_fin();
+        } else if fin {
+            self.acknowledge_now();
+        }
+    }
+
+    /// Congestion marks are told until the peer answers (RFC 3168 6.1.3).
+    fn note_marks(&mut self, segment: &Segment<'_>) {
+        if !self.hot.has(flag::ECN) {
+            return;
+        }
+        if segment.has(bits::CWR) {
+            self.hot.clear(flag::ECHO);
+        }
+        if segment.ecn == CONGESTION_EXPERIENCED {
+            self.hot.set(flag::ECHO | flag::ACK_NOW);
+        }
+    }
+
+    /// Puts data into the FIFO, in order or beyond a gap. Gives bytes taken.
+    fn store(&mut self, start: Seq, data: &[u8]) -> usize {
+        let Some(pair) = &mut self.cold.fifos else { return 0 };
+        let ahead = start.since(self.hot.rcv_nxt);
+        if ahead > 0 {
+            let end = start.add(data.len() as u32);
+            let taken = pair.receive.write_at(ahead as usize, data);
+            if taken < data.len() || !self.cold.gaps.insert(start, end) {
+                self.drop(Reason::Reassembly);
+                return 0;
+            }
+            // RFC 5681 4.2: at once.
+            self.acknowledge_now();
+            return taken;
+        }
+        let taken = pair.receive.write_at(0, data);
+        let mut next = self.hot.rcv_nxt.add(taken as u32);
+        if taken < data.len() {
+            self.hot.set(flag::ACK_NOW);
+        }
+        if !self.cold.gaps.is_empty() {
+            next = self.cold.gaps.advance(next);
+            self.hot.set(flag::ACK_NOW);
+        }
+        pair.receive.commit(next.since(self.hot.rcv_nxt) as usize);
+        self.cold.bytes_in += u64::from(next.since(self.hot.rcv_nxt));
+        self.hot.rcv_nxt = next;
+        self.hot.rcv_mss = self.hot.rcv_mss.max(data.len().min(16_384) as u16);
+        self.schedule_ack();
+        self.tell_readable();
+        taken
+    }
+
+    /// Every second full segment is acknowledged at once, others wait (RFC 9293 3.8.6.3).
+    fn schedule_ack(&mut self) {
+        let hot = &mut *self.hot;
+        let unacknowledged = hot.rcv_nxt.since(hot.acked);
+        if hot.quick > 0 || hot.has(flag::QUICK_ACK) {
+            hot.quick = hot.quick.saturating_sub(1);
+            hot.set(flag::ACK_NOW);
+        } else if unacknowledged >= 2 * u32::from(hot.rcv_mss) {
+            hot.set(flag::ACK_NOW);
+        } else if hot.ack_at == NEVER {
+            hot.ack_at = self.now.saturating_add(self.cold.options.delayed_ack);
+        }
+    }
+
+    /// Eighth: the peer is done.
+    fn on_fin(&mut self) {
+        self.cold.fin_at = None;
+        self.hot.rcv_nxt = self.hot.rcv_nxt.add(1);
+        self.hot.rcv_adv = self.hot.rcv_adv.max(self.hot.rcv_nxt);
+        self.hot.set(flag::PEER_CLOSED | flag::ACK_NOW);
+        match self.hot.state {
+            State::Established => self.hot.state = State::CloseWait,
+            State::FinWait1 => self.hot.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(),
+            _ => {}
+        }
+        let id = self.id();
+        self.tell(Event::PeerClosed(id));
+        self.tell_readable();
+    }
+}

@@ -1,0 +1,173 @@
+//! Finding losses, entering and leaving recovery, and taking a mistake back.
+
+use crate::congestion::Congestion;
+use crate::fifo::ByteFifo;
+use crate::segment::Segment;
+use crate::tcp::Tcb;
+use crate::tcp::flight::Delivered;
+use crate::tcp::hot::flag;
+use crate::tcp::prr::Reduction;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Selective acknowledgments. A first block that is old or lies within the second tells of a
+    /// duplicate (RFC 2883 4).
+    pub(super) fn take_sack(&mut self, segment: &Segment<'_>, news: &mut Delivered) {
+        let (una, next) = (self.hot.snd_una.max(segment.ack), self.hot.snd_nxt);
+        let blocks = segment.sack_blocks();
+        for (place, &(start, end)) in blocks.iter().enumerate() {
+            if !start.before(end) || end.after(next) {
+                continue;
+            }
+            let inside = blocks
+                .get(1)
+                .is_some_and(|&(first, last)| !start.before(first) && !end.after(last));
+            if place == 0 && (start.before(segment.ack) || inside) {
+                news.duplicate = true;
+                self.cold.undo_left = self.cold.undo_left.saturating_sub(end.since(start));
+                continue;
+            }
+            let start = start.max(una);
+            if start.before(end) {
+                self.cold.flight.sack(start, end, news);
+            }
+        }
+    }
+
+    /// `plain`: nothing but the acknowledgment is in the segment, and it is one as before.
+    pub(super) fn detect_loss(&mut self, segment: &Segment<'_>, news: &mut Delivered, plain: bool) {
+        let una = self.hot.snd_una;
+        if self.hot.has(flag::RECOVERY | flag::LOSS) {
+            self.maybe_undo(segment, news);
+            if !una.before(self.cold.recover) && self.hot.has(flag::RECOVERY | flag::LOSS) {
+                self.leave_recovery();
+            }
+        }
+        if self.hot.has(flag::PROBING) && news.acked > 0 {
+            self.settle_probe(news);
+        }
+        let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
+        let lost = if self.hot.has(flag::SACK) {
+            let older = self.echo_is_older(segment);
+            let next = self.hot.snd_nxt;
+            self.cold.flight.rack_update(news, older, una, next, self.now);
+            self.detect_by_time(recovering)
+        } else {
+            self.count_duplicates(news, plain, recovering)
+        };
+        if lost > 0 && !recovering {
+            self.enter_recovery(lost);
+        }
+    }
+
+    /// RACK; also when its timer has run out.
+    pub(crate) fn detect_by_time(&mut self, recovering: bool) -> u32 {
+        let (mss, srtt) = (self.hot.mss, self.srtt_ns());
+        let (lost, wake) = self.cold.flight.detect_loss(recovering, mss, srtt, self.now);
+        match wake {
+            Some(at) => {
+                self.hot.clear(flag::TIMER_KIND);
+                self.hot.set(flag::TIMER_IS_REORDER);
+                self.hot.retransmit_at = at;
+            }
+            None if self.hot.has(flag::TIMER_IS_REORDER) => self.restart_timer(),
+            None => {}
+        }
+        lost
+    }
+
+    /// A peer without SACK (RFC 6582).
+    fn count_duplicates(&mut self, news: &Delivered, plain: bool, recovering: bool) -> u32 {
+        let mss = u32::from(self.hot.mss.max(1));
+        if news.acked > 0 {
+            let flight = &mut self.cold.flight;
+            flight.duplicates = flight.duplicates.saturating_sub(news.acked.div_ceil(mss) - 1);
+            if recovering && self.hot.has(flag::RECOVERY) {
+                // A partial acknowledgment: the next one is lost too.
+                return flight.lose_first();
+            }
+            flight.duplicates = 0;
+            return 0;
+        }
+        let outstanding = self.hot.snd_nxt.since(self.hot.snd_una) / mss;
+        if plain && !self.cold.flight.is_empty() && self.cold.flight.duplicates < outstanding {
+            self.cold.flight.duplicates += 1;
+        }
+        // RFC 6582 3.2 step 2: not for what was in flight at the last recovery.
+        let fresh = self.hot.snd_una.after(self.cold.recover) || self.cold.recover == self.cold.iss;
+        if self.cold.flight.duplicates >= 3 && !recovering && fresh {
+            return self.cold.flight.lose_first();
+        }
+        0
+    }
+
+    pub(crate) fn enter_recovery(&mut self, lost: u32) {
+        let in_flight = self.hot.snd_nxt.since(self.hot.snd_una);
+        self.cold.recover = self.hot.snd_nxt;
+        self.cold.undo_left = 0;
+        self.cold.eifel = None;
+        self.cold.reduction = Reduction::begin(in_flight);
+        self.hot.set(flag::RECOVERY);
+        self.hot.set(flag::REDUCED);
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.on_loss(&Congestion { now: self.now, in_flight, lost });
+            self.hot.cwnd = congestion.window();
+        }
+        if !self.hot.has(flag::TIMER_IS_REORDER) {
+            self.restart_timer();
+        }
+    }
+
+    fn leave_recovery(&mut self) {
+        self.hot.clear(flag::RECOVERY | flag::LOSS);
+        self.cold.flight.duplicates = 0;
+        self.cold.flight.rack.recovered();
+        self.cold.eifel = None;
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.on_recovered(self.now);
+            self.hot.cwnd = congestion.window();
+        }
+    }
+
+    /// Whether the peer echoes a time stamp from before the first retransmission.
+    fn echo_is_older(&self, segment: &Segment<'_>) -> bool {
+        match (self.cold.eifel, segment.timestamps) {
+            (Some(first), Some((_, echo))) if self.hot.has(flag::TIMESTAMPS) => {
+                (echo.wrapping_sub(first) as i32) < 0
+            }
+            _ => false,
+        }
+    }
+
+    /// Eifel (RFC 3522 3.2): the original arrived, so it was not lost; or every retransmission was
+    /// told of as a duplicate.
+    fn maybe_undo(&mut self, segment: &Segment<'_>, news: &Delivered) {
+        let late = news.acked > 0 && self.echo_is_older(segment);
+        let all_twice = news.duplicate && self.cold.undo_left == 0;
+        if late || all_twice {
+            self.cold.flight.forgive();
+            self.cold.recover = self.hot.snd_una;
+            if let Some(congestion) = &mut self.cold.congestion {
+                congestion.undo(self.now);
+            }
+            self.leave_recovery();
+        }
+    }
+
+    /// A tail loss probe is acknowledged (RFC 8985 7.4): without a duplicate told, it repaired a loss.
+    fn settle_probe(&mut self, news: &Delivered) {
+        if news.duplicate {
+            self.hot.clear(flag::PROBING);
+            return;
+        }
+        if self.hot.snd_una.before(self.cold.reduced_until) {
+            return;
+        }
+        self.hot.clear(flag::PROBING);
+        let in_flight = self.pipe();
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.on_loss(&Congestion { now: self.now, in_flight, lost: news.acked });
+            congestion.on_recovered(self.now);
+            self.hot.cwnd = congestion.window();
+        }
+    }
+}

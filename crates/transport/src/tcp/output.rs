@@ -1,0 +1,44 @@
+//! What a connection sends.
+
+mod data;
+mod segment;
+mod timer;
+
+use super::Tcb;
+use super::hot::flag;
+use super::state::State;
+use crate::fifo::ByteFifo;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Sends what may be sent now: lost segments, new data, an acknowledgment that is due.
+    pub(crate) fn output(&mut self) {
+        if self.hot.has(flag::RESET_DUE) {
+            self.send_reset();
+            return self.end();
+        }
+        match self.hot.state {
+            State::Closed => return,
+            State::SynSent | State::SynReceived => {
+                if self.cold.flight.is_empty() || self.hot.has(flag::ACK_NOW) {
+                    self.hot.clear(flag::ACK_NOW);
+                    self.send_syn();
+                }
+                return;
+            }
+            _ => {}
+        }
+        if self.hot.state.transmits() {
+            if self.cold.flight.lost > 0 {
+                self.send_lost();
+            }
+            self.send_data();
+        }
+        if self.hot.state.receives() {
+            self.consider_window();
+        }
+        if self.hot.has(flag::ACK_NOW) {
+            self.acknowledge_now();
+        }
+        self.arm();
+    }
+}

@@ -1,0 +1,213 @@
+//! New data and lost data: how much, and in what pieces.
+
+use crate::fifo::ByteFifo;
+use crate::tcp::Tcb;
+use crate::tcp::flight::{Sent, mark};
+use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::state::State;
+
+/// What a paced connection may send at once: ns of its rate.
+const QUANTUM: u64 = 1_000_000;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Sends lost segments again, as far as the window lets.
+    pub(super) fn send_lost(&mut self) {
+        while let Some(lost) = self.cold.flight.next_lost() {
+            let mss = u32::from(self.hot.mss);
+            let room = self.hot.cwnd.saturating_sub(self.pipe());
+            if room < lost.length().min(mss) || self.is_held_back() {
+                return;
+            }
+            if lost.length() > mss {
+                self.cold.flight.split_at(lost.start.add(mss));
+                continue;
+            }
+            if !self.resend(&lost) {
+                return;
+            }
+        }
+    }
+
+    /// Sends a record again. Gives whether it left.
+    pub(crate) fn resend(&mut self, sent: &Sent) -> bool {
+        if !self.transmit(sent, true) {
+            return false;
+        }
+        self.shared.counters.retransmissions += 1;
+        self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
+        if self.cold.eifel.is_none() {
+            self.cold.eifel = Some(crate::isn::timestamp(self.now, self.hot.ts_offset));
+        }
+        self.cold.undo_left = self.cold.undo_left.saturating_add(sent.length());
+        self.cold.flight.resent(sent.start, self.now);
+        self.cold.reduction.on_sent(sent.length());
+        self.spend(sent.length());
+        true
+    }
+
+    /// Whether pacing says to wait.
+    fn is_held_back(&self) -> bool {
+        self.hot.pace_at != NEVER && self.hot.pace_at > self.now
+    }
+
+    /// Sends new data, and the FIN behind it.
+    pub(super) fn send_data(&mut self) {
+        let end = self.written_end();
+        loop {
+            let sent_fin = self.hot.has(flag::FIN_SENT);
+            let unsent = if sent_fin { 0 } else { end.since(self.hot.snd_nxt) };
+            let fin = self.hot.has(flag::FIN_QUEUED) && !sent_fin;
+            if unsent == 0 && !fin {
+                self.cold.flight.rate.limit(self.pipe());
+                break;
+            }
+            if self.is_held_back() {
+                return;
+            }
+            let Some(length) = self.next_length(unsent, fin) else { break };
+            if !self.send_new(length, unsent, fin) {
+                break;
+            }
+        }
+        self.note_use();
+    }
+
+    /// Bytes of the next segment; `None`: nothing may go now.
+    fn next_length(&mut self, unsent: u32, fin: bool) -> Option<u32> {
+        let mss = u32::from(self.hot.mss);
+        let edge = self.hot.snd_una.add(self.hot.snd_wnd);
+        let peer = if edge.after(self.hot.snd_nxt) { edge.since(self.hot.snd_nxt) } else { 0 };
+        let pipe = self.pipe();
+        let own = self.hot.cwnd.saturating_sub(pipe);
+        if own < unsent.min(mss).max(1) && pipe > 0 {
+            self.hot.set(flag::WINDOW_LIMITED);
+            return None;
+        }
+        if peer == 0 {
+            return None;
+        }
+        let most = self.batch().min(unsent).min(peer).min(own.max(mss));
+        let length = if most > mss { most / mss * mss } else { most };
+        // Sender's silly-window avoidance and Nagle (RFC 9293 3.8.6.2.1, 3.7.4).
+        let idle = self.hot.snd_una == self.hot.snd_nxt;
+        let last = length == unsent;
+        let allowed = length >= mss
+            || last && fin
+            || last && !self.hot.has(flag::CORK) && (self.hot.has(flag::NO_DELAY) || idle)
+            || !last && length >= self.cold.max_window / 2;
+        allowed.then_some(length)
+    }
+
+    /// A window too small to be worth it has stayed so for a time-out: it is used all the same
+    /// (RFC 9293 3.8.6.2.1). Gives whether something left.
+    pub(crate) fn send_fitting(&mut self) -> bool {
+        let unsent = self.written_end().since(self.hot.snd_nxt);
+        let length = unsent.min(self.hot.snd_wnd).min(u32::from(self.hot.mss));
+        length > 0 && self.send_new(length, unsent, self.hot.has(flag::FIN_QUEUED))
+    }
+
+    /// Bytes to hand to the port at once.
+    fn batch(&self) -> u32 {
+        let mss = u32::from(self.hot.mss);
+        match self.sink.offloads().segmentation {
+            0 => mss,
+            most => most.min(65_000).max(mss) / mss * mss,
+        }
+    }
+
+    fn send_new(&mut self, length: u32, unsent: u32, fin: bool) -> bool {
+        let start = self.hot.snd_nxt;
+        let edge = self.hot.snd_una.add(self.hot.snd_wnd);
+        // The FIN goes with the last byte when the window has room for it.
+        let fin = fin && length == unsent && start.add(length).before(edge);
+        if length == 0 && !fin {
+            return false;
+        }
+        let marks = if fin { mark::FIN } else { 0 } | if length == unsent { mark::PUSH } else { 0 };
+        let next = start.add(length + u32::from(fin));
+        if self.cold.flight.is_empty() {
+            self.restart_idle();
+        }
+        self.cold.flight.push(start, next, marks, self.now);
+        self.hot.snd_nxt = next;
+        let Some(sent) = self.cold.flight.sent.back().copied() else { return false };
+        // An answer goes back with it: what is said both ways needs no quick acknowledgments.
+        if self.hot.ack_at != NEVER || self.hot.has(flag::ACK_NOW) {
+            self.hot.quick = 0;
+        }
+        let gone = self.transmit(&sent, false);
+        if fin {
+            self.hot.set(flag::FIN_SENT);
+            self.hot.state = match self.hot.state {
+                State::CloseWait => State::LastAck,
+                _ => State::FinWait1,
+            };
+        }
+        if self.hot.has(flag::RECOVERY) {
+            self.cold.reduction.on_sent(length);
+        }
+        self.spend(length);
+        if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PROBE) {
+            self.restart_timer();
+        }
+        gone
+    }
+
+    /// Sending begins with nothing in flight: what was quiet for long starts anew (RFC 5681 4.1).
+    fn restart_idle(&mut self) {
+        let idle = self.now.saturating_sub(self.cold.progress_at);
+        let rto = u64::from(self.hot.rto) * 1000;
+        if idle > rto {
+            if let Some(congestion) = &mut self.cold.congestion {
+                congestion.on_restart(self.now, idle, rto);
+                self.hot.cwnd = congestion.window();
+            }
+        }
+        self.cold.progress_at = self.now;
+    }
+
+    /// Whether the window was used, so that it may grow.
+    fn note_use(&mut self) {
+        let pipe = self.pipe();
+        let slow_start = self
+            .cold
+            .congestion
+            .as_ref()
+            .is_some_and(|congestion| congestion.window() < congestion.threshold());
+        // In slow start half is enough: the window doubles in a round (RFC 7661 in spirit).
+        let used = pipe >= self.hot.cwnd || slow_start && pipe.saturating_mul(2) > self.hot.cwnd;
+        if used {
+            self.hot.set(flag::WINDOW_LIMITED);
+        }
+    }
+
+    /// Pacing: after a quantum, the next waits.
+    fn spend(&mut self, bytes: u32) {
+        if !self.hot.has(flag::PACED) {
+            return;
+        }
+        let Some(rate) = self.pacing_rate() else { return };
+        let time = u64::from(bytes).saturating_mul(1_000_000_000) / rate.max(1);
+        let from = match self.hot.pace_at {
+            NEVER => self.now.saturating_sub(QUANTUM),
+            at => at.max(self.now.saturating_sub(QUANTUM)),
+        };
+        self.hot.pace_at = from.saturating_add(time);
+    }
+
+    /// Bytes per second.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        let asked = self.cold.congestion.as_ref().and_then(|congestion| congestion.pacing_rate());
+        let srtt = self.srtt_ns();
+        let rate = asked.or_else(|| {
+            // 1.2 windows in a round trip.
+            let window = u64::from(self.hot.cwnd) * 12 / 10;
+            (srtt > 0).then(|| (window * 1_000_000_000 / srtt).max(1))
+        });
+        match (rate, self.cold.options.pacing_limit) {
+            (rate, 0) => rate,
+            (Some(rate), limit) => Some(rate.min(limit)),
+            (None, limit) => Some(limit),
+        }
+    }
+}

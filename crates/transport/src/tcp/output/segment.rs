@@ -1,0 +1,171 @@
+//! Putting a segment together: options, window, acknowledgment.
+
+use crate::emit::{OptionBytes, Out, emit};
+use crate::fifo::ByteFifo;
+use crate::isn::timestamp;
+use crate::segment::bits;
+use crate::sequence::Seq;
+use crate::tcp::Tcb;
+use crate::tcp::flight::{Sent, mark};
+use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::state::State;
+
+/// ECT(0): the segment may be marked (RFC 3168 5).
+const CAPABLE: u8 = 2;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Sends an acknowledgment without data.
+    pub(crate) fn acknowledge_now(&mut self) {
+        if self.hot.state == State::SynReceived {
+            // The handshake's own answer says it.
+            return self.send_syn();
+        }
+        let window = self.advertise();
+        let options = self.options(true);
+        let echo = if self.hot.has(flag::ECHO) { bits::ECE } else { 0 };
+        self.put(self.hot.snd_nxt, bits::ACK | echo, window, options.as_slice());
+    }
+
+    /// An acknowledgment of what is known already, which the peer must answer.
+    pub(crate) fn probe(&mut self) {
+        let window = self.advertise();
+        let options = self.options(false);
+        self.put(self.hot.snd_una.sub(1), bits::ACK, window, options.as_slice());
+    }
+
+    /// Sends a reset (RFC 9293 3.10.7.1 for what its numbers are).
+    pub(crate) fn send_reset(&mut self) {
+        if !self.hot.state.is_synchronized() && self.hot.state != State::SynReceived {
+            return;
+        }
+        let options = self.options(false);
+        self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, options.as_slice());
+        self.shared.counters.resets_out += 1;
+    }
+
+    /// Options of a segment after the handshake.
+    fn options(&mut self, with_blocks: bool) -> OptionBytes {
+        let mut options = OptionBytes::default();
+        if self.hot.has(flag::TIMESTAMPS) {
+            let clock = timestamp(self.now, self.hot.ts_offset);
+            options.timestamps(clock, self.hot.ts_recent);
+        }
+        if with_blocks && self.hot.has(flag::SACK) && self.cold.gaps.has_news() {
+            let (blocks, count) = self.cold.gaps.take_blocks();
+            options.sack(blocks.get(..count).unwrap_or(&[]));
+        }
+        options
+    }
+
+    /// A segment without data.
+    pub(crate) fn put(&mut self, seq: Seq, flags: u8, window: u16, options: &[u8]) {
+        let out = Out {
+            ends: &self.cold.ends,
+            seq,
+            ack: if flags & bits::ACK != 0 { self.hot.rcv_nxt } else { Seq(0) },
+            flags,
+            window,
+            options,
+            ttl: self.cold.options.ttl,
+            service: self.cold.options.dscp << 2,
+            dont_fragment: self.cold.options.mtu_discovery,
+            data: 0,
+            segment_size: 0,
+        };
+        emit(self.sink, &mut self.shared.counters, &out, |_| {});
+        if flags & bits::ACK != 0 {
+            self.acknowledged();
+        }
+    }
+
+    fn acknowledged(&mut self) {
+        self.hot.acked = self.hot.rcv_nxt;
+        self.hot.ack_at = NEVER;
+        self.hot.clear(flag::ACK_NOW);
+    }
+
+    /// Sends the data of a record, for the first time or again.
+    pub(crate) fn transmit(&mut self, sent: &Sent, again: bool) -> bool {
+        let window = self.advertise();
+        let options = self.options(false);
+        let data = sent.data() as usize;
+        let mut flags = bits::ACK;
+        if sent.is(mark::FIN) {
+            flags |= bits::FIN;
+        }
+        if sent.is(mark::PUSH) || sent.is(mark::FIN) {
+            flags |= bits::PSH;
+        }
+        if self.hot.has(flag::ECHO) {
+            flags |= bits::ECE;
+        }
+        let mut service = self.cold.options.dscp << 2;
+        if self.hot.has(flag::ECN) && !again && data > 0 {
+            service |= CAPABLE;
+            if self.hot.has(flag::REDUCED) {
+                flags |= bits::CWR;
+                self.hot.clear(flag::REDUCED);
+            }
+        }
+        let mss = usize::from(self.hot.mss);
+        let out = Out {
+            ends: &self.cold.ends,
+            seq: sent.start,
+            ack: self.hot.rcv_nxt,
+            flags,
+            window,
+            options: options.as_slice(),
+            ttl: self.cold.options.ttl,
+            service,
+            dont_fragment: self.cold.options.mtu_discovery,
+            data,
+            segment_size: if data > mss { self.hot.mss } else { 0 },
+        };
+        let offset = sent.start.since(self.cold.data_start) as usize;
+        let fifos = &self.cold.fifos;
+        let gone = emit(self.sink, &mut self.shared.counters, &out, |target| {
+            let copied = fifos.as_ref().map_or(0, |pair| pair.transmit.peek(offset, target));
+            // A FIFO that its other side made shorter: what is missing is nothing of ours.
+            if let Some(rest) = target.get_mut(copied..) {
+                rest.fill(0);
+            }
+        });
+        self.acknowledged();
+        gone
+    }
+
+    /// The window to tell, as it is written. The right edge moves only by what is worth it, and never
+    /// back (RFC 9293 3.8.6.2.2).
+    fn advertise(&mut self) -> u16 {
+        if let Some(edge) = self.wider_edge() {
+            self.hot.rcv_adv = edge;
+        }
+        (self.hot.rcv_wnd() >> self.hot.rcv_scale).min(65_535) as u16
+    }
+
+    /// The right edge that the receive FIFO allows, if it is worth telling.
+    fn wider_edge(&self) -> Option<Seq> {
+        if !self.hot.state.receives() || self.hot.has(flag::DEAF | flag::RELEASED) {
+            return None;
+        }
+        let fifo = &self.cold.fifos.as_ref()?.receive;
+        let most = 65_535u32 << self.hot.rcv_scale;
+        let room = fifo.room().min(most as usize) as u32;
+        let room = room >> self.hot.rcv_scale << self.hot.rcv_scale;
+        let edge = self.hot.rcv_nxt.add(room);
+        let gain = edge.since(self.hot.rcv_adv);
+        let worth = (fifo.capacity() / 2).min(usize::from(self.hot.rcv_mss)) as u32;
+        (edge.after(self.hot.rcv_adv) && gain >= worth.max(1)).then_some(edge)
+    }
+
+    /// Tells the peer of a window that opened by much, when no segment does so anyway.
+    pub(super) fn consider_window(&mut self) {
+        let known = self.hot.rcv_wnd();
+        if let Some(edge) = self.wider_edge() {
+            let now = edge.since(self.hot.rcv_nxt);
+            if now >= known.saturating_mul(2) {
+                self.hot.set(flag::ACK_NOW);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Deadlines that have come.
+
+use super::Tcb;
+use super::flight::mark;
+use super::hot::{NEVER, flag};
+use super::rtt;
+use super::state::State;
+use crate::congestion::Congestion;
+use crate::event::Failure;
+use crate::fifo::ByteFifo;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Acts on every deadline at or before now.
+    pub(crate) fn on_timer(&mut self) {
+        if self.hot.ack_at <= self.now {
+            self.hot.ack_at = NEVER;
+            self.hot.set(flag::ACK_NOW);
+        }
+        if self.hot.pace_at <= self.now {
+            self.hot.pace_at = NEVER;
+        }
+        if self.hot.retransmit_at <= self.now {
+            self.on_retransmit_timer();
+        }
+        if self.hot.life_at <= self.now {
+            self.on_life_timer();
+        }
+        self.output();
+    }
+
+    fn on_retransmit_timer(&mut self) {
+        self.hot.retransmit_at = NEVER;
+        let kind = self.hot.flags & flag::TIMER_KIND;
+        self.hot.clear(flag::TIMER_KIND);
+        match kind {
+            flag::TIMER_IS_PROBE => self.send_tail_probe(),
+            flag::TIMER_IS_REORDER => {
+                let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
+                let lost = self.detect_by_time(recovering);
+                if lost > 0 && !recovering {
+                    self.enter_recovery(lost);
+                }
+                if self.hot.retransmit_at == NEVER {
+                    self.restart_timer();
+                }
+            }
+            flag::TIMER_IS_PERSIST => self.probe_window(),
+            _ => self.on_timeout(),
+        }
+    }
+
+    /// RFC 6298 5.4 to 5.7.
+    fn on_timeout(&mut self) {
+        if self.cold.flight.is_empty() {
+            return;
+        }
+        let handshake = matches!(self.hot.state, State::SynSent | State::SynReceived);
+        let tries =
+            if handshake { self.cold.options.syn_retries } else { self.cold.options.retries };
+        if self.is_given_up(tries) {
+            let failure = self.cold.soft_failure.unwrap_or(Failure::TimedOut);
+            if self.hot.state == State::SynReceived && self.hot.has(flag::PASSIVE) {
+                return self.end();
+            }
+            return self.fail(failure);
+        }
+        self.shared.counters.timeouts += 1;
+        self.hot.backoff = self.hot.backoff.saturating_add(1);
+        if handshake {
+            self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
+            self.shared.counters.retransmissions += 1;
+            let iss = self.cold.iss;
+            self.cold.flight.resent(iss, self.now);
+            self.send_syn();
+            self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+            return;
+        }
+        let in_flight = self.pipe();
+        // RFC 2018 8: the peer may have dropped what it told of.
+        let reneged = self.cold.flight.sent.front().is_some_and(|sent| sent.is(mark::SACKED));
+        if reneged {
+            self.cold.flight.forget_sacks();
+        }
+        let lost = self.cold.flight.lose_all();
+        if !self.hot.has(flag::LOSS) {
+            self.cold.recover = self.hot.snd_nxt;
+            self.cold.eifel = None;
+            self.cold.undo_left = 0;
+        }
+        self.hot.clear(flag::RECOVERY | flag::PROBING);
+        self.hot.set(flag::LOSS);
+        self.hot.set(flag::REDUCED);
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.on_rto(&Congestion { now: self.now, in_flight, lost });
+            self.hot.cwnd = congestion.window();
+        }
+        self.hot.pace_at = NEVER;
+        self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+    }
+
+    /// Whether retransmitting has gone on for long enough.
+    fn is_given_up(&self, tries: u8) -> bool {
+        match self.cold.options.user_timeout {
+            0 => self.hot.backoff >= tries,
+            limit => self.now.saturating_sub(self.cold.progress_at) >= limit,
+        }
+    }
+
+    /// RFC 8985 7.3: something new if there is, else the last segment again.
+    fn send_tail_probe(&mut self) {
+        self.hot.set(flag::PROBING);
+        self.cold.reduced_until = self.hot.snd_nxt;
+        let before = self.hot.snd_nxt;
+        let window = self.hot.cwnd;
+        self.hot.cwnd = self.pipe().saturating_add(u32::from(self.hot.mss));
+        self.output();
+        self.hot.cwnd = window;
+        if self.hot.snd_nxt == before {
+            if let Some(last) = self.cold.flight.sent.back().copied() {
+                let mss = u32::from(self.hot.mss);
+                if last.data() > mss {
+                    self.cold.flight.split_at(last.end.sub(mss));
+                }
+                if let Some(last) = self.cold.flight.sent.back().copied() {
+                    self.resend(&last);
+                }
+            }
+        } else {
+            // New data shows by itself what was lost.
+            self.hot.clear(flag::PROBING);
+        }
+        self.hot.clear(flag::TIMER_KIND);
+        self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+    }
+
+    /// The peer's window is closed (RFC 9293 3.8.6.1).
+    fn probe_window(&mut self) {
+        if self.is_given_up(u8::MAX) || self.hot.probes > self.cold.options.retries {
+            return self.fail(Failure::TimedOut);
+        }
+        if self.hot.snd_wnd > 0 && self.send_fitting() {
+            return;
+        }
+        self.hot.probes = self.hot.probes.saturating_add(1);
+        self.hot.backoff = self.hot.backoff.saturating_add(1).min(12);
+        self.probe();
+        self.hot.set(flag::TIMER_IS_PERSIST);
+        self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+    }
+
+    fn on_life_timer(&mut self) {
+        self.hot.life_at = NEVER;
+        match self.hot.state {
+            State::TimeWait | State::FinWait2 if self.hot.has(flag::RELEASED) => self.end(),
+            State::TimeWait => self.end(),
+            State::Closed => {}
+            _ => self.keep_alive(),
+        }
+    }
+
+    /// RFC 9293 3.8.4.
+    fn keep_alive(&mut self) {
+        let Some(keepalive) = self.cold.options.keepalive else { return };
+        let due = self.hot.received_at.saturating_add(keepalive.idle);
+        if self.hot.probes == 0 && due > self.now {
+            self.hot.life_at = due;
+            return;
+        }
+        if self.hot.probes >= keepalive.count {
+            self.send_reset();
+            return self.fail(Failure::TimedOut);
+        }
+        if self.cold.flight.is_empty() {
+            self.hot.probes += 1;
+            self.probe();
+        }
+        self.hot.life_at = self.now.saturating_add(keepalive.interval);
+    }
+}

@@ -1,0 +1,6 @@
+//! Two stacks, wired to each other in memory.
+
+mod close;
+mod open;
+mod pair;
+mod transfer;

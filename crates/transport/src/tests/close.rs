@@ -1,0 +1,130 @@
+//! Ends of connections.
+
+use super::pair::*;
+use crate::options::SECOND;
+use crate::*;
+
+fn connected() -> (Link, [ConnectionId; 2]) {
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    link.events = [Vec::new(), Vec::new()];
+    (link, ids)
+}
+
+#[test]
+fn one_side_after_the_other() {
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].send(ids[CLIENT], b"last words").unwrap();
+    link.stacks[CLIENT].shutdown(ids[CLIENT]).unwrap();
+    link.run(SECOND);
+    assert!(link.events[SERVER].contains(&Event::PeerClosed(ids[SERVER])));
+    assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().state, State::FinWait2);
+    // The other direction is open.
+    assert_eq!(link.transfer(ids, SERVER, &pattern(5000), SECOND), pattern(5000));
+    let mut buffer = [0; 100];
+    assert_eq!(link.stacks[SERVER].recv(ids[SERVER], &mut buffer).unwrap(), 10);
+    assert!(link.stacks[SERVER].is_finished(ids[SERVER]));
+    link.stacks[SERVER].close(ids[SERVER]);
+    link.run(SECOND);
+    assert_eq!(link.stacks[SERVER].connections(), 0);
+    assert!(link.events[SERVER].contains(&Event::Gone(ids[SERVER])));
+    assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().state, State::TimeWait);
+    link.stacks[CLIENT].close(ids[CLIENT]);
+    link.run(61 * SECOND);
+    assert_eq!(link.stacks[CLIENT].connections(), 0);
+}
+
+#[test]
+fn both_at_once() {
+    let (mut link, ids) = connected();
+    for side in [CLIENT, SERVER] {
+        link.stacks[side].close(ids[side]);
+    }
+    link.run(SECOND);
+    for side in [CLIENT, SERVER] {
+        assert!(link.events[side].contains(&Event::Gone(ids[side])), "{:?}", link.events);
+        assert_eq!(link.stacks[side].connections(), 1, "in TIME-WAIT");
+    }
+    link.run(61 * SECOND);
+    assert_eq!(link.stacks.each_ref().map(Stack::connections), [0, 0]);
+}
+
+#[test]
+fn fins_are_repeated_until_they_arrive() {
+    let (mut link, ids) = connected();
+    let mut number = random(3);
+    link.fate = Box::new(move |_, _| (number() % 3 != 0).then_some(0));
+    for side in [CLIENT, SERVER] {
+        link.stacks[side].close(ids[side]);
+    }
+    link.run(200 * SECOND);
+    assert_eq!(link.stacks.each_ref().map(Stack::connections), [0, 0]);
+}
+
+#[test]
+fn an_abort_resets_the_peer() {
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].abort(ids[CLIENT]);
+    link.run(SECOND);
+    assert_eq!(link.events[SERVER], [Event::Failed(ids[SERVER], Failure::Reset)]);
+    assert_eq!(link.stacks[CLIENT].connections(), 0);
+    assert_eq!(
+        link.stacks[SERVER].send(ids[SERVER], b"x"),
+        Err(SocketError::Failed(Failure::Reset))
+    );
+    link.stacks[SERVER].close(ids[SERVER]);
+    assert_eq!(link.stacks[SERVER].connections(), 0);
+}
+
+#[test]
+fn unread_data_makes_close_a_reset() {
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].send(ids[CLIENT], b"never read").unwrap();
+    link.run(SECOND);
+    link.stacks[SERVER].close(ids[SERVER]);
+    link.run(SECOND);
+    assert!(link.events[CLIENT].contains(&Event::Failed(ids[CLIENT], Failure::Reset)));
+    assert_eq!(link.stacks[SERVER].connections(), 0);
+}
+
+#[test]
+fn data_after_close_is_answered_with_a_reset() {
+    let (mut link, ids) = connected();
+    link.stacks[SERVER].close(ids[SERVER]);
+    link.run(SECOND);
+    link.stacks[CLIENT].send(ids[CLIENT], b"too late").unwrap();
+    link.run(SECOND);
+    assert!(link.events[CLIENT].contains(&Event::Failed(ids[CLIENT], Failure::Reset)));
+    assert_eq!(link.stacks[SERVER].connections(), 0);
+    assert_eq!(link.stacks[SERVER].counters().dropped(Reason::AfterClose), 1);
+}
+
+#[test]
+fn a_peer_that_never_closes_is_not_waited_for() {
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].close(ids[CLIENT]);
+    link.run(61 * SECOND);
+    assert_eq!(link.stacks[CLIENT].connections(), 0);
+}
+
+#[test]
+fn a_port_in_time_wait_is_used_again() {
+    let mut link = Link::new();
+    let address: std::net::SocketAddr = (ADDRESSES[SERVER], 80).into();
+    let listener = link.stacks[SERVER].listen(address, 5, &Options::default()).unwrap();
+    for round in 0..3 {
+        let id = link.stacks[CLIENT]
+            .connect(link.now, ADDRESSES[CLIENT].into(), 4000, address, &Options::default())
+            .unwrap();
+        link.run(SECOND);
+        let accepted =
+            link.stacks[SERVER].accept(listener).unwrap_or_else(|| panic!("round {round}"));
+        // The server closes first, so that TIME-WAIT is its own.
+        link.stacks[SERVER].close(accepted);
+        link.run(SECOND);
+        link.stacks[CLIENT].close(id);
+        link.run(SECOND);
+        assert_eq!(link.stacks[CLIENT].connections(), 0);
+        assert_eq!(link.stacks[SERVER].connections(), 1);
+    }
+}

@@ -1,0 +1,111 @@
+//! Opening: both ways, at once, refused, under flood.
+
+use super::pair::*;
+use crate::options::SECOND;
+use crate::*;
+
+#[test]
+fn a_connection_is_made_and_negotiates() {
+    let mut link = Link::new();
+    let options = Options { ecn: Ecn::Classic, ..Options::default() };
+    let ids = link.connect(&options, &Options::default());
+    assert!(link.events[CLIENT].contains(&Event::Connected(ids[CLIENT])));
+    for side in [CLIENT, SERVER] {
+        let info = link.stacks[side].info(ids[side]).unwrap();
+        assert_eq!(info.state, State::Established);
+        assert_eq!(info.negotiated, (true, true, true));
+        assert_eq!(info.mss, 1448);
+        assert_eq!(info.window, 14_480);
+        assert!((10_000..11_000).contains(&info.srtt), "{}", info.srtt);
+    }
+}
+
+#[test]
+fn nobody_listens() {
+    let mut link = Link::new();
+    let remote = (ADDRESSES[SERVER], 81).into();
+    let id = link.stacks[CLIENT]
+        .connect(link.now, ADDRESSES[CLIENT].into(), 0, remote, &Options::default())
+        .unwrap();
+    link.run(SECOND);
+    assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::Refused)]);
+    link.stacks[CLIENT].close(id);
+    assert_eq!(link.stacks[CLIENT].connections(), 0);
+    assert_eq!(link.stacks[CLIENT].poll_event(), Some(Event::Gone(id)));
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_until_given_up() {
+    let mut link = Link::new();
+    link.fate = Box::new(|_, _| None);
+    let remote = (ADDRESSES[SERVER], 80).into();
+    let options = Options { syn_retries: 2, ..Options::default() };
+    let id = link.stacks[CLIENT]
+        .connect(link.now, ADDRESSES[CLIENT].into(), 0, remote, &options)
+        .unwrap();
+    link.run(6 * SECOND);
+    assert_eq!(link.seen.len(), 3);
+    assert!(link.events[CLIENT].is_empty());
+    link.run(2 * SECOND);
+    assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::TimedOut)]);
+}
+
+#[test]
+fn both_open_at_once() {
+    let mut link = Link::new();
+    let ends = |side: usize| (ADDRESSES[side], 7000);
+    let ids = [CLIENT, SERVER].map(|side| {
+        let remote = ends(1 - side).into();
+        link.stacks[side]
+            .connect(link.now, ADDRESSES[side].into(), 7000, remote, &Options::default())
+            .unwrap()
+    });
+    link.run(SECOND);
+    for side in [CLIENT, SERVER] {
+        assert_eq!(link.events[side], [Event::Connected(ids[side])]);
+    }
+    assert_eq!(link.transfer(ids, CLIENT, b"hello", SECOND), b"hello");
+    assert_eq!(link.transfer(ids, SERVER, b"there", SECOND), b"there");
+}
+
+#[test]
+fn a_flood_is_answered_with_cookies() {
+    let mut link = Link::new();
+    let address = (ADDRESSES[SERVER], 80).into();
+    let listener = link.stacks[SERVER].listen(address, 1, &Options::default()).unwrap();
+    // A half-open connection fills the queue: its client never answers.
+    let ghost = link.stacks[CLIENT]
+        .connect(link.now, [10, 0, 0, 9].into(), 0, address, &Options::default())
+        .unwrap();
+    link.flush();
+    link.stacks[CLIENT].abort(ghost);
+    link.fate = Box::new(|_, packet| (packet[19] != 9).then_some(0));
+    link.run(SECOND / 10);
+    let id = link.stacks[CLIENT]
+        .connect(link.now, ADDRESSES[CLIENT].into(), 0, address, &Options::default())
+        .unwrap();
+    link.run(SECOND);
+    assert_eq!(link.stacks[SERVER].counters().dropped(Reason::SynQueue), 1);
+    let accepted = link.stacks[SERVER].accept(listener).unwrap();
+    let info = link.stacks[SERVER].info(accepted).unwrap();
+    assert_eq!((info.negotiated, info.scales), ((true, true, false), (7, 7)));
+    let data = pattern(100_000);
+    assert!(link.transfer([id, accepted], CLIENT, &data, 10 * SECOND) == data);
+    assert!(link.transfer([id, accepted], SERVER, &data, 10 * SECOND) == data);
+}
+
+#[test]
+fn ipv6_works_alike() {
+    let mut link = Link::new();
+    let server: std::net::SocketAddr = "[fd00::2]:80".parse().unwrap();
+    let listener =
+        link.stacks[SERVER].listen("[::]:80".parse().unwrap(), 5, &Options::default()).unwrap();
+    let id = link.stacks[CLIENT]
+        .connect(link.now, "fd00::1".parse().unwrap(), 0, server, &Options::default())
+        .unwrap();
+    link.run(SECOND);
+    let accepted = link.stacks[SERVER].accept(listener).unwrap();
+    let data = pattern(50_000);
+    assert!(link.transfer([id, accepted], CLIENT, &data, 10 * SECOND) == data);
+    assert_eq!(link.stacks[CLIENT].info(id).unwrap().mss, 1428);
+}

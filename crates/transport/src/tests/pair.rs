@@ -1,0 +1,170 @@
+//! The wiring.
+
+use std::collections::BTreeMap;
+
+use crate::*;
+
+/// Packets under way, by when they arrive and in which order they were sent.
+type Wire = BTreeMap<(u64, u64), (usize, Vec<u8>)>;
+
+/// Number of the packet and its bytes; gives how much later it arrives, if it does.
+type Fate = dyn FnMut(u64, &mut Vec<u8>) -> Option<u64>;
+
+/// Two stacks with a wire between them. What the wire does to a packet is a function's choice.
+pub(super) struct Link {
+    pub(super) stacks: [Stack<Rings>; 2],
+    pub(super) now: u64,
+    wire: Wire,
+    sent: u64,
+    /// One way: ns.
+    pub(super) delay: u64,
+    /// What happens to packets.
+    pub(super) fate: Box<Fate>,
+    pub(super) events: [Vec<Event>; 2],
+    /// Everything that was sent: sender and packet.
+    pub(super) seen: Vec<(usize, Vec<u8>)>,
+}
+
+pub(super) const CLIENT: usize = 0;
+pub(super) const SERVER: usize = 1;
+
+/// Addresses of both, IPv4.
+pub(super) const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
+
+impl Link {
+    pub(super) fn new() -> Self {
+        let stack = |seed| {
+            let config = Config {
+                seed: [seed, 1, 2, 3],
+                connections_v4: 100,
+                connections_v6: 100,
+                ..Config::default()
+            };
+            Stack::new(config, Rings).unwrap()
+        };
+        Self {
+            stacks: [stack(1), stack(2)],
+            now: 1_000_000_000,
+            wire: Wire::new(),
+            sent: 0,
+            delay: 5_000_000,
+            fate: Box::new(|_, _| Some(0)),
+            events: [Vec::new(), Vec::new()],
+            seen: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, from: usize, list: PacketList) {
+        for mut packet in list.packets {
+            self.seen.push((from, packet.clone()));
+            self.sent += 1;
+            if let Some(extra) = (self.fate)(self.sent, &mut packet) {
+                let at = self.now + self.delay + extra;
+                self.wire.insert((at, self.sent), (1 - from, packet));
+            }
+        }
+    }
+
+    /// Flushes both stacks and takes their events.
+    pub(super) fn flush(&mut self) {
+        for side in [0, 1] {
+            let mut list = PacketList::default();
+            self.stacks[side].flush(self.now, &mut list);
+            self.send(side, list);
+            while let Some(event) = self.stacks[side].poll_event() {
+                self.events[side].push(event);
+            }
+        }
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<u64> {
+        let wire = self.wire.first_key_value().map(|((at, _), _)| *at);
+        let timers = self.stacks.iter().filter_map(Stack::next_deadline).min();
+        wire.into_iter().chain(timers).min()
+    }
+
+    /// Goes on to the next thing that happens, but not beyond `until`. Gives whether something did.
+    pub(super) fn step(&mut self, until: u64) -> bool {
+        self.flush();
+        let Some(next) = self.next().filter(|next| *next <= until) else {
+            self.now = until;
+            return false;
+        };
+        self.now = self.now.max(next);
+        while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let (to, packet) = entry.remove();
+            let mut list = PacketList::default();
+            self.stacks[to].input(self.now, &[Packet::new(&packet)], &mut list);
+            self.send(to, list);
+        }
+        for side in [0, 1] {
+            let mut list = PacketList::default();
+            self.stacks[side].expire(self.now, &mut list);
+            self.send(side, list);
+        }
+        self.flush();
+        true
+    }
+
+    /// Lets `duration` ns pass.
+    pub(super) fn run(&mut self, duration: u64) {
+        let until = self.now + duration;
+        while self.step(until) {}
+    }
+
+    /// A listener on the server and a connection to it: both ends of it.
+    pub(super) fn connect(&mut self, client: &Options, server: &Options) -> [ConnectionId; 2] {
+        let address = (ADDRESSES[SERVER], 80).into();
+        let listener = self.stacks[SERVER].listen(address, 10, server).unwrap();
+        let id = self.stacks[CLIENT]
+            .connect(self.now, ADDRESSES[CLIENT].into(), 0, address, client)
+            .unwrap();
+        for _ in 0..100 {
+            self.run(1_000_000_000);
+            if let Some(accepted) = self.stacks[SERVER].accept(listener) {
+                self.stacks[SERVER].close_listener(listener);
+                return [id, accepted];
+            }
+        }
+        panic!("no connection: {:?}", self.events);
+    }
+
+    /// Sends `bytes` from `from` and gives what the other side has read after at most `limit` ns.
+    pub(super) fn transfer(
+        &mut self,
+        ids: [ConnectionId; 2],
+        from: usize,
+        bytes: &[u8],
+        limit: u64,
+    ) -> Vec<u8> {
+        let (mut written, mut read) = (0, Vec::new());
+        let until = self.now + limit;
+        let mut buffer = vec![0; 65_536];
+        loop {
+            if written < bytes.len() {
+                written += self.stacks[from].send(ids[from], &bytes[written..]).unwrap();
+            }
+            let count = self.stacks[1 - from].recv(ids[1 - from], &mut buffer).unwrap();
+            read.extend(&buffer[..count]);
+            if read.len() >= bytes.len() || !self.step(until) && self.now >= until {
+                return read;
+            }
+        }
+    }
+}
+
+/// Bytes that differ from place to place.
+pub(super) fn pattern(length: usize) -> Vec<u8> {
+    (0..length as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Numbers that look random.
+pub(super) fn random(mut seed: u64) -> impl FnMut() -> u64 {
+    move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    }
+}

@@ -1,0 +1,200 @@
+//! Data, with everything that a path does to it.
+
+use super::pair::*;
+use crate::options::{MILLISECOND, SECOND};
+use crate::*;
+
+fn options() -> Options {
+    Options::default()
+}
+
+#[test]
+fn a_megabyte_arrives_without_retransmission() {
+    let mut link = Link::new();
+    let ids = link.connect(&options(), &options());
+    let data = pattern(1_000_000);
+    assert!(link.transfer(ids, CLIENT, &data, 60 * SECOND) == data);
+    for stack in &link.stacks {
+        assert_eq!(stack.counters().retransmissions, 0);
+    }
+}
+
+#[test]
+fn an_answer_carries_the_acknowledgment() {
+    let mut link = Link::new();
+    let ids = link.connect(&options(), &options());
+    link.run(SECOND);
+    let before = link.seen.len();
+    link.stacks[CLIENT].send(ids[CLIENT], b"request").unwrap();
+    link.flush();
+    // The server answers before its flush.
+    let request = link.seen.last().unwrap().1.clone();
+    let mut list = PacketList::default();
+    link.stacks[SERVER].input(link.now, &[Packet::new(&request)], &mut list);
+    link.stacks[SERVER].send(ids[SERVER], b"answer").unwrap();
+    link.stacks[SERVER].flush(link.now, &mut list);
+    assert_eq!((link.seen.len() - before, list.packets.len()), (1, 1));
+}
+
+fn lossy(name: &str, options: &Options, percent: u64, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let mut link = Link::new();
+        let ids = link.connect(options, options);
+        let mut number = random(seed * 7919 + 1);
+        link.fate = Box::new(move |_, packet| {
+            let roll = number();
+            let place = number() as usize % packet.len();
+            match roll % 100 {
+                n if n < percent => None,
+                n if n < percent + 2 => {
+                    packet[place] ^= 1 << (roll >> 8 & 7);
+                    Some(0)
+                }
+                n if n < percent + 10 => Some(number() % (20 * MILLISECOND)),
+                _ => Some(0),
+            }
+        });
+        let data = pattern(200_000);
+        let got = link.transfer(ids, CLIENT, &data, 600 * SECOND);
+        assert!(got == data, "{name}, seed {seed}: {} bytes, {:?}", got.len(), link.events);
+        let got = link.transfer(ids, SERVER, &data, 600 * SECOND);
+        assert!(got == data, "{name}, seed {seed}: {} bytes back, {:?}", got.len(), link.events);
+    }
+}
+
+#[test]
+fn everything_arrives_over_a_bad_path() {
+    lossy("all options", &options(), 3, 0..20);
+    lossy("much loss", &options(), 15, 0..5);
+}
+
+#[test]
+fn everything_arrives_without_options() {
+    let plain = Options { sack: false, timestamps: false, window_scale: false, ..options() };
+    lossy("no options", &plain, 3, 0..20);
+    lossy("no SACK", &Options { sack: false, ..options() }, 3, 0..10);
+    lossy("no time stamps", &Options { timestamps: false, ..options() }, 3, 0..10);
+}
+
+#[test]
+fn one_lost_segment_is_repaired_without_a_timeout() {
+    let mut link = Link::new();
+    let ids = link.connect(&options(), &options());
+    let mut dropped = false;
+    link.fate = Box::new(move |_, packet| {
+        if packet.len() > 1000 && !dropped {
+            dropped = true;
+            return None;
+        }
+        Some(0)
+    });
+    let data = pattern(100_000);
+    assert!(link.transfer(ids, CLIENT, &data, 10 * SECOND) == data);
+    let counters = link.stacks[CLIENT].counters();
+    assert_eq!((counters.retransmissions, counters.timeouts), (1, 0));
+}
+
+#[test]
+fn a_lost_tail_is_probed() {
+    let mut link = Link::new();
+    let ids = link.connect(&options(), &options());
+    let mut count = 0;
+    link.fate = Box::new(move |_, packet| {
+        count += u32::from(packet.len() > 1000);
+        (packet.len() <= 1000 || count != 4).then_some(0)
+    });
+    let data = pattern(4 * 1448);
+    assert!(link.transfer(ids, CLIENT, &data, 10 * SECOND) == data);
+    let counters = link.stacks[CLIENT].counters();
+    assert_eq!((counters.retransmissions, counters.timeouts), (1, 0));
+}
+
+#[test]
+fn a_closed_window_is_probed_and_opens() {
+    let mut link = Link::new();
+    let small = Options { receive_buffer: 4096, receive_buffer_limit: 4096, ..options() };
+    let ids = link.connect(&options(), &small);
+    let data = pattern(10_000);
+    let written = link.stacks[CLIENT].send(ids[CLIENT], &data).unwrap();
+    assert_eq!(written, 10_000);
+    link.run(60 * SECOND);
+    assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().peer_window, 0);
+    assert!(link.events[CLIENT].iter().all(|event| !matches!(event, Event::Failed(..))));
+    // The update that opens the window is lost: a probe finds out.
+    link.fate = Box::new({
+        let mut first = true;
+        move |_, _| (!std::mem::take(&mut first)).then_some(0)
+    });
+    let (mut got, mut buffer) = (Vec::<u8>::new(), vec![0; 4096]);
+    while got.len() < data.len() {
+        let count = link.stacks[SERVER].recv(ids[SERVER], &mut buffer).unwrap();
+        got.extend(&buffer[..count]);
+        let now = link.now;
+        assert!(link.step(now + 200 * SECOND), "stuck after {} bytes", got.len());
+    }
+    assert!(got == data);
+}
+
+#[test]
+fn small_writes_wait_unless_asked_not_to() {
+    let count = |no_delay| {
+        let mut link = Link::new();
+        let ids = link.connect(&Options { no_delay, ..options() }, &options());
+        let before = link.seen.iter().filter(|(side, _)| *side == CLIENT).count();
+        for _ in 0..10 {
+            link.stacks[CLIENT].send(ids[CLIENT], b"x").unwrap();
+            link.flush();
+        }
+        link.run(SECOND);
+        link.seen.iter().filter(|(side, _)| *side == CLIENT).count() - before
+    };
+    assert_eq!((count(true), count(false)), (10, 2));
+}
+
+#[test]
+fn a_peer_that_vanishes_is_given_up() {
+    let mut link = Link::new();
+    let keepalive = Keepalive { idle: 10 * SECOND, interval: SECOND, count: 3 };
+    let probing = Options { keepalive: Some(keepalive), ..options() };
+    let ids = link.connect(&Options { user_timeout: 5 * SECOND, ..options() }, &probing);
+    link.fate = Box::new(|_, _| None);
+    link.stacks[CLIENT].send(ids[CLIENT], b"data").unwrap();
+    link.run(60 * SECOND);
+    for side in [CLIENT, SERVER] {
+        let failed = Event::Failed(ids[side], Failure::TimedOut);
+        assert!(link.events[side].contains(&failed), "{side}: {:?}", link.events);
+    }
+}
+
+#[test]
+fn a_smaller_path_is_found() {
+    let mut link = Link::new();
+    let ids = link.connect(&options(), &options());
+    let big = link.transfer(ids, CLIENT, &pattern(3000), SECOND);
+    assert_eq!(big.len(), 3000);
+    // Quote the last large segment in an ICMP error.
+    link.stacks[CLIENT].send(ids[CLIENT], &pattern(3000)).unwrap();
+    link.fate = Box::new(|_, packet| (packet.len() <= 1300).then_some(0));
+    link.flush();
+    let quoted = link.seen.iter().rev().find(|(_, packet)| packet.len() == 1500).unwrap().1.clone();
+    let message = wire::icmpv4::Message::Unreachable { code: 4, mtu: 1300 };
+    let mut packet = vec![0; 600];
+    let network = wire::build::Network::V4(wire::ipv4::Fields {
+        source: [10, 9, 9, 9].into(),
+        destination: ADDRESSES[CLIENT].into(),
+        protocol: wire::Protocol::ICMPV4,
+        ttl: 64,
+        service: 0,
+        identification: 0,
+        dont_fragment: false,
+    });
+    let payload = wire::build::Payload::Icmpv4 { message, data: &quoted[..100] };
+    let length = wire::build::packet(&mut packet, &network, &payload).unwrap();
+    let mut list = PacketList::default();
+    link.stacks[CLIENT].input(link.now, &[Packet::new(&packet[..length])], &mut list);
+    assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().mss, 1248);
+    let mut buffer = vec![0; 10_000];
+    link.run(SECOND / 10);
+    assert_eq!(link.stacks[SERVER].recv(ids[SERVER], &mut buffer).unwrap(), 3000);
+    assert_eq!(link.stacks[CLIENT].counters().timeouts, 0);
+}
