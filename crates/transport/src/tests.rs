@@ -1,6 +1,7 @@
 //! Two stacks, wired to each other in memory.
 
 mod close;
+mod hostile;
 mod open;
 mod pair;
 mod transfer;
