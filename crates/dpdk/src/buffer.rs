@@ -237,6 +237,26 @@ impl Buffer {
         Segments::new(self.mbuf())
     }
 
+    /// Cuts the packet to its first `length` bytes, if it is longer; segments behind the first one go
+    /// back to their pool. `false`, and no change, when the first segment has fewer than that.
+    #[must_use]
+    pub fn truncate(&mut self, length: usize) -> bool {
+        if self.len() <= length {
+            return true;
+        }
+        let first = self.mbuf_mut();
+        if usize::from(first.data_len) < length {
+            return false;
+        }
+        first.data_len = length as u16;
+        first.pkt_len = length as u32;
+        first.nb_segs = 1;
+        let rest = std::mem::replace(&mut first.next, std::ptr::null_mut());
+        // SAFETY: the chain was ours, and the link to it is cut, so this is its only owner.
+        drop(NonNull::new(rest).map(|rest| unsafe { Self::from_raw(rest) }));
+        true
+    }
+
     /// Moves a chained packet's bytes into its first segment. `false`, and no change, when they do
     /// not fit there.
     #[must_use]

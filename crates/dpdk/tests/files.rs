@@ -125,10 +125,16 @@ fn long_packets_are_chains(directory: &Path, pool: BufferPool) {
     let room = 2048 - front;
     assert_eq!(first.linearize(), expected.len() - 100 <= room);
     assert_eq!(whole(first), expected);
+    let second = slots[1].as_mut().unwrap();
+    assert!(!second.truncate(3000) && whole(second) == long, "that is not in the first segment");
+    let free = pool.available();
+    assert!(second.truncate(6000) && second.len() == 5000, "it is shorter already");
+    assert!(second.truncate(100) && !second.is_chained() && second.data() == &long[..100]);
+    assert_eq!(pool.available(), free + 2, "its other segments are back");
     assert_eq!(tx[0].burst(&mut slots), 3);
     drop((rx, tx));
     port.close().unwrap();
-    assert_eq!(read_capture(&to), [expected, long.clone(), long[..60].to_vec()]);
+    assert_eq!(read_capture(&to), [expected, long[..100].to_vec(), long[..60].to_vec()]);
 }
 
 fn null_takes_and_gives(pool: BufferPool) {

@@ -159,15 +159,14 @@ fn allowed6(vector: &Vector, slot: Slot, error: Error) -> bool {
 
 /// Makes the error out of the packet, from the network header on, and returns whom it goes to.
 fn write(buffer: &mut Buffer, network: usize, error: Error, source: IpAddr) -> Option<IpAddr> {
-    if buffer.is_chained() && !buffer.linearize() {
-        return None;
-    }
     let (quote, headers) = match source {
         IpAddr::V4(_) => (QUOTE4, ICMP4),
         IpAddr::V6(_) => (QUOTE6, ICMP6),
     };
-    let excess = buffer.len().saturating_sub(network + quote);
-    if !buffer.trim(excess) || buffer.prepend(headers).is_none() {
+    // Of a long packet in several buffers the start is enough, unless it is in several, too.
+    let cut =
+        buffer.truncate(network + quote) || buffer.linearize() && buffer.truncate(network + quote);
+    if !cut || buffer.prepend(headers).is_none() {
         return None;
     }
     let packet = buffer.data_mut().get_mut(network..)?;
