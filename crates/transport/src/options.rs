@@ -145,7 +145,7 @@ impl Default for Options {
             receive_buffer_limit: 6_291_456,
             transmit_buffer: 262_144,
             mss: 0,
-            congestion: Algorithm::NewReno,
+            congestion: Algorithm::Cubic,
             initial_window: 10,
             window_scale: true,
             timestamps: true,

@@ -1,82 +1,282 @@
-//! One timer per connection: the earliest of its deadlines.
+//! One timer per connection: the earliest of its deadlines, in a hierarchical wheel.
 //!
 //! A connection keeps its deadlines itself and arms its timer only when one comes before the time that
 //! the timer is armed for; a deadline that moved away is noticed when the timer fires. In steady
-//! traffic a timer is therefore not touched at all.
+//! traffic a timer is therefore not touched at all. A wheel has 256 slots of 2^16 ns (65.5 us), the next
+//! level's slots are a whole turn of the one below; four levels reach 78 hours. Slots are doubly linked
+//! lists through one array, so arming and disarming cost the same however many are armed.
 
-use std::collections::BTreeSet;
+/// Bits of nanoseconds below a tick.
+const TICK: u32 = 16;
+/// Bits of a level's slot number.
+const BITS: u32 = 8;
+const SLOTS: usize = 1 << BITS;
+const LEVELS: usize = 4;
+/// No timer, no slot.
+const NONE: u32 = u32::MAX;
+const UNARMED: u64 = u64::MAX;
 
-/// Timers by index, ordered by time.
-#[derive(Debug, Default)]
-pub struct Timers {
-    order: BTreeSet<(u64, u32)>,
-    armed: Vec<u64>,
+/// Where a timer is linked in.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    deadline: u64,
+    next: u32,
+    previous: u32,
+    /// Slot of all levels, counted through; `NONE`: on the list of those that are due.
+    slot: u32,
 }
 
-const UNARMED: u64 = u64::MAX;
+const VACANT: Entry = Entry { deadline: UNARMED, next: NONE, previous: NONE, slot: NONE };
+
+/// Timers by index.
+#[derive(Debug)]
+pub struct Timers {
+    entries: Vec<Entry>,
+    heads: Vec<u32>,
+    /// A bit for each slot that is not empty.
+    used: [[u64; SLOTS / 64]; LEVELS],
+    /// Ticks that have been gone through.
+    tick: u64,
+    due: u32,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            heads: vec![NONE; SLOTS * LEVELS],
+            used: [[0; SLOTS / 64]; LEVELS],
+            tick: 0,
+            due: NONE,
+        }
+    }
+}
+
+/// The first tick that is not before `time`.
+fn tick_after(time: u64) -> u64 {
+    (time >> TICK) + u64::from(time & ((1 << TICK) - 1) != 0)
+}
 
 impl Timers {
     /// When the timer of `index` fires: ns; `None`: it is not armed.
+    #[inline]
     #[must_use]
     pub fn armed(&self, index: u32) -> Option<u64> {
-        self.armed.get(index as usize).copied().filter(|time| *time != UNARMED)
+        let entry = self.entries.get(index as usize)?;
+        (entry.deadline != UNARMED).then_some(entry.deadline)
     }
 
     /// Arms the timer of `index` for `deadline` (ns), wherever it stood before.
     pub fn arm(&mut self, index: u32, deadline: u64) {
         self.cancel(index);
-        if self.armed.len() <= index as usize {
-            self.armed.resize(index as usize + 1, UNARMED);
+        if deadline == UNARMED {
+            return;
         }
-        if let Some(armed) = self.armed.get_mut(index as usize) {
-            *armed = deadline.min(UNARMED - 1);
-            self.order.insert((*armed, index));
+        if self.entries.len() <= index as usize {
+            self.entries.resize(index as usize + 1, VACANT);
         }
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            entry.deadline = deadline;
+        }
+        self.place(index, deadline);
     }
 
     /// Disarms the timer of `index`.
     pub fn cancel(&mut self, index: u32) {
-        if let Some(armed) = self.armed.get_mut(index as usize) {
-            if *armed != UNARMED {
-                self.order.remove(&(*armed, index));
-                *armed = UNARMED;
-            }
+        let Some(entry) = self.entries.get(index as usize).copied() else { return };
+        if entry.deadline == UNARMED {
+            return;
+        }
+        self.unlink(&entry);
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            *entry = VACANT;
         }
     }
 
-    /// A timer whose time has come, disarmed; none fires before its deadline.
+    /// A timer whose time has come, disarmed; none fires before its deadline, and none later than one
+    /// tick (65.5 us) behind it.
     pub fn expired(&mut self, now: u64) -> Option<u32> {
-        let (deadline, index) = *self.order.first()?;
-        if deadline > now {
+        let target = now >> TICK;
+        while self.due == NONE && self.tick < target {
+            // Empty stretches are jumped over.
+            let Some(next) = self.next_tick().filter(|next| *next <= target) else {
+                self.tick = target;
+                break;
+            };
+            self.tick = next;
+            self.turn();
+        }
+        let index = self.due;
+        if index == NONE {
             return None;
         }
         self.cancel(index);
         Some(index)
     }
 
-    /// When to look next: ns, at or before the earliest deadline.
+    /// When to look next: ns, at or before the earliest deadline's tick.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
-        self.order.first().map(|(deadline, _)| *deadline)
+        if self.due != NONE {
+            return Some(self.tick << TICK);
+        }
+        self.next_tick().map(|tick| tick << TICK)
+    }
+
+    /// The next tick at which a slot is to be emptied, onto a lower level or as due.
+    fn next_tick(&self) -> Option<u64> {
+        (0..LEVELS as u32).filter_map(|level| self.next_of(level)).min()
+    }
+
+    fn next_of(&self, level: u32) -> Option<u64> {
+        let used = self.used.get(level as usize)?;
+        if used.iter().all(|word| *word == 0) {
+            return None;
+        }
+        let at = self.tick >> (BITS * level);
+        let first = (at as usize + 1) % SLOTS;
+        let slot = (0..=SLOTS / 64).find_map(|step| {
+            let word = (first / 64 + step) % (SLOTS / 64);
+            let mut bits = used.get(word).copied()?;
+            if step == 0 {
+                bits &= u64::MAX << (first % 64);
+            } else if step == SLOTS / 64 {
+                bits &= !(u64::MAX << (first % 64));
+            }
+            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
+        })?;
+        let ahead = (slot + SLOTS - first) % SLOTS + 1;
+        Some((at + ahead as u64) << (BITS * level))
+    }
+
+    /// Links a timer into the slot for its deadline.
+    fn place(&mut self, index: u32, deadline: u64) {
+        let tick = tick_after(deadline);
+        let ahead = tick.saturating_sub(self.tick);
+        if ahead == 0 {
+            return self.link(index, NONE);
+        }
+        // A level holds what differs from now by less than one of its turns.
+        let level = (0..LEVELS as u32 - 1)
+            .find(|level| (tick >> (BITS * level)) - (self.tick >> (BITS * level)) < SLOTS as u64)
+            .unwrap_or(LEVELS as u32 - 1);
+        let shifted =
+            (tick >> (BITS * level)).min((self.tick >> (BITS * level)) + SLOTS as u64 - 1);
+        self.link(index, level * SLOTS as u32 + (shifted % SLOTS as u64) as u32);
+    }
+
+    /// What stands in the slots that the hand has reached moves on.
+    fn turn(&mut self) {
+        for level in (0..LEVELS as u32).rev() {
+            let below = BITS * level;
+            if self.tick & ((1 << below) - 1) != 0 {
+                continue;
+            }
+            let slot = level * SLOTS as u32 + (self.tick >> below) as u32 % SLOTS as u32;
+            while let Some(index) = self.heads.get(slot as usize).copied().filter(|i| *i != NONE) {
+                let Some(entry) = self.entries.get(index as usize).copied() else { break };
+                self.unlink(&entry);
+                self.place(index, entry.deadline);
+            }
+        }
+    }
+
+    fn head(&mut self, slot: u32) -> Option<&mut u32> {
+        if slot == NONE { Some(&mut self.due) } else { self.heads.get_mut(slot as usize) }
+    }
+
+    fn mark(&mut self, slot: u32, is_used: bool) {
+        let (level, place) = (slot as usize / SLOTS, slot as usize % SLOTS);
+        if let Some(word) = self.used.get_mut(level).and_then(|level| level.get_mut(place / 64)) {
+            let bit = 1 << (place % 64);
+            *word = if is_used { *word | bit } else { *word & !bit };
+        }
+    }
+
+    fn link(&mut self, index: u32, slot: u32) {
+        let Some(head) = self.head(slot) else { return };
+        let next = std::mem::replace(head, index);
+        if let Some(entry) = self.entries.get_mut(next as usize) {
+            entry.previous = index;
+        }
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            (entry.next, entry.previous, entry.slot) = (next, NONE, slot);
+        }
+        self.mark(slot, true);
+    }
+
+    fn unlink(&mut self, entry: &Entry) {
+        if let Some(next) = self.entries.get_mut(entry.next as usize) {
+            next.previous = entry.previous;
+        }
+        if let Some(previous) = self.entries.get_mut(entry.previous as usize) {
+            previous.next = entry.next;
+            return;
+        }
+        let next = entry.next;
+        if let Some(head) = self.head(entry.slot) {
+            *head = next;
+        }
+        if next == NONE {
+            self.mark(entry.slot, false);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const MS: u64 = 1_000_000;
 
     #[test]
     fn fires_in_order_and_never_early() {
         let mut timers = Timers::default();
-        timers.arm(3, 30);
-        timers.arm(1, 10);
-        timers.arm(2, 20);
-        timers.arm(1, 40);
+        timers.arm(3, 30 * MS);
+        timers.arm(1, 10 * MS);
+        timers.arm(2, 20 * MS);
+        timers.arm(1, 40 * MS);
         timers.cancel(2);
-        assert_eq!((timers.next(), timers.armed(1), timers.armed(2)), (Some(30), Some(40), None));
-        assert_eq!(timers.expired(29), None);
-        assert_eq!(timers.expired(30), Some(3));
-        assert_eq!(timers.expired(100), Some(1));
-        assert_eq!(timers.expired(100), None);
+        assert_eq!((timers.armed(1), timers.armed(2)), (Some(40 * MS), None));
+        assert_eq!(timers.expired(30 * MS - 1), None);
+        assert_eq!(timers.expired(31 * MS), Some(3));
+        assert_eq!(timers.expired(100 * MS), Some(1));
+        assert_eq!((timers.expired(100 * MS), timers.next()), (None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_plain_map(steps in proptest::collection::vec((0..3u8, 0..20u32, any::<u64>(), 0..50u32), 1..200)) {
+            let (mut timers, mut model, mut now) = (Timers::default(), BTreeMap::new(), 0u64);
+            for (kind, index, random, shift) in steps {
+                let span = random % (1 << shift);
+                match kind {
+                    0 => {
+                        timers.arm(index, now + span);
+                        model.insert(index, now + span);
+                    }
+                    1 => {
+                        timers.cancel(index);
+                        model.remove(&index);
+                    }
+                    _ => {
+                        now += span;
+                        while let Some(fired) = timers.expired(now) {
+                            let deadline = model.remove(&fired);
+                            prop_assert!(deadline.is_some_and(|deadline| deadline <= now), "{:?} at {}", deadline, now);
+                        }
+                        let late = model.values().find(|deadline| tick_after(**deadline) <= now >> TICK);
+                        prop_assert_eq!(late, None);
+                    }
+                }
+                let earliest = model.values().min().copied();
+                prop_assert_eq!(timers.next().is_some(), earliest.is_some());
+                if let (Some(next), Some(earliest)) = (timers.next(), earliest) {
+                    prop_assert!(next <= tick_after(earliest).max(now >> TICK) << TICK);
+                }
+            }
+        }
     }
 }

@@ -6,13 +6,17 @@
 
 use std::fmt;
 
+pub use cubic::Cubic;
 pub use newreno::NewReno;
 
+mod cubic;
 mod newreno;
 
 /// Which algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
+    /// RFC 9438.
+    Cubic,
     /// RFC 5681 and 6582.
     NewReno,
 }
@@ -22,6 +26,7 @@ impl Algorithm {
     #[must_use]
     pub fn start(self, start: &Start) -> Box<dyn CongestionControl> {
         match self {
+            Self::Cubic => Box::new(Cubic::new(start)),
             Self::NewReno => Box::new(NewReno::new(start)),
         }
     }

@@ -1,0 +1,283 @@
+//! CUBIC (RFC 9438).
+//!
+//! Windows are in bytes; the cubic function is in segments and seconds, as the standard writes it.
+
+use super::{Ack, Congestion, CongestionControl, Start};
+
+/// Multiplicative decrease (4.6).
+const BETA: f64 = 0.7;
+/// Steepness (5.1): segments per second cubed.
+const C: f64 = 0.4;
+/// What keeps up with Reno (4.3): segments a window.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// HyStart (4.10 refers to it): a round-trip time so much above the least ends slow start: ns.
+const DELAY: (u64, u64) = (4_000_000, 16_000_000);
+
+/// What a reduction changes.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    window: f64,
+    threshold: f64,
+    /// Window before the last reduction: segments.
+    highest: f64,
+    /// Segments.
+    reno: f64,
+    /// When this growth began: ns.
+    epoch: Option<u64>,
+    /// Seconds from the epoch to `highest`.
+    k: f64,
+}
+
+/// Grows by a cubic function of the time since the last reduction.
+#[derive(Debug)]
+pub struct Cubic {
+    mss: f64,
+    initial: f64,
+    now: Shape,
+    before: Option<Shape>,
+    /// Nothing was acknowledged in new data since then: growth stands still: ns.
+    paused_at: Option<u64>,
+    /// The round in which the delay is measured ends when so much is delivered.
+    round_end: u64,
+    /// Least round-trip time of this round and the last: ns.
+    rounds: [u64; 2],
+    samples: u8,
+}
+
+impl Cubic {
+    /// Slow start from the initial window.
+    #[must_use]
+    pub fn new(start: &Start) -> Self {
+        let mss = f64::from(start.mss.max(1));
+        let window = f64::from(start.window) / mss;
+        let now = Shape {
+            window,
+            threshold: f64::INFINITY,
+            highest: 0.0,
+            reno: window,
+            epoch: None,
+            k: 0.0,
+        };
+        Self {
+            mss,
+            initial: window,
+            now,
+            before: None,
+            paused_at: None,
+            round_end: 0,
+            rounds: [u64::MAX; 2],
+            samples: 0,
+        }
+    }
+
+    fn reduce(&mut self) {
+        self.before = Some(self.now);
+        let shape = &mut self.now;
+        // 4.7: fast convergence, so that a new flow finds room.
+        shape.highest = if shape.window < shape.highest {
+            shape.window * (1.0 + BETA) / 2.0
+        } else {
+            shape.window
+        };
+        // 4.6
+        shape.threshold = (shape.window * BETA).max(2.0);
+        shape.epoch = None;
+    }
+
+    fn begin_epoch(&mut self, now: u64) {
+        let shape = &mut self.now;
+        shape.epoch = Some(now);
+        shape.reno = shape.window;
+        shape.highest = shape.highest.max(shape.window);
+        // 4.2, equation 2.
+        shape.k = ((shape.highest - shape.window) / C).cbrt();
+    }
+
+    /// 4.2 to 4.5: `acked` segments, a round-trip time of `rtt` seconds.
+    fn grow(&mut self, now: u64, acked: f64, rtt: f64) {
+        if self.now.epoch.is_none() {
+            self.begin_epoch(now);
+        }
+        let shape = &mut self.now;
+        let began = shape.epoch.unwrap_or(now);
+        let t = now.saturating_sub(began) as f64 / 1e9;
+        let at = |t: f64| C * (t - shape.k).powi(3) + shape.highest;
+        // 4.4 and 4.5 aim at one round-trip time ahead, at most half as much again.
+        let target = at(t + rtt).clamp(shape.window, shape.window * 1.5);
+        let alpha = if shape.reno >= shape.highest { 1.0 } else { ALPHA };
+        shape.reno += alpha * acked / shape.window;
+        let cubic = shape.window + (target - shape.window) / shape.window * acked;
+        shape.window = if at(t) < shape.reno { shape.reno.max(shape.window) } else { cubic };
+    }
+
+    /// Slow start ends when the round-trip time climbs: a queue is building up.
+    fn watch_delay(&mut self, ack: &Ack) {
+        let Some(rtt) = ack.sample.rtt else { return };
+        if ack.sample.prior_delivered >= self.round_end {
+            self.round_end = ack.total_delivered;
+            self.rounds = [u64::MAX, self.rounds[0]];
+            self.samples = 0;
+        }
+        self.rounds[0] = self.rounds[0].min(rtt);
+        self.samples = self.samples.saturating_add(1);
+        let [current, last] = self.rounds;
+        if self.samples >= 8 && last != u64::MAX && self.now.window >= 16.0 {
+            let margin = (last / 8).clamp(DELAY.0, DELAY.1);
+            if current >= last.saturating_add(margin) {
+                self.now.threshold = self.now.window;
+            }
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.now.window < self.now.threshold {
+            self.watch_delay(ack);
+        }
+        if ack.in_recovery {
+            return;
+        }
+        if !ack.window_limited {
+            // 5.8: growth stands still while the window is not used.
+            self.paused_at.get_or_insert(ack.now);
+            return;
+        }
+        if let (Some(paused), Some(epoch)) = (self.paused_at.take(), &mut self.now.epoch) {
+            *epoch = epoch.saturating_add(ack.now.saturating_sub(paused)).min(ack.now);
+        }
+        let mut acked = f64::from(ack.acked) / self.mss;
+        if self.now.window < self.now.threshold {
+            let growth = acked.min(self.now.threshold - self.now.window);
+            self.now.window += growth;
+            acked -= growth;
+        }
+        if acked > 0.0 {
+            self.grow(ack.now, acked, ack.srtt as f64 / 1e9);
+        }
+    }
+
+    fn on_loss(&mut self, _: &Congestion) {
+        self.reduce();
+        self.now.window = self.now.threshold;
+    }
+
+    fn on_recovered(&mut self, _: u64) {
+        self.before = None;
+    }
+
+    fn on_rto(&mut self, _: &Congestion) {
+        // 4.8; what is remembered is from before the first time-out in a row.
+        if self.now.window > 1.0 {
+            self.reduce();
+        }
+        self.now.window = 1.0;
+    }
+
+    fn on_ecn(&mut self, _: &Congestion, _: u32) {
+        self.reduce();
+        self.now.window = self.now.threshold;
+        self.before = None;
+    }
+
+    fn undo(&mut self, _: u64) {
+        // 4.9
+        if let Some(before) = self.before.take() {
+            let window = self.now.window.max(before.window);
+            self.now = Shape { window, ..before };
+        }
+    }
+
+    fn on_restart(&mut self, _: u64, idle: u64, rto: u64) {
+        let halvings = idle.checked_div(rto).unwrap_or(0).min(31) as i32;
+        let floor = self.initial.min(self.now.window);
+        self.now.window = (self.now.window / 2f64.powi(halvings)).max(floor);
+        self.now.epoch = None;
+    }
+
+    fn set_mss(&mut self, mss: u32) {
+        let bytes = self.now.window * self.mss;
+        self.mss = f64::from(mss.max(1));
+        self.now.window = (bytes / self.mss).max(1.0);
+    }
+
+    fn window(&self) -> u32 {
+        (self.now.window * self.mss) as u32
+    }
+
+    fn threshold(&self) -> u32 {
+        // A cast of what is too large gives the largest.
+        (self.now.threshold * self.mss) as u32
+    }
+
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::RateSample;
+
+    const LOSS: Congestion = Congestion { now: 0, in_flight: 0, lost: 1000 };
+
+    fn ack(now: u64, acked: u32) -> Ack {
+        Ack {
+            now,
+            acked,
+            delivered: acked,
+            total_delivered: 0,
+            prior_in_flight: 0,
+            in_flight: 0,
+            window_limited: true,
+            in_recovery: false,
+            srtt: 100_000_000,
+            min_rtt: 100_000_000,
+            sample: RateSample::default(),
+        }
+    }
+
+    #[test]
+    fn returns_to_the_old_window_after_k_seconds() {
+        let mut cubic = Cubic::new(&Start { mss: 1000, window: 100_000, now: 0 });
+        cubic.on_loss(&LOSS);
+        assert_eq!((cubic.window(), cubic.threshold()), (70_000, 70_000));
+        // K = cbrt(30 / 0.4) = 4.2 s; a window is acknowledged each round trip.
+        let mut at_k = 0;
+        for round in 1..=100u64 {
+            let window = cubic.window();
+            for _ in 0..window / 1000 {
+                cubic.on_ack(&ack(round * 100_000_000, 1000));
+            }
+            if round == 42 {
+                at_k = cubic.window();
+            }
+        }
+        assert!((95_000..=103_000).contains(&at_k), "{at_k}");
+        assert!(cubic.window() > 140_000, "{}", cubic.window());
+    }
+
+    #[test]
+    fn a_spurious_timeout_is_undone() {
+        let mut cubic = Cubic::new(&Start { mss: 1000, window: 10_000, now: 0 });
+        cubic.on_rto(&LOSS);
+        cubic.on_rto(&LOSS);
+        assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
+        cubic.undo(0);
+        assert_eq!((cubic.window(), cubic.threshold()), (10_000, u32::MAX));
+    }
+
+    #[test]
+    fn a_rising_delay_ends_slow_start() {
+        let mut cubic = Cubic::new(&Start { mss: 1000, window: 20_000, now: 0 });
+        for round in 0..3u64 {
+            for _ in 0..10 {
+                let rtt = Some(100_000_000 + round * 30_000_000);
+                let sample = RateSample { rtt, prior_delivered: round, ..RateSample::default() };
+                cubic.on_ack(&Ack { sample, total_delivered: round + 1, ..ack(round, 1000) });
+            }
+        }
+        assert!(cubic.threshold() < u32::MAX);
+    }
+}
