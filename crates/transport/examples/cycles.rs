@@ -64,29 +64,27 @@ impl Bench {
         }
     }
 
-    fn connect(&mut self, count: usize) -> Vec<ConnectionId> {
+    fn connect(&mut self, count: usize) -> Result<Vec<ConnectionId>, Box<dyn std::error::Error>> {
         let options = Options::default();
         let remote = ([10, 0, 0, 2], 80).into();
-        let listener = self.server.listen(remote, BATCH * 2, &options);
-        let listener = listener.unwrap_or_else(|error| panic!("{error}"));
+        let listener = self.server.listen(remote, BATCH * 2, &options)?;
         let mut ids = Vec::new();
         while ids.len() < count {
             for _ in 0..BATCH.min(count - ids.len()) {
                 let n = ids.len();
                 let local = [10, 1, (n / 40_000) as u8, 1].into();
                 let port = 1024 + (n % 40_000) as u16;
-                let id = self.client.connect(self.now, local, port, remote, &options);
-                ids.push(id.unwrap_or_else(|error| panic!("{error}")));
+                ids.push(self.client.connect(self.now, local, port, remote, &options)?);
             }
             self.exchange();
             while self.server.accept(listener).is_some() {}
             while self.client.poll_event().is_some() || self.server.poll_event().is_some() {}
         }
-        ids
+        Ok(ids)
     }
 }
 
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).map_while(|word| word.parse().ok());
     let count: usize = arguments.next().unwrap_or(10_000);
     let size: usize = arguments.next().unwrap_or(64);
@@ -97,11 +95,11 @@ fn main() {
             seed: [seed; 4],
             ..Config::default()
         };
-        Stack::new(config, Rings).unwrap_or_else(|error| panic!("{error}"))
+        Stack::new(config, Rings)
     };
     let wire = Arena { bytes: Vec::new(), lengths: Vec::new() };
-    let mut bench = Bench { client: stack(1), server: stack(2), wire, now: 1_000_000_000 };
-    let ids = bench.connect(count);
+    let mut bench = Bench { client: stack(1)?, server: stack(2)?, wire, now: 1_000_000_000 };
+    let ids = bench.connect(count)?;
     println!(
         "{} connections, {} bytes each",
         bench.client.connections(),
@@ -162,4 +160,5 @@ fn main() {
         "retransmissions {}",
         bench.client.counters().retransmissions + bench.server.counters().retransmissions
     );
+    Ok(())
 }
