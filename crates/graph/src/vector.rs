@@ -192,3 +192,26 @@ impl Vector {
         self.used = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_in_place_when_it_is_the_first_slots_in_order() {
+        assert!(in_place(&[]) && in_place(&[0, 1, 2]) && in_place(&SLOTS));
+        assert!(!in_place(&[1, 2]) && !in_place(&[0, 2]) && !in_place(&[1, 0]));
+    }
+
+    #[test]
+    fn picked_slots_are_the_list_itself_when_all_are_picked() {
+        let all = [3, 5, 9];
+        let mut picked = Picked::new();
+        picked.push(3);
+        picked.push(9);
+        assert_eq!(picked.of(&all), [3, 9]);
+        picked.clear();
+        all.iter().for_each(|slot| picked.push(*slot));
+        assert!(std::ptr::eq(picked.of(&all), &all[..]));
+    }
+}
