@@ -108,7 +108,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok("newreno") => Algorithm::NewReno,
         _ => Algorithm::Cubic,
     };
-    let options = Options { ecn: Ecn::Classic, congestion, ..Options::default() };
+    let options = Options { ecn: Ecn::Active, congestion, ..Options::default() };
     let mut talks: HashMap<ConnectionId, Talk> = HashMap::new();
     let mut listeners = HashMap::new();
     for port in [7, 9, 19] {

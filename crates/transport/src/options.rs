@@ -59,9 +59,7 @@ pub enum Ecn {
     /// When the peer asks for it.
     Passive,
     /// Asked for (RFC 3168).
-    Classic,
-    /// Asked for with accurate feedback (RFC 9768), classic if the peer knows no better.
-    Accurate,
+    Active,
 }
 
 /// What can be set per listener or connection. A connection starts with its listener's.
@@ -69,7 +67,7 @@ pub enum Ecn {
 pub struct Options {
     /// Small segments are not held back while data is in flight (Nagle off).
     pub no_delay: bool,
-    /// Only full segments are sent, until this is taken back or 200 ms are over.
+    /// Only full segments are sent, until this is taken back.
     pub cork: bool,
     /// Every data segment is acknowledged at once.
     pub quick_ack: bool,
@@ -102,8 +100,6 @@ pub struct Options {
     pub sack: bool,
     /// Congestion marks.
     pub ecn: Ecn,
-    /// Data in the SYN (RFC 7413).
-    pub fast_open: bool,
     /// Bytes per second at most; 0: no limit.
     pub pacing_limit: u64,
     /// Segments are spread over time at a rate even when the congestion control does not ask for it.
@@ -151,7 +147,6 @@ impl Default for Options {
             timestamps: true,
             sack: true,
             ecn: Ecn::Passive,
-            fast_open: false,
             pacing_limit: 0,
             pacing: false,
             mtu_discovery: true,

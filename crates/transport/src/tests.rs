@@ -1,5 +1,6 @@
 //! Two stacks, wired to each other in memory.
 
+mod attack;
 mod close;
 mod hostile;
 mod open;

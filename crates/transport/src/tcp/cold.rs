@@ -51,7 +51,7 @@ pub(crate) struct Cold<F> {
     pub(crate) path_mtu: u16,
     /// When the peer last acknowledged something new, or sending began: ns.
     pub(crate) progress_at: u64,
-    /// SND.UP - the peer's urgent pointer.
+    /// Behind the last byte that the peer called urgent (RCV.UP).
     pub(crate) urgent: Seq,
     /// When TS.Recent was taken: ns.
     pub(crate) ts_recent_at: u64,
@@ -59,8 +59,7 @@ pub(crate) struct Cold<F> {
     pub(crate) challenged_at: u64,
     /// Receive auto-tuning: the round ends here, and began then.
     pub(crate) tuning: Tuning,
-    /// Bytes received and sent in all.
-    pub(crate) bytes_in: u64,
+    /// Segments sent again.
     pub(crate) retransmitted: u32,
     /// The application knows the handle.
     pub(crate) known: bool,
@@ -105,7 +104,6 @@ impl<F> Cold<F> {
             ts_recent_at: 0,
             challenged_at: 0,
             tuning: Tuning::default(),
-            bytes_in: 0,
             retransmitted: 0,
             known: false,
         }

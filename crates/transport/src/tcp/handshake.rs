@@ -60,7 +60,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The peer's answer to our offer of congestion marks (RFC 3168 6.1.1).
     pub(super) fn take_ecn_answer(&mut self, segment: &Segment<'_>) {
-        let offered = matches!(self.cold.options.ecn, Ecn::Classic | Ecn::Accurate);
+        let offered = self.cold.options.ecn == Ecn::Active;
         if offered && segment.has(bits::ECE) && !segment.has(bits::CWR) {
             self.hot.set(flag::ECN);
         }
@@ -201,9 +201,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if self.hot.has(flag::ECN) {
                 flags |= bits::ECE;
             }
-        } else if matches!(self.cold.options.ecn, Ecn::Classic | Ecn::Accurate)
-            && self.cold.retransmitted == 0
-        {
+        } else if self.cold.options.ecn == Ecn::Active && self.cold.retransmitted == 0 {
             // Not again after a loss: something on the way may drop it (RFC 3168 6.1.1.1).
             flags |= bits::ECE | bits::CWR;
         }

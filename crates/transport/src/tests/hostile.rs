@@ -83,7 +83,7 @@ fn run(seed: u64) {
     let options = Options {
         sack: number() % 4 != 0,
         timestamps: number() % 2 == 0,
-        ecn: if number() % 2 == 0 { Ecn::Classic } else { Ecn::Off },
+        ecn: if number() % 2 == 0 { Ecn::Active } else { Ecn::Off },
         keepalive: (number() % 2 == 0).then_some(Keepalive {
             idle: SECOND,
             interval: SECOND,

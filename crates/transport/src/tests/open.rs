@@ -7,7 +7,7 @@ use crate::*;
 #[test]
 fn a_connection_is_made_and_negotiates() {
     let mut link = Link::new();
-    let options = Options { ecn: Ecn::Classic, ..Options::default() };
+    let options = Options { ecn: Ecn::Active, ..Options::default() };
     let ids = link.connect(&options, &Options::default());
     assert!(link.events[CLIENT].contains(&Event::Connected(ids[CLIENT])));
     for side in [CLIENT, SERVER] {

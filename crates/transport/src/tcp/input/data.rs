@@ -94,7 +94,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.set(flag::ACK_NOW);
         }
         pair.receive.commit(next.since(self.hot.rcv_nxt) as usize);
-        self.cold.bytes_in += u64::from(next.since(self.hot.rcv_nxt));
         self.hot.rcv_nxt = next;
         self.hot.rcv_mss = self.hot.rcv_mss.max(data.len().min(16_384) as u16);
         self.schedule_ack();
