@@ -179,14 +179,6 @@ impl Vector {
         }
     }
 
-    /// Asks for the packet data of a slot to be brought into the cache. Its mbuf should be there.
-    #[inline(always)]
-    pub fn prefetch(&self, slot: Slot) {
-        if let Some(buffer) = self.buffer(slot) {
-            buffer.prefetch_data();
-        }
-    }
-
     /// Forgets all slots; every buffer must have left before (the engine frees those left over).
     pub(crate) fn clear(&mut self) {
         self.used = 0;

@@ -115,6 +115,27 @@ fn every_checksum_survives_the_decrement() {
 }
 
 proptest! {
+    /// What the short way lets pass, the long way lets pass too, and it is as the short way says.
+    #[test]
+    fn plain_packets_are_right_and_plain(
+        mut bytes: [u8; 20], version in prop_oneof![Just(0x45u8), any::<u8>()],
+        length in prop_oneof![20..200u16, any::<u16>()], present in prop_oneof![20..200usize, 0..70_000usize],
+        right in any::<bool>(),
+    ) {
+        bytes[0] = version;
+        bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        let mut packet = bytes.to_vec();
+        packet.resize(present.max(20), 0);
+        if right && write_checksum(&mut packet).is_ok() {
+            bytes.copy_from_slice(&packet[..20]);
+        }
+        let whole = Header::parse_within(&packet, present);
+        let exact = whole.is_ok_and(|header| {
+            !header.has_options() && usize::from(header.total_length()) == present
+        });
+        prop_assert_eq!(Header::of_plain(&bytes, present).is_some(), exact);
+    }
+
     #[test]
     fn fields_round_trip(s: [u8; 4], d: [u8; 4], protocol: u8, ttl: u8, service: u8, identification: u16, df: bool, extra in 0..64u16) {
         let fields = Fields {

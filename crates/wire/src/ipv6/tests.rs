@@ -137,6 +137,19 @@ fn makes_solicited_node_addresses() {
 }
 
 proptest! {
+    /// What the short way lets pass, the long way lets pass too, and it is as the short way says.
+    #[test]
+    fn plain_packets_are_right_and_plain(
+        mut bytes: [u8; 40], first in prop_oneof![Just(0x60u8), any::<u8>()],
+        length in prop_oneof![0..100u16, any::<u16>()], present in prop_oneof![40..140usize, 0..70_000usize],
+    ) {
+        bytes[0] = first;
+        bytes[4..6].copy_from_slice(&length.to_be_bytes());
+        let exact = Header::parse_within(&bytes, present)
+            .is_ok_and(|header| header.total_length() == present);
+        prop_assert_eq!(Header::of_plain(&bytes, present).is_some(), exact);
+    }
+
     #[test]
     fn fields_round_trip(s: u128, d: u128, next: u8, hop_limit: u8, traffic_class: u8, flow_label in 0..0x10_0000u32, n in 0..64u16) {
         let fields = Fields {
