@@ -80,7 +80,7 @@ fn lpm<A: Address>(
         })
         .collect();
     let mut values = vec![0; 256];
-    for size in [32, 256] {
+    for size in [32, 64, 256] {
         let batch = least(&addresses, |addresses| {
             for chunk in addresses.chunks(size) {
                 reader.lookup_batch(chunk, &mut values);
@@ -151,7 +151,7 @@ fn flow<const K: usize>(entries: usize) -> Outcome<()> {
     let mut keys: Vec<_> = (0..1 << 20).map(|_| key(random.next() % entries as u64)).collect();
     let mut values = vec![0; 256];
     for what in ["hits", "misses"] {
-        for size in [32, 256] {
+        for size in [32, 64, 256] {
             let batch = least(&keys, |keys| {
                 for chunk in keys.chunks(size) {
                     reader.lookup_batch(chunk, &mut values);
