@@ -3,6 +3,8 @@
 mod attack;
 mod close;
 mod hostile;
+mod offload;
 mod open;
 mod pair;
+mod rate;
 mod transfer;

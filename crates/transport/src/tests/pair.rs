@@ -18,6 +18,9 @@ pub(super) struct Link {
     sent: u64,
     /// One way: ns.
     pub(super) delay: u64,
+    /// Bytes per second each way, and bytes that wait at most; beyond them packets are lost.
+    pub(super) bottleneck: Option<(u64, u64)>,
+    busy_until: [u64; 2],
     /// What happens to packets.
     pub(super) fate: Box<Fate>,
     pub(super) events: [Vec<Event>; 2],
@@ -48,6 +51,8 @@ impl Link {
             wire: Wire::new(),
             sent: 0,
             delay: 5_000_000,
+            bottleneck: None,
+            busy_until: [0; 2],
             fate: Box::new(|_, _| Some(0)),
             events: [Vec::new(), Vec::new()],
             seen: Vec::new(),
@@ -58,11 +63,24 @@ impl Link {
         for mut packet in list.packets {
             self.seen.push((from, packet.clone()));
             self.sent += 1;
+            let Some(left) = self.squeeze(from, packet.len() as u64) else { continue };
             if let Some(extra) = (self.fate)(self.sent, &mut packet) {
-                let at = self.now + self.delay + extra;
+                let at = left + self.delay + extra;
                 self.wire.insert((at, self.sent), (1 - from, packet));
             }
         }
+    }
+
+    /// When a packet has left the bottleneck, if it does.
+    fn squeeze(&mut self, from: usize, length: u64) -> Option<u64> {
+        let Some((rate, queue)) = self.bottleneck else { return Some(self.now) };
+        let busy = self.busy_until[from].max(self.now);
+        let waiting = (busy - self.now) * rate / 1_000_000_000;
+        if waiting + length > queue {
+            return None;
+        }
+        self.busy_until[from] = busy + length * 1_000_000_000 / rate;
+        Some(self.busy_until[from])
     }
 
     /// Flushes both stacks and takes their events.

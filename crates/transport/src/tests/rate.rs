@@ -1,0 +1,57 @@
+//! How well a path is used, in simulated time.
+
+use super::pair::*;
+use crate::options::{MILLISECOND, SECOND};
+use crate::*;
+
+/// Share of the path's rate that arrives as data, in percent. `rate`: bytes/s; `queue`: bytes.
+fn share(options: &Options, rate: u64, delay: u64, queue: u64, bytes: usize) -> (u64, Counters) {
+    let mut link = Link::new();
+    link.delay = delay;
+    let ids = link.connect(options, options);
+    link.bottleneck = Some((rate, queue));
+    let data = pattern(bytes);
+    let start = link.now;
+    let got = link.transfer(ids, CLIENT, &data, 1000 * SECOND);
+    assert!(got == data, "{} bytes of {bytes}", got.len());
+    let ideal = bytes as u64 * 1_000_000_000 / rate;
+    (ideal * 100 / (link.now - start), link.stacks[CLIENT].counters().clone())
+}
+
+fn large(congestion: Algorithm) -> Options {
+    Options {
+        congestion,
+        receive_buffer_limit: 16_000_000,
+        transmit_buffer: 16_000_000,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_path_with_a_queue_is_filled() {
+    for (congestion, least) in [(Algorithm::Cubic, 80), (Algorithm::NewReno, 60)] {
+        // 100 Mbit/s, 40 ms, a queue of half of what is in flight.
+        let rate = 12_500_000;
+        let (percent, counters) =
+            share(&large(congestion), rate, 20 * MILLISECOND, rate / 50, 50_000_000);
+        assert!(percent >= least, "{congestion:?}: {percent} %, {counters:?}");
+        assert_eq!(counters.timeouts, 0, "{congestion:?}");
+    }
+}
+
+#[test]
+fn pacing_makes_more_of_a_short_queue() {
+    let rate = 12_500_000;
+    let queue = 30_000;
+    let bursty = share(&large(Algorithm::Cubic), rate, 20 * MILLISECOND, queue, 10_000_000);
+    let options = Options { pacing: true, ..large(Algorithm::Cubic) };
+    let paced = share(&options, rate, 20 * MILLISECOND, queue, 10_000_000);
+    assert!(paced.0 > bursty.0 * 3 / 2, "{} %, {} %", paced.0, bursty.0);
+}
+
+#[test]
+fn a_limit_is_kept() {
+    let options = Options { pacing_limit: 1_000_000, ..Options::default() };
+    let (percent, _) = share(&options, 1_000_000, 5 * MILLISECOND, 1 << 30, 3_000_000);
+    assert!((90..=101).contains(&percent), "{percent}");
+}
