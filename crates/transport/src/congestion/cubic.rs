@@ -34,7 +34,8 @@ pub struct Cubic {
     mss: f64,
     initial: f64,
     now: Shape,
-    before: Option<Shape>,
+    /// Before the last reduction.
+    before: Option<Box<Shape>>,
     /// Nothing was acknowledged in new data since then: growth stands still: ns.
     paused_at: Option<u64>,
     /// The round in which the delay is measured ends when so much is delivered.
@@ -71,7 +72,7 @@ impl Cubic {
     }
 
     fn reduce(&mut self) {
-        self.before = Some(self.now);
+        self.before = Some(Box::new(self.now));
         let shape = &mut self.now;
         // 4.7: fast convergence, so that a new flow finds room.
         shape.highest = if shape.window < shape.highest {
@@ -184,7 +185,7 @@ impl CongestionControl for Cubic {
         // 4.9
         if let Some(before) = self.before.take() {
             let window = self.now.window.max(before.window);
-            self.now = Shape { window, ..before };
+            self.now = Shape { window, ..*before };
         }
     }
 

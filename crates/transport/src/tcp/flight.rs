@@ -95,6 +95,8 @@ pub(crate) struct Flight {
     pub(crate) sacked: u32,
     /// Bytes lost and not sent again yet.
     pub(crate) lost: u32,
+    /// No record before this is lost.
+    lost_from: Seq,
     /// Duplicate acknowledgments from a peer without SACK.
     pub(crate) duplicates: u32,
     pub(crate) rack: Rack,
@@ -199,11 +201,24 @@ impl Flight {
     }
 
     /// The first record to be sent again.
-    pub(crate) fn next_lost(&self) -> Option<Sent> {
+    pub(crate) fn next_lost(&mut self) -> Option<Sent> {
         if self.lost == 0 {
             return None;
         }
-        self.sent.iter().find(|sent| sent.is(mark::LOST)).copied()
+        let from = self.lost_from;
+        let first = self.sent.partition_point(|sent| sent.start.before(from));
+        let found = self.sent.range(first..).find(|sent| sent.is(mark::LOST)).copied();
+        if let Some(found) = &found {
+            self.lost_from = found.start;
+        }
+        found
+    }
+
+    /// Any record may be marked as lost now.
+    fn lose_front(&mut self) {
+        if let Some(front) = self.sent.front() {
+            self.lost_from = front.start;
+        }
     }
 
     /// Notes that the record at `start` was sent again.
@@ -222,6 +237,7 @@ impl Flight {
     /// The first record is lost: three duplicates from a peer without SACK, or a partial acknowledgment.
     /// Gives bytes newly lost.
     pub(crate) fn lose_first(&mut self) -> u32 {
+        self.lose_front();
         match self.sent.front_mut() {
             Some(sent) if !sent.is(mark::LOST | mark::SACKED) => {
                 sent.marks |= mark::LOST;
@@ -235,6 +251,7 @@ impl Flight {
     /// Everything that was not sacked is lost: a time-out. Gives bytes newly lost.
     pub(crate) fn lose_all(&mut self) -> u32 {
         let before = self.lost;
+        self.lose_front();
         for sent in &mut self.sent {
             if !sent.is(mark::LOST | mark::SACKED) {
                 sent.marks |= mark::LOST;
@@ -247,6 +264,7 @@ impl Flight {
 
     /// What is larger than `size` did not fit the path.
     pub(crate) fn lose_oversized(&mut self, size: u32) {
+        self.lose_front();
         for sent in &mut self.sent {
             if sent.data() > size && !sent.is(mark::LOST | mark::SACKED) {
                 sent.marks |= mark::LOST;

@@ -13,26 +13,65 @@ struct Piece {
     touched: u32,
 }
 
-/// Pieces beyond RCV.NXT, apart from each other, in order.
+/// Pieces beyond RCV.NXT; nothing but a word while there are none.
 #[derive(Debug, Default)]
-pub(crate) struct Gaps {
+pub(crate) struct Gaps(Option<Box<Pieces>>);
+
+impl Gaps {
+    /// Whether everything is in order.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|pieces| pieces.pieces.is_empty())
+    }
+
+    /// Whether there is something to tell.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Notes a piece; gives whether it could be kept. What was there before is told as duplicate.
+    pub(crate) fn insert(&mut self, start: Seq, end: Seq) -> bool {
+        self.0.get_or_insert_default().insert(start, end)
+    }
+
+    /// RCV.NXT has come to `next`: gives where it may go on to, since the data is there.
+    pub(crate) fn advance(&mut self, next: Seq) -> Seq {
+        let next = self.0.as_mut().map_or(next, |pieces| pieces.advance(next));
+        self.tidy();
+        next
+    }
+
+    /// Notes data that was received before, to be told once.
+    pub(crate) fn note_duplicate(&mut self, start: Seq, end: Seq) {
+        self.0.get_or_insert_default().duplicate = Some((start, end));
+    }
+
+    /// The blocks to tell: a duplicate first, then the latest pieces.
+    pub(crate) fn take_blocks(&mut self) -> ([(Seq, Seq); 4], usize) {
+        let none = ([(Seq(0), Seq(0)); 4], 0);
+        let blocks = self.0.as_mut().map_or(none, |pieces| pieces.take_blocks());
+        self.tidy();
+        blocks
+    }
+
+    fn tidy(&mut self) {
+        if self.0.as_ref().is_some_and(|all| all.pieces.is_empty() && all.duplicate.is_none()) {
+            self.0 = None;
+        }
+    }
+}
+
+/// Pieces apart from each other, in order.
+#[derive(Debug, Default)]
+struct Pieces {
     pieces: Vec<Piece>,
     arrivals: u32,
     duplicate: Option<(Seq, Seq)>,
 }
 
-impl Gaps {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
-    }
-
-    /// Whether there is something to tell.
-    pub(crate) fn has_news(&self) -> bool {
-        !self.pieces.is_empty() || self.duplicate.is_some()
-    }
-
-    /// Notes a piece; gives whether it could be kept. What was there before is told as duplicate.
-    pub(crate) fn insert(&mut self, start: Seq, end: Seq) -> bool {
+impl Pieces {
+    fn insert(&mut self, start: Seq, end: Seq) -> bool {
         let first = self.pieces.partition_point(|piece| piece.end.before(start));
         let mut merged = Piece { start, end, touched: self.arrivals.wrapping_add(1) };
         let mut last = first;
@@ -53,8 +92,7 @@ impl Gaps {
         true
     }
 
-    /// RCV.NXT has come to `next`: gives where it may go on to, since the data is there.
-    pub(crate) fn advance(&mut self, next: Seq) -> Seq {
+    fn advance(&mut self, next: Seq) -> Seq {
         let mut next = next;
         let mut taken = 0;
         for piece in &self.pieces {
@@ -65,19 +103,10 @@ impl Gaps {
             taken += 1;
         }
         self.pieces.drain(..taken);
-        if self.pieces.is_empty() {
-            self.pieces = Vec::new();
-        }
         next
     }
 
-    /// Notes data that was received before, to be told once.
-    pub(crate) fn note_duplicate(&mut self, start: Seq, end: Seq) {
-        self.duplicate = Some((start, end));
-    }
-
-    /// The blocks to tell: a duplicate first, then the latest pieces.
-    pub(crate) fn take_blocks(&mut self) -> ([(Seq, Seq); 4], usize) {
+    fn take_blocks(&mut self) -> ([(Seq, Seq); 4], usize) {
         let mut blocks = [(Seq(0), Seq(0)); 4];
         let mut count = 0;
         if let Some(duplicate) = self.duplicate.take() {

@@ -137,6 +137,9 @@ impl Flight {
             }
             let due = sent.sent_at.saturating_add(patience);
             if due <= now {
+                if self.lost + lost == 0 || sent.start.before(self.lost_from) {
+                    self.lost_from = sent.start;
+                }
                 sent.marks |= mark::LOST;
                 lost += sent.length();
             } else {
