@@ -9,7 +9,7 @@
 //! | `pools`, `ports`, `workers` | buffers, ports and worker threads |
 //! | `ids`, `topology`, `routes` | from the configuration to what the nodes read |
 //! | `slow_path` | packets that workers hand to the control thread, and timers |
-//! | `difference`, `reload` | the difference of two configurations, found and applied |
+//! | `load`, `difference`, `reload` | a configuration, checked; the difference of two, found and applied |
 //! | `settings` | from the configuration to limits, times and switches |
 //! | `files` | routes and flows from files |
 //! | `health`, `port_change` | ports that go away and come back, or are changed on demand |
@@ -26,6 +26,7 @@ mod files;
 mod flows;
 mod health;
 mod ids;
+mod load;
 mod log;
 mod neighbors;
 mod notify;
@@ -47,11 +48,10 @@ use std::process::ExitCode;
 
 use args::{Args, exit};
 use clap::Parser;
-use control::Config;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let config = match Config::load(&args.config) {
+    let config = match load::load(&args.config) {
         Ok(config) => config,
         Err(errors) => {
             for error in &errors {

@@ -63,7 +63,7 @@ pub(crate) async fn from_file(
 async fn load_and_apply(daemon: &Shared, path: PathBuf) -> Result<Reloaded, ReloadError> {
     // Checking the files of a large configuration takes a while: not on this thread.
     let file = path.clone();
-    let loaded = tokio::task::spawn_blocking(move || Config::load(&file)).await;
+    let loaded = tokio::task::spawn_blocking(move || crate::load::load(&file)).await;
     let config = match loaded {
         Ok(Ok(config)) => config,
         Ok(Err(errors)) => return Err(ReloadError::Config(errors)),
