@@ -7,4 +7,5 @@ mod offload;
 mod open;
 mod pair;
 mod rate;
+mod signals;
 mod transfer;

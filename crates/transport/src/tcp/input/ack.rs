@@ -31,7 +31,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return true;
         }
         let window_moved = self.update_window(segment);
-        if ack == una && self.cold.flight.is_empty() {
+        if ack == una && self.cold.flight.is_empty() && segment.sack_count == 0 {
             return true;
         }
         let prior = self.pipe();
@@ -122,9 +122,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The peer saw a congestion mark (RFC 3168 6.1.2): once in a window.
     fn on_echo(&mut self) {
-        if self.hot.snd_una.before(self.cold.reduced_until)
-            || self.hot.has(flag::RECOVERY | flag::LOSS)
-        {
+        // Beyond what was in flight then: what goes just behind it tells the peer to stop.
+        let again = self.hot.snd_una.after(self.cold.reduced_until);
+        if !again || self.hot.has(flag::RECOVERY | flag::LOSS) {
             return;
         }
         let in_flight = self.pipe();

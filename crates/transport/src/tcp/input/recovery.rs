@@ -36,18 +36,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// `plain`: nothing but the acknowledgment is in the segment, and it is one as before.
     pub(super) fn detect_loss(&mut self, segment: &Segment<'_>, news: &mut Delivered, plain: bool) {
         let una = self.hot.snd_una;
+        let older = self.echo_is_older(segment);
         if self.hot.has(flag::RECOVERY | flag::LOSS) {
-            self.maybe_undo(segment, news);
+            self.maybe_undo(older, news);
             if !una.before(self.cold.recover) && self.hot.has(flag::RECOVERY | flag::LOSS) {
                 self.leave_recovery();
             }
         }
-        if self.hot.has(flag::PROBING) && news.acked > 0 {
-            self.settle_probe(news);
+        if self.hot.has(flag::PROBING) && (news.acked > 0 || news.duplicate || plain) {
+            self.settle_probe(news, plain);
         }
         let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
         let lost = if self.hot.has(flag::SACK) {
-            let older = self.echo_is_older(segment);
             let next = self.hot.snd_nxt;
             self.cold.flight.rack_update(news, older, una, next, self.now);
             self.detect_by_time(recovering)
@@ -121,7 +121,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.clear(flag::RECOVERY | flag::LOSS);
         self.cold.flight.duplicates = 0;
         self.cold.flight.rack.recovered();
-        self.cold.eifel = None;
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_recovered(self.now);
             self.hot.cwnd = congestion.window();
@@ -140,8 +139,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Eifel (RFC 3522 3.2): the original arrived, so it was not lost; or every retransmission was
     /// told of as a duplicate.
-    fn maybe_undo(&mut self, segment: &Segment<'_>, news: &Delivered) {
-        let late = news.acked > 0 && self.echo_is_older(segment);
+    fn maybe_undo(&mut self, older: bool, news: &Delivered) {
+        let late = news.acked > 0 && older;
         let all_twice = news.duplicate && self.cold.undo_left == 0;
         if late || all_twice {
             self.cold.flight.forgive();
@@ -153,13 +152,17 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// A tail loss probe is acknowledged (RFC 8985 7.4): without a duplicate told, it repaired a loss.
-    fn settle_probe(&mut self, news: &Delivered) {
-        if news.duplicate {
+    /// A tail loss probe is acknowledged (RFC 8985 7.4): what comes beyond it without a duplicate told
+    /// says that it repaired a loss.
+    fn settle_probe(&mut self, news: &Delivered, plain: bool) {
+        if self.hot.snd_una.before(self.cold.reduced_until) {
+            return;
+        }
+        if news.duplicate || plain {
             self.hot.clear(flag::PROBING);
             return;
         }
-        if self.hot.snd_una.before(self.cold.reduced_until) {
+        if self.hot.snd_una == self.cold.reduced_until {
             return;
         }
         self.hot.clear(flag::PROBING);
