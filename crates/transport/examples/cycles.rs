@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let config = Config {
             connections_v4: count + 100,
             connections_v6: 1,
-            seed: [seed; 4],
+            seed: [seed; 2],
             ..Config::default()
         };
         Stack::new(config, Rings)

@@ -16,8 +16,9 @@ pub struct Config {
     pub connections_v6: usize,
     /// Bytes of an IP packet on the port, at most.
     pub mtu: u16,
-    /// Random bytes: with the same seed, packets and times everything happens again.
-    pub seed: [u64; 4],
+    /// Secret random words, behind sequence numbers, ports and cookies. With the same seed, packets and
+    /// times everything happens again.
+    pub seed: [u64; 2],
     /// Challenge acknowledgments per second at most (RFC 5961 7).
     pub challenges: u32,
     /// Resets in answer to packets for no connection, per second at most.
@@ -32,7 +33,7 @@ impl Default for Config {
             connections_v4: 65_536,
             connections_v6: 65_536,
             mtu: 1500,
-            seed: [0; 4],
+            seed: [0; 2],
             challenges: 1000,
             resets: 1000,
             ephemeral_ports: 32_768..=60_999,

@@ -42,13 +42,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(config: Config) -> Self {
-        let [a, b, ..] = config.seed;
+        let secret = Secret(config.seed);
         Self {
             config,
             counters: Counters::default(),
             events: VecDeque::new(),
             dirty: Vec::new(),
-            secret: Secret([a, b]),
+            secret,
             listeners: Listeners::default(),
             challenges: Limiter::default(),
             resets: Limiter::default(),

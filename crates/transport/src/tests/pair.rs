@@ -38,7 +38,7 @@ impl Link {
     pub(super) fn new() -> Self {
         let stack = |seed| {
             let config = Config {
-                seed: [seed, 1, 2, 3],
+                seed: [seed, 1],
                 connections_v4: 100,
                 connections_v6: 100,
                 ..Config::default()
