@@ -106,6 +106,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut stack = Stack::new(config, Rings)?;
     let congestion = match std::env::var("CONGESTION").as_deref() {
         Ok("newreno") => Algorithm::NewReno,
+        Ok("bbr") => Algorithm::Bbr,
         _ => Algorithm::Cubic,
     };
     let options = Options { ecn: Ecn::Active, congestion, ..Options::default() };

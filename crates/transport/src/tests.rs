@@ -5,7 +5,7 @@ mod close;
 mod hostile;
 mod offload;
 mod open;
-mod pair;
+pub(crate) mod pair;
 mod rate;
 mod signals;
 mod transfer;

@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn returns_to_the_old_window_after_k_seconds() {
-        let mut cubic = Cubic::new(&Start { mss: 1000, window: 100_000, now: 0 });
+        let mut cubic = Cubic::new(&Start { mss: 1000, window: 100_000, now: 0, seed: 0 });
         cubic.on_loss(&LOSS);
         assert_eq!((cubic.window(), cubic.threshold()), (70_000, 70_000));
         // K = cbrt(30 / 0.4) = 4.2 s; a window is acknowledged each round trip.
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_spurious_timeout_is_undone() {
-        let mut cubic = Cubic::new(&Start { mss: 1000, window: 10_000, now: 0 });
+        let mut cubic = Cubic::new(&Start { mss: 1000, window: 10_000, now: 0, seed: 0 });
         cubic.on_rto(&LOSS);
         cubic.on_rto(&LOSS);
         assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_rising_delay_ends_slow_start() {
-        let mut cubic = Cubic::new(&Start { mss: 1000, window: 20_000, now: 0 });
+        let mut cubic = Cubic::new(&Start { mss: 1000, window: 20_000, now: 0, seed: 0 });
         for round in 0..3u64 {
             for _ in 0..10 {
                 let rtt = Some(100_000_000 + round * 30_000_000);

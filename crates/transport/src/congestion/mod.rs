@@ -6,15 +6,19 @@
 
 use std::fmt;
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use newreno::NewReno;
 
+mod bbr;
 mod cubic;
 mod newreno;
 
 /// Which algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
+    /// Version 3 (draft-ietf-ccwg-bbr-05).
+    Bbr,
     /// RFC 9438.
     Cubic,
     /// RFC 5681 and 6582.
@@ -26,6 +30,7 @@ impl Algorithm {
     #[must_use]
     pub fn start(self, start: &Start) -> Box<dyn CongestionControl> {
         match self {
+            Self::Bbr => Box::new(Bbr::new(start)),
             Self::Cubic => Box::new(Cubic::new(start)),
             Self::NewReno => Box::new(NewReno::new(start)),
         }
@@ -41,7 +46,25 @@ pub struct Start {
     pub window: u32,
     /// ns.
     pub now: u64,
+    /// For choices that flows must not all make alike.
+    pub seed: u32,
 }
+
+/// A segment at whose loss more than a [`HEAVY_LOSS`]th of what was in flight with it was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeavyLoss {
+    /// Its bytes.
+    pub size: u32,
+    /// In flight when it was sent, itself included: bytes.
+    pub tx_in_flight: u32,
+    /// Found lost since it was sent, itself included: bytes.
+    pub lost: u32,
+    /// The application had no more to send then.
+    pub app_limited: bool,
+}
+
+/// Losing more than one part in so many says that too much is in flight: 2 % (BBR's draft, 5.2).
+pub const HEAVY_LOSS: u64 = 50;
 
 /// What a delivery says about the path (draft-ietf-ccwg-bbr 4.1): from the send of the newest
 /// segment that was just delivered, to now.
@@ -57,8 +80,14 @@ pub struct RateSample {
     pub rtt: Option<u64>,
     /// The application had no more to send then: the rate is no upper bound.
     pub app_limited: bool,
-    /// Bytes found lost since the last sample.
+    /// Bytes in flight when that segment was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Bytes found lost since that segment was sent.
     pub lost: u32,
+    /// Bytes found lost since the last sample.
+    pub newly_lost: u32,
+    /// The first heavy loss since the last sample.
+    pub heavy: Option<HeavyLoss>,
 }
 
 /// An acknowledgment that delivered something.

@@ -37,6 +37,9 @@ pub(crate) struct Sent {
     pub(crate) delivered: u64,
     pub(crate) delivered_at: u64,
     pub(crate) first_sent_at: u64,
+    /// Bytes in flight then, itself included, and found lost until then, modulo 2^32.
+    pub(crate) tx_in_flight: u32,
+    pub(crate) lost: u32,
 }
 
 impl Sent {
@@ -120,6 +123,7 @@ impl Flight {
         if self.sent.is_empty() {
             self.rate.restart(now);
         }
+        let una = self.sent.front().map_or(start, |front| front.start);
         let limited = if self.rate.is_app_limited() { mark::APP_LIMITED } else { 0 };
         self.sent.push_back(Sent {
             start,
@@ -129,6 +133,8 @@ impl Flight {
             delivered: self.rate.delivered,
             delivered_at: self.rate.delivered_at,
             first_sent_at: self.rate.first_sent_at,
+            tx_in_flight: self.pipe(una, end, 0),
+            lost: self.rate.lost,
         });
     }
 
@@ -225,10 +231,15 @@ impl Flight {
     pub(crate) fn resent(&mut self, start: Seq, now: u64) {
         let place = self.sent.partition_point(|sent| sent.start.before(start));
         let rate = (self.rate.delivered, self.rate.delivered_at, self.rate.first_sent_at);
+        let ends =
+            self.sent.front().zip(self.sent.back()).map(|(front, back)| (front.start, back.end));
         let Some(sent) = self.sent.get_mut(place) else { return };
         if sent.is(mark::LOST) {
             self.lost -= sent.length();
         }
+        let in_flight = ends.map_or(0, |(una, next)| next.since(una));
+        sent.tx_in_flight = in_flight.saturating_sub(self.sacked + self.lost);
+        sent.lost = self.rate.lost;
         sent.marks = (sent.marks & !mark::LOST) | mark::RETRANSMITTED;
         sent.sent_at = now;
         (sent.delivered, sent.delivered_at, sent.first_sent_at) = rate;
@@ -241,6 +252,7 @@ impl Flight {
         match self.sent.front_mut() {
             Some(sent) if !sent.is(mark::LOST | mark::SACKED) => {
                 sent.marks |= mark::LOST;
+                self.rate.on_lost(sent);
                 self.lost += sent.length();
                 sent.length()
             }
@@ -255,6 +267,7 @@ impl Flight {
         for sent in &mut self.sent {
             if !sent.is(mark::LOST | mark::SACKED) {
                 sent.marks |= mark::LOST;
+                self.rate.on_lost(sent);
                 self.lost += sent.length();
             }
         }

@@ -79,8 +79,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(crate) fn start_congestion(&mut self) {
         let mss = u32::from(self.hot.mss);
         let segments = u32::from(self.cold.options.initial_window.max(1));
-        let window = if self.cold.retransmitted > 1 { mss } else { segments * mss };
-        let start = Start { mss, window, now: self.now };
+        // RFC 6928 2: no more than so many segments of Ethernet's size, or two that are larger.
+        let most = (segments * 1460).max(2 * mss);
+        let window = if self.cold.retransmitted > 1 { mss } else { (segments * mss).min(most) };
+        let start = Start { mss, window, now: self.now, seed: self.cold.iss.0 };
         let congestion = self.cold.options.congestion.start(&start);
         if congestion.hears_all() {
             self.hot.set(flag::HEARS_ALL);

@@ -178,7 +178,7 @@ pub(super) fn pattern(length: usize) -> Vec<u8> {
 }
 
 /// Numbers that look random.
-pub(super) fn random(mut seed: u64) -> impl FnMut() -> u64 {
+pub(crate) fn random(mut seed: u64) -> impl FnMut() -> u64 {
     move || {
         seed ^= seed << 13;
         seed ^= seed >> 7;

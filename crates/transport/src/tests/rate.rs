@@ -29,7 +29,9 @@ fn large(congestion: Algorithm) -> Options {
 
 #[test]
 fn a_path_with_a_queue_is_filled() {
-    for (congestion, least) in [(Algorithm::Cubic, 80), (Algorithm::NewReno, 60)] {
+    for (congestion, least) in
+        [(Algorithm::Cubic, 80), (Algorithm::NewReno, 60), (Algorithm::Bbr, 85)]
+    {
         // 100 Mbit/s, 40 ms, a queue of half of what is in flight.
         let rate = 12_500_000;
         let (percent, counters) =
@@ -47,6 +49,29 @@ fn pacing_makes_more_of_a_short_queue() {
     let options = Options { pacing: true, ..large(Algorithm::Cubic) };
     let paced = share(&options, rate, 20 * MILLISECOND, queue, 10_000_000);
     assert!(paced.0 > bursty.0 * 3 / 2, "{} %, {} %", paced.0, bursty.0);
+}
+
+/// 50 Mbit/s, 40 ms, one packet in a hundred is lost whatever is done.
+fn share_with_losses(congestion: Algorithm) -> u64 {
+    let mut link = Link::new();
+    link.delay = 20 * MILLISECOND;
+    let options = large(congestion);
+    let ids = link.connect(&options, &options);
+    let rate = 6_250_000;
+    link.bottleneck = Some((rate, rate / 25));
+    let mut next = random(5);
+    link.fate = Box::new(move |_, packet| (packet.len() < 100 || next() % 100 != 0).then_some(0));
+    let data = pattern(30_000_000);
+    let start = link.now;
+    let got = link.transfer(ids, CLIENT, &data, 1000 * SECOND);
+    assert!(got == data, "{congestion:?}: {}", got.len());
+    data.len() as u64 * 100 * 1_000_000_000 / rate / (link.now - start)
+}
+
+#[test]
+fn losses_that_are_no_congestion_do_not_stop_bbr() {
+    let [bbr, cubic] = [Algorithm::Bbr, Algorithm::Cubic].map(share_with_losses);
+    assert!(bbr >= 80 && bbr > 2 * cubic, "{bbr} %, {cubic} %");
 }
 
 #[test]

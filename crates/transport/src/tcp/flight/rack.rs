@@ -141,6 +141,7 @@ impl Flight {
                     self.lost_from = sent.start;
                 }
                 sent.marks |= mark::LOST;
+                self.rate.on_lost(sent);
                 lost += sent.length();
             } else {
                 wake = Some(wake.map_or(due, |wake| wake.max(due)));

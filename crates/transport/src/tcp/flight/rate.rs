@@ -2,10 +2,10 @@
 
 use super::Sent;
 use super::mark;
-use crate::congestion::RateSample;
+use crate::congestion::{HEAVY_LOSS, HeavyLoss, RateSample};
 
 /// State of the estimation.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Rate {
     /// Bytes delivered in all.
     pub(crate) delivered: u64,
@@ -15,6 +15,12 @@ pub(crate) struct Rate {
     pub(crate) first_sent_at: u64,
     /// Until so much is delivered, samples are limited by the application; 0: they are not.
     limited_until: u64,
+    /// Bytes found lost in all, modulo 2^32.
+    pub(crate) lost: u32,
+    /// The same, at the last sample.
+    sampled_lost: u32,
+    /// Boxed, since it is rare.
+    heavy: Option<Box<HeavyLoss>>,
 }
 
 impl Rate {
@@ -33,6 +39,20 @@ impl Rate {
         self.limited_until = (self.delivered + u64::from(pipe)).max(1);
     }
 
+    /// A record was found lost.
+    pub(super) fn on_lost(&mut self, sent: &Sent) {
+        self.lost = self.lost.wrapping_add(sent.length());
+        let lost = self.lost.wrapping_sub(sent.lost);
+        if self.heavy.is_none() && u64::from(lost) * HEAVY_LOSS > u64::from(sent.tx_in_flight) {
+            self.heavy = Some(Box::new(HeavyLoss {
+                size: sent.length(),
+                tx_in_flight: sent.tx_in_flight,
+                lost,
+                app_limited: sent.is(mark::APP_LIMITED),
+            }));
+        }
+    }
+
     /// Takes in a delivery of `bytes`, the newest of them in `newest`.
     pub(crate) fn sample(&mut self, bytes: u32, newest: Option<&Sent>, now: u64) -> RateSample {
         self.delivered += u64::from(bytes);
@@ -42,7 +62,12 @@ impl Rate {
         if self.limited_until != 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
-        let Some(sent) = newest else { return RateSample::default() };
+        let newly_lost = self.lost.wrapping_sub(self.sampled_lost);
+        self.sampled_lost = self.lost;
+        let heavy = self.heavy.take().map(|heavy| *heavy);
+        let Some(sent) = newest else {
+            return RateSample { newly_lost, heavy, ..RateSample::default() };
+        };
         self.first_sent_at = sent.sent_at;
         let send = sent.sent_at.saturating_sub(sent.first_sent_at);
         let receive = now.saturating_sub(sent.delivered_at);
@@ -52,7 +77,10 @@ impl Rate {
             prior_delivered: sent.delivered,
             rtt: (!sent.is(mark::RETRANSMITTED)).then(|| now.saturating_sub(sent.sent_at)),
             app_limited: sent.is(mark::APP_LIMITED),
-            lost: 0,
+            tx_in_flight: sent.tx_in_flight,
+            lost: self.lost.wrapping_sub(sent.lost),
+            newly_lost,
+            heavy,
         }
     }
 }

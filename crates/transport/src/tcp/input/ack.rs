@@ -141,13 +141,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if news.bytes == 0 && news.acked == 0 {
             return;
         }
-        let mut sample = self.cold.flight.rate.sample(news.bytes, news.newest.as_ref(), self.now);
+        let sample = self.cold.flight.rate.sample(news.bytes, news.newest.as_ref(), self.now);
         let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
         let limited = self.hot.has(flag::WINDOW_LIMITED);
         if !limited && !recovering && !self.hot.has(flag::HEARS_ALL) {
             return;
         }
-        sample.lost = self.cold.flight.lost;
         let pipe = self.pipe();
         let srtt = self.srtt_ns();
         let Some(congestion) = &mut self.cold.congestion else { return };
