@@ -76,7 +76,6 @@ impl Backoff {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests {
     use super::*;
 

@@ -175,5 +175,4 @@ impl Clock {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

@@ -330,5 +330,4 @@ fn drop_all(slots: &[Slot], vector: &mut Vector, exits: &mut Exits) {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

@@ -106,5 +106,4 @@ impl Seen {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

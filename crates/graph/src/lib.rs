@@ -16,7 +16,7 @@
 //! | `receive`, `spread`, `flow_hash` | receive queues and rings; software RSS |
 //! | `worker`, `backoff` | the loop of one core; when it rests |
 //! | `handle` | the control thread's side of a worker |
-//! | `doorbell`, `sleep_flag`, `sockets` | waking a thread that sleeps |
+//! | `doorbell`, `sockets` | waking a thread that sleeps |
 //! | `counters` | per-worker counters that other threads may read |
 //! | `filter`, `trace`, `capture` | looking at single packets |
 #![forbid(unsafe_code)]
@@ -37,11 +37,9 @@ mod output;
 mod pending;
 mod reason;
 mod receive;
-mod sleep_flag;
 mod sockets;
 mod spread;
 #[cfg(test)]
-#[cfg(not(loom))]
 mod testbed;
 mod trace;
 mod vector;

@@ -237,5 +237,4 @@ fn hand_over(ring: &mut HandoffSender, burst: &mut [Option<Buffer>], port: PortI
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

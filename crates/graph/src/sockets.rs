@@ -67,7 +67,6 @@ fn is_tap(fd: RawFd) -> bool {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests {
     use super::*;
     use rustix::net::{SocketType, socket};

@@ -53,5 +53,4 @@ fn place(hash: u32, count: usize) -> usize {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

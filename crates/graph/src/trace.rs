@@ -177,5 +177,4 @@ fn drops(exits: &Exits) -> [u64; Reason::COUNT] {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

@@ -274,5 +274,4 @@ fn sleep(
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests;

@@ -1,0 +1,23 @@
+//! Shared memory between processes: segments, packet queues of self-described buffers, doorbells.
+//!
+//! Nothing that stands in a segment is trusted by the side that owns it: every word is loaded once,
+//! checked, then used. `docs/build.md` has the layout and how it was chosen.
+
+#[cfg(not(loom))]
+mod copy;
+#[cfg(not(loom))]
+pub mod doorbell;
+pub mod queue;
+#[cfg(not(loom))]
+pub mod segment;
+pub mod sleep;
+mod sync;
+
+#[cfg(not(loom))]
+pub use doorbell::Doorbell;
+#[cfg(not(loom))]
+pub use queue::Trusting;
+pub use queue::{Consumer, Layout, LayoutError, Meta, Producer, PushError, Taken};
+#[cfg(not(loom))]
+pub use segment::{Region, Segment, SegmentError};
+pub use sleep::SleepWord;

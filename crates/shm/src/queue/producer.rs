@@ -1,0 +1,174 @@
+//! The side that fills slots.
+
+use super::mark::{Mark, Meta, Turns, turn};
+use super::{Layout, Slots};
+use crate::sync::Ordering;
+
+/// Why a packet was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// The consumer has not returned enough slots.
+    #[error("the queue is full: the other side has not returned its slots yet")]
+    Full,
+    /// Longer than the queue can ever take.
+    #[error("a packet of {length} bytes; the queue takes {longest} at most")]
+    TooLong {
+        /// Bytes.
+        length: usize,
+        /// Bytes.
+        longest: usize,
+    },
+    /// No bytes.
+    #[error("a packet without bytes")]
+    Empty,
+}
+
+/// The filling end of a packet queue.
+#[derive(Debug)]
+pub struct Producer {
+    slots: Slots,
+    turns: Turns,
+    longest: usize,
+    /// The next slot to fill.
+    position: u32,
+    /// The next slot was given out to be filled in place.
+    reserved: bool,
+}
+
+impl Producer {
+    pub(super) fn with(slots: Slots, layout: Layout) -> Self {
+        Self {
+            slots,
+            turns: Turns::new(layout.slots()),
+            longest: layout.longest() as usize,
+            position: 0,
+            reserved: false,
+        }
+    }
+
+    #[inline(always)]
+    fn is_empty(&self, position: u32) -> bool {
+        // Acquire: what the consumer did with the slot is over.
+        turn(self.slots.mark(position).load(Ordering::Acquire)) == self.turns.empty(position)
+    }
+
+    #[inline(always)]
+    fn publish(&self, position: u32, mark: Mark) {
+        let word = mark.encode(self.turns.full(position));
+        // Release: who sees the mark sees the packet.
+        self.slots.mark(position).store(word, Ordering::Release);
+    }
+
+    /// Puts a copy of a packet into the queue; a long one takes several slots, all or none.
+    ///
+    /// # Errors
+    /// [`PushError::Full`]: try again later. Else this packet never goes.
+    #[inline]
+    pub fn push(&mut self, packet: &[u8], meta: Meta) -> Result<(), PushError> {
+        if packet.len() > self.slots.capacity() || packet.is_empty() {
+            return self.push_long(packet, meta);
+        }
+        if !self.is_empty(self.position) {
+            return Err(PushError::Full);
+        }
+        self.slots.write(self.position, packet);
+        self.publish(self.position, Mark { length: packet.len() as u32, more: false, meta });
+        self.advance(1);
+        Ok(())
+    }
+
+    #[cold]
+    fn push_long(&mut self, packet: &[u8], meta: Meta) -> Result<(), PushError> {
+        if packet.is_empty() {
+            return Err(PushError::Empty);
+        }
+        if packet.len() > self.longest {
+            return Err(PushError::TooLong { length: packet.len(), longest: self.longest });
+        }
+        let pieces = packet.chunks(self.slots.capacity());
+        let count = pieces.len() as u32;
+        let at = |place: u32| self.position.wrapping_add(place);
+        if !(0..count).all(|place| self.is_empty(at(place))) {
+            return Err(PushError::Full);
+        }
+        // From the last to the first: who sees the first sees all.
+        for (place, piece) in pieces.enumerate().rev() {
+            let place = place as u32;
+            self.slots.write(at(place), piece);
+            let mark = Mark { length: piece.len() as u32, more: place + 1 < count, meta };
+            self.publish(at(place), mark);
+        }
+        self.advance(count);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, count: u32) {
+        self.position = self.position.wrapping_add(count);
+        self.reserved = false;
+    }
+
+    /// Whether the next packet of one slot finds room.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.is_empty(self.position)
+    }
+
+    /// Whether the consumer has returned every slot: nothing that was sent is on the way any more.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        // A slot that was never filled is in the same turn as one that was returned.
+        (1..=self.slots.count()).all(|back| {
+            let position = self.position.wrapping_sub(back);
+            turn(self.slots.mark(position).load(Ordering::Acquire)) == self.turns.returned(position)
+        })
+    }
+}
+
+#[cfg(not(loom))]
+impl Producer {
+    /// The filling end of the queue in `region`, which is all zeros or was left by an end before: both
+    /// ends begin anew together.
+    ///
+    /// # Errors
+    /// [`LayoutError::Memory`](super::LayoutError::Memory) when the region is too short.
+    pub fn new(region: crate::Region, layout: Layout) -> Result<Self, super::LayoutError> {
+        Ok(Self::with(Slots::new(region, layout)?, layout))
+    }
+
+    /// The next slot, to be filled in place: as many bytes as a slot holds. `None`: the queue is full.
+    /// [`commit`](Self::commit) sends it.
+    pub fn reserve(&mut self) -> Option<&mut [u8]> {
+        if !self.is_empty(self.position) {
+            return None;
+        }
+        self.reserved = true;
+        // SAFETY: it is this side's turn, and the borrow of `self` keeps others away. A consumer that
+        // breaks the protocol and writes changes bytes of a packet; they are plain data.
+        Some(unsafe { self.slots.bytes_mut(self.position, self.slots.capacity()) })
+    }
+
+    /// Sends the first `length` bytes of the slot that [`reserve`](Self::reserve) gave. Gives whether it
+    /// was sent: `length` is from 1 to what the slot holds, and a slot was reserved.
+    pub fn commit(&mut self, length: usize, meta: Meta) -> bool {
+        if !self.reserved || length == 0 || length > self.slots.capacity() {
+            return false;
+        }
+        self.publish(self.position, Mark { length: length as u32, more: false, meta });
+        self.advance(1);
+        true
+    }
+
+    /// Wakes the consumer if this says that it sleeps: after a burst was pushed.
+    #[must_use]
+    pub fn consumer_sleeps(&self) -> crate::sleep::SleepWord<'_> {
+        self.slots.consumer_sleeps()
+    }
+
+    /// To say that this side waits for room.
+    #[must_use]
+    pub fn sleeps(&self) -> crate::sleep::SleepWord<'_> {
+        self.slots.producer_sleeps()
+    }
+}

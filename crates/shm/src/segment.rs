@@ -1,0 +1,214 @@
+//! Segments: memory that two processes map, handed over as a file descriptor.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::sleep::SleepWord;
+use crate::sync::AtomicU32;
+
+/// Largest segment: bytes. A peer that names a larger one is refused before anything is mapped.
+const LARGEST: usize = 1 << 36;
+/// A file must keep its size for ever: a side that cuts it off would kill the other with SIGBUS.
+const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::SEAL);
+
+/// Why a segment could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SegmentError {
+    /// No bytes, or too many.
+    #[error("a segment of {0} bytes: it must have 1 byte to 64 GiB")]
+    Size(usize),
+    /// The system refused.
+    #[error("shared memory of {bytes} bytes: {source}")]
+    System {
+        /// Bytes asked for.
+        bytes: usize,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The file could be cut off under us.
+    #[error("the file handed over is not sealed against growing and shrinking: it is refused")]
+    Unsealed,
+}
+
+/// Memory that other processes may map too. It never moves and never changes its size.
+#[derive(Debug)]
+pub struct Segment {
+    file: OwnedFd,
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the segment owns its mapping for its whole life; all access to what is mapped goes through
+// atomics, or through slots whose exclusive use the queue's protocol grants.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// Zeroed memory of `length` bytes, named `name` in `/proc/PID/maps`.
+    ///
+    /// # Errors
+    /// [`SegmentError::Size`]; [`SegmentError::System`] when there is no memory or no descriptor left.
+    pub fn create(name: &str, length: usize) -> Result<Self, SegmentError> {
+        let system = |source: rustix::io::Errno| SegmentError::System {
+            bytes: length,
+            source: source.into(),
+        };
+        if length == 0 || length > LARGEST {
+            return Err(SegmentError::Size(length));
+        }
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create(name, flags).map_err(system)?;
+        ftruncate(&file, length as u64).map_err(system)?;
+        fcntl_add_seals(&file, SEALS).map_err(system)?;
+        Self::map(file, length)
+    }
+
+    /// Maps a segment that another process made.
+    ///
+    /// # Errors
+    /// [`SegmentError::Unsealed`] when its maker could still cut it off; as [`Self::create`].
+    pub fn from_file(file: OwnedFd) -> Result<Self, SegmentError> {
+        let system =
+            |source: rustix::io::Errno| SegmentError::System { bytes: 0, source: source.into() };
+        let seals = fcntl_get_seals(&file).map_err(|_| SegmentError::Unsealed)?;
+        if !seals.contains(SealFlags::GROW | SealFlags::SHRINK) {
+            return Err(SegmentError::Unsealed);
+        }
+        let length = usize::try_from(fstat(&file).map_err(system)?.st_size).unwrap_or(0);
+        if length == 0 || length > LARGEST {
+            return Err(SegmentError::Size(length));
+        }
+        Self::map(file, length)
+    }
+
+    fn map(file: OwnedFd, length: usize) -> Result<Self, SegmentError> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice, of a file that keeps its size.
+        let base =
+            unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) };
+        let base =
+            base.map_err(|source| SegmentError::System { bytes: length, source: source.into() })?;
+        let base = NonNull::new(base.cast::<u8>()).ok_or(SegmentError::Size(length))?;
+        Ok(Self { file, base, length })
+    }
+
+    /// Bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// A part of it; `None` when it does not lie within, or does not begin at a cache line.
+    #[must_use]
+    pub fn region(self: &Arc<Self>, offset: usize, length: usize) -> Option<Region> {
+        let end = offset.checked_add(length)?;
+        let fits = end <= self.length && offset % LINE == 0;
+        fits.then(|| Region { segment: Arc::clone(self), offset, length })
+    }
+}
+
+impl AsFd for Segment {
+    /// To hand over to another process.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; every region holds the segment, so none outlives it.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}
+
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// A part of a segment, which keeps the segment mapped.
+#[derive(Debug, Clone)]
+pub struct Region {
+    segment: Arc<Segment>,
+    offset: usize,
+    length: usize,
+}
+
+impl Region {
+    /// Bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Its first byte, aligned to a cache line. Valid for [`length`](Self::length) bytes as long as a
+    /// region of the segment lives.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        // SAFETY: `Segment::region` checked that the offset lies within the mapping.
+        unsafe { self.segment.base.add(self.offset) }
+    }
+
+    /// The word at `offset` bytes; `None` when it does not lie within or is not aligned.
+    #[inline]
+    #[must_use]
+    pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU32> {
+        let fits = offset % 4 == 0 && offset.checked_add(4).is_some_and(|end| end <= self.length);
+        // SAFETY: within the mapping and aligned, as just checked; the memory is only ever seen as
+        // atomics here, and outlives the borrow.
+        fits.then(|| unsafe { self.base().add(offset).cast::<AtomicU32>().as_ref() })
+    }
+
+    /// The word at `offset` bytes as that of a doorbell; `None` as [`Self::region`](Segment::region).
+    #[must_use]
+    pub fn sleep_word(&self, offset: usize) -> Option<SleepWord<'_>> {
+        self.word(offset).map(SleepWord)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Ordering;
+
+    #[test]
+    fn two_mappings_are_one_memory() {
+        let ours = Arc::new(Segment::create("test", 10_000).unwrap());
+        let file = ours.as_fd().try_clone_to_owned().unwrap();
+        let theirs = Arc::new(Segment::from_file(file).unwrap());
+        assert_eq!(theirs.length(), 10_000);
+        let (a, b) = (ours.region(64, 100).unwrap(), theirs.region(0, 200).unwrap());
+        a.word(4).unwrap().store(7, Ordering::Relaxed);
+        assert_eq!(b.word(68).unwrap().load(Ordering::Relaxed), 7);
+        assert!(a.word(100).is_none() && a.word(98).is_none() && a.word(usize::MAX - 3).is_none());
+    }
+
+    #[test]
+    fn parts_beyond_the_end_are_refused() {
+        let segment = Arc::new(Segment::create("test", 4096).unwrap());
+        assert!(segment.region(0, 4096).is_some());
+        assert!(segment.region(64, 4096).is_none());
+        assert!(segment.region(usize::MAX & !63, 128).is_none());
+        assert!(segment.region(32, 64).is_none(), "not at a cache line");
+        assert!(matches!(Segment::create("test", 0), Err(SegmentError::Size(0))));
+        assert!(matches!(Segment::create("test", usize::MAX), Err(SegmentError::Size(_))));
+    }
+
+    #[test]
+    fn a_file_that_can_shrink_is_refused() {
+        let file = memfd_create("test", MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, 4096).unwrap();
+        assert!(matches!(Segment::from_file(file), Err(SegmentError::Unsealed)));
+        let (reader, _writer) = rustix::pipe::pipe().unwrap();
+        assert!(matches!(Segment::from_file(reader), Err(SegmentError::Unsealed)));
+        // Ours can't be cut off by whom it is handed to.
+        let segment = Segment::create("test", 4096).unwrap();
+        assert!(ftruncate(&segment, 0).is_err());
+    }
+}
