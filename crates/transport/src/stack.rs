@@ -123,7 +123,7 @@ impl<B: Buffers> Stack<B> {
         Some(event)
     }
 
-    fn untell(&mut self, id: ConnectionId, told: u32) {
+    fn untell(&mut self, id: ConnectionId, told: u64) {
         if let Some((hot, _)) = self.slab.get_mut(id) {
             hot.clear(told);
         }

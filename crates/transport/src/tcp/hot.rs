@@ -9,71 +9,79 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// Facts about a connection, one bit each.
 pub(crate) mod flag {
     /// Time stamps are in use.
-    pub(crate) const TIMESTAMPS: u32 = 1;
+    pub(crate) const TIMESTAMPS: u64 = 1;
     /// Selective acknowledgment is in use.
-    pub(crate) const SACK: u32 = 1 << 1;
+    pub(crate) const SACK: u64 = 1 << 1;
     /// An acknowledgment is due at the next flush.
-    pub(crate) const ACK_NOW: u32 = 1 << 2;
+    pub(crate) const ACK_NOW: u64 = 1 << 2;
     /// The application sends no more: a FIN follows the data.
-    pub(crate) const FIN_QUEUED: u32 = 1 << 3;
+    pub(crate) const FIN_QUEUED: u64 = 1 << 3;
     /// The FIN was sent.
-    pub(crate) const FIN_SENT: u32 = 1 << 4;
+    pub(crate) const FIN_SENT: u64 = 1 << 4;
     /// On the list of connections to flush.
-    pub(crate) const DIRTY: u32 = 1 << 5;
+    pub(crate) const DIRTY: u64 = 1 << 5;
     /// The application has given up its handle, or never had it.
-    pub(crate) const RELEASED: u32 = 1 << 6;
+    pub(crate) const RELEASED: u64 = 1 << 6;
     /// `Readable` is in the queue of events.
-    pub(crate) const TOLD_READABLE: u32 = 1 << 7;
+    pub(crate) const TOLD_READABLE: u64 = 1 << 7;
     /// `Writable` is in the queue of events.
-    pub(crate) const TOLD_WRITABLE: u32 = 1 << 8;
+    pub(crate) const TOLD_WRITABLE: u64 = 1 << 8;
     /// A write was cut short.
-    pub(crate) const WANTS_ROOM: u32 = 1 << 9;
+    pub(crate) const WANTS_ROOM: u64 = 1 << 9;
     /// Loss recovery goes on.
-    pub(crate) const RECOVERY: u32 = 1 << 10;
+    pub(crate) const RECOVERY: u64 = 1 << 10;
     /// Recovery after a time-out goes on.
-    pub(crate) const LOSS: u32 = 1 << 11;
+    pub(crate) const LOSS: u64 = 1 << 11;
     /// It came in through a listener.
-    pub(crate) const PASSIVE: u32 = 1 << 12;
+    pub(crate) const PASSIVE: u64 = 1 << 12;
     /// In the table of connections.
-    pub(crate) const IN_TABLE: u32 = 1 << 13;
+    pub(crate) const IN_TABLE: u64 = 1 << 13;
     /// The peer's FIN was received.
-    pub(crate) const PEER_CLOSED: u32 = 1 << 14;
+    pub(crate) const PEER_CLOSED: u64 = 1 << 14;
     /// Counted among its listener's half-open ones.
-    pub(crate) const HALF_OPEN: u32 = 1 << 15;
+    pub(crate) const HALF_OPEN: u64 = 1 << 15;
     /// Congestion marks are in use.
-    pub(crate) const ECN: u32 = 1 << 16;
+    pub(crate) const ECN: u64 = 1 << 16;
     /// The peer is told of congestion until it answers (RFC 3168 6.1.3).
-    pub(crate) const ECHO: u32 = 1 << 17;
+    pub(crate) const ECHO: u64 = 1 << 17;
     /// The next segment of new data says that the window was reduced.
-    pub(crate) const REDUCED: u32 = 1 << 18;
+    pub(crate) const REDUCED: u64 = 1 << 18;
     /// A tail loss probe is out.
-    pub(crate) const PROBING: u32 = 1 << 19;
+    pub(crate) const PROBING: u64 = 1 << 19;
     /// The window was used up since the last acknowledgment.
-    pub(crate) const WINDOW_LIMITED: u32 = 1 << 20;
+    pub(crate) const WINDOW_LIMITED: u64 = 1 << 20;
     /// Congestion control hears of every acknowledgment.
-    pub(crate) const HEARS_ALL: u32 = 1 << 21;
+    pub(crate) const HEARS_ALL: u64 = 1 << 21;
     /// Nagle's algorithm is off.
-    pub(crate) const NO_DELAY: u32 = 1 << 22;
+    pub(crate) const NO_DELAY: u64 = 1 << 22;
     /// Only full segments are sent.
-    pub(crate) const CORK: u32 = 1 << 23;
+    pub(crate) const CORK: u64 = 1 << 23;
     /// Acknowledgments are never delayed.
-    pub(crate) const QUICK_ACK: u32 = 1 << 24;
+    pub(crate) const QUICK_ACK: u64 = 1 << 24;
     /// It waits in its listener's queue.
-    pub(crate) const QUEUED: u32 = 1 << 25;
+    pub(crate) const QUEUED: u64 = 1 << 25;
     /// Segments are spread over time.
-    pub(crate) const PACED: u32 = 1 << 26;
+    pub(crate) const PACED: u64 = 1 << 26;
     /// Receiving was shut down: what arrives is dropped, with a reset.
-    pub(crate) const DEAF: u32 = 1 << 27;
+    pub(crate) const DEAF: u64 = 1 << 27;
     /// The retransmission timer stands for something else than a time-out: a tail loss probe.
-    pub(crate) const TIMER_IS_PROBE: u32 = 1 << 28;
+    pub(crate) const TIMER_IS_PROBE: u64 = 1 << 28;
     /// The same, a reordering window.
-    pub(crate) const TIMER_IS_REORDER: u32 = 1 << 29;
+    pub(crate) const TIMER_IS_REORDER: u64 = 1 << 29;
     /// The same, a closed window.
-    pub(crate) const TIMER_IS_PERSIST: u32 = 1 << 30;
+    pub(crate) const TIMER_IS_PERSIST: u64 = 1 << 30;
     /// A reset is due at the next flush.
-    pub(crate) const RESET_DUE: u32 = 1 << 31;
+    pub(crate) const RESET_DUE: u64 = 1 << 31;
+    /// F-RTO (RFC 5682): the acknowledgment of what a time-out sent again is awaited (step 2).
+    pub(crate) const FORWARD: u64 = 1 << 32;
+    /// F-RTO: it came, so new segments go out, and the next acknowledgment decides (step 3).
+    pub(crate) const FORWARD_NEW: u64 = 1 << 33;
+    /// F-RTO: those new segments were sent.
+    pub(crate) const FORWARD_SENT: u64 = 1 << 34;
     /// Any of the three.
-    pub(crate) const TIMER_KIND: u32 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
+    pub(crate) const FORWARDING: u64 = FORWARD | FORWARD_NEW | FORWARD_SENT;
+    /// Any kind.
+    pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }
 
 /// The hot part of a connection.
@@ -102,8 +110,10 @@ pub(crate) struct Hot {
     pub(crate) ts_offset: u32,
     /// Congestion window, or what recovery lets: bytes.
     pub(crate) cwnd: u32,
+    /// Which connection this place holds, counted.
+    pub(crate) generation: u32,
     /// Bits of [`flag`].
-    pub(crate) flags: u32,
+    pub(crate) flags: u64,
     /// Bytes of data of a full segment.
     pub(crate) mss: u16,
     /// Bytes of data of the largest segment received.
@@ -116,13 +126,6 @@ pub(crate) struct Hot {
     pub(crate) rcv_scale: u8,
     /// Time-outs or probes in a row.
     pub(crate) backoff: u8,
-    /// Which connection this place holds, counted.
-    pub(crate) generation: u32,
-    /// Segments to be acknowledged at once before delays begin.
-    pub(crate) quick: u8,
-    /// Keepalive or window probes without an answer.
-    pub(crate) probes: u8,
-
     /// Retransmission, probe, reordering or closed-window timer: ns.
     pub(crate) retransmit_at: u64,
     /// Delayed acknowledgment: ns.
@@ -139,21 +142,25 @@ pub(crate) struct Hot {
     pub(crate) rttvar: u32,
     /// Retransmission time-out: us, without back-off.
     pub(crate) rto: u32,
+    /// Segments to be acknowledged at once before delays begin.
+    pub(crate) quick: u8,
+    /// Keepalive or window probes without an answer.
+    pub(crate) probes: u8,
 }
 
 impl Hot {
     #[inline(always)]
-    pub(crate) fn has(&self, flag: u32) -> bool {
+    pub(crate) fn has(&self, flag: u64) -> bool {
         self.flags & flag != 0
     }
 
     #[inline(always)]
-    pub(crate) fn set(&mut self, flag: u32) {
+    pub(crate) fn set(&mut self, flag: u64) {
         self.flags |= flag;
     }
 
     #[inline(always)]
-    pub(crate) fn clear(&mut self, flag: u32) {
+    pub(crate) fn clear(&mut self, flag: u64) {
         self.flags &= !flag;
     }
 

@@ -3,6 +3,7 @@
 mod accept;
 mod ack;
 mod data;
+mod forward;
 mod recovery;
 mod syn_sent;
 mod time_wait;

@@ -28,10 +28,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
             _ => {}
         }
         if self.hot.state.transmits() {
-            if self.cold.flight.lost > 0 {
-                self.send_lost();
+            if self.hot.has(flag::FORWARD_NEW) {
+                self.send_forward();
             }
-            self.send_data();
+            if !self.hot.has(flag::FORWARD_SENT) {
+                if self.cold.flight.lost > 0 {
+                    self.send_lost();
+                }
+                self.send_data();
+            }
         }
         if self.hot.state.receives() {
             self.consider_window();

@@ -82,6 +82,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.cold.flight.forget_sacks();
         }
         let lost = self.cold.flight.lose_all();
+        self.begin_forward();
         if !self.hot.has(flag::LOSS) {
             self.cold.recover = self.hot.snd_nxt;
             self.cold.eifel = None;
@@ -96,6 +97,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.hot.pace_at = NEVER;
         self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+    }
+
+    /// F-RTO begins (RFC 5682 2.1 and 3.1 step 1), unless a recovery goes on already: of a time-out,
+    /// with SACK of any kind.
+    fn begin_forward(&mut self) {
+        let barred =
+            if self.hot.has(flag::SACK) { flag::LOSS | flag::RECOVERY } else { flag::LOSS };
+        let begins = !self.hot.has(barred | flag::TIMESTAMPS);
+        self.hot.clear(flag::FORWARDING);
+        if begins {
+            self.hot.set(flag::FORWARD);
+        }
     }
 
     /// Whether retransmitting has gone on for long enough.

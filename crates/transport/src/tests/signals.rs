@@ -35,14 +35,15 @@ fn a_mark_reduces_the_window_once_and_nothing_is_sent_again() {
     assert!(flags(SERVER, 0x40) >= 1);
 }
 
-/// The path becomes longer, by more than the time-out.
-fn late(options: &Options) -> (Info, Counters) {
+/// The path becomes longer, by more than the time-out; `delay`: ns each way.
+fn late(options: &Options, delay: u64) -> (Info, Counters) {
     let mut link = Link::new();
     let ids = link.connect(options, options);
     let warm = pattern(200_000);
     assert!(link.transfer(ids, CLIENT, &warm, 10 * SECOND) == warm);
-    link.fate = Box::new(|_, _| Some(400 * MILLISECOND));
-    let data = pattern(20 * 1448);
+    link.fate = Box::new(move |_, _| Some(delay));
+    // More than the window lets go: F-RTO needs something new to send.
+    let data = pattern(240_000);
     link.stacks[CLIENT].send(ids[CLIENT], &data).unwrap();
     link.run(3 * SECOND);
     let info = link.stacks[CLIENT].info(ids[CLIENT]).unwrap();
@@ -51,8 +52,91 @@ fn late(options: &Options) -> (Info, Counters) {
 
 #[test]
 fn a_spurious_timeout_is_taken_back() {
-    let (info, counters) = late(&Options::default());
+    let (info, counters) = late(&Options::default(), 400 * MILLISECOND);
     assert!(counters.timeouts >= 1, "{counters:?}");
     assert_eq!((info.threshold, info.recovering), (u32::MAX, false));
     assert!(info.window > 100_000, "{info:?}");
+}
+
+#[test]
+fn a_spurious_timeout_is_taken_back_without_time_stamps() {
+    for sack in [true, false] {
+        // One time-out, not two: after the second nothing is tried.
+        let options = Options { timestamps: false, sack, ..Options::default() };
+        let (info, counters) = late(&options, 200 * MILLISECOND);
+        assert!(counters.timeouts >= 1, "{counters:?}");
+        assert_eq!((info.threshold, info.recovering), (u32::MAX, false), "SACK {sack}");
+        assert!(info.window > 100_000, "{info:?}");
+    }
+}
+
+/// A whole window is lost but for its segment `spared`, counted from 0. Gives the bytes
+/// that were not acknowledged yet when recovery ended, too.
+fn lost(options: &Options, spared: usize) -> (Info, Counters, u32) {
+    let mut link = Link::new();
+    let ids = link.connect(options, options);
+    let warm = pattern(200_000);
+    assert!(link.transfer(ids, CLIENT, &warm, 10 * SECOND) == warm);
+    link.run(SECOND);
+    let data = pattern(240_000);
+    link.stacks[CLIENT].send(ids[CLIENT], &data).unwrap();
+    let mut count = 0;
+    link.fate = Box::new(move |_, _| {
+        count += 1;
+        (count == spared + 1).then_some(0)
+    });
+    link.run(SECOND / 10);
+    link.fate = Box::new(|_, _| Some(0));
+    let (mut read, mut buffer) = (Vec::new(), vec![0; 65_536]);
+    let until = link.now + 20 * SECOND;
+    let mut left = None;
+    while read.len() < data.len() && link.step(until) {
+        let info = link.stacks[CLIENT].info(ids[CLIENT]).unwrap();
+        if link.stacks[CLIENT].counters().timeouts > 0 && !info.recovering {
+            left = left.or(Some(info.queued));
+        }
+        let count = link.stacks[SERVER].recv(ids[SERVER], &mut buffer).unwrap();
+        read.extend_from_slice(&buffer[..count]);
+    }
+    assert!(read == data);
+    let client = &link.stacks[CLIENT];
+    (client.info(ids[CLIENT]).unwrap(), client.counters().clone(), left.unwrap())
+}
+
+#[test]
+fn a_true_timeout_is_not_taken_back() {
+    for sack in [true, false] {
+        // With the second spared, the first acknowledgment after the time-out covers two.
+        for spared in [1, 5, 1000] {
+            let options = Options { timestamps: false, sack, ..Options::default() };
+            let (info, counters, left) = lost(&options, spared);
+            assert!(counters.timeouts >= 1, "{counters:?}");
+            assert!(info.threshold < u32::MAX, "SACK {sack}, {spared} spared: {info:?}");
+            // Not before all that was in flight at the time-out had arrived.
+            assert!(left <= 240_000 - 10 * 1448, "SACK {sack}, {spared} spared: {left}, {info:?}");
+        }
+    }
+}
+
+#[test]
+fn two_duplicates_let_out_a_new_segment_each() {
+    for sack in [true, false] {
+        let mut link = Link::new();
+        let options = Options { sack, ..Options::default() };
+        let ids = link.connect(&options, &options);
+        let window = link.stacks[CLIENT].info(ids[CLIENT]).unwrap().window;
+        // The first segment is late by less than what would make three duplicates.
+        let mut count = 0;
+        link.fate = Box::new(move |_, packet| {
+            count += u32::from(packet.len() > 1000);
+            (packet.len() <= 1000 || matches!(count, 2 | 3)).then_some(0)
+        });
+        link.stacks[CLIENT].send(ids[CLIENT], &pattern(100_000)).unwrap();
+        link.run(12 * MILLISECOND);
+        // RFC 3042: beyond the window by one for each, and nothing sent again.
+        let sent = link.seen.iter().filter(|(from, p)| *from == CLIENT && p.len() > 1000).count();
+        assert_eq!(sent as u32, window / 1448 + 2, "SACK {sack}");
+        assert_eq!(link.stacks[CLIENT].counters().retransmissions, 0);
+        assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().window, window);
+    }
 }

@@ -38,7 +38,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let una = self.hot.snd_una;
         let older = self.echo_is_older(segment);
         if self.hot.has(flag::RECOVERY | flag::LOSS) {
-            self.maybe_undo(older, news);
+            self.maybe_undo(older, news, plain);
             if !una.before(self.cold.recover) && self.hot.has(flag::RECOVERY | flag::LOSS) {
                 self.leave_recovery();
             }
@@ -118,7 +118,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     fn leave_recovery(&mut self) {
-        self.hot.clear(flag::RECOVERY | flag::LOSS);
+        self.hot.clear(flag::RECOVERY | flag::LOSS | flag::FORWARDING);
         self.cold.flight.duplicates = 0;
         self.cold.flight.rack.recovered();
         if let Some(congestion) = &mut self.cold.congestion {
@@ -138,11 +138,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Eifel (RFC 3522 3.2): the original arrived, so it was not lost; or every retransmission was
-    /// told of as a duplicate.
-    fn maybe_undo(&mut self, older: bool, news: &Delivered) {
+    /// told of as a duplicate; or F-RTO says so.
+    fn maybe_undo(&mut self, older: bool, news: &Delivered, plain: bool) {
         let late = news.acked > 0 && older;
         let all_twice = news.duplicate && self.cold.undo_left == 0;
-        if late || all_twice {
+        if self.is_spurious(news, plain) || late || all_twice {
             self.cold.flight.forgive();
             self.cold.recover = self.hot.snd_una;
             if let Some(congestion) = &mut self.cold.congestion {

@@ -106,6 +106,26 @@ impl<F: ByteFifo> Tcb<'_, F> {
         length > 0 && self.send_new(length, unsent, self.hot.has(flag::FIN_QUEUED))
     }
 
+    /// F-RTO's two new segments (RFC 5682 2.1 step 2b), whatever Nagle would say. Without new data,
+    /// or room for it at the peer's, lost segments are sent again as after any time-out.
+    pub(super) fn send_forward(&mut self) {
+        self.hot.clear(flag::FORWARDING);
+        for _ in 0..2 {
+            let fin = self.hot.has(flag::FIN_QUEUED) && !self.hot.has(flag::FIN_SENT);
+            let sent_fin = self.hot.has(flag::FIN_SENT);
+            let unsent = if sent_fin { 0 } else { self.written_end().since(self.hot.snd_nxt) };
+            let edge = self.hot.snd_una.add(self.hot.snd_wnd);
+            let room = if edge.after(self.hot.snd_nxt) { edge.since(self.hot.snd_nxt) } else { 0 };
+            let length = unsent.min(room).min(u32::from(self.hot.mss));
+            let before = self.hot.snd_nxt;
+            self.send_new(length, unsent, fin);
+            if self.hot.snd_nxt == before {
+                return;
+            }
+            self.hot.set(flag::FORWARD_SENT);
+        }
+    }
+
     /// Bytes to hand to the port at once.
     fn batch(&self) -> u32 {
         let mss = u32::from(self.hot.mss);

@@ -1,0 +1,50 @@
+//! F-RTO (RFC 5682): whether a time-out was spurious, told without time stamps by what the peer
+//! acknowledges next. With time stamps, Eifel detection knows already by the first acknowledgment.
+
+use crate::fifo::ByteFifo;
+use crate::tcp::Tcb;
+use crate::tcp::flight::{Delivered, mark};
+use crate::tcp::hot::flag;
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    /// Looks at an acknowledgment after a time-out. Gives whether the time-out was spurious.
+    /// `duplicate`: it says nothing new.
+    pub(super) fn is_spurious(&mut self, news: &Delivered, duplicate: bool) -> bool {
+        if self.hot.has(flag::FORWARD) {
+            self.await_retransmission(news, duplicate);
+            return false;
+        }
+        if !self.hot.has(flag::FORWARD_NEW | flag::FORWARD_SENT) {
+            return false;
+        }
+        if news.bytes == 0 && news.acked == 0 {
+            // 2.1 step 3a: a duplicate. With SACK (3.1) one that tells nothing decides nothing.
+            if duplicate && !self.hot.has(flag::SACK) {
+                self.hot.clear(flag::FORWARDING);
+            }
+            return false;
+        }
+        self.hot.clear(flag::FORWARDING);
+        // 3.1 step 3a: what went out after the time-out arrived first, so there is a hole.
+        let beyond = news.newest.is_some_and(|sent| sent.end.after(self.cold.recover));
+        // Step 3b: from before the time-out, and sent only once.
+        !beyond && news.clean_sent_at.is_some()
+    }
+
+    /// Step 2: the acknowledgment of the segment that was sent again.
+    fn await_retransmission(&mut self, news: &Delivered, duplicate: bool) {
+        if news.acked == 0 {
+            // With SACK, duplicates only change the scoreboard (3.1 step 2).
+            if duplicate && !self.hot.has(flag::SACK) {
+                self.hot.clear(flag::FORWARDING);
+            }
+            return;
+        }
+        self.hot.clear(flag::FORWARDING);
+        // What was sent again at the time-out is no longer marked as lost: none of it may be left.
+        let all = self.cold.flight.sent.front().is_some_and(|front| front.is(mark::LOST));
+        if all && self.hot.snd_una.before(self.cold.recover) {
+            self.hot.set(flag::FORWARD_NEW);
+        }
+    }
+}
