@@ -23,6 +23,8 @@ pub struct Config {
     pub challenges: u32,
     /// Resets in answer to packets for no connection, per second at most.
     pub resets: u32,
+    /// Path MTUs remembered between connections at most, one a peer; 0: none.
+    pub path_mtus: usize,
     /// Ports to choose from for connections opened without one (RFC 6056 3.2).
     pub ephemeral_ports: std::ops::RangeInclusive<u16>,
 }
@@ -36,6 +38,7 @@ impl Default for Config {
             seed: [0; 2],
             challenges: 1000,
             resets: 1000,
+            path_mtus: 1024,
             ephemeral_ports: 32_768..=60_999,
         }
     }
@@ -61,6 +64,17 @@ pub enum Ecn {
     Passive,
     /// Asked for (RFC 3168).
     Active,
+}
+
+/// Whether the path MTU is searched for with data segments (RFC 4821).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathProbing {
+    /// Not at all: only ICMP is believed.
+    Off,
+    /// When three time-outs in a row suggest that large packets vanish without a word.
+    BlackHole,
+    /// From the start: packets are small (1,024 bytes, IPv6 1,280) until larger ones have arrived.
+    Always,
 }
 
 /// What can be set per listener or connection. A connection starts with its listener's.
@@ -107,6 +121,8 @@ pub struct Options {
     pub pacing: bool,
     /// Path MTU discovery: don't-fragment is set, and the MTU follows ICMP and probes.
     pub mtu_discovery: bool,
+    /// Search for the path MTU; means nothing without [`mtu_discovery`](Self::mtu_discovery).
+    pub path_probing: PathProbing,
     /// Longest delay of an acknowledgment: ns (RFC 9293 3.8.6.3: below 500 ms).
     pub delayed_ack: u64,
     /// Shortest retransmission time-out: ns. RFC 6298 2.4 says 1 s; 200 ms is what hosts use.
@@ -151,6 +167,7 @@ impl Default for Options {
             pacing_limit: 0,
             pacing: false,
             mtu_discovery: true,
+            path_probing: PathProbing::BlackHole,
             delayed_ack: 40 * MILLISECOND,
             minimum_rto: 200 * MILLISECOND,
             time_wait: 60 * SECOND,

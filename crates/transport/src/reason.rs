@@ -77,6 +77,12 @@ pub struct Counters {
     pub challenges: u64,
     /// Connections that became established.
     pub established: u64,
+    /// Segments sent to search for the path MTU (RFC 4821).
+    pub path_probes: u64,
+    /// Those of them that were lost alone.
+    pub path_probes_lost: u64,
+    /// Paths on which large packets seemed to vanish.
+    pub black_holes: u64,
 }
 
 impl Default for Counters {
@@ -90,6 +96,9 @@ impl Default for Counters {
             resets_out: 0,
             challenges: 0,
             established: 0,
+            path_probes: 0,
+            path_probes_lost: 0,
+            black_holes: 0,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::event::Event;
 use crate::listener::Listeners;
 use crate::options::{Config, SECOND};
+use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
 
@@ -38,12 +39,14 @@ pub(crate) struct Shared {
     pub(crate) listeners: Listeners,
     pub(crate) challenges: Limiter,
     pub(crate) resets: Limiter,
+    pub(crate) paths: Paths,
 }
 
 impl Shared {
     pub(crate) fn new(config: Config) -> Self {
         let secret = Secret(config.seed);
         Self {
+            paths: Paths::new(config.path_mtus),
             config,
             counters: Counters::default(),
             events: VecDeque::new(),

@@ -15,6 +15,7 @@ pub(crate) mod handshake;
 pub(crate) mod hot;
 pub(crate) mod icmp;
 pub(crate) mod input;
+pub(crate) mod mtu;
 pub(crate) mod output;
 pub(crate) mod prr;
 pub(crate) mod rtt;

@@ -6,6 +6,7 @@ mod hostile;
 mod offload;
 mod open;
 pub(crate) mod pair;
+mod path;
 mod rate;
 mod signals;
 mod transfer;

@@ -35,6 +35,8 @@ pub struct Info {
     pub queued: u32,
     /// Bytes of data of a full segment.
     pub mss: u16,
+    /// Bytes of an IP packet on the path, as far as is known.
+    pub path_mtu: u16,
     /// The peer's window: bytes.
     pub peer_window: u32,
     /// Our window: bytes.
@@ -70,6 +72,7 @@ impl<B: Buffers> Stack<B> {
             in_flight: cold.flight.pipe(hot.snd_una, hot.snd_nxt, hot.mss),
             queued: cold.fifos.as_ref().map_or(0, |pair| pair.transmit.len() as u32),
             mss: hot.mss,
+            path_mtu: cold.path_mtu,
             peer_window: hot.snd_wnd,
             own_window: hot.rcv_wnd(),
             scales: (hot.snd_scale, hot.rcv_scale),

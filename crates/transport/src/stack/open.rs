@@ -100,7 +100,10 @@ impl<B: Buffers> Stack<B> {
         options: Arc<Options>,
         listener: Option<ListenerId>,
     ) -> Option<ConnectionId> {
-        let mut cold = Cold::new(*ends, options, self.shared.config.mtu);
+        let known = self.shared.paths.mtu(ends.remote.ip(), self.now);
+        let known = known.filter(|_| options.mtu_discovery);
+        let mtu = known.map_or(self.shared.config.mtu, |mtu| mtu.min(self.shared.config.mtu));
+        let mut cold = Cold::new(*ends, options, mtu);
         cold.iss = isn::initial(&self.shared.secret, ends, self.now);
         cold.listener = listener;
         let id = self.slab.add(cold);

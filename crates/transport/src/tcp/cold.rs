@@ -49,6 +49,8 @@ pub(crate) struct Cold<F> {
     pub(crate) peer_mss: u16,
     /// Bytes of an IP packet on the path.
     pub(crate) path_mtu: u16,
+    /// Search for a better one; `None` until there is reason for it.
+    pub(crate) search: Option<Box<super::mtu::Search>>,
     /// When the peer last acknowledged something new, or sending began: ns.
     pub(crate) progress_at: u64,
     /// Behind the last byte that the peer called urgent (RCV.UP).
@@ -99,6 +101,7 @@ impl<F> Cold<F> {
             max_window: 0,
             peer_mss: 536,
             path_mtu,
+            search: None,
             progress_at: 0,
             urgent: zero,
             ts_recent_at: 0,

@@ -23,6 +23,8 @@ pub(crate) mod mark {
     pub(crate) const FIN: u8 = 16;
     pub(crate) const APP_LIMITED: u8 = 32;
     pub(crate) const PUSH: u8 = 64;
+    /// Larger than others, to see whether the path takes it.
+    pub(crate) const PATH_PROBE: u8 = 128;
 }
 
 /// A segment, or several that were sent in one.
@@ -218,6 +220,12 @@ impl Flight {
             self.lost_from = found.start;
         }
         found
+    }
+
+    /// Whether the record that begins at `start` is lost.
+    pub(crate) fn is_lost(&self, start: Seq) -> bool {
+        let place = self.sent.partition_point(|sent| sent.start.before(start));
+        self.sent.get(place).is_some_and(|sent| sent.start == start && sent.is(mark::LOST))
     }
 
     /// Any record may be marked as lost now.

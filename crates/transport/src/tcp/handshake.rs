@@ -77,6 +77,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Congestion control begins: RFC 6928's window, or one segment when the SYN was lost
     /// (RFC 5681 3.1).
     pub(crate) fn start_congestion(&mut self) {
+        self.begin_search();
         let mss = u32::from(self.hot.mss);
         let segments = u32::from(self.cold.options.initial_window.max(1));
         // RFC 6928 2: no more than so many segments of Ethernet's size, or two that are larger.

@@ -83,6 +83,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let lost = self.cold.flight.lose_all();
         self.begin_forward();
+        self.suspect_black_hole();
         if !self.hot.has(flag::LOSS) {
             self.cold.recover = self.hot.snd_nxt;
             self.cold.eifel = None;

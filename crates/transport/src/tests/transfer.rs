@@ -165,36 +165,3 @@ fn a_peer_that_vanishes_is_given_up() {
         assert!(link.events[side].contains(&failed), "{side}: {:?}", link.events);
     }
 }
-
-#[test]
-fn a_smaller_path_is_found() {
-    let mut link = Link::new();
-    let ids = link.connect(&options(), &options());
-    let big = link.transfer(ids, CLIENT, &pattern(3000), SECOND);
-    assert_eq!(big.len(), 3000);
-    // Quote the last large segment in an ICMP error.
-    link.stacks[CLIENT].send(ids[CLIENT], &pattern(3000)).unwrap();
-    link.fate = Box::new(|_, packet| (packet.len() <= 1300).then_some(0));
-    link.flush();
-    let quoted = link.seen.iter().rev().find(|(_, packet)| packet.len() == 1500).unwrap().1.clone();
-    let message = wire::icmpv4::Message::Unreachable { code: 4, mtu: 1300 };
-    let mut packet = vec![0; 600];
-    let network = wire::build::Network::V4(wire::ipv4::Fields {
-        source: [10, 9, 9, 9].into(),
-        destination: ADDRESSES[CLIENT].into(),
-        protocol: wire::Protocol::ICMPV4,
-        ttl: 64,
-        service: 0,
-        identification: 0,
-        dont_fragment: false,
-    });
-    let payload = wire::build::Payload::Icmpv4 { message, data: &quoted[..100] };
-    let length = wire::build::packet(&mut packet, &network, &payload).unwrap();
-    let mut list = PacketList::default();
-    link.stacks[CLIENT].input(link.now, &[Packet::new(&packet[..length])], &mut list);
-    assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().mss, 1248);
-    let mut buffer = vec![0; 10_000];
-    link.run(SECOND / 10);
-    assert_eq!(link.stacks[SERVER].recv(ids[SERVER], &mut buffer).unwrap(), 3000);
-    assert_eq!(link.stacks[CLIENT].counters().timeouts, 0);
-}

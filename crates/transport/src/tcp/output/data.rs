@@ -1,6 +1,7 @@
 //! New data and lost data: how much, and in what pieces.
 
 use crate::fifo::ByteFifo;
+use crate::sequence::Seq;
 use crate::tcp::Tcb;
 use crate::tcp::flight::{Sent, mark};
 use crate::tcp::hot::{NEVER, flag};
@@ -64,6 +65,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if self.is_held_back() {
                 return;
             }
+            if self.cold.search.is_some() {
+                self.probe_path(unsent);
+            }
+            let unsent = if sent_fin { 0 } else { end.since(self.hot.snd_nxt) };
             let Some(length) = self.next_length(unsent, fin) else { break };
             if !self.send_new(length, unsent, fin) {
                 break;
@@ -144,7 +149,20 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return false;
         }
         let marks = if fin { mark::FIN } else { 0 } | if length == unsent { mark::PUSH } else { 0 };
-        let next = start.add(length + u32::from(fin));
+        let gone = self.send_record(start.add(length + u32::from(fin)), marks);
+        if fin {
+            self.hot.set(flag::FIN_SENT);
+            self.hot.state = match self.hot.state {
+                State::CloseWait => State::LastAck,
+                _ => State::FinWait1,
+            };
+        }
+        gone
+    }
+
+    /// Sends what follows SND.NXT up to `next` for the first time. Gives whether it left.
+    pub(crate) fn send_record(&mut self, next: Seq, marks: u8) -> bool {
+        let start = self.hot.snd_nxt;
         if self.cold.flight.is_empty() {
             self.restart_idle();
         }
@@ -156,17 +174,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.quick = 0;
         }
         let gone = self.transmit(&sent, false);
-        if fin {
-            self.hot.set(flag::FIN_SENT);
-            self.hot.state = match self.hot.state {
-                State::CloseWait => State::LastAck,
-                _ => State::FinWait1,
-            };
-        }
         if self.hot.has(flag::RECOVERY) {
-            self.cold.reduction.on_sent(length);
+            self.cold.reduction.on_sent(sent.data());
         }
-        self.spend(length);
+        self.spend(sent.data());
         if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PROBE) {
             self.restart_timer();
         }

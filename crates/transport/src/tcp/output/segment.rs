@@ -119,7 +119,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             service,
             dont_fragment: self.cold.options.mtu_discovery,
             data,
-            segment_size: if data > mss { self.hot.mss } else { 0 },
+            segment_size: if data > mss && !sent.is(mark::PATH_PROBE) { self.hot.mss } else { 0 },
         };
         let offset = sent.start.since(self.cold.data_start) as usize;
         let fifos = &self.cold.fifos;

@@ -1,0 +1,261 @@
+//! How large packets may be on the path: what ICMP tells (RFC 1191, RFC 8201), what time-outs suggest,
+//! and what probes find (RFC 4821; RFC 8899 names the parts).
+
+use super::Tcb;
+use super::flight::mark;
+use super::hot::flag;
+use crate::fifo::ByteFifo;
+use crate::options::PathProbing;
+use crate::paths;
+use crate::reason::Reason;
+use crate::sequence::Seq;
+
+/// Path MTUs below these are not believed: bytes, IPv4 and IPv6 (RFC 1191 3, RFC 8200 5).
+const LEAST: (u16, u16) = (552, 1280);
+/// What nearly every path takes: bytes, IPv4 and IPv6 (RFC 4821 7.2 search_low).
+const BASE: (u16, u16) = (1024, 1280);
+/// Below these a black hole is not suspected any more: bytes, IPv4 and IPv6.
+const FLOOR: (u16, u16) = (512, 1280);
+/// Time-outs in a row that make a black hole of the path (RFC 4821 7.7).
+const TIMEOUTS: u8 = 3;
+/// Probes of one size until it is taken for too large (RFC 8899 5.1.2 MAX_PROBES).
+const TRIES: u8 = 3;
+/// A gain smaller than this is not searched for: bytes.
+const WORTH: u16 = 8;
+/// Segments behind a probe that show its loss by themselves (RFC 4821 7.4).
+const BEHIND: u32 = 3;
+
+/// A search for the largest packet that the path takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Search {
+    /// Too large, as far as is known: one byte more than what may be tried (search_high).
+    above: u16,
+    /// Size of the probe that is under way: bytes; 0: none is.
+    probe: u16,
+    /// Probes of this size that were lost alone.
+    lost: u8,
+    /// The largest size was tried: halves are next.
+    halves: bool,
+    /// Its first sequence number, and the one behind it; without a probe, what must be acknowledged
+    /// before the next.
+    start: Seq,
+    end: Seq,
+    /// When what was found is doubted again: ns.
+    raise_at: u64,
+}
+
+impl<F: ByteFifo> Tcb<'_, F> {
+    fn by_version(&self, (v4, v6): (u16, u16)) -> u16 {
+        if self.cold.ends.remote.is_ipv4() { v4 } else { v6 }
+    }
+
+    /// Bytes of a packet that port, peer and options allow.
+    fn widest(&self) -> u16 {
+        let headers = self.cold.ends.ip_header() as u16 + 20;
+        let limit = match self.cold.options.mss {
+            0 => self.cold.peer_mss,
+            limit => limit.min(self.cold.peer_mss),
+        };
+        self.shared.config.mtu.min(limit.saturating_add(headers))
+    }
+
+    fn search(&mut self) -> &mut Search {
+        let above = self.widest().saturating_add(1);
+        let (now, end) = (self.now, self.hot.snd_una);
+        let fresh = || {
+            let raise_at = now.saturating_add(paths::LIFE);
+            Box::new(Search { above, probe: 0, lost: 0, halves: false, start: end, end, raise_at })
+        };
+        self.cold.search.get_or_insert_with(fresh)
+    }
+
+    /// The handshake is over. RFC 4821 7.2: begin with what is safe, and search from there.
+    pub(super) fn begin_search(&mut self) {
+        let always = self.cold.options.path_probing == PathProbing::Always;
+        let known = self.cold.path_mtu;
+        if !self.cold.options.mtu_discovery {
+            return;
+        }
+        if known < self.widest() {
+            // An earlier connection found it.
+            self.search().above = known + 1;
+        } else if always {
+            self.search();
+            self.cold.path_mtu = known.min(self.by_version(BASE));
+            self.update_mss();
+        }
+    }
+
+    /// Packets may be `mtu` bytes from now on. What ends a search is remembered.
+    fn resize(&mut self, mtu: u16) {
+        self.cold.path_mtu = mtu;
+        self.update_mss();
+        self.remember();
+    }
+
+    fn remember(&mut self) {
+        let (mtu, widest) = (self.cold.path_mtu, self.widest());
+        let Some(search) = &self.cold.search else { return };
+        let peer = self.cold.ends.remote.ip();
+        if mtu >= self.shared.config.mtu {
+            self.shared.paths.forget(peer);
+        } else if mtu < widest && search.above.saturating_sub(mtu) <= WORTH {
+            self.shared.paths.learn(peer, mtu, self.now);
+        }
+    }
+
+    /// ICMP says that the path takes only `mtu` bytes (0: less than now): what is in flight is cut
+    /// smaller and sent again.
+    pub(super) fn shrink(&mut self, mtu: u16) {
+        let least = self.by_version(LEAST);
+        let probe = self.cold.search.as_ref().map_or(0, |search| search.probe);
+        // A router of old that does not say how much: RFC 1191 5 has plateaus.
+        let current = self.cold.path_mtu;
+        let mtu = if mtu == 0 { plateau(current.max(probe)) } else { mtu }.max(least);
+        let discovers = self.cold.options.mtu_discovery;
+        if !discovers || mtu >= current.max(probe) {
+            return self.drop(Reason::IcmpUnmatched);
+        }
+        let (now, next) = (self.now, self.hot.snd_nxt);
+        let search = self.search();
+        search.above = mtu + 1;
+        (search.probe, search.lost, search.end) = (0, 0, next);
+        search.halves = false;
+        search.raise_at = now.saturating_add(paths::LIFE);
+        if mtu < current {
+            self.resize(mtu);
+        }
+        // Not a sign of congestion (RFC 1191 6.4): the window stays.
+        self.cold.flight.lose_oversized(u32::from(self.hot.mss));
+        self.hot.cwnd = self.hot.cwnd.max(u32::from(self.hot.mss));
+        self.touch();
+    }
+
+    /// A time-out. Several in a row of a large segment: packets of that size may vanish without a word
+    /// (RFC 4821 7.7).
+    pub(super) fn suspect_black_hole(&mut self) {
+        let next = self.hot.snd_nxt;
+        if let Some(search) = &mut self.cold.search {
+            // What became of a probe cannot be told (7.6.4).
+            (search.probe, search.end) = (0, next);
+        }
+        let options = &self.cold.options;
+        let watches = options.mtu_discovery && options.path_probing != PathProbing::Off;
+        if !watches || self.hot.backoff < TIMEOUTS {
+            return;
+        }
+        let current = self.cold.path_mtu.min(self.widest());
+        let (base, floor) = (self.by_version(BASE), self.by_version(FLOOR));
+        let smaller = if current > base { base } else { (current / 2).max(floor) };
+        let fits = u32::from(self.hot.mss.saturating_sub(current.saturating_sub(smaller)));
+        let large = self.cold.flight.sent.front().is_some_and(|sent| sent.data() > fits);
+        if smaller >= current || !large {
+            return;
+        }
+        self.shared.counters.black_holes += 1;
+        let above = self.widest().saturating_add(1);
+        let search = self.search();
+        (search.above, search.lost, search.halves) = (above, 0, false);
+        self.resize(smaller);
+    }
+
+    /// Sends a probe when a search goes on, and nothing speaks against it.
+    pub(super) fn probe_path(&mut self, unsent: u32) {
+        let Some(search) = self.cold.search.as_deref().copied() else { return };
+        let barred = flag::RECOVERY | flag::LOSS | flag::PROBING;
+        let flight = &self.cold.flight;
+        let troubled = flight.lost > 0 || flight.sacked > 0 || self.hot.has(barred);
+        if troubled || search.probe != 0 || self.hot.snd_una.before(search.end) {
+            return;
+        }
+        if search.raise_at <= self.now {
+            self.raise();
+        }
+        let Some(size) = self.next_probe() else { return };
+        let data = u32::from(self.hot.mss) + u32::from(size - self.cold.path_mtu);
+        let needed = data + BEHIND * u32::from(self.hot.mss);
+        let edge = self.hot.snd_una.add(self.hot.snd_wnd);
+        let peer = if edge.after(self.hot.snd_nxt) { edge.since(self.hot.snd_nxt) } else { 0 };
+        let own = self.hot.cwnd.saturating_sub(self.pipe());
+        // More data than that, so that neither the last segment nor the FIN is in it.
+        if unsent <= needed || peer < needed || own < data || self.hot.cwnd < needed {
+            return;
+        }
+        let (start, end) = (self.hot.snd_nxt, self.hot.snd_nxt.add(data));
+        let search = self.search();
+        (search.probe, search.start, search.end) = (size, start, end);
+        self.shared.counters.path_probes += 1;
+        self.send_record(end, mark::PATH_PROBE);
+    }
+
+    /// What was found may no longer hold (RFC 1191 6.3, RFC 8899 PMTU_RAISE_TIMER).
+    fn raise(&mut self) {
+        let widest = self.widest();
+        let raise_at = self.now.saturating_add(paths::LIFE);
+        let search = self.search();
+        (search.above, search.lost, search.raise_at) = (widest.saturating_add(1), 0, raise_at);
+        search.halves = false;
+        if self.cold.options.path_probing == PathProbing::Off || !self.hot.has(flag::SACK) {
+            self.resize(self.cold.path_mtu.max(widest));
+        }
+    }
+
+    /// Size of the next probe: bytes. `None`: the search is over.
+    fn next_probe(&self) -> Option<u16> {
+        let search = self.cold.search.as_ref()?;
+        let wanted = self.cold.options.path_probing != PathProbing::Off;
+        let low = self.cold.path_mtu;
+        let room = search.above.saturating_sub(1).saturating_sub(low);
+        // Without SACK the loss of a probe could not be told from others'.
+        if !wanted || !self.hot.has(flag::SACK) || room < WORTH {
+            return None;
+        }
+        // The largest first, which most paths take, or which ICMP told. Then halves (RFC 4821 7.3).
+        Some(if search.halves { low + room.div_ceil(2) } else { search.above - 1 })
+    }
+
+    /// Something was acknowledged: a probe may have arrived (RFC 4821 7.6.1).
+    pub(super) fn settle_path_probe(&mut self) {
+        let una = self.hot.snd_una;
+        let Some(search) = &mut self.cold.search else { return };
+        if search.probe == 0 || una.before(search.end) {
+            return;
+        }
+        let size = std::mem::take(&mut search.probe);
+        search.lost = 0;
+        search.raise_at = self.now.saturating_add(paths::LIFE);
+        self.resize(size);
+    }
+
+    /// `lost` bytes were found lost. A probe that is all of it was too large, which says nothing about
+    /// congestion (RFC 4821 7.6.2). Gives bytes that do.
+    pub(super) fn excuse_path_probe(&mut self, lost: u32, recovering: bool) -> u32 {
+        let next = self.hot.snd_nxt;
+        let Some(search) = &mut self.cold.search else { return lost };
+        if search.probe == 0 || lost == 0 {
+            return lost;
+        }
+        let (start, end) = (search.start, search.end);
+        if !self.cold.flight.is_lost(start) {
+            return lost;
+        }
+        let size = std::mem::take(&mut search.probe);
+        search.end = next;
+        if recovering || lost != end.since(start) {
+            // Others were lost too: nothing can be told (7.6.4).
+            return lost;
+        }
+        self.shared.counters.path_probes_lost += 1;
+        search.lost += 1;
+        if search.lost >= TRIES {
+            (search.above, search.lost, search.halves) = (size, 0, true);
+            search.raise_at = self.now.saturating_add(paths::LIFE);
+            self.remember();
+        }
+        0
+    }
+}
+
+fn plateau(mtu: u16) -> u16 {
+    [1492, 1006, 576].into_iter().find(|plateau| *plateau < mtu).unwrap_or(552)
+}
