@@ -9,6 +9,7 @@ use zerocopy::IntoBytes;
 use crate::ends::{Ends, to_v6};
 use crate::packet::{Departure, Sink};
 use crate::reason::{Counters, Reason};
+use crate::segment::FAST_OPEN;
 use crate::sequence::Seq;
 
 /// TCP options as they are written, padded to whole words.
@@ -42,6 +43,25 @@ impl OptionBytes {
 
     pub(crate) fn sack_permitted(&mut self) {
         self.push(&[1, 1, 4, 2]);
+    }
+
+    /// Both in three words.
+    pub(crate) fn sack_permitted_and_timestamps(&mut self, value: u32, echo: u32) {
+        self.push(&[4, 2, 8, 10]);
+        self.push(&value.to_be_bytes());
+        self.push(&echo.to_be_bytes());
+    }
+
+    /// Fast Open: a cookie, or none to ask for one. Gives whether there was room.
+    pub(crate) fn fast_open(&mut self, cookie: &[u8]) -> bool {
+        let length = 2 + cookie.len();
+        if self.length + length.next_multiple_of(4) > 40 {
+            return false;
+        }
+        self.push(&[FAST_OPEN, length as u8]);
+        self.push(cookie);
+        self.push([1; 3].get(..(4 - length % 4) % 4).unwrap_or(&[]));
+        true
     }
 
     pub(crate) fn timestamps(&mut self, value: u32, echo: u32) {

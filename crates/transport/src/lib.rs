@@ -8,6 +8,7 @@ mod emit;
 mod ends;
 pub mod error;
 pub mod event;
+mod fast_open;
 pub mod fifo;
 pub mod handle;
 mod isn;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::handle::{ConnectionId, ListenerId};
-use crate::options::Options;
+use crate::options::{Options, SECOND};
 
 /// A listening socket.
 #[derive(Debug)]
@@ -17,12 +17,37 @@ pub(crate) struct Listener {
     pub(crate) backlog: usize,
     /// Connections whose handshake goes on.
     pub(crate) half_open: usize,
+    /// Of those that wait or were accepted: made by Fast Open, handshake not over.
+    pub(crate) fast_open: usize,
+    /// Until then those that were reset during the handshake are counted too (RFC 7413 5.1): ns.
+    pub(crate) fast_resets: VecDeque<u64>,
     /// Connections that wait to be accepted.
     pub(crate) queue: VecDeque<ConnectionId>,
     /// `Incoming` is in the queue of events.
     pub(crate) told: bool,
     /// SYN cookies were sent: their answers are taken until then: ns.
     pub(crate) cookies_until: u64,
+}
+
+/// How long a connection that was reset during its handshake counts (RFC 7413 5.1): ns.
+const RESET_LIFE: u64 = 60 * SECOND;
+
+impl Listener {
+    /// Whether one more connection may be made by Fast Open.
+    pub(crate) fn takes_fast_open(&mut self, now: u64) -> bool {
+        while self.fast_resets.front().is_some_and(|until| *until <= now) {
+            self.fast_resets.pop_front();
+        }
+        self.fast_open + self.fast_resets.len() < usize::from(self.options.fast_open_pending)
+    }
+
+    /// The handshake of a connection that Fast Open made is over; `reset`: by a reset.
+    pub(crate) fn end_fast_open(&mut self, reset: bool, now: u64) {
+        self.fast_open = self.fast_open.saturating_sub(1);
+        if reset {
+            self.fast_resets.push_back(now.saturating_add(RESET_LIFE));
+        }
+    }
 }
 
 /// All listeners. There are few, so they are a list by port.
@@ -53,6 +78,8 @@ impl Listeners {
                 options,
                 backlog: backlog.max(1),
                 half_open: 0,
+                fast_open: 0,
+                fast_resets: VecDeque::new(),
                 queue: VecDeque::new(),
                 told: false,
                 cookies_until: 0,

@@ -25,6 +25,8 @@ pub struct Config {
     pub resets: u32,
     /// Path MTUs remembered between connections at most, one a peer; 0: none.
     pub path_mtus: usize,
+    /// Fast Open cookies kept at most, one a server; 0: none (RFC 7413).
+    pub fast_open_cookies: usize,
     /// Ports to choose from for connections opened without one (RFC 6056 3.2).
     pub ephemeral_ports: std::ops::RangeInclusive<u16>,
 }
@@ -39,6 +41,7 @@ impl Default for Config {
             challenges: 1000,
             resets: 1000,
             path_mtus: 1024,
+            fast_open_cookies: 1024,
             ephemeral_ports: 32_768..=60_999,
         }
     }
@@ -113,6 +116,13 @@ pub struct Options {
     pub timestamps: bool,
     /// Selective acknowledgment is offered (RFC 2018).
     pub sack: bool,
+    /// Fast Open (RFC 7413). A connection that is opened sends what was written before the next flush
+    /// in its SYN, once the server has given a cookie; the application must bear that the server gets it
+    /// twice. A listener gives cookies, and takes data in a SYN that has one.
+    pub fast_open: bool,
+    /// Connections of a listener that Fast Open made and whose handshake goes on, at most; beyond that
+    /// data in a SYN is not taken.
+    pub fast_open_pending: u16,
     /// Congestion marks.
     pub ecn: Ecn,
     /// Bytes per second at most; 0: no limit.
@@ -163,6 +173,8 @@ impl Default for Options {
             window_scale: true,
             timestamps: true,
             sack: true,
+            fast_open: false,
+            fast_open_pending: 128,
             ecn: Ecn::Passive,
             pacing_limit: 0,
             pacing: false,

@@ -53,6 +53,9 @@ reasons! {
     IcmpUnmatched "icmp-unmatched" "An ICMP error about nothing that is here or in flight (RFC 5927).",
     IcmpOther "icmp-other" "An ICMP message that is no concern of the transport.",
     SinkFull "sink-full" "The way out had no buffer for a packet.",
+    SynData "syn-data" "Data in a SYN without Fast Open; it comes again.",
+    FastOpenCookie "fast-open-cookie" "A Fast Open cookie that is not this address's, or too old (RFC 7413).",
+    FastOpenQueue "fast-open-queue" "Data in a SYN, with too many such connections half open.",
     UdpHeader "udp-header" "The UDP header is malformed.",
     UdpChecksum "udp-checksum" "The UDP checksum is wrong.",
     UdpNoSocket "udp-no-socket" "No UDP socket has this address and port.",
@@ -77,6 +80,8 @@ pub struct Counters {
     pub challenges: u64,
     /// Connections that became established.
     pub established: u64,
+    /// Connections that Fast Open made, as server (RFC 7413).
+    pub fast_opens: u64,
     /// Segments sent to search for the path MTU (RFC 4821).
     pub path_probes: u64,
     /// Those of them that were lost alone.
@@ -96,6 +101,7 @@ impl Default for Counters {
             resets_out: 0,
             challenges: 0,
             established: 0,
+            fast_opens: 0,
             path_probes: 0,
             path_probes_lost: 0,
             black_holes: 0,

@@ -5,6 +5,7 @@ use wire::tcp::{self, Option as TcpOption};
 use wire::{Protocol, ipv4, ipv6};
 
 use crate::ends::Ends;
+use crate::fast_open::{Cookie, Told};
 use crate::packet::Packet;
 use crate::reason::Reason;
 use crate::sequence::Seq;
@@ -21,6 +22,8 @@ pub(crate) mod bits {
     pub(crate) const CWR: u8 = 0x80;
 }
 
+/// Kind of the Fast Open option (RFC 7413 4.1.1).
+pub(crate) const FAST_OPEN: u8 = 34;
 /// Congestion experienced: the IP header's two bits (RFC 3168 5).
 pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 
@@ -40,10 +43,26 @@ pub(crate) struct Segment<'a> {
     pub(crate) sack: [(Seq, Seq); 4],
     pub(crate) sack_count: u8,
     pub(crate) ecn: u8,
+    /// All options, for what only some connections ask about.
+    pub(crate) options: &'a [u8],
     pub(crate) data: &'a [u8],
 }
 
 impl Segment<'_> {
+    /// What it says of Fast Open (RFC 7413 4.1.1).
+    pub(crate) fn fast_open(&self) -> Told {
+        let mut options = tcp::Options::new(self.options).map_while(Result::ok);
+        let told = options.find_map(|option| match option {
+            TcpOption::Other { kind: FAST_OPEN, data } => Some(data),
+            _ => None,
+        });
+        match told {
+            None => Told::Nothing,
+            Some([]) => Told::Request,
+            Some(bytes) => Cookie::new(bytes).map_or(Told::Nothing, Told::Cookie),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -133,6 +152,7 @@ pub(crate) fn parse<'a>(
         sack: [(Seq(0), Seq(0)); 4],
         sack_count: 0,
         ecn: upper.ecn,
+        options: found.options,
         data: found.data,
     };
     // The layout that nearly every segment has (RFC 7323 appendix A).

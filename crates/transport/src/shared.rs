@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::event::Event;
+use crate::fast_open::Servers;
 use crate::listener::Listeners;
 use crate::options::{Config, SECOND};
 use crate::paths::Paths;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) challenges: Limiter,
     pub(crate) resets: Limiter,
     pub(crate) paths: Paths,
+    pub(crate) servers: Servers,
 }
 
 impl Shared {
@@ -47,6 +49,7 @@ impl Shared {
         let secret = Secret(config.seed);
         Self {
             paths: Paths::new(config.path_mtus),
+            servers: Servers::new(config.fast_open_cookies),
             config,
             counters: Counters::default(),
             events: VecDeque::new(),

@@ -9,6 +9,7 @@ use crate::sequence::Seq;
 use crate::shared::Shared;
 
 pub(crate) mod cold;
+pub(crate) mod fast_open;
 pub(crate) mod flight;
 pub(crate) mod gaps;
 pub(crate) mod handshake;
@@ -91,6 +92,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// It is over: what is in flight is forgotten, received data stays readable.
     pub(crate) fn end(&mut self) {
         self.leave_half_open();
+        self.leave_fast_open(false);
         self.hot.state = State::Closed;
         self.cold.flight = flight::Flight::default();
         self.cold.gaps = gaps::Gaps::default();

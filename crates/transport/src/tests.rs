@@ -2,6 +2,7 @@
 
 mod attack;
 mod close;
+mod fast_open;
 mod hostile;
 mod offload;
 mod open;

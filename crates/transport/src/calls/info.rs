@@ -45,6 +45,8 @@ pub struct Info {
     pub scales: (u8, u8),
     /// Segments sent again.
     pub retransmissions: u32,
+    /// What the SYN carried was taken (RFC 7413): by us, or by the peer.
+    pub fast_open: bool,
     /// Time stamps, SACK and ECN are in use.
     pub negotiated: (bool, bool, bool),
     /// A recovery goes on.
@@ -77,6 +79,7 @@ impl<B: Buffers> Stack<B> {
             own_window: hot.rcv_wnd(),
             scales: (hot.snd_scale, hot.rcv_scale),
             retransmissions: cold.retransmitted,
+            fast_open: hot.has(flag::FAST_TAKEN),
             negotiated: (hot.has(flag::TIMESTAMPS), hot.has(flag::SACK), hot.has(flag::ECN)),
             recovering: hot.has(flag::RECOVERY | flag::LOSS),
             congestion: congestion.map_or("", |congestion| congestion.name()),

@@ -123,11 +123,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.refuse(segment, Reason::BadAck);
             return false;
         }
-        if self.hot.has(flag::PASSIVE) && !self.admit() {
-            return false;
+        if self.hot.has(flag::FAST_PENDING) {
+            self.leave_fast_open(false);
+        } else {
+            if self.hot.has(flag::PASSIVE) && !self.admit() {
+                return false;
+            }
+            self.start_congestion();
         }
         self.hot.state = State::Established;
-        self.start_congestion();
         self.take_window(segment, self.hot.snd_scale);
         self.shared.counters.established += 1;
         self.start_keepalive();
@@ -186,18 +190,21 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let answers = self.hot.state == State::SynReceived;
         let mut options = OptionBytes::default();
         options.mss(self.announced_mss());
-        if self.hot.has(flag::SACK) || !answers && self.cold.options.sack {
-            options.sack_permitted();
-        }
+        let sack = self.hot.has(flag::SACK) || !answers && self.cold.options.sack;
         let stamps = self.hot.has(flag::TIMESTAMPS) || !answers && self.cold.options.timestamps;
-        if stamps {
-            let clock = timestamp(self.now, self.hot.ts_offset);
-            options.timestamps(clock, if answers { self.hot.ts_recent } else { 0 });
+        let clock = timestamp(self.now, self.hot.ts_offset);
+        let echo = if answers { self.hot.ts_recent } else { 0 };
+        match (sack, stamps) {
+            (true, true) => options.sack_permitted_and_timestamps(clock, echo),
+            (true, false) => options.sack_permitted(),
+            (false, true) => options.timestamps(clock, echo),
+            (false, false) => {}
         }
         let scales = if answers { self.hot.rcv_scale != 0 } else { true };
         if scales && self.cold.options.window_scale {
             options.window_scale(self.hot.rcv_scale);
         }
+        let carried = self.add_fast_open(&mut options, answers);
         let mut flags = bits::SYN;
         if answers {
             flags |= bits::ACK;
@@ -215,10 +222,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.snd_una = iss;
             self.hot.snd_nxt = iss.add(1);
             self.cold.data_start = iss.add(1);
+            self.note_syn_data(carried);
             self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
         }
-        let window = self.cold.options.receive_buffer.min(65_535) as u16;
-        self.put(self.cold.iss, flags, window, options.as_slice());
+        let room = if answers { self.hot.rcv_wnd() } else { self.cold.options.receive_buffer };
+        let window = room.min(65_535) as u16;
+        self.put_data(self.cold.iss, flags, window, options.as_slice(), carried as usize);
     }
 
     /// The segment size that we announce: what the port takes (RFC 6691), by the options less.

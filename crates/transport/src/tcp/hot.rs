@@ -78,8 +78,16 @@ pub(crate) mod flag {
     pub(crate) const FORWARD_NEW: u64 = 1 << 33;
     /// F-RTO: those new segments were sent.
     pub(crate) const FORWARD_SENT: u64 = 1 << 34;
-    /// Any of the three.
+    /// Any of F-RTO's.
     pub(crate) const FORWARDING: u64 = FORWARD | FORWARD_NEW | FORWARD_SENT;
+    /// Fast Open: the server has taken data before the handshake was over.
+    pub(crate) const FAST_PENDING: u64 = 1 << 35;
+    /// Fast Open: the answer to the SYN carries a cookie.
+    pub(crate) const FAST_COOKIE: u64 = 1 << 36;
+    /// Fast Open: our SYN carried the option.
+    pub(crate) const FAST_TRIED: u64 = 1 << 37;
+    /// Fast Open: what the SYN carried was taken.
+    pub(crate) const FAST_TAKEN: u64 = 1 << 38;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }

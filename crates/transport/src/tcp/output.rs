@@ -23,6 +23,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
                     self.hot.clear(flag::ACK_NOW);
                     self.send_syn();
                 }
+                if self.hot.has(flag::FAST_PENDING) {
+                    // RFC 7413 4.2.2: the answer need not wait for the handshake's end.
+                    self.send_data();
+                }
                 return;
             }
             _ => {}

@@ -59,7 +59,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if handshake { self.cold.options.syn_retries } else { self.cold.options.retries };
         if self.is_given_up(tries) {
             let failure = self.cold.soft_failure.unwrap_or(Failure::TimedOut);
-            if self.hot.state == State::SynReceived && self.hot.has(flag::PASSIVE) {
+            let known = self.hot.has(flag::FAST_PENDING);
+            if self.hot.state == State::SynReceived && self.hot.has(flag::PASSIVE) && !known {
                 return self.end();
             }
             return self.fail(failure);
@@ -67,6 +68,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.shared.counters.timeouts += 1;
         self.hot.backoff = self.hot.backoff.saturating_add(1);
         if handshake {
+            self.give_fast_open_up();
             self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
             self.shared.counters.retransmissions += 1;
             let iss = self.cold.iss;

@@ -26,6 +26,7 @@ fn segment(number: &mut impl FnMut() -> u64, local_port: u16, seq: u32, ack: u32
                 options.extend((number() as u32 % 5).to_be_bytes());
                 options.extend((number() as u32).to_be_bytes());
             }
+            4 if number() % 4 == 0 => options.extend([34, 2, 1, 1]),
             4 => {
                 options.extend([1, 1, 5, 10]);
                 let start = near(number, ack);
@@ -75,7 +76,47 @@ fn expected(list: &PacketList) -> Option<(u16, u32, u32)> {
     Some((segment.header.source_port(), segment.header.acknowledgment(), end))
 }
 
-fn run(seed: u64) {
+/// The Fast Open cookie that a packet gives.
+fn given(packet: &[u8]) -> Option<[u8; 8]> {
+    let segment = wire::tcp::Segment::parse(&packet[20..]).unwrap();
+    segment.options().flatten().find_map(|option| match option {
+        wire::tcp::Option::Other { kind: 34, data } => data.try_into().ok(),
+        _ => None,
+    })
+}
+
+/// The same segment as a SYN with a cookie and nothing else.
+fn with_cookie(packet: &[u8], cookie: [u8; 8]) -> Vec<u8> {
+    let header = wire::tcp::Segment::parse(&packet[20..]).unwrap();
+    let fields = wire::tcp::Fields {
+        source_port: header.header.source_port(),
+        destination_port: 80,
+        sequence: header.header.sequence(),
+        acknowledgment: 0,
+        flags: wire::tcp::Flags(2),
+        window: header.header.window(),
+    };
+    let network = wire::build::Network::V4(wire::ipv4::Fields {
+        source: PEER.into(),
+        destination: ADDRESSES[SERVER].into(),
+        protocol: wire::Protocol::TCP,
+        ttl: 64,
+        service: 0,
+        identification: 0,
+        dont_fragment: true,
+    });
+    let mut options = vec![34, 10];
+    options.extend(cookie);
+    options.extend([1, 1]);
+    let payload = wire::build::Payload::Tcp { fields, options: &options, data: header.data };
+    let mut packet = vec![0; 4000];
+    let length = wire::build::packet(&mut packet, &network, &payload).unwrap();
+    packet.truncate(length);
+    packet
+}
+
+/// Gives how many connections Fast Open made.
+fn run(seed: u64) -> u64 {
     let mut number = random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let config = Config { connections_v4: 50, connections_v6: 1, ..Config::default() };
     let mut stack = Stack::new(config, Rings).unwrap();
@@ -90,6 +131,9 @@ fn run(seed: u64) {
             count: 3,
         }),
         receive_buffer: 1 << (number() % 18),
+        fast_open: number() % 2 == 0,
+        fast_open_pending: 2,
+        path_probing: if number() % 2 == 0 { PathProbing::Always } else { PathProbing::BlackHole },
         ..Options::default()
     };
     let address = (ADDRESSES[SERVER], 80).into();
@@ -104,9 +148,13 @@ fn run(seed: u64) {
     }
     let (mut port, mut seq, mut ack) = (80, number() as u32, number() as u32);
     let mut buffer = [0; 5000];
+    let mut cookie = None;
     for _ in 0..300 {
         let mut list = PacketList::default();
-        let packet = segment(&mut number, port, seq, ack);
+        let mut packet = segment(&mut number, port, seq, ack);
+        if let Some(cookie) = cookie.filter(|_| number() % 4 == 0) {
+            packet = with_cookie(&packet, cookie);
+        }
         stack.input(now, &[Packet::new(&packet)], &mut list);
         ids.extend(stack.accept(listener));
         for id in &ids {
@@ -125,6 +173,7 @@ fn run(seed: u64) {
         stack.expire(now, &mut list);
         stack.flush(now, &mut list);
         assert!(list.packets.len() < 5000);
+        cookie = list.packets.iter().find_map(|packet| given(packet)).or(cookie);
         if let Some((found, next, end)) = expected(&list) {
             (port, seq, ack) = (found, next, end);
         }
@@ -144,13 +193,13 @@ fn run(seed: u64) {
         stack.flush(now, &mut list);
     }
     assert_eq!(stack.connections(), 0, "seed {seed}");
+    stack.counters().fast_opens
 }
 
 #[test]
 fn nothing_panics_and_everything_ends() {
-    for seed in 0..400 {
-        run(seed);
-    }
+    let fast: u64 = (0..400).map(run).sum();
+    assert!(fast > 20, "{fast}: the cookies were used");
 }
 
 #[test]

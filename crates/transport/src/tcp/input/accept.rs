@@ -102,6 +102,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         match self.hot.state {
             // Back to LISTEN: nobody knew of it.
+            State::SynReceived if self.hot.has(flag::FAST_PENDING) => {
+                self.leave_fast_open(true);
+                self.fail(Failure::Reset);
+            }
             State::SynReceived if self.hot.has(flag::PASSIVE) => self.end(),
             State::SynReceived => self.fail(Failure::Refused),
             State::Closing | State::LastAck | State::TimeWait => self.end(),

@@ -48,6 +48,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.take_window(segment, 0);
         let taken = self.on_ack(segment);
         debug_assert!(taken, "the acknowledgment was checked above");
+        self.settle_fast_open(segment);
         self.shared.counters.established += 1;
         let id = self.id();
         self.tell(Event::Connected(id));

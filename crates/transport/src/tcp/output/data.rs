@@ -57,7 +57,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         loop {
             let sent_fin = self.hot.has(flag::FIN_SENT);
             let unsent = if sent_fin { 0 } else { end.since(self.hot.snd_nxt) };
-            let fin = self.hot.has(flag::FIN_QUEUED) && !sent_fin;
+            // Before the handshake is over (Fast Open) there is no FIN to send.
+            let settled = self.hot.state != State::SynReceived;
+            let fin = self.hot.has(flag::FIN_QUEUED) && !sent_fin && settled;
             if unsent == 0 && !fin {
                 self.cold.flight.rate.limit(self.pipe());
                 break;
@@ -94,7 +96,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let most = self.batch().min(unsent).min(peer).min(own.max(mss));
         let length = if most > mss { most / mss * mss } else { most };
         // Sender's silly-window avoidance and Nagle (RFC 9293 3.8.6.2.1, 3.7.4).
-        let idle = self.hot.snd_una == self.hot.snd_nxt;
+        let handshake = self.hot.state == State::SynReceived;
+        let nothing = if handshake { self.cold.data_start } else { self.hot.snd_una };
+        let idle = nothing == self.hot.snd_nxt;
         let last = length == unsent;
         let allowed = length >= mss
             || last && fin

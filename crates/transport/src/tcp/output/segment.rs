@@ -1,7 +1,7 @@
 //! Putting a segment together: options, window, acknowledgment.
 
 use crate::emit::{OptionBytes, Out, emit};
-use crate::fifo::ByteFifo;
+use crate::fifo::{ByteFifo, Pair};
 use crate::isn::timestamp;
 use crate::segment::bits;
 use crate::sequence::Seq;
@@ -59,6 +59,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// A segment without data.
     pub(crate) fn put(&mut self, seq: Seq, flags: u8, window: u16, options: &[u8]) {
+        self.put_data(seq, flags, window, options, 0);
+    }
+
+    /// A segment with the first `data` bytes of the transmit FIFO, as a SYN may carry.
+    pub(crate) fn put_data(
+        &mut self,
+        seq: Seq,
+        flags: u8,
+        window: u16,
+        options: &[u8],
+        data: usize,
+    ) {
         let out = Out {
             ends: &self.cold.ends,
             seq,
@@ -69,10 +81,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
             ttl: self.cold.options.ttl,
             service: self.cold.options.dscp << 2,
             dont_fragment: self.cold.options.mtu_discovery,
-            data: 0,
+            data,
             segment_size: 0,
         };
-        emit(self.sink, &mut self.shared.counters, &out, |_| {});
+        let fifos = &self.cold.fifos;
+        emit(self.sink, &mut self.shared.counters, &out, |target| copy(fifos, 0, target));
         if flags & bits::ACK != 0 {
             self.acknowledged();
         }
@@ -124,11 +137,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let offset = sent.start.since(self.cold.data_start) as usize;
         let fifos = &self.cold.fifos;
         let gone = emit(self.sink, &mut self.shared.counters, &out, |target| {
-            let copied = fifos.as_ref().map_or(0, |pair| pair.transmit.peek(offset, target));
-            // A FIFO that its other side made shorter: what is missing is nothing of ours.
-            if let Some(rest) = target.get_mut(copied..) {
-                rest.fill(0);
-            }
+            copy(fifos, offset, target);
         });
         self.acknowledged();
         gone
@@ -167,5 +176,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.set(flag::ACK_NOW);
             }
         }
+    }
+}
+
+/// Fills `target` with what lies at `offset` in the transmit FIFO.
+fn copy<F: ByteFifo>(fifos: &Option<Pair<F>>, offset: usize, target: &mut [u8]) {
+    let copied = fifos.as_ref().map_or(0, |pair| pair.transmit.peek(offset, target));
+    // A FIFO that its other side made shorter: what is missing is nothing of ours.
+    if let Some(rest) = target.get_mut(copied..) {
+        rest.fill(0);
     }
 }
