@@ -105,7 +105,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.retransmit_at = NEVER;
         self.hot.ack_at = NEVER;
         self.hot.life_at = NEVER;
-        self.hot.pace_at = NEVER;
+        self.hot.clear(flag::HELD_BACK);
     }
 
     /// Its handshake is over, one way or the other.

@@ -75,7 +75,8 @@ impl<B: Buffers> Stack<B> {
     pub fn is_finished(&self, id: ConnectionId) -> bool {
         self.slab.get(id).is_none_or(|(hot, cold)| {
             let empty = cold.fifos.as_ref().is_none_or(|pair| pair.receive.is_empty());
-            empty && (hot.has(flag::PEER_CLOSED) || hot.state == State::Closed)
+            let ended = hot.state == State::Closed && cold.failure.is_none();
+            empty && (hot.has(flag::PEER_CLOSED) || ended)
         })
     }
 

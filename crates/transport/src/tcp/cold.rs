@@ -13,6 +13,9 @@ use crate::handle::ListenerId;
 use crate::options::Options;
 use crate::sequence::Seq;
 
+/// Bytes of an IPv6 packet that every path takes (RFC 8200 5).
+const LEAST_V6: u16 = 1280;
+
 /// The cold part of a connection.
 #[derive(Debug)]
 pub(crate) struct Cold<F> {
@@ -79,6 +82,8 @@ pub(crate) struct Tuning {
 impl<F> Cold<F> {
     pub(crate) fn new(ends: Ends, options: Arc<Options>, path_mtu: u16) -> Self {
         let zero = Seq(0);
+        // RFC 8201 1: who does not discover the path's MTU sends nothing larger than the least one.
+        let whole = options.mtu_discovery || ends.remote.is_ipv4();
         Self {
             ends,
             options,
@@ -100,8 +105,8 @@ impl<F> Cold<F> {
             reduced_until: zero,
             max_window: 0,
             peer_mss: 536,
-            path_mtu,
             search: None,
+            path_mtu: if whole { path_mtu } else { path_mtu.min(LEAST_V6) },
             progress_at: 0,
             urgent: zero,
             ts_recent_at: 0,

@@ -71,6 +71,8 @@ pub(crate) struct Delivered {
     pub(crate) newest: Option<Sent>,
     /// When the newest of those that were sent only once was sent: ns.
     pub(crate) clean_sent_at: Option<u64>,
+    /// Something that was sent twice was acknowledged: what arrived behind it may have waited long.
+    pub(crate) ambiguous: bool,
     /// A SYN or FIN was among them.
     pub(crate) marks: u8,
     /// The peer told of a duplicate (RFC 2883).
@@ -150,6 +152,7 @@ impl Flight {
                 break;
             }
             news.acked += length;
+            news.ambiguous |= part.is(mark::RETRANSMITTED);
             if part.is(mark::SACKED) {
                 self.sacked -= length;
             } else {

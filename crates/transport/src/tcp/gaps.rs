@@ -1,17 +1,18 @@
 //! What arrived out of order, and what the peer is told of it (RFC 2018, RFC 2883).
 
+use std::collections::VecDeque;
+
 use crate::sequence::Seq;
 
-/// Pieces kept at most: each costs 12 bytes, and a peer decides how many there are.
-const MAXIMUM: usize = 128;
+/// Bytes of receive buffer for each piece that is kept: a piece costs 8 bytes, and a peer decides how
+/// many there are. Every second segment lost in a full window is still within.
+const BYTES_PER_PIECE: usize = 1024;
+/// Pieces that are kept in any case.
+const LEAST: usize = 128;
+/// Blocks that fit into a segment without time stamps.
+const BLOCKS: usize = 4;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Piece {
-    start: Seq,
-    end: Seq,
-    /// Counts arrivals: the highest is the latest.
-    touched: u32,
-}
+type Piece = (Seq, Seq);
 
 /// Pieces beyond RCV.NXT; nothing but a word while there are none.
 #[derive(Debug, Default)]
@@ -30,9 +31,10 @@ impl Gaps {
         self.0.is_some()
     }
 
-    /// Notes a piece; gives whether it could be kept. What was there before is told as duplicate.
-    pub(crate) fn insert(&mut self, start: Seq, end: Seq) -> bool {
-        self.0.get_or_insert_default().insert(start, end)
+    /// Notes a piece, `buffer` being the bytes of the receive buffer; gives whether it could be kept. What
+    /// was there before is told as duplicate.
+    pub(crate) fn insert(&mut self, start: Seq, end: Seq, buffer: usize) -> bool {
+        self.0.get_or_insert_default().insert(start, end, LEAST + buffer / BYTES_PER_PIECE)
     }
 
     /// RCV.NXT has come to `next`: gives where it may go on to, since the data is there.
@@ -48,8 +50,8 @@ impl Gaps {
     }
 
     /// The blocks to tell: a duplicate first, then the latest pieces.
-    pub(crate) fn take_blocks(&mut self) -> ([(Seq, Seq); 4], usize) {
-        let none = ([(Seq(0), Seq(0)); 4], 0);
+    pub(crate) fn take_blocks(&mut self) -> ([Piece; BLOCKS], usize) {
+        let none = ([(Seq(0), Seq(0)); BLOCKS], 0);
         let blocks = self.0.as_mut().map_or(none, |pieces| pieces.take_blocks());
         self.tidy();
         blocks
@@ -65,65 +67,71 @@ impl Gaps {
 /// Pieces apart from each other, in order.
 #[derive(Debug, Default)]
 struct Pieces {
-    pieces: Vec<Piece>,
-    arrivals: u32,
-    duplicate: Option<(Seq, Seq)>,
+    pieces: VecDeque<Piece>,
+    /// A place in each of the pieces that grew last, the latest first.
+    recent: VecDeque<Seq>,
+    duplicate: Option<Piece>,
 }
 
 impl Pieces {
-    fn insert(&mut self, start: Seq, end: Seq) -> bool {
-        let first = self.pieces.partition_point(|piece| piece.end.before(start));
-        let mut merged = Piece { start, end, touched: self.arrivals.wrapping_add(1) };
+    fn insert(&mut self, start: Seq, end: Seq, most: usize) -> bool {
+        let first = self.pieces.partition_point(|piece| piece.1.before(start));
+        let mut merged = (start, end);
         let mut last = first;
-        while let Some(piece) = self.pieces.get(last).filter(|piece| !piece.start.after(end)) {
-            let overlap = (piece.start.max(start), piece.end.min(end));
+        while let Some(piece) = self.pieces.get(last).filter(|piece| !piece.0.after(end)) {
+            let overlap = (piece.0.max(start), piece.1.min(end));
             if overlap.0.before(overlap.1) && self.duplicate.is_none() {
                 self.duplicate = Some(overlap);
             }
-            merged.start = merged.start.min(piece.start);
-            merged.end = merged.end.max(piece.end);
+            merged = (merged.0.min(piece.0), merged.1.max(piece.1));
             last += 1;
         }
-        if first == last && self.pieces.len() >= MAXIMUM {
-            return false;
+        if first == last {
+            if self.pieces.len() >= most {
+                return false;
+            }
+            self.pieces.insert(first, merged);
+        } else {
+            if let Some(piece) = self.pieces.get_mut(first) {
+                *piece = merged;
+            }
+            self.pieces.drain(first + 1..last);
         }
-        self.arrivals = merged.touched;
-        self.pieces.splice(first..last, [merged]);
+        self.recent.retain(|place| !place.within(merged.0, merged.1));
+        self.recent.push_front(merged.0);
+        self.recent.truncate(BLOCKS);
         true
     }
 
     fn advance(&mut self, next: Seq) -> Seq {
         let mut next = next;
-        let mut taken = 0;
-        for piece in &self.pieces {
-            if piece.start.after(next) {
-                break;
-            }
-            next = next.max(piece.end);
-            taken += 1;
+        while let Some(piece) = self.pieces.front().filter(|piece| !piece.0.after(next)) {
+            next = next.max(piece.1);
+            self.pieces.pop_front();
         }
-        self.pieces.drain(..taken);
         next
     }
 
-    fn take_blocks(&mut self) -> ([(Seq, Seq); 4], usize) {
-        let mut blocks = [(Seq(0), Seq(0)); 4];
+    /// The piece that holds a place.
+    fn holding(&self, place: Seq) -> Option<Piece> {
+        let found = self.pieces.partition_point(|piece| !piece.1.after(place));
+        self.pieces.get(found).copied().filter(|piece| !piece.0.after(place))
+    }
+
+    fn take_blocks(&mut self) -> ([Piece; BLOCKS], usize) {
+        let mut blocks = [(Seq(0), Seq(0)); BLOCKS];
         let mut count = 0;
-        if let Some(duplicate) = self.duplicate.take() {
-            blocks[0] = duplicate;
-            count = 1;
-        }
-        let mut below = None;
-        while let Some(place) = blocks.get_mut(count) {
-            let age = |piece: &Piece| self.arrivals.wrapping_sub(piece.touched);
-            let next = self
-                .pieces
-                .iter()
-                .filter(|piece| below.is_none_or(|bound| age(piece) > bound))
-                .min_by_key(|piece| age(piece));
-            let Some(piece) = next else { break };
-            below = Some(age(piece));
-            *place = (piece.start, piece.end);
+        let duplicate = self.duplicate.take();
+        let recent = self.recent.iter().filter_map(|place| self.holding(*place));
+        // What room is left tells of the lowest pieces, which the peer was told of before.
+        let pieces = recent.chain(self.pieces.iter().copied().take(BLOCKS));
+        for block in duplicate.into_iter().chain(pieces) {
+            let told = blocks.get(usize::from(duplicate.is_some())..count).unwrap_or_default();
+            if told.contains(&block) {
+                continue;
+            }
+            let Some(place) = blocks.get_mut(count) else { break };
+            *place = block;
             count += 1;
         }
         (blocks, count)
@@ -142,15 +150,15 @@ mod tests {
     #[test]
     fn tells_the_latest_first() {
         let mut gaps = Gaps::default();
-        assert!(gaps.insert(Seq(100), Seq(200)));
-        assert!(gaps.insert(Seq(300), Seq(400)));
+        assert!(gaps.insert(Seq(100), Seq(200), 0));
+        assert!(gaps.insert(Seq(300), Seq(400), 0));
         assert_eq!(blocks(&mut gaps), [(300, 400), (100, 200)]);
-        assert!(gaps.insert(Seq(200), Seq(250)));
+        assert!(gaps.insert(Seq(200), Seq(250), 0));
         assert_eq!(blocks(&mut gaps), [(100, 250), (300, 400)]);
         assert_eq!(gaps.advance(Seq(100)), Seq(250));
         assert_eq!(blocks(&mut gaps), [(300, 400)]);
         assert_eq!(gaps.advance(Seq(299)), Seq(299));
-        assert!(gaps.insert(Seq(250), Seq(300)));
+        assert!(gaps.insert(Seq(250), Seq(300), 0));
         assert_eq!(gaps.advance(Seq(250)), Seq(400));
         assert!(gaps.is_empty());
     }
@@ -158,8 +166,8 @@ mod tests {
     #[test]
     fn tells_duplicates_once() {
         let mut gaps = Gaps::default();
-        assert!(gaps.insert(Seq(100), Seq(200)));
-        assert!(gaps.insert(Seq(150), Seq(250)));
+        assert!(gaps.insert(Seq(100), Seq(200), 0));
+        assert!(gaps.insert(Seq(150), Seq(250), 0));
         assert_eq!(blocks(&mut gaps), [(150, 200), (100, 250)]);
         assert_eq!(blocks(&mut gaps), [(100, 250)]);
         gaps.note_duplicate(Seq(10), Seq(20));
@@ -169,8 +177,50 @@ mod tests {
     #[test]
     fn is_bounded() {
         let mut gaps = Gaps::default();
-        let kept = (0..1000).filter(|i| gaps.insert(Seq(i * 10), Seq(i * 10 + 5))).count();
-        assert_eq!(kept, MAXIMUM);
-        assert!(gaps.insert(Seq(5), Seq(10)));
+        let kept = (0..1000).filter(|i| gaps.insert(Seq(i * 10), Seq(i * 10 + 5), 0)).count();
+        assert_eq!(kept, LEAST);
+        assert!(gaps.insert(Seq(5), Seq(10), 0));
+    }
+
+    #[test]
+    fn a_large_buffer_keeps_every_second_segment_of_a_window() {
+        let (mut gaps, buffer) = (Gaps::default(), 6 << 20);
+        let pieces = buffer as u32 / 2896;
+        let kept = (0..pieces).filter(|i| gaps.insert(Seq(i * 2896), Seq(i * 2896 + 1448), buffer));
+        assert_eq!(kept.count(), pieces as usize);
+        // The last four, then the lowest.
+        assert_eq!(blocks(&mut gaps)[0].0, (pieces - 1) * 2896);
+        assert_eq!(gaps.advance(Seq(0)), Seq(1448));
+        let gone = gaps.advance(Seq(pieces * 2896));
+        assert!(gaps.is_empty() && gone == Seq(pieces * 2896));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn agrees_with_a_plain_set(steps in proptest::collection::vec((0..200u32, 1..30u32, 0..5u8), 1..100)) {
+            let (mut gaps, mut set, mut next) = (Gaps::default(), std::collections::BTreeSet::new(), 0);
+            for (start, length, kind) in steps {
+                let start = next + 1 + start;
+                if kind == 0 {
+                    // The hole is filled up to there.
+                    next = gaps.advance(Seq(start)).0;
+                    let mut expected = start;
+                    while set.contains(&expected) {
+                        expected += 1;
+                    }
+                    set.retain(|byte| *byte >= expected);
+                    proptest::prop_assert_eq!(next, expected);
+                } else {
+                    proptest::prop_assert!(gaps.insert(Seq(start), Seq(start + length), 0));
+                    set.extend(start..start + length);
+                    let told = blocks(&mut gaps);
+                    let latest = told.iter().skip(usize::from(told.len() > 1 && told[0].1 - told[0].0 < 30));
+                    for (from, to) in latest {
+                        proptest::prop_assert!((*from..*to).all(|byte| set.contains(&byte)));
+                    }
+                    proptest::prop_assert!(told.iter().any(|(from, to)| *from <= start && start + length <= *to));
+                }
+            }
+        }
     }
 }

@@ -88,6 +88,8 @@ pub(crate) mod flag {
     pub(crate) const FAST_TRIED: u64 = 1 << 37;
     /// Fast Open: what the SYN carried was taken.
     pub(crate) const FAST_TAKEN: u64 = 1 << 38;
+    /// Data waits for the pacing rate.
+    pub(crate) const HELD_BACK: u64 = 1 << 48;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }
@@ -140,7 +142,7 @@ pub(crate) struct Hot {
     pub(crate) ack_at: u64,
     /// Keepalive, FIN-WAIT-2, TIME-WAIT: ns.
     pub(crate) life_at: u64,
-    /// Not before this the next data goes out: ns.
+    /// What was sent at the pacing rate lasts until then: ns. A deadline while data is held back.
     pub(crate) pace_at: u64,
     /// When the last segment came: ns.
     pub(crate) received_at: u64,
@@ -181,7 +183,8 @@ impl Hot {
     /// The earliest of the deadlines: ns.
     #[inline(always)]
     pub(crate) fn deadline(&self) -> u64 {
-        self.retransmit_at.min(self.ack_at).min(self.life_at).min(self.pace_at)
+        let held = if self.has(flag::HELD_BACK) { self.pace_at } else { NEVER };
+        self.retransmit_at.min(self.ack_at).min(self.life_at).min(held)
     }
 
     /// An unused place.
@@ -212,7 +215,7 @@ impl Hot {
             retransmit_at: NEVER,
             ack_at: NEVER,
             life_at: NEVER,
-            pace_at: NEVER,
+            pace_at: 0,
             received_at: 0,
             srtt: 0,
             rttvar: 0,

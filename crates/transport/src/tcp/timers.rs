@@ -17,7 +17,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.set(flag::ACK_NOW);
         }
         if self.hot.pace_at <= self.now {
-            self.hot.pace_at = NEVER;
+            self.hot.clear(flag::HELD_BACK);
         }
         if self.hot.retransmit_at <= self.now {
             self.on_retransmit_timer();
@@ -98,7 +98,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             congestion.on_rto(&Congestion { now: self.now, in_flight, lost });
             self.hot.cwnd = congestion.window();
         }
-        self.hot.pace_at = NEVER;
+        self.hot.pace_at = 0;
+        self.hot.clear(flag::HELD_BACK);
         self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
     }
 

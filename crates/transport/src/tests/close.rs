@@ -128,3 +128,33 @@ fn a_port_in_time_wait_is_used_again() {
         assert_eq!(link.stacks[SERVER].connections(), 1);
     }
 }
+
+#[test]
+fn a_reset_is_no_end_of_the_stream() {
+    let (mut link, ids) = connected();
+    link.stacks[SERVER].send(ids[SERVER], b"half of it").unwrap();
+    link.run(SECOND);
+    link.stacks[SERVER].abort(ids[SERVER]);
+    link.run(SECOND);
+    let mut buffer = [0; 100];
+    assert_eq!(link.stacks[CLIENT].recv(ids[CLIENT], &mut buffer), Ok(10));
+    assert!(!link.stacks[CLIENT].is_finished(ids[CLIENT]));
+    let failed = Err(SocketError::Failed(Failure::Reset));
+    assert_eq!(link.stacks[CLIENT].recv(ids[CLIENT], &mut buffer), failed);
+}
+
+#[test]
+fn without_discovery_nothing_larger_than_the_least_path_is_sent() {
+    let [client, server] = [1, 2].map(|n| std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n));
+    let mut link = Link::new();
+    let options = Options { mtu_discovery: false, ..Options::default() };
+    let address = (server, 80).into();
+    let listener = link.stacks[SERVER].listen(address, 5, &Options::default()).unwrap();
+    let id = link.stacks[CLIENT].connect(link.now, client.into(), 0, address, &options).unwrap();
+    link.run(SECOND);
+    let taken = link.stacks[SERVER].accept(listener).unwrap();
+    let data = pattern(20_000);
+    assert!(link.transfer([id, taken], CLIENT, &data, SECOND) == data);
+    // RFC 8201 1
+    assert_eq!(link.seen.iter().map(|(_, packet)| packet.len()).max(), Some(1280));
+}

@@ -165,3 +165,23 @@ fn a_peer_that_vanishes_is_given_up() {
         assert!(link.events[side].contains(&failed), "{side}: {:?}", link.events);
     }
 }
+
+/// What arrived behind a hole is acknowledged late: that is no measure of the path (RFC 6298 3).
+#[test]
+fn a_hole_that_lasts_does_not_stretch_the_timeout() {
+    let options = Options { sack: false, timestamps: false, ..options() };
+    let mut link = Link::new();
+    let ids = link.connect(&options, &options);
+    let (mut lost, mut first) = (0, None);
+    link.fate = Box::new(move |_, packet| {
+        // The first data segment is lost five times; others arrive.
+        let seq = packet[24..28].to_vec();
+        let hit = packet.len() > 1000 && lost < 5 && *first.get_or_insert(seq.clone()) == seq;
+        lost += u32::from(hit);
+        (!hit).then_some(0)
+    });
+    let data = pattern(10_000);
+    assert!(link.transfer(ids, CLIENT, &data, 60 * SECOND) == data);
+    let info = link.stacks[CLIENT].info(ids[CLIENT]).unwrap();
+    assert!(info.retransmissions >= 5 && info.rto < 300_000, "{info:?}");
+}

@@ -105,10 +105,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// Round-trip time: of a segment that was sent once (Karn), else by the time stamp.
+    /// Round-trip time: of a segment that was sent once, unless it may have waited for one that was sent
+    /// again (RFC 6298 3); else by the time stamp.
     fn measure(&mut self, segment: &Segment<'_>, news: &Delivered) {
         let minimum = (self.cold.options.minimum_rto / 1000) as u32;
-        if let Some(sent_at) = news.clean_sent_at {
+        if let (Some(sent_at), false) = (news.clean_sent_at, news.ambiguous) {
             let taken = self.now.saturating_sub(sent_at) / 1000;
             rtt::measure(self.hot, taken.min(u64::from(u32::MAX)) as u32, minimum);
         } else if let (true, true, Some((_, echo))) =

@@ -76,7 +76,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if ahead > 0 {
             let end = start.add(data.len() as u32);
             let taken = pair.receive.write_at(ahead as usize, data);
-            if taken < data.len() || !self.cold.gaps.insert(start, end) {
+            if taken < data.len() || !self.cold.gaps.insert(start, end, pair.receive.capacity()) {
                 self.drop(Reason::Reassembly);
                 return 0;
             }

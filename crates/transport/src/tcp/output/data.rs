@@ -46,9 +46,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         true
     }
 
-    /// Whether pacing says to wait.
-    fn is_held_back(&self) -> bool {
-        self.hot.pace_at != NEVER && self.hot.pace_at > self.now
+    /// Whether pacing says to wait; then it is woken when the wait is over.
+    fn is_held_back(&mut self) -> bool {
+        let waits = self.hot.has(flag::PACED) && self.hot.pace_at > self.now;
+        if waits {
+            self.hot.set(flag::HELD_BACK);
+        }
+        waits
     }
 
     /// Sends new data, and the FIN behind it.
@@ -223,10 +227,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let Some(rate) = self.pacing_rate() else { return };
         let time = u64::from(bytes).saturating_mul(1_000_000_000) / rate.max(1);
-        let from = match self.hot.pace_at {
-            NEVER => self.now.saturating_sub(QUANTUM),
-            at => at.max(self.now.saturating_sub(QUANTUM)),
-        };
+        let from = self.hot.pace_at.max(self.now.saturating_sub(QUANTUM));
         self.hot.pace_at = from.saturating_add(time);
     }
 

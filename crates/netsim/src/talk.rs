@@ -1,0 +1,351 @@
+//! Conversations: two applications that send to each other and check every byte that arrives.
+
+use std::net::SocketAddr;
+
+use transport::{ConnectError, ConnectionId, Event, Failure, ListenerId, Options, SocketError};
+
+use crate::network::{Application, HostStack};
+
+/// How one end behaves.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Bytes to send, then the end of its direction.
+    pub bytes: u64,
+    /// Bytes that the other end is going to send.
+    pub expected: u64,
+    /// Tells the contents of conversations apart; both directions differ by themselves.
+    pub seed: u64,
+    /// Bytes written at once at most.
+    pub write: usize,
+    /// Between two writes: ns; 0: as fast as there is room.
+    pub write_pause: u64,
+    /// Bytes read at once at most.
+    pub read: usize,
+    /// Between two reads: ns; 0: as fast as data comes.
+    pub read_pause: u64,
+    /// It resets the connection once it has sent so much.
+    pub abort_at: Option<u64>,
+    /// It gives the connection up when it has sent all, read or not.
+    pub leaves: bool,
+    /// Every byte is checked; without, all are alike and arrive faster.
+    pub checked: bool,
+}
+
+impl Plan {
+    /// Both directions at once, as fast as possible.
+    #[must_use]
+    pub fn bulk(bytes: u64, expected: u64, seed: u64) -> Self {
+        let size = 65_536;
+        let (write_pause, read_pause, abort_at, leaves, checked) = (0, 0, None, false, true);
+        Self {
+            bytes,
+            expected,
+            seed,
+            write: size,
+            write_pause,
+            read: size,
+            read_pause,
+            abort_at,
+            leaves,
+            checked,
+        }
+    }
+}
+
+/// How an end comes by its connection.
+#[derive(Debug, Clone)]
+pub enum Role {
+    /// It opens it then: ns.
+    Opens {
+        /// ns.
+        at: u64,
+        /// Its own address and port.
+        local: SocketAddr,
+        /// The other's.
+        remote: SocketAddr,
+        /// Of the connection.
+        options: Options,
+    },
+    /// It takes the one from this address and port.
+    Takes(SocketAddr),
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// A byte was not the one that was sent.
+    Wrong(u64),
+    /// The end came before all that was sent.
+    Short(u64),
+    /// More arrived than was sent.
+    Surplus(u64),
+    /// The connection failed, and said why.
+    Failed(Failure),
+    /// It could not be opened.
+    Refused(ConnectError),
+    /// A call was refused that had no reason to be.
+    Call(SocketError),
+}
+
+/// One end of a conversation.
+#[derive(Debug)]
+pub struct Talk {
+    role: Role,
+    plan: Plan,
+    /// Sends what a taker sends.
+    takes: bool,
+    id: Option<ConnectionId>,
+    sent: u64,
+    received: u64,
+    shut: bool,
+    over: bool,
+    trouble: Option<Trouble>,
+    next_write: u64,
+    next_read: u64,
+    scratch: Vec<u8>,
+}
+
+/// The byte at a place of a stream.
+fn content(seed: u64, place: u64) -> u8 {
+    ((place ^ seed << 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+impl Talk {
+    /// An end that has not begun.
+    #[must_use]
+    pub fn new(role: Role, plan: Plan) -> Self {
+        Self {
+            takes: matches!(role, Role::Takes(_)),
+            role,
+            plan,
+            id: None,
+            sent: 0,
+            received: 0,
+            shut: false,
+            over: false,
+            trouble: None,
+            next_write: 0,
+            next_read: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Sends what the end that takes sends, though it opens too: both open at once.
+    #[must_use]
+    pub fn as_taker(self) -> Self {
+        Self { takes: true, ..self }
+    }
+
+    /// Whether it opens its connection.
+    #[must_use]
+    pub fn is_opener(&self) -> bool {
+        matches!(self.role, Role::Opens { .. })
+    }
+
+    /// Whether it has let go of its connection.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// What went wrong, if something did.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.trouble
+    }
+
+    /// Its connection, while it has one.
+    #[must_use]
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.id.filter(|_| !self.over)
+    }
+
+    /// Bytes sent and received.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        (self.sent, self.received)
+    }
+
+    /// Seeds of what it sends and of what it gets: opener and taker see them crosswise.
+    fn seeds(&self) -> (u64, u64) {
+        let seed = self.plan.seed * 2;
+        if self.takes { (seed + 1, seed) } else { (seed, seed + 1) }
+    }
+
+    fn end(&mut self, stack: &mut HostStack, trouble: Option<Trouble>) {
+        self.trouble = self.trouble.or(trouble);
+        self.over = true;
+        if let Some(id) = self.id {
+            stack.close(id);
+        }
+    }
+
+    /// Gives when to go on at the latest.
+    fn run(&mut self, now: u64, stack: &mut HostStack) -> u64 {
+        if self.over {
+            return u64::MAX;
+        }
+        if let (None, Role::Opens { at, local, remote, options }) = (self.id, &self.role) {
+            if *at > now {
+                return *at;
+            }
+            match stack.connect(now, local.ip(), local.port(), *remote, options) {
+                Ok(id) => self.id = Some(id),
+                Err(error) => {
+                    self.end(stack, Some(Trouble::Refused(error)));
+                    return u64::MAX;
+                }
+            }
+        }
+        let Some(id) = self.id else { return u64::MAX };
+        self.read(now, stack, id);
+        if !self.over {
+            self.write(now, stack, id);
+        }
+        if self.over {
+            return u64::MAX;
+        }
+        if self.shut && stack.is_finished(id) {
+            let short = self.received < self.plan.expected;
+            self.end(stack, short.then_some(Trouble::Short(self.received)));
+            return u64::MAX;
+        }
+        [self.next_read, self.next_write]
+            .into_iter()
+            .filter(|at| *at > now)
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
+    fn read(&mut self, now: u64, stack: &mut HostStack, id: ConnectionId) {
+        let mut buffer = std::mem::take(&mut self.scratch);
+        buffer.resize(self.plan.read, 0);
+        self.read_into(now, stack, id, &mut buffer);
+        self.scratch = buffer;
+    }
+
+    fn read_into(&mut self, now: u64, stack: &mut HostStack, id: ConnectionId, buffer: &mut [u8]) {
+        while now >= self.next_read {
+            let count = match stack.recv(id, buffer) {
+                Ok(count) => count,
+                Err(SocketError::NotConnected) => return,
+                Err(SocketError::Failed(why)) => {
+                    return self.end(stack, Some(Trouble::Failed(why)));
+                }
+                Err(other) => return self.end(stack, Some(Trouble::Call(other))),
+            };
+            if count == 0 {
+                return;
+            }
+            let seed = self.seeds().1;
+            let bytes = buffer.get(..count).unwrap_or_default();
+            let wrong = |(byte, place): (&u8, u64)| *byte != content(seed, place);
+            if self.plan.checked && bytes.iter().zip(self.received..).any(wrong) {
+                return self.end(stack, Some(Trouble::Wrong(self.received)));
+            }
+            self.received += count as u64;
+            if self.received > self.plan.expected {
+                return self.end(stack, Some(Trouble::Surplus(self.received)));
+            }
+            if self.plan.read_pause > 0 {
+                self.next_read = now + self.plan.read_pause;
+            }
+        }
+    }
+
+    fn write(&mut self, now: u64, stack: &mut HostStack, id: ConnectionId) {
+        let seed = self.seeds().0;
+        while now >= self.next_write && self.sent < self.plan.bytes {
+            let count = (self.plan.bytes - self.sent).min(self.plan.write as u64);
+            self.scratch.clear();
+            if self.plan.checked {
+                self.scratch.extend((0..count).map(|at| content(seed, self.sent + at)));
+            }
+            self.scratch.resize(count as usize, 0);
+            let taken = match stack.send(id, &self.scratch) {
+                Ok(taken) => taken as u64,
+                Err(SocketError::NotConnected) => return,
+                // What was received before it failed is still to be read.
+                Err(SocketError::Failed(_)) => return,
+                Err(other) => return self.end(stack, Some(Trouble::Call(other))),
+            };
+            self.sent += taken;
+            if self.plan.abort_at.is_some_and(|at| self.sent >= at) {
+                stack.abort(id);
+                self.over = true;
+                return;
+            }
+            if self.plan.write_pause > 0 {
+                self.next_write = now + self.plan.write_pause;
+            }
+            if taken < count {
+                return;
+            }
+        }
+        if self.sent == self.plan.bytes && !self.shut {
+            self.shut = true;
+            if self.plan.leaves {
+                return self.end(stack, None);
+            }
+            // A connection that failed says so when it is read.
+            let _ = stack.shutdown(id);
+        }
+    }
+}
+
+/// The conversations of a host.
+#[derive(Debug, Default)]
+pub struct Talks {
+    talks: Vec<Talk>,
+    /// Where to listen, with which options; then the listener.
+    listening: Vec<(SocketAddr, Options, Option<ListenerId>)>,
+}
+
+impl Talks {
+    /// Adds one end.
+    pub fn add(&mut self, talk: Talk) {
+        self.talks.push(talk);
+    }
+
+    /// Listens from the beginning.
+    pub fn listen(&mut self, address: SocketAddr, options: Options) {
+        self.listening.push((address, options, None));
+    }
+
+    /// All ends.
+    #[must_use]
+    pub fn all(&self) -> &[Talk] {
+        &self.talks
+    }
+
+    fn take(&mut self, stack: &mut HostStack, listener: ListenerId) {
+        while let Some(id) = stack.accept(listener) {
+            let remote = stack.info(id).map(|info| info.ends.remote);
+            let matching = |talk: &&mut Talk| match talk.role {
+                Role::Takes(from) => Some(from) == remote && talk.id.is_none() && !talk.over,
+                Role::Opens { .. } => false,
+            };
+            match self.talks.iter_mut().find(matching) {
+                Some(talk) => talk.id = Some(id),
+                // Not expected, or a second time.
+                None => stack.abort(id),
+            }
+        }
+    }
+}
+
+impl Application for Talks {
+    fn run(&mut self, now: u64, stack: &mut HostStack, _: &[Event]) -> u64 {
+        for (address, options, listener) in &mut self.listening {
+            if listener.is_none() {
+                *listener = stack.listen(*address, 64, options).ok();
+            }
+        }
+        let listeners: Vec<ListenerId> =
+            self.listening.iter().filter_map(|entry| entry.2).collect();
+        for listener in listeners {
+            self.take(stack, listener);
+        }
+        self.talks.iter_mut().map(|talk| talk.run(now, stack)).min().unwrap_or(u64::MAX)
+    }
+}
