@@ -9,7 +9,7 @@ use zerocopy::IntoBytes;
 use crate::ends::{Ends, to_v6};
 use crate::packet::{Departure, Sink};
 use crate::reason::{Counters, Reason};
-use crate::segment::FAST_OPEN;
+use crate::segment::{FAST_OPEN, bits};
 use crate::sequence::Seq;
 
 /// TCP options as they are written, padded to whole words.
@@ -52,6 +52,22 @@ impl OptionBytes {
         self.push(&echo.to_be_bytes());
     }
 
+    /// Accurate ECN: the counters' lower 24 bits.
+    pub(crate) fn accurate(&mut self, kind: u8, fields: &[u32]) {
+        let length = 2 + 3 * fields.len();
+        self.push(&[kind, length as u8]);
+        for field in fields {
+            let [_, a, b, c] = field.to_be_bytes();
+            self.push(&[a, b, c]);
+        }
+        self.push([1; 3].get(..(4 - length % 4) % 4).unwrap_or(&[]));
+    }
+
+    /// Bytes that are free.
+    pub(crate) fn room(&self) -> usize {
+        40 - self.length
+    }
+
     /// Fast Open: a cookie, or none to ask for one. Gives whether there was room.
     pub(crate) fn fast_open(&mut self, cookie: &[u8]) -> bool {
         let length = 2 + cookie.len();
@@ -90,7 +106,7 @@ pub(crate) struct Out<'a> {
     pub(crate) ends: &'a Ends,
     pub(crate) seq: Seq,
     pub(crate) ack: Seq,
-    pub(crate) flags: u8,
+    pub(crate) flags: u16,
     pub(crate) window: u16,
     pub(crate) options: &'a [u8],
     pub(crate) ttl: u8,
@@ -128,10 +144,11 @@ pub(crate) fn emit(
         destination_port: out.ends.remote.port(),
         sequence: out.seq.0,
         acknowledgment: out.ack.0,
-        flags: Flags(out.flags),
+        flags: Flags(out.flags as u8),
         window: out.window,
     };
     let mut tcp = fields.header(out.options.len());
+    tcp.set_accurate_ecn(out.flags & bits::AE != 0);
     let Some((options, data)) = rest.split_at_mut_checked(out.options.len()) else { return false };
     options.copy_from_slice(out.options);
     fill(data);
@@ -192,7 +209,6 @@ pub(crate) fn reset_for(
     ends: &Ends,
     segment: &crate::segment::Segment<'_>,
 ) {
-    use crate::segment::bits;
     let (seq, ack, flags) = if segment.has(bits::ACK) {
         (segment.ack, Seq(0), bits::RST)
     } else {

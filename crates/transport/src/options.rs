@@ -63,10 +63,13 @@ pub struct Keepalive {
 pub enum Ecn {
     /// Not at all.
     Off,
-    /// When the peer asks for it.
+    /// When the peer asks for it, with the feedback that it asks for.
     Passive,
-    /// Asked for (RFC 3168).
+    /// Asked for as RFC 3168 has it; else as [`Passive`](Self::Passive).
     Active,
+    /// Asked for with accurate feedback (RFC 9768), or what of it the peer has; else as
+    /// [`Passive`](Self::Passive).
+    Accurate,
 }
 
 /// Whether the path MTU is searched for with data segments (RFC 4821).

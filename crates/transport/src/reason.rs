@@ -53,6 +53,7 @@ reasons! {
     IcmpUnmatched "icmp-unmatched" "An ICMP error about nothing that is here or in flight (RFC 5927).",
     IcmpOther "icmp-other" "An ICMP message that is no concern of the transport.",
     SinkFull "sink-full" "The way out had no buffer for a packet.",
+    EcnMixed "ecn-mixed" "A SYN that offers other congestion marks than the first; reset (RFC 9768 3.1.5).",
     SynData "syn-data" "Data in a SYN without Fast Open; it comes again.",
     FastOpenCookie "fast-open-cookie" "A Fast Open cookie that is not this address's, or too old (RFC 7413).",
     FastOpenQueue "fast-open-queue" "Data in a SYN, with too many such connections half open.",

@@ -10,20 +10,36 @@ use crate::packet::Packet;
 use crate::reason::Reason;
 use crate::sequence::Seq;
 
-/// Bits of the flags byte.
+/// The control bits.
 pub(crate) mod bits {
-    pub(crate) const FIN: u8 = 0x01;
-    pub(crate) const SYN: u8 = 0x02;
-    pub(crate) const RST: u8 = 0x04;
-    pub(crate) const PSH: u8 = 0x08;
-    pub(crate) const ACK: u8 = 0x10;
-    pub(crate) const URG: u8 = 0x20;
-    pub(crate) const ECE: u8 = 0x40;
-    pub(crate) const CWR: u8 = 0x80;
+    pub(crate) const FIN: u16 = 0x01;
+    pub(crate) const SYN: u16 = 0x02;
+    pub(crate) const RST: u16 = 0x04;
+    pub(crate) const PSH: u16 = 0x08;
+    pub(crate) const ACK: u16 = 0x10;
+    pub(crate) const URG: u16 = 0x20;
+    pub(crate) const ECE: u16 = 0x40;
+    pub(crate) const CWR: u16 = 0x80;
+    /// Accurate ECN (RFC 9768): the bit before the others.
+    pub(crate) const AE: u16 = 0x100;
+    /// On no wire: it came with a SYN, which was taken before.
+    pub(crate) const WITH_SYN: u16 = 0x200;
 }
 
 /// Kind of the Fast Open option (RFC 7413 4.1.1).
 pub(crate) const FAST_OPEN: u8 = 34;
+/// Kinds of the accurate ECN options (RFC 9768 3.2.3).
+pub(crate) const ACCURATE_0: u8 = 172;
+pub(crate) const ACCURATE_1: u8 = 174;
+
+/// Byte counters of an accurate ECN option, 24 bits each; those that it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Echo {
+    pub(crate) e0b: Option<u32>,
+    pub(crate) ceb: Option<u32>,
+    pub(crate) e1b: Option<u32>,
+}
+
 /// Congestion experienced: the IP header's two bits (RFC 3168 5).
 pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 
@@ -32,7 +48,7 @@ pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
 pub(crate) struct Segment<'a> {
     pub(crate) seq: Seq,
     pub(crate) ack: Seq,
-    pub(crate) flags: u8,
+    pub(crate) flags: u16,
     /// As written, before scaling.
     pub(crate) window: u16,
     pub(crate) urgent: u16,
@@ -49,6 +65,23 @@ pub(crate) struct Segment<'a> {
 }
 
 impl Segment<'_> {
+    /// The counters of an accurate ECN option (RFC 9768 3.2.3): whole fields, whatever the length.
+    pub(crate) fn accurate_option(&self) -> Option<Echo> {
+        let mut options = tcp::Options::new(self.options).map_while(Result::ok);
+        options.find_map(|option| {
+            let TcpOption::Other { kind: kind @ (ACCURATE_0 | ACCURATE_1), data } = option else {
+                return None;
+            };
+            let mut fields = data.chunks_exact(3).map(|field| match *field {
+                [a, b, c] => u32::from_be_bytes([0, a, b, c]),
+                _ => 0,
+            });
+            let [first, ceb, last] = [fields.next(), fields.next(), fields.next()];
+            let (e0b, e1b) = if kind == ACCURATE_0 { (first, last) } else { (last, first) };
+            Some(Echo { e0b, ceb, e1b })
+        })
+    }
+
     /// What it says of Fast Open (RFC 7413 4.1.1).
     pub(crate) fn fast_open(&self) -> Told {
         let mut options = tcp::Options::new(self.options).map_while(Result::ok);
@@ -64,7 +97,7 @@ impl Segment<'_> {
     }
 
     #[inline(always)]
-    pub(crate) fn has(&self, flag: u8) -> bool {
+    pub(crate) fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
@@ -142,7 +175,7 @@ pub(crate) fn parse<'a>(
     let mut segment = Segment {
         seq: Seq(header.sequence()),
         ack: Seq(header.acknowledgment()),
-        flags: header.flags().0,
+        flags: u16::from(header.flags().0) | u16::from(header.accurate_ecn()) << 8,
         window: header.window(),
         urgent: header.urgent(),
         timestamps: None,

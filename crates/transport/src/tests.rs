@@ -1,5 +1,6 @@
 //! Two stacks, wired to each other in memory.
 
+mod accurate;
 mod attack;
 mod close;
 mod fast_open;

@@ -199,6 +199,19 @@ impl Header {
         Flags(self.flags)
     }
 
+    /// The bit before the control bits: accurate ECN (AE, RFC 9768 3.1.1).
+    #[inline]
+    #[must_use]
+    pub fn accurate_ecn(&self) -> bool {
+        self.data_offset & 1 != 0
+    }
+
+    /// Sets that bit.
+    #[inline]
+    pub fn set_accurate_ecn(&mut self, on: bool) {
+        self.data_offset = self.data_offset & !1 | u8::from(on);
+    }
+
     /// Window as written, before scaling.
     #[inline]
     #[must_use]

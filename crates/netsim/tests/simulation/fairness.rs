@@ -61,7 +61,10 @@ fn random_losses_cost_cubic_no_more_than_reno_and_bbr_little() {
     let rate = |algorithm| used(&run(&path, &[flow(algorithm, 0)], 40), &path, 5 * SECOND);
     let [reno, cubic, bbr] = [Algorithm::NewReno, Algorithm::Cubic, Algorithm::Bbr].map(rate);
     // With so many losses CUBIC is Reno-friendly (RFC 9438 4.3).
-    assert!(cubic > 0.9 * reno && bbr > 75.0, "NewReno {reno:.1} %, CUBIC {cubic:.1} %, BBR {bbr:.1} %");
+    assert!(
+        cubic > 0.9 * reno && bbr > 75.0,
+        "NewReno {reno:.1} %, CUBIC {cubic:.1} %, BBR {bbr:.1} %"
+    );
 }
 
 /// 100 ms there and back, jumbo frames, a queue of half a round trip.

@@ -49,6 +49,9 @@ pub struct Info {
     pub fast_open: bool,
     /// Time stamps, SACK and ECN are in use.
     pub negotiated: (bool, bool, bool),
+    /// With accurate congestion feedback (RFC 9768): packets that came marked, and packets of ours that
+    /// did at the peer.
+    pub marks: Option<(u32, u32)>,
     /// A recovery goes on.
     pub recovering: bool,
     /// Name of the congestion control; empty before the handshake is over.
@@ -80,7 +83,12 @@ impl<B: Buffers> Stack<B> {
             scales: (hot.snd_scale, hot.rcv_scale),
             retransmissions: cold.retransmitted,
             fast_open: hot.has(flag::FAST_TAKEN),
-            negotiated: (hot.has(flag::TIMESTAMPS), hot.has(flag::SACK), hot.has(flag::ECN)),
+            negotiated: (
+                hot.has(flag::TIMESTAMPS),
+                hot.has(flag::SACK),
+                hot.has(flag::ECN | flag::ACCURATE),
+            ),
+            marks: cold.accurate.as_ref().map(|accurate| accurate.marks()),
             recovering: hot.has(flag::RECOVERY | flag::LOSS),
             congestion: congestion.map_or("", |congestion| congestion.name()),
             failure: cold.failure,

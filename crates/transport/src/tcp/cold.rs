@@ -32,7 +32,7 @@ pub(crate) struct Cold<F> {
     /// A recovery is over when this is acknowledged.
     pub(crate) recover: Seq,
     /// Where the peer's FIN is, when it came ahead of data.
-    pub(crate) fin_at: Option<Seq>,
+    pub(crate) fin_at: Seq,
     /// Initial sequence numbers.
     pub(crate) iss: Seq,
     pub(crate) irs: Seq,
@@ -41,7 +41,7 @@ pub(crate) struct Cold<F> {
     /// An ICMP error that does not end the connection by itself (RFC 9293 3.9.2.2).
     pub(crate) soft_failure: Option<Failure>,
     /// Time stamp of the first retransmission after a time-out, for Eifel (RFC 3522).
-    pub(crate) eifel: Option<u32>,
+    pub(crate) eifel: u32,
     /// Bytes retransmitted in this recovery that no duplicate was told of yet.
     pub(crate) undo_left: u32,
     /// The window in which a tail loss probe or a mark was answered ends here.
@@ -54,6 +54,8 @@ pub(crate) struct Cold<F> {
     pub(crate) path_mtu: u16,
     /// Search for a better one; `None` until there is reason for it.
     pub(crate) search: Option<Box<super::mtu::Search>>,
+    /// Accurate congestion feedback; `None` without.
+    pub(crate) accurate: Option<Box<super::accurate::Accurate>>,
     /// When the peer last acknowledged something new, or sending began: ns.
     pub(crate) progress_at: u64,
     /// Behind the last byte that the peer called urgent (RCV.UP).
@@ -94,19 +96,20 @@ impl<F> Cold<F> {
             congestion: None,
             reduction: Reduction::default(),
             recover: zero,
-            fin_at: None,
+            fin_at: zero,
             iss: zero,
             irs: zero,
             listener: None,
             failure: None,
             soft_failure: None,
-            eifel: None,
+            eifel: 0,
             undo_left: 0,
             reduced_until: zero,
             max_window: 0,
             peer_mss: 536,
             search: None,
             path_mtu: if whole { path_mtu } else { path_mtu.min(LEAST_V6) },
+            accurate: None,
             progress_at: 0,
             urgent: zero,
             ts_recent_at: 0,

@@ -73,6 +73,8 @@ pub(crate) struct Delivered {
     pub(crate) clean_sent_at: Option<u64>,
     /// Something that was sent twice was acknowledged: what arrived behind it may have waited long.
     pub(crate) ambiguous: bool,
+    /// Records among them.
+    pub(crate) records: u32,
     /// A SYN or FIN was among them.
     pub(crate) marks: u8,
     /// The peer told of a duplicate (RFC 2883).
@@ -82,6 +84,7 @@ pub(crate) struct Delivered {
 impl Delivered {
     fn take(&mut self, sent: &Sent) {
         self.bytes += sent.length();
+        self.records += 1;
         if !sent.is(mark::RETRANSMITTED) {
             self.clean_sent_at = self.clean_sent_at.max(Some(sent.sent_at));
         }

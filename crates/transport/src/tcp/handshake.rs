@@ -8,7 +8,6 @@ use crate::emit::OptionBytes;
 use crate::event::{Event, Failure};
 use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
-use crate::options::Ecn;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 
@@ -58,22 +57,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.rcv_scale = self.cold.options.own_scale();
     }
 
-    /// The peer's answer to our offer of congestion marks (RFC 3168 6.1.1).
-    pub(super) fn take_ecn_answer(&mut self, segment: &Segment<'_>) {
-        let offered = self.cold.options.ecn == Ecn::Active;
-        if offered && segment.has(bits::ECE) && !segment.has(bits::CWR) {
-            self.hot.set(flag::ECN);
-        }
-    }
-
-    /// The peer's offer of congestion marks.
-    pub(crate) fn take_ecn_offer(&mut self, segment: &Segment<'_>) {
-        let both = segment.has(bits::ECE) && segment.has(bits::CWR);
-        if both && self.cold.options.ecn != Ecn::Off {
-            self.hot.set(flag::ECN);
-        }
-    }
-
     /// Congestion control begins: RFC 6928's window, or one segment when the SYN was lost
     /// (RFC 5681 3.1).
     pub(crate) fn start_congestion(&mut self) {
@@ -100,6 +83,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.cold.reduced_until = self.cold.iss;
         self.cold.progress_at = self.now;
         self.cold.tuning.began = self.now;
+        if let Some(accurate) = &mut self.cold.accurate {
+            accurate.begin_round(self.hot.snd_nxt);
+        }
         self.apply_options();
     }
 
@@ -133,6 +119,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.hot.state = State::Established;
         self.take_window(segment, self.hot.snd_scale);
+        self.take_handshake_field(segment);
         self.shared.counters.established += 1;
         self.start_keepalive();
         if !self.hot.has(flag::PASSIVE) {
@@ -208,13 +195,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let mut flags = bits::SYN;
         if answers {
             flags |= bits::ACK;
-            if self.hot.has(flag::ECN) {
-                flags |= bits::ECE;
-            }
-        } else if self.cold.options.ecn == Ecn::Active && self.cold.retransmitted == 0 {
-            // Not again after a loss: something on the way may drop it (RFC 3168 6.1.1.1).
-            flags |= bits::ECE | bits::CWR;
         }
+        flags |= self.ecn_offer(answers);
+        self.test_accurate_option(&mut options, answers);
         if self.cold.flight.is_empty() {
             let iss = self.cold.iss;
             self.cold.flight.rack.begin(iss);

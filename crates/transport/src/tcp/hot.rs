@@ -88,8 +88,18 @@ pub(crate) mod flag {
     pub(crate) const FAST_TRIED: u64 = 1 << 37;
     /// Fast Open: what the SYN carried was taken.
     pub(crate) const FAST_TAKEN: u64 = 1 << 38;
+    /// The peer's FIN came ahead of data.
+    pub(crate) const FIN_AHEAD: u64 = 1 << 42;
+    /// Something was sent again in this recovery.
+    pub(crate) const SENT_AGAIN: u64 = 1 << 43;
     /// Data waits for the pacing rate.
     pub(crate) const HELD_BACK: u64 = 1 << 48;
+    /// Congestion marks are in use, with accurate feedback (RFC 9768).
+    pub(crate) const ACCURATE: u64 = 1 << 39;
+    /// With it: nothing of ours may be marked any more.
+    pub(crate) const UNMARKABLE: u64 = 1 << 40;
+    /// With it: what comes back is no sign of congestion.
+    pub(crate) const MARKS_MEAN_NOTHING: u64 = 1 << 41;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }

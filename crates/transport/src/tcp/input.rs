@@ -40,6 +40,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !self.is_acceptable(&segment) {
             return;
         }
+        if self.hot.has(flag::ACCURATE) {
+            self.count_marks(&segment);
+        }
         // RFC 7323 4.3: only a segment that holds the last acknowledgment sent is a fresh mark.
         if let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) {
             let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
@@ -52,8 +55,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !segment.has(bits::ACK) {
             return self.drop(Reason::NoAck);
         }
-        if self.hot.state == State::SynReceived && !self.establish(&segment) {
-            return;
+        if self.hot.state == State::SynReceived {
+            if !self.establish(&segment) {
+                return;
+            }
+            if segment.length() == 0 && segment.sack_count == 0 {
+                // The ACE field was read as the handshake has it (RFC 9768 3.2.2.1).
+                segment.flags |= bits::WITH_SYN;
+            }
         }
         if !self.on_ack(&segment) || !self.hot.state.is_synchronized() {
             return;

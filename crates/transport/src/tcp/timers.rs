@@ -88,7 +88,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.suspect_black_hole();
         if !self.hot.has(flag::LOSS) {
             self.cold.recover = self.hot.snd_nxt;
-            self.cold.eifel = None;
+            self.hot.clear(flag::SENT_AGAIN);
             self.cold.undo_left = 0;
         }
         self.hot.clear(flag::RECOVERY | flag::PROBING);

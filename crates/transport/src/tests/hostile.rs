@@ -27,6 +27,10 @@ fn segment(number: &mut impl FnMut() -> u64, local_port: u16, seq: u32, ack: u32
                 options.extend((number() as u32).to_be_bytes());
             }
             4 if number() % 4 == 0 => options.extend([34, 2, 1, 1]),
+            4 if number() % 4 == 0 => {
+                options.extend([172 | number() as u8 & 2, 5, number() as u8, 0, number() as u8]);
+                options.extend([1, 1, 1]);
+            }
             4 => {
                 options.extend([1, 1, 5, 10]);
                 let start = near(number, ack);
@@ -124,7 +128,11 @@ fn run(seed: u64) -> u64 {
     let options = Options {
         sack: number() % 4 != 0,
         timestamps: number() % 2 == 0,
-        ecn: if number() % 2 == 0 { Ecn::Active } else { Ecn::Off },
+        ecn: match number() % 4 {
+            0 => Ecn::Off,
+            1 => Ecn::Active,
+            _ => Ecn::Accurate,
+        },
         keepalive: (number() % 2 == 0).then_some(Keepalive {
             idle: SECOND,
             interval: SECOND,

@@ -25,6 +25,25 @@ fn reads_a_syn_with_its_options() {
 }
 
 #[test]
+fn the_bit_before_the_flags_is_accurate_ecn() {
+    let fields = Fields {
+        source_port: 1,
+        destination_port: 2,
+        sequence: 3,
+        acknowledgment: 4,
+        flags: Flags::ACK,
+        window: 5,
+    };
+    let mut header = fields.header(12);
+    assert!(!header.accurate_ecn());
+    header.set_accurate_ecn(true);
+    assert!(header.accurate_ecn());
+    assert_eq!((header.header_length(), header.flags()), (32, Flags::ACK));
+    header.set_accurate_ecn(false);
+    assert_eq!(header, fields.header(12));
+}
+
+#[test]
 fn reads_sack_blocks() {
     let bytes = [1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
     let options: Vec<_> = Options::new(&bytes).map(Result::unwrap).collect();

@@ -22,13 +22,19 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return true;
         }
         if !segment.has(bits::ACK) {
+            if !self.take_ecn_offer_again(segment) {
+                self.drop(Reason::EcnMixed);
+                self.send_reset();
+                self.fail(Failure::Aborted);
+                return false;
+            }
             // The answer was lost: once more.
             self.hot.set(flag::ACK_NOW);
             return false;
         }
         // Simultaneous open (RFC 9293 3.5): the SYN was taken before, the rest counts.
         if segment.ack == self.hot.snd_nxt {
-            segment.flags &= !bits::SYN;
+            segment.flags = segment.flags & !bits::SYN | bits::WITH_SYN;
             segment.seq = segment.seq.add(1);
         }
         true
@@ -52,6 +58,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if old && !segment.data.is_empty() && self.hot.has(flag::SACK) {
                 // RFC 2883 4.1
                 self.cold.gaps.note_duplicate(segment.seq, segment.end());
+            }
+            if self.hot.has(flag::ACCURATE) {
+                self.greet_again(segment);
             }
             self.answer(segment);
             return false;

@@ -1,6 +1,6 @@
 //! The acknowledgment field (RFC 9293 3.10.7.4 fifth).
 
-use crate::congestion::{Ack, Congestion};
+use crate::congestion::Ack;
 use crate::event::Event;
 use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
@@ -46,8 +46,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.measure(segment, &news);
         let plain = ack == una && segment.length() == 0 && !window_moved;
         self.detect_loss(segment, &mut news, plain);
-        if segment.flags & (bits::ECE | bits::SYN) == bits::ECE && self.hot.has(flag::ECN) {
-            self.on_echo();
+        if self.hot.has(flag::ACCURATE) {
+            self.take_feedback(segment, &news);
+        } else if segment.flags & (bits::ECE | bits::SYN) == bits::ECE && self.hot.has(flag::ECN) {
+            self.on_echo(65_536);
         }
         self.inform(&news, prior);
         if ack != una {
@@ -119,22 +121,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if taken < 60_000 {
                 rtt::measure(self.hot, taken.max(1) * 1000, minimum);
             }
-        }
-    }
-
-    /// The peer saw a congestion mark (RFC 3168 6.1.2): once in a window.
-    fn on_echo(&mut self) {
-        // Beyond what was in flight then: what goes just behind it tells the peer to stop.
-        let again = self.hot.snd_una.after(self.cold.reduced_until);
-        if !again || self.hot.has(flag::RECOVERY | flag::LOSS) {
-            return;
-        }
-        let in_flight = self.pipe();
-        self.cold.reduced_until = self.hot.snd_nxt;
-        self.hot.set(flag::REDUCED);
-        if let Some(congestion) = &mut self.cold.congestion {
-            congestion.on_ecn(&Congestion { now: self.now, in_flight, lost: 0 }, 65_536);
-            self.hot.cwnd = congestion.window();
         }
     }
 

@@ -47,9 +47,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
             fin &= taken == data.len();
         }
         if fin {
-            self.cold.fin_at = Some(start.add(data.len() as u32));
+            self.hot.set(flag::FIN_AHEAD);
+            self.cold.fin_at = start.add(data.len() as u32);
         }
-        if self.cold.fin_at == Some(self.hot.rcv_nxt) {
+        if self.hot.has(flag::FIN_AHEAD) && self.cold.fin_at == self.hot.rcv_nxt {
             self.on_fin();
         } else if fin {
             self.acknowledge_now();
@@ -117,7 +118,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Eighth: the peer is done.
     fn on_fin(&mut self) {
-        self.cold.fin_at = None;
+        self.hot.clear(flag::FIN_AHEAD);
         self.hot.rcv_nxt = self.hot.rcv_nxt.add(1);
         self.hot.rcv_adv = self.hot.rcv_adv.max(self.hot.rcv_nxt);
         self.hot.set(flag::PEER_CLOSED | flag::ACK_NOW);

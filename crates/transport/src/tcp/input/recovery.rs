@@ -105,7 +105,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let in_flight = self.hot.snd_nxt.since(self.hot.snd_una);
         self.cold.recover = self.hot.snd_nxt;
         self.cold.undo_left = 0;
-        self.cold.eifel = None;
+        self.hot.clear(flag::SENT_AGAIN);
         self.cold.reduction = Reduction::begin(in_flight);
         self.hot.set(flag::RECOVERY);
         self.hot.set(flag::REDUCED);
@@ -130,9 +130,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Whether the peer echoes a time stamp from before the first retransmission.
     fn echo_is_older(&self, segment: &Segment<'_>) -> bool {
-        match (self.cold.eifel, segment.timestamps) {
-            (Some(first), Some((_, echo))) if self.hot.has(flag::TIMESTAMPS) => {
-                (echo.wrapping_sub(first) as i32) < 0
+        match segment.timestamps {
+            Some((_, echo)) if self.hot.has(flag::TIMESTAMPS) && self.hot.has(flag::SENT_AGAIN) => {
+                (echo.wrapping_sub(self.cold.eifel) as i32) < 0
             }
             _ => false,
         }

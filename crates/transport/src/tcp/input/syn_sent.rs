@@ -38,6 +38,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.take_syn(segment);
         if !acks {
             // Simultaneous open: our SYN goes out again, with an acknowledgment.
+            // What marks are offered counts as if it had been a listener's.
+            self.take_ecn_offer(segment);
             self.hot.state = State::SynReceived;
             self.hot.set(flag::ACK_NOW);
             return;
@@ -53,6 +55,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let id = self.id();
         self.tell(Event::Connected(id));
         self.hot.set(flag::ACK_NOW);
+        if self.hot.has(flag::ACCURATE) {
+            // RFC 9768 3.2.2.1: without data, before data.
+            self.react_to_marked_syn(segment);
+            self.acknowledge_now();
+        }
         self.start_keepalive();
         if segment.length() > 1 {
             // Data behind the SYN.

@@ -36,8 +36,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.shared.counters.retransmissions += 1;
         self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
-        if self.cold.eifel.is_none() {
-            self.cold.eifel = Some(crate::isn::timestamp(self.now, self.hot.ts_offset));
+        if !self.hot.has(flag::SENT_AGAIN) {
+            self.hot.set(flag::SENT_AGAIN);
+            self.cold.eifel = crate::isn::timestamp(self.now, self.hot.ts_offset);
         }
         self.cold.undo_left = self.cold.undo_left.saturating_add(sent.length());
         self.cold.flight.resent(sent.start, self.now);

@@ -21,16 +21,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return self.send_syn();
         }
         let window = self.advertise();
-        let options = self.options(true);
-        let echo = if self.hot.has(flag::ECHO) { bits::ECE } else { 0 };
-        self.put(self.hot.snd_nxt, bits::ACK | echo, window, options.as_slice());
+        let plain = !self.cold.gaps.has_news();
+        let options = self.options(true, true);
+        let flags = bits::ACK | self.feedback(plain);
+        self.put(self.hot.snd_nxt, flags, window, options.as_slice());
     }
 
     /// An acknowledgment of what is known already, which the peer must answer.
     pub(crate) fn probe(&mut self) {
         let window = self.advertise();
-        let options = self.options(false);
-        self.put(self.hot.snd_una.sub(1), bits::ACK, window, options.as_slice());
+        let options = self.options(false, false);
+        let flags = bits::ACK | if self.hot.has(flag::ACCURATE) { self.feedback(false) } else { 0 };
+        self.put(self.hot.snd_una.sub(1), flags, window, options.as_slice());
     }
 
     /// Sends a reset (RFC 9293 3.10.7.1 for what its numbers are).
@@ -38,27 +40,30 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !self.hot.state.is_synchronized() && self.hot.state != State::SynReceived {
             return;
         }
-        let options = self.options(false);
+        let options = self.options(false, false);
         self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, options.as_slice());
         self.shared.counters.resets_out += 1;
     }
 
-    /// Options of a segment after the handshake.
-    fn options(&mut self, with_blocks: bool) -> OptionBytes {
+    /// Options of a segment after the handshake; `counters`: those of marks, when they are due.
+    fn options(&mut self, with_blocks: bool, counters: bool) -> OptionBytes {
         let mut options = OptionBytes::default();
         if self.hot.has(flag::TIMESTAMPS) {
             let clock = timestamp(self.now, self.hot.ts_offset);
             options.timestamps(clock, self.hot.ts_recent);
         }
-        if with_blocks && self.hot.has(flag::SACK) && self.cold.gaps.has_news() {
-            let (blocks, count) = self.cold.gaps.take_blocks();
-            options.sack(blocks.get(..count).unwrap_or(&[]));
+        let blocks = with_blocks && self.hot.has(flag::SACK) && self.cold.gaps.has_news();
+        let (blocks, count) =
+            if blocks { self.cold.gaps.take_blocks() } else { Default::default() };
+        if counters && self.hot.has(flag::ACCURATE) {
+            self.add_accurate_option(&mut options, count);
         }
+        options.sack(blocks.get(..count).unwrap_or(&[]));
         options
     }
 
     /// A segment without data.
-    pub(crate) fn put(&mut self, seq: Seq, flags: u8, window: u16, options: &[u8]) {
+    pub(crate) fn put(&mut self, seq: Seq, flags: u16, window: u16, options: &[u8]) {
         self.put_data(seq, flags, window, options, 0);
     }
 
@@ -66,7 +71,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(crate) fn put_data(
         &mut self,
         seq: Seq,
-        flags: u8,
+        flags: u16,
         window: u16,
         options: &[u8],
         data: usize,
@@ -100,27 +105,27 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Sends the data of a record, for the first time or again.
     pub(crate) fn transmit(&mut self, sent: &Sent, again: bool) -> bool {
         let window = self.advertise();
-        let options = self.options(false);
         let data = sent.data() as usize;
-        let mut flags = bits::ACK;
+        let mss = usize::from(self.hot.mss);
+        // RFC 9768 3.2.3.2.2: what has to be sent again goes without; full segments have no room.
+        let options = self.options(false, !again && data + 12 <= mss);
+        let mut flags = bits::ACK | self.feedback(false);
         if sent.is(mark::FIN) {
             flags |= bits::FIN;
         }
         if sent.is(mark::PUSH) || sent.is(mark::FIN) {
             flags |= bits::PSH;
         }
-        if self.hot.has(flag::ECHO) {
-            flags |= bits::ECE;
-        }
         let mut service = self.cold.options.dscp << 2;
-        if self.hot.has(flag::ECN) && !again && data > 0 {
-            service |= CAPABLE;
-            if self.hot.has(flag::REDUCED) {
+        if self.hot.has(flag::ECN | flag::ACCURATE) && !again && data > 0 {
+            if !self.hot.has(flag::UNMARKABLE) {
+                service |= CAPABLE;
+            }
+            if self.hot.has(flag::REDUCED) && self.hot.has(flag::ECN) {
                 flags |= bits::CWR;
                 self.hot.clear(flag::REDUCED);
             }
         }
-        let mss = usize::from(self.hot.mss);
         let out = Out {
             ends: &self.cold.ends,
             seq: sent.start,
