@@ -4,5 +4,6 @@ mod close;
 mod data;
 mod info;
 mod open;
+mod udp;
 
 pub use info::Info;

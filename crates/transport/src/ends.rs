@@ -21,17 +21,22 @@ impl Ends {
         (local.is_ipv4() == remote.is_ipv4()).then_some(Self { local, remote })
     }
 
-    /// The key that packets from the peer carry.
+    /// The key that segments from the peer carry.
     pub(crate) fn key(&self) -> FiveTuple {
+        self.key_of(Protocol::TCP)
+    }
+
+    /// The same, of any protocol.
+    pub(crate) fn key_of(&self, protocol: Protocol) -> FiveTuple {
         let ports = (self.remote.port(), self.local.port());
         match (self.remote.ip(), self.local.ip()) {
             (IpAddr::V4(remote), IpAddr::V4(local)) => {
-                FiveTuple::V4(FiveTuple4::new((remote, ports.0), (local, ports.1), Protocol::TCP))
+                FiveTuple::V4(FiveTuple4::new((remote, ports.0), (local, ports.1), protocol))
             }
             (remote, local) => FiveTuple::V6(FiveTuple6::new(
                 (to_v6(remote), ports.0),
                 (to_v6(local), ports.1),
-                Protocol::TCP,
+                protocol,
             )),
         }
     }
@@ -69,12 +74,18 @@ impl Ends {
     /// Sum over the pseudo header of a segment of `length` bytes.
     #[inline]
     pub(crate) fn pseudo(&self, length: usize) -> Sum {
+        self.pseudo_of(Protocol::TCP, length)
+    }
+
+    /// The same, of any protocol.
+    #[inline]
+    pub(crate) fn pseudo_of(&self, protocol: Protocol, length: usize) -> Sum {
         match (self.local.ip(), self.remote.ip()) {
             (IpAddr::V4(local), IpAddr::V4(remote)) => {
-                Sum::new().pseudo_v4(local, remote, Protocol::TCP, length as u16)
+                Sum::new().pseudo_v4(local, remote, protocol, length as u16)
             }
             (local, remote) => {
-                Sum::new().pseudo_v6(to_v6(local), to_v6(remote), Protocol::TCP, length as u32)
+                Sum::new().pseudo_v6(to_v6(local), to_v6(remote), protocol, length as u32)
             }
         }
     }

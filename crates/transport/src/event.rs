@@ -26,8 +26,6 @@ pub enum Event {
     Gone(ConnectionId),
     /// A datagram waits.
     UdpReadable(UdpId),
-    /// There is room for datagrams again.
-    UdpWritable(UdpId),
     /// An ICMP error about what the socket sent; see the socket for details.
     UdpError(UdpId),
 }

@@ -26,6 +26,7 @@ mod stack;
 mod syn_cookie;
 mod tcp;
 pub mod timer;
+pub mod udp;
 
 pub use calls::Info;
 pub use congestion::Algorithm;
@@ -40,6 +41,7 @@ pub use reason::{Counters, Reason};
 pub use sequence::Seq;
 pub use stack::Stack;
 pub use tcp::state::State;
+pub use udp::{Message, Received, UdpError, UdpOptions, UdpTrouble};
 
 #[cfg(test)]
 mod tests;

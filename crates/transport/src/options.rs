@@ -27,6 +27,8 @@ pub struct Config {
     pub path_mtus: usize,
     /// Fast Open cookies kept at most, one a server; 0: none (RFC 7413).
     pub fast_open_cookies: usize,
+    /// ICMP errors in answer to datagrams for no socket, per second at most.
+    pub unreachables: u32,
     /// Ports to choose from for connections opened without one (RFC 6056 3.2).
     pub ephemeral_ports: std::ops::RangeInclusive<u16>,
 }
@@ -40,6 +42,7 @@ impl Default for Config {
             seed: [0; 2],
             challenges: 1000,
             resets: 1000,
+            unreachables: 1000,
             path_mtus: 1024,
             fast_open_cookies: 1024,
             ephemeral_ports: 32_768..=60_999,

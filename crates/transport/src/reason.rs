@@ -81,6 +81,12 @@ pub struct Counters {
     pub challenges: u64,
     /// Connections that became established.
     pub established: u64,
+    /// Datagrams received by sockets.
+    pub datagrams_in: u64,
+    /// Datagrams sent.
+    pub datagrams_out: u64,
+    /// ICMP errors sent about datagrams for no socket.
+    pub unreachables_out: u64,
     /// Connections that Fast Open made, as server (RFC 7413).
     pub fast_opens: u64,
     /// Segments sent to search for the path MTU (RFC 4821).
@@ -102,6 +108,9 @@ impl Default for Counters {
             resets_out: 0,
             challenges: 0,
             established: 0,
+            datagrams_in: 0,
+            datagrams_out: 0,
+            unreachables_out: 0,
             fast_opens: 0,
             path_probes: 0,
             path_probes_lost: 0,

@@ -40,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) listeners: Listeners,
     pub(crate) challenges: Limiter,
     pub(crate) resets: Limiter,
+    pub(crate) unreachables: Limiter,
     pub(crate) paths: Paths,
     pub(crate) servers: Servers,
 }
@@ -58,6 +59,7 @@ impl Shared {
             listeners: Listeners::default(),
             challenges: Limiter::default(),
             resets: Limiter::default(),
+            unreachables: Limiter::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod slab;
 use std::net::SocketAddr;
 
 use tables::{FlowReader, FlowTable, NO_FLOW, OutOfMemory};
+use wire::Protocol;
 use wire::flow::FiveTuple;
 
 use crate::ends::Ends;
@@ -23,6 +24,7 @@ use crate::tcp::Tcb;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 use crate::timer::Timers;
+use crate::udp::Sockets;
 
 use slab::Slab;
 
@@ -33,6 +35,10 @@ pub struct Stack<B: Buffers> {
     pub(crate) buffers: B,
     pub(crate) timers: Timers,
     pub(crate) ports: Ports,
+    pub(crate) udp: Sockets,
+    pub(crate) udp_ports: Ports,
+    /// Of the last datagram that may be fragmented.
+    pub(crate) identification: u16,
     /// The latest time that was given: ns.
     pub(crate) now: u64,
     flows_v4: FlowTable<16>,
@@ -64,6 +70,9 @@ impl<B: Buffers> Stack<B> {
             buffers,
             timers: Timers::default(),
             ports: Ports::new(config.ephemeral_ports.clone()),
+            udp: Sockets::default(),
+            udp_ports: Ports::new(config.ephemeral_ports.clone()),
+            identification: config.seed[0] as u16,
             now: 0,
             reader_v4: flows_v4.reader(),
             reader_v6: flows_v6.reader(),
@@ -116,6 +125,11 @@ impl<B: Buffers> Stack<B> {
             Event::Incoming(id) => {
                 if let Some(listener) = self.shared.listeners.get_mut(id) {
                     listener.told = false;
+                }
+            }
+            Event::UdpReadable(id) => {
+                if let Some(socket) = self.udp.get_mut(id) {
+                    socket.told = false;
                 }
             }
             _ => {}
@@ -213,15 +227,32 @@ impl<B: Buffers> Stack<B> {
     /// Whether there was room.
     pub(crate) fn list(&mut self, ends: &Ends, index: u32) -> bool {
         debug_assert_ne!(index, NO_FLOW, "the table is full long before");
-        match ends.key() {
+        self.list_key(&ends.key(), index)
+    }
+
+    /// Lists a connected UDP socket: whether there was room.
+    pub(crate) fn list_datagrams(&mut self, ends: &Ends, index: u32) -> bool {
+        self.list_key(&ends.key_of(Protocol::UDP), index)
+    }
+
+    fn list_key(&mut self, key: &FiveTuple, index: u32) -> bool {
+        match key {
             FiveTuple::V4(flow) => self.flows_v4.insert(&flow.key(), index).is_ok(),
             FiveTuple::V6(flow) => self.flows_v6.insert(&flow.key(), index).is_ok(),
         }
     }
 
     fn unlist(&mut self, ends: &Ends) {
+        self.unlist_key(&ends.key());
+    }
+
+    pub(crate) fn unlist_datagrams(&mut self, ends: &Ends) {
+        self.unlist_key(&ends.key_of(Protocol::UDP));
+    }
+
+    fn unlist_key(&mut self, key: &FiveTuple) {
         self.moved = true;
-        match ends.key() {
+        match key {
             FiveTuple::V4(flow) => self.flows_v4.remove(&flow.key()),
             FiveTuple::V6(flow) => self.flows_v6.remove(&flow.key()),
         };

@@ -12,3 +12,4 @@ mod path;
 mod rate;
 mod signals;
 mod transfer;
+mod udp;

@@ -17,6 +17,8 @@ pub(crate) struct Scenario {
     /// Failures that have a reason: an end that aborts, leaves or goes out of reach.
     may_fail: bool,
     bytes: u64,
+    /// Writes that it takes.
+    writes: u64,
     text: String,
 }
 
@@ -140,10 +142,11 @@ impl Scenario {
         }
         let mut hosts = [Talks::default(), Talks::default()];
         let count = 1 + random.below(3);
-        let mut bytes = 0;
+        let (mut bytes, mut writes) = (0, 0);
         for place in 0..count {
             let plan = add(&mut random, &mut hosts, start, place, &mut may_fail, &mut text);
             bytes += plan.bytes + plan.expected;
+            writes += plan.bytes / plan.write as u64;
         }
         for (host, talks) in hosts.into_iter().enumerate() {
             let segmentation = random.one_of(&[0, 65_000]).unwrap_or(0);
@@ -152,14 +155,15 @@ impl Scenario {
             let side = if host == 0 { Side::Left } else { Side::Right };
             network.add(side, 0, segmentation, config, talks).unwrap();
         }
-        Self { network, talks: count as usize, may_fail, bytes, text }
+        Self { network, talks: count as usize, may_fail, bytes, writes, text }
     }
 
     /// Gives the digest of its packets, or what was wrong.
     pub(crate) fn run(&mut self) -> Result<u64, String> {
         let limit = self.network.now() + LIMIT;
-        // A path that loses every second packet still gets everything across with so many.
-        let most = 20_000 + self.bytes / 20;
+        // A path that loses every second packet still gets everything across with so many, be they small
+        // because the application's writes are.
+        let most = 20_000 + self.bytes / 20 + 4 * self.writes;
         while !self.is_over() {
             if !self.network.step(limit) {
                 return Err("not over in time".into());

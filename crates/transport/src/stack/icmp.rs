@@ -24,7 +24,10 @@ impl<B: Buffers> Stack<B> {
         } else {
             trouble_v6(upper.bytes, packet)?
         };
-        let (ends, seq) = quoted_segment(quoted).ok_or(Reason::IcmpOther)?;
+        let (ends, seq) = match quoted_flow(quoted).ok_or(Reason::IcmpOther)? {
+            (ends, Some(seq)) => (ends, seq),
+            (ends, None) => return self.on_datagram_trouble(&ends, trouble),
+        };
         let index = self.find(&ends).ok_or(Reason::IcmpUnmatched)?;
         self.step(index, sink, |tcb| tcb.on_icmp(seq, trouble));
         Ok(())
@@ -66,23 +69,24 @@ fn trouble_v6<'a>(bytes: &'a [u8], packet: &[u8]) -> Result<(Trouble, &'a [u8]),
     Ok((trouble, quoted))
 }
 
-/// The ends of the quoted segment, which went from here to the peer, and its sequence number.
-fn quoted_segment(quoted: &[u8]) -> Option<(Ends, Seq)> {
-    let offset = match quoted.first()? >> 4 {
+/// The ends of the quoted packet, which went from here to the peer, and a segment's sequence number; `None`
+/// for a datagram.
+fn quoted_flow(quoted: &[u8]) -> Option<(Ends, Option<Seq>)> {
+    let (protocol, offset) = match quoted.first()? >> 4 {
         4 => {
             let header = ipv4::Header::peek(quoted)?;
-            (header.protocol() == Protocol::TCP && header.fragment_offset() == 0)
-                .then(|| header.header_length())?
+            (header.fragment_offset() == 0).then_some(())?;
+            (header.protocol(), header.header_length())
         }
-        6 => {
-            let header = ipv6::Header::peek(quoted)?;
-            (header.next_header() == Protocol::TCP).then_some(ipv6::HEADER_LENGTH)?
-        }
+        6 => (ipv6::Header::peek(quoted)?.next_header(), ipv6::HEADER_LENGTH),
         _ => return None,
     };
     let &[_, _, _, _, a, b, c, d] = quoted.get(offset..)?.first_chunk::<8>()?;
-    let seq = Seq(u32::from_be_bytes([a, b, c, d]));
-    let flow = FiveTuple::of(quoted)?;
-    let sent = Ends::of_received(&flow);
-    Some((Ends { local: sent.remote, remote: sent.local }, seq))
+    let sent = Ends::of_received(&FiveTuple::of(quoted)?);
+    let ends = Ends { local: sent.remote, remote: sent.local };
+    match protocol {
+        Protocol::TCP => Some((ends, Some(Seq(u32::from_be_bytes([a, b, c, d]))))),
+        Protocol::UDP => Some((ends, None)),
+        _ => None,
+    }
 }

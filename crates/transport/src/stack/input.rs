@@ -69,6 +69,7 @@ impl<B: Buffers> Stack<B> {
         let upper = segment::upper(packet.bytes)?;
         match upper.protocol {
             Protocol::TCP => {}
+            Protocol::UDP => return self.take_datagram(packet, &upper, value, sink),
             Protocol::ICMPV4 | Protocol::ICMPV6 => {
                 return self.take_icmp(&upper, packet.bytes, sink);
             }

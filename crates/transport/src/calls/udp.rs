@@ -1,0 +1,164 @@
+//! Calls on UDP sockets.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::ends::Ends;
+use crate::fifo::Buffers;
+use crate::handle::UdpId;
+use crate::stack::Stack;
+use crate::udp::{Received, UdpError, UdpOptions, UdpTrouble};
+
+impl<B: Buffers> Stack<B> {
+    /// A socket at an address: an unspecified one stands for all of its version, `[::]` for both unless the
+    /// options say otherwise. Port 0: one is chosen.
+    ///
+    /// # Errors
+    /// [`UdpError::InUse`], [`UdpError::NoPort`].
+    pub fn udp_bind(
+        &mut self,
+        address: SocketAddr,
+        options: &UdpOptions,
+    ) -> Result<UdpId, UdpError> {
+        let mut address = address;
+        if address.port() == 0 {
+            let secret = self.shared.secret;
+            let remote = SocketAddr::new(address.ip(), 0);
+            let free = |ends: &Ends| self.udp.is_free(ends.local, options);
+            let chosen = self.udp_ports.choose(&secret, address.ip(), remote, free);
+            address = chosen.ok_or(UdpError::NoPort)?.local;
+        } else if !self.udp.is_free(address, options) {
+            return Err(UdpError::InUse);
+        }
+        Ok(self.udp.add(address, options.clone()))
+    }
+
+    /// Has the socket talk to one peer only, from `local`, which is the source address towards it. Another
+    /// call changes the peer.
+    ///
+    /// # Errors
+    /// [`UdpError::Address`] when the addresses do not go together; [`UdpError::InUse`],
+    /// [`UdpError::Full`].
+    pub fn udp_connect(
+        &mut self,
+        id: UdpId,
+        local: IpAddr,
+        remote: SocketAddr,
+    ) -> Result<(), UdpError> {
+        let socket = self.udp.get(id).ok_or(UdpError::Gone)?;
+        let bound = socket.local;
+        let fits = socket.takes_version_of(local)
+            && (bound.ip() == local || bound.ip().is_unspecified())
+            && !local.is_multicast()
+            && !local.is_unspecified()
+            && remote.port() != 0;
+        let ends = Ends::new(SocketAddr::new(local, bound.port()), remote);
+        let ends =
+            ends.filter(|_| fits && !remote.ip().is_unspecified()).ok_or(UdpError::Address)?;
+        let taken = self.udp.with_port(bound.port()).any(|other| {
+            other.id != id && other.local == ends.local && other.remote == Some(remote)
+        });
+        if taken {
+            return Err(UdpError::InUse);
+        }
+        self.udp_disconnect(id)?;
+        if !self.list_datagrams(&ends, id.index()) {
+            return Err(UdpError::Full);
+        }
+        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
+        socket.local = ends.local;
+        socket.remote = Some(remote);
+        Ok(())
+    }
+
+    /// Has the socket talk to everybody again; its own address stays as it is.
+    ///
+    /// # Errors
+    /// [`UdpError::Gone`].
+    pub fn udp_disconnect(&mut self, id: UdpId) -> Result<(), UdpError> {
+        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
+        let local = socket.local;
+        if let Some(remote) = socket.remote.take() {
+            self.unlist_datagrams(&Ends { local, remote });
+        }
+        Ok(())
+    }
+
+    /// The next datagram: as much of it as `target` holds, the rest is lost. `None`: there is none.
+    ///
+    /// # Errors
+    /// [`UdpError::Trouble`] once, when the network has said something about what a connected socket sent.
+    pub fn udp_recv(&mut self, id: UdpId, target: &mut [u8]) -> Result<Option<Received>, UdpError> {
+        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
+        if let Some((trouble, _)) = socket.trouble.take_if(|_| socket.remote.is_some()) {
+            return Err(UdpError::Trouble(trouble));
+        }
+        Ok(socket.queue.pop(target))
+    }
+
+    /// What the network said last about what was sent, and to whom; told once.
+    pub fn udp_trouble(&mut self, id: UdpId) -> Option<(UdpTrouble, SocketAddr)> {
+        self.udp.get_mut(id)?.trouble.take()
+    }
+
+    /// Joins a group; with `source` only that one's datagrams are taken (RFC 4607). Telling routers of it
+    /// is the host's task: [`udp_groups`](Self::udp_groups).
+    ///
+    /// # Errors
+    /// [`UdpError::Group`] when it is none, or not of the socket's version.
+    pub fn udp_join(
+        &mut self,
+        id: UdpId,
+        group: IpAddr,
+        source: Option<IpAddr>,
+    ) -> Result<(), UdpError> {
+        self.udp.set_group(id, group, source, true)
+    }
+
+    /// Leaves a group.
+    ///
+    /// # Errors
+    /// [`UdpError::Group`] when it was not joined.
+    pub fn udp_leave(
+        &mut self,
+        id: UdpId,
+        group: IpAddr,
+        source: Option<IpAddr>,
+    ) -> Result<(), UdpError> {
+        self.udp.set_group(id, group, source, false)
+    }
+
+    /// Groups that some socket has joined; each may come more than once.
+    pub fn udp_groups(&self) -> impl Iterator<Item = (IpAddr, Option<IpAddr>)> {
+        self.udp.all().flat_map(|socket| socket.groups.iter().copied())
+    }
+
+    /// Address and peer of a socket.
+    #[must_use]
+    pub fn udp_ends(&self, id: UdpId) -> Option<(SocketAddr, Option<SocketAddr>)> {
+        self.udp.get(id).map(|socket| (socket.local, socket.remote))
+    }
+
+    /// Its options.
+    #[must_use]
+    pub fn udp_options(&self, id: UdpId) -> Option<&UdpOptions> {
+        self.udp.get(id).map(|socket| &socket.options)
+    }
+
+    /// Sets options; whether the address is shared, and with which version, stays as it is.
+    ///
+    /// # Errors
+    /// [`UdpError::Gone`].
+    pub fn udp_set_options(&mut self, id: UdpId, options: &UdpOptions) -> Result<(), UdpError> {
+        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
+        let (share, v6_only) = (socket.options.share, socket.options.v6_only);
+        socket.options = UdpOptions { share, v6_only, ..options.clone() };
+        Ok(())
+    }
+
+    /// Closes the socket; what waits in it is dropped.
+    pub fn udp_close(&mut self, id: UdpId) {
+        if self.udp_disconnect(id).is_ok() {
+            self.udp.remove(id);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! UDP sockets: datagrams in and out, multicast, errors of the path (RFC 768, RFC 1122 4.1, RFC 8200 8.1).
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::handle::UdpId;
+
+mod icmp;
+mod input;
+mod output;
+mod queue;
+mod sockets;
+
+pub(crate) use queue::Queue;
+pub(crate) use sockets::Sockets;
+
+/// What can be set for a UDP socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UdpOptions {
+    /// Bytes of datagrams that wait to be received, with 64 for each on top; beyond, they are dropped and
+    /// counted.
+    pub receive_buffer: u32,
+    /// An IPv6 socket takes no IPv4 datagrams.
+    pub v6_only: bool,
+    /// Sockets with the same address that all say so share its datagrams, by flow.
+    pub share: bool,
+    /// May send to 255.255.255.255.
+    pub broadcast: bool,
+    /// ICMP errors about datagrams of an unconnected socket are told too, with the address they are about.
+    pub errors: bool,
+    /// Routers may not fragment what is sent; what the path is known not to take is refused.
+    pub dont_fragment: bool,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// The same, for multicast.
+    pub multicast_ttl: u8,
+    /// What is sent to a group that this stack has joined is received here too.
+    pub multicast_loop: bool,
+    /// Differentiated services code point.
+    pub dscp: u8,
+}
+
+impl Default for UdpOptions {
+    fn default() -> Self {
+        Self {
+            receive_buffer: 212_992,
+            v6_only: false,
+            share: false,
+            broadcast: false,
+            errors: false,
+            dont_fragment: false,
+            ttl: 64,
+            // RFC 1112 6.1: unless the application says otherwise.
+            multicast_ttl: 1,
+            multicast_loop: true,
+            dscp: 0,
+        }
+    }
+}
+
+/// A received datagram, without its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Where it was sent to.
+    pub to: SocketAddr,
+    /// Bytes of data that it has; more than were copied when the target was too small for them.
+    pub length: usize,
+    /// Time to live or hop limit on arrival.
+    pub ttl: u8,
+    /// DSCP in the upper six bits, ECN in the lower two.
+    pub service: u8,
+}
+
+/// A datagram to send.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    /// Where to; `None`: to the peer of a connected socket.
+    pub to: Option<SocketAddr>,
+    /// The source address; `None`: the socket's own.
+    pub from: Option<IpAddr>,
+    /// Its data.
+    pub data: &'a [u8],
+    /// Cuts the data into datagrams of so many bytes; 0: it is one.
+    pub segment_size: u16,
+}
+
+impl<'a> Message<'a> {
+    /// For the peer of a connected socket.
+    #[must_use]
+    pub fn new(data: &'a [u8]) -> Self {
+        Self { to: None, from: None, data, segment_size: 0 }
+    }
+
+    /// For anybody.
+    #[must_use]
+    pub fn to(to: SocketAddr, data: &'a [u8]) -> Self {
+        Self { to: Some(to), ..Self::new(data) }
+    }
+}
+
+/// What the network said about a datagram that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UdpTrouble {
+    /// Nobody has that port.
+    Refused,
+    /// The network or host cannot be reached.
+    Unreachable,
+    /// The path takes only packets of so many bytes.
+    TooBig(u16),
+}
+
+/// Why a call on a UDP socket was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UdpError {
+    /// The handle's socket is closed.
+    #[error("the handle's socket is closed")]
+    Gone,
+    /// Another socket has the address and port.
+    #[error("another socket has this address and port: choose another, or let both share it")]
+    InUse,
+    /// No free port.
+    #[error("every ephemeral port is in use")]
+    NoPort,
+    /// The table of flows is full.
+    #[error("the table of flows is full; raise its capacity")]
+    Full,
+    /// No destination: not connected, and none given.
+    #[error("the socket is not connected: say where the datagram is to go")]
+    NoDestination,
+    /// Addresses of different versions, a source that is no single host's, or port 0.
+    #[error("this address cannot be an end of a datagram's way")]
+    Address,
+    /// Broadcast without leave.
+    #[error("the socket may not broadcast: set the option first")]
+    Broadcast,
+    /// More than a datagram holds, or than the path takes unfragmented.
+    #[error("a datagram of {length} bytes; {most} can be sent")]
+    TooLong {
+        /// Bytes of data.
+        length: usize,
+        /// Bytes of data.
+        most: usize,
+    },
+    /// The way out had no buffer.
+    #[error("the way out has no buffer now: try again")]
+    NoBuffer,
+    /// No group address, or it was not joined.
+    #[error("no group of this version, or not joined")]
+    Group,
+    /// The network said so about what was sent before; told once.
+    #[error("the network said {0:?} about what was sent before")]
+    Trouble(UdpTrouble),
+}
+
+/// A socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub(crate) id: UdpId,
+    /// Unspecified: any.
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: Option<SocketAddr>,
+    pub(crate) options: UdpOptions,
+    pub(crate) queue: Queue,
+    /// Groups, and sources when only those are wanted.
+    pub(crate) groups: Vec<(IpAddr, Option<IpAddr>)>,
+    /// Told at the next call.
+    pub(crate) trouble: Option<(UdpTrouble, SocketAddr)>,
+    /// `UdpReadable` is in the queue of events.
+    pub(crate) told: bool,
+}
+
+impl Socket {
+    /// Whether datagrams of this version are its own.
+    pub(crate) fn takes_version_of(&self, address: IpAddr) -> bool {
+        match (self.local, address) {
+            (SocketAddr::V4(_), IpAddr::V4(_)) | (SocketAddr::V6(_), IpAddr::V6(_)) => true,
+            (SocketAddr::V6(local), IpAddr::V4(_)) => {
+                local.ip().is_unspecified() && !self.options.v6_only
+            }
+            (SocketAddr::V4(_), IpAddr::V6(_)) => false,
+        }
+    }
+
+    /// How well it fits a datagram to `to` from `from`: the least number fits best. `None`: not at all.
+    pub(crate) fn rank(&self, to: SocketAddr, from: SocketAddr) -> Option<u8> {
+        let local = self.local.ip();
+        if !self.takes_version_of(to.ip()) || !(local.is_unspecified() || local == to.ip()) {
+            return None;
+        }
+        if self.remote.is_some_and(|remote| remote != from) {
+            return None;
+        }
+        let exact = u8::from(local.is_unspecified());
+        let other = u8::from(self.local.is_ipv4() != to.is_ipv4());
+        Some(exact * 2 + other - u8::from(self.remote.is_some()) * exact)
+    }
+
+    /// Whether a datagram to a group is wanted.
+    pub(crate) fn has_joined(&self, group: IpAddr, source: IpAddr) -> bool {
+        self.groups
+            .iter()
+            .any(|(joined, only)| *joined == group && only.is_none_or(|only| only == source))
+    }
+}

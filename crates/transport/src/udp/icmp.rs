@@ -1,0 +1,115 @@
+//! ICMP about datagrams: said to whoever sends to nobody, and heard about what was sent from here.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use wire::build::{Network, Payload, packet};
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
+
+use super::UdpTrouble;
+use crate::ends::{Ends, to_v6};
+use crate::event::Event;
+use crate::fifo::Buffers;
+use crate::packet::{Departure, Sink};
+use crate::reason::Reason;
+use crate::stack::Stack;
+use crate::tcp::icmp::Trouble;
+
+/// What of a packet is quoted: bytes of the whole error (RFC 1812 4.3.2.3, RFC 4443 3.1).
+const QUOTED: (usize, usize) = (576, 1280);
+
+impl<B: Buffers> Stack<B> {
+    /// Nobody has the port (RFC 1122 4.1.3.1). Not said to many, nor about what was sent to many
+    /// (3.2.2): those never come here.
+    pub(super) fn refuse_datagram(&mut self, original: &[u8], ends: &Ends, sink: &mut dyn Sink) {
+        let from = ends.remote.ip();
+        if from.is_unspecified() || from.is_loopback() != ends.local.ip().is_loopback() {
+            return;
+        }
+        if !self.shared.unreachables.allow(self.now, self.shared.config.unreachables) {
+            self.shared.counters.drop(Reason::RateLimit);
+            return;
+        }
+        let mut error = [0; QUOTED.1];
+        let Some(length) = unreachable(original, ends, &mut error) else { return };
+        let bytes = error.get(..length).unwrap_or(&[]);
+        let Some(buffer) = sink.buffer(length) else {
+            self.shared.counters.drop(Reason::SinkFull);
+            return;
+        };
+        buffer.copy_from_slice(bytes);
+        let header_length = length as u16;
+        sink.send(Departure { length, segment_size: 0, header_length });
+        self.shared.counters.unreachables_out += 1;
+    }
+
+    /// Something was said about a datagram that went between these ends.
+    pub(crate) fn on_datagram_trouble(
+        &mut self,
+        ends: &Ends,
+        trouble: Trouble,
+    ) -> Result<(), Reason> {
+        let hash = self.shared.secret.hash_ends(ends, [7, 0]);
+        let index = self.udp.find(ends.local, ends.remote, hash).ok_or(Reason::IcmpUnmatched)?;
+        let socket = self.udp.at_mut(index).ok_or(Reason::IcmpUnmatched)?;
+        let trouble = match trouble {
+            Trouble::TooBig(mtu) => {
+                // Below these nothing is believed (RFC 1191 3, RFC 8200 5).
+                let mtu = mtu.max(if ends.remote.is_ipv4() { 552 } else { 1280 });
+                if mtu >= self.shared.config.mtu {
+                    return Err(Reason::IcmpUnmatched);
+                }
+                self.shared.paths.learn(ends.remote.ip(), mtu, self.now);
+                UdpTrouble::TooBig(mtu)
+            }
+            Trouble::Refused => UdpTrouble::Refused,
+            Trouble::Unreachable => UdpTrouble::Unreachable,
+        };
+        // RFC 1122 4.1.3.3: passed up; to a socket with many peers only when it asks.
+        if socket.remote.is_some() || socket.options.errors {
+            socket.trouble = Some((trouble, ends.remote));
+            self.shared.events.push_back(Event::UdpError(socket.id));
+        }
+        Ok(())
+    }
+}
+
+/// Writes 'port unreachable' about a packet. Gives its bytes.
+fn unreachable(original: &[u8], ends: &Ends, target: &mut [u8]) -> Option<usize> {
+    match (ends.local.ip(), ends.remote.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            if destination == Ipv4Addr::BROADCAST {
+                return None;
+            }
+            let room = QUOTED.0 - ipv4::HEADER_LENGTH - icmpv4::HEADER_LENGTH;
+            let data = original.get(..original.len().min(room))?;
+            let code = icmpv4::unreachable::PORT;
+            let message = icmpv4::Message::Unreachable { code, mtu: 0 };
+            let fields = ipv4::Fields {
+                source,
+                destination,
+                protocol: Protocol::ICMPV4,
+                ttl: 64,
+                // RFC 1812 4.3.2.5: precedence 6 or 7; hosts send 0xc0.
+                service: 0xc0,
+                identification: 0,
+                dont_fragment: false,
+            };
+            packet(target, &Network::V4(fields), &Payload::Icmpv4 { message, data }).ok()
+        }
+        (source, destination) => {
+            let room = QUOTED.1 - ipv6::HEADER_LENGTH - icmpv6::HEADER_LENGTH;
+            let data = original.get(..original.len().min(room))?;
+            let code = icmpv6::unreachable::PORT;
+            let message = icmpv6::Message::Unreachable { code };
+            let fields = ipv6::Fields {
+                source: to_v6(source),
+                destination: to_v6(destination),
+                next_header: Protocol::ICMPV6,
+                hop_limit: 64,
+                traffic_class: 0,
+                flow_label: 0,
+            };
+            packet(target, &Network::V6(fields), &Payload::Icmpv6 { message, data }).ok()
+        }
+    }
+}
