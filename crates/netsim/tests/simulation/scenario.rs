@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use millrace_netsim::{LinkOptions, Network, Plan, Random, Role, Side, Talk, Talks, Trouble};
-use transport::options::{Keepalive, MILLISECOND, SECOND};
+use transport::options::{Keepalive, MILLISECOND, PathProbing, SECOND};
 use transport::{Algorithm, Config, Ecn, Failure, Options};
 
 /// Left and right host.
@@ -77,7 +77,13 @@ fn options(random: &mut Random) -> Options {
         no_delay: random.below(2) == 0,
         quick_ack: random.below(4) == 0,
         pacing: random.below(4) == 0,
-        ecn: random.one_of(&[Ecn::Off, Ecn::Passive, Ecn::Active]).unwrap_or(Ecn::Off),
+        ecn: random
+            .one_of(&[Ecn::Off, Ecn::Passive, Ecn::Active, Ecn::Accurate])
+            .unwrap_or(Ecn::Off),
+        fast_open: random.below(3) == 0,
+        path_probing: random
+            .one_of(&[PathProbing::Off, PathProbing::BlackHole, PathProbing::Always])
+            .unwrap_or(PathProbing::Off),
         receive_buffer: receive,
         receive_buffer_limit: receive * if random.below(2) == 0 { 1 } else { 8 },
         transmit_buffer: random.one_of(&[2_000, 30_000, 262_144]).unwrap_or(0),
@@ -137,8 +143,11 @@ impl Scenario {
             let down = random.below(2) == 0;
             let length = random.below(20 * SECOND);
             text.push_str(&format!("\n{side:?} at {at}: mtu {mtu}, down {down} for {length}"));
-            network.change(at, side, LinkOptions { mtu, down, ..old.clone() });
-            network.change(at + length, side, LinkOptions { mtu, ..old });
+            // Who sees nothing of it must find out: every opener and taker may have to.
+            let black_hole = random.below(4) == 0;
+            network.change(at, side, LinkOptions { mtu, black_hole, down, ..old.clone() });
+            network.change(at + length, side, LinkOptions { mtu, black_hole, ..old });
+            may_fail |= black_hole;
         }
         let mut hosts = [Talks::default(), Talks::default()];
         let count = 1 + random.below(3);
