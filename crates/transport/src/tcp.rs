@@ -8,7 +8,7 @@ use crate::reason::Reason;
 use crate::sequence::Seq;
 use crate::shared::Shared;
 
-mod accurate;
+pub(crate) mod accurate;
 pub(crate) mod cold;
 pub(crate) mod fast_open;
 pub(crate) mod flight;
@@ -17,7 +17,7 @@ pub(crate) mod handshake;
 pub(crate) mod hot;
 pub(crate) mod icmp;
 pub(crate) mod input;
-mod marks;
+pub(crate) mod marks;
 pub(crate) mod mtu;
 pub(crate) mod output;
 pub(crate) mod prr;

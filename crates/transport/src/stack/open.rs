@@ -9,14 +9,16 @@ use crate::fifo::Buffers;
 use crate::handle::{ConnectionId, ListenerId};
 use crate::isn;
 use crate::listener::Listener;
-use crate::options::{Ecn, Options};
+use crate::options::Options;
 use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 use crate::sequence::Seq;
 use crate::syn_cookie::{self, Kept};
+use crate::tcp::accurate::{ace, handshake_bits};
 use crate::tcp::cold::Cold;
 use crate::tcp::hot::flag;
+use crate::tcp::marks::{self, Offer};
 use crate::tcp::state::State;
 
 /// How long acknowledgments are checked for cookies after the last was sent: ns.
@@ -152,11 +154,15 @@ impl<B: Buffers> Stack<B> {
             mss,
             window_scale: segment.window_scale.filter(|_| options.window_scale),
             sack: segment.sack_permitted && options.sack,
-            ecn: segment.has(bits::ECE) && segment.has(bits::CWR) && options.ecn != Ecn::Off,
+            ecn: marks::offer(segment, options) == Offer::Classic,
         };
         let mut bytes = OptionBytes::default();
         bytes.mss(self.shared.config.mtu.saturating_sub(ends.ip_header() as u16 + 20));
         let mut flags = bits::SYN | bits::ACK;
+        if marks::offer(segment, options) == Offer::Accurate {
+            // The acknowledgment says it again (RFC 9768 5.1).
+            flags |= handshake_bits(segment.ecn);
+        }
         if let (Some((value, _)), true) = (segment.timestamps, options.timestamps) {
             let clock = isn::timestamp(self.now, isn::timestamp_offset(secret, ends));
             if kept.sack {
@@ -208,9 +214,15 @@ impl<B: Buffers> Stack<B> {
             .map_or(Kept { mss, window_scale: None, sack: false, ecn: false }, |(_, echo)| {
                 syn_cookie::unstamp(echo, mss)
             });
+        // RFC 9768 3.2.2.1 note 3: with accurate feedback the field is neither 0 nor 1.
+        let marks = match () {
+            () if kept.ecn => bits::ECE | bits::CWR,
+            () if ace(segment.flags) > 1 => bits::AE | bits::ECE | bits::CWR,
+            () => 0,
+        };
         let syn = Segment {
             seq: irs,
-            flags: bits::SYN | if kept.ecn { bits::ECE | bits::CWR } else { 0 },
+            flags: bits::SYN | marks,
             mss: Some(kept.mss),
             window_scale: kept.window_scale,
             sack_permitted: kept.sack,

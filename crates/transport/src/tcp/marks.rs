@@ -9,13 +9,32 @@ use super::state::State;
 use crate::congestion::Congestion;
 use crate::emit::OptionBytes;
 use crate::fifo::ByteFifo;
-use crate::options::Ecn;
+use crate::options::{Ecn, Options};
 use crate::segment::{ACCURATE_0, CONGESTION_EXPERIENCED, Segment, bits};
 
 /// All of a SYN's three bits: accurate feedback is asked for.
 const ALL: u16 = bits::AE | bits::CWR | bits::ECE;
 /// A SYN that asks for marks as RFC 3168 has them.
 const CLASSIC: u16 = bits::CWR | bits::ECE;
+
+/// What a SYN offers that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    None,
+    /// RFC 3168.
+    Classic,
+    Accurate,
+}
+
+/// Reads a SYN's three bits (3.1.2 table 2; what the table does not know: 3.1.3).
+pub(crate) fn offer(syn: &Segment<'_>, options: &Options) -> Offer {
+    match syn.flags & ALL {
+        _ if options.ecn == Ecn::Off => Offer::None,
+        0 => Offer::None,
+        CLASSIC => Offer::Classic,
+        _ => Offer::Accurate,
+    }
+}
 
 impl<F: ByteFifo> Tcb<'_, F> {
     fn enter_accurate(&mut self, syn_ecn: u8) {
@@ -25,13 +44,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The peer's offer of congestion marks in its SYN (3.1.2 table 2, 3.1.3).
     pub(crate) fn take_ecn_offer(&mut self, syn: &Segment<'_>) {
-        if self.cold.options.ecn == Ecn::Off {
-            return;
-        }
-        match syn.flags & ALL {
-            0 => {}
-            CLASSIC => self.hot.set(flag::ECN),
-            _ => self.enter_accurate(syn.ecn),
+        match offer(syn, &self.cold.options) {
+            Offer::None => {}
+            Offer::Classic => self.hot.set(flag::ECN),
+            Offer::Accurate => self.enter_accurate(syn.ecn),
         }
     }
 

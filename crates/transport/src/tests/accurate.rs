@@ -346,3 +346,38 @@ fn everything_arrives_over_a_bad_path() {
         assert!(link.transfer(ids, SERVER, &data, 600 * SECOND) == data, "seed {seed}");
     }
 }
+
+#[test]
+fn a_cookie_needs_no_memory_of_it() {
+    for (ecn, timestamps, accurate) in
+        [(Ecn::Accurate, true, true), (Ecn::Accurate, false, true), (Ecn::Active, true, false)]
+    {
+        let mut link = Link::new();
+        let address = (ADDRESSES[SERVER], 80).into();
+        let listener = link.stacks[SERVER].listen(address, 1, &Options::default()).unwrap();
+        let options = Options { timestamps, ..options(ecn) };
+        // A half-open connection fills the queue: its client never answers.
+        let ghost = link.stacks[CLIENT]
+            .connect(link.now, [10, 0, 0, 9].into(), 0, address, &options)
+            .unwrap();
+        link.flush();
+        link.stacks[CLIENT].abort(ghost);
+        link.fate = Box::new(|_, packet| (packet[19] != 9).then_some(0));
+        link.run(SECOND / 10);
+        let id = link.stacks[CLIENT]
+            .connect(link.now, ADDRESSES[CLIENT].into(), 0, address, &options)
+            .unwrap();
+        link.run(SECOND / 10);
+        assert_eq!(link.stacks[SERVER].counters().dropped(Reason::SynQueue), 1);
+        let ids = [id, link.stacks[SERVER].accept(listener).unwrap()];
+        for side in [CLIENT, SERVER] {
+            let found = info(&link, side, ids);
+            assert_eq!(
+                (found.negotiated.2, found.marks.is_some()),
+                (true, accurate),
+                "{ecn:?} {side}"
+            );
+            assert!(is_capable(&mut link, side, ids));
+        }
+    }
+}

@@ -170,3 +170,23 @@ fn a_router_may_answer_a_probe() {
     let found = info(&link, ids[CLIENT]);
     assert_eq!((found.path_mtu, link.stacks[CLIENT].counters().path_probes), (1300, 2));
 }
+
+#[test]
+fn ipv6_begins_with_what_every_path_takes() {
+    let mut link = Link::new();
+    let server: std::net::SocketAddr = "[fd00::2]:80".parse().unwrap();
+    let listener = link.stacks[SERVER].listen(server, 5, &Options::default()).unwrap();
+    let options = Options { path_probing: PathProbing::Always, ..Options::default() };
+    let id = link.stacks[CLIENT]
+        .connect(link.now, "fd00::1".parse().unwrap(), 0, server, &options)
+        .unwrap();
+    link.run(SECOND);
+    let accepted = link.stacks[SERVER].accept(listener).unwrap();
+    assert_eq!((info(&link, id).path_mtu, info(&link, id).mss), (1280, 1280 - 40 - 20 - 12));
+    link.fate = Box::new(|_, packet| (packet.len() <= 1400).then_some(0));
+    let data = pattern(5_000_000);
+    assert!(link.transfer([id, accepted], CLIENT, &data, 60 * SECOND) == data);
+    let (found, counters) = (info(&link, id), link.stacks[CLIENT].counters());
+    assert!((1392..=1400).contains(&found.path_mtu), "{found:?}");
+    assert_eq!((counters.timeouts, counters.black_holes), (0, 0));
+}
