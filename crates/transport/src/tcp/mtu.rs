@@ -160,6 +160,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Sends a probe when a search goes on, and nothing speaks against it.
+    #[cold]
     pub(super) fn probe_path(&mut self, unsent: u32) {
         let Some(search) = self.cold.search.as_deref().copied() else { return };
         let barred = flag::RECOVERY | flag::LOSS | flag::PROBING;
@@ -229,10 +230,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// `lost` bytes were found lost. A probe that is all of it was too large, which says nothing about
     /// congestion (RFC 4821 7.6.2). Gives bytes that do.
+    #[cold]
     pub(super) fn excuse_path_probe(&mut self, lost: u32, recovering: bool) -> u32 {
         let next = self.hot.snd_nxt;
         let Some(search) = &mut self.cold.search else { return lost };
-        if search.probe == 0 || lost == 0 {
+        if search.probe == 0 {
             return lost;
         }
         let (start, end) = (search.start, search.end);

@@ -23,15 +23,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
                     self.hot.clear(flag::ACK_NOW);
                     self.send_syn();
                 }
-                if self.hot.has(flag::FAST_PENDING) {
-                    // RFC 7413 4.2.2: the answer need not wait for the handshake's end.
-                    self.send_data();
+                if !self.hot.has(flag::FAST_PENDING) {
+                    return;
                 }
-                return;
             }
             _ => {}
         }
-        if self.hot.state.transmits() {
+        // RFC 7413 4.2.2: the answer to data in a SYN need not wait for the handshake's end.
+        if self.hot.state.transmits() || self.hot.has(flag::FAST_PENDING) {
             if self.hot.has(flag::FORWARD_NEW) {
                 self.send_forward();
             }

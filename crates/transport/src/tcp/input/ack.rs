@@ -41,7 +41,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         if ack != una {
             self.advance(ack, &mut news);
-            self.settle_path_probe();
+            if self.cold.search.is_some() {
+                self.settle_path_probe();
+            }
         }
         self.measure(segment, &news);
         let plain = ack == una && segment.length() == 0 && !window_moved;

@@ -71,6 +71,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Puts data into the FIFO, in order or beyond a gap. Gives bytes taken.
+    #[inline(always)]
     pub(crate) fn store(&mut self, start: Seq, data: &[u8]) -> usize {
         let Some(pair) = &mut self.cold.fifos else { return 0 };
         let ahead = start.since(self.hot.rcv_nxt);

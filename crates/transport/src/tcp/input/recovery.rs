@@ -63,7 +63,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(crate) fn detect_by_time(&mut self, recovering: bool) -> u32 {
         let (mss, srtt) = (self.hot.mss, self.srtt_ns());
         let (lost, wake) = self.cold.flight.detect_loss(recovering, mss, srtt, self.now);
-        let lost = self.excuse_path_probe(lost, recovering);
+        let lost = if lost > 0 { self.excuse_path_probe(lost, recovering) } else { 0 };
         match wake {
             Some(at) => {
                 self.hot.clear(flag::TIMER_KIND);

@@ -73,9 +73,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 return;
             }
             if self.cold.search.is_some() {
+                let before = self.hot.snd_nxt;
                 self.probe_path(unsent);
+                if self.hot.snd_nxt != before {
+                    continue;
+                }
             }
-            let unsent = if sent_fin { 0 } else { end.since(self.hot.snd_nxt) };
             let Some(length) = self.next_length(unsent, fin) else { break };
             if !self.send_new(length, unsent, fin) {
                 break;
@@ -122,6 +125,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// F-RTO's two new segments (RFC 5682 2.1 step 2b), whatever Nagle would say. Without new data,
     /// or room for it at the peer's, lost segments are sent again as after any time-out.
+    #[cold]
     pub(super) fn send_forward(&mut self) {
         self.hot.clear(flag::FORWARDING);
         for _ in 0..2 {
@@ -170,6 +174,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Sends what follows SND.NXT up to `next` for the first time. Gives whether it left.
+    #[inline]
     pub(crate) fn send_record(&mut self, next: Seq, marks: u8) -> bool {
         let start = self.hot.snd_nxt;
         if self.cold.flight.is_empty() {

@@ -21,8 +21,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return self.send_syn();
         }
         let window = self.advertise();
+        let mut options = self.options();
         let plain = !self.cold.gaps.has_news();
-        let options = self.options(true, true);
+        let told = self.hot.has(flag::SACK) && !plain;
+        let (blocks, count) = if told { self.cold.gaps.take_blocks() } else { Default::default() };
+        if self.hot.has(flag::ACCURATE) {
+            self.add_accurate_option(&mut options, count);
+        }
+        options.sack(blocks.get(..count).unwrap_or(&[]));
         let flags = bits::ACK | self.feedback(plain);
         self.put(self.hot.snd_nxt, flags, window, options.as_slice());
     }
@@ -30,7 +36,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// An acknowledgment of what is known already, which the peer must answer.
     pub(crate) fn probe(&mut self) {
         let window = self.advertise();
-        let options = self.options(false, false);
+        let options = self.options();
         let flags = bits::ACK | if self.hot.has(flag::ACCURATE) { self.feedback(false) } else { 0 };
         self.put(self.hot.snd_una.sub(1), flags, window, options.as_slice());
     }
@@ -40,25 +46,19 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !self.hot.state.is_synchronized() && self.hot.state != State::SynReceived {
             return;
         }
-        let options = self.options(false, false);
+        let options = self.options();
         self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, options.as_slice());
         self.shared.counters.resets_out += 1;
     }
 
-    /// Options of a segment after the handshake; `counters`: those of marks, when they are due.
-    fn options(&mut self, with_blocks: bool, counters: bool) -> OptionBytes {
+    /// Options that every segment after the handshake has.
+    #[inline]
+    fn options(&self) -> OptionBytes {
         let mut options = OptionBytes::default();
         if self.hot.has(flag::TIMESTAMPS) {
             let clock = timestamp(self.now, self.hot.ts_offset);
             options.timestamps(clock, self.hot.ts_recent);
         }
-        let blocks = with_blocks && self.hot.has(flag::SACK) && self.cold.gaps.has_news();
-        let (blocks, count) =
-            if blocks { self.cold.gaps.take_blocks() } else { Default::default() };
-        if counters && self.hot.has(flag::ACCURATE) {
-            self.add_accurate_option(&mut options, count);
-        }
-        options.sack(blocks.get(..count).unwrap_or(&[]));
         options
     }
 
@@ -107,8 +107,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let window = self.advertise();
         let data = sent.data() as usize;
         let mss = usize::from(self.hot.mss);
+        let mut options = self.options();
         // RFC 9768 3.2.3.2.2: what has to be sent again goes without; full segments have no room.
-        let options = self.options(false, !again && data + 12 <= mss);
+        if self.hot.has(flag::ACCURATE) && !again && data + 12 <= mss {
+            self.add_accurate_option(&mut options, 0);
+        }
         let mut flags = bits::ACK | self.feedback(false);
         if sent.is(mark::FIN) {
             flags |= bits::FIN;
