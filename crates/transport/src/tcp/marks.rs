@@ -219,6 +219,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
+    /// Whether the counter to tell now has the bit that is CWR to others: ports that segment leave that in
+    /// the first segment only (RFC 9768 3.3.4).
+    #[cold]
+    pub(super) fn field_has_cwr(&self) -> bool {
+        self.cold.accurate.as_ref().is_some_and(|accurate| accurate.received.cep & 2 != 0)
+    }
+
     /// The three bits of a segment without SYN. `plain`: no data, no SACK blocks.
     pub(super) fn feedback(&mut self, plain: bool) -> u16 {
         if self.hot.has(flag::ACCURATE) {

@@ -102,3 +102,42 @@ fn large_packets_are_cut_by_the_port() {
     assert_eq!(read, 60_000);
     assert_eq!(link.stacks[CLIENT].counters().retransmissions, 1);
 }
+
+#[test]
+fn a_probe_of_the_path_is_not_cut() {
+    let mut link = Link::new();
+    let options = Options { path_probing: PathProbing::Always, ..Options::default() };
+    let ids = link.connect(&options, &Options::default());
+    link.stacks[CLIENT].send(ids[CLIENT], &pattern(60_000)).unwrap();
+    let mut port = Port::default();
+    link.stacks[CLIENT].flush(link.now, &mut port);
+    // 1,500 bytes at once, and what is left of the initial window in pieces of 972.
+    let sizes: Vec<_> = port.departures.iter().map(|one| (one.length, one.segment_size)).collect();
+    assert_eq!(sizes, [(1500, 0), (52 + 8 * 972, 972)]);
+}
+
+#[test]
+fn a_counter_that_a_port_would_spoil_goes_with_single_segments() {
+    // Marks that came: the counter is 5 and so much.
+    for (marks, packets) in [(0, 1), (1, 10), (2, 10), (3, 1)] {
+        let mut link = Link::new();
+        let ecn = Options { ecn: Ecn::Accurate, ..Options::default() };
+        let ids = link.connect(&ecn, &ecn);
+        let mut left = marks;
+        link.fate = Box::new(move |_, packet| {
+            if packet.len() > 500 && left > 0 {
+                left -= 1;
+                packet[1] |= 3;
+                wire::ipv4::write_checksum(packet).unwrap();
+            }
+            Some(0)
+        });
+        let data = pattern(5000);
+        assert!(link.transfer(ids, SERVER, &data, SECOND) == data);
+        link.run(SECOND);
+        link.stacks[CLIENT].send(ids[CLIENT], &pattern(60_000)).unwrap();
+        let mut port = Port::default();
+        link.stacks[CLIENT].flush(link.now, &mut port);
+        assert_eq!(port.departures.len(), packets, "{marks} marks");
+    }
+}

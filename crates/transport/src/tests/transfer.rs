@@ -110,6 +110,23 @@ fn a_lost_tail_is_probed() {
 }
 
 #[test]
+fn a_lost_tail_waits_for_the_timeout_without_sack() {
+    // RFC 8985 7.2: no probes.
+    let mut link = Link::new();
+    let plain = Options { sack: false, ..options() };
+    let ids = link.connect(&plain, &plain);
+    let mut count = 0;
+    link.fate = Box::new(move |_, packet| {
+        count += u32::from(packet.len() > 1000);
+        (packet.len() <= 1000 || count != 4).then_some(0)
+    });
+    let data = pattern(4 * 1448);
+    assert!(link.transfer(ids, CLIENT, &data, 10 * SECOND) == data);
+    let counters = link.stacks[CLIENT].counters();
+    assert_eq!((counters.retransmissions, counters.timeouts), (1, 1));
+}
+
+#[test]
 fn a_closed_window_is_probed_and_opens() {
     let mut link = Link::new();
     let small = Options { receive_buffer: 4096, receive_buffer_limit: 4096, ..options() };

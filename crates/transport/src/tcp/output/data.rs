@@ -149,6 +149,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let mss = u32::from(self.hot.mss);
         match self.sink.offloads().segmentation {
             0 => mss,
+            _ if self.hot.has(flag::ACCURATE) && self.field_has_cwr() => mss,
             most => most.min(65_000).max(mss) / mss * mss,
         }
     }
