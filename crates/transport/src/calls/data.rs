@@ -110,6 +110,7 @@ impl<B: Buffers> Stack<B> {
         let Some(pair) = cold.fifos.as_ref() else { return };
         let small = (hot.rcv_wnd() as usize) < pair.receive.capacity() / 2;
         if small && hot.state.receives() {
+            hot.set(flag::HAS_READ);
             self.touch(id);
         }
     }

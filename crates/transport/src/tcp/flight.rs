@@ -71,6 +71,8 @@ pub(crate) struct Delivered {
     pub(crate) newest: Option<Sent>,
     /// When the newest of those that were sent only once was sent: ns.
     pub(crate) clean_sent_at: Option<u64>,
+    /// Bytes that a peer without SACK has taken in, as far as can be told (RFC 6937 3).
+    pub(crate) estimate: u32,
     /// Something that was sent twice was acknowledged: what arrived behind it may have waited long.
     pub(crate) ambiguous: bool,
     /// Records among them.

@@ -92,6 +92,8 @@ pub(crate) mod flag {
     pub(crate) const FIN_AHEAD: u64 = 1 << 42;
     /// Something was sent again in this recovery.
     pub(crate) const SENT_AGAIN: u64 = 1 << 43;
+    /// The application has read while the window was small.
+    pub(crate) const HAS_READ: u64 = 1 << 49;
     /// Data waits for the pacing rate.
     pub(crate) const HELD_BACK: u64 = 1 << 48;
     /// Congestion marks are in use, with accurate feedback (RFC 9768).

@@ -101,6 +101,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.pace_at = 0;
         self.hot.clear(flag::HELD_BACK);
         self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+        if self.cold.options.user_timeout != 0 {
+            // Not later than the time at which it is given up.
+            let end = self.cold.progress_at.saturating_add(self.cold.options.user_timeout);
+            self.hot.retransmit_at = self.hot.retransmit_at.min(end.max(self.now));
+        }
     }
 
     /// F-RTO begins (RFC 5682 2.1 and 3.1 step 1), unless a recovery goes on already: of a time-out,

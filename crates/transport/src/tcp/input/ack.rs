@@ -69,7 +69,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return false;
         }
         let before = hot.snd_wnd;
-        self.take_window(segment, self.hot.snd_scale);
+        // RFC 7323 2.2: never in a segment with a SYN.
+        let scale = if segment.has(bits::SYN) { 0 } else { self.hot.snd_scale };
+        self.take_window(segment, scale);
         self.hot.snd_wnd != before
     }
 
@@ -129,7 +131,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Tells congestion control, and sets the window.
     fn inform(&mut self, news: &Delivered, prior: u32) {
         if news.bytes == 0 && news.acked == 0 {
-            return;
+            return self.reduce_by_duplicate(news.estimate);
         }
         let sample = self.cold.flight.rate.sample(news.bytes, news.newest.as_ref(), self.now);
         let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
@@ -155,10 +157,24 @@ impl<F: ByteFifo> Tcb<'_, F> {
         });
         self.hot.cwnd = if self.hot.has(flag::RECOVERY) && !congestion.rules_recovery() {
             let (threshold, mss) = (congestion.threshold(), u32::from(self.hot.mss));
-            self.cold.reduction.window(news.bytes, pipe, threshold, mss)
+            let delivered = if self.hot.has(flag::SACK) { news.bytes } else { news.estimate };
+            let window = self.cold.reduction.window(delivered, pipe, threshold, mss);
+            // RFC 6582 3.2 step 3: a partial acknowledgment lets the next gap out.
+            let partial = !self.hot.has(flag::SACK) && news.acked > 0;
+            if partial { window.max(pipe.saturating_add(mss)) } else { window }
         } else {
             congestion.window()
         };
+    }
+
+    /// A duplicate from a peer without SACK: another segment has arrived there.
+    fn reduce_by_duplicate(&mut self, delivered: u32) {
+        let (pipe, mss) = (self.pipe(), u32::from(self.hot.mss));
+        let Some(congestion) = &self.cold.congestion else { return };
+        if delivered > 0 && self.hot.has(flag::RECOVERY) && !congestion.rules_recovery() {
+            let threshold = congestion.threshold();
+            self.hot.cwnd = self.cold.reduction.window(delivered, pipe, threshold, mss);
+        }
     }
 
     /// Something new was acknowledged: timers, and the states that wait for our FIN's.

@@ -52,7 +52,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.cold.flight.rack_update(news, older, una, next, self.now);
             self.detect_by_time(recovering)
         } else {
-            self.count_duplicates(news, plain, recovering)
+            let before = self.cold.flight.duplicates;
+            let lost = self.count_duplicates(news, plain, recovering);
+            let mss = u32::from(self.hot.mss);
+            news.estimate = if news.acked > 0 {
+                news.acked.saturating_sub(before.saturating_mul(mss))
+            } else {
+                self.cold.flight.duplicates.saturating_sub(before) * mss
+            };
+            lost
         };
         if lost > 0 && !recovering {
             self.enter_recovery(lost);
@@ -111,7 +119,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.set(flag::REDUCED);
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_loss(&Congestion { now: self.now, in_flight, lost });
-            self.hot.cwnd = congestion.window();
+            self.hot.cwnd = if congestion.rules_recovery() {
+                congestion.window()
+            } else {
+                // Whatever PRR says later, the first retransmission leaves now (RFC 6937 3).
+                self.pipe().saturating_add(self.hot.mss.into())
+            };
         }
         if !self.hot.has(flag::TIMER_IS_REORDER) {
             self.restart_timer();

@@ -116,7 +116,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if sent.is(mark::FIN) {
             flags |= bits::FIN;
         }
-        if sent.is(mark::PUSH) || sent.is(mark::FIN) {
+        if data > 0 && (sent.is(mark::PUSH) || sent.is(mark::FIN)) {
             flags |= bits::PSH;
         }
         let mut service = self.cold.options.dscp << 2;
@@ -175,8 +175,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         (edge.after(self.hot.rcv_adv) && gain >= worth.max(1)).then_some(edge)
     }
 
-    /// Tells the peer of a window that opened by much, when no segment does so anyway.
+    /// Tells the peer of a window that opened by much since the application has read, when no segment does
+    /// so anyway.
     pub(super) fn consider_window(&mut self) {
+        if !self.hot.has(flag::HAS_READ) {
+            return;
+        }
+        self.hot.clear(flag::HAS_READ);
         let known = self.hot.rcv_wnd();
         if let Some(edge) = self.wider_edge() {
             let now = edge.since(self.hot.rcv_nxt);

@@ -1,0 +1,239 @@
+//! Socket calls, settings and looks at a connection.
+
+use std::net::SocketAddr;
+
+use millrace_transport as transport;
+use transport::options::{Keepalive, PathProbing};
+use transport::{Algorithm, Ecn, Event, Failure, Reason, SocketError};
+
+use crate::line::Line;
+use crate::packet::addresses;
+use crate::runner::Runner;
+
+fn parsed<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("'{text}' is no value"))
+}
+
+/// Seconds as ns.
+fn seconds(text: &str) -> Result<u64, String> {
+    parsed::<f64>(text).map(|seconds| (seconds * 1e9) as u64)
+}
+
+impl Runner {
+    pub(crate) fn call(&mut self, line: &Line) -> Result<(), String> {
+        let argument = line.word(1);
+        match line.word(0) {
+            "set" => self.set(line),
+            "segmentation" => {
+                self.port.segmentation = parsed(argument)?;
+                Ok(())
+            }
+            "listen" => {
+                let any: SocketAddr =
+                    if self.v6 { ([0u16; 8], 80).into() } else { ([0; 4], 80).into() };
+                let backlog = line.pairs().find(|(name, _)| *name == "backlog");
+                let backlog = backlog.map_or(Ok(10), |(_, value)| parsed(value))?;
+                let listener = self.stack.listen(any, backlog, &self.options);
+                self.listener = Some(listener.map_err(|error| error.to_string())?);
+                Ok(())
+            }
+            "connect" => {
+                let [host, peer] = addresses(self.v6);
+                let (from, to) = (40_000, SocketAddr::new(peer, 80));
+                self.peer_port = 80;
+                let id = self.stack.connect(self.now, host, from, to, &self.options);
+                self.connections.push(id.map_err(|error| error.to_string())?);
+                Ok(())
+            }
+            "accept" => {
+                let listener = self.listener.ok_or("nobody listens")?;
+                let id = self.stack.accept(listener);
+                match (id, argument) {
+                    (None, "nothing") => Ok(()),
+                    (Some(id), "") => {
+                        self.connections.push(id);
+                        Ok(())
+                    }
+                    (id, _) => Err(format!("accepted {id:?}")),
+                }
+            }
+            "unlisten" => {
+                self.stack.close_listener(self.listener.take().ok_or("nobody listens")?);
+                Ok(())
+            }
+            "event" => self.expect_event(argument),
+            "dropped" => {
+                let reason = Reason::ALL.iter().find(|reason| reason.name() == argument);
+                let reason = reason.ok_or_else(|| format!("no such reason: {argument}"))?;
+                let (is, wanted) = (self.stack.counters().dropped(*reason), parsed(line.word(2))?);
+                if is == wanted { Ok(()) } else { Err(format!("{is} dropped for {argument}")) }
+            }
+            "connections" => {
+                let (is, wanted) = (self.stack.connections(), parsed::<usize>(argument)?);
+                if is == wanted { Ok(()) } else { Err(format!("{is} connections")) }
+            }
+            "send" | "recv" | "shutdown" | "close" | "abort" | "info" => self.call_connection(line),
+            other => Err(format!("no such line: {other}")),
+        }
+    }
+
+    fn call_connection(&mut self, line: &Line) -> Result<(), String> {
+        let which = line.pairs().find(|(name, _)| *name == "conn");
+        let which: usize = which.map_or(Ok(0), |(_, value)| parsed(value))?;
+        let id = *self.connections.get(which).ok_or("there is no such connection")?;
+        let argument = line.word(1);
+        match line.word(0) {
+            "send" => match self.stack.send(id, &vec![b'y'; parsed(argument)?]) {
+                Ok(taken) if taken == parsed::<usize>(argument)? => Ok(()),
+                other => Err(format!("sent: {other:?}")),
+            },
+            "recv" => self.recv(id, argument),
+            "shutdown" => self.stack.shutdown(id).map_err(|error| error.to_string()),
+            "close" => {
+                self.stack.close(id);
+                Ok(())
+            }
+            "abort" => {
+                self.stack.abort(id);
+                Ok(())
+            }
+            _ => {
+                let info = self.stack.info(id).ok_or("the connection is gone")?;
+                for (name, wanted) in line.pairs().filter(|(name, _)| *name != "conn") {
+                    let is = match name {
+                        "state" => format!("{:?}", info.state),
+                        "cwnd" => info.window.to_string(),
+                        "cwnd/mss" => (info.window / u32::from(info.mss)).to_string(),
+                        "ssthresh/mss" => (info.threshold / u32::from(info.mss)).to_string(),
+                        "mss" => info.mss.to_string(),
+                        "flight" => info.in_flight.to_string(),
+                        "srtt_ms" => (info.srtt / 1000).to_string(),
+                        "rto_ms" => (info.rto / 1000).to_string(),
+                        "window" => info.own_window.to_string(),
+                        "peer" => info.peer_window.to_string(),
+                        "recovering" => info.recovering.to_string(),
+                        "resent" => info.retransmissions.to_string(),
+                        "congestion" => info.congestion.to_string(),
+                        "failure" => format!("{:?}", info.failure),
+                        other => return Err(format!("no such look: {other}")),
+                    };
+                    if is != wanted {
+                        return Err(format!("{name} {is} instead of {wanted}"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn recv(&mut self, id: transport::ConnectionId, wanted: &str) -> Result<(), String> {
+        let mut buffer = vec![0; 1_000_000];
+        let got = self.stack.recv(id, &mut buffer);
+        let failed = |failure| got == Err(SocketError::Failed(failure));
+        let fits = match wanted {
+            "eof" => got == Ok(0) && self.stack.is_finished(id),
+            "nothing" => got == Ok(0) && !self.stack.is_finished(id),
+            "reset" => failed(Failure::Reset),
+            "refused" => failed(Failure::Refused),
+            "timed-out" => failed(Failure::TimedOut),
+            "unreachable" => failed(Failure::Unreachable),
+            "aborted" => failed(Failure::Aborted),
+            count => got == Ok(parsed(count)?),
+        };
+        if fits { Ok(()) } else { Err(format!("received: {got:?}")) }
+    }
+
+    /// Among those that came since the last time, in any order.
+    fn expect_event(&mut self, wanted: &str) -> Result<(), String> {
+        let fits = |event: &Event| match event {
+            Event::Incoming(_) => wanted == "incoming",
+            Event::Connected(_) => wanted == "connected",
+            Event::Readable(_) => wanted == "readable",
+            Event::Writable(_) => wanted == "writable",
+            Event::PeerClosed(_) => wanted == "peer-closed",
+            Event::Urgent(_) => wanted == "urgent",
+            Event::Failed(..) => wanted == "failed",
+            Event::Gone(_) => wanted == "gone",
+            Event::UdpReadable(_) | Event::UdpError(_) => false,
+        };
+        match self.events.iter().position(fits) {
+            Some(place) => {
+                self.events.remove(place);
+                Ok(())
+            }
+            None => Err(format!("no event '{wanted}' among {:?}", self.events)),
+        }
+    }
+
+    fn set(&mut self, line: &Line) -> Result<(), String> {
+        for (name, value) in line.pairs() {
+            let options = &mut self.options;
+            match name {
+                "nodelay" => options.no_delay = parsed(value)?,
+                "cork" => options.cork = parsed(value)?,
+                "quickack" => options.quick_ack = parsed(value)?,
+                "window_scale" => options.window_scale = parsed(value)?,
+                "timestamps" => options.timestamps = parsed(value)?,
+                "sack" => options.sack = parsed(value)?,
+                "fast_open" => options.fast_open = parsed(value)?,
+                "pacing" => options.pacing = parsed(value)?,
+                "pacing_limit" => options.pacing_limit = parsed(value)?,
+                "mtu_discovery" => options.mtu_discovery = parsed(value)?,
+                "initial_window" => options.initial_window = parsed(value)?,
+                "mss" => options.mss = parsed(value)?,
+                "retries" => options.retries = parsed(value)?,
+                "syn_retries" => options.syn_retries = parsed(value)?,
+                "user_timeout" => options.user_timeout = seconds(value)?,
+                "receive_buffer" => {
+                    options.receive_buffer = parsed(value)?;
+                    options.receive_buffer_limit = options.receive_buffer;
+                }
+                "receive_buffer_limit" => options.receive_buffer_limit = parsed(value)?,
+                "transmit_buffer" => options.transmit_buffer = parsed(value)?,
+                "time_wait" => options.time_wait = seconds(value)?,
+                "minimum_rto" => options.minimum_rto = seconds(value)?,
+                "delayed_ack" => options.delayed_ack = seconds(value)?,
+                "keepalive" => {
+                    let parts: Vec<&str> = value.split(',').collect();
+                    let [idle, interval, count] = parts[..] else {
+                        return Err("keepalive=IDLE,INTERVAL,COUNT".into());
+                    };
+                    let (idle, interval) = (seconds(idle)?, seconds(interval)?);
+                    options.keepalive = Some(Keepalive { idle, interval, count: parsed(count)? });
+                }
+                "ecn" => {
+                    options.ecn = match value {
+                        "off" => Ecn::Off,
+                        "passive" => Ecn::Passive,
+                        "active" => Ecn::Active,
+                        "accurate" => Ecn::Accurate,
+                        _ => return Err(format!("no such use of ECN: {value}")),
+                    }
+                }
+                "probing" => {
+                    options.path_probing = match value {
+                        "off" => PathProbing::Off,
+                        "black-hole" => PathProbing::BlackHole,
+                        "always" => PathProbing::Always,
+                        _ => return Err(format!("no such probing: {value}")),
+                    }
+                }
+                "congestion" => {
+                    options.congestion = match value {
+                        "cubic" => Algorithm::Cubic,
+                        "newreno" => Algorithm::NewReno,
+                        "bbr" => Algorithm::Bbr,
+                        _ => return Err(format!("no such congestion control: {value}")),
+                    }
+                }
+                _ => return Err(format!("no such option: {name}")),
+            }
+        }
+        let options = self.options.clone();
+        for id in &self.connections {
+            // One that is gone needs none.
+            let _ = self.stack.set_options(*id, options.clone());
+        }
+        Ok(())
+    }
+}
