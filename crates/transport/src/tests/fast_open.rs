@@ -74,6 +74,14 @@ impl Scene {
 }
 
 #[test]
+fn nothing_is_asked_for_by_itself() {
+    let mut link = Link::new();
+    link.connect(&Options::default(), &options());
+    let plain = |(_, packet): &(usize, Vec<u8>)| packet[33] & 2 == 0 || packet.len() == 20 + 40;
+    assert!(link.seen.iter().all(plain), "a SYN and its answer have 20 bytes of options");
+}
+
+#[test]
 fn an_answer_comes_after_one_round_trip() {
     let mut scene = Scene::new(&options());
     scene.acquaint();

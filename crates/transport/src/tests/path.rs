@@ -190,3 +190,47 @@ fn ipv6_begins_with_what_every_path_takes() {
     assert!((1392..=1400).contains(&found.path_mtu), "{found:?}");
     assert_eq!((counters.timeouts, counters.black_holes), (0, 0));
 }
+
+#[test]
+fn one_lost_probe_is_no_proof() {
+    let mut link = Link::new();
+    let options = Options { path_probing: PathProbing::Always, ..Options::default() };
+    let ids = link.connect(&options, &Options::default());
+    let mut first = true;
+    link.fate = Box::new(move |_, packet| {
+        (packet.len() <= 1024 || !std::mem::take(&mut first)).then_some(0)
+    });
+    let data = pattern(200_000);
+    assert!(link.transfer(ids, CLIENT, &data, 20 * SECOND) == data);
+    let counters = link.stacks[CLIENT].counters();
+    assert_eq!((counters.path_probes, counters.path_probes_lost), (2, 1));
+    assert_eq!(info(&link, ids[CLIENT]).path_mtu, 1500);
+}
+
+#[test]
+fn small_segments_that_vanish_are_no_black_hole() {
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    link.fate = Box::new(|_, _| None);
+    link.stacks[CLIENT].send(ids[CLIENT], &pattern(900)).unwrap();
+    link.run(20 * SECOND);
+    let counters = link.stacks[CLIENT].counters();
+    assert!(counters.timeouts > 4, "{counters:?}");
+    assert_eq!((counters.black_holes, info(&link, ids[CLIENT]).path_mtu), (0, 1500));
+}
+
+#[test]
+fn nothing_is_probed_where_a_loss_would_not_show() {
+    let options = Options { path_probing: PathProbing::Always, ..Options::default() };
+    let plain = Options { sack: false, ..options.clone() };
+    // 1,448 bytes and three segments behind them do not fit the window.
+    let narrow = Options { receive_buffer: 4300, receive_buffer_limit: 4300, ..Options::default() };
+    for (client, server) in [(&plain, &Options::default()), (&options, &narrow)] {
+        let mut link = Link::new();
+        let ids = link.connect(client, server);
+        let data = pattern(100_000);
+        assert!(link.transfer(ids, CLIENT, &data, 100 * SECOND) == data);
+        assert_eq!(link.stacks[CLIENT].counters().path_probes, 0);
+        assert_eq!(info(&link, ids[CLIENT]).path_mtu, 1024);
+    }
+}

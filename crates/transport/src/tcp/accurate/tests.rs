@@ -109,7 +109,7 @@ fn zeros_are_no_feedback() {
     let mut own = fresh();
     assert!(!own.read(0, None, 3, 3000, 1000).mangled, "three marks explain it");
     let mut own = fresh();
-    own.greet(Some(Echo { e0b: Some(0), ceb: Some(0), e1b: Some(0) }));
+    own.greet(Some(Echo { e0b: Some(0), ceb: Some(0), e1b: Some(1) }));
     let echo = Some(Echo { e0b: Some(1), ceb: Some(9000), e1b: None });
     assert_eq!(
         own.read(6, echo, 1, 1000, 1000),
