@@ -1,15 +1,17 @@
-//! A TCP peer over a Unix datagram socket, one IP packet per datagram: echoes on port 7, swallows on
-//! port 9, sends 10 MB on port 19; or connects to a server. For tests against other stacks, with a bridge
-//! between the socket and a TUN device.
+//! A peer over a Unix datagram socket, one IP packet per datagram: echoes on port 7, TCP and UDP, swallows
+//! on port 9, sends 10 MB on port 19; or connects to an echo server and sends. For tests against other
+//! stacks, with a bridge between the socket and a TUN device (`lab/transport/bridge`).
 //!
-//! `peer OWN-SOCKET BRIDGE-SOCKET [connect LOCAL-IP REMOTE-IP PORT BYTES]`
+//! `peer OWN-SOCKET BRIDGE-SOCKET [connect LOCAL-IP REMOTE-IP PORT BYTES]`; the environment's `CONGESTION`
+//! is `cubic`, `newreno` or `bbr`.
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
 use millrace_transport::{
-    Algorithm, Config, ConnectionId, Departure, Ecn, Event, Options, Packet, Rings, Sink, Stack,
+    Algorithm, Config, ConnectionId, Departure, Ecn, Event, Message, Options, Packet, Rings, Sink,
+    Stack, UdpOptions,
 };
 
 /// Sends each packet as a datagram.
@@ -98,7 +100,7 @@ fn serve(stack: &mut Stack<Rings>, id: ConnectionId, talk: &mut Talk) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [own, bridge, rest @ ..] = &words[..] else { return Err("usage: peer OWN BRIDGE".into()) };
+    let [own, bridge, rest @ ..] = &words[..] else { return Err("usage: peer OWN BRIDGE [connect LOCAL REMOTE PORT BYTES]".into()) };
     let socket = UnixDatagram::bind(own)?;
     socket.connect(bridge)?;
     let start = Instant::now();
@@ -116,6 +118,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let any = (std::net::Ipv6Addr::UNSPECIFIED, port).into();
         listeners.insert(stack.listen(any, 100, &options)?, port);
     }
+    stack.udp_bind((std::net::Ipv6Addr::UNSPECIFIED, 7).into(), &UdpOptions::default())?;
     if let [word, local, remote, port, bytes] = rest {
         if word == "connect" {
             let remote = std::net::SocketAddr::new(remote.parse()?, port.parse()?);
@@ -140,6 +143,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     println!("failed: {failure} {:?}", stack.info(id));
                     talks.remove(&id);
                     stack.close(id);
+                }
+                Event::UdpReadable(id) => {
+                    while let Ok(Some(head)) = stack.udp_recv(id, &mut bytes) {
+                        let data = &bytes[..head.length];
+                        let from = Some(head.to.ip());
+                        let answer = Message { from, ..Message::to(head.from, data) };
+                        // What does not fit is lost, as on any path.
+                        let _ = stack.udp_send(now(start), id, &answer, &mut sink);
+                    }
                 }
                 _ => {}
             }
