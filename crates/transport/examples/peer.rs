@@ -100,7 +100,9 @@ fn serve(stack: &mut Stack<Rings>, id: ConnectionId, talk: &mut Talk) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [own, bridge, rest @ ..] = &words[..] else { return Err("usage: peer OWN BRIDGE [connect LOCAL REMOTE PORT BYTES]".into()) };
+    let [own, bridge, rest @ ..] = &words[..] else {
+        return Err("usage: peer OWN BRIDGE [connect LOCAL REMOTE PORT BYTES]".into());
+    };
     let socket = UnixDatagram::bind(own)?;
     socket.connect(bridge)?;
     let start = Instant::now();

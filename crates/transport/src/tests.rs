@@ -4,6 +4,7 @@ mod accurate;
 mod attack;
 mod close;
 mod fast_open;
+mod forward;
 mod hostile;
 mod offload;
 mod open;

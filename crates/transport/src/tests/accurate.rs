@@ -249,24 +249,50 @@ fn an_answer_that_is_lost_gets_simpler() {
 
 #[test]
 fn two_kinds_of_syn_are_reset() {
+    for (first, then) in [(7, 3), (3, 7)] {
+        let mut link = Link::new();
+        let mut syns = 0;
+        link.fate = Box::new(move |_, packet| {
+            if flags(packet) & SYN_ACK == SYN {
+                syns += 1;
+                set_ace(packet, if syns == 1 { first } else { then });
+            }
+            (flags(packet) & SYN_ACK != SYN_ACK).then_some(0)
+        });
+        let address = (ADDRESSES[SERVER], 80).into();
+        link.stacks[SERVER].listen(address, 10, &Options::default()).unwrap();
+        let id = link.stacks[CLIENT]
+            .connect(link.now, ADDRESSES[CLIENT].into(), 0, address, &options(Ecn::Accurate))
+            .unwrap();
+        link.run(3 * SECOND);
+        assert_eq!(link.stacks[SERVER].counters().dropped(Reason::EcnMixed), 1);
+        assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::Refused)]);
+        assert_eq!(link.stacks[SERVER].connections(), 0);
+    }
+}
+
+#[test]
+fn an_answer_that_came_capable_was_mangled() {
+    for ecn in [1, 2] {
+        let mut link = Link::new();
+        link.fate = Box::new(move |_, packet| {
+            if flags(packet) & SYN_ACK == SYN_ACK {
+                mark(packet, ecn);
+            }
+            Some(0)
+        });
+        let ids = link.connect(&options(Ecn::Accurate), &options(Ecn::Passive));
+        assert_eq!(ace(&seen(&link, CLIENT, 0x10)[0]), 2 + ecn);
+        assert!(is_capable(&mut link, CLIENT, ids) && !is_capable(&mut link, SERVER, ids));
+    }
+}
+
+#[test]
+fn an_empty_option_tests_the_path_where_a_cookie_takes_the_room() {
     let mut link = Link::new();
-    let mut syns = 0;
-    link.fate = Box::new(move |_, packet| {
-        if flags(packet) & SYN_ACK == SYN {
-            syns += 1;
-            set_ace(packet, if syns == 1 { 7 } else { 3 });
-        }
-        (flags(packet) & SYN_ACK != SYN_ACK).then_some(0)
-    });
-    let address = (ADDRESSES[SERVER], 80).into();
-    link.stacks[SERVER].listen(address, 10, &Options::default()).unwrap();
-    let id = link.stacks[CLIENT]
-        .connect(link.now, ADDRESSES[CLIENT].into(), 0, address, &options(Ecn::Accurate))
-        .unwrap();
-    link.run(3 * SECOND);
-    assert_eq!(link.stacks[SERVER].counters().dropped(Reason::EcnMixed), 1);
-    assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::Refused)]);
-    assert_eq!(link.stacks[SERVER].connections(), 0);
+    let both = Options { fast_open: true, ..options(Ecn::Accurate) };
+    link.connect(&both, &both);
+    assert_eq!(option(&seen(&link, SERVER, SYN_ACK)[0]), Some((172, Vec::new())));
 }
 
 #[test]

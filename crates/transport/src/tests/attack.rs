@@ -5,16 +5,18 @@ use crate::options::SECOND;
 use crate::*;
 
 /// A connection, and what the server expects next from the client.
-struct Scene {
-    link: Link,
-    ids: [ConnectionId; 2],
+pub(super) struct Scene {
+    pub(super) link: Link,
+    pub(super) ids: [ConnectionId; 2],
     port: u16,
-    seq: u32,
-    ack: u32,
+    pub(super) seq: u32,
+    pub(super) ack: u32,
     stamp: Option<(u32, u32)>,
+    /// A block to acknowledge selectively.
+    pub(super) sack: Option<(u32, u32)>,
 }
 
-fn scene(options: &Options) -> Scene {
+pub(super) fn scene(options: &Options) -> Scene {
     let mut link = Link::new();
     let ids = link.connect(options, options);
     let data = link.transfer(ids, SERVER, &pattern(5000), SECOND);
@@ -28,17 +30,28 @@ fn scene(options: &Options) -> Scene {
     });
     let header = segment.header;
     let (port, seq, ack) = (header.source_port(), header.sequence(), header.acknowledgment());
-    Scene { port, seq, ack, stamp, ids, link }
+    Scene { port, seq, ack, stamp, sack: None, ids, link }
 }
 
 impl Scene {
     /// What the server answers to a segment, as (flags, seq, ack).
-    fn inject(&mut self, flags: u8, seq: u32, ack: u32, data: &[u8]) -> Vec<(u8, u32, u32)> {
+    pub(super) fn inject(
+        &mut self,
+        flags: u8,
+        seq: u32,
+        ack: u32,
+        data: &[u8],
+    ) -> Vec<(u8, u32, u32)> {
         let mut options = Vec::new();
         if let Some((value, echo)) = self.stamp {
             options.extend([1, 1, 8, 10]);
             options.extend(value.to_be_bytes());
             options.extend(echo.to_be_bytes());
+        }
+        if let Some((start, end)) = self.sack {
+            options.extend([1, 1, 5, 10]);
+            options.extend(start.to_be_bytes());
+            options.extend(end.to_be_bytes());
         }
         let network = wire::build::Network::V4(wire::ipv4::Fields {
             source: ADDRESSES[CLIENT].into(),

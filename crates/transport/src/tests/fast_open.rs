@@ -49,6 +49,7 @@ impl Scene {
         self.link.run(SECOND);
         let accepted = self.accept().unwrap();
         assert_eq!(self.read(SERVER, accepted), b"hello");
+        assert_eq!(self.dropped(Reason::SynData), 0, "it asked without data");
         assert!(!self.info(CLIENT, id).fast_open && !self.info(SERVER, accepted).fast_open);
     }
 
@@ -247,4 +248,23 @@ fn everything_arrives_over_a_bad_path() {
         assert!(read == data, "seed {seed}: {} bytes", read.len());
         assert!(scene.link.transfer(ids, SERVER, &data, 600 * SECOND) == data, "seed {seed}");
     }
+}
+
+#[test]
+fn a_connection_that_ends_is_not_counted_twice() {
+    let mut scene = Scene::new(&Options { fast_open_pending: 1, ..options() });
+    scene.acquaint();
+    scene.open(b"first");
+    scene.link.run(SECOND);
+    let first = scene.accept().unwrap();
+    // The second's handshake does not end: its client's acknowledgments are lost.
+    scene.link.fate = Box::new(|_, packet| (packet[33] & 2 != 0).then_some(0));
+    scene.open(b"second");
+    scene.link.run(10 * MILLISECOND);
+    assert_eq!(scene.link.stacks[SERVER].counters().fast_opens, 2);
+    scene.link.stacks[SERVER].abort(first);
+    scene.open(b"third");
+    scene.link.run(10 * MILLISECOND);
+    let fast_opens = scene.link.stacks[SERVER].counters().fast_opens;
+    assert_eq!((fast_opens, scene.dropped(Reason::FastOpenQueue)), (2, 1));
 }

@@ -50,6 +50,20 @@ fn a_smaller_path_is_found() {
 }
 
 #[test]
+fn a_router_of_old_does_not_say_how_much() {
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    link.fate = Box::new(|_, _| None);
+    // RFC 1191 5 and 7: plateaus below what was sent.
+    for (sent, plateau) in [(1500, 1492), (1492, 1006), (1006, 576), (576, 552)] {
+        link.stacks[CLIENT].send(ids[CLIENT], &pattern(3000)).unwrap();
+        link.flush();
+        too_big(&mut link, sent, 0);
+        assert_eq!(info(&link, ids[CLIENT]).path_mtu, plateau);
+    }
+}
+
+#[test]
 fn the_next_connection_knows_for_ten_minutes() {
     let (mut link, ids) = told();
     link.run(SECOND);

@@ -102,6 +102,11 @@ fn an_option_tells_how_many_marks_there_were() {
 }
 
 #[test]
+fn no_mark_and_no_option_are_nothing_wrong() {
+    assert_eq!(fresh().read(5, None, 2, 2000, 1000), News::default());
+}
+
+#[test]
 fn zeros_are_no_feedback() {
     let mut own = fresh();
     let news = own.read(0, None, 1, 1000, 1000);

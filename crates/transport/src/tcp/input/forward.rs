@@ -21,6 +21,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             // 2.1 step 3a: a duplicate. With SACK (3.1) one that tells nothing decides nothing.
             if duplicate && !self.hot.has(flag::SACK) {
                 self.hot.clear(flag::FORWARDING);
+                // One of the new segments arrived: a lost one may go, within 3 segments.
+                self.cold.flight.duplicates = 1;
             }
             return false;
         }

@@ -98,7 +98,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return 0;
         }
         let outstanding = self.hot.snd_nxt.since(self.hot.snd_una) / mss;
-        if plain && !self.cold.flight.is_empty() && self.cold.flight.duplicates < outstanding {
+        // After a time-out they tell of what was taken for lost, which is not counted anyway.
+        let counts = plain && !self.hot.has(flag::LOSS);
+        if counts && !self.cold.flight.is_empty() && self.cold.flight.duplicates < outstanding {
             self.cold.flight.duplicates += 1;
         }
         // RFC 6582 3.2 step 2: not for what was in flight at the last recovery.
