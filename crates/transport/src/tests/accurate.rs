@@ -480,3 +480,18 @@ fn only_the_answer_that_comes_again_is_answered_as_in_the_handshake() {
         link.run(SECOND);
     }
 }
+
+#[test]
+fn a_classic_syn_may_be_followed_by_a_plain_one() {
+    let mut link = Link::new();
+    let mut answers = 0;
+    link.fate = Box::new(move |_, packet| {
+        answers += u32::from(flags(packet) & SYN_ACK == SYN_ACK);
+        (answers != 1 || flags(packet) & SYN_ACK != SYN_ACK).then_some(0)
+    });
+    let ids = link.connect(&options(Ecn::Active), &options(Ecn::Passive));
+    let syns: Vec<_> = seen(&link, CLIENT, SYN).iter().map(|packet| ace(packet)).collect();
+    assert_eq!(syns, [3, 0]);
+    assert_eq!(link.stacks[SERVER].counters().dropped(Reason::EcnMixed), 0);
+    assert!(info(&link, CLIENT, ids).marks.is_none());
+}

@@ -248,3 +248,18 @@ fn nothing_is_probed_where_a_loss_would_not_show() {
         assert_eq!(info(&link, ids[CLIENT]).path_mtu, 1024);
     }
 }
+
+#[test]
+fn a_suspicion_is_not_handed_on() {
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    link.fate = Box::new(|_, packet| (packet.len() <= 1400).then_some(0));
+    // Too little for a search.
+    let data = pattern(3000);
+    assert!(link.transfer(ids, CLIENT, &data, 20 * SECOND) == data);
+    let counters = link.stacks[CLIENT].counters();
+    assert_eq!((counters.black_holes, counters.path_probes), (1, 0));
+    assert_eq!(info(&link, ids[CLIENT]).path_mtu, 1024);
+    let next = link.connect(&Options::default(), &Options::default());
+    assert_eq!(info(&link, next[CLIENT]).path_mtu, 1500);
+}
