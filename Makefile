@@ -46,6 +46,7 @@ bench: build ## measure forwarding and tables beside DPDK's own, write out/*.jso
 	@mkdir -p out
 	$(RELEASE)/millrace-bench forward --json out/forward.json
 	$(RELEASE)/millrace-bench tables --json out/tables.json
+	$(RELEASE)/millrace-bench transport --json out/transport.json
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
 	@scripts/fuzz $(SECONDS_PER_FUZZ_TARGET)

@@ -20,6 +20,9 @@ pub(crate) enum Command {
     Forward(Forward),
     /// Look-ups, changes and memory of the tables, beside rte_fib, rte_lpm and rte_hash.
     Tables(Tables),
+    /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
+    /// smoltcp.
+    Transport(Transport),
 }
 
 impl Common {
@@ -93,4 +96,23 @@ pub(crate) struct Tables {
     /// 2 x 16,777,216 entries: takes some 4 GB of memory.
     #[arg(long, conflicts_with = "entries")]
     pub(crate) full: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Transport {
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Rounds, in which the contestants take turns.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Connections at once: numbers such as 1, 10k, 1M.
+    #[arg(long, value_delimiter = ',', default_value = "1,10k,1M", value_parser = crate::forward::cases::number)]
+    pub(crate) connections: Vec<usize>,
+    /// A short run, to see whether everything works.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Leave smoltcp out.
+    #[arg(long)]
+    pub(crate) no_yardstick: bool,
 }

@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
+//! | `transport` | TCP in memory, beside smoltcp |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
 //! | `environment` | the machine |
@@ -22,6 +23,7 @@ mod random;
 mod report;
 mod statistics;
 mod tables;
+mod transport;
 
 use std::process::ExitCode;
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Forward(args) => forward::run(&args),
         Command::Tables(args) => tables::run(&args),
+        Command::Transport(args) => transport::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -46,6 +46,11 @@ pub trait ByteFifo {
     /// the old one. Data stays as it is, bytes beyond the readable end included.
     fn resize(&mut self, capacity: usize) -> usize;
 
+    /// Reads a byte near both of its ends, so that the memory is near when it is needed.
+    fn touch(&self) -> u8 {
+        0
+    }
+
     /// Writes and commits. Returns bytes taken.
     fn append(&mut self, bytes: &[u8]) -> usize {
         let written = self.write_at(0, bytes);

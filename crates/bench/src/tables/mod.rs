@@ -13,7 +13,7 @@ use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::prefixes::{Prefixes, sample};
 use crate::progress;
-use crate::report::{Better, Outcome, Report, table, verdict};
+use crate::report::{Report, print};
 
 /// Entries of the flow tables: the goal's, by default, and of a short run.
 const FULL: usize = 1 << 25;
@@ -78,37 +78,4 @@ pub(crate) fn run(args: &args::Tables) -> Result<(), Failure> {
     print(&results);
     let report = Report { environment, results };
     args.common.json.as_ref().map_or(Ok(()), |path| report.write(path))
-}
-
-fn print(results: &[Outcome]) {
-    let header = ["what", "ours", "least", "unit", "yardstick", "its", "ratio", "goal", ""];
-    let or = |value: Option<String>| value.unwrap_or_else(|| "-".into());
-    let rows = results.iter().map(|outcome| {
-        let details = outcome.parameters.iter();
-        let details: Vec<_> = details.map(|(name, value)| format!("{name} {value}")).collect();
-        let goal = outcome.goal.map(|(limit, better)| {
-            let sign = if better == Better::Less { "<=" } else { ">=" };
-            format!("{sign} {}", number(limit))
-        });
-        vec![
-            format!("{} ({})", outcome.name, details.join(", ")),
-            number(outcome.value),
-            number(outcome.samples.min()),
-            outcome.unit.to_owned(),
-            or(outcome.yardstick.clone()),
-            or(outcome.yardstick_value.map(number)),
-            or(outcome.ratio.map(|ratio| format!("{ratio:.2}"))),
-            or(goal),
-            outcome.meets_goal().map_or("", verdict).to_owned(),
-        ]
-    });
-    println!("{}", table(&header, rows.collect()));
-}
-
-fn number(value: f64) -> String {
-    match value {
-        v if v >= 1e6 => format!("{:.2}M", v / 1e6),
-        v if v >= 1e4 => format!("{:.1}k", v / 1e3),
-        v => format!("{v:.1}"),
-    }
 }

@@ -101,6 +101,11 @@ impl ByteFifo for Ring {
         self.length -= count;
     }
 
+    fn touch(&self) -> u8 {
+        let at = |offset| self.bytes.get(self.place(offset)).copied().unwrap_or(0);
+        at(0) ^ at(self.length)
+    }
+
     fn resize(&mut self, capacity: usize) -> usize {
         // What was written out of order lies beyond the readable end, so memory is never taken away.
         self.capacity = capacity.max(self.bytes.len());

@@ -15,6 +15,8 @@ use crate::tcp::state::State;
 
 /// Packets that are looked up together.
 const GROUP: usize = 64;
+/// So many connections stay in the processor's caches by themselves.
+const NEAR: usize = 65_536;
 
 impl<B: Buffers> Stack<B> {
     /// Takes packets in; `now`: ns. What must be answered at once goes into `sink`, the rest waits
@@ -23,6 +25,9 @@ impl<B: Buffers> Stack<B> {
         self.now = self.now.max(now);
         for group in packets.chunks(GROUP) {
             self.look_up(group);
+            if self.slab.len() > NEAR {
+                self.bring_near();
+            }
             let (mut next_v4, mut next_v6) = (0, 0);
             for packet in group {
                 let value = match packet.bytes.first().map(|first| first >> 4) {
@@ -35,6 +40,18 @@ impl<B: Buffers> Stack<B> {
                 }
             }
         }
+    }
+
+    /// Reads what the connections of a group have in memory, all of one kind before the next, so that the
+    /// misses of the whole group overlap; one by one they would cost a segment ten in a row.
+    fn bring_near(&self) {
+        let found =
+            || self.values_v4.iter().chain(&self.values_v6).filter(|value| **value != NO_FLOW);
+        let near = found().fold(0, |sum, index| sum ^ self.slab.touch(*index));
+        let far = found().fold(near, |sum, index| {
+            sum ^ self.slab.touch_far(*index) ^ self.timers.armed(*index).unwrap_or(0)
+        });
+        std::hint::black_box(far);
     }
 
     /// Looks the keys of a group up; each value stands at the packet's place among its version's.

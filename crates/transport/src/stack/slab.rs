@@ -57,6 +57,23 @@ impl<F> Slab<F> {
         Some((self.hot.get_mut(place)?, self.cold.get_mut(place)?.as_mut()?))
     }
 
+    /// Reads what a segment will need of a place; the sum is of no interest.
+    #[inline]
+    pub(crate) fn touch(&self, index: u32) -> u64 {
+        let place = index as usize;
+        let hot = self.hot.get(place).map_or(0, |hot| hot.flags ^ u64::from(hot.rto));
+        hot ^ self.cold.get(place).and_then(Option::as_ref).map_or(0, Cold::touch)
+    }
+
+    /// The same, of what lies elsewhere.
+    #[inline]
+    pub(crate) fn touch_far(&self, index: u32) -> u64
+    where
+        F: crate::fifo::ByteFifo,
+    {
+        self.cold.get(index as usize).and_then(Option::as_ref).map_or(0, Cold::touch_far)
+    }
+
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<(&mut Hot, &mut Cold<F>)> {
         let (hot, cold) = self.at(id.index())?;
         (hot.generation == id.generation()).then_some((hot, cold))

@@ -120,6 +120,34 @@ impl<F> Cold<F> {
         }
     }
 
+    /// Reads a field of each of its cache lines, as far as the compiler spreads them.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        u64::from(self.ends.local.port())
+            ^ u64::from(self.ends.remote.port())
+            ^ self.flight.rack.min_rtt
+            ^ self.flight.rate.delivered
+            ^ u64::from(self.flight.sacked)
+            ^ u64::from(self.data_start.0)
+            ^ self.progress_at
+            ^ self.tuning.began
+            ^ u64::from(self.gaps.is_empty())
+            ^ u64::from(self.congestion.is_some())
+    }
+
+    /// Reads what it points to.
+    #[inline]
+    pub(crate) fn touch_far(&self) -> u64
+    where
+        F: crate::fifo::ByteFifo,
+    {
+        let fifos =
+            self.fifos.as_ref().map_or(0, |pair| pair.receive.touch() ^ pair.transmit.touch());
+        let sent = self.flight.sent.front().map_or(0, |sent| sent.sent_at);
+        let congestion = self.congestion.as_ref().map_or(0, |congestion| congestion.window());
+        u64::from(fifos) ^ sent ^ u64::from(congestion)
+    }
+
     /// Whether segments are spread over time.
     pub(crate) fn is_paced(&self) -> bool {
         let asked = self.congestion.as_ref().is_some_and(|c| c.pacing_rate().is_some());

@@ -131,6 +131,10 @@ impl Flight {
     pub(crate) fn push(&mut self, start: Seq, end: Seq, marks: u8, now: u64) {
         if self.sent.is_empty() {
             self.rate.restart(now);
+            // Most connections have one segment under way at a time: no memory for more.
+            if self.sent.capacity() == 0 {
+                self.sent.reserve_exact(1);
+            }
         }
         let una = self.sent.front().map_or(start, |front| front.start);
         let limited = if self.rate.is_app_limited() { mark::APP_LIMITED } else { 0 };

@@ -1,0 +1,172 @@
+//! `millrace-bench transport`: TCP in memory, without I/O. Two stacks of a kind talk; what is measured is the
+//! server's share, socket calls and copies included.
+
+mod ours;
+mod smoltcp;
+mod wire;
+
+use dpdk::{Eal, EalOptions, Memory};
+use serde_json::Value;
+
+use crate::args;
+use crate::environment::{self, Environment};
+use crate::failure::Failure;
+use crate::progress;
+use crate::report::{Better, Outcome, Report, print};
+use crate::statistics::Samples;
+
+use ours::Ours;
+use smoltcp::Smoltcp;
+
+/// Connections that are served together: what a vector brings.
+const BATCH: usize = 64;
+/// smoltcp looks at every socket in each poll; with more than so many a run takes minutes.
+const FEW: usize = 10_000;
+/// A request and its response (docs/transport.md): cycles with 10,000 connections.
+const GOAL: f64 = 600.0;
+/// What it may cost more with a million.
+const GROWTH: f64 = 1.5;
+/// Bytes of an idle connection.
+const IDLE: f64 = 512.0;
+
+/// What is measured. Each gives TSC cycles of the server per unit.
+trait Contestant {
+    /// A request and a response of `size` bytes on each connection: per pair.
+    fn pairs(&mut self, size: usize) -> Result<f64, Failure>;
+    /// A segment of `size` bytes to the server on each connection: per segment.
+    fn receive(&mut self, size: usize) -> Result<f64, Failure>;
+    /// A segment of `size` bytes from the server on each connection, and its acknowledgment: per segment.
+    fn send(&mut self, size: usize) -> Result<f64, Failure>;
+    /// Open, request, response, close, on new connections: per connection.
+    fn short(&mut self) -> Result<Option<f64>, Failure>;
+}
+
+/// One quantity.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Pair(usize),
+    Receive(usize),
+    Send(usize),
+    Short,
+}
+
+const ALL: [What; 6] = [
+    What::Pair(64),
+    What::Receive(64),
+    What::Receive(1448),
+    What::Send(64),
+    What::Send(1448),
+    What::Short,
+];
+
+impl What {
+    fn name(self) -> (&'static str, usize) {
+        match self {
+            Self::Pair(size) => ("request and response", size),
+            Self::Receive(size) => ("segment received", size),
+            Self::Send(size) => ("segment sent", size),
+            Self::Short => ("open, request, response, close", 64),
+        }
+    }
+
+    fn measure(self, contestant: &mut dyn Contestant) -> Result<Option<f64>, Failure> {
+        match self {
+            Self::Pair(size) => contestant.pairs(size).map(Some),
+            Self::Receive(size) => contestant.receive(size).map(Some),
+            Self::Send(size) => contestant.send(size).map(Some),
+            Self::Short => contestant.short(),
+        }
+    }
+}
+
+/// Measures everything.
+pub(crate) fn run(args: &args::Transport) -> Result<(), Failure> {
+    let eal =
+        Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
+    let environment = Environment::of(eal, "none");
+    println!("{}", environment.line());
+    environment::pin(environment::cores().last().copied().unwrap_or(0))?;
+    let rounds = if args.quick { 1 } else { args.rounds };
+    let counts: Vec<usize> =
+        args.connections.iter().copied().filter(|count| !args.quick || *count <= FEW).collect();
+    let bar = progress::bar(counts.len() * ALL.len());
+    let mut results: Vec<Outcome> = Vec::new();
+    for count in counts {
+        bar.set_message(format!("{count} connections"));
+        let before = resident()?;
+        let mut ours = Ours::new(count)?;
+        let grown = resident()?.saturating_sub(before);
+        let mut yardstick = match args.no_yardstick || count > FEW {
+            true => None,
+            false => Some(Smoltcp::new(count)?),
+        };
+        for what in ALL {
+            results.push(measure(what, count, rounds, &mut ours, yardstick.as_mut())?);
+            bar.inc(1);
+        }
+        if count >= FEW {
+            // Both stacks have each connection.
+            let bytes = grown as f64 / (2 * count) as f64;
+            let mut outcome = Outcome::new("idle connection", "bytes", Samples(vec![bytes]))
+                .with(&[("connections", count.into())]);
+            outcome.goal = Some((IDLE, Better::Less));
+            results.push(outcome);
+        }
+    }
+    bar.finish_and_clear();
+    set_goals(&mut results);
+    print(&results);
+    let report = Report { environment, results };
+    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}
+
+fn measure(
+    what: What,
+    count: usize,
+    rounds: u32,
+    ours: &mut Ours,
+    mut yardstick: Option<&mut Smoltcp>,
+) -> Result<Outcome, Failure> {
+    let (mut own, mut its) = (Samples::default(), Samples::default());
+    for _ in 0..rounds {
+        // Each turn begins with what the other has left in the caches, so its first pass does not count.
+        what.measure(ours)?;
+        own.0.extend(what.measure(ours)?);
+        if let Some(yardstick) = yardstick.as_deref_mut() {
+            what.measure(yardstick)?;
+            its.0.extend(what.measure(yardstick)?);
+        }
+    }
+    let (name, size) = what.name();
+    let parameters: [(&str, Value); 2] = [("connections", count.into()), ("bytes", size.into())];
+    let outcome = Outcome::new(name, "cycles", own).with(&parameters);
+    if its.0.is_empty() {
+        return Ok(outcome);
+    }
+    Ok(outcome.against("smoltcp", its.median(), Better::Less))
+}
+
+/// The goals of requests: so much with 10,000 connections, and not much more with a million.
+fn set_goals(results: &mut [Outcome]) {
+    let is_pair = |outcome: &Outcome, count: usize| {
+        outcome.name == What::Pair(64).name().0
+            && outcome.parameters.get("connections") == Some(&count.into())
+    };
+    let few = results.iter().find(|outcome| is_pair(outcome, FEW)).map(|outcome| outcome.value);
+    for outcome in results {
+        if is_pair(outcome, FEW) {
+            outcome.goal = Some((GOAL, Better::Less));
+        } else if let (true, Some(few)) = (is_pair(outcome, 1_000_000), few) {
+            outcome.goal = Some((GROWTH * few, Better::Less));
+        }
+    }
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> Result<u64, Failure> {
+    let path = std::path::Path::new("/proc/self/statm");
+    let failed = |source| Failure::File { path: path.into(), source };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok());
+    Ok(pages.unwrap_or(0) * rustix::param::page_size() as u64)
+}

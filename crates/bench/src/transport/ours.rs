@@ -1,0 +1,265 @@
+//! Our transport.
+
+use std::net::{IpAddr, SocketAddr};
+
+use transport::{Config, ConnectionId, Event, ListenerId, Options, Packet, Rings, Stack};
+
+use super::wire::Wire;
+use super::{BATCH, Contestant};
+use crate::failure::Failure;
+
+const MILLISECOND: u64 = 1_000_000;
+const PORT: u16 = 80;
+
+/// Two stacks, and connections between them.
+pub(super) struct Ours {
+    client: Stack<Rings>,
+    server: Stack<Rings>,
+    /// Both ends of each.
+    ids: Vec<(ConnectionId, ConnectionId)>,
+    listener: ListenerId,
+    to_server: Wire,
+    to_client: Wire,
+    now: u64,
+    spent: u64,
+    buffer: Vec<u8>,
+}
+
+fn server_address() -> SocketAddr {
+    ([10, 0, 0, 2], PORT).into()
+}
+
+fn client_address(number: usize) -> (IpAddr, u16) {
+    ([10, 1, (number / 40_000) as u8, 1].into(), 1024 + (number % 40_000) as u16)
+}
+
+impl Ours {
+    pub(super) fn new(count: usize) -> Result<Self, Failure> {
+        let stack = |seed| {
+            let config = Config {
+                connections_v4: count + 1000,
+                connections_v6: 1,
+                seed: [seed; 2],
+                ..Config::default()
+            };
+            Stack::new(config, Rings)
+        };
+        let (client, mut server) = (stack(1)?, stack(2)?);
+        let listener = server
+            .listen(server_address(), 2 * BATCH, &Options::default())
+            .map_err(|_| Failure::Transport("listen"))?;
+        let mut made = Self {
+            client,
+            server,
+            ids: Vec::with_capacity(count),
+            listener,
+            to_server: Wire::default(),
+            to_client: Wire::default(),
+            now: 1_000_000_000,
+            spent: 0,
+            buffer: vec![0; 65_536],
+        };
+        while made.ids.len() < count {
+            let first = made.ids.len();
+            let opened = made.open(first, BATCH.min(count - first))?;
+            made.ids.extend(opened);
+        }
+        Ok(made)
+    }
+
+    /// Time that the server spends on `work`.
+    fn serve(
+        &mut self,
+        work: impl FnOnce(&mut Stack<Rings>, u64, &mut Wire, &[Packet<'_>], &mut [u8]),
+    ) {
+        let packets = self.to_server.packets();
+        let start = dpdk::tsc();
+        work(&mut self.server, self.now, &mut self.to_client, &packets, &mut self.buffer);
+        self.spent += dpdk::tsc().wrapping_sub(start);
+    }
+
+    /// What the client has to send goes to the server, whose answers come back, until nothing is left.
+    fn exchange(&mut self) {
+        for _ in 0..3 {
+            self.now += MILLISECOND / 50;
+            self.client.flush(self.now, &mut self.to_server);
+            self.serve(|server, now, out, input, _| {
+                server.input(now, input, out);
+                server.flush(now, out);
+            });
+            self.to_server.clear();
+            self.client.input(self.now, &self.to_client.packets(), &mut self.to_server);
+            self.to_client.clear();
+        }
+    }
+
+    /// Opens connections from the addresses of number `first` on. Both ends are in the same order.
+    fn open(
+        &mut self,
+        first: usize,
+        count: usize,
+    ) -> Result<Vec<(ConnectionId, ConnectionId)>, Failure> {
+        let options = Options::default();
+        let mut ours = Vec::with_capacity(count);
+        for number in first..first + count {
+            let (local, port) = client_address(number);
+            let id = self.client.connect(self.now, local, port, server_address(), &options);
+            ours.push(id.map_err(|_| Failure::Transport("connect"))?);
+        }
+        self.exchange();
+        let (listener, mut theirs) = (self.listener, Vec::with_capacity(count));
+        self.serve(|server, _, _, _, _| {
+            while let Some(id) = server.accept(listener) {
+                theirs.push(id);
+            }
+            while server.poll_event().is_some() {}
+        });
+        while self.client.poll_event().is_some() {}
+        if theirs.len() != count {
+            return Err(Failure::Transport("accept"));
+        }
+        Ok(ours.into_iter().zip(theirs).collect())
+    }
+
+    /// What the client wrote goes to the server, which reads it. Gives how many had something to read.
+    fn carry_out(&mut self, answer: Option<&[u8]>) -> usize {
+        self.client.flush(self.now, &mut self.to_server);
+        let mut count = 0;
+        self.serve(|server, now, out, input, buffer| {
+            server.input(now, input, out);
+            while let Some(event) = server.poll_event() {
+                if let Event::Readable(id) = event {
+                    count += usize::from(server.recv(id, buffer).is_ok_and(|n| n > 0));
+                    if let Some(answer) = answer {
+                        let _ = server.send(id, answer);
+                    }
+                }
+            }
+            server.flush(now, out);
+            server.expire(now, out);
+        });
+        self.to_server.clear();
+        count
+    }
+
+    /// What the server sent goes to the client, which reads it. Gives segments that carried data.
+    fn carry_back(&mut self) -> usize {
+        self.client.input(self.now, &self.to_client.packets(), &mut self.to_server);
+        self.to_client.clear();
+        let mut count = 0;
+        while let Some(event) = self.client.poll_event() {
+            if let Event::Readable(id) = event {
+                count += usize::from(self.client.recv(id, &mut self.buffer).is_ok_and(|n| n > 0));
+            }
+        }
+        count
+    }
+
+    fn rest(&mut self) {
+        self.now += 50 * MILLISECOND;
+        self.client.expire(self.now, &mut self.to_server);
+        self.client.flush(self.now, &mut self.to_server);
+    }
+
+    fn per(&mut self, count: usize, expected: usize) -> Result<f64, Failure> {
+        let spent = std::mem::take(&mut self.spent);
+        if count != expected {
+            return Err(Failure::Transport("a segment was lost"));
+        }
+        Ok(spent as f64 / count.max(1) as f64)
+    }
+
+    /// All connections, so many times that it is worth measuring.
+    fn groups(&self) -> Vec<Vec<(ConnectionId, ConnectionId)>> {
+        let times = (20_000 / self.ids.len()).max(1);
+        let all = self.ids.chunks(BATCH).map(<[_]>::to_vec);
+        let all: Vec<_> = all.collect();
+        (0..times).flat_map(|_| all.iter().cloned()).collect()
+    }
+}
+
+impl Contestant for Ours {
+    fn pairs(&mut self, size: usize) -> Result<f64, Failure> {
+        let (body, mut count, mut expected) = (vec![7; size], 0, 0);
+        self.spent = 0;
+        for group in self.groups() {
+            self.now += MILLISECOND / 50;
+            for (id, _) in &group {
+                let _ = self.client.send(*id, &body);
+            }
+            self.carry_out(Some(&body));
+            count += self.carry_back();
+            expected += group.len();
+        }
+        self.per(count, expected)
+    }
+
+    fn receive(&mut self, size: usize) -> Result<f64, Failure> {
+        let (body, mut count, mut expected) = (vec![7; size], 0, 0);
+        self.spent = 0;
+        for group in self.groups() {
+            self.now += MILLISECOND / 50;
+            for (id, _) in &group {
+                let _ = self.client.send(*id, &body);
+            }
+            count += self.carry_out(None);
+            expected += group.len();
+            // Acknowledgments that waited.
+            self.now += 50 * MILLISECOND;
+            self.serve(|server, now, out, _, _| {
+                server.expire(now, out);
+                server.flush(now, out);
+            });
+            self.carry_back();
+        }
+        self.per(count, expected)
+    }
+
+    fn send(&mut self, size: usize) -> Result<f64, Failure> {
+        let (body, mut count, mut expected) = (vec![7; size], 0, 0);
+        self.spent = 0;
+        for group in self.groups() {
+            self.now += MILLISECOND / 50;
+            self.serve(|server, now, out, _, _| {
+                for (_, id) in &group {
+                    let _ = server.send(*id, &body);
+                }
+                server.flush(now, out);
+            });
+            count += self.carry_back();
+            self.rest();
+            self.carry_out(None);
+            expected += group.len();
+        }
+        self.per(count, expected)
+    }
+
+    fn short(&mut self) -> Result<Option<f64>, Failure> {
+        let (body, mut count) = (vec![7; 64], 0);
+        self.spent = 0;
+        for _ in 0..100 {
+            let pairs = self.open(self.ids.len(), BATCH)?;
+            for (id, _) in &pairs {
+                let _ = self.client.send(*id, &body);
+            }
+            self.carry_out(Some(&body));
+            count += self.carry_back();
+            for (id, _) in &pairs {
+                self.client.close(*id);
+            }
+            self.exchange();
+            self.serve(|server, _, _, _, _| {
+                while server.poll_event().is_some() {}
+                for (_, id) in &pairs {
+                    server.close(*id);
+                }
+            });
+            self.exchange();
+            // The client's ends wait their time out.
+            self.now += 61_000 * MILLISECOND;
+            self.client.expire(self.now, &mut self.to_server);
+            while self.client.poll_event().is_some() || self.server.poll_event().is_some() {}
+        }
+        self.per(count, 100 * BATCH).map(Some)
+    }
+}
