@@ -115,4 +115,8 @@ pub(crate) struct Transport {
     /// Leave smoltcp out.
     #[arg(long)]
     pub(crate) no_yardstick: bool,
+    /// Simulate flows that share a path, and write plots of their rates into this folder (SVG); nothing
+    /// else is measured then.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
 }

@@ -14,6 +14,8 @@ pub(crate) enum Failure {
     NoPrefixes(&'static str),
     #[error("{count} measurements in one run are too many: at most {most} ports can be opened")]
     TooManyCases { count: usize, most: usize },
+    #[error("{}: {why}", path.display())]
+    Plot { path: PathBuf, why: String },
     #[error("{0}: the stacks in memory did not do what was asked of them")]
     Transport(&'static str),
     #[error(transparent)]

@@ -2,6 +2,7 @@
 //! server's share, socket calls and copies included.
 
 mod ours;
+mod plots;
 mod smoltcp;
 mod wire;
 
@@ -81,6 +82,9 @@ impl What {
 
 /// Measures everything.
 pub(crate) fn run(args: &args::Transport) -> Result<(), Failure> {
+    if let Some(folder) = &args.plots {
+        return plots::write(folder, args.quick);
+    }
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");

@@ -1,0 +1,204 @@
+//! Flows that share a simulated path: how fast each goes over time.
+
+use std::path::Path;
+
+use netsim::LinkOptions;
+use netsim::flows::{Flow, Outcome, share};
+use plotters::prelude::*;
+use transport::options::{MILLISECOND, SECOND};
+use transport::{Algorithm, Options};
+
+use crate::failure::Failure;
+use crate::progress;
+use crate::report::table;
+
+/// Pixels of a plot.
+const SIZE: (u32, u32) = (960, 420);
+/// Between two samples: ns.
+const INTERVAL: u64 = SECOND / 5;
+/// What came before does not count for the table: a share of the run.
+const SETTLED: u64 = 2;
+
+/// One picture.
+struct Scene {
+    name: &'static str,
+    title: &'static str,
+    path: LinkOptions,
+    mtu: u16,
+    flows: Vec<(Algorithm, u64)>,
+    seconds: u64,
+}
+
+/// `rate`: Mbit/s; `rtt`: ms; `queue`: ms of the rate; `loss`: per million.
+fn path(rate: u64, rtt: u64, queue: u64, loss: u32) -> LinkOptions {
+    let rate = rate * 125_000;
+    let delay = rtt * MILLISECOND / 2;
+    LinkOptions { delay, rate, queue: rate * queue / 1000, loss, ..LinkOptions::default() }
+}
+
+fn scenes() -> Vec<Scene> {
+    use Algorithm::{Bbr, Cubic, NewReno};
+    let pair = |first, second| vec![(first, 0), (second, 5 * SECOND)];
+    let shared = || path(50, 40, 40, 0);
+    let scene =
+        |name, title, path, mtu, flows, seconds| Scene { name, title, path, mtu, flows, seconds };
+    vec![
+        scene(
+            "cubic-cubic",
+            "CUBIC and CUBIC, 50 Mbit/s, 40 ms",
+            shared(),
+            1500,
+            pair(Cubic, Cubic),
+            60,
+        ),
+        scene(
+            "cubic-newreno",
+            "CUBIC and NewReno, 50 Mbit/s, 40 ms",
+            shared(),
+            1500,
+            pair(Cubic, NewReno),
+            60,
+        ),
+        scene("bbr-bbr", "BBR and BBR, 50 Mbit/s, 40 ms", shared(), 1500, pair(Bbr, Bbr), 60),
+        scene("bbr-cubic", "BBR and CUBIC, 50 Mbit/s, 40 ms", shared(), 1500, pair(Bbr, Cubic), 60),
+        scene(
+            "loss-cubic",
+            "CUBIC, 1 % loss",
+            path(50, 40, 40, 10_000),
+            1500,
+            vec![(Cubic, 0)],
+            40,
+        ),
+        scene(
+            "loss-newreno",
+            "NewReno, 1 % loss",
+            path(50, 40, 40, 10_000),
+            1500,
+            vec![(NewReno, 0)],
+            40,
+        ),
+        scene("loss-bbr", "BBR, 1 % loss", path(50, 40, 40, 10_000), 1500, vec![(Bbr, 0)], 40),
+        scene(
+            "long-cubic",
+            "CUBIC, 10 Gbit/s, 100 ms",
+            path(10_000, 100, 50, 0),
+            9000,
+            vec![(Cubic, 0)],
+            12,
+        ),
+        scene(
+            "long-bbr",
+            "BBR, 10 Gbit/s, 100 ms",
+            path(10_000, 100, 50, 0),
+            9000,
+            vec![(Bbr, 0)],
+            12,
+        ),
+    ]
+}
+
+/// Runs every scene, writes its plot and prints what came of it. `quick`: an eighth of the time.
+pub(super) fn write(folder: &Path, quick: bool) -> Result<(), Failure> {
+    let failed = |source| Failure::File { path: folder.into(), source };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let scenes = scenes();
+    let bar = progress::bar(scenes.len());
+    let mut rows = Vec::new();
+    for scene in &scenes {
+        bar.set_message(scene.title);
+        let duration = scene.seconds * SECOND / if quick { 8 } else { 1 };
+        let flows: Vec<Flow> =
+            scene.flows.iter().map(|(algorithm, begins)| flow(*algorithm, *begins)).collect();
+        let outcome = share(1, &scene.path, scene.mtu, &flows, duration, INTERVAL);
+        let outcome = outcome.ok_or(Failure::Transport("no memory for a simulation"))?;
+        let file = folder.join(format!("{}.svg", scene.name));
+        draw(&file, scene, &outcome, duration)
+            .map_err(|why| Failure::Plot { path: file, why: why.to_string() })?;
+        rows.push(row(scene, &outcome, duration / SETTLED));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    println!("{}", table(&["flows", "share of the path", "Jain's index", "sent again"], rows));
+    println!("plots: {}", folder.display());
+    Ok(())
+}
+
+fn flow(congestion: Algorithm, begins: u64) -> Flow {
+    let options = Options {
+        congestion,
+        receive_buffer: 1_000_000,
+        receive_buffer_limit: 600_000_000,
+        transmit_buffer: 600_000_000,
+        ..Options::default()
+    };
+    Flow { options, begins, delay: 0 }
+}
+
+fn row(scene: &Scene, outcome: &Outcome, from: u64) -> Vec<String> {
+    let rate: f64 = (0..scene.flows.len()).map(|flow| outcome.rate(flow, from)).sum();
+    vec![
+        scene.title.to_owned(),
+        format!("{:.1} %", rate * 100.0 / scene.path.rate as f64),
+        format!("{:.3}", outcome.fairness(from)),
+        outcome.retransmissions.to_string(),
+    ]
+}
+
+fn draw(
+    file: &Path,
+    scene: &Scene,
+    outcome: &Outcome,
+    duration: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let megabits = |rate: f64| rate * 8.0 / 1e6;
+    let seconds = |at: u64| at as f64 / 1e9;
+    let top = megabits(scene.path.rate as f64) * 1.2;
+    let area = SVGBackend::new(file, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(scene.title, ("sans-serif", 20))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(64)
+        .build_cartesian_2d(0.0..seconds(duration), 0.0..top)?;
+    chart.configure_mesh().x_desc("s").y_desc("Mbit/s").draw()?;
+    for (place, (samples, (algorithm, _))) in outcome.flows.iter().zip(&scene.flows).enumerate() {
+        let color = Palette99::pick(place).to_rgba();
+        let points = samples.iter().map(|sample| (seconds(sample.at), megabits(sample.rate)));
+        chart
+            .draw_series(LineSeries::new(points, color.stroke_width(2)))?
+            .label(format!("{algorithm:?} {}", place + 1))
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
+    }
+    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_names_its_flows() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("plot.svg");
+        let flows = vec![(Algorithm::Cubic, 0), (Algorithm::Bbr, SECOND)];
+        let scene = Scene {
+            name: "plot",
+            title: "two flows",
+            path: path(10, 20, 20, 0),
+            mtu: 1500,
+            flows: flows.clone(),
+            seconds: 4,
+        };
+        let flows: Vec<Flow> =
+            flows.into_iter().map(|(algorithm, at)| flow(algorithm, at)).collect();
+        let outcome = share(1, &scene.path, 1500, &flows, 4 * SECOND, INTERVAL).unwrap();
+        draw(&file, &scene, &outcome, 4 * SECOND).unwrap();
+        let text = std::fs::read_to_string(file).unwrap();
+        for word in ["two flows", "Cubic 1", "Bbr 2", "Mbit/s"] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+}
