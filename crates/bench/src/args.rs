@@ -21,7 +21,7 @@ pub(crate) enum Command {
     /// Look-ups, changes and memory of the tables, beside rte_fib, rte_lpm and rte_hash.
     Tables(Tables),
     /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
-    /// smoltcp.
+    /// smoltcp and lwIP.
     Transport(Transport),
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Transport {
     /// A short run, to see whether everything works.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Leave smoltcp out.
+    /// Leave smoltcp and lwIP out.
     #[arg(long)]
     pub(crate) no_yardstick: bool,
     /// Simulate flows that share a path, and write plots of their rates into this folder (SVG); nothing

@@ -1,6 +1,7 @@
 //! `millrace-bench transport`: TCP in memory, without I/O. Two stacks of a kind talk; what is measured is the
 //! server's share, socket calls and copies included.
 
+mod lwip;
 mod ours;
 mod plots;
 mod smoltcp;
@@ -93,6 +94,12 @@ pub(crate) fn run(args: &args::Transport) -> Result<(), Failure> {
     let rounds = if args.quick { 1 } else { args.rounds };
     let counts: Vec<usize> =
         args.connections.iter().copied().filter(|count| !args.quick || *count <= FEW).collect();
+    let lwip = lwip::program().filter(|_| !args.no_yardstick);
+    if lwip.is_none() && !args.no_yardstick {
+        println!(
+            "lwIP is left out: `make bench` builds its program where liblwip-dev is installed"
+        );
+    }
     let bar = progress::bar(counts.len() * ALL.len());
     let mut results: Vec<Outcome> = Vec::new();
     for count in counts {
@@ -105,7 +112,18 @@ pub(crate) fn run(args: &args::Transport) -> Result<(), Failure> {
             false => Some(Smoltcp::new(count)?),
         };
         for what in ALL {
-            results.push(measure(what, count, rounds, &mut ours, yardstick.as_mut())?);
+            let outcome = measure(what, count, rounds, &mut ours, yardstick.as_mut())?;
+            let its = lwip.as_ref().filter(|_| count <= FEW);
+            let its = its.and_then(|program| lwip::measure(program, what, count, rounds));
+            let beside = its.map(|its| {
+                outcome_of(what, count, outcome.samples.clone()).against(
+                    "lwIP",
+                    its.median(),
+                    Better::Less,
+                )
+            });
+            results.push(outcome);
+            results.extend(beside);
             bar.inc(1);
         }
         if count >= FEW {
@@ -141,13 +159,17 @@ fn measure(
             its.0.extend(what.measure(yardstick)?);
         }
     }
-    let (name, size) = what.name();
-    let parameters: [(&str, Value); 2] = [("connections", count.into()), ("bytes", size.into())];
-    let outcome = Outcome::new(name, "cycles", own).with(&parameters);
+    let outcome = outcome_of(what, count, own);
     if its.0.is_empty() {
         return Ok(outcome);
     }
     Ok(outcome.against("smoltcp", its.median(), Better::Less))
+}
+
+fn outcome_of(what: What, count: usize, samples: Samples) -> Outcome {
+    let (name, size) = what.name();
+    let parameters: [(&str, Value); 2] = [("connections", count.into()), ("bytes", size.into())];
+    Outcome::new(name, "cycles", samples).with(&parameters)
 }
 
 /// The goals of requests: so much with 10,000 connections, and not much more with a million.

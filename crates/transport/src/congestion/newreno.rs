@@ -57,7 +57,8 @@ impl CongestionControl for NewReno {
     }
 
     fn on_loss(&mut self, loss: &Congestion) {
-        self.reduce(loss.in_flight);
+        // RFC 5681 3.2 step 2: what limited transmit has sent beyond the window does not count.
+        self.reduce(loss.in_flight.min(self.window));
         self.window = self.threshold;
     }
 
