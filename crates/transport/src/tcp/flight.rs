@@ -267,7 +267,11 @@ impl Flight {
 
     /// The first record is lost: three duplicates from a peer without SACK, or a partial acknowledgment.
     /// Gives bytes newly lost.
-    pub(crate) fn lose_first(&mut self) -> u32 {
+    pub(crate) fn lose_first(&mut self, mss: u32) -> u32 {
+        // Of what the port has cut, one segment.
+        if let Some(front) = self.sent.front() {
+            self.split_at(front.start.add(mss));
+        }
         self.lose_front();
         match self.sent.front_mut() {
             Some(sent) if !sent.is(mark::LOST | mark::SACKED) => {

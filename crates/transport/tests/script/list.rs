@@ -62,6 +62,7 @@ scripts! {
     sack_receiver
     sack_retransmissions
     segmentation
+    segmentation_loss
     silly_window_receiver
     silly_window_sender
     syn_validation

@@ -92,7 +92,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             flight.duplicates = flight.duplicates.saturating_sub(news.acked.div_ceil(mss) - 1);
             if recovering && self.hot.has(flag::RECOVERY) {
                 // A partial acknowledgment: the next one is lost too.
-                return flight.lose_first();
+                return flight.lose_first(mss);
             }
             flight.duplicates = 0;
             return 0;
@@ -106,7 +106,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         // RFC 6582 3.2 step 2: not for what was in flight at the last recovery.
         let fresh = self.hot.snd_una.after(self.cold.recover) || self.cold.recover == self.cold.iss;
         if self.cold.flight.duplicates >= 3 && !recovering && fresh {
-            return self.cold.flight.lose_first();
+            return self.cold.flight.lose_first(mss);
         }
         0
     }
