@@ -85,8 +85,10 @@ pub(crate) fn words(sent: &Segment, peer_iss: u32) -> Vec<String> {
                 format!("{text} {from}:{to}")
             }),
             TcpOption::Other { kind: FAST_OPEN, data } => {
-                let text: String = data.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("fo {text}").trim_end().into()
+                let text = data
+                    .iter()
+                    .fold("fo ".into(), |text: String, byte| text + &format!("{byte:02x}"));
+                text.trim_end().into()
             }
             TcpOption::Other { kind, data } if ACCURATE.contains(&kind) => {
                 let counts = data.chunks(3).map(|count| {
