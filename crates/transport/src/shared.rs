@@ -9,6 +9,7 @@ use crate::options::{Config, SECOND};
 use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
+use crate::tcp::flight::Spares;
 
 /// So many in a second.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) unreachables: Limiter,
     pub(crate) paths: Paths,
     pub(crate) servers: Servers,
+    /// Flights that no connection uses.
+    pub(crate) flights: Spares,
 }
 
 impl Shared {
@@ -60,6 +63,7 @@ impl Shared {
             challenges: Limiter::default(),
             resets: Limiter::default(),
             unreachables: Limiter::default(),
+            flights: Spares::default(),
         }
     }
 }

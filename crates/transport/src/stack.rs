@@ -106,7 +106,10 @@ impl<B: Buffers> Stack<B> {
     pub fn expire(&mut self, now: u64, sink: &mut dyn Sink) {
         self.now = self.now.max(now);
         while let Some(index) = self.timers.expired(self.now) {
-            self.step(index, sink, |tcb| tcb.on_timer());
+            self.step(index, sink, |tcb| {
+                tcb.hot.armed_at = NEVER;
+                tcb.on_timer();
+            });
         }
     }
 
@@ -176,7 +179,8 @@ impl<B: Buffers> Stack<B> {
         let deadline = tcb.hot.deadline();
         let plain = !matches!(tcb.hot.state, State::Closed | State::TimeWait);
         if plain {
-            if deadline < self.timers.armed(index).unwrap_or(NEVER) {
+            if deadline < tcb.hot.armed_at {
+                tcb.hot.armed_at = deadline;
                 self.timers.arm(index, deadline);
             }
         } else {
@@ -191,7 +195,7 @@ impl<B: Buffers> Stack<B> {
         let over = hot.state == State::Closed;
         let deadline = hot.deadline();
         let released = hot.has(flag::RELEASED);
-        let ends = cold.ends;
+        let key = cold.key;
         if released {
             if let Some(pair) = cold.fifos.take() {
                 self.buffers.close(id, pair);
@@ -204,8 +208,9 @@ impl<B: Buffers> Stack<B> {
         if listed {
             hot.clear(flag::IN_TABLE);
         }
+        hot.armed_at = if over { NEVER } else { deadline };
         if listed {
-            self.unlist(&ends);
+            self.unlist_key(&key);
         }
         if !over {
             self.timers.arm(index, deadline);
@@ -240,10 +245,6 @@ impl<B: Buffers> Stack<B> {
             FiveTuple::V4(flow) => self.flows_v4.insert(&flow.key(), index).is_ok(),
             FiveTuple::V6(flow) => self.flows_v6.insert(&flow.key(), index).is_ok(),
         }
-    }
-
-    fn unlist(&mut self, ends: &Ends) {
-        self.unlist_key(&ends.key());
     }
 
     pub(crate) fn unlist_datagrams(&mut self, ends: &Ends) {

@@ -64,6 +64,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.cold.flight.pipe(self.hot.snd_una, self.hot.snd_nxt, self.hot.mss)
     }
 
+    /// Notes what is sent for the first time. Gives its record.
+    #[inline]
+    pub(crate) fn note_sent(&mut self, range: (Seq, Seq), marks: u8) -> flight::Sent {
+        let whole = self.hot.has(flag::HEARS_ALL);
+        self.cold.flight.push(&mut self.shared.flights, range, marks, self.now, whole)
+    }
+
     pub(crate) fn srtt_ns(&self) -> u64 {
         u64::from(self.hot.srtt) * 1000
     }
@@ -96,7 +103,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.leave_half_open();
         self.leave_fast_open(false);
         self.hot.state = State::Closed;
-        self.cold.flight = flight::Flight::default();
+        self.cold.flight = flight::Slot::default();
         self.cold.gaps = gaps::Gaps::default();
         self.cold.congestion = None;
         self.stop_timers();
@@ -129,9 +136,20 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.life_at = self.now.saturating_add(self.cold.options.time_wait);
     }
 
+    /// Takes over what congestion control says.
+    pub(crate) fn follow_congestion(&mut self) {
+        let Some(congestion) = &self.cold.congestion else { return };
+        self.hot.cwnd = congestion.window();
+        if self.hot.cwnd < congestion.threshold() {
+            self.hot.set(flag::SLOW_START);
+        } else {
+            self.hot.clear(flag::SLOW_START);
+        }
+    }
+
     /// The segment size that path, peer and options allow.
     pub(crate) fn update_mss(&mut self) {
-        let headers = self.cold.ends.ip_header() as u16 + 20;
+        let headers = self.cold.ip_header() + 20;
         let mut mss = self.cold.path_mtu.saturating_sub(headers).min(self.cold.peer_mss);
         if self.cold.options.mss != 0 {
             mss = mss.min(self.cold.options.mss);

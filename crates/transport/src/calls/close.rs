@@ -35,6 +35,7 @@ impl<B: Buffers> Stack<B> {
             State::FinWait2 => {
                 hot.life_at = now.saturating_add(cold.options.time_wait);
                 let at = hot.life_at;
+                hot.armed_at = at;
                 self.timers.arm(id.index(), at);
             }
             _ => hot.set(flag::FIN_QUEUED),

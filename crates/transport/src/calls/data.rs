@@ -104,7 +104,7 @@ impl<B: Buffers> Stack<B> {
     pub fn received(&mut self, id: ConnectionId, count: usize) {
         let now = self.now;
         let Ok((hot, cold)) = self.held(id) else { return };
-        cold.tuning.taken = cold.tuning.taken.saturating_add(count.min(1 << 30) as u32);
+        cold.tuning.take(count);
         tune(hot, cold, now);
         // Only a window that may have opened is worth a look at the next flush.
         let Some(pair) = cold.fifos.as_ref() else { return };
@@ -119,13 +119,8 @@ impl<B: Buffers> Stack<B> {
 /// Receive auto-tuning: a buffer that is emptied within a round trip may be what holds the peer up, so
 /// it becomes twice as large as what was taken in the round trip.
 fn tune<F: ByteFifo>(hot: &Hot, cold: &mut Cold<F>, now: u64) {
-    let round = u64::from(hot.srtt.max(1000)) * 1000;
-    if now.saturating_sub(cold.tuning.began) < round {
-        return;
-    }
-    let wanted = cold.tuning.taken.saturating_mul(2).min(cold.options.receive_buffer_limit);
-    cold.tuning.began = now;
-    cold.tuning.taken = 0;
+    let Some(taken) = cold.tuning.round(hot.srtt.max(1000), now) else { return };
+    let wanted = taken.saturating_mul(2).min(cold.options.receive_buffer_limit);
     if let Some(pair) = &mut cold.fifos {
         if wanted as usize > pair.receive.capacity() {
             pair.receive.resize(wanted as usize);

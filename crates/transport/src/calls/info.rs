@@ -67,7 +67,7 @@ impl<B: Buffers> Stack<B> {
         let (hot, cold) = self.slab.get(id)?;
         let congestion = cold.congestion.as_ref();
         Some(Info {
-            ends: cold.ends,
+            ends: cold.ends(),
             state: hot.state,
             srtt: hot.srtt,
             rttvar: hot.rttvar,
@@ -90,7 +90,7 @@ impl<B: Buffers> Stack<B> {
             ),
             marks: cold.accurate.as_ref().map(|accurate| accurate.marks()),
             recovering: hot.has(flag::RECOVERY | flag::LOSS),
-            congestion: congestion.map_or("", |congestion| congestion.name()),
+            congestion: if hot.cwnd > 0 { cold.options.congestion.name() } else { "" },
             failure: cold.failure,
         })
     }

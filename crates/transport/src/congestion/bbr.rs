@@ -360,16 +360,8 @@ impl CongestionControl for Bbr {
         Some(self.rate.max(1.0) as u64)
     }
 
-    fn hears_all(&self) -> bool {
-        true
-    }
-
     fn rules_recovery(&self) -> bool {
         true
-    }
-
-    fn name(&self) -> &'static str {
-        "bbr"
     }
 }
 

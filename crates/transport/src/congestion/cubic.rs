@@ -10,102 +10,116 @@ const BETA: f64 = 0.7;
 const C: f64 = 0.4;
 /// What keeps up with Reno (4.3): segments a window.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// HyStart (4.10 refers to it): a round-trip time so much above the least ends slow start: ns.
-const DELAY: (u64, u64) = (4_000_000, 16_000_000);
+/// HyStart (4.10 refers to it): a round-trip time so much above the least ends slow start: us.
+const DELAY: (u32, u32) = (4000, 16_000);
+/// No time.
+const NEVER: u64 = u64::MAX;
 
 /// What a reduction changes.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     window: f64,
-    threshold: f64,
-    /// Window before the last reduction: segments.
-    highest: f64,
     /// Segments.
     reno: f64,
-    /// When this growth began: ns.
-    epoch: Option<u64>,
+    /// When this growth began: ns; `NEVER`: it has not.
+    epoch: u64,
+    /// What does not grow by small steps needs no more digits.
+    threshold: f32,
+    /// Window before the last reduction: segments.
+    highest: f32,
     /// Seconds from the epoch to `highest`.
-    k: f64,
+    k: f32,
+    /// The initial window: segments.
+    initial: f32,
 }
 
-/// Grows by a cubic function of the time since the last reduction.
+/// Grows by a cubic function of the time since the last reduction. Every connection has one, so it
+/// is kept small.
 #[derive(Debug)]
 pub struct Cubic {
-    mss: f64,
-    initial: f64,
     now: Shape,
     /// Before the last reduction.
     before: Option<Box<Shape>>,
-    /// Nothing was acknowledged in new data since then: growth stands still: ns.
-    paused_at: Option<u64>,
-    /// The round in which the delay is measured ends when so much is delivered.
-    round_end: u64,
-    /// Least round-trip time of this round and the last: ns.
-    rounds: [u64; 2],
+    /// Nothing was acknowledged in new data since then: growth stands still: ns; `NEVER`: it does not.
+    paused_at: u64,
+    /// The round in which the delay is measured ends when so much is delivered, modulo 2^32.
+    round_end: u32,
+    /// Least round-trip time of this round and the last: us.
+    rounds: [u32; 2],
+    mss: u16,
     samples: u8,
 }
+
+const _: () = assert!(size_of::<Cubic>() <= 72, "a block of 80 bytes with the allocator's word");
 
 impl Cubic {
     /// Slow start from the initial window.
     #[must_use]
     pub fn new(start: &Start) -> Self {
-        let mss = f64::from(start.mss.max(1));
-        let window = f64::from(start.window) / mss;
+        let mss = start.mss.clamp(1, 65_535) as u16;
+        let window = f64::from(start.window) / f64::from(mss);
         let now = Shape {
             window,
-            threshold: f64::INFINITY,
-            highest: 0.0,
             reno: window,
-            epoch: None,
+            epoch: NEVER,
+            threshold: f32::INFINITY,
+            highest: 0.0,
             k: 0.0,
+            initial: window as f32,
         };
         Self {
-            mss,
-            initial: window,
             now,
             before: None,
-            paused_at: None,
+            paused_at: NEVER,
             round_end: 0,
-            rounds: [u64::MAX; 2],
+            rounds: [u32::MAX; 2],
+            mss,
             samples: 0,
         }
+    }
+
+    fn mss(&self) -> f64 {
+        f64::from(self.mss)
+    }
+
+    fn is_in_slow_start(&self) -> bool {
+        self.now.window < f64::from(self.now.threshold)
     }
 
     fn reduce(&mut self) {
         self.before = Some(Box::new(self.now));
         let shape = &mut self.now;
         // 4.7: fast convergence, so that a new flow finds room.
-        shape.highest = if shape.window < shape.highest {
-            shape.window * (1.0 + BETA) / 2.0
-        } else {
-            shape.window
-        };
+        let fast = shape.window < f64::from(shape.highest);
+        let share = if fast { f64::midpoint(1.0, BETA) } else { 1.0 };
+        shape.highest = (shape.window * share) as f32;
         // 4.6
-        shape.threshold = (shape.window * BETA).max(2.0);
-        shape.epoch = None;
+        shape.threshold = (shape.window * BETA).max(2.0) as f32;
+        shape.epoch = NEVER;
     }
 
     fn begin_epoch(&mut self, now: u64) {
         let shape = &mut self.now;
-        shape.epoch = Some(now);
+        shape.epoch = now;
         shape.reno = shape.window;
-        shape.highest = shape.highest.max(shape.window);
+        shape.highest = shape.highest.max(shape.window as f32);
         // 4.2, equation 2.
-        shape.k = ((shape.highest - shape.window) / C).cbrt();
+        let below = (f64::from(shape.highest) - shape.window).max(0.0);
+        shape.k = (below / C).cbrt() as f32;
     }
 
     /// 4.2 to 4.5: `acked` segments, a round-trip time of `rtt` seconds.
     fn grow(&mut self, now: u64, acked: f64, rtt: f64) {
-        if self.now.epoch.is_none() {
+        if self.now.epoch == NEVER {
             self.begin_epoch(now);
         }
         let shape = &mut self.now;
-        let began = shape.epoch.unwrap_or(now);
-        let t = now.saturating_sub(began) as f64 / 1e9;
-        let at = |t: f64| C * (t - shape.k).powi(3) + shape.highest;
+        let t = now.saturating_sub(shape.epoch) as f64 / 1e9;
+        let (k, highest) = (f64::from(shape.k), f64::from(shape.highest));
+        let at = |t: f64| C * (t - k).powi(3) + highest;
         // 4.4 and 4.5 aim at one round-trip time ahead, at most half as much again.
         let target = at(t + rtt).clamp(shape.window, shape.window * 1.5);
-        let alpha = if shape.reno >= shape.highest { 1.0 } else { ALPHA };
+        let alpha = if shape.reno >= highest { 1.0 } else { ALPHA };
         shape.reno += alpha * acked / shape.window;
         let cubic = shape.window + (target - shape.window) / shape.window * acked;
         shape.window = if at(t) < shape.reno { shape.reno.max(shape.window) } else { cubic };
@@ -114,18 +128,19 @@ impl Cubic {
     /// Slow start ends when the round-trip time climbs: a queue is building up.
     fn watch_delay(&mut self, ack: &Ack) {
         let Some(rtt) = ack.sample.rtt else { return };
-        if ack.sample.prior_delivered >= self.round_end {
-            self.round_end = ack.total_delivered;
-            self.rounds = [u64::MAX, self.rounds[0]];
+        let rtt = (rtt / 1000).min(u64::from(u32::MAX - 1)) as u32;
+        if (ack.sample.prior_delivered as u32).wrapping_sub(self.round_end) as i32 >= 0 {
+            self.round_end = ack.total_delivered as u32;
+            self.rounds = [u32::MAX, self.rounds[0]];
             self.samples = 0;
         }
         self.rounds[0] = self.rounds[0].min(rtt);
         self.samples = self.samples.saturating_add(1);
         let [current, last] = self.rounds;
-        if self.samples >= 8 && last != u64::MAX && self.now.window >= 16.0 {
+        if self.samples >= 8 && last != u32::MAX && self.now.window >= 16.0 {
             let margin = (last / 8).clamp(DELAY.0, DELAY.1);
             if current >= last.saturating_add(margin) {
-                self.now.threshold = self.now.window;
+                self.now.threshold = self.now.window as f32;
             }
         }
     }
@@ -133,7 +148,7 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.now.window < self.now.threshold {
+        if self.is_in_slow_start() {
             self.watch_delay(ack);
         }
         if ack.in_recovery {
@@ -141,15 +156,17 @@ impl CongestionControl for Cubic {
         }
         if !ack.window_limited {
             // 5.8: growth stands still while the window is not used.
-            self.paused_at.get_or_insert(ack.now);
+            self.paused_at = self.paused_at.min(ack.now);
             return;
         }
-        if let (Some(paused), Some(epoch)) = (self.paused_at.take(), &mut self.now.epoch) {
-            *epoch = epoch.saturating_add(ack.now.saturating_sub(paused)).min(ack.now);
+        let paused = std::mem::replace(&mut self.paused_at, NEVER);
+        if paused != NEVER && self.now.epoch != NEVER {
+            let idle = ack.now.saturating_sub(paused);
+            self.now.epoch = self.now.epoch.saturating_add(idle).min(ack.now);
         }
-        let mut acked = f64::from(ack.acked) / self.mss;
-        if self.now.window < self.now.threshold {
-            let growth = acked.min(self.now.threshold - self.now.window);
+        let mut acked = f64::from(ack.acked) / self.mss();
+        if self.is_in_slow_start() {
+            let growth = acked.min(f64::from(self.now.threshold) - self.now.window);
             self.now.window += growth;
             acked -= growth;
         }
@@ -160,7 +177,7 @@ impl CongestionControl for Cubic {
 
     fn on_loss(&mut self, _: &Congestion) {
         self.reduce();
-        self.now.window = self.now.threshold;
+        self.now.window = f64::from(self.now.threshold);
     }
 
     fn on_recovered(&mut self, _: u64) {
@@ -177,7 +194,7 @@ impl CongestionControl for Cubic {
 
     fn on_ecn(&mut self, _: &Congestion, _: u32) {
         self.reduce();
-        self.now.window = self.now.threshold;
+        self.now.window = f64::from(self.now.threshold);
         self.before = None;
     }
 
@@ -191,28 +208,24 @@ impl CongestionControl for Cubic {
 
     fn on_restart(&mut self, _: u64, idle: u64, rto: u64) {
         let halvings = idle.checked_div(rto).unwrap_or(0).min(31) as i32;
-        let floor = self.initial.min(self.now.window);
+        let floor = f64::from(self.now.initial).min(self.now.window);
         self.now.window = (self.now.window / 2f64.powi(halvings)).max(floor);
-        self.now.epoch = None;
+        self.now.epoch = NEVER;
     }
 
     fn set_mss(&mut self, mss: u32) {
-        let bytes = self.now.window * self.mss;
-        self.mss = f64::from(mss.max(1));
-        self.now.window = (bytes / self.mss).max(1.0);
+        let bytes = self.now.window * self.mss();
+        self.mss = mss.clamp(1, 65_535) as u16;
+        self.now.window = (bytes / self.mss()).max(1.0);
     }
 
     fn window(&self) -> u32 {
-        (self.now.window * self.mss) as u32
+        (self.now.window * self.mss()) as u32
     }
 
     fn threshold(&self) -> u32 {
         // A cast of what is too large gives the largest.
-        (self.now.threshold * self.mss) as u32
-    }
-
-    fn name(&self) -> &'static str {
-        "cubic"
+        (f64::from(self.now.threshold) * self.mss()) as u32
     }
 }
 

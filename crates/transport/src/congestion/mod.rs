@@ -26,6 +26,22 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// Its name, as in `ss -i`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bbr => "bbr",
+            Self::Cubic => "cubic",
+            Self::NewReno => "newreno",
+        }
+    }
+
+    /// Whether it must hear of every acknowledgment. If not, those that come while the window is not
+    /// used up are kept from it, and a connection that never uses it up does without.
+    pub(crate) fn hears_all(self) -> bool {
+        self == Self::Bbr
+    }
+
     /// A fresh one.
     #[must_use]
     pub fn start(self, start: &Start) -> Box<dyn CongestionControl> {
@@ -166,17 +182,8 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// Whether [`on_ack`](Self::on_ack) must hear of every acknowledgment. If not, those that come
-    /// while the window is not used up are kept from it, and cost nothing.
-    fn hears_all(&self) -> bool {
-        false
-    }
-
     /// Whether it sets the window itself during recovery; if not, PRR does (RFC 6937).
     fn rules_recovery(&self) -> bool {
         false
     }
-
-    /// Its name, as in `ss -i`.
-    fn name(&self) -> &'static str;
 }

@@ -105,10 +105,6 @@ impl CongestionControl for NewReno {
     fn threshold(&self) -> u32 {
         self.threshold
     }
-
-    fn name(&self) -> &'static str {
-        "newreno"
-    }
 }
 
 #[cfg(test)]

@@ -48,9 +48,7 @@ impl<B: Buffers> Stack<B> {
         let found =
             || self.values_v4.iter().chain(&self.values_v6).filter(|value| **value != NO_FLOW);
         let near = found().fold(0, |sum, index| sum ^ self.slab.touch(*index));
-        let far = found().fold(near, |sum, index| {
-            sum ^ self.slab.touch_far(*index) ^ self.timers.armed(*index).unwrap_or(0)
-        });
+        let far = found().fold(near, |sum, index| sum ^ self.slab.touch_far(*index));
         std::hint::black_box(far);
     }
 
@@ -117,7 +115,7 @@ impl<B: Buffers> Stack<B> {
         if hot.state != State::TimeWait || segment.has(bits::RST) {
             return false;
         }
-        let local = cold.ends.local;
+        let local = cold.ends().local;
         may_be_replaced(hot, segment) && self.shared.listeners.find(local).is_some()
     }
 }

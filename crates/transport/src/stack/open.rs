@@ -239,7 +239,6 @@ impl<B: Buffers> Stack<B> {
             tcb.hot.snd_una = iss;
             tcb.hot.snd_nxt = iss.add(1);
             tcb.cold.data_start = iss.add(1);
-            tcb.cold.flight.rack.begin(iss);
             tcb.on_segment(segment);
         });
         Ok(())

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::flight::Flight;
+use super::flight::Slot;
 use super::gaps::Gaps;
-use super::prr::Reduction;
 use crate::congestion::CongestionControl;
+use wire::flow::FiveTuple;
+
 use crate::ends::Ends;
 use crate::event::Failure;
 use crate::fifo::Pair;
@@ -16,69 +17,88 @@ use crate::sequence::Seq;
 /// Bytes of an IPv6 packet that every path takes (RFC 8200 5).
 const LEAST_V6: u16 = 1280;
 
-/// The cold part of a connection.
+/// The cold part of a connection: what segments touch when they carry data comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Cold<F> {
-    pub(crate) ends: Ends,
-    pub(crate) options: Arc<Options>,
     pub(crate) fifos: Option<Pair<F>>,
+    pub(crate) flight: Slot,
+    /// When the peer last acknowledged something new, or sending began: ns.
+    pub(crate) progress_at: u64,
+    /// When TS.Recent was taken: ns.
+    pub(crate) ts_recent_at: u64,
+    pub(crate) options: Arc<Options>,
+    pub(crate) gaps: Gaps,
+    /// Search for a larger packet size; `None` until there is reason for it.
+    pub(crate) search: Option<Box<super::mtu::Search>>,
+    /// Receive auto-tuning: the round ends here, and began then.
+    pub(crate) tuning: Tuning,
+    /// As segments from the peer have it.
+    pub(crate) key: FiveTuple,
+    /// An ICMP error that does not end the connection by itself (RFC 9293 3.9.2.2).
+    pub(crate) soft_failure: Option<Failure>,
+    pub(crate) failure: Option<Failure>,
+    /// The application knows the handle.
+    pub(crate) known: bool,
     /// Sequence number of the first byte in the transmit FIFO.
     pub(crate) data_start: Seq,
-    pub(crate) flight: Flight,
-    pub(crate) gaps: Gaps,
-    /// `None` until the handshake is over.
-    pub(crate) congestion: Option<Box<dyn CongestionControl>>,
-    pub(crate) reduction: Reduction,
+    /// Largest window that the peer ever offered: bytes.
+    pub(crate) max_window: u32,
     /// A recovery is over when this is acknowledged.
     pub(crate) recover: Seq,
+    /// The window in which a tail loss probe or a mark was answered ends here.
+    pub(crate) reduced_until: Seq,
+    /// `None` until it has something to say.
+    pub(crate) congestion: Option<Box<dyn CongestionControl>>,
+    /// Accurate congestion feedback; `None` without.
+    pub(crate) accurate: Option<Box<super::accurate::Accurate>>,
+    /// Challenge for a window out-of-date was answered last: ms, modulo 2^32; 0: never.
+    pub(crate) challenged_at: u32,
     /// Where the peer's FIN is, when it came ahead of data.
     pub(crate) fin_at: Seq,
     /// Initial sequence numbers.
     pub(crate) iss: Seq,
     pub(crate) irs: Seq,
-    pub(crate) listener: Option<ListenerId>,
-    pub(crate) failure: Option<Failure>,
-    /// An ICMP error that does not end the connection by itself (RFC 9293 3.9.2.2).
-    pub(crate) soft_failure: Option<Failure>,
+    /// Behind the last byte that the peer called urgent (RCV.UP).
+    pub(crate) urgent: Seq,
     /// Time stamp of the first retransmission after a time-out, for Eifel (RFC 3522).
     pub(crate) eifel: u32,
     /// Bytes retransmitted in this recovery that no duplicate was told of yet.
     pub(crate) undo_left: u32,
-    /// The window in which a tail loss probe or a mark was answered ends here.
-    pub(crate) reduced_until: Seq,
-    /// Largest window that the peer ever offered: bytes.
-    pub(crate) max_window: u32,
+    /// Segments sent again.
+    pub(crate) retransmitted: u32,
+    pub(crate) listener: Option<ListenerId>,
     /// Segment size that the peer announced.
     pub(crate) peer_mss: u16,
     /// Bytes of an IP packet on the path.
     pub(crate) path_mtu: u16,
-    /// Search for a better one; `None` until there is reason for it.
-    pub(crate) search: Option<Box<super::mtu::Search>>,
-    /// Accurate congestion feedback; `None` without.
-    pub(crate) accurate: Option<Box<super::accurate::Accurate>>,
-    /// When the peer last acknowledged something new, or sending began: ns.
-    pub(crate) progress_at: u64,
-    /// Behind the last byte that the peer called urgent (RCV.UP).
-    pub(crate) urgent: Seq,
-    /// When TS.Recent was taken: ns.
-    pub(crate) ts_recent_at: u64,
-    /// Challenge for a window out-of-date was answered last: ns.
-    pub(crate) challenged_at: u64,
-    /// Receive auto-tuning: the round ends here, and began then.
-    pub(crate) tuning: Tuning,
-    /// Segments sent again.
-    pub(crate) retransmitted: u32,
-    /// The application knows the handle.
-    pub(crate) known: bool,
 }
 
 /// Measures how much arrives in a round trip.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tuning {
-    /// When this round began: ns.
-    pub(crate) began: u64,
+    /// When this round began: us, modulo 2^32.
+    began: u32,
     /// Bytes that the application took in it.
-    pub(crate) taken: u32,
+    taken: u32,
+}
+
+impl Tuning {
+    /// A round begins; `now`: ns.
+    pub(crate) fn begin(now: u64) -> Self {
+        Self { began: (now / 1000) as u32, taken: 0 }
+    }
+
+    /// `count` bytes more were taken.
+    pub(crate) fn take(&mut self, count: usize) {
+        self.taken = self.taken.saturating_add(count.min(1 << 30) as u32);
+    }
+
+    /// At the end of a round of `length` us, bytes that were taken in it.
+    pub(crate) fn round(&mut self, length: u32, now: u64) -> Option<u32> {
+        let over = ((now / 1000) as u32).wrapping_sub(self.began) >= length;
+        over.then(|| std::mem::replace(self, Self::begin(now)).taken)
+    }
 }
 
 impl<F> Cold<F> {
@@ -87,14 +107,13 @@ impl<F> Cold<F> {
         // RFC 8201 1: who does not discover the path's MTU sends nothing larger than the least one.
         let whole = options.mtu_discovery || ends.remote.is_ipv4();
         Self {
-            ends,
+            key: ends.key(),
             options,
             fifos: None,
             data_start: zero,
-            flight: Flight::default(),
+            flight: Slot::default(),
             gaps: Gaps::default(),
             congestion: None,
-            reduction: Reduction::default(),
             recover: zero,
             fin_at: zero,
             iss: zero,
@@ -120,17 +139,28 @@ impl<F> Cold<F> {
         }
     }
 
+    /// Addresses and ports.
+    #[inline]
+    pub(crate) fn ends(&self) -> Ends {
+        Ends::of_received(&self.key)
+    }
+
+    #[inline]
+    pub(crate) fn is_v4(&self) -> bool {
+        matches!(self.key, FiveTuple::V4(_))
+    }
+
+    /// Bytes of the IP header.
+    pub(crate) fn ip_header(&self) -> u16 {
+        self.ends().ip_header() as u16
+    }
+
     /// Reads a field of each of its cache lines, as far as the compiler spreads them.
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        u64::from(self.ends.local.port())
-            ^ u64::from(self.ends.remote.port())
-            ^ self.flight.rack.min_rtt
-            ^ self.flight.rate.delivered
-            ^ u64::from(self.flight.sacked)
-            ^ u64::from(self.data_start.0)
+        u64::from(self.data_start.0)
             ^ self.progress_at
-            ^ self.tuning.began
+            ^ u64::from(self.tuning.began)
             ^ u64::from(self.gaps.is_empty())
             ^ u64::from(self.congestion.is_some())
     }
@@ -143,9 +173,8 @@ impl<F> Cold<F> {
     {
         let fifos =
             self.fifos.as_ref().map_or(0, |pair| pair.receive.touch() ^ pair.transmit.touch());
-        let sent = self.flight.sent.front().map_or(0, |sent| sent.sent_at);
         let congestion = self.congestion.as_ref().map_or(0, |congestion| congestion.window());
-        u64::from(fifos) ^ sent ^ u64::from(congestion)
+        u64::from(fifos) ^ self.flight.touch() ^ u64::from(congestion)
     }
 
     /// Whether segments are spread over time.

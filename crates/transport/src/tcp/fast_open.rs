@@ -15,7 +15,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let told = if self.cold.options.fast_open { syn.fast_open() } else { Told::Nothing };
         let verdict = match told {
             Told::Cookie(cookie) => {
-                judge(&self.shared.secret, self.cold.ends.remote.ip(), &cookie, self.now)
+                judge(&self.shared.secret, self.cold.ends().remote.ip(), &cookie, self.now)
             }
             Told::Nothing | Told::Request => {
                 if told == Told::Request {
@@ -76,7 +76,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.cold.retransmitted > 0 {
             return 0;
         }
-        let peer = self.cold.ends.remote.ip();
+        let peer = self.cold.ends().remote.ip();
         if answers {
             if self.hot.has(flag::FAST_COOKIE) {
                 options.fast_open(make(&self.shared.secret, peer, self.now).as_slice());
@@ -91,7 +91,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             Plan::Ask if options.fast_open(&[]) => self.hot.set(flag::FAST_TRIED),
             Plan::Send(cookie, mss) if queued > 0 && options.fast_open(cookie.as_slice()) => {
                 self.hot.set(flag::FAST_TRIED);
-                let headers = self.cold.ends.ip_header() as u16 + 20;
+                let headers = self.cold.ip_header() + 20;
                 let room = self.cold.path_mtu.saturating_sub(headers).min(mss);
                 let room = usize::from(room).saturating_sub(options.as_slice().len());
                 return queued.min(room as u32);
@@ -107,7 +107,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let start = self.hot.snd_nxt;
             let end = start.add(length);
             let all = length == self.cold.queued();
-            self.cold.flight.push(start, end, if all { mark::PUSH } else { 0 }, self.now);
+            self.note_sent((start, end), if all { mark::PUSH } else { 0 });
             self.hot.snd_nxt = end;
         }
     }
@@ -116,7 +116,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(super) fn give_fast_open_up(&mut self) {
         if self.hot.has(flag::FAST_TRIED) {
             self.hot.clear(flag::FAST_TRIED);
-            self.shared.servers.silent(self.cold.ends.remote.ip(), self.now);
+            self.shared.servers.silent(self.cold.ends().remote.ip(), self.now);
         }
     }
 
@@ -127,7 +127,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let carried = self.hot.snd_nxt != first;
         let taken = carried && answer.ack != first;
         if self.hot.has(flag::FAST_TRIED) {
-            let server = self.cold.ends.remote.ip();
+            let server = self.cold.ends().remote.ip();
             let cookie = match answer.fast_open() {
                 Told::Cookie(cookie) => Some(cookie),
                 Told::Nothing | Told::Request => None,

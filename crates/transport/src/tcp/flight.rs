@@ -7,12 +7,15 @@
 use std::collections::VecDeque;
 
 use crate::sequence::Seq;
+use crate::tcp::prr::Reduction;
 
 mod rack;
 mod rate;
+mod slot;
 
 pub(crate) use rack::Rack;
 pub(crate) use rate::Rate;
+pub(crate) use slot::{Slot, Spares};
 
 /// Bits of a record.
 pub(crate) mod mark {
@@ -36,9 +39,10 @@ pub(crate) struct Sent {
     /// Last sent at: ns.
     pub(crate) sent_at: u64,
     /// State of the rate estimation then.
-    pub(crate) delivered: u64,
     pub(crate) delivered_at: u64,
     pub(crate) first_sent_at: u64,
+    /// Bytes delivered until then, modulo 2^32.
+    pub(crate) delivered: u32,
     /// Bytes in flight then, itself included, and found lost until then, modulo 2^32.
     pub(crate) tx_in_flight: u32,
     pub(crate) lost: u32,
@@ -113,9 +117,17 @@ pub(crate) struct Flight {
     pub(crate) duplicates: u32,
     pub(crate) rack: Rack,
     pub(crate) rate: Rate,
+    pub(crate) reduction: Reduction,
 }
 
 impl Flight {
+    /// As new, but for the memory of its records.
+    fn clear(&mut self) {
+        let mut sent = std::mem::take(&mut self.sent);
+        sent.clear();
+        *self = Self { sent, ..Self::default() };
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
@@ -128,7 +140,7 @@ impl Flight {
     }
 
     /// Notes what was sent for the first time.
-    pub(crate) fn push(&mut self, start: Seq, end: Seq, marks: u8, now: u64) {
+    fn push(&mut self, start: Seq, end: Seq, marks: u8, now: u64) -> Sent {
         if self.sent.is_empty() {
             self.rate.restart(now);
             // Most connections have one segment under way at a time: no memory for more.
@@ -138,17 +150,19 @@ impl Flight {
         }
         let una = self.sent.front().map_or(start, |front| front.start);
         let limited = if self.rate.is_app_limited() { mark::APP_LIMITED } else { 0 };
-        self.sent.push_back(Sent {
+        let sent = Sent {
             start,
             end,
             marks: marks | limited,
             sent_at: now,
-            delivered: self.rate.delivered,
+            delivered: self.rate.delivered as u32,
             delivered_at: self.rate.delivered_at,
             first_sent_at: self.rate.first_sent_at,
             tx_in_flight: self.pipe(una, end, 0),
             lost: self.rate.lost,
-        });
+        };
+        self.sent.push_back(sent);
+        sent
     }
 
     /// Takes off what `ack` covers.
@@ -250,7 +264,7 @@ impl Flight {
     /// Notes that the record at `start` was sent again.
     pub(crate) fn resent(&mut self, start: Seq, now: u64) {
         let place = self.sent.partition_point(|sent| sent.start.before(start));
-        let rate = (self.rate.delivered, self.rate.delivered_at, self.rate.first_sent_at);
+        let rate = (self.rate.delivered as u32, self.rate.delivered_at, self.rate.first_sent_at);
         let ends =
             self.sent.front().zip(self.sent.back()).map(|(front, back)| (front.start, back.end));
         let Some(sent) = self.sent.get_mut(place) else { return };

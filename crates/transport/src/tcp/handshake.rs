@@ -1,5 +1,6 @@
 //! What a SYN negotiates, and how a connection becomes established.
 
+use super::cold::Tuning;
 use super::hot::{NEVER, flag};
 use super::state::State;
 use super::{Tcb, rtt};
@@ -25,7 +26,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         hot.rcv_nxt = segment.seq.add(1);
         hot.acked = hot.rcv_nxt;
         self.cold.urgent = hot.rcv_nxt;
-        let default = if self.cold.ends.remote.is_ipv4() { DEFAULT_MSS.0 } else { DEFAULT_MSS.1 };
+        let default = if self.cold.is_v4() { DEFAULT_MSS.0 } else { DEFAULT_MSS.1 };
         self.cold.peer_mss = segment.mss.unwrap_or(default).max(48);
         match segment.window_scale {
             Some(shift) if options.window_scale => hot.snd_scale = shift,
@@ -66,27 +67,38 @@ impl<F: ByteFifo> Tcb<'_, F> {
         // RFC 6928 2: no more than so many segments of Ethernet's size, or two that are larger.
         let most = (segments * 1460).max(2 * mss);
         let window = if self.cold.retransmitted > 1 { mss } else { (segments * mss).min(most) };
-        let start = Start { mss, window, now: self.now, seed: self.cold.iss.0 };
-        let congestion = self.cold.options.congestion.start(&start);
-        if congestion.hears_all() {
-            self.hot.set(flag::HEARS_ALL);
-        }
         self.hot.cwnd = window;
+        self.hot.set(flag::SLOW_START);
+        if self.cold.options.congestion.hears_all() {
+            self.hot.set(flag::HEARS_ALL);
+            self.begin_congestion();
+        }
         self.hot.quick = QUICK;
         self.hot.backoff = 0;
         if self.cold.retransmitted > 0 && self.hot.srtt == 0 {
             // RFC 6298 5.7
             self.hot.rto = 3 * rtt::INITIAL_RTO;
         }
-        self.cold.congestion = Some(congestion);
         self.cold.recover = self.cold.iss;
         self.cold.reduced_until = self.cold.iss;
         self.cold.progress_at = self.now;
-        self.cold.tuning.began = self.now;
+        self.cold.tuning = Tuning::begin(self.now);
         if let Some(accurate) = &mut self.cold.accurate {
             accurate.begin_round(self.hot.snd_nxt);
         }
         self.apply_options();
+    }
+
+    /// Congestion control has something to say. Most connections never fill the initial window nor lose
+    /// anything, and do without.
+    pub(crate) fn begin_congestion(&mut self) {
+        if self.cold.congestion.is_none() && self.hot.cwnd > 0 {
+            let mss = u32::from(self.hot.mss);
+            let (window, seed) = (self.hot.cwnd, self.cold.iss.0);
+            let start = Start { mss, window, now: self.now, seed };
+            self.cold.congestion = Some(self.cold.options.congestion.start(&start));
+            self.follow_congestion();
+        }
     }
 
     /// What of the options is kept as flags.
@@ -200,8 +212,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.test_accurate_option(&mut options, answers);
         if self.cold.flight.is_empty() {
             let iss = self.cold.iss;
-            self.cold.flight.rack.begin(iss);
-            self.cold.flight.push(iss, iss.add(1), super::flight::mark::SYN, self.now);
+            self.note_sent((iss, iss.add(1)), super::flight::mark::SYN);
             self.hot.snd_una = iss;
             self.hot.snd_nxt = iss.add(1);
             self.cold.data_start = iss.add(1);
@@ -215,7 +226,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The segment size that we announce: what the port takes (RFC 6691), by the options less.
     fn announced_mss(&self) -> u16 {
-        let headers = self.cold.ends.ip_header() as u16 + 20;
+        let headers = self.cold.ip_header() + 20;
         let mss = self.shared.config.mtu.saturating_sub(headers);
         match self.cold.options.mss {
             0 => mss,

@@ -88,6 +88,8 @@ pub(crate) mod flag {
     pub(crate) const FAST_TRIED: u64 = 1 << 37;
     /// Fast Open: what the SYN carried was taken.
     pub(crate) const FAST_TAKEN: u64 = 1 << 38;
+    /// Congestion control is in slow start.
+    pub(crate) const SLOW_START: u64 = 1 << 44;
     /// The peer's FIN came ahead of data.
     pub(crate) const FIN_AHEAD: u64 = 1 << 42;
     /// Something was sent again in this recovery.
@@ -156,6 +158,8 @@ pub(crate) struct Hot {
     pub(crate) life_at: u64,
     /// What was sent at the pacing rate lasts until then: ns. A deadline while data is held back.
     pub(crate) pace_at: u64,
+    /// When the connection's timer fires: ns.
+    pub(crate) armed_at: u64,
     /// When the last segment came: ns.
     pub(crate) received_at: u64,
     /// Smoothed round-trip time: us; 0: none yet.
@@ -228,6 +232,7 @@ impl Hot {
             ack_at: NEVER,
             life_at: NEVER,
             pace_at: 0,
+            armed_at: NEVER,
             received_at: 0,
             srtt: 0,
             rttvar: 0,

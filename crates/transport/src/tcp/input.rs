@@ -93,7 +93,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         if self.shared.resets.allow(self.now, self.shared.config.resets) {
             let counters = &mut self.shared.counters;
-            crate::emit::reset_for(self.sink, counters, &self.cold.ends, segment);
+            crate::emit::reset_for(self.sink, counters, &self.cold.ends(), segment);
         } else {
             self.drop(Reason::RateLimit);
         }

@@ -213,9 +213,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let in_flight = self.pipe();
         self.cold.reduced_until = self.hot.snd_nxt;
         self.hot.set(flag::REDUCED);
+        self.begin_congestion();
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_ecn(&Congestion { now: self.now, in_flight, lost: 0 }, marked);
-            self.hot.cwnd = congestion.window();
+            self.follow_congestion();
         }
     }
 

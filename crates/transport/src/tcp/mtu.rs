@@ -46,12 +46,12 @@ pub(crate) struct Search {
 
 impl<F: ByteFifo> Tcb<'_, F> {
     fn by_version(&self, (v4, v6): (u16, u16)) -> u16 {
-        if self.cold.ends.remote.is_ipv4() { v4 } else { v6 }
+        if self.cold.is_v4() { v4 } else { v6 }
     }
 
     /// Bytes of a packet that port, peer and options allow.
     fn widest(&self) -> u16 {
-        let headers = self.cold.ends.ip_header() as u16 + 20;
+        let headers = self.cold.ip_header() + 20;
         let limit = match self.cold.options.mss {
             0 => self.cold.peer_mss,
             limit => limit.min(self.cold.peer_mss),
@@ -96,7 +96,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     fn remember(&mut self) {
         let (mtu, widest) = (self.cold.path_mtu, self.widest());
         let Some(search) = &self.cold.search else { return };
-        let peer = self.cold.ends.remote.ip();
+        let peer = self.cold.ends().remote.ip();
         if mtu >= self.shared.config.mtu {
             self.shared.paths.forget(peer);
         } else if mtu < widest && search.above.saturating_sub(mtu) <= WORTH {

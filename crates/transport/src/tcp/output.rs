@@ -48,5 +48,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.acknowledge_now();
         }
         self.arm();
+        let needed =
+            flag::RECOVERY | flag::LOSS | flag::PROBING | flag::FORWARDING | flag::HEARS_ALL;
+        if self.cold.flight.is_empty() && !self.hot.has(needed) {
+            self.cold.flight.rest(&mut self.shared.flights);
+        }
     }
 }

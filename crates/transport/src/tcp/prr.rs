@@ -12,6 +12,9 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
+    /// Of no recovery.
+    pub(crate) const NONE: Self = Self { flight: 0, delivered: 0, sent: 0 };
+
     /// A recovery begins with `flight` bytes in flight.
     pub(crate) fn begin(flight: u32) -> Self {
         Self { flight: u64::from(flight.max(1)), delivered: 0, sent: 0 }

@@ -32,6 +32,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.retransmit_at = NEVER;
         let kind = self.hot.flags & flag::TIMER_KIND;
         self.hot.clear(flag::TIMER_KIND);
+        self.cold.flight.open(&mut self.shared.flights);
         match kind {
             flag::TIMER_IS_PROBE => self.send_tail_probe(),
             flag::TIMER_IS_REORDER => {
@@ -94,9 +95,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.clear(flag::RECOVERY | flag::PROBING);
         self.hot.set(flag::LOSS);
         self.hot.set(flag::REDUCED);
+        self.begin_congestion();
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_rto(&Congestion { now: self.now, in_flight, lost });
-            self.hot.cwnd = congestion.window();
+            self.follow_congestion();
         }
         self.hot.pace_at = 0;
         self.hot.clear(flag::HELD_BACK);

@@ -104,6 +104,54 @@ fn large_packets_are_cut_by_the_port() {
 }
 
 #[test]
+fn what_no_port_cuts_is_cut_here() {
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    let data = pattern(5000);
+    link.stacks[CLIENT].send(ids[CLIENT], &data).unwrap();
+    link.stacks[CLIENT].shutdown(ids[CLIENT]).unwrap();
+    let mut list = PacketList::default();
+    link.stacks[CLIENT].flush(link.now, &mut list);
+    // Lengths, and what belongs to the end of the data.
+    let seen: Vec<_> = list.packets.iter().map(|one| (one.len(), one[33] & 0x09)).collect();
+    assert_eq!(seen, [(1500, 0), (1500, 0), (1500, 0), (52 + 656, 0x09)]);
+    // The first three are noted as one.
+    let (_, cold) = link.stacks[CLIENT].slab.get(ids[CLIENT]).unwrap();
+    assert_eq!(cold.flight.sent.len(), 2);
+    let packets: Vec<Packet<'_>> = list.packets.iter().map(|bytes| Packet::new(bytes)).collect();
+    link.stacks[SERVER].input(link.now, &packets, &mut PacketList::default());
+    let mut got = vec![0; 6000];
+    assert_eq!(link.stacks[SERVER].recv(ids[SERVER], &mut got), Ok(5000));
+    assert!(got[..5000] == data);
+    assert!(link.stacks[SERVER].is_finished(ids[SERVER]));
+}
+
+#[test]
+fn a_sink_that_is_full_loses_no_data() {
+    struct Full(u32, PacketList);
+    impl Sink for Full {
+        fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
+            self.0 = self.0.checked_sub(1)?;
+            self.1.buffer(length)
+        }
+        fn send(&mut self, departure: Departure) {
+            self.1.send(departure);
+        }
+    }
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    let data = pattern(8000);
+    link.stacks[CLIENT].send(ids[CLIENT], &data).unwrap();
+    let mut full = Full(2, PacketList::default());
+    link.stacks[CLIENT].flush(link.now, &mut full);
+    assert_eq!(full.1.packets.len(), 2);
+    link.run(10 * SECOND);
+    let mut got = vec![0; 9000];
+    assert_eq!(link.stacks[SERVER].recv(ids[SERVER], &mut got), Ok(8000));
+    assert!(got[..8000] == data);
+}
+
+#[test]
 fn a_probe_of_the_path_is_not_cut() {
     let mut link = Link::new();
     let options = Options { path_probing: PathProbing::Always, ..Options::default() };

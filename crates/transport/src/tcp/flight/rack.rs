@@ -22,32 +22,34 @@ pub(crate) struct Rack {
     /// Highest sequence number delivered.
     highest: Seq,
     /// Segments were delivered out of order.
-    reordering: bool,
+    pub(super) reordering: bool,
     /// Quarters of the least round-trip time.
-    multiplier: u8,
+    pub(super) multiplier: u8,
     /// Recoveries until the multiplier falls back.
-    persist: u8,
+    pub(super) persist: u8,
     /// The round in which the multiplier was raised ends here.
     round_end: Option<Seq>,
 }
 
 impl Default for Rack {
     fn default() -> Self {
-        Self {
-            sent_at: 0,
-            end: Seq(0),
-            rtt: 0,
-            min_rtt: 0,
-            highest: Seq(0),
-            reordering: false,
-            multiplier: 1,
-            persist: 0,
-            round_end: None,
-        }
+        Self::NEW
     }
 }
 
 impl Rack {
+    pub(super) const NEW: Self = Self {
+        sent_at: 0,
+        end: Seq(0),
+        rtt: 0,
+        min_rtt: 0,
+        highest: Seq(0),
+        reordering: false,
+        multiplier: 1,
+        persist: 0,
+        round_end: None,
+    };
+
     /// The flight begins at `start`.
     pub(crate) fn begin(&mut self, start: Seq) {
         self.end = start;

@@ -24,6 +24,22 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
+    pub(super) const NEW: Self = Self {
+        delivered: 0,
+        delivered_at: 0,
+        first_sent_at: 0,
+        limited_until: 0,
+        lost: 0,
+        sampled_lost: 0,
+        heavy: None,
+    };
+
+    /// Goes on where it was when nothing was in flight any more.
+    pub(super) fn resume(&mut self, delivered: u64, lost: u32, limited: bool) {
+        (self.delivered, self.lost, self.sampled_lost) = (delivered, lost, lost);
+        self.limited_until = if limited { delivered.max(1) } else { 0 };
+    }
+
     /// Sending begins with nothing in flight.
     pub(crate) fn restart(&mut self, now: u64) {
         self.first_sent_at = now;
@@ -69,12 +85,13 @@ impl Rate {
             return RateSample { newly_lost, heavy, ..RateSample::default() };
         };
         self.first_sent_at = sent.sent_at;
+        let delivered = u64::from((self.delivered as u32).wrapping_sub(sent.delivered));
         let send = sent.sent_at.saturating_sub(sent.first_sent_at);
         let receive = now.saturating_sub(sent.delivered_at);
         RateSample {
-            delivered: self.delivered - sent.delivered,
+            delivered,
             interval: send.max(receive),
-            prior_delivered: sent.delivered,
+            prior_delivered: self.delivered - delivered,
             rtt: (!sent.is(mark::RETRANSMITTED)).then(|| now.saturating_sub(sent.sent_at)),
             app_limited: sent.is(mark::APP_LIMITED),
             tx_in_flight: sent.tx_in_flight,

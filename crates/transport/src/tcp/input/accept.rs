@@ -11,8 +11,8 @@ use crate::tcp::state::State;
 
 /// A time stamp older than this says nothing: 24 days (RFC 7323 5.5): ns.
 const STALE: u64 = 24 * 86_400 * 1_000_000_000;
-/// Between two answers to segments without data outside the window, per connection: ns.
-const PATIENCE: u64 = 500_000_000;
+/// Between two answers to segments without data outside the window, per connection: ms.
+const PATIENCE: u32 = 500;
 
 impl<F: ByteFifo> Tcb<'_, F> {
     /// SYNs that belong to the handshake: a repeated one is answered again; one that crosses ours
@@ -125,11 +125,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Tells the peer where we are, unless that could go on for ever.
     fn answer(&mut self, segment: &Segment<'_>) {
         if segment.data.is_empty() {
-            let due = self.cold.challenged_at.saturating_add(PATIENCE);
-            if self.cold.challenged_at != 0 && self.now < due {
+            let now = (self.now / 1_000_000) as u32;
+            let last = self.cold.challenged_at;
+            if last != 0 && now.wrapping_sub(last) < PATIENCE {
                 return self.drop(Reason::RateLimit);
             }
-            self.cold.challenged_at = self.now.max(1);
+            self.cold.challenged_at = now.max(1);
         }
         self.acknowledge_now();
     }

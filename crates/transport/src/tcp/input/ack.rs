@@ -12,6 +12,15 @@ use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 use crate::tcp::{Tcb, rtt};
 
+/// Where more is to be done about an acknowledgment than to take it.
+const NOT_PLAIN: u64 = flag::RECOVERY
+    | flag::LOSS
+    | flag::PROBING
+    | flag::FORWARDING
+    | flag::ACCURATE
+    | flag::WINDOW_LIMITED
+    | flag::HEARS_ALL;
+
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Gives whether the rest of the segment is to be looked at.
     pub(super) fn on_ack(&mut self, segment: &Segment<'_>) -> bool {
@@ -34,13 +43,30 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if ack == una && self.cold.flight.is_empty() && segment.sack_count == 0 {
             return true;
         }
-        let prior = self.pipe();
         let mut news = Delivered::default();
+        if !self.hot.has(NOT_PLAIN) && segment.sack_count == 0 {
+            // A lone segment is acknowledged, which is all there is to it.
+            if self.cold.flight.acknowledge_lone(ack, self.now, &mut news) {
+                self.advance(ack);
+                if self.cold.search.is_some() {
+                    self.settle_path_probe();
+                }
+                self.measure(segment, &news);
+                if segment.flags & (bits::ECE | bits::SYN) == bits::ECE && self.hot.has(flag::ECN) {
+                    self.on_echo(65_536);
+                }
+                self.progress(&news);
+                return true;
+            }
+        }
+        self.cold.flight.open(&mut self.shared.flights);
+        let prior = self.pipe();
         if segment.sack_count > 0 && self.hot.has(flag::SACK) {
             self.take_sack(segment, &mut news);
         }
         if ack != una {
-            self.advance(ack, &mut news);
+            self.cold.flight.acknowledge(ack, &mut news);
+            self.advance(ack);
             if self.cold.search.is_some() {
                 self.settle_path_probe();
             }
@@ -92,8 +118,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// SND.UNA moves to `ack`.
-    fn advance(&mut self, ack: Seq, news: &mut Delivered) {
-        self.cold.flight.acknowledge(ack, news);
+    fn advance(&mut self, ack: Seq) {
         self.hot.snd_una = ack;
         let count = ack.since(self.cold.data_start).min(self.cold.queued());
         if self.cold.data_start.before(ack) && count > 0 {
@@ -141,6 +166,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let pipe = self.pipe();
         let srtt = self.srtt_ns();
+        self.begin_congestion();
         let Some(congestion) = &mut self.cold.congestion else { return };
         congestion.on_ack(&Ack {
             now: self.now,
@@ -155,16 +181,16 @@ impl<F: ByteFifo> Tcb<'_, F> {
             min_rtt: self.cold.flight.rack.min_rtt,
             sample,
         });
-        self.hot.cwnd = if self.hot.has(flag::RECOVERY) && !congestion.rules_recovery() {
+        let reduces = self.hot.has(flag::RECOVERY) && !congestion.rules_recovery();
+        self.follow_congestion();
+        if let (true, Some(congestion)) = (reduces, &self.cold.congestion) {
             let (threshold, mss) = (congestion.threshold(), u32::from(self.hot.mss));
             let delivered = if self.hot.has(flag::SACK) { news.bytes } else { news.estimate };
-            let window = self.cold.reduction.window(delivered, pipe, threshold, mss);
+            let window = self.cold.flight.reduction.window(delivered, pipe, threshold, mss);
             // RFC 6582 3.2 step 3: a partial acknowledgment lets the next gap out.
             let partial = !self.hot.has(flag::SACK) && news.acked > 0;
-            if partial { window.max(pipe.saturating_add(mss)) } else { window }
-        } else {
-            congestion.window()
-        };
+            self.hot.cwnd = if partial { window.max(pipe.saturating_add(mss)) } else { window };
+        }
     }
 
     /// A duplicate from a peer without SACK: another segment has arrived there.
@@ -173,7 +199,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let Some(congestion) = &self.cold.congestion else { return };
         if delivered > 0 && self.hot.has(flag::RECOVERY) && !congestion.rules_recovery() {
             let threshold = congestion.threshold();
-            self.hot.cwnd = self.cold.reduction.window(delivered, pipe, threshold, mss);
+            self.hot.cwnd = self.cold.flight.reduction.window(delivered, pipe, threshold, mss);
         }
     }
 

@@ -116,17 +116,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.cold.recover = self.hot.snd_nxt;
         self.cold.undo_left = 0;
         self.hot.clear(flag::SENT_AGAIN);
-        self.cold.reduction = Reduction::begin(in_flight);
+        self.cold.flight.reduction = Reduction::begin(in_flight);
         self.hot.set(flag::RECOVERY);
         self.hot.set(flag::REDUCED);
+        self.begin_congestion();
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_loss(&Congestion { now: self.now, in_flight, lost });
-            self.hot.cwnd = if congestion.rules_recovery() {
-                congestion.window()
-            } else {
+            let rules = congestion.rules_recovery();
+            self.follow_congestion();
+            if !rules {
                 // Whatever PRR says later, the first retransmission leaves now (RFC 6937 3).
-                self.pipe().saturating_add(self.hot.mss.into())
-            };
+                self.hot.cwnd = self.pipe().saturating_add(self.hot.mss.into());
+            }
         }
         if !self.hot.has(flag::TIMER_IS_REORDER) {
             self.restart_timer();
@@ -139,7 +140,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.cold.flight.rack.recovered();
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_recovered(self.now);
-            self.hot.cwnd = congestion.window();
+            self.follow_congestion();
         }
     }
 
@@ -183,10 +184,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.hot.clear(flag::PROBING);
         let in_flight = self.pipe();
+        self.begin_congestion();
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_loss(&Congestion { now: self.now, in_flight, lost: news.acked });
             congestion.on_recovered(self.now);
-            self.hot.cwnd = congestion.window();
+            self.follow_congestion();
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::tcp::state::State;
 
 /// What a paced connection may send at once: ns of its rate.
 const QUANTUM: u64 = 1_000_000;
+/// Segments that are noted as one where no port cuts them: each record and each decision is then for
+/// many.
+const BATCH: u32 = 16;
 
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Sends lost segments again, as far as the window lets.
@@ -42,7 +45,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.cold.undo_left = self.cold.undo_left.saturating_add(sent.length());
         self.cold.flight.resent(sent.start, self.now);
-        self.cold.reduction.on_sent(sent.length());
+        self.cold.flight.reduction.on_sent(sent.length());
         self.spend(sent.length());
         true
     }
@@ -66,7 +69,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let settled = self.hot.state != State::SynReceived;
             let fin = self.hot.has(flag::FIN_QUEUED) && !sent_fin && settled;
             if unsent == 0 && !fin {
-                self.cold.flight.rate.limit(self.pipe());
+                let pipe = self.pipe();
+                self.cold.flight.limit(pipe);
                 break;
             }
             if self.is_held_back() {
@@ -144,14 +148,22 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// Bytes to hand to the port at once.
+    /// Bytes to send as one: the port cuts them, or else we do.
     fn batch(&self) -> u32 {
         let mss = u32::from(self.hot.mss);
-        match self.sink.offloads().segmentation {
-            0 => mss,
+        let most = match self.sink.offloads().segmentation {
+            0 => BATCH * mss,
             _ if self.hot.has(flag::ACCURATE) && self.field_has_cwr() => mss,
-            most => most.min(65_000).max(mss) / mss * mss,
-        }
+            most => most.min(65_000),
+        };
+        let most = if self.hot.has(flag::PACED) { most.min(self.quantum()) } else { most };
+        most.max(mss) / mss * mss
+    }
+
+    /// Bytes that a paced connection may send at once.
+    fn quantum(&self) -> u32 {
+        let bytes = self.pacing_rate().map_or(u64::MAX, |rate| rate / (1_000_000_000 / QUANTUM));
+        bytes.min(u64::from(u32::MAX)) as u32
     }
 
     fn send_new(&mut self, length: u32, unsent: u32, fin: bool) -> bool {
@@ -181,22 +193,29 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.cold.flight.is_empty() {
             self.restart_idle();
         }
-        self.cold.flight.push(start, next, marks, self.now);
+        let sent = self.note_sent((start, next), marks);
         self.hot.snd_nxt = next;
-        let Some(sent) = self.cold.flight.sent.back().copied() else { return false };
-        // An answer goes back with it: what is said both ways needs no quick acknowledgments.
-        if self.hot.ack_at != NEVER || self.hot.has(flag::ACK_NOW) {
+        if self.hot.quick > 0 && self.answers() {
             self.hot.quick = 0;
         }
         let gone = self.transmit(&sent, false);
         if self.hot.has(flag::RECOVERY) {
-            self.cold.reduction.on_sent(sent.data());
+            self.cold.flight.reduction.on_sent(sent.data());
         }
         self.spend(sent.data());
         if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PROBE) {
             self.restart_timer();
         }
         gone
+    }
+
+    /// Whether what is sent now answers what came just before. What is said both ways needs no quick
+    /// acknowledgments: they go with the next word.
+    fn answers(&self) -> bool {
+        let pending = self.hot.ack_at != NEVER || self.hot.has(flag::ACK_NOW);
+        let had_data = self.hot.rcv_nxt != self.cold.irs.add(1);
+        let ago = self.now.saturating_sub(self.hot.received_at);
+        pending || had_data && ago < self.cold.options.delayed_ack
     }
 
     /// Sending begins with nothing in flight: what was quiet for long starts anew (RFC 5681 4.1).
@@ -206,7 +225,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if idle > rto {
             if let Some(congestion) = &mut self.cold.congestion {
                 congestion.on_restart(self.now, idle, rto);
-                self.hot.cwnd = congestion.window();
+                self.follow_congestion();
             }
         }
         self.cold.progress_at = self.now;
@@ -215,11 +234,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Whether the window was used, so that it may grow.
     fn note_use(&mut self) {
         let pipe = self.pipe();
-        let slow_start = self
-            .cold
-            .congestion
-            .as_ref()
-            .is_some_and(|congestion| congestion.window() < congestion.threshold());
+        let slow_start = self.hot.has(flag::SLOW_START);
         // In slow start half is enough: the window doubles in a round (RFC 7661 in spirit).
         let used = pipe >= self.hot.cwnd || slow_start && pipe.saturating_mul(2) > self.hot.cwnd;
         if used {

@@ -77,7 +77,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         data: usize,
     ) {
         let out = Out {
-            ends: &self.cold.ends,
+            ends: &self.cold.ends(),
             seq,
             ack: if flags & bits::ACK != 0 { self.hot.rcv_nxt } else { Seq(0) },
             flags,
@@ -129,8 +129,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.clear(flag::REDUCED);
             }
         }
-        let out = Out {
-            ends: &self.cold.ends,
+        let cut = data > mss && !sent.is(mark::PATH_PROBE);
+        let by_port = cut && self.sink.offloads().segmentation != 0;
+        let mut out = Out {
+            ends: &self.cold.ends(),
             seq: sent.start,
             ack: self.hot.rcv_nxt,
             flags,
@@ -140,13 +142,29 @@ impl<F: ByteFifo> Tcb<'_, F> {
             service,
             dont_fragment: self.cold.options.mtu_discovery,
             data,
-            segment_size: if data > mss && !sent.is(mark::PATH_PROBE) { self.hot.mss } else { 0 },
+            segment_size: if by_port { self.hot.mss } else { 0 },
         };
-        let offset = sent.start.since(self.cold.data_start) as usize;
-        let fifos = &self.cold.fifos;
-        let gone = emit(self.sink, &mut self.shared.counters, &out, |target| {
-            copy(fifos, offset, target);
-        });
+        let size = if cut && !by_port { mss } else { data };
+        let mut left = data;
+        let gone = loop {
+            out.data = left.min(size);
+            left -= out.data;
+            if size != data {
+                // What belongs to the end of the data, or to its beginning.
+                let first = if out.seq == sent.start { 0 } else { bits::CWR };
+                let last = if left == 0 { 0 } else { bits::FIN | bits::PSH };
+                out.flags = flags & !(first | last);
+            }
+            let offset = out.seq.since(self.cold.data_start) as usize;
+            let fifos = &self.cold.fifos;
+            let gone = emit(self.sink, &mut self.shared.counters, &out, |target| {
+                copy(fifos, offset, target);
+            });
+            if left == 0 || !gone {
+                break gone;
+            }
+            out.seq = out.seq.add(out.data as u32);
+        };
         self.acknowledged();
         gone
     }

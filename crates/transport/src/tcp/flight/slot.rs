@@ -1,0 +1,313 @@
+//! A flight only as far as it is needed. What an idle connection keeps is a few words; a segment that is
+//! alone in flight, as most requests and responses are, takes a few words more; everything else has a
+//! [`Flight`].
+
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+
+use super::{Delivered, Flight, Rack, Rate, Sent, mark};
+use crate::sequence::Seq;
+
+/// Flights kept for the next connection that needs one.
+const SPARE: usize = 1024;
+
+/// What deserves to be remembered while nothing is in flight.
+#[derive(Debug)]
+struct Memory {
+    /// Least round-trip time: ns; 0: none yet.
+    min_rtt: u32,
+    /// Bytes delivered in all, modulo 2^32.
+    delivered: u32,
+    /// Bytes found lost in all, modulo 2^32.
+    lost: u32,
+    multiplier: u8,
+    persist: u8,
+    reordering: bool,
+    app_limited: bool,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            min_rtt: 0,
+            delivered: 0,
+            lost: 0,
+            multiplier: 1,
+            persist: 0,
+            reordering: false,
+            app_limited: false,
+        }
+    }
+}
+
+/// The only segment in flight, sent when nothing else was: all that a record would say beside.
+#[derive(Debug, Clone, Copy)]
+struct Lone {
+    start: Seq,
+    end: Seq,
+    sent_at: u64,
+}
+
+#[derive(Debug, Default)]
+enum Content {
+    #[default]
+    Nothing,
+    /// With its marks.
+    Lone(u8, Lone),
+    Flight(Box<Flight>),
+}
+
+/// The place of a connection's flight. Read as a [`Flight`] it is empty unless there is one; what asks for
+/// more than its counters calls [`open`](Self::open) before. Writing makes one.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    content: Content,
+    memory: Memory,
+}
+
+/// Flights that no connection uses, the most recently used first out: its memory is near.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "the boxes go on to connections as they are")]
+pub(crate) struct Spares(Vec<Box<Flight>>);
+
+static EMPTY: Flight = Flight {
+    sent: VecDeque::new(),
+    sacked: 0,
+    lost: 0,
+    lost_from: Seq(0),
+    duplicates: 0,
+    rack: Rack::NEW,
+    rate: Rate::NEW,
+    reduction: crate::tcp::prr::Reduction::NONE,
+};
+
+impl Slot {
+    /// Whether nothing is in flight.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.content {
+            Content::Nothing => true,
+            Content::Lone(..) => false,
+            Content::Flight(flight) => flight.is_empty(),
+        }
+    }
+
+    /// Notes what is sent for the first time. `whole`: congestion control hears of every acknowledgment,
+    /// so that all there is to know of it is kept. Gives the record.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        spares: &mut Spares,
+        (start, end): (Seq, Seq),
+        marks: u8,
+        now: u64,
+        whole: bool,
+    ) -> Sent {
+        if matches!(self.content, Content::Nothing) && !whole {
+            let lone = Lone { start, end, sent_at: now };
+            self.content = Content::Lone(marks, lone);
+            return self.memory.record(marks, &lone);
+        }
+        if matches!(self.content, Content::Nothing) {
+            let mut flight = spares.0.pop().unwrap_or_default();
+            self.memory.restore(&mut flight, start);
+            self.content = Content::Flight(flight);
+        } else {
+            self.open(spares);
+        }
+        Flight::push(self, start, end, marks, now)
+    }
+
+    /// Makes a flight of a lone segment.
+    #[inline]
+    pub(crate) fn open(&mut self, spares: &mut Spares) {
+        if let Content::Lone(marks, lone) = self.content {
+            let flight = spares.0.pop().unwrap_or_default();
+            self.content = Content::Flight(self.memory.open(flight, marks, &lone));
+        }
+    }
+
+    /// Takes off the only segment in flight, if that is all there is and `ack` covers it. Gives whether.
+    #[inline]
+    pub(crate) fn acknowledge_lone(&mut self, ack: Seq, now: u64, news: &mut Delivered) -> bool {
+        let Content::Lone(marks, lone) = self.content else { return false };
+        if lone.end != ack {
+            return false;
+        }
+        let sent = self.memory.record(marks, &lone);
+        self.content = Content::Nothing;
+        news.acked = sent.length();
+        news.take(&sent);
+        news.marks = marks & (mark::SYN | mark::FIN);
+        let rtt = now.saturating_sub(lone.sent_at).clamp(1, u64::from(u32::MAX)) as u32;
+        let memory = &mut self.memory;
+        memory.min_rtt = if memory.min_rtt == 0 { rtt } else { memory.min_rtt.min(rtt) };
+        memory.delivered = memory.delivered.wrapping_add(sent.length());
+        true
+    }
+
+    /// Nothing is in flight any more, and no recovery goes on.
+    #[inline]
+    pub(crate) fn rest(&mut self, spares: &mut Spares) {
+        let Content::Flight(mut flight) = std::mem::take(&mut self.content) else { return };
+        self.memory.keep(&flight);
+        if spares.0.len() < SPARE {
+            flight.clear();
+            spares.0.push(flight);
+        }
+    }
+
+    /// The application has no more to send; `pipe`: bytes in flight.
+    #[inline]
+    pub(crate) fn limit(&mut self, pipe: u32) {
+        match &mut self.content {
+            Content::Flight(flight) => flight.rate.limit(pipe),
+            _ => self.memory.app_limited = true,
+        }
+    }
+
+    #[cold]
+    fn make(&self) -> Box<Flight> {
+        let mut flight = Box::default();
+        match &self.content {
+            Content::Lone(marks, lone) => self.memory.open(flight, *marks, lone),
+            _ => {
+                self.memory.restore(&mut flight, Seq(0));
+                flight
+            }
+        }
+    }
+
+    /// Reads what lies elsewhere, so that it is near when it is needed.
+    pub(crate) fn touch(&self) -> u64 {
+        self.rate.delivered
+            ^ u64::from(self.sacked)
+            ^ self.rack.min_rtt
+            ^ self.sent.front().map_or(0, |sent| sent.sent_at)
+    }
+}
+
+impl Memory {
+    /// What a lone segment's record says.
+    fn record(&self, marks: u8, lone: &Lone) -> Sent {
+        let Lone { start, end, sent_at } = *lone;
+        Sent {
+            start,
+            end,
+            marks: marks | if self.app_limited { mark::APP_LIMITED } else { 0 },
+            sent_at,
+            delivered_at: sent_at,
+            first_sent_at: sent_at,
+            delivered: self.delivered,
+            tx_in_flight: end.since(start),
+            lost: self.lost,
+        }
+    }
+
+    /// A flight of a lone segment.
+    #[cold]
+    fn open(&self, mut flight: Box<Flight>, marks: u8, lone: &Lone) -> Box<Flight> {
+        self.restore(&mut flight, lone.start);
+        flight.rate.restart(lone.sent_at);
+        flight.sent.push_back(self.record(marks, lone));
+        flight
+    }
+
+    /// A flight that begins at `start`.
+    fn restore(&self, flight: &mut Flight, start: Seq) {
+        flight.rack.begin(start);
+        flight.rack.min_rtt = u64::from(self.min_rtt);
+        flight.rack.reordering = self.reordering;
+        flight.rack.multiplier = self.multiplier;
+        flight.rack.persist = self.persist;
+        flight.rate.resume(u64::from(self.delivered), self.lost, self.app_limited);
+    }
+
+    fn keep(&mut self, flight: &Flight) {
+        *self = Self {
+            min_rtt: flight.rack.min_rtt.min(u64::from(u32::MAX)) as u32,
+            delivered: flight.rate.delivered as u32,
+            lost: flight.rate.lost,
+            reordering: flight.rack.reordering,
+            multiplier: flight.rack.multiplier,
+            persist: flight.rack.persist,
+            app_limited: flight.rate.is_app_limited(),
+        };
+    }
+}
+
+impl Deref for Slot {
+    type Target = Flight;
+
+    #[inline(always)]
+    fn deref(&self) -> &Flight {
+        match &self.content {
+            Content::Flight(flight) => flight,
+            _ => &EMPTY,
+        }
+    }
+}
+
+impl DerefMut for Slot {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Flight {
+        if !matches!(self.content, Content::Flight(_)) {
+            self.content = Content::Flight(self.make());
+        }
+        match &mut self.content {
+            Content::Flight(flight) => flight,
+            _ => unreachable!("it was made"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(slot: &mut Slot, spares: &mut Spares, start: u32, whole: bool) -> Delivered {
+        slot.push(spares, (Seq(start), Seq(start + 100)), 0, 1000, whole);
+        assert!(!slot.is_empty());
+        let (mut news, ack) = (Delivered::default(), Seq(start + 100));
+        if !slot.acknowledge_lone(ack, 5000, &mut news) {
+            slot.acknowledge(ack, &mut news);
+            slot.rack_update(&news, false, ack, ack, 5000);
+            slot.rate.sample(news.bytes, news.newest.as_ref(), 5000);
+            slot.rest(spares);
+        }
+        assert!(slot.is_empty() && slot.sent.capacity() == 0);
+        news
+    }
+
+    #[test]
+    fn a_flight_that_was_another_connections_brings_nothing_along() {
+        let mut spares = Spares::default();
+        let (mut one, mut other) = (Slot::default(), Slot::default());
+        round_trip(&mut one, &mut spares, 0, true);
+        assert_eq!(spares.0.len(), 1);
+        other.push(&mut spares, (Seq(7), Seq(8)), 0, 0, true);
+        assert_eq!((other.rate.delivered, other.rack.min_rtt, other.sent.len()), (0, 0, 1));
+        one.push(&mut spares, (Seq(100), Seq(200)), 0, 9000, true);
+        assert_eq!((one.rate.delivered, one.rack.min_rtt), (100, 4000));
+    }
+
+    #[test]
+    fn a_lone_segment_is_as_good_as_a_flight() {
+        let mut spares = Spares::default();
+        let (mut lone, mut whole) = (Slot::default(), Slot::default());
+        for start in [0, 100] {
+            let one = round_trip(&mut lone, &mut spares, start, false);
+            let other = round_trip(&mut whole, &mut spares, start, true);
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+            assert_eq!(format!("{:?}", lone.memory), format!("{:?}", whole.memory));
+        }
+        for slot in [&mut lone, &mut whole] {
+            let is_lone = matches!(slot.content, Content::Nothing);
+            slot.push(&mut spares, (Seq(200), Seq(300)), mark::PUSH, 9000, !is_lone);
+            slot.push(&mut spares, (Seq(300), Seq(400)), 0, 9500, false);
+        }
+        assert_eq!(format!("{:?}", *lone), format!("{:?}", *whole));
+        let mut news = Delivered::default();
+        assert!(!lone.acknowledge_lone(Seq(300), 9900, &mut news));
+    }
+}
