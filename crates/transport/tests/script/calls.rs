@@ -39,8 +39,10 @@ impl Runner {
             }
             "connect" => {
                 let [host, peer] = addresses(self.v6);
-                let (from, to) = (40_000, SocketAddr::new(peer, 80));
-                self.peer_port = 80;
+                // The stack's choice, or always the same.
+                let from = if argument == "ephemeral" { 0 } else { 40_000 };
+                self.peer_port = line.number_after("to")?.map_or(80, |port| port as u16);
+                let to = SocketAddr::new(peer, self.peer_port);
                 let id = self.stack.connect(self.now, host, from, to, &self.options);
                 self.connections.push(id.map_err(|error| error.to_string())?);
                 Ok(())
@@ -61,6 +63,7 @@ impl Runner {
                 self.stack.close_listener(self.listener.take().ok_or("nobody listens")?);
                 Ok(())
             }
+            "numbers" => self.look_at_numbers(argument, line.word(2)),
             "event" => self.expect_event(argument),
             "dropped" => {
                 let reason = Reason::ALL.iter().find(|reason| reason.name() == argument);

@@ -31,6 +31,8 @@ scripts! {
     icmp_soft
     initial_window
     initial_window_jumbo
+    isn_active
+    isn_passive
     keepalive
     listen_odd
     lost_retransmission
@@ -50,6 +52,7 @@ scripts! {
     path_mtu_v4
     path_mtu_v6
     paws
+    ports_random
     prr
     quick_ack
     rack_reordering

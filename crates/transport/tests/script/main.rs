@@ -9,6 +9,7 @@
 
 mod calls;
 mod line;
+mod numbers;
 mod options;
 mod packet;
 mod runner;
