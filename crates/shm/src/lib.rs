@@ -4,6 +4,8 @@
 //! checked, then used. `docs/build.md` has the layout and how it was chosen.
 
 #[cfg(not(loom))]
+pub mod attach;
+#[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
 pub mod doorbell;
