@@ -5,10 +5,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt,
+};
 
 use crate::sleep::SleepWord;
 
-/// An eventfd that senders ring only when its owner has said in shared memory that it sleeps.
+/// A file descriptor that senders ring only when its owner has said in shared memory that it sleeps: an
+/// eventfd within a process, a pair of sockets between two.
+///
+/// Why not an eventfd between two: both sides would have one open file, and whether it blocks is a property
+/// of that. A hostile side could make it block, and the next ring or clear of the other would wait for ever.
+/// Each end of a pair of sockets is a file of its own, and what is sent or received says by itself that it
+/// does not wait.
 ///
 /// The owner says so ([`SleepWord::announce`]), **looks at everything once more**, and only then blocks
 /// ([`Self::wait`], or by waiting for [`AsFd`] to become readable). A sender makes its work visible
@@ -16,41 +25,71 @@ use crate::sleep::SleepWord;
 #[derive(Debug)]
 pub struct Doorbell {
     event: OwnedFd,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Event,
+    Socket,
 }
 
 impl Doorbell {
-    /// A doorbell; [`AsFd`] is what to hand over to the other side.
+    /// A doorbell within this process.
     ///
     /// # Errors
     /// When the process has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { event })
+        Ok(Self { event, kind: Kind::Event })
     }
 
-    /// One that was handed over. Whatever kind of file it is, it is only written to and polled, eight
-    /// bytes at a time; it is made not to block.
+    /// Both ends of a doorbell between two processes: either rings, the other is woken. The second is to be
+    /// handed over, for [`Self::from_file`].
     ///
     /// # Errors
-    /// When it can't be made so.
+    /// When the process has no file descriptor left.
+    pub fn pair() -> io::Result<(Self, OwnedFd)> {
+        let flags = SocketFlags::CLOEXEC;
+        let (own, other) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        Ok((Self { event: own, kind: Kind::Socket }, other))
+    }
+
+    /// One that was handed over.
+    ///
+    /// # Errors
+    /// It is no socket.
     pub fn from_file(event: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&event, true)?;
-        Ok(Self { event })
+        sockopt::socket_type(&event)?;
+        Ok(Self { event, kind: Kind::Socket })
     }
 
     /// Wakes the owner if it sleeps. Call it after the work was made visible.
     #[inline]
     pub fn ring(&self, sleeps: SleepWord<'_>) {
         if sleeps.claim_wake() {
-            // It fails only when the counter is full, and then the owner is woken anyway.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+            self.wake();
         }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // It fails only when counter or socket is full, and then the owner is woken anyway, or when nobody
+        // is there any more.
+        let _ = match self.kind {
+            Kind::Event => rustix::io::write(&self.event, &1_u64.to_ne_bytes()),
+            Kind::Socket => send(&self.event, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+        };
     }
 
     /// Takes back what was rung, after [`AsFd`] became readable ([`Self::wait`] does it itself).
     pub fn clear(&self) {
         // Nothing to read means that nothing was rung.
-        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        let mut rung = [0; 64];
+        let _ = match self.kind {
+            Kind::Event => rustix::io::read(&self.event, &mut rung[..8]).map(|_| ()),
+            Kind::Socket => recv(&self.event, &mut rung, RecvFlags::DONTWAIT).map(|_| ()),
+        };
     }
 
     /// Blocks until somebody rings, one of `others` becomes readable, or `longest` is over. Takes
@@ -112,14 +151,21 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_handed_over_never_blocks_its_sender() {
-        // A hostile side may hand over a pipe that is full.
-        let (_reader, writer) = rustix::pipe::pipe().unwrap();
-        let (bell, word) = (Doorbell::from_file(writer).unwrap(), AtomicU32::new(0));
+    fn between_processes_nobody_can_make_the_other_wait() {
+        let (bell, other) = Doorbell::pair().unwrap();
+        let word = AtomicU32::new(0);
+        // Nothing was rung, and the other side never listens.
+        bell.clear();
         for _ in 0..20_000 {
             SleepWord::new(&word).announce();
             bell.ring(SleepWord::new(&word));
         }
+        let other = Doorbell::from_file(other).unwrap();
+        assert!(other.wait(&[], Duration::from_secs(3600)));
+        drop(bell);
+        SleepWord::new(&word).announce();
+        other.ring(SleepWord::new(&word));
+        assert!(Doorbell::from_file(rustix::pipe::pipe().unwrap().0).is_err());
     }
 
     #[test]
