@@ -124,8 +124,8 @@ pub enum Reply {
     Welcome(Welcome),
     /// To [`Request::Ports`].
     Ports(Vec<PortInfo>),
-    /// To [`Request::Open`]. File descriptors come with it: the segment, an eventfd for each channel that the
-    /// daemon rings, an eventfd for each worker that the client rings.
+    /// To [`Request::Open`]. File descriptors come with it: the segment, a doorbell for each channel, which the
+    /// daemon rings, and one for each worker, which the client rings ([`Doorbell::from_file`](crate::Doorbell)).
     Opened(Opened),
     /// To [`Request::Close`].
     Closed(u32),
