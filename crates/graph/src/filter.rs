@@ -1,9 +1,10 @@
-//! Which packets a trace or a capture wants.
+//! Which packets a trace, a capture or a client wants.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use thiserror::Error;
+use wire::flow::FiveTuple;
 use wire::{EtherType, Protocol, arp, ethernet, ipv4, ipv6, vlan};
 
 use crate::{PortId, flow_hash::TAGS};
@@ -17,6 +18,16 @@ pub struct Filter {
     pub host: Option<IpAddr>,
     /// Of this protocol.
     pub protocol: Option<Match>,
+    /// With this EtherType, behind VLAN tags.
+    pub ether_type: Option<EtherType>,
+    /// From this address.
+    pub source: Option<IpAddr>,
+    /// To this address.
+    pub destination: Option<IpAddr>,
+    /// From this port of TCP or UDP.
+    pub source_port: Option<u16>,
+    /// To this port of TCP or UDP.
+    pub destination_port: Option<u16>,
 }
 
 /// A protocol as a filter names it: `tcp`, `udp`, `icmp`, `icmp6`, `arp`, or the number of an IP
@@ -56,23 +67,48 @@ impl Filter {
         if self.port.is_some_and(|wanted| wanted != port) {
             return false;
         }
-        if self.host.is_none() && self.protocol.is_none() {
+        let looked_at = Self { port: self.port, ..Self::default() };
+        if *self == looked_at {
             return true;
         }
         let Some(seen) = Seen::of(frame) else { return false };
-        self.host.is_none_or(|host| seen.ends.contains(&host))
-            && self.protocol.is_none_or(|protocol| seen.protocol == protocol)
+        let [source, destination] = seen.ends;
+        self.ether_type.is_none_or(|wanted| seen.ether_type == wanted)
+            && self.host.is_none_or(|host| seen.ends.contains(&Some(host)))
+            && self.protocol.is_none_or(|protocol| seen.protocol == Some(protocol))
+            && self.source.is_none_or(|wanted| source == Some(wanted))
+            && self.destination.is_none_or(|wanted| destination == Some(wanted))
+            && self.are_ports(&seen)
+    }
+
+    fn are_ports(&self, seen: &Seen<'_>) -> bool {
+        if self.source_port.is_none() && self.destination_port.is_none() {
+            return true;
+        }
+        let transport = [Some(Match::Ip(Protocol::TCP)), Some(Match::Ip(Protocol::UDP))];
+        let ports = match FiveTuple::of(seen.network).filter(|_| transport.contains(&seen.protocol))
+        {
+            Some(FiveTuple::V4(flow)) => (flow.source_port(), flow.destination_port()),
+            Some(FiveTuple::V6(flow)) => (flow.source_port(), flow.destination_port()),
+            None => return false,
+        };
+        self.source_port.is_none_or(|wanted| ports.0 == wanted)
+            && self.destination_port.is_none_or(|wanted| ports.1 == wanted)
     }
 }
 
 /// What a filter looks at in a frame.
-struct Seen {
-    ends: [IpAddr; 2],
-    protocol: Match,
+struct Seen<'a> {
+    ether_type: EtherType,
+    /// Source and destination.
+    ends: [Option<IpAddr>; 2],
+    protocol: Option<Match>,
+    /// From the network header on.
+    network: &'a [u8],
 }
 
-impl Seen {
-    fn of(frame: &[u8]) -> Option<Self> {
+impl<'a> Seen<'a> {
+    fn of(frame: &'a [u8]) -> Option<Self> {
         let (header, mut rest) = ethernet::Header::parse(frame).ok()?;
         let mut ether_type = header.ether_type();
         for _ in 0..TAGS {
@@ -81,27 +117,27 @@ impl Seen {
                 (ether_type, rest) = (tag.ether_type(), after);
             }
         }
-        match ether_type {
-            EtherType::ARP => {
-                let packet = arp::Packet::parse(rest).ok()?;
-                let ends = [packet.sender().into(), packet.target().into()];
-                Some(Self { ends, protocol: Match::Arp })
-            }
-            EtherType::IPV4 => {
-                // A malformed header is worth tracing too, so only its length must be there.
-                let header = ipv4::Header::peek(rest)?;
-                let ends = [header.source().into(), header.destination().into()];
-                Some(Self { ends, protocol: Match::Ip(header.protocol()) })
-            }
-            EtherType::IPV6 => {
-                let header = ipv6::Header::peek(rest)?;
-                let ends = [header.source().into(), header.destination().into()];
+        let known = |source: IpAddr, destination: IpAddr, protocol| {
+            let (ends, protocol) = ([Some(source), Some(destination)], Some(protocol));
+            Self { ether_type, ends, protocol, network: rest }
+        };
+        // A malformed header is worth tracing too, so only its length must be there.
+        let seen = match ether_type {
+            EtherType::ARP => arp::Packet::parse(rest)
+                .ok()
+                .map(|packet| known(packet.sender().into(), packet.target().into(), Match::Arp)),
+            EtherType::IPV4 => ipv4::Header::peek(rest).map(|header| {
+                let protocol = Match::Ip(header.protocol());
+                known(header.source().into(), header.destination().into(), protocol)
+            }),
+            EtherType::IPV6 => ipv6::Header::peek(rest).map(|header| {
                 let upper = ipv6::upper_layer(rest).map(|upper| upper.protocol);
                 let protocol = Match::Ip(upper.unwrap_or(header.next_header()));
-                Some(Self { ends, protocol })
-            }
+                known(header.source().into(), header.destination().into(), protocol)
+            }),
             _ => None,
-        }
+        };
+        Some(seen.unwrap_or(Self { ether_type, ends: [None; 2], protocol: None, network: rest }))
     }
 }
 

@@ -15,6 +15,8 @@
 //! | `handoff` | packets between threads: punt, inject, worker to worker |
 //! | `receive`, `spread`, `flow_hash` | receive queues and rings; software RSS |
 //! | `worker`, `backoff` | the loop of one core; when it rests |
+//! | `function` | packet functions: before the graph, by worker |
+//! | `client` | the packet function that serves a client process |
 //! | `handle` | the control thread's side of a worker |
 //! | `doorbell`, `sockets` | waking a thread that sleeps |
 //! | `counters` | per-worker counters that other threads may read |
@@ -23,6 +25,7 @@
 
 mod backoff;
 mod capture;
+mod client;
 mod context;
 mod counters;
 mod doorbell;
@@ -30,6 +33,7 @@ mod engine;
 mod exits;
 mod filter;
 mod flow_hash;
+mod function;
 mod handle;
 mod handoff;
 mod node;
@@ -47,12 +51,14 @@ mod worker;
 
 pub use backoff::PollMode;
 pub use capture::{CaptureOptions, Direction, Frame, Frames, Tap, Taps, capture};
+pub use client::{ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup};
 pub use context::Context;
 pub use counters::{BURST_SIZES, Counter, Counters, NodeCounters, PortCounters};
 pub use doorbell::Doorbell;
 pub use engine::{Graph, GraphBuilder, GraphError, NodeId};
 pub use exits::Exits;
 pub use filter::{Filter, Match, MatchError};
+pub use function::{Function, Outgoing};
 pub use handle::{WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
 pub use node::{Edge, NoEdge, Node};

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use dpdk::{Buffer, RxQueue};
 use rustix::fs::{OFlags, fcntl_getfl};
 
+use crate::function::Functions;
 use crate::{Exits, HandoffReceiver, NodeId, PortId, Reason, Spread, Vector, capture::Direction};
 
 /// A receive queue of one worker.
@@ -91,7 +92,8 @@ impl RxAssignment {
         limit: usize,
         vector: &mut Vector,
         exits: &mut Exits,
-        entry: NodeId,
+        functions: &mut Functions,
+        (entry, now): (NodeId, u64),
     ) -> usize {
         let free = vector.free_slots();
         let room = free.len().min(limit);
@@ -102,9 +104,15 @@ impl RxAssignment {
         }
         let burst = &mut free[..got];
         self.count(burst, exits);
+        let left = if functions.is_empty() {
+            got
+        } else {
+            functions.receive(self.port, burst, exits, now)
+        };
         let own = match &mut self.spread {
-            None => got,
+            None => left,
             Some(spread) => {
+                let burst = &mut burst[..left];
                 let (own, refused) = spread.sort(burst, entry);
                 for buffer in burst[own..own + refused].iter_mut().filter_map(Option::take) {
                     exits.drop(buffer, Reason::HandoffFull);

@@ -8,9 +8,11 @@ use std::time::Duration;
 use tables::ReaderSlot;
 
 use crate::backoff::{Backoff, Step};
+use crate::function::{Function, Functions};
 use crate::receive::{Inbound, RxAssignment};
 use crate::{
-    CAPACITY, Doorbell, Exits, Graph, NodeId, PollMode, PortId, Tap, Tracer, TransmitPath, Vector,
+    CAPACITY, Doorbell, Exits, Graph, Handoff, NodeId, PollMode, PortId, Tap, Tracer, TransmitPath,
+    Vector,
 };
 
 /// Packets taken from one ring in one round at most.
@@ -38,6 +40,7 @@ pub struct WorkerState {
     burst: usize,
     receive: Vec<RxAssignment>,
     inbound: Vec<Inbound>,
+    functions: Functions,
     reader: Option<ReaderSlot>,
     stop: bool,
 }
@@ -62,6 +65,7 @@ impl WorkerState {
             burst,
             receive: Vec::new(),
             inbound: Vec::new(),
+            functions: Functions::default(),
             reader: None,
             stop: false,
         }
@@ -101,6 +105,22 @@ impl WorkerState {
         self.inbound.push(ring);
     }
 
+    /// Lets a packet function see what the receive queues give, after those that are there already.
+    /// `number`: the caller's, to find it again.
+    pub fn add_function(&mut self, number: u64, function: Box<dyn Function>) {
+        self.functions.add(number, function);
+    }
+
+    /// Takes a packet function away and gives it back. No packet is lost over it.
+    pub fn remove_function(&mut self, number: u64) -> Option<Box<dyn Function>> {
+        self.functions.remove(number)
+    }
+
+    /// A packet function.
+    pub fn function(&mut self, number: u64) -> Option<&mut dyn Function> {
+        self.functions.get(number)
+    }
+
     /// Sets or takes away the way to a port; returns the one before. What waits is sent first.
     pub fn set_path(&mut self, port: PortId, path: Option<TransmitPath>) -> Option<TransmitPath> {
         self.exits.set_path(port, path)
@@ -136,7 +156,9 @@ impl WorkerState {
         let mut found = 0;
         let mut full = false;
         for rx in &mut self.receive {
-            let got = rx.poll(self.burst, &mut self.vector, &mut self.exits, self.entry);
+            let functions = &mut self.functions;
+            let way = (self.entry, now);
+            let got = rx.poll(self.burst, &mut self.vector, &mut self.exits, functions, way);
             found += got;
             full |= got == self.burst;
             if self.vector.len() >= self.burst {
@@ -149,6 +171,9 @@ impl WorkerState {
             self.graph.enter(&self.vector, self.entry);
             self.graph.run(&mut self.vector, &mut self.exits, now);
         }
+        if !self.functions.is_empty() {
+            found += self.send_for_functions(now);
+        }
         let taken = self.take_in_rings(now);
         found += taken;
         if full {
@@ -157,6 +182,24 @@ impl WorkerState {
             self.exits.output.flush(&self.exits.counters);
         }
         self.exits.notify_control();
+        found
+    }
+
+    /// Sends what the packet functions have to send.
+    #[cold]
+    #[inline(never)]
+    fn send_for_functions(&mut self, now: u64) -> usize {
+        let Self { graph, exits, vector, functions, entry, .. } = self;
+        let found = functions.send(now);
+        for (buffer, port) in functions.outgoing.transmit.drain(..) {
+            exits.transmit(buffer, port, now);
+        }
+        let mut entering = functions.outgoing.enter.drain(..);
+        let mut next =
+            |_: &mut Exits| entering.next().map(|buffer| Handoff::to_node(buffer, *entry));
+        while graph.admit(vector, exits, &mut next) > 0 {
+            graph.run(vector, exits, now);
+        }
         found
     }
 
@@ -257,19 +300,25 @@ fn sleep(
     doorbell.announce();
     // Every queue is armed, so no short cut.
     let rung = state.receive.iter_mut().fold(true, |rung, rx| rx.arm() & rung);
+    let rung = state.functions.arm() & rung;
     let found = visit(state, commands, dpdk::tsc());
     if found == 0 && !state.stop {
         if let Some(reader) = &state.reader {
             reader.park();
         }
-        let events: Vec<BorrowedFd<'_>> =
-            state.receive.iter().filter_map(RxAssignment::event).collect();
+        let events: Vec<BorrowedFd<'_>> = state
+            .receive
+            .iter()
+            .filter_map(RxAssignment::event)
+            .chain(state.functions.events())
+            .collect();
         if !doorbell.wait(&events, if rung { RUNG } else { longest }) {
             // A socket whose interface went down would end every wait at once.
             doorbell.wait(&[], longest);
         }
     }
     state.receive.iter_mut().for_each(RxAssignment::disarm);
+    state.functions.disarm();
     doorbell.awake();
 }
 

@@ -194,7 +194,12 @@ pub(super) fn filter(
             Refusal::invalid(error, "use tcp, udp, icmp, icmp6, arp or a number")
         })
     });
-    Ok(Filter { port: port.transpose()?, host, protocol: protocol.transpose()? })
+    Ok(Filter {
+        port: port.transpose()?,
+        host,
+        protocol: protocol.transpose()?,
+        ..Filter::default()
+    })
 }
 
 /// A number from 1 to `most`.

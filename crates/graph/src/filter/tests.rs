@@ -111,3 +111,26 @@ fn unknown_protocols_are_refused_with_the_choice() {
         assert!(error.to_string().contains("use tcp, udp"), "{error}");
     }
 }
+
+#[test]
+fn ports_and_ends_are_told_apart() {
+    let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let mut packet = ip4(a, b, 17);
+    packet[3] = 28;
+    packet.extend([0x13, 0x88, 0, 53, 0, 8, 0, 0]);
+    let dns = frame(1, EtherType::IPV4, &packet);
+    let wanted = |filter: Filter| filter.matches(1, &dns);
+    let any = Filter::default;
+    assert!(wanted(Filter { destination_port: Some(53), source_port: Some(5000), ..any() }));
+    assert!(!wanted(Filter { source_port: Some(53), ..any() }));
+    assert!(wanted(Filter { source: Some(a.into()), destination: Some(b.into()), ..any() }));
+    assert!(!wanted(Filter { source: Some(b.into()), ..any() }));
+    assert!(!wanted(Filter { destination: Some(a.into()), ..any() }));
+    assert!(wanted(Filter { ether_type: Some(EtherType::IPV4), ..any() }));
+    assert!(!wanted(Filter { ether_type: Some(EtherType::ARP), ..any() }));
+    let icmp = frame(0, EtherType::IPV4, &ip4(a, b, 1));
+    assert!(!Filter { destination_port: Some(0), ..any() }.matches(1, &icmp));
+    let lldp = frame(0, EtherType(0x88cc), &[0; 40]);
+    assert!(Filter { ether_type: Some(EtherType(0x88cc)), ..any() }.matches(1, &lldp));
+    assert!(!Filter { host: Some(a.into()), ..any() }.matches(1, &lldp));
+}

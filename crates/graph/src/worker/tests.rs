@@ -203,3 +203,62 @@ fn a_core_that_does_not_exist_is_named() {
         assert!(matches!(error, WorkerError::Core { core: named, .. } if named == core), "{error}");
     }
 }
+
+/// Takes every second packet that it sees, and sends it to port 0 as its own.
+struct Second {
+    seen: u64,
+    taken: Vec<dpdk::Buffer>,
+    count: Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl crate::Function for Second {
+    fn receive(
+        &mut self,
+        _: crate::PortId,
+        packets: &mut [Option<dpdk::Buffer>],
+        _: &mut Exits,
+        _: u64,
+    ) {
+        for place in packets {
+            self.seen += 1;
+            if self.seen % 2 == 0 {
+                self.taken.extend(place.take());
+                self.count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn send(&mut self, outgoing: &mut crate::Outgoing, _: u64) -> usize {
+        let count = self.taken.len();
+        self.taken.drain(..).for_each(|buffer| outgoing.transmit(buffer, 0));
+        count
+    }
+}
+
+#[test]
+fn functions_come_and_go_while_packets_flow_and_none_is_lost() {
+    let (handle, _inject, _punts) = worker(0, PollMode::Busy);
+    let device: Device = "null".parse().unwrap();
+    let mut opened = Port::open(&device, &PortConfig::new(pool())).unwrap();
+    let (port, rx) = (opened.port.id(), opened.rx.remove(0));
+    handle.call(PATIENCE, move |state| state.add_receive(RxAssignment::new(port, rx))).unwrap();
+    let counters = Arc::clone(handle.counters());
+    let received = || counters.ports[usize::from(port)].rx_packets.get();
+    let count = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    for number in 0..20 {
+        let second = Second { seen: 0, taken: Vec::new(), count: Arc::clone(&count) };
+        handle.call(PATIENCE, move |state| state.add_function(number, Box::new(second))).unwrap();
+        let before = received();
+        wait("receiving", || received() > before + 1000);
+        let gone = handle.call(PATIENCE, move |state| state.remove_function(number).is_some());
+        assert!(gone.unwrap());
+    }
+    let stopped = handle.stop(PATIENCE).unwrap();
+    let taken = count.load(std::sync::atomic::Ordering::Relaxed);
+    // Port 0 has no way out, so what the functions sent is counted there.
+    assert_eq!(counters.drops[Reason::PortDown as usize].get(), taken);
+    assert_eq!(counters.drops[Reason::Blackhole as usize].get() + taken, received());
+    assert!(taken > 5000);
+    drop((stopped, opened.tx));
+    opened.port.close().unwrap();
+}

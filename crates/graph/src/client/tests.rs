@@ -1,0 +1,205 @@
+use shm::{Layout, Region, Segment};
+
+use super::*;
+use crate::testbed::{Outside, own_pool, packet};
+
+/// The client's ends of a channel.
+struct Client {
+    from_daemon: shm::Consumer,
+    to_daemon: shm::Producer,
+    segment: Arc<Segment>,
+}
+
+fn region(segment: &Arc<Segment>, which: usize, layout: Layout) -> Region {
+    segment.region(which * layout.bytes(), layout.bytes()).unwrap()
+}
+
+fn client(channels: usize, slots: u32) -> (Vec<ClientChannel>, Vec<Client>) {
+    let layout = Layout::new(slots, 2048).unwrap();
+    (0..channels)
+        .map(|_| {
+            let segment = Arc::new(Segment::create("test", 2 * layout.bytes()).unwrap());
+            let end = |which| region(&segment, which, layout);
+            let to = shm::Producer::new(end(0), layout).unwrap();
+            let from = shm::Consumer::new(end(1), layout).unwrap();
+            let (bell, _theirs) = Doorbell::pair().unwrap();
+            let from_daemon = shm::Consumer::new(end(0), layout).unwrap();
+            let to_daemon = shm::Producer::new(end(1), layout).unwrap();
+            let ours = ClientChannel::new(to, from, Arc::new(bell));
+            (ours, Client { from_daemon, to_daemon, segment: Arc::clone(&segment) })
+        })
+        .unzip()
+}
+
+fn queues(
+    take: Take,
+    spread: Spread,
+    channels: Vec<ClientChannel>,
+    pool: BufferPool,
+) -> (ClientQueues, Arc<ClientCounters>) {
+    let mut ports = ClientPorts::default();
+    ports.add(7, 0, 1500);
+    let counters = Arc::new(ClientCounters::default());
+    let queues = ClientQueues::new(ClientSetup {
+        take,
+        spread,
+        filter: Filter::default(),
+        ports,
+        channels,
+        wake: Doorbell::pair().unwrap().0,
+        pool,
+        counters: Arc::clone(&counters),
+    });
+    (queues, counters)
+}
+
+fn received(client: &mut Client) -> Vec<(Vec<u8>, Meta)> {
+    std::iter::from_fn(|| {
+        let taken = client.from_daemon.next()?;
+        let mut bytes = vec![0; taken.length()];
+        client.from_daemon.copy(&taken, &mut bytes);
+        let meta = taken.meta();
+        client.from_daemon.release(taken);
+        Some((bytes, meta))
+    })
+    .collect()
+}
+
+#[test]
+fn diverted_packets_are_the_clients_and_copied_ones_are_not() {
+    let pool = own_pool("client-divert", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    for take in [Take::Divert, Take::Copy, Take::Nothing] {
+        let (channels, mut clients) = client(1, 16);
+        let (mut queues, counters) = queues(take, Spread::Flow, channels, pool);
+        let mut packets: Vec<_> = (0..4).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        // Another port's are none of its business.
+        let mut others = [Some(packet(&pool, &[9; 60]))];
+        queues.receive(1, &mut others, &mut outside.exits, 0);
+        assert!(others[0].is_some());
+        let left = packets.iter().flatten().count();
+        let got = received(&mut clients[0]);
+        let (flags, expected) = match take {
+            Take::Divert => (0, (0, 4)),
+            Take::Copy => (flag::COPY, (4, 4)),
+            Take::Nothing => (0, (4, 0)),
+        };
+        assert_eq!((left, got.len()), expected);
+        assert_eq!(counters.delivered.get(), got.len() as u64);
+        for (n, (bytes, meta)) in got.iter().enumerate() {
+            assert_eq!((&bytes[..], *meta), (&[n as u8; 60][..], Meta { port: 7, flags }));
+        }
+        drop((packets, others));
+        assert_eq!(pool.available(), 63);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_loses_its_own_packets_only() {
+    let pool = own_pool("client-full", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    let (channels, _clients) = client(1, 4);
+    let (mut queues, counters) = queues(Take::Divert, Spread::Flow, channels, pool);
+    let mut packets: Vec<_> = (0..10).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    outside.exits.free_dropped();
+    assert!(packets.iter().all(Option::is_none));
+    assert_eq!((counters.delivered.get(), counters.full.get()), (4, 6));
+    assert_eq!(outside.drops(Reason::ClientFull), 6);
+    assert_eq!(pool.available(), 63);
+}
+
+#[test]
+fn spreads_over_channels() {
+    let pool = own_pool("client-spread", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    let (channels, mut clients) = client(3, 16);
+    let (mut queues, _) = queues(Take::Divert, Spread::RoundRobin, channels, pool);
+    let mut packets: Vec<_> = (0..9).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    assert_eq!(clients.iter_mut().map(|one| received(one).len()).collect::<Vec<_>>(), [3, 3, 3]);
+    let (channels, mut clients) = client(3, 16);
+    let (mut queues, _) = self::queues(Take::Divert, Spread::Port, channels, pool);
+    let mut packets: Vec<_> = (0..9).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    // Port 7 of 3 channels.
+    assert_eq!(clients.iter_mut().map(|one| received(one).len()).collect::<Vec<_>>(), [0, 9, 0]);
+}
+
+#[test]
+fn what_a_client_sends_is_checked() {
+    let pool = own_pool("client-send", 63);
+    let (channels, mut clients) = client(1, 16);
+    let (mut queues, counters) = queues(Take::Nothing, Spread::Flow, channels, pool);
+    let to = &mut clients[0].to_daemon;
+    let meta = |port, flags| Meta { port, flags };
+    to.push(&[1; 60], meta(7, 0)).unwrap();
+    to.push(&[2; 60], meta(7, flag::GRAPH)).unwrap();
+    to.push(&[3; 60], meta(6, 0)).unwrap();
+    to.push(&[4; 13], meta(7, 0)).unwrap();
+    to.push(&[5; 1523], meta(7, 0)).unwrap();
+    to.push(&[6; 9000], meta(7, 0)).unwrap();
+    let mut outgoing = Outgoing::default();
+    assert_eq!(queues.send(&mut outgoing, 0), 6);
+    let sent: Vec<_> = outgoing.transmit.iter().map(|(one, port)| (one.data()[0], *port)).collect();
+    assert_eq!(sent, [(1, 0)]);
+    assert_eq!((outgoing.enter[0].data()[0], outgoing.enter[0].port()), (2, 0));
+    let counted = (counters.sent.get(), counters.refused.get(), counters.no_buffer.get());
+    assert_eq!(counted, (2, 3, 1));
+    drop(outgoing);
+    assert_eq!(pool.available(), 63);
+    assert!(clients[0].to_daemon.is_drained());
+}
+
+#[test]
+fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
+    let pool = own_pool("client-garbage", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    let (channels, mut clients) = client(1, 16);
+    let (mut queues, counters) = queues(Take::Divert, Spread::Flow, channels, pool);
+    let layout = Layout::new(16, 2048).unwrap();
+    let mut random = 1u32;
+    for round in 0..2000u64 {
+        // A second producer writes whatever it likes where the client's ends are.
+        let segment = &clients[0].segment;
+        let mut wild =
+            shm::Producer::new(region(segment, (round % 2) as usize, layout), layout).unwrap();
+        for _ in 0..(round % 7) {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let length = 1 + random as usize % 2048;
+            let meta = Meta { port: (random >> 8) as u8, flags: (random >> 16) as u8 & 127 };
+            let _ = wild.push(&vec![random as u8; length], meta);
+        }
+        let mut packets: Vec<_> = (0..3).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        let mut outgoing = Outgoing::default();
+        queues.send(&mut outgoing, round);
+        outside.exits.free_dropped();
+        received(&mut clients[0]);
+    }
+    assert_eq!(pool.available(), 63);
+    assert!(counters.delivered.get() + counters.full.get() == 6000);
+}
+
+#[test]
+fn a_bell_is_not_rung_more_often_than_it_helps() {
+    let pool = own_pool("client-bell", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    let (channels, clients) = client(1, 16);
+    let (mut queues, _) = queues(Take::Divert, Spread::Flow, channels, pool);
+    let sleeps = clients[0].from_daemon.sleeps();
+    let mut rung = 0;
+    for now in 0..10 {
+        sleeps.announce();
+        let mut packets = [Some(packet(&pool, &[0; 60]))];
+        queues.receive(0, &mut packets, &mut outside.exits, now);
+        // Who rings takes the word back.
+        rung += u32::from(!sleeps.claim_wake());
+    }
+    assert_eq!(rung, 1);
+    // What was not rung is when the worker sleeps.
+    sleeps.announce();
+    queues.arm();
+    assert!(!sleeps.claim_wake());
+}
