@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand};
 
+use crate::dma::pcie::Generation;
+use crate::dma::{LONGEST, MOST_AT_ONCE, SHORTEST, power};
 use crate::forward::cases::{Family, Frames, Routes};
 
 /// Measures Millrace beside DPDK's own programs and tables, in one run.
@@ -23,6 +25,9 @@ pub(crate) enum Command {
     /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
     /// smoltcp and lwIP.
     Transport(Transport),
+    /// Bytes that a packet costs between a device and its driver, over PCIe as a model and as a soft
+    /// device: descriptors written back, beside packets that describe themselves.
+    Dma(Dma),
 }
 
 impl Common {
@@ -119,4 +124,45 @@ pub(crate) struct Transport {
     /// else is measured then.
     #[arg(long, value_name = "DIR")]
     pub(crate) plots: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Dma {
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// PCIe generations.
+    #[arg(long, value_delimiter = ',', default_value = "2,3,4,5")]
+    pub(crate) generations: Vec<Generation>,
+    /// Widths of the link: lanes, 1 to 16.
+    #[arg(long, value_delimiter = ',', default_value = "8", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) lanes: Vec<u32>,
+    /// Packet sizes: bytes, 64 to 1518.
+    #[arg(long, value_delimiter = ',', default_value = "64,128,256,512,1024,1518", value_parser = clap::value_parser!(u64).range(SHORTEST..=LONGEST))]
+    pub(crate) sizes: Vec<u64>,
+    /// Maximum payload size: bytes, a power of two.
+    #[arg(long, default_value = "256", value_parser = power::<128, 4096>)]
+    pub(crate) payload: u64,
+    /// Maximum read request size: bytes, a power of two.
+    #[arg(long, default_value = "512", value_parser = power::<128, 4096>)]
+    pub(crate) read_request: u64,
+    /// Pieces in which the host answers reads: bytes, a power of two, from the read completion
+    /// boundary of 64 to the maximum payload.
+    #[arg(long, default_value = "256", value_parser = power::<64, 4096>)]
+    pub(crate) completion: u64,
+    /// Addresses of 32 bits: the headers of requests are a word shorter.
+    #[arg(long)]
+    pub(crate) narrow: bool,
+    /// Descriptors that the device fetches at once: a power of two.
+    #[arg(long, default_value = "32", value_parser = power::<1, MOST_AT_ONCE>)]
+    pub(crate) fetch: u64,
+    /// Packets after which descriptors are written back: a power of two.
+    #[arg(long, default_value = "1", value_parser = power::<1, MOST_AT_ONCE>)]
+    pub(crate) write_back: u64,
+    /// Packets of each stream through the soft device: a number such as 10k.
+    #[arg(long, default_value = "10k", value_parser = crate::forward::cases::number)]
+    pub(crate) packets: usize,
+    /// A short run, to see whether everything works.
+    #[arg(long)]
+    pub(crate) quick: bool,
 }

@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     TooManyCases { count: usize, most: usize },
     #[error("{}: {why}", path.display())]
     Plot { path: PathBuf, why: String },
+    #[error("the soft device: {0}")]
+    Dma(#[from] crate::dma::Broken),
     #[error("{0}: the stacks in memory did not do what was asked of them")]
     Transport(&'static str),
     #[error(transparent)]

@@ -6,6 +6,7 @@
 //! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
 //! | `transport` | TCP in memory, beside smoltcp |
+//! | `dma` | a packet between a device and its driver: a model of PCIe and a soft device |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
 //! | `environment` | the machine |
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod dma;
 mod environment;
 mod failure;
 mod forward;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Forward(args) => forward::run(&args),
         Command::Tables(args) => tables::run(&args),
         Command::Transport(args) => transport::run(&args),
+        Command::Dma(args) => dma::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,229 @@
+//! `millrace-bench dma`: what a packet costs on the way between a device and its driver, for two ways of
+//! speaking: descriptors that are written back, and packets that describe themselves.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `pcie` | the link: transaction layer packets (TLPs) and rates |
+//! | `ledger` | what crossed it |
+//! | `model` | what a packet costs, by arithmetic |
+//! | `memory`, `registers` | what device and driver share |
+//! | `bus`, `nic` | a soft device: does each transfer and counts it |
+//! | `driver`, `frames` | its driver, and packets that both know |
+//! | `proof` | counted beside modelled |
+//! | `tables` | results on the terminal |
+
+mod bus;
+mod driver;
+mod frames;
+mod ledger;
+mod memory;
+mod model;
+mod nic;
+pub(crate) mod pcie;
+mod proof;
+mod registers;
+mod tables;
+
+use dpdk::{Eal, EalOptions, Memory};
+
+use crate::args;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::progress;
+use crate::random::Random;
+use crate::report::{Better, Outcome, Report};
+use crate::statistics::Samples;
+
+use frames::Frames;
+use model::{Direction, Model, Way};
+use pcie::{Generation, Link};
+use proof::{Proof, prove};
+
+/// Shortest and longest packet: bytes, check sequence included.
+pub(crate) const SHORTEST: u64 = 64;
+pub(crate) const LONGEST: u64 = 1518;
+/// Most descriptors in a fetch, and packets to a write-back: half a ring.
+pub(crate) const MOST_AT_ONCE: u64 = memory::SLOTS / 2;
+
+/// Device and driver do not agree, or one of them does what a link forbids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Broken {
+    #[error("an access at {0:#x}, where there is no memory")]
+    Address(u64),
+    #[error("a request at {0:#x} that crosses a page")]
+    Page(u64),
+    #[error("packet {0} did not arrive as it was sent")]
+    Packet(u64),
+    #[error("the soft device or its driver heard nothing from the other for 10 s")]
+    Silent,
+    #[error("{0} packets had other transfers than the model's")]
+    Differing(u64),
+}
+
+/// A power of two in a range.
+#[derive(Debug, thiserror::Error)]
+#[error("a power of two from {least} to {most} is expected")]
+pub(crate) struct NotAPower {
+    least: u64,
+    most: u64,
+}
+
+/// A power of two from `LEAST` to `MOST`.
+pub(crate) fn power<const LEAST: u64, const MOST: u64>(text: &str) -> Result<u64, NotAPower> {
+    let number = text.parse().ok().filter(|number: &u64| number.is_power_of_two());
+    let wrong = NotAPower { least: LEAST, most: MOST };
+    number.filter(|number| (LEAST..=MOST).contains(number)).ok_or(wrong)
+}
+
+const BOTH: [Direction; 2] = [Direction::Receive, Direction::Transmit];
+
+/// One way, and its model on each link.
+#[derive(Debug, Clone, Copy)]
+struct Contest {
+    classic: Model,
+    own: Model,
+}
+
+impl Contest {
+    fn of(args: &args::Dma, generation: Generation) -> Self {
+        let link = Link {
+            generation,
+            payload: args.payload,
+            request: args.read_request,
+            completion: args.completion.min(args.payload),
+            wide: !args.narrow,
+        };
+        let of = |way| Model { link, way, fetch: args.fetch };
+        let classic = of(Way::Classic { batch: args.write_back });
+        Self { classic, own: of(Way::SelfDescribed) }
+    }
+}
+
+/// Calculates, counts and shows everything.
+pub(crate) fn run(args: &args::Dma) -> Result<(), Failure> {
+    let eal =
+        Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
+    let environment = Environment::of(eal, "none");
+    println!("{}", environment.line());
+    let generation = args.generations.first().copied().unwrap_or(Generation::Three);
+    let contest = Contest::of(args, generation);
+    println!("{}", tables::settings(&contest));
+    println!("{}\n", tables::bytes(&contest, &args.sizes));
+    let mut results = bytes(&contest, &args.sizes);
+    let contests = args.generations.iter().map(|generation| Contest::of(args, *generation));
+    let contests: Vec<Contest> = contests.collect();
+    println!("{}\n", tables::rates(&contests, &args.lanes, &args.sizes));
+    results.extend(rates(&contests, &args.lanes, &args.sizes));
+    let proofs = proofs(&contest, args)?;
+    println!("{}\n", tables::proofs(&proofs));
+    results.extend(proofs.iter().map(Proven::outcome));
+    let report = Report { environment, results };
+    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}
+
+fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Receive => "receive",
+        Direction::Transmit => "transmit",
+    }
+}
+
+/// Bytes of a packet for each size, both ways.
+fn bytes(contest: &Contest, sizes: &[u64]) -> Vec<Outcome> {
+    let outcome = |what: &str, unit, direction, size: u64, bytes: &dyn Fn(&Model) -> f64| {
+        Outcome::new(what, unit, Samples(vec![bytes(&contest.own)]))
+            .with(&[("direction", name(direction).into()), ("size", size.into())])
+            .against("descriptors written back", bytes(&contest.classic), Better::Less)
+    };
+    let each = sizes.iter().flat_map(|size| BOTH.map(|direction| (*size, direction)));
+    each.flat_map(|(size, direction)| {
+        let document = |model: &Model| model.document(direction, size);
+        let up = |model: &Model| model.bytes(direction, size).0;
+        let down = |model: &Model| model.bytes(direction, size).1;
+        [
+            outcome("units of 64 B", "bytes/packet", direction, size, &document),
+            outcome("device to host", "bytes/packet", direction, size, &up),
+            outcome("host to device", "bytes/packet", direction, size, &down),
+        ]
+    })
+    .collect()
+}
+
+/// Packets/s of each link for each size, both ways.
+fn rates(contests: &[Contest], lanes: &[u32], sizes: &[u64]) -> Vec<Outcome> {
+    let mut results = Vec::new();
+    for (contest, lanes, size) in tables::combined(contests, lanes, sizes) {
+        for (what, directions) in tables::COURSES {
+            let rate = |model: &Model| model.rate(directions, size, lanes);
+            let parameters = [
+                ("generation", contest.own.link.generation.number().into()),
+                ("lanes", lanes.into()),
+                ("direction", what.into()),
+                ("size", size.into()),
+            ];
+            results.push(
+                Outcome::new("link", "packets/s", Samples(vec![rate(&contest.own)]))
+                    .with(&parameters)
+                    .against("descriptors written back", rate(&contest.classic), Better::More),
+            );
+        }
+    }
+    results
+}
+
+/// A stream that device and driver exchanged, and what came of it.
+#[derive(Debug)]
+struct Proven {
+    way: &'static str,
+    direction: Direction,
+    packets: u64,
+    proof: Proof,
+}
+
+impl Proven {
+    fn outcome(&self) -> Outcome {
+        let both = |ledger: &ledger::Ledger| {
+            let total = ledger.total();
+            total.up + total.down
+        };
+        let (counted, modelled) = (both(&self.proof.counted), both(&self.proof.modelled));
+        Outcome::new("soft device", "bytes", Samples(vec![counted.bytes as f64]))
+            .with(&[
+                ("way", self.way.into()),
+                ("direction", name(self.direction).into()),
+                ("packets", self.packets.into()),
+                ("writes", counted.writes.into()),
+                ("reads", counted.reads.into()),
+                ("completions", counted.completions.into()),
+                ("units", counted.units.into()),
+            ])
+            .against("model", modelled.bytes as f64, Better::Less)
+    }
+}
+
+/// Runs the soft device: packets of every length, then of random lengths.
+fn proofs(contest: &Contest, args: &args::Dma) -> Result<Vec<Proven>, Failure> {
+    let count = if args.quick { 1000 } else { args.packets };
+    let mut random = Random::new(1);
+    let span = LONGEST - SHORTEST + 1;
+    let sizes = (0..count as u64).map(|number| match number {
+        all if all < span => SHORTEST + all,
+        _ => SHORTEST + random.below(span as usize) as u64,
+    });
+    let frames = Frames::new(sizes.collect(), 1);
+    let ways = [("descriptors written back", contest.classic), ("self-described", contest.own)];
+    let bar = progress::bar(2 * ways.len());
+    let mut proven = Vec::new();
+    for (way, model) in ways {
+        for direction in BOTH {
+            let proof = prove(&model, direction, &frames)?;
+            if proof.differing > 0 {
+                return Err(Broken::Differing(proof.differing).into());
+            }
+            proven.push(Proven { way, direction, packets: frames.count(), proof });
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(proven)
+}
