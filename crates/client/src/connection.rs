@@ -1,0 +1,96 @@
+//! The attach socket: one question, one answer.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::net::{Shutdown, shutdown, sockopt};
+use shm::attach::{Channel, ChannelError, RefusalKind, Reply, Request};
+
+use crate::Error;
+
+/// How long an answer may take: seconds. The daemon makes memory and stops a worker for a moment, no more.
+const ANSWER: u64 = 5;
+
+/// A connection to the daemon, shared by the client and its channels: it ends with the last of them.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: Channel,
+    /// Held from question to answer.
+    talk: Mutex<()>,
+}
+
+impl Connection {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let none = |source| Error::NoDaemon { path: path.to_owned(), source };
+        let socket = Channel::connect(path).map_err(|error| match error {
+            ChannelError::System(source) => none(source),
+            other => none(io::Error::other(other.to_string())),
+        })?;
+        Self::over(socket)
+    }
+
+    /// Over a socket that is connected.
+    pub(crate) fn over(socket: Channel) -> Result<Self, Error> {
+        let longest = Some(Duration::from_secs(ANSWER));
+        for way in [sockopt::Timeout::Recv, sockopt::Timeout::Send] {
+            sockopt::set_socket_timeout(&socket, way, longest)
+                .map_err(Error::system("a time limit for the attach socket"))?;
+        }
+        Ok(Self { socket, talk: Mutex::new(()) })
+    }
+
+    /// Asks and hears the answer, with its descriptors.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::Version`], [`Error::DaemonGone`], [`Error::Silent`], [`Error::Nonsense`].
+    pub(crate) fn ask(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), Error> {
+        let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = patiently(|| self.socket.send(request, &[]))
+            .and_then(|()| patiently(|| self.socket.receive::<Reply>()));
+        match answer {
+            Ok(answer) => match answer.message {
+                Reply::Refused(refusal) if refusal.kind == RefusalKind::Version => {
+                    Err(Error::Version { daemon: refusal.message })
+                }
+                Reply::Refused(refusal) => Err(Error::Refused(refusal)),
+                reply => Ok((reply, answer.files)),
+            },
+            Err(error) => {
+                // What comes later would be taken for the answer to another question.
+                let _ = shutdown(&self.socket, Shutdown::Both);
+                Err(match error {
+                    ChannelError::System(source) if is_timeout(&source) => Error::Silent(ANSWER),
+                    other => other.into(),
+                })
+            }
+        }
+    }
+
+    /// Whether the daemon is gone; one system call.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.socket.is_closed()
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Again after a signal. A socket with a time limit is not restarted by the kernel.
+fn patiently<T>(mut call: impl FnMut() -> Result<T, ChannelError>) -> Result<T, ChannelError> {
+    loop {
+        match call() {
+            Err(ChannelError::System(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}

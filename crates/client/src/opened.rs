@@ -1,0 +1,138 @@
+//! What the daemon hands over, checked before anything of it is used.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use shm::attach::{Direction, Opened, Request, RingPlace};
+use shm::{Consumer, Doorbell, Layout, Producer, Region, Segment};
+
+use crate::channel::Channel;
+use crate::connection::Connection;
+use crate::pair::Pair;
+use crate::{Error, Options};
+
+/// Queues that the daemon has opened. They are closed when the last channel is dropped.
+#[derive(Debug)]
+pub struct Queues {
+    /// Their number, as in `millrace show clients`.
+    pub number: u32,
+    /// As many as were asked for; each can go to a thread of its own.
+    pub channels: Vec<Channel>,
+}
+
+/// Gives the queues back when the last channel is gone.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) connection: Arc<Connection>,
+    number: u32,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.connection.is_closed() {
+            // A daemon that does not answer ends the connection, and with it the queues.
+            let _ = self.connection.ask(&Request::Close(self.number));
+        }
+    }
+}
+
+fn nonsense(what: impl Into<String>) -> Error {
+    Error::Nonsense(what.into())
+}
+
+/// Maps the segment and sets up each channel.
+pub(crate) fn unpack(
+    connection: &Arc<Connection>,
+    opened: Opened,
+    files: Vec<OwnedFd>,
+    options: &Options,
+) -> Result<Queues, Error> {
+    // From here on an error gives the queues back.
+    let lease = Arc::new(Lease { connection: Arc::clone(connection), number: opened.queues });
+    let workers = usize::from(opened.workers);
+    check_counts(&opened, files.len(), usize::from(options.channels))?;
+    check_apart(&opened)?;
+    let mut files = files.into_iter();
+    let segment = files.next().ok_or_else(|| nonsense("no segment"))?;
+    let segment = Arc::new(Segment::from_file(segment)?);
+    let mut doorbells = Vec::with_capacity(files.len());
+    for file in files {
+        let bell = Doorbell::from_file(file);
+        let bell = bell.map_err(|source| Error::System { what: "a doorbell", source })?;
+        doorbells.push(bell);
+    }
+    let theirs: Vec<_> =
+        doorbells.split_off(opened.channels.len()).into_iter().map(Arc::new).collect();
+    let mut channels = Vec::with_capacity(opened.channels.len());
+    for (index, (place, bell)) in opened.channels.iter().zip(doorbells).enumerate() {
+        let mut pairs = Vec::with_capacity(workers);
+        for (worker, theirs) in theirs.iter().enumerate() {
+            let at = |direction| place.ring(worker, direction);
+            let (Some(receive), Some(transmit)) = (at(Direction::Receive), at(Direction::Transmit))
+            else {
+                return Err(nonsense("a channel without rings"));
+            };
+            pairs.push(pair(&segment, receive, transmit, theirs)?);
+        }
+        channels.push(Channel::new(index, pairs, bell, Arc::clone(&lease))?);
+    }
+    Ok(Queues { number: opened.queues, channels })
+}
+
+fn check_counts(opened: &Opened, files: usize, channels: usize) -> Result<(), Error> {
+    let workers = usize::from(opened.workers);
+    if opened.channels.len() != channels {
+        let text = format!("{} channels instead of {channels}", opened.channels.len());
+        return Err(nonsense(text));
+    }
+    if workers == 0 || opened.channels.iter().any(|channel| channel.rings.len() != workers) {
+        return Err(nonsense(format!(
+            "a channel has not a pair of rings for each of {workers} workers"
+        )));
+    }
+    let expected = 1 + channels + workers;
+    if files != expected {
+        return Err(nonsense(format!("{files} descriptors instead of {expected}")));
+    }
+    Ok(())
+}
+
+/// Two rings in the same memory would be two owners of one packet.
+fn check_apart(opened: &Opened) -> Result<(), Error> {
+    let mut spans = Vec::new();
+    for place in opened.channels.iter().flat_map(|channel| channel.rings.iter().flatten()) {
+        let length = place.layout()?.bytes() as u64;
+        let end = place.offset.checked_add(length).ok_or_else(|| outside(place))?;
+        spans.push((place.offset, end));
+    }
+    spans.sort_unstable();
+    let overlap = spans.windows(2).any(|pair| matches!(pair, [(_, end), (next, _)] if next < end));
+    if overlap { Err(nonsense("two rings in the same memory")) } else { Ok(()) }
+}
+
+fn outside(place: &RingPlace) -> Error {
+    nonsense(format!("a ring at {} does not lie within the segment", place.offset))
+}
+
+fn region(segment: &Arc<Segment>, place: &RingPlace) -> Result<(Region, Layout), Error> {
+    let layout = place.layout()?;
+    let offset = usize::try_from(place.offset).map_err(|_| outside(place))?;
+    let region = segment.region(offset, layout.bytes()).ok_or_else(|| outside(place))?;
+    Ok((region, layout))
+}
+
+fn pair(
+    segment: &Arc<Segment>,
+    receive: RingPlace,
+    transmit: RingPlace,
+    worker: &Arc<Doorbell>,
+) -> Result<Pair, Error> {
+    let (memory, layout) = region(segment, &receive)?;
+    let consumer = Consumer::new(memory, layout)?;
+    // SAFETY: the producer is the daemon, which a client trusts to keep to the protocol (docs/build.md); rings do
+    // not overlap, as `check_apart` saw.
+    let receive = unsafe { consumer.trust() };
+    let (memory, layout) = region(segment, &transmit)?;
+    let transmit = Producer::new(memory, layout)?;
+    Ok(Pair { receive, transmit, worker: Arc::clone(worker), touched: false })
+}

@@ -1,0 +1,143 @@
+//! Sending.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use shm::attach::flag;
+use shm::{Meta, PushError};
+
+use crate::{Channel, Error, Packet, Unsent};
+
+/// Between two looks at whether all is sent.
+const PAUSE: Duration = Duration::from_micros(100);
+
+impl Channel {
+    /// Sends a packet by a port: it goes to the worker from which it came, so that a flow stays in order.
+    ///
+    /// # Errors
+    /// [`Unsent`] gives the packet back: [`Error::Full`], [`Error::Foreign`], [`Error::DaemonGone`].
+    #[inline]
+    pub fn send(&mut self, packet: Packet, port: u8) -> Result<(), Unsent> {
+        self.forward_one(packet, Meta { port, flags: 0 })
+    }
+
+    /// Gives a packet back to the graph, as if it had just come in by its port: what a function does not want.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    #[inline]
+    pub fn return_to_graph(&mut self, packet: Packet) -> Result<(), Unsent> {
+        let port = packet.port();
+        self.forward_one(packet, Meta { port, flags: flag::GRAPH })
+    }
+
+    /// Sends packets, each by its [`port`](Packet::port): that by which it came in, unless it was changed. Takes out
+    /// of `packets` what was sent, gives how many; the rest found no room and stays, in order.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`].
+    pub fn send_burst(&mut self, packets: &mut Vec<Packet>) -> Result<usize, Error> {
+        self.forward_burst(packets, 0)
+    }
+
+    /// Gives packets back to the graph, like [`send_burst`](Self::send_burst).
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`].
+    pub fn return_burst(&mut self, packets: &mut Vec<Packet>) -> Result<usize, Error> {
+        self.forward_burst(packets, flag::GRAPH)
+    }
+
+    /// Sends a packet of the caller's own making by a port; the bytes are copied.
+    ///
+    /// # Errors
+    /// [`Error::Full`]; [`Error::Unsendable`] for none or too many bytes; [`Error::DaemonGone`].
+    pub fn send_bytes(&mut self, bytes: &[u8], port: u8) -> Result<(), Error> {
+        self.push(bytes, Meta { port, flags: 0 })
+    }
+
+    /// Gives a packet of the caller's own making to the graph, as if it had come in by the port.
+    ///
+    /// # Errors
+    /// As [`send_bytes`](Self::send_bytes).
+    pub fn return_bytes(&mut self, bytes: &[u8], port: u8) -> Result<(), Error> {
+        self.push(bytes, Meta { port, flags: flag::GRAPH })
+    }
+
+    /// Waits until the daemon has taken all that was sent, at most `longest`; gives whether it has.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`].
+    pub fn flush(&mut self, longest: Duration) -> Result<bool, Error> {
+        let start = Instant::now();
+        loop {
+            if self.pairs.iter().all(|pair| pair.transmit.is_drained()) {
+                return Ok(true);
+            }
+            self.look_for_daemon()?;
+            if start.elapsed() >= longest {
+                return Ok(false);
+            }
+            sleep(PAUSE);
+        }
+    }
+
+    fn forward_one(&mut self, packet: Packet, meta: Meta) -> Result<(), Unsent> {
+        if let Err(error) = self.look_for_daemon() {
+            return Err(Unsent { packet, error });
+        }
+        let worker = packet.worker;
+        self.forward(packet, meta)?;
+        self.pairs.get_mut(worker).into_iter().for_each(|pair| pair.ring());
+        Ok(())
+    }
+
+    fn forward_burst(&mut self, packets: &mut Vec<Packet>, flags: u8) -> Result<usize, Error> {
+        self.look_for_daemon()?;
+        let before = packets.len();
+        let mut kept = Vec::new();
+        for packet in packets.drain(..) {
+            let port = packet.port();
+            if let Err(unsent) = self.forward(packet, Meta { port, flags }) {
+                kept.push(unsent.packet);
+            }
+        }
+        *packets = kept;
+        self.pairs.iter_mut().for_each(|pair| pair.ring());
+        Ok(before - packets.len())
+    }
+
+    #[inline]
+    fn forward(&mut self, packet: Packet, meta: Meta) -> Result<(), Unsent> {
+        let Some(pair) = self.pairs.get_mut(packet.worker) else {
+            return Err(Unsent { packet, error: Error::Foreign });
+        };
+        let done = pair.forward(packet, meta, &mut self.scratch);
+        match &done {
+            Ok(()) => self.counters.sent += 1,
+            Err(Unsent { error: Error::Full, .. }) => self.counters.full += 1,
+            Err(_) => {}
+        }
+        done
+    }
+
+    /// To the home pair, else to the first that has room.
+    fn push(&mut self, bytes: &[u8], meta: Meta) -> Result<(), Error> {
+        self.look_for_daemon()?;
+        for turn in 0..self.pairs.len() {
+            let worker = (self.home + turn) % self.pairs.len();
+            let Some(pair) = self.pairs.get_mut(worker) else { break };
+            match pair.push(bytes, meta) {
+                Ok(()) => {
+                    pair.ring();
+                    self.counters.sent += 1;
+                    return Ok(());
+                }
+                Err(PushError::Full) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.counters.full += 1;
+        Err(Error::Full)
+    }
+}
