@@ -21,8 +21,9 @@ help: ## list the targets
 setup: ## install what is missing (apt packages, Rust)
 	@scripts/setup
 
-build: setup ## build the programs for use (target/release)
+build: setup ## build programs and library for use (target/release)
 	$(CARGO) build --release --workspace --bins
+	$(CARGO) build --release -p millrace-client
 
 demo: build ## route real traffic between two namespaces: ping, traceroute, iperf3
 	@scripts/demo
@@ -34,8 +35,9 @@ lab: setup ## only the tests against the kernel, in network namespaces
 	$(CARGO) build --workspace --bins
 	@lab/run
 
-lint: setup ## formatting, clippy, shellcheck, layers, licences
+lint: setup ## formatting, clippy, shellcheck, layers, licences, header
 	$(CARGO) fmt --all --check
+	scripts/header --check
 	scripts/check-layers
 	scripts/check-licences
 	@if command -v cargo-deny >/dev/null; then echo "cargo deny check"; $(CARGO) deny --all-features check; fi
@@ -59,6 +61,8 @@ install: ## install what `make build` made under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(RELEASE)/millraced $(DESTDIR)$(PREFIX)/sbin/millraced
 	install -m 755 $(RELEASE)/millrace $(RELEASE)/millrace-bench $(DESTDIR)$(PREFIX)/bin
+	scripts/install-library $(RELEASE)/libmillrace.so $(PREFIX) $(DESTDIR)
+	@if [ -z "$(DESTDIR)" ] && command -v ldconfig >/dev/null; then ldconfig; fi
 	sed 's|/usr/local/|$(PREFIX)/|' dist/millraced.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/millraced.service
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	$(RELEASE)/millrace completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/millrace

@@ -33,6 +33,7 @@
 //! packet queues; sizes, offsets and counts that it names are checked all the same before anything is mapped. The
 //! daemon trusts nothing that a client writes.
 
+mod c;
 mod channel;
 mod client;
 mod connection;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use shm::attach::flag;
 use shm::{Meta, PushError};
 
+use crate::pair::Pair;
 use crate::{Channel, Error, Packet, Unsent};
 
 /// Between two looks at whether all is sent.
@@ -17,8 +18,9 @@ impl Channel {
     /// # Errors
     /// [`Unsent`] gives the packet back: [`Error::Full`], [`Error::Foreign`], [`Error::DaemonGone`].
     #[inline]
-    pub fn send(&mut self, packet: Packet, port: u8) -> Result<(), Unsent> {
-        self.forward_one(packet, Meta { port, flags: 0 })
+    pub fn send(&mut self, mut packet: Packet, port: u8) -> Result<(), Unsent> {
+        packet.set_port(port);
+        self.forward_one(packet, 0)
     }
 
     /// Gives a packet back to the graph, as if it had just come in by its port: what a function does not want.
@@ -27,8 +29,7 @@ impl Channel {
     /// As [`send`](Self::send).
     #[inline]
     pub fn return_to_graph(&mut self, packet: Packet) -> Result<(), Unsent> {
-        let port = packet.port();
-        self.forward_one(packet, Meta { port, flags: flag::GRAPH })
+        self.forward_one(packet, flag::GRAPH)
     }
 
     /// Sends packets, each by its [`port`](Packet::port): that by which it came in, unless it was changed. Takes out
@@ -82,14 +83,13 @@ impl Channel {
         }
     }
 
-    fn forward_one(&mut self, packet: Packet, meta: Meta) -> Result<(), Unsent> {
+    fn forward_one(&mut self, packet: Packet, flags: u8) -> Result<(), Unsent> {
         if let Err(error) = self.look_for_daemon() {
             return Err(Unsent { packet, error });
         }
-        let worker = packet.worker;
-        self.forward(packet, meta)?;
-        self.pairs.get_mut(worker).into_iter().for_each(|pair| pair.ring());
-        Ok(())
+        let done = self.forward(packet, flags);
+        self.ring();
+        done
     }
 
     fn forward_burst(&mut self, packets: &mut Vec<Packet>, flags: u8) -> Result<usize, Error> {
@@ -97,18 +97,25 @@ impl Channel {
         let before = packets.len();
         let mut kept = Vec::new();
         for packet in packets.drain(..) {
-            let port = packet.port();
-            if let Err(unsent) = self.forward(packet, Meta { port, flags }) {
+            if let Err(unsent) = self.forward(packet, flags) {
                 kept.push(unsent.packet);
             }
         }
         *packets = kept;
-        self.pairs.iter_mut().for_each(|pair| pair.ring());
+        self.ring();
         Ok(before - packets.len())
     }
 
+    /// Wakes the workers that were given something and sleep.
     #[inline]
-    fn forward(&mut self, packet: Packet, meta: Meta) -> Result<(), Unsent> {
+    pub(crate) fn ring(&mut self) {
+        self.pairs.iter_mut().for_each(Pair::ring);
+    }
+
+    /// To the worker from which it came, for its port. It is not rung yet.
+    #[inline]
+    pub(crate) fn forward(&mut self, packet: Packet, flags: u8) -> Result<(), Unsent> {
+        let meta = Meta { port: packet.port(), flags };
         let Some(pair) = self.pairs.get_mut(packet.worker) else {
             return Err(Unsent { packet, error: Error::Foreign });
         };

@@ -1,0 +1,62 @@
+//! The C border, by a C program: `tests/c/program.c`.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+mod program;
+mod stub;
+
+use program::{Installed, Running};
+use shm::Meta;
+use shm::attach::{Take, flag};
+use stub::Stub;
+
+fn next(stub: &Stub) -> (Vec<u8>, Meta) {
+    loop {
+        if let Some(taken) = stub.take(0, 0) {
+            return taken;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_c_program_does_all_that_the_header_offers() {
+    let mut stub = Stub::new(1);
+    let installed = Installed::new();
+    assert_eq!(installed.version(), millrace::VERSION);
+    let source = program::root().join("crates/client/tests/c/program.c");
+    let built = installed.compile(&source);
+    let mut running = Running::start(&mut installed.command(&built, &stub.path()));
+
+    assert_eq!(running.line(), "open");
+    assert_eq!(stub.state.lock().unwrap().names, ["c program"]);
+    stub.with(|queue| {
+        let filter = &queue.asked.filter;
+        assert_eq!((queue.asked.take, queue.asked.channels), (Take::Copy, 2));
+        assert_eq!(filter.source, Some("2001:db8::1".parse().unwrap()));
+        assert_eq!((filter.protocol.as_deref(), filter.destination_port), (Some("udp"), Some(53)));
+        assert_eq!((filter.host, filter.ether_type, filter.source_port), (None, None, None));
+    });
+    let port = |port| Meta { port, flags: 0 };
+    for first in 10..14 {
+        stub.inject(0, 0, &[first; 60], port(1));
+    }
+    let long: Vec<u8> = (0..250).collect();
+    stub.inject(0, 0, &long, port(1));
+    let mut changed = vec![10; 60];
+    changed[1] = 99;
+    let graph = |port| Meta { port, flags: flag::GRAPH };
+    assert_eq!(next(&stub), (changed, port(0)));
+    assert_eq!(next(&stub), (vec![11; 60], port(1)));
+    assert_eq!(next(&stub), (vec![12; 60], graph(1)));
+    assert_eq!(next(&stub), (b"own bytes".to_vec(), port(1)));
+    assert_eq!(next(&stub), (b"to graph".to_vec(), graph(0)));
+    assert_eq!(next(&stub), (long, port(1)));
+    assert_eq!(running.line(), "packets");
+    running.say("\n");
+    assert_eq!(running.line(), "full");
+    stub.inject(0, 0, &[1; 60], port(1));
+    assert_eq!(running.line(), "end");
+    stub.stop();
+    assert_eq!(running.line(), "done");
+    assert!(running.succeeds());
+}
