@@ -28,6 +28,15 @@ pub(crate) enum Command {
     /// Bytes that a packet costs between a device and its driver, over PCIe as a model and as a soft
     /// device: descriptors written back, beside packets that describe themselves.
     Dma(Dma),
+    /// Packets/s and latency of packet queues between two processes, and how fast a sleeper wakes, beside
+    /// dpdk-testpmd over memif and over vhost-user.
+    Queue(Queue),
+    /// The other process of `queue`: orders come by standard input.
+    #[command(hide = true)]
+    QueuePeer {
+        /// The core that it keeps to.
+        core: usize,
+    },
 }
 
 impl Common {
@@ -165,4 +174,30 @@ pub(crate) struct Dma {
     /// A short run, to see whether everything works.
     #[arg(long)]
     pub(crate) quick: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Queue {
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Rounds, in which the contestants take turns; up to as many again where the machine changed its phase.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Frame sizes: bytes from 64 to 9216, check sequence included. With this or --bursts, every
+    /// combination is measured; without them a choice.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(64..=9216))]
+    pub(crate) sizes: Vec<u16>,
+    /// Packets sent and taken at once: 1 to 256.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) bursts: Vec<u16>,
+    /// Do without hugepages, also where there are some.
+    #[arg(long)]
+    pub(crate) no_huge: bool,
+    /// A short run, to see whether everything works.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Leave dpdk-testpmd out.
+    #[arg(long)]
+    pub(crate) no_yardstick: bool,
 }

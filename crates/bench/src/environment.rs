@@ -6,6 +6,8 @@ use std::process::Command;
 use dpdk::Eal;
 use serde::Serialize;
 
+use crate::failure::Failure;
+
 /// What a number depends on besides the code.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Environment {
@@ -85,4 +87,13 @@ pub(crate) fn pin(core: usize) -> std::io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(core);
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+/// Does something on a core, and gives the thread back to all that it could use before.
+pub(crate) fn on<T>(core: usize, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    let before = rustix::thread::sched_getaffinity(None).map_err(std::io::Error::from)?;
+    pin(core)?;
+    let done = work();
+    rustix::thread::sched_setaffinity(None, &before).map_err(std::io::Error::from)?;
+    done
 }

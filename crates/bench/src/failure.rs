@@ -63,6 +63,12 @@ pub(crate) enum Failure {
     Idle(&'static str),
     #[error("dpdk-testpmd: {0}; install the package dpdk-dev, or leave it out with --no-yardstick")]
     Testpmd(String),
+    #[error("the other process of the packet queue: {0}")]
+    OtherProcess(&'static str),
+    #[error(transparent)]
+    Segment(#[from] shm::SegmentError),
+    #[error(transparent)]
+    Layout(#[from] shm::LayoutError),
     #[error("the thread that measures has ended early")]
     Thread,
     #[error("{0}")]

@@ -7,6 +7,8 @@
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
 //! | `transport` | TCP in memory, beside smoltcp |
 //! | `dma` | a packet between a device and its driver: a model of PCIe and a soft device |
+//! | `queue` | packet queues between two processes, beside memif and vhost-user |
+//! | `testpmd` | drives dpdk-testpmd |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
 //! | `environment` | the machine |
@@ -21,10 +23,12 @@ mod failure;
 mod forward;
 mod prefixes;
 mod progress;
+mod queue;
 mod random;
 mod report;
 mod statistics;
 mod tables;
+mod testpmd;
 mod transport;
 
 use std::process::ExitCode;
@@ -39,6 +43,8 @@ fn main() -> ExitCode {
         Command::Tables(args) => tables::run(&args),
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),
+        Command::Queue(args) => queue::run(&args),
+        Command::QueuePeer { core } => queue::peer::run(core),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,6 +20,14 @@ impl Samples {
         f64::midpoint(*low, *high)
     }
 
+    /// The one below which so many of a hundred lie; `NaN` without samples.
+    pub(crate) fn percentile(&self, percent: f64) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = (sorted.len() as f64 * percent / 100.0).ceil() as usize;
+        sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    }
+
     /// The smallest one; `NaN` without samples.
     pub(crate) fn min(&self) -> f64 {
         self.0.iter().copied().fold(f64::NAN, f64::min)
@@ -35,6 +43,10 @@ mod tests {
         assert_eq!(Samples(vec![3.0, 1.0, 2.0]).median(), 2.0);
         assert_eq!(Samples(vec![4.0, 1.0, 2.0, 3.0]).median(), 2.5);
         assert_eq!(Samples(vec![4.0, 1.0, 9.0]).min(), 1.0);
+        let hundred = Samples((1..=100).rev().map(f64::from).collect());
+        assert_eq!((hundred.percentile(99.0), hundred.percentile(50.0)), (99.0, 50.0));
+        assert_eq!(Samples(vec![7.0]).percentile(99.0), 7.0);
+        assert!(Samples::default().percentile(99.0).is_nan());
         assert!(Samples::default().median().is_nan());
         assert!(Samples::default().min().is_nan());
     }

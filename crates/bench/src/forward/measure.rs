@@ -8,11 +8,11 @@ use super::Source;
 use super::cases::Case;
 use super::io::Loop;
 use super::router::Running;
-use super::testpmd::Testpmd;
 use crate::args;
 use crate::failure::Failure;
 use crate::report::{Better, Outcome};
 use crate::statistics::Samples;
+use crate::testpmd::Testpmd;
 
 /// Length of a sample: short, so that some have the core to themselves.
 const SAMPLE: Duration = Duration::from_millis(20);

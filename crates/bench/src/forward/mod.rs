@@ -6,7 +6,6 @@ mod measure;
 mod packets;
 mod router;
 mod show;
-mod testpmd;
 
 use dpdk::{
     BufferPool, Device, Eal, EalOptions, Memory, Opened, Port, PortConfig, RxQueue, TxQueue,
@@ -20,6 +19,7 @@ use crate::failure::Failure;
 use crate::prefixes::{Prefixes, sample};
 use crate::progress;
 use crate::report::Report;
+use crate::testpmd::{self, Testpmd};
 use cases::{Case, Family, Routes};
 use measure::{Contest, Turns};
 use packets::{Destination, Packets};
@@ -138,10 +138,16 @@ impl Bench {
         dpdk::yardstick::attach_source(&mut rx, &self.pool, packets.templates, packets.lengths)?;
         let mut testpmd = None;
         if !args.no_yardstick {
-            let (cores, hugepages) = (self.cores, self.hugepages);
-            let burst = args.testpmd_burst;
-            let setup = testpmd::Setup { templates: &file, cores, hugepages, burst };
-            let mut started = testpmd::Testpmd::spawn(&setup)?;
+            let mut started = Testpmd::spawn(&testpmd::Setup {
+                name: "forward",
+                device: "net_null0,no-rx=1",
+                templates: Some(&file),
+                cores: self.cores,
+                hugepages: self.hugepages,
+                burst: args.testpmd_burst,
+                buffers: BUFFERS,
+                buffer_size: 2048 + dpdk::HEADROOM as u32,
+            })?;
             started.warm_up()?;
             testpmd = Some(started);
         }

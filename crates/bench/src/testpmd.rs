@@ -1,4 +1,4 @@
-//! `dpdk-testpmd` with the same packet source.
+//! `dpdk-testpmd`, driven by its commands.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -18,13 +18,21 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LAST: usize = 4;
 
 /// How it is to run.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup<'a> {
-    /// The file of templates.
-    pub(crate) templates: &'a Path,
+    /// Tells it from others of this run.
+    pub(crate) name: &'a str,
+    /// Its device, as `--vdev` takes it.
+    pub(crate) device: &'a str,
+    /// The file of templates of our packet source; without, the device's own packets.
+    pub(crate) templates: Option<&'a Path>,
     /// Cores of its main and its forwarding thread.
     pub(crate) cores: [usize; 2],
     pub(crate) hugepages: bool,
     pub(crate) burst: u16,
+    /// Packet buffers, and bytes of each, headroom of 128 included.
+    pub(crate) buffers: u32,
+    pub(crate) buffer_size: u32,
 }
 
 /// It runs, and forwards between `start` and `stop`.
@@ -39,19 +47,21 @@ fn arguments(setup: &Setup<'_>) -> Vec<String> {
     let [main, work] = setup.cores;
     let mut list = vec![
         format!("--lcores=0@{main},1@{work}"),
-        format!("--file-prefix=millrace-bench-{}", std::process::id()),
+        format!("--file-prefix=millrace-bench-{}-{}", std::process::id(), setup.name),
         "--no-pci".into(),
         "--iova-mode=va".into(),
         "--no-telemetry".into(),
         "--log-level=4".into(),
-        "--vdev=net_null0,no-rx=1".into(),
+        format!("--vdev={}", setup.device),
     ];
     if setup.hugepages {
         list.extend(["--in-memory", "--single-file-segments"].map(String::from));
     } else {
         list.extend(["--no-huge", "--no-shconf", "-m", "128"].map(String::from));
     }
-    list.extend(["--", "-i", "--nb-cores=1", "--total-num-mbufs=8192"].map(String::from));
+    list.extend(["--", "-i", "--nb-cores=1"].map(String::from));
+    list.push(format!("--total-num-mbufs={}", setup.buffers));
+    list.push(format!("--mbuf-size={}", setup.buffer_size));
     list.push(format!("--burst={}", setup.burst));
     list
 }
@@ -72,16 +82,21 @@ impl Testpmd {
         let failed =
             |error: std::io::Error| Failure::Testpmd(format!("it does not start: {error}"));
         let (output, theirs) = terminal().map_err(failed)?;
-        let mut child = Command::new("dpdk-testpmd")
-            .args(arguments(setup))
-            .env("MILLRACE_SOURCE", setup.templates)
+        let mut command = Command::new("dpdk-testpmd");
+        if let Some(templates) = setup.templates {
             // Its own `-d` refuses what lies below a folder that all may write to, such as /tmp.
-            .env("LD_PRELOAD", dpdk::yardstick::SOURCE_PLUGIN)
+            command.env("LD_PRELOAD", dpdk::yardstick::SOURCE_PLUGIN);
+            command.env("MILLRACE_SOURCE", templates);
+        }
+        let mut child = command
+            .args(arguments(setup))
             .stdin(Stdio::piped())
             .stdout(theirs)
             .stderr(Stdio::null())
             .spawn()
             .map_err(failed)?;
+        // It holds the other end of the terminal, whose closing says that the program has ended.
+        drop(command);
         let closed = || Failure::Testpmd("it has no standard input".into());
         let input = child.stdin.take().ok_or_else(closed)?;
         let (sender, lines) = channel();
@@ -99,11 +114,24 @@ impl Testpmd {
         Ok(started)
     }
 
-    /// Starts to forward in a mode: `io` or `macswap`.
+    /// Starts to forward in a mode, such as `io` or `macswap`.
     pub(crate) fn start(&mut self, mode: &str) -> Result<(), Failure> {
         self.command(&format!("set fwd {mode}"))?;
         self.command("start")?;
         self.rate().map(drop)
+    }
+
+    /// The same, and sends one burst of packets of its own first.
+    pub(crate) fn start_with_burst(&mut self, mode: &str) -> Result<(), Failure> {
+        self.command(&format!("set fwd {mode}"))?;
+        self.command("start tx_first")?;
+        self.rate().map(drop)
+    }
+
+    /// Sets packets per burst, and bytes of a packet of its own; between `stop` and `start`.
+    pub(crate) fn set(&mut self, burst: u16, bytes: u16) -> Result<(), Failure> {
+        self.command(&format!("set burst {burst}"))?;
+        self.command(&format!("set txpkts {bytes}"))
     }
 
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
@@ -111,11 +139,20 @@ impl Testpmd {
         self.rate().map(drop)
     }
 
-    /// Packets per second since the call before.
+    /// Packets sent per second since the question before, which may have been the other one.
     pub(crate) fn rate(&mut self) -> Result<f64, Failure> {
+        self.ask("Tx-pps:")
+    }
+
+    /// Packets received per second since the question before.
+    pub(crate) fn receive_rate(&mut self) -> Result<f64, Failure> {
+        self.ask("Rx-pps:")
+    }
+
+    fn ask(&mut self, which: &str) -> Result<f64, Failure> {
         self.command("show port stats 0")?;
-        let line = self.expect("Tx-pps:")?;
-        let mut words = line.split_whitespace().skip_while(|word| *word != "Tx-pps:");
+        let line = self.expect(which)?;
+        let mut words = line.split_whitespace().skip_while(|word| *word != which);
         let number = words.nth(1).and_then(|word| word.parse().ok());
         number.ok_or_else(|| Failure::Testpmd(format!("it answers `{line}`")))
     }
@@ -123,14 +160,23 @@ impl Testpmd {
     /// Waits until the source is attached and packets flow.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         self.start("io")?;
+        self.flows(Self::rate)?;
+        self.stop()
+    }
+
+    /// Waits until a rate says that packets flow.
+    pub(crate) fn flows(
+        &mut self,
+        rate: impl Fn(&mut Self) -> Result<f64, Failure>,
+    ) -> Result<(), Failure> {
         let begin = Instant::now();
-        while self.rate()? < 1e5 {
+        while rate(self)? < 1e5 {
             if begin.elapsed() > PATIENCE {
                 return Err(Failure::Idle("dpdk-testpmd"));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        self.stop()
+        Ok(())
     }
 
     fn command(&mut self, text: &str) -> Result<(), Failure> {
@@ -185,8 +231,16 @@ mod tests {
 
     #[test]
     fn memory_is_as_the_bench_has_it() {
-        let templates = Path::new("/x");
-        let setup = |hugepages| Setup { templates, cores: [0, 1], hugepages, burst: 64 };
+        let setup = |hugepages| Setup {
+            name: "x",
+            device: "net_null0",
+            templates: None,
+            cores: [0, 1],
+            hugepages,
+            burst: 64,
+            buffers: 1024,
+            buffer_size: 2176,
+        };
         let huge = arguments(&setup(true));
         assert!(huge.contains(&"--in-memory".to_owned()));
         assert!(!huge.contains(&"--no-huge".to_owned()));

@@ -1,0 +1,246 @@
+//! What both processes do with packets.
+
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+use shm::{Consumer, Meta, Producer, Taken};
+
+use super::memory::Ends;
+use crate::failure::Failure;
+
+/// The flags of the packet that ends a turn.
+const END: Meta = Meta { port: 0, flags: 127 };
+/// How long a side waits for the other.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Looks between two looks at the clock.
+const LOOKS: u32 = 4096;
+
+/// Waiting for the other side: without the kernel at first, and not for ever.
+#[derive(Default)]
+pub(super) struct Wait {
+    looks: u32,
+    since: Option<Instant>,
+}
+
+impl Wait {
+    /// Something came.
+    #[inline(always)]
+    fn over(&mut self) {
+        self.looks = 0;
+    }
+
+    /// Nothing came.
+    #[inline(always)]
+    fn go_on(&mut self) -> Result<(), Failure> {
+        std::hint::spin_loop();
+        self.looks += 1;
+        if self.looks % LOOKS == 0 { self.look_at_the_clock() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn look_at_the_clock(&mut self) -> Result<(), Failure> {
+        // Both may have to share a core.
+        yield_now();
+        let since = self.since.filter(|_| self.looks > LOOKS);
+        let since = *self.since.insert(since.unwrap_or_else(Instant::now));
+        let late = since.elapsed() > PATIENCE;
+        if late { Err(Failure::OtherProcess("it does nothing any more")) } else { Ok(()) }
+    }
+}
+
+/// Packets of one size in memory of the process's own.
+pub(super) struct Packets {
+    bytes: Vec<u8>,
+    each: usize,
+}
+
+impl Packets {
+    /// As many as a burst has, all different.
+    pub(super) fn new(bytes: u16, burst: u16) -> Self {
+        let each = usize::from(bytes).max(1);
+        let all = (0..each * usize::from(burst)).map(|at| (at / each + at * 7) as u8);
+        Self { bytes: all.collect(), each }
+    }
+}
+
+/// Takes samples of TSC cycles per packet.
+pub(super) struct Meter {
+    /// Cycles of a sample.
+    length: u64,
+    since: Option<u64>,
+    packets: u32,
+    total: u64,
+    samples: Vec<f64>,
+}
+
+impl Meter {
+    /// Packets between two looks at the counter, at least.
+    const FEW: u32 = 64;
+
+    pub(super) fn new(length: u64) -> Self {
+        Self { length, since: None, packets: 0, total: 0, samples: Vec::new() }
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, packets: usize) {
+        self.packets += packets as u32;
+        if self.packets >= Self::FEW {
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let now = dpdk::tsc();
+        let since = *self.since.get_or_insert(now);
+        // Packets before the first look were not timed.
+        if now == since {
+            self.total += u64::from(std::mem::take(&mut self.packets));
+            return;
+        }
+        let passed = now.wrapping_sub(since);
+        if passed >= self.length {
+            self.samples.push(passed as f64 / f64::from(self.packets));
+            self.total += u64::from(std::mem::take(&mut self.packets));
+            self.since = Some(now);
+        }
+    }
+
+    /// All packets, and the samples. The first one is of cold caches and is left out.
+    pub(super) fn finish(mut self) -> (u64, Vec<f64>) {
+        self.samples.drain(..self.samples.len().min(1));
+        (self.total + u64::from(self.packets), self.samples)
+    }
+
+    pub(super) fn samples(&self) -> usize {
+        self.samples.len()
+    }
+}
+
+/// Pushes bursts until the counter says `until`. Returns packets pushed.
+pub(super) fn fill(out: &mut Producer, packets: &Packets, until: u64) -> Result<u64, Failure> {
+    let (mut wait, mut count) = (Wait::default(), 0);
+    while dpdk::tsc() < until {
+        for packet in packets.bytes.chunks_exact(packets.each) {
+            push(out, packet, Meta::default(), &mut wait)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Tells the other side that the turn is over.
+pub(super) fn end(out: &mut Producer) -> Result<(), Failure> {
+    push(out, &[0; 60], END, &mut Wait::default())
+}
+
+#[inline(always)]
+fn push(out: &mut Producer, packet: &[u8], meta: Meta, wait: &mut Wait) -> Result<(), Failure> {
+    while out.push(packet, meta).is_err() {
+        wait.go_on()?;
+    }
+    wait.over();
+    Ok(())
+}
+
+/// Takes bursts until the other side ends the turn, and copies each packet to memory of its own.
+pub(super) fn drain(
+    back: &mut Consumer,
+    into: &mut Packets,
+    meter: &mut Meter,
+) -> Result<(), Failure> {
+    let mut wait = Wait::default();
+    loop {
+        let mut count = 0;
+        for target in into.bytes.chunks_exact_mut(into.each) {
+            let Some(taken) = back.next() else { break };
+            if taken.meta() == END {
+                back.release(taken);
+                meter.add(count);
+                return Ok(());
+            }
+            back.copy(&taken, target);
+            back.release(taken);
+            count += 1;
+        }
+        if count == 0 {
+            wait.go_on()?;
+        } else {
+            wait.over();
+            meter.add(count);
+        }
+    }
+}
+
+/// Sends back what comes, a burst at most, until there is nothing more. Returns packets, and whether the
+/// other side ended the turn.
+#[inline(always)]
+pub(super) fn carry(
+    ends: &mut Ends,
+    scratch: &mut Packets,
+    wait: &mut Wait,
+) -> Result<(usize, bool), Failure> {
+    let (mut count, most) = (0, scratch.bytes.len() / scratch.each);
+    while count < most {
+        let Some(taken) = ends.back.next() else { break };
+        if taken.meta() == END {
+            ends.back.release(taken);
+            return Ok((count, true));
+        }
+        send_back(ends, taken, scratch, wait)?;
+        count += 1;
+    }
+    if count == 0 {
+        wait.go_on()?;
+    } else {
+        wait.over();
+    }
+    Ok((count, false))
+}
+
+/// A packet of one slot goes from slot to slot, a longer one by way of other memory.
+#[inline(always)]
+fn send_back(
+    ends: &mut Ends,
+    taken: Taken,
+    scratch: &mut Packets,
+    wait: &mut Wait,
+) -> Result<(), Failure> {
+    let (meta, length) = (taken.meta(), taken.length());
+    if taken.slots() > 1 {
+        let packet = scratch.bytes.get_mut(..length).unwrap_or_default();
+        ends.back.copy(&taken, packet);
+        ends.back.release(taken);
+        return push(&mut ends.out, packet, meta, wait);
+    }
+    loop {
+        if let Some(slot) = ends.out.reserve() {
+            ends.back.copy(&taken, slot);
+            break;
+        }
+        wait.go_on()?;
+    }
+    ends.out.commit(length, meta);
+    ends.back.release(taken);
+    Ok(())
+}
+
+/// Takes so many packets and throws them away.
+pub(super) fn collect(back: &mut Consumer, packets: usize) -> Result<(), Failure> {
+    let (mut wait, mut count) = (Wait::default(), 0);
+    while count < packets {
+        if let Some(taken) = back.next() {
+            back.release(taken);
+            count += 1;
+        } else {
+            wait.go_on()?;
+        }
+    }
+    Ok(())
+}
+
+/// Sends one burst.
+pub(super) fn burst(out: &mut Producer, packets: &Packets) -> Result<(), Failure> {
+    let mut wait = Wait::default();
+    let mut all = packets.bytes.chunks_exact(packets.each);
+    all.try_for_each(|packet| push(out, packet, Meta::default(), &mut wait))
+}

@@ -1,0 +1,124 @@
+//! `millrace-bench queue`: packet queues between two processes, each on a core of its own, beside
+//! `dpdk-testpmd` over memif and over vhost-user.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `cases` | what is measured |
+//! | `memory`, `orders` | what the two processes share, and say to each other |
+//! | `carry`, `wake` | what they do with packets |
+//! | `ours`, `peer` | this process, and the other |
+//! | `pair` | two dpdk-testpmd |
+//! | `probe`, `rounds` | phases of the machine, turns |
+//! | `show` | results |
+
+mod carry;
+pub(crate) mod cases;
+mod memory;
+mod orders;
+mod ours;
+mod pair;
+pub(crate) mod peer;
+mod probe;
+mod rounds;
+mod show;
+mod wake;
+
+use std::time::Duration;
+
+use dpdk::{Eal, EalOptions, Memory};
+use indicatif::ProgressBar;
+
+use crate::args;
+use crate::environment::{self, Environment};
+use crate::failure::Failure;
+use crate::progress;
+use crate::report::Report;
+use crate::statistics::Samples;
+use cases::Case;
+use ours::Ours;
+use pair::{Kind, Pair};
+use rounds::{Contest, Contestant, Turn};
+
+/// Hugepages that two dpdk-testpmd need: MB.
+const MEGABYTES: u32 = 112;
+/// Length of a sample: short, so that some have the cores to themselves.
+const SAMPLE: Duration = Duration::from_millis(20);
+/// Wake-ups that are timed.
+const WAKE_UPS: u32 = 500;
+
+/// All that was measured.
+struct Findings {
+    contests: Vec<Contest>,
+    /// By frame size: nanoseconds of round trips of one packet.
+    trips: Vec<(u16, Samples)>,
+    /// Nanoseconds from push to look, and the share of packets that found a sleeper.
+    wake_ups: (Samples, f64),
+}
+
+/// Measures everything.
+pub(crate) fn run(args: &args::Queue) -> Result<(), Failure> {
+    let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
+    let eal = Eal::init(&EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() })?;
+    let environment = Environment::of(eal, "none");
+    println!("{}", environment.line());
+    let all = environment::cores();
+    let cores = [all.first(), all.last()].map(|core| core.copied().unwrap_or(0));
+    if all.len() < 2 {
+        println!("there is one core only: both processes share it, and the numbers mean little");
+    }
+    let mut ours = Ours::start(cores)?;
+    let findings = measure(args, &mut ours, cores, eal.hugepages())?;
+    show::print(&findings);
+    let report = Report { environment, results: show::outcomes(&findings) };
+    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}
+
+fn measure(
+    args: &args::Queue,
+    ours: &mut Ours,
+    cores: [usize; 2],
+    hugepages: bool,
+) -> Result<Findings, Failure> {
+    let cases = cases::of(args);
+    let folder = tempfile::tempdir()?;
+    let bar = progress::bar(cases.len());
+    let mut contests = Vec::new();
+    let (small, jumbo): (Vec<Case>, Vec<Case>) = cases.iter().partition(|case| !case.is_jumbo());
+    for group in [small, jumbo].iter().filter(|group| !group.is_empty()) {
+        let jumbo = group.iter().any(|case| case.is_jumbo());
+        let mut pairs = Vec::new();
+        if !args.no_yardstick {
+            bar.set_message("dpdk-testpmd starts");
+            for kind in Kind::ALL {
+                pairs.push(Pair::start(kind, folder.path(), cores, hugepages, jumbo)?);
+            }
+        }
+        contests.extend(contest(args, group, ours, &mut pairs, cores, &bar)?);
+    }
+    bar.finish_and_clear();
+    let sizes = cases::sizes(&cases).into_iter();
+    let trips = sizes.map(|size| Ok((size, ours.trips(size)?))).collect::<Result<_, Failure>>()?;
+    let wake_ups = ours.wake_ups(if args.quick { WAKE_UPS / 10 } else { WAKE_UPS })?;
+    Ok(Findings { contests, trips, wake_ups })
+}
+
+fn contest(
+    args: &args::Queue,
+    cases: &[Case],
+    ours: &mut Ours,
+    pairs: &mut [Pair],
+    cores: [usize; 2],
+    bar: &ProgressBar,
+) -> Result<Vec<Contest>, Failure> {
+    let turn = Turn { samples: if args.quick { 2 } else { 5 }, sample: SAMPLE };
+    let rounds = if args.quick { 1 } else { args.rounds };
+    let mut contests = Vec::new();
+    for case in cases {
+        bar.set_message(case.to_string());
+        let mut yardsticks: Vec<&mut dyn Contestant> = Vec::new();
+        yardsticks.extend(pairs.iter_mut().map(|pair| pair as &mut dyn Contestant));
+        contests.push(Contest::run(*case, turn, rounds, cores, ours, &mut yardsticks)?);
+        bar.inc(1);
+    }
+    Ok(contests)
+}
