@@ -51,6 +51,7 @@ bench: build ## measure forwarding and tables beside DPDK's own, write out/*.jso
 	@if pkg-config --exists lwip 2>/dev/null; then cc -O2 -o $(RELEASE)/lwip-yardstick crates/bench/yardstick/lwip.c \
 	  $$(pkg-config --cflags --libs lwip); else echo "lwIP is left out: apt install liblwip-dev"; fi
 	$(RELEASE)/millrace-bench transport --json out/transport.json
+	$(RELEASE)/millrace-bench queue --json out/queue.json
 	$(RELEASE)/millrace-bench dma --json out/dma.json
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
