@@ -55,9 +55,17 @@ impl Installed {
     pub fn compile(&self, source: &Path) -> PathBuf {
         let program = self.folder.path().join(source.file_stem().unwrap());
         let mut command = Command::new("cc");
-        command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"]);
+        command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"]);
         command.arg(&program).arg(source).args(self.pkg_config(&["--cflags", "--libs"]));
         succeed(&mut command);
+        program
+    }
+
+    /// A Rust example, which cargo built.
+    pub fn example(name: &str) -> PathBuf {
+        let programs = std::env::current_exe().unwrap();
+        let program = programs.ancestors().nth(2).unwrap().join("examples").join(name);
+        assert!(program.exists(), "{program:?}: cargo build --examples makes it");
         program
     }
 
@@ -97,11 +105,12 @@ impl Running {
         self.input.flush().unwrap();
     }
 
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
-    pub fn succeeds(mut self) -> bool {
+    /// Waits for its end.
+    pub fn succeeds(&mut self) -> bool {
         self.child.wait().unwrap().success()
     }
 }

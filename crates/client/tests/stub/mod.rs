@@ -133,6 +133,14 @@ impl Stub {
         });
     }
 
+    /// The doorbell alone.
+    pub fn ring(&self, channel: usize, worker: usize) {
+        self.with(|queue| {
+            let ring = &queue.rings[channel][worker].to_client;
+            queue.channel_bells[channel].ring(ring.consumer_sleeps());
+        });
+    }
+
     /// The next packet from a channel to a worker.
     pub fn take(&self, channel: usize, worker: usize) -> Option<(Vec<u8>, Meta)> {
         self.with(|queue| {
