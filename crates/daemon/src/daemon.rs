@@ -16,6 +16,7 @@ use graph::{Doorbell, Handoff, HandoffReceiver, Reason, RxAssignment};
 use tables::Epoch;
 use tokio::sync::Notify;
 
+use crate::clients::Clients;
 use crate::ids::TooMany;
 use crate::pools::Pools;
 use crate::ports::{Needs, OpenError, PortState, Queues};
@@ -113,6 +114,8 @@ pub(crate) struct Daemon {
     pub(crate) doorbell: Arc<Doorbell>,
     /// Packets for the control thread, by worker.
     pub(crate) punts: Vec<HandoffReceiver>,
+    /// Client processes.
+    pub(crate) clients: Clients,
     /// Prefixes of the routes that came from files, sorted.
     pub(crate) file_routes: Vec<Prefix>,
     /// The flow files whose flows are in the tables.
@@ -185,6 +188,7 @@ impl Daemon {
             workers,
             doorbell,
             punts: rings.punts,
+            clients: Clients::default(),
             file_routes: Vec::new(),
             flow_files: Vec::new(),
             dropped: [0; Reason::COUNT],
@@ -238,6 +242,7 @@ impl Daemon {
         self.slow.set_interfaces(Arc::clone(&interfaces), &macs, self.now(), &mut actions);
         self.flows.set_interfaces(&interfaces);
         self.perform(actions);
+        self.renumber_client_ports();
         self.changed.notify_one();
     }
 

@@ -16,12 +16,14 @@ pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     hold("daemon", old.daemon == new.daemon);
     hold("memory", old.memory == new.memory);
     hold("workers", old.workers == new.workers);
+    hold("clients", old.clients == new.clients);
     // A rate is no size: it may change.
     let limits = Limits { icmp_rate: new.limits.icmp_rate, ..old.limits.clone() };
     hold("limits", limits == new.limits);
     new.daemon = old.daemon.clone();
     new.memory = old.memory.clone();
     new.workers = old.workers.clone();
+    new.clients = old.clients.clone();
     new.limits = limits;
     differ
 }
@@ -42,6 +44,7 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
         ("VLAN sub-interfaces changed", old.vlans == new.vlans),
         ("bridges changed", old.bridges == new.bridges),
         ("cross-connects changed", old.cross_connects == new.cross_connects),
+        ("[[client]] rules changed", old.client_rules == new.client_rules),
         ("route files changed", old.routes == new.routes),
         ("flow files changed", old.flows == new.flows),
     ] {

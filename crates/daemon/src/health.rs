@@ -24,6 +24,7 @@ pub(crate) async fn run(daemon: Shared) {
         let now = {
             let mut daemon = daemon.lock();
             daemon.look_after_ports();
+            daemon.look_after_clients();
             daemon.status()
         };
         if now != status {

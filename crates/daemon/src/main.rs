@@ -19,6 +19,7 @@
 
 mod api;
 mod args;
+mod clients;
 mod counters;
 mod daemon;
 mod difference;

@@ -123,6 +123,7 @@ impl Daemon {
         }
         self.exchange_ports(opened, closed);
         self.exchange_neighbors(&before, &mut done.changes);
+        self.apply_client_rules();
         done.changes.extend(other_changes(&before, &self.config));
         Ok(done)
     }

@@ -1,6 +1,7 @@
 //! From start to stop.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use control::Config;
@@ -11,8 +12,8 @@ use tokio::sync::watch;
 
 use crate::args::{Args, exit};
 use crate::daemon::{Daemon, Shared, StartError};
-use crate::socket::{Claim, SocketError};
-use crate::{api, files, health, notify, pools, reload, slow_path};
+use crate::socket::{Access, Carries, Claim, SocketError};
+use crate::{api, clients, files, health, notify, pools, reload, slow_path};
 
 /// How long requests in progress may go on after the daemon was told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,7 +46,9 @@ impl RunError {
 /// Errors: [`RunError`]; everything is closed again then.
 pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
     let socket = args.socket.clone().unwrap_or_else(|| config.daemon.socket.clone());
-    let claim = Claim::take(&socket, config.daemon.group.as_deref())?;
+    let group = Access::Group(config.daemon.group.as_deref());
+    let claim = Claim::take(&socket, group, Carries::Bytes)?;
+    let attach = claim_attach(&config, &socket)?;
     let devices = config.ports.iter().filter_map(|port| port.device.as_str().parse().ok());
     let devices: Vec<Device> = devices.collect();
     // DPDK's own log shows errors, and with --log debug or trace all of it.
@@ -57,13 +60,20 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
         let _context = runtime.enter();
         Daemon::start(args.config.clone(), config)?
     };
-    let ended = runtime.block_on(serve(&claim, daemon.clone()));
+    let ended = runtime.block_on(serve(&claim, &attach, daemon.clone()));
     daemon.lock().stop();
     tracing::info!("stopped");
     ended
 }
 
-async fn serve(claim: &Claim, daemon: Shared) -> Result<(), RunError> {
+/// The socket where clients attach: beside the API's unless it has a place of its own.
+fn claim_attach(config: &Config, api: &Path) -> Result<Claim, SocketError> {
+    let path = config.clients.socket.clone().unwrap_or_else(|| api.with_file_name("attach.sock"));
+    // Who it is decides: root, the group, the rules.
+    Claim::take(&path, Access::All, Carries::Messages)
+}
+
+async fn serve(claim: &Claim, attach: &Claim, daemon: Shared) -> Result<(), RunError> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -74,9 +84,11 @@ async fn serve(claim: &Claim, daemon: Shared) -> Result<(), RunError> {
         tokio::spawn(slow_path::run(daemon.clone())?),
         tokio::spawn(health::run(daemon.clone())),
         tokio::spawn(files::load_configured(daemon.clone())),
+        tokio::spawn(clients::run(UnixListener::from_std(attach.listener()?)?, daemon.clone())),
     ];
     let watchdog = notify::watchdog().map(|period| tokio::spawn(watch_over(period)));
     tracing::info!("the API is at {}", claim.path().display());
+    tracing::info!("clients attach at {}", attach.path().display());
     notify::ready(&daemon.lock().status());
     stop_signal(&mut hang_up, &mut terminate, &mut interrupt, &daemon).await;
     notify::stopping();

@@ -8,9 +8,41 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, listen, socket_with,
+};
 
-/// Owner and group may use the API: it can do everything that the daemon can.
-const MODE: u32 = 0o660;
+/// Who may connect to a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access<'a> {
+    /// Root, and the members of this group if there is one.
+    Group(Option<&'a str>),
+    /// Everybody: who it is decides later.
+    All,
+}
+
+/// What a socket carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// Bytes: the API.
+    Bytes,
+    /// Messages: clients attach.
+    Messages,
+}
+
+impl Access<'_> {
+    fn mode(self) -> u32 {
+        match self {
+            Self::Group(_) => 0o660,
+            Self::All => 0o666,
+        }
+    }
+}
+
+/// Processes that wait to be attached at most.
+const BACKLOG: i32 = 64;
+
+const CLOEXEC: SocketFlags = SocketFlags::CLOEXEC;
 
 /// Longest path of a Unix socket: bytes (`sun_path` holds 108 with its end).
 const PATH_LIMIT: usize = 107;
@@ -43,14 +75,21 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Takes the socket at `path`; members of `group` may use it.
+    /// Takes the socket at `path`.
     ///
     /// Errors: [`SocketError::Held`] when another process serves it; others as they say.
-    pub(crate) fn take(path: &Path, group: Option<&str>) -> Result<Self, SocketError> {
+    pub(crate) fn take(
+        path: &Path,
+        access: Access<'_>,
+        carries: Carries,
+    ) -> Result<Self, SocketError> {
         if path.as_os_str().len() > PATH_LIMIT {
             return Err(SocketError::TooLong(path.display().to_string()));
         }
-        let group = group.map(group_id).transpose()?;
+        let group = match access {
+            Access::Group(group) => group.map(group_id).transpose()?,
+            Access::All => None,
+        };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(failed(folder, "create this folder"))?;
         }
@@ -59,12 +98,12 @@ impl Claim {
         let lock_path = PathBuf::from(lock_path);
         let lock = lock(path, &lock_path)?;
         remove_stale(path)?;
-        let listener = bind(path)?;
+        let listener = bind(path, access, carries)?;
         let claim = Self { path: path.to_owned(), lock_path, _lock: lock, listener };
         if group.is_some() {
             chown(path, None, group).map_err(failed(path, "give the socket to its group"))?;
         }
-        fs::set_permissions(path, Permissions::from_mode(MODE))
+        fs::set_permissions(path, Permissions::from_mode(access.mode()))
             .map_err(failed(path, "set the socket's permissions"))?;
         claim.listener.set_nonblocking(true).map_err(failed(path, "set up the socket"))?;
         Ok(claim)
@@ -130,7 +169,18 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
     if !found.file_type().is_socket() {
         return Err(SocketError::NotASocket(path.display().to_string()));
     }
-    if UnixStream::connect(path).is_ok() {
+    // To a socket that carries messages a stream does not connect, which tells that it is in use.
+    let held = match UnixStream::connect(path) {
+        Ok(_) => true,
+        Err(error) => {
+            error.raw_os_error() == Some(Errno::PROTOTYPE.raw_os_error()) && {
+                let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, CLOEXEC, None);
+                let address = SocketAddrUnix::new(path);
+                socket.and_then(|socket| connect(&socket, &address?)).is_ok()
+            }
+        }
+    };
+    if held {
         let holder = "another program".to_owned();
         return Err(SocketError::Held { path: path.display().to_string(), holder });
     }
@@ -138,14 +188,26 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
 }
 
 /// Binds with the final permissions, so that there is no moment at which anyone may connect.
-fn bind(path: &Path) -> Result<UnixListener, SocketError> {
-    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o777 & !MODE));
-    let bound = UnixListener::bind(path);
+fn bind(path: &Path, access: Access<'_>, carries: Carries) -> Result<UnixListener, SocketError> {
+    let mode = 0o777 & !access.mode();
+    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(mode));
+    let bound = match carries {
+        Carries::Bytes => UnixListener::bind(path),
+        Carries::Messages => listen_for_messages(path).map_err(io::Error::from),
+    };
     rustix::process::umask(before);
     bound.map_err(failed(path, "listen"))
 }
 
-fn group_id(name: &str) -> Result<u32, SocketError> {
+fn listen_for_messages(path: &Path) -> Result<UnixListener, Errno> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, CLOEXEC, None)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    listen(&socket, BACKLOG)?;
+    Ok(UnixListener::from(socket))
+}
+
+/// Number of a group of this system.
+pub(crate) fn group_id(name: &str) -> Result<u32, SocketError> {
     let groups = fs::read_to_string("/etc/group").map_err(|source| SocketError::System {
         path: "/etc/group".into(),
         action: "read",
@@ -167,13 +229,17 @@ fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Socket
 mod tests {
     use super::*;
 
+    fn take(path: &Path) -> Result<Claim, SocketError> {
+        Claim::take(path, Access::Group(None), Carries::Bytes)
+    }
+
     #[test]
     fn one_holder_at_a_time_and_nothing_stays_behind() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run/api.sock");
-        let claim = Claim::take(&path, None).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, MODE);
-        match Claim::take(&path, None) {
+        let claim = take(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
+        match take(&path) {
             Err(SocketError::Held { holder, .. }) => {
                 assert!(holder.contains(&std::process::id().to_string()), "{holder}");
             }
@@ -185,7 +251,7 @@ mod tests {
         );
         drop(claim);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
-        assert!(Claim::take(&path, None).is_ok());
+        assert!(take(&path).is_ok());
     }
 
     #[test]
@@ -194,9 +260,9 @@ mod tests {
         let path = folder.path().join("api.sock");
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
-        drop(Claim::take(&path, None).unwrap());
+        drop(take(&path).unwrap());
         fs::write(&path, "precious").unwrap();
-        assert!(matches!(Claim::take(&path, None), Err(SocketError::NotASocket(_))));
+        assert!(matches!(take(&path), Err(SocketError::NotASocket(_))));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
     }
 
@@ -205,17 +271,36 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("api.sock");
         let _foreign = UnixListener::bind(&path).unwrap();
-        assert!(matches!(Claim::take(&path, None), Err(SocketError::Held { .. })));
+        assert!(matches!(take(&path), Err(SocketError::Held { .. })));
         assert!(path.exists());
     }
 
     #[test]
     fn unknown_groups_and_long_paths_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        let refused = Claim::take(&folder.path().join("s"), Some("no-such-group-here"));
+        let refused = Claim::take(
+            &folder.path().join("s"),
+            Access::Group(Some("no-such-group-here")),
+            Carries::Bytes,
+        );
         assert!(matches!(refused, Err(SocketError::UnknownGroup(_))));
-        let refused = Claim::take(Path::new(&"x".repeat(108)), None);
+        let refused = take(Path::new(&"x".repeat(108)));
         assert!(matches!(refused, Err(SocketError::TooLong(_))));
         assert_eq!(group_id("root").unwrap(), 0);
+    }
+
+    #[test]
+    fn a_socket_for_messages_is_held_and_cleared_as_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("attach.sock");
+        let claim = |path: &Path| Claim::take(path, Access::All, Carries::Messages);
+        let foreign = listen_for_messages(&path).unwrap();
+        assert!(matches!(claim(&path), Err(SocketError::Held { .. })));
+        drop(foreign);
+        let held = claim(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o666);
+        assert!(shm::attach::Channel::connect(&path).is_ok());
+        drop(held);
+        assert!(!path.exists());
     }
 }

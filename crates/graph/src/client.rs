@@ -39,8 +39,10 @@ pub struct ClientSetup {
     pub spread: Spread,
     /// Which ones.
     pub filter: Filter,
-    /// The ports that it may use.
-    pub ports: ClientPorts,
+    /// The ports whose packets it gets.
+    pub receives: Arc<ClientPorts>,
+    /// The ports by which it may send.
+    pub sends: Arc<ClientPorts>,
     /// Its channels.
     pub channels: Vec<ClientChannel>,
     /// Rung by the client when this worker sleeps.
@@ -68,11 +70,6 @@ impl ClientQueues {
     pub fn new(setup: ClientSetup) -> Self {
         let taken = Vec::with_capacity(CAPACITY);
         Self { setup, taken, scratch: Vec::new(), turn: 0 }
-    }
-
-    /// The ports that it may use, after some came or went.
-    pub fn set_ports(&mut self, ports: ClientPorts) {
-        self.setup.ports = ports;
     }
 
     fn channel_of(&mut self, buffer: &Buffer, number: u8) -> usize {
@@ -124,7 +121,7 @@ impl Function for ClientQueues {
         if self.setup.take == Take::Nothing {
             return;
         }
-        let Some(number) = self.setup.ports.number(port) else { return };
+        let Some(number) = self.setup.receives.number(port) else { return };
         let diverts = self.setup.take == Take::Divert;
         for place in packets {
             let Some(buffer) = place else { continue };
@@ -148,7 +145,7 @@ impl Function for ClientQueues {
     }
 
     fn send(&mut self, outgoing: &mut Outgoing, now: u64) -> usize {
-        let ClientSetup { channels, ports, pool, counters, .. } = &mut self.setup;
+        let ClientSetup { channels, sends, pool, counters, .. } = &mut self.setup;
         let mut found = 0;
         for channel in channels {
             channel.ring_due(now);
@@ -156,7 +153,7 @@ impl Function for ClientQueues {
                 let Some((buffer, meta)) = channel.take(pool, counters) else { break };
                 found += 1;
                 let Some(buffer) = buffer else { continue };
-                let Some((port, limit)) = ports.of_number(meta.port) else {
+                let Some((port, limit)) = sends.of_number(meta.port) else {
                     counters.refused.add(1);
                     continue;
                 };

@@ -82,11 +82,6 @@ impl Functions {
         Some(self.list.remove(at).1)
     }
 
-    pub(crate) fn get(&mut self, number: u64) -> Option<&mut dyn Function> {
-        let (_, function) = self.list.iter_mut().find(|(known, _)| *known == number)?;
-        Some(&mut **function)
-    }
-
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()

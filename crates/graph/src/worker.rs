@@ -116,11 +116,6 @@ impl WorkerState {
         self.functions.remove(number)
     }
 
-    /// A packet function.
-    pub fn function(&mut self, number: u64) -> Option<&mut dyn Function> {
-        self.functions.get(number)
-    }
-
     /// Sets or takes away the way to a port; returns the one before. What waits is sent first.
     pub fn set_path(&mut self, port: PortId, path: Option<TransmitPath>) -> Option<TransmitPath> {
         self.exits.set_path(port, path)

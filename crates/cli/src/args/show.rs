@@ -38,6 +38,8 @@ pub(crate) enum Show {
         #[arg(long, default_value_t = 1_000, value_name = "N")]
         limit: u32,
     },
+    /// Client processes: who is attached, and what goes to and from them
+    Clients(Watch),
     /// Workers: load and cycles per packet
     Workers(Watch),
     /// Nodes: packets and cycles per packet, by worker

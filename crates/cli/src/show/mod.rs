@@ -1,6 +1,7 @@
 //! `millrace show`
 
 mod bridge;
+mod clients;
 mod counters;
 mod interfaces;
 mod ports;
@@ -36,6 +37,7 @@ pub(crate) async fn run(client: &Client, json: bool, what: Show) -> Result<(), F
         Show::NextHops => table(client, json, "/v1/next-hops", routes::next_hops).await,
         Show::Neighbors => table(client, json, "/v1/neighbors", interfaces::neighbors).await,
         Show::Flows { limit } => routes::flows(client, json, limit).await,
+        Show::Clients(watch) => watch::run(client, json, watch, &clients::Clients).await,
         Show::Workers(watch) => watch::run(client, json, watch, &workers::Workers).await,
         Show::Nodes(watch) => watch::run(client, json, watch, &counters::Nodes).await,
         Show::Drops { all, watch } => {

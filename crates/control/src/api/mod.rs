@@ -19,6 +19,7 @@
 //! | `GET /v1/flows` | [`FlowQuery`] | [`FlowPage`] |
 //! | `POST /v1/flows` | list of [`Flow`](crate::config::Flow) | [`Changed`] |
 //! | `DELETE /v1/flows` | [`FlowSelector`] | [`Changed`] |
+//! | `GET /v1/clients` | | list of [`Client`] |
 //! | `GET /v1/workers` | | list of [`Worker`] |
 //! | `GET /v1/nodes` | | list of [`Node`] |
 //! | `GET /v1/drops` | | list of [`Drop`] |
@@ -28,10 +29,10 @@
 //! | `POST /v1/trace` | [`Trace`] | stream of [`TraceStep`], one per line |
 //! | `POST /v1/capture` | [`Capture`] | stream of pcapng |
 //!
-//! [`document`] describes them all in OpenAPI. Lists that change things are taken whole or not at all. Every refusal is an [`ErrorBody`].
+//! Lists that change things are taken whole or not at all. Every refusal is an [`ErrorBody`].
 //! Counters only grow, from the start of the daemon.
 
-mod document;
+mod client;
 mod error;
 mod flow;
 mod interface;
@@ -44,7 +45,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use document::document;
+pub use client::{Client, ClientCounters, ClientQueues};
 pub use error::{ApiError, ErrorBody};
 pub use flow::{FlowPage, FlowQuery, FlowSelector};
 pub use interface::{

@@ -56,38 +56,3 @@ fn refusals_of_a_configuration_list_every_error() {
     let plain = serde_json::to_value(ErrorBody::new("invalid", "m", "r")).unwrap();
     assert_eq!(plain, json!({"error": {"code": "invalid", "message": "m", "remedy": "r"}}));
 }
-
-#[test]
-fn the_document_names_every_endpoint_and_resolves() {
-    let document = serde_json::to_value(super::document("1.2.3")).unwrap();
-    let schemas = document["components"]["schemas"].as_object().unwrap();
-    let mut references = Vec::new();
-    gather(&document, &mut references);
-    for reference in &references {
-        let name = reference.strip_prefix("#/components/schemas/").unwrap();
-        assert!(schemas.contains_key(name), "{name} is not described");
-    }
-    assert!(references.len() > 60);
-    let paths = document["paths"].as_object().unwrap();
-    let methods: usize = paths.values().map(|item| item.as_object().unwrap().len()).sum();
-    assert_eq!((paths.len(), methods), (20, 26));
-    assert_eq!(document["paths"]["/v1/routes"]["get"]["parameters"].as_array().unwrap().len(), 4);
-    assert_eq!(schemas["RouteNextHop"]["properties"]["weight"]["maximum"], 64);
-    assert!(schemas["NextHop"]["properties"]["users"].is_object());
-}
-
-/// Every `$ref` of a document.
-fn gather(value: &Value, references: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                match (key.as_str(), value) {
-                    ("$ref", Value::String(name)) => references.push(name.clone()),
-                    _ => gather(value, references),
-                }
-            }
-        }
-        Value::Array(list) => list.iter().for_each(|value| gather(value, references)),
-        _ => {}
-    }
-}

@@ -5,6 +5,7 @@
 
 mod base;
 mod check;
+mod client;
 mod device;
 mod error;
 mod files;
@@ -22,6 +23,7 @@ pub use base::{
     Daemon, Forwarding, Hugepages, Limits, LogLevel, Memory, Miss, Neighbors, Poll, Workers,
 };
 pub use check::{FlowError, Interface, InterfaceKind, NeighborError, RouteError};
+pub use client::{ClientRule, Clients};
 pub use device::{DEVICE_KINDS, Device, DeviceError};
 pub use error::ConfigError;
 pub use files::{FlowFile, RouteFile, RouteTextError};
@@ -49,6 +51,11 @@ pub struct Config {
     pub routes: Files,
     /// Files of flows.
     pub flows: Files,
+    /// Client processes.
+    pub clients: Clients,
+    /// Who may attach; empty: the group `millrace`.
+    #[serde(rename = "client")]
+    pub client_rules: Vec<ClientRule>,
     /// Ports.
     #[serde(rename = "port")]
     pub ports: Vec<Port>,

@@ -2,6 +2,7 @@
 
 mod answer;
 mod capture;
+mod clients;
 mod flows;
 mod interfaces;
 mod metrics;
@@ -70,6 +71,7 @@ fn router(api: Api) -> Router {
         .route("/v1/next-hops", get(routes::next_hops))
         .route("/v1/neighbors", get(neighbors::list).post(neighbors::add).delete(neighbors::remove))
         .route("/v1/flows", get(flows::list).post(flows::add).delete(flows::remove))
+        .route("/v1/clients", get(clients::list))
         .route("/v1/workers", get(workers::list))
         .route("/v1/nodes", get(workers::nodes))
         .route("/v1/drops", get(workers::drops))

@@ -4,7 +4,7 @@ use axum::Json;
 use utoipa::OpenApi;
 
 use super::{
-    capture, flows, interfaces, metrics, neighbors, ports, routes, summary, trace, workers,
+    capture, clients, flows, interfaces, metrics, neighbors, ports, routes, summary, trace, workers,
 };
 
 #[derive(OpenApi)]
@@ -31,6 +31,7 @@ use super::{
         flows::list,
         flows::add,
         flows::remove,
+        clients::list,
         workers::list,
         workers::nodes,
         workers::drops,
@@ -49,16 +50,36 @@ pub(crate) async fn document() -> Json<utoipa::openapi::OpenApi> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 20);
+        assert_eq!(paths.len(), 21);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {
             assert!(schemas.contains_key(name), "{name}");
+        }
+        let mut references = Vec::new();
+        gather(&document, &mut references);
+        assert!(references.len() > 40, "{}", references.len());
+        for reference in &references {
+            let name = reference.strip_prefix("#/components/schemas/").unwrap();
+            assert!(schemas.contains_key(name), "{name} is not described");
+        }
+    }
+
+    /// Every `$ref` of a document.
+    fn gather(value: &Value, references: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(key, value)| match value {
+                Value::String(name) if key == "$ref" => references.push(name.clone()),
+                _ => gather(value, references),
+            }),
+            Value::Array(list) => list.iter().for_each(|value| gather(value, references)),
+            _ => {}
         }
     }
 }

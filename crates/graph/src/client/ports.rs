@@ -1,33 +1,84 @@
 //! The ports that a client may use, by its numbers for them.
 
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
 use crate::PortId;
 
 /// Bytes of a frame beyond those of its IP packet: Ethernet header and two VLAN tags.
-const FRAMING: usize = 14 + 2 * 4;
+const FRAMING: u64 = 14 + 2 * 4;
+/// Numbers that fit into a packet's mark.
+const NUMBERS: usize = 256;
+/// Bits of a port's id in a packed entry.
+const PORT_BITS: u32 = 16;
 
-/// Ports by the number that stands in a packet's mark.
-#[derive(Debug, Clone, Default)]
+/// Ports by the number that stands in a packet's mark. One thread changes it while workers read.
+#[derive(Debug)]
 pub struct ClientPorts {
-    /// Number, port, longest frame: bytes.
-    list: Vec<(u8, PortId, usize)>,
+    /// Longest frame (bytes) and port; 0: none.
+    by_number: [AtomicU64; NUMBERS],
+    /// Number and 1; 0: none.
+    by_port: [AtomicU16; NUMBERS],
+}
+
+impl Default for ClientPorts {
+    fn default() -> Self {
+        Self {
+            by_number: [const { AtomicU64::new(0) }; NUMBERS],
+            by_port: [const { AtomicU16::new(0) }; NUMBERS],
+        }
+    }
 }
 
 impl ClientPorts {
-    /// Adds a port; `mtu`: bytes of an IP packet.
-    pub fn add(&mut self, number: u8, port: PortId, mtu: u16) {
-        self.list.push((number, port, usize::from(mtu) + FRAMING));
+    /// Gives a number to a port (its id and the bytes of its longest IP packet), or takes it away.
+    pub fn set(&self, number: u8, port: Option<(PortId, u16)>) {
+        for place in &self.by_port {
+            if place.load(Ordering::Relaxed) == u16::from(number) + 1 {
+                place.store(0, Ordering::Relaxed);
+            }
+        }
+        let entry = port.map_or(0, |(port, mtu)| {
+            if let Some(place) = self.by_port.get(usize::from(port)) {
+                place.store(u16::from(number) + 1, Ordering::Relaxed);
+            }
+            (u64::from(mtu) + FRAMING) << PORT_BITS | u64::from(port)
+        });
+        if let Some(place) = self.by_number.get(usize::from(number)) {
+            place.store(entry, Ordering::Relaxed);
+        }
     }
 
     /// The client's number for a port.
     #[inline]
     pub(super) fn number(&self, port: PortId) -> Option<u8> {
-        self.list.iter().find(|(_, known, _)| *known == port).map(|(number, ..)| *number)
+        let place = self.by_port.get(usize::from(port))?.load(Ordering::Relaxed);
+        place.checked_sub(1).map(|number| number as u8)
     }
 
-    /// The port of a number, and the longest frame that it takes.
+    /// The port of a number, and the longest frame that it takes: bytes.
     #[inline]
     pub(super) fn of_number(&self, number: u8) -> Option<(PortId, usize)> {
-        let entry = self.list.iter().find(|(known, ..)| *known == number);
-        entry.map(|(_, port, longest)| (*port, *longest))
+        let entry = self.by_number.get(usize::from(number))?.load(Ordering::Relaxed);
+        (entry != 0).then_some((entry as PortId, (entry >> PORT_BITS) as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_while_ports_come_and_go() {
+        let ports = ClientPorts::default();
+        ports.set(3, Some((9, 1500)));
+        assert_eq!((ports.number(9), ports.of_number(3)), (Some(3), Some((9, 1522))));
+        // Opened anew under another id.
+        ports.set(3, Some((11, 9000)));
+        assert_eq!((ports.number(9), ports.number(11)), (None, Some(3)));
+        assert_eq!(ports.of_number(3), Some((11, 9022)));
+        ports.set(3, None);
+        assert_eq!((ports.number(11), ports.of_number(3)), (None, None));
+        ports.set(255, Some((300, 1500)));
+        assert_eq!((ports.number(300), ports.of_number(255)), (None, Some((300, 1522))));
     }
 }

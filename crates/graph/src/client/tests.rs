@@ -37,14 +37,15 @@ fn queues(
     channels: Vec<ClientChannel>,
     pool: BufferPool,
 ) -> (ClientQueues, Arc<ClientCounters>) {
-    let mut ports = ClientPorts::default();
-    ports.add(7, 0, 1500);
+    let ports = Arc::new(ClientPorts::default());
+    ports.set(7, Some((0, 1500)));
     let counters = Arc::new(ClientCounters::default());
     let queues = ClientQueues::new(ClientSetup {
         take,
         spread,
         filter: Filter::default(),
-        ports,
+        receives: Arc::clone(&ports),
+        sends: ports,
         channels,
         wake: Doorbell::pair().unwrap().0,
         pool,

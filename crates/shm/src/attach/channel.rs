@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::net::{
@@ -17,6 +17,9 @@ use serde::de::DeserializeOwned;
 pub const MESSAGE: usize = 64 * 1024;
 /// Descriptors with one message at most: the kernel's limit is 253 (SCM_MAX_FD).
 pub const FILES: usize = 160;
+
+/// Groups that a process may be in: the kernel's limit (NGROUPS_MAX).
+const MOST_GROUPS: usize = 65_536;
 
 /// Why nothing was said or understood.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +111,31 @@ impl Channel {
         })
     }
 
+    /// The groups of who is at the other end, the first one included.
+    ///
+    /// # Errors
+    /// [`ChannelError::System`].
+    pub fn peer_groups(&self) -> Result<Vec<u32>, ChannelError> {
+        let mut groups = vec![0_u32; MOST_GROUPS];
+        let mut length = size_of_val(&groups[..]) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes, which the vector has, and says how many.
+        let done = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERGROUPS,
+                groups.as_mut_ptr().cast(),
+                &raw mut length,
+            )
+        };
+        if done != 0 {
+            return Err(io::Error::last_os_error().into());
+        }
+        groups.truncate(length as usize / size_of::<u32>());
+        groups.push(self.peer()?.gid);
+        Ok(groups)
+    }
+
     /// Says something. A socket that does not block and is full fails with `WouldBlock`.
     ///
     /// # Errors
@@ -194,6 +222,12 @@ impl AsFd for Channel {
     }
 }
 
+impl AsRawFd for Channel {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +248,7 @@ mod tests {
         let second = there.receive::<Request>().unwrap();
         assert_eq!((second.message, second.files.len()), (Request::Ports, 0));
         assert_eq!(there.peer().unwrap().pid, std::process::id() as i32);
+        assert!(there.peer_groups().unwrap().contains(&there.peer().unwrap().gid));
         assert!(!there.is_closed());
         drop(here);
         assert!(there.is_closed());

@@ -18,16 +18,20 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Files that one list may name.
 const MOST_FILES: usize = 256;
 
+/// A socket's path.
+pub(super) fn socket(section: &mut Section<'_>) -> Option<PathBuf> {
+    let value = section.value("socket")?;
+    let text = value.text()?;
+    if text.len() > SOCKET_PATH || !text.starts_with('/') {
+        let problem = format!("'{}' is no path of a socket", shortened(text));
+        value.wrong(problem, format!("use an absolute path of at most {SOCKET_PATH} bytes"));
+        return None;
+    }
+    Some(PathBuf::from(text))
+}
+
 pub(super) fn daemon(mut section: Section<'_>) -> Daemon {
-    let socket = section.value("socket").and_then(|value| {
-        let text = value.text()?;
-        if text.len() > SOCKET_PATH || !text.starts_with('/') {
-            let problem = format!("'{}' is no path of a socket", shortened(text));
-            value.wrong(problem, format!("use an absolute path of at most {SOCKET_PATH} bytes"));
-            return None;
-        }
-        Some(PathBuf::from(text))
-    });
+    let socket = socket(&mut section);
     let group = section.value("group").and_then(|value| {
         let text = value.text()?;
         let fits = |c: char| c.is_ascii_alphanumeric() || "_-.$".contains(c);

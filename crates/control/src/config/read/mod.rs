@@ -2,6 +2,7 @@
 
 mod base;
 mod bridge;
+mod client;
 mod interface;
 mod names;
 mod nearest;
@@ -81,6 +82,8 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
         neighbors: base::neighbors(root.section("neighbors")),
         routes: base::files(root.section("routes"), folder),
         flows: base::files(root.section("flows"), folder),
+        clients: client::clients(root.section("clients")),
+        client_rules: client::rules(root.sections("client"), &names),
         ports,
         vlans,
         bridges,

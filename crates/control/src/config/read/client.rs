@@ -1,0 +1,47 @@
+//! Reads the sections about client processes.
+
+use super::base::socket;
+use super::names::{Names, What};
+use super::section::Section;
+use crate::config::{ClientRule, Clients};
+
+/// Rules at most.
+const MOST_RULES: usize = 1024;
+
+pub(super) fn clients(mut section: Section<'_>) -> Clients {
+    let clients = Clients {
+        socket: socket(&mut section),
+        most: section.number("most", 64, 1..=1_024, "clients"),
+        memory: section.number("memory", 256, 1..=65_536, "MiB"),
+    };
+    section.finish();
+    clients
+}
+
+pub(super) fn rules(sections: Vec<Section<'_>>, names: &Names) -> Vec<ClientRule> {
+    if let Some(section) = sections.get(MOST_RULES) {
+        let problem = format!("is beyond the {MOST_RULES} rules");
+        section.wrong("uid", problem, "join users in a group".to_owned());
+    }
+    sections.into_iter().take(MOST_RULES).map(|section| rule(section, names)).collect()
+}
+
+fn rule(mut section: Section<'_>, names: &Names) -> ClientRule {
+    let id = |section: &mut Section<'_>, key: &'static str| {
+        let number = section.value(key)?.integer(0..=u64::from(u32::MAX) - 1, "")?;
+        u32::try_from(number).ok()
+    };
+    let (uid, gid) = (id(&mut section, "uid"), id(&mut section, "gid"));
+    if section.has("uid") == section.has("gid") {
+        let problem = "a rule is about a user or about a group".to_owned();
+        section.wrong("uid", problem, "give uid or gid, one of them".to_owned());
+    }
+    let ports = section.value("ports").map(|value| {
+        let known = |item: &super::section::Value<'_>| {
+            names.resolve(item, &[What::Port]).map(|port| port.name.clone())
+        };
+        value.list().iter().filter_map(known).collect::<Vec<_>>()
+    });
+    section.finish();
+    ClientRule { uid, gid, ports: ports.unwrap_or_default() }
+}

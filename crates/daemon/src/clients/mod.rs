@@ -1,0 +1,265 @@
+//! Client processes: who is attached, what each has, and taking it all back.
+
+mod open;
+mod permission;
+mod serve;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use control::api;
+use graph::{ClientCounters, ClientPorts, PortId};
+use shm::Segment;
+use shm::attach::{
+    Hello, Open, PROTOCOL, PeerCredentials, PortInfo, Refusal, RefusalKind, VERSION, Welcome,
+};
+
+use crate::daemon::Daemon;
+
+use permission::{Allowed, GROUP, Process};
+pub(crate) use serve::run;
+use watch::Told;
+
+/// Longest name that a client gives itself: bytes.
+const LONGEST_NAME: usize = 63;
+/// Numbers of ports in packets' marks.
+const NUMBERS: usize = 256;
+
+/// Everything about clients.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    list: BTreeMap<u32, Client>,
+    last: u32,
+    /// Names of ports by their numbers in packets' marks: a port keeps its number for ever.
+    numbers: Vec<String>,
+}
+
+/// A process that is attached.
+#[derive(Debug)]
+struct Client {
+    name: String,
+    library: String,
+    process: Process,
+    allowed: Allowed,
+    since: Instant,
+    /// By which ports it may send.
+    sends: Arc<ClientPorts>,
+    queues: BTreeMap<u32, Queues>,
+    last: u32,
+}
+
+/// What it was given at a request.
+#[derive(Debug)]
+struct Queues {
+    asked: Open,
+    receives: Arc<ClientPorts>,
+    segment: Arc<Segment>,
+    /// By worker.
+    counters: Vec<Arc<ClientCounters>>,
+    told: Told,
+}
+
+impl Clients {
+    /// The number of a port, its own for ever. `None`: there were too many.
+    fn number(&mut self, name: &str) -> Option<u8> {
+        let known = self.numbers.iter().position(|other| other == name);
+        let at = known.unwrap_or(self.numbers.len());
+        if known.is_none() && at < NUMBERS {
+            self.numbers.push(name.to_owned());
+        }
+        u8::try_from(at).ok()
+    }
+}
+
+impl Client {
+    fn memory(&self) -> usize {
+        self.queues.values().map(|queues| queues.segment.length()).sum()
+    }
+}
+
+/// What a worker calls the queues of a client.
+fn function_number(client: u32, queues: u32) -> u64 {
+    u64::from(client) << 32 | u64::from(queues)
+}
+
+impl Daemon {
+    /// A process says who it is.
+    fn attach_client(&mut self, hello: Hello, process: Process) -> Result<Welcome, Refusal> {
+        let Some(allowed) = Allowed::of(&self.config.client_rules, &process) else {
+            let (uid, gid) = (process.credentials.uid, process.credentials.gid);
+            tracing::warn!(uid, gid, "a process may not attach");
+            let problem = format!(
+                "user {uid} may not attach; be root or in the group {GROUP}, or have a [[client]] \
+                 rule in the configuration"
+            );
+            return Err(Refusal::new(RefusalKind::Permission, problem));
+        };
+        if hello.protocol != PROTOCOL {
+            let (theirs, library, ours) = (hello.protocol, &hello.library, PROTOCOL);
+            let library = library.chars().take(32).collect::<String>().escape_debug().to_string();
+            return Err(Refusal::new(
+                RefusalKind::Version,
+                format!(
+                    "the client's library {library} speaks version {theirs} of the attach protocol, \
+                     millraced {VERSION} speaks version {ours}; use libmillrace of the daemon's \
+                     version"
+                ),
+            ));
+        }
+        let fits = !hello.name.is_empty() && hello.name.len() <= LONGEST_NAME;
+        if !fits || hello.name.chars().any(char::is_control) || hello.library.len() > LONGEST_NAME {
+            let problem = "the client's name must have 1 to 63 printable bytes";
+            return Err(Refusal::new(RefusalKind::Invalid, problem));
+        }
+        let most = usize::from(self.config.clients.most);
+        if self.clients.list.len() >= most {
+            let problem = format!("{most} clients are attached already; raise clients.most");
+            return Err(Refusal::new(RefusalKind::Resources, problem));
+        }
+        self.clients.last = self.clients.last.wrapping_add(1).max(1);
+        let id = self.clients.last;
+        let PeerCredentials { pid, uid, .. } = process.credentials;
+        tracing::info!(client = id, pid, uid, "{} attached", hello.name);
+        let client = Client {
+            name: hello.name,
+            library: hello.library,
+            process,
+            allowed,
+            since: Instant::now(),
+            sends: Arc::default(),
+            queues: BTreeMap::new(),
+            last: 0,
+        };
+        self.clients.list.insert(id, client);
+        self.renumber_client_ports();
+        let ports = self.ports_of_client(id);
+        let daemon = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Welcome { protocol: PROTOCOL, daemon, client: id, ports })
+    }
+
+    /// Takes back all that a client had.
+    fn release_client(&mut self, id: u32, why: &str) {
+        let numbers: Vec<u32> = match self.clients.list.get(&id) {
+            Some(client) => client.queues.keys().copied().collect(),
+            None => return,
+        };
+        for number in numbers {
+            self.close_client_queues(id, number);
+        }
+        if let Some(client) = self.clients.list.remove(&id) {
+            tracing::info!(
+                client = id,
+                "{} is gone: {why}; all it had was taken back",
+                client.name
+            );
+        }
+    }
+
+    /// The rules have changed: what clients may do from now on.
+    pub(crate) fn apply_client_rules(&mut self) {
+        for client in self.clients.list.values_mut() {
+            let allowed = Allowed::of(&self.config.client_rules, &client.process);
+            client.allowed = allowed.unwrap_or(Allowed::These(Vec::new()));
+        }
+        self.renumber_client_ports();
+    }
+
+    /// The ports that a client may use.
+    fn ports_of_client(&mut self, id: u32) -> Vec<PortInfo> {
+        let Some(client) = self.clients.list.get(&id) else { return Vec::new() };
+        let allowed = client.allowed.clone();
+        let mut ports = Vec::new();
+        for port in self.ports.iter().filter(|port| allowed.has(&port.config.name)) {
+            let name = port.config.name.clone();
+            let Some(number) = self.clients.number(&name) else { continue };
+            let mac = wire::MacAddr::from(port.mac).octets();
+            ports.push(PortInfo { name, number, mac, mtu: port.config.mtu });
+        }
+        ports
+    }
+
+    /// Shows the ports as they are now to the workers' client queues.
+    pub(crate) fn renumber_client_ports(&mut self) {
+        let ports: Vec<(String, Option<(PortId, u16)>)> = self
+            .ports
+            .iter()
+            .map(|port| (port.config.name.clone(), port.id().map(|id| (id, port.config.mtu))))
+            .collect();
+        for (name, _) in &ports {
+            let _ = self.clients.number(name);
+        }
+        let Clients { list, numbers, .. } = &mut self.clients;
+        for (number, name) in numbers.iter().enumerate() {
+            let place = ports.iter().find(|(known, _)| known == name).and_then(|(_, place)| *place);
+            for client in list.values() {
+                let allowed = place.filter(|_| client.allowed.has(name));
+                client.sends.set(number as u8, allowed);
+                for queues in client.queues.values() {
+                    let wanted = queues.asked.ports.is_empty() || queues.asked.ports.contains(name);
+                    queues.receives.set(number as u8, allowed.filter(|_| wanted));
+                }
+            }
+        }
+    }
+
+    /// As the API shows them.
+    pub(crate) fn show_clients(&self) -> Vec<api::Client> {
+        self.clients.list.iter().map(|(id, client)| show(*id, client)).collect()
+    }
+}
+
+fn word<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(value) => value.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+fn show(id: u32, client: &Client) -> api::Client {
+    let queues = client.queues.iter().map(|(number, queues)| {
+        let asked = &queues.asked;
+        let filter = word(&asked.filter);
+        api::ClientQueues {
+            number: *number,
+            ports: asked.ports.clone(),
+            take: word(&asked.take),
+            spread: word(&asked.spread),
+            filter: if filter == "{}" { String::new() } else { filter },
+            transfer: "one copy".to_owned(),
+            channels: asked.channels,
+            slots: asked.slots,
+            capacity: asked.capacity,
+            counters: queues.counted(),
+        }
+    });
+    api::Client {
+        id,
+        name: client.name.clone(),
+        library: client.library.clone(),
+        pid: client.process.credentials.pid,
+        uid: client.process.credentials.uid,
+        gid: client.process.credentials.gid,
+        age: client.since.elapsed().as_secs(),
+        memory: client.memory() as u64,
+        queues: queues.collect(),
+    }
+}
+
+impl Queues {
+    /// On all workers.
+    fn counted(&self) -> api::ClientCounters {
+        self.counters.iter().fold(api::ClientCounters::default(), |sum, one| api::ClientCounters {
+            delivered: sum.delivered + one.delivered.get(),
+            delivered_bytes: sum.delivered_bytes + one.delivered_bytes.get(),
+            full: sum.full + one.full.get(),
+            sent: sum.sent + one.sent.get(),
+            sent_bytes: sum.sent_bytes + one.sent_bytes.get(),
+            refused: sum.refused + one.refused.get(),
+            no_buffer: sum.no_buffer + one.no_buffer.get(),
+            malformed: sum.malformed + one.malformed.get(),
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Queues of a client: made, handed to the workers, taken back.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use graph::{
+    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, MatchError,
+};
+use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, RefusalKind, RingPlace};
+use shm::{Consumer, Doorbell, Layout, Producer, Segment};
+use wire::EtherType;
+
+use super::{Queues, function_number};
+use crate::daemon::Daemon;
+
+/// Channels of one request at most.
+const MOST_CHANNELS: u16 = 64;
+/// Where regions of a segment begin: a page, so that no two share one.
+const PAGE: usize = 4096;
+
+fn invalid(problem: impl Into<String>) -> Refusal {
+    Refusal::new(RefusalKind::Invalid, problem)
+}
+
+fn no_resources(problem: impl std::fmt::Display) -> Refusal {
+    Refusal::new(RefusalKind::Resources, problem.to_string())
+}
+
+/// What goes over to the client.
+pub(super) struct Given {
+    pub(super) opened: Opened,
+    pub(super) segment: Arc<Segment>,
+    pub(super) bells: Vec<OwnedFd>,
+}
+
+impl Daemon {
+    /// Makes queues for a client and gives them to the workers.
+    pub(super) fn open_client_queues(&mut self, id: u32, asked: Open) -> Result<Given, Refusal> {
+        let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
+        self.check_request(id, &asked)?;
+        let layout =
+            Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
+        let workers = self.workers.iter().count();
+        let channels = usize::from(asked.channels);
+        if 1 + channels + workers > FILES {
+            return Err(invalid(format!("{channels} channels are too many for {workers} workers")));
+        }
+        let each = layout.bytes().next_multiple_of(PAGE);
+        let bytes = each * 2 * channels * workers;
+        let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
+        let limit = (self.config.clients.memory as usize) << 20;
+        if client.memory().saturating_add(bytes) > limit {
+            return Err(no_resources(format!(
+                "{bytes} bytes of shared memory, beside {} that the client has; the limit is {limit}: \
+                 ask for fewer slots or channels, or raise clients.memory",
+                client.memory()
+            )));
+        }
+        client.last = client.last.wrapping_add(1);
+        let number = client.last;
+        let name = format!("millrace-client-{id}");
+        let segment = Arc::new(Segment::create(&name, bytes).map_err(no_resources)?);
+        let (receives, sends) = (Arc::<ClientPorts>::default(), Arc::clone(&client.sends));
+        let place = |at: usize| RingPlace {
+            offset: (at * each) as u64,
+            slots: asked.slots,
+            capacity: asked.capacity,
+        };
+        // Ring of channel c from worker w, then the one to it.
+        let at = |channel: usize, worker: usize| 2 * (channel * workers + worker);
+        let mut bells = Vec::new();
+        let mut own_bells = Vec::new();
+        for _ in 0..channels {
+            let (own, theirs) = Doorbell::pair().map_err(no_resources)?;
+            own_bells.push(Arc::new(own));
+            bells.push(theirs);
+        }
+        let mut setups = Vec::new();
+        for worker in 0..workers {
+            let (wake, theirs) = Doorbell::pair().map_err(no_resources)?;
+            bells.push(theirs);
+            let mut rings = Vec::new();
+            for (channel, bell) in own_bells.iter().enumerate() {
+                let region = |which| {
+                    let offset = (at(channel, worker) + which) * each;
+                    segment
+                        .region(offset, layout.bytes())
+                        .ok_or_else(|| invalid("a segment too short"))
+                };
+                let to = Producer::new(region(0)?, layout).map_err(|e| invalid(e.to_string()))?;
+                let from = Consumer::new(region(1)?, layout).map_err(|e| invalid(e.to_string()))?;
+                rings.push(ClientChannel::new(to, from, Arc::clone(bell)));
+            }
+            setups.push(ClientSetup {
+                take: asked.take,
+                spread: asked.spread,
+                filter: filter.clone(),
+                receives: Arc::clone(&receives),
+                sends: Arc::clone(&sends),
+                channels: rings,
+                wake,
+                pool: self.pool,
+                counters: Arc::new(ClientCounters::default()),
+            });
+        }
+        let opened = Opened {
+            queues: number,
+            workers: workers as u16,
+            channels: (0..channels)
+                .map(|channel| ChannelPlace {
+                    rings: (0..workers)
+                        .map(|worker| [place(at(channel, worker)), place(at(channel, worker) + 1)])
+                        .collect(),
+                })
+                .collect(),
+        };
+        let counters = setups.iter().map(|setup| Arc::clone(&setup.counters)).collect();
+        let told = super::Told::default();
+        let queues = Queues { asked, receives, segment: Arc::clone(&segment), counters, told };
+        client.queues.insert(number, queues);
+        // The workers know the ports before they have the queues.
+        self.renumber_client_ports();
+        let function = function_number(id, number);
+        let mut added = self.workers.iter().zip(setups).map(|(worker, setup)| {
+            let queues = Box::new(ClientQueues::new(setup));
+            self.workers.call(worker, move |state| state.add_function(function, queues))
+        });
+        let failed = added.find_map(Result::err);
+        drop(added);
+        if let Some(error) = failed {
+            tracing::error!("{error}");
+            self.close_client_queues(id, number);
+            return Err(no_resources(error));
+        }
+        Ok(Given { opened, segment, bells })
+    }
+
+    fn check_request(&self, id: u32, asked: &Open) -> Result<(), Refusal> {
+        if !(1..=MOST_CHANNELS).contains(&asked.channels) {
+            let given = asked.channels;
+            return Err(invalid(format!("{given} channels; use 1 to {MOST_CHANNELS}")));
+        }
+        let Some(client) = self.clients.list.get(&id) else { return Err(invalid("not attached")) };
+        for name in &asked.ports {
+            if !self.ports.iter().any(|port| port.config.name == *name) {
+                let names: Vec<_> =
+                    self.ports.iter().map(|port| port.config.name.as_str()).collect();
+                let name = name.chars().take(32).collect::<String>().escape_debug().to_string();
+                let problem = format!("there is no port {name}; use some of {}", names.join(", "));
+                return Err(Refusal::new(RefusalKind::Unknown, problem));
+            }
+            if !client.allowed.has(name) {
+                let problem = format!("port {name} is not one that this client may use");
+                return Err(Refusal::new(RefusalKind::Permission, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes queues back: no worker touches them after this. Gives whether there were any.
+    pub(super) fn close_client_queues(&mut self, id: u32, number: u32) -> bool {
+        let client = self.clients.list.get_mut(&id);
+        let Some(queues) = client.and_then(|client| client.queues.remove(&number)) else {
+            return false;
+        };
+        let function = function_number(id, number);
+        for worker in self.workers.iter() {
+            // Given back, so that its memory is unmapped here and not between two vectors.
+            match self.workers.call(worker, move |state| state.remove_function(function)) {
+                Ok(removed) => drop(removed),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+        drop(queues);
+        true
+    }
+}
+
+/// The filter that a client's words say.
+fn filter(text: &FilterText) -> Result<Filter, MatchError> {
+    Ok(Filter {
+        port: None,
+        host: text.host,
+        protocol: text.protocol.as_deref().map(str::parse).transpose()?,
+        ether_type: text.ether_type.map(EtherType),
+        source: text.source,
+        destination: text.destination,
+        source_port: text.source_port,
+        destination_port: text.destination_port,
+    })
+}

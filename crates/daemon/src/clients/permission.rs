@@ -1,0 +1,91 @@
+//! Who may attach, and to which ports: by what the kernel says of the process.
+
+use control::config::ClientRule;
+use shm::attach::PeerCredentials;
+
+use crate::socket::group_id;
+
+/// The group whose members may attach where the configuration has no rules.
+pub(super) const GROUP: &str = "millrace";
+
+/// What the kernel says of a process.
+#[derive(Debug, Clone)]
+pub(super) struct Process {
+    pub(super) credentials: PeerCredentials,
+    /// All of its groups.
+    pub(super) groups: Vec<u32>,
+}
+
+/// The ports that a client may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Allowed {
+    All,
+    These(Vec<String>),
+}
+
+impl Allowed {
+    /// Of a process. `None`: it may not attach.
+    pub(super) fn of(rules: &[ClientRule], process: &Process) -> Option<Self> {
+        let Process { credentials, groups } = process;
+        if credentials.uid == 0 {
+            return Some(Self::All);
+        }
+        if rules.is_empty() {
+            let group = group_id(GROUP).ok()?;
+            return groups.contains(&group).then_some(Self::All);
+        }
+        let mut ports = None::<Vec<String>>;
+        for rule in rules {
+            let user = rule.uid == Some(credentials.uid);
+            if !user && !rule.gid.is_some_and(|gid| groups.contains(&gid)) {
+                continue;
+            }
+            if rule.ports.is_empty() {
+                return Some(Self::All);
+            }
+            ports.get_or_insert_default().extend(rule.ports.iter().cloned());
+        }
+        ports.map(Self::These)
+    }
+
+    /// Whether the port is among them.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(ports) => ports.iter().any(|port| port == name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(uid: Option<u32>, gid: Option<u32>, ports: &[&str]) -> ClientRule {
+        ClientRule { uid, gid, ports: ports.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn users_and_groups_get_what_the_rules_say() {
+        let rules = [
+            rule(Some(1000), None, &["left"]),
+            rule(None, Some(50), &["right"]),
+            rule(None, Some(60), &[]),
+        ];
+        let of = |uid, groups: &[u32]| {
+            let credentials = PeerCredentials { pid: 1, uid, gid: groups[0] };
+            Allowed::of(&rules, &Process { credentials, groups: groups.to_vec() })
+        };
+        assert_eq!(of(0, &[0]), Some(Allowed::All));
+        assert_eq!(of(1001, &[1001]), None);
+        let left = of(1000, &[1000]).unwrap();
+        assert!(left.has("left") && !left.has("right"));
+        let both = of(1000, &[1000, 50]).unwrap();
+        assert!(both.has("left") && both.has("right") && !both.has("other"));
+        assert_eq!(of(1000, &[60]), Some(Allowed::All));
+        // Without rules nobody but root and the group.
+        let credentials = PeerCredentials { pid: 1, uid: 1000, gid: 4_000_000 };
+        let nobody = Process { credentials, groups: vec![4_000_000] };
+        assert_eq!(Allowed::of(&[], &nobody), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Clients that do not keep up or write nonsense: said in the log, once a minute at most.
+
+use control::api::ClientCounters;
+
+use crate::daemon::Daemon;
+
+/// Seconds between two lines about the same queues.
+const SILENCE: u64 = 60;
+
+/// What was said of queues, and when.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    counters: ClientCounters,
+    /// Seconds since the client came.
+    at: Option<u64>,
+}
+
+impl Told {
+    /// What is to be said now.
+    fn news(&mut self, now: &ClientCounters, age: u64) -> Option<String> {
+        let before = self.counters;
+        let full = now.full - before.full;
+        let nonsense = now.malformed - before.malformed;
+        let refused = now.refused - before.refused;
+        if full + nonsense + refused == 0 || self.at.is_some_and(|at| age < at + SILENCE) {
+            return None;
+        }
+        (self.counters, self.at) = (*now, Some(age));
+        let mut words = Vec::new();
+        if full > 0 {
+            words.push(format!("does not keep up: {full} packets found its rings full"));
+        }
+        if nonsense > 0 {
+            words.push(format!("wrote {nonsense} marks that make no sense into its rings"));
+        }
+        if refused > 0 {
+            words.push(format!("sent {refused} packets that it must not send"));
+        }
+        Some(words.join("; "))
+    }
+}
+
+impl Daemon {
+    /// Looks at all clients: once a second.
+    pub(crate) fn look_after_clients(&mut self) {
+        for (id, client) in &mut self.clients.list {
+            let age = client.since.elapsed().as_secs();
+            for (number, queues) in &mut client.queues {
+                let counted = queues.counted();
+                if let Some(news) = queues.told.news(&counted, age) {
+                    tracing::warn!(client = id, queues = number, "{} {news}", client.name);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_is_new_and_not_too_often() {
+        let mut told = Told::default();
+        let none = ClientCounters::default();
+        assert_eq!(told.news(&none, 0), None);
+        let full = ClientCounters { full: 5, ..none };
+        assert!(told.news(&full, 1).unwrap().contains("5 packets"));
+        let more = ClientCounters { full: 9, malformed: 2, ..none };
+        assert_eq!(told.news(&more, 60), None);
+        let line = told.news(&more, 61).unwrap();
+        assert!(line.contains("4 packets") && line.contains("2 marks"), "{line}");
+        assert_eq!(told.news(&more, 1000), None);
+    }
+}

@@ -1,0 +1,146 @@
+"""A client of the daemon's packet queues, written from docs/build.md alone: the standard library, no libmillrace.
+
+usage: attach.py SOCKET MODE OPEN     OPEN: the request as JSON, as in {"take": "divert", "spread": "flow", ...}
+
+MODE  what becomes of packets
+echo     ends swapped (Ethernet, IP, UDP), sent by the port where they came from
+return   back into the graph as they are
+deaf     never looked at
+hold     taken, never given back
+garbage  random bytes all over the segment, for ever
+absurd   marks of absurd lengths and ports in every slot of every ring, for ever
+It writes 'attached' when it is, and what it was refused for.
+"""
+
+import array
+import json
+import mmap
+import os
+import random
+import socket
+import struct
+import sys
+import time
+
+LINE = 64
+
+
+class Ring:
+    """One ring in the segment: both ends' arithmetic."""
+
+    def __init__(self, memory, place):
+        self.sleeps = place["offset"]
+        self.memory, self.start, self.slots = memory, place["offset"] + 2 * LINE, place["slots"]
+        self.capacity = place["capacity"]
+        self.stride = (-(-(4 + self.capacity) // LINE) | 1) * LINE
+        self.position = 0
+
+    def slot(self, position):
+        return self.start + position % self.slots * self.stride
+
+    def empty(self, position):
+        return position // self.slots % 2 * 2
+
+    def mark(self, position):
+        return struct.unpack_from("<I", self.memory, self.slot(position))[0]
+
+    def take(self):
+        """The next packet: number of its port and bytes; None: there is none."""
+        word = self.mark(self.position)
+        if word & 3 != self.empty(self.position) + 1:
+            return None
+        at, length = self.slot(self.position) + 4, word >> 2 & 0x3FFF
+        return word >> 16 & 0xFF, bytes(self.memory[at : at + length])
+
+    def give_back(self):
+        struct.pack_into("<I", self.memory, self.slot(self.position), self.empty(self.position) ^ 2)
+        self.position += 1
+
+    def wake(self, bell):
+        """Rings for a worker that has said that it sleeps."""
+        if struct.unpack_from("<I", self.memory, self.sleeps)[0]:
+            struct.pack_into("<I", self.memory, self.sleeps, 0)
+            bell.send(b"\1")
+
+    def send(self, packet, port, flags):
+        if self.mark(self.position) & 3 != self.empty(self.position):
+            return False
+        at = self.slot(self.position)
+        self.memory[at + 4 : at + 4 + len(packet)] = packet
+        word = self.empty(self.position) + 1 | len(packet) << 2 | port << 16 | flags << 25
+        struct.pack_into("<I", self.memory, at, word)
+        self.position += 1
+        return True
+
+
+def ask(connection, request):
+    connection.send(json.dumps(request).encode())
+    files = array.array("i")
+    reply, ancillary, _, _ = connection.recvmsg(65536, socket.CMSG_SPACE(160 * files.itemsize))
+    for _, _, data in ancillary:
+        files.frombytes(data[: len(data) // files.itemsize * files.itemsize])
+    reply = json.loads(reply)
+    if "refused" in reply:
+        print("refused:", reply["refused"]["kind"] + ":", reply["refused"]["message"], flush=True)
+        sys.exit(3)
+    return reply, files
+
+
+def swapped(packet):
+    """The frame of an answer: both ends of each layer exchanged."""
+    macs, kind = packet[6:12] + packet[0:6], packet[12:14]
+    if kind == b"\x08\x00":
+        ip, rest = packet[14:26], packet[34:]
+        ends = packet[30:34] + packet[26:30]
+    else:
+        ip, rest = packet[14:22], packet[54:]
+        ends = packet[38:54] + packet[22:38]
+    return macs + kind + ip + ends + rest[2:4] + rest[0:2] + rest[4:]
+
+
+def main():
+    path, mode, request = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(path)
+    version = int(os.environ.get("PROTOCOL", "1"))
+    ask(connection, {"hello": {"protocol": version, "library": "python", "name": mode}})
+    reply, files = ask(connection, {"open": request})
+    memory = mmap.mmap(files[0], 0)
+    rings = [pair for channel in reply["opened"]["channels"] for pair in channel["rings"]]
+    receive = [Ring(memory, pair[0]) for pair in rings]
+    transmit = [Ring(memory, pair[1]) for pair in rings]
+    channels, workers = len(reply["opened"]["channels"]), reply["opened"]["workers"]
+    bells = [socket.socket(fileno=file) for file in files[1 + channels : 1 + channels + workers]]
+    print("attached", flush=True)
+    generator = random.Random(1)
+    while True:
+        if mode == "garbage":
+            at = generator.randrange(0, len(memory) - 4096, 64)
+            memory[at : at + 4096] = generator.randbytes(4096)
+            continue
+        if mode == "absurd":
+            for ring in receive + transmit:
+                for position in range(ring.slots):
+                    struct.pack_into("<I", memory, ring.slot(position), generator.getrandbits(32))
+            continue
+        busy = False
+        for at, (incoming, outgoing) in enumerate(zip(receive, transmit)):
+            found = None if mode == "deaf" else incoming.take()
+            if found is None:
+                continue
+            busy = True
+            port, packet = found
+            if mode == "hold":
+                incoming.position += 1
+                continue
+            if mode == "echo":
+                outgoing.send(swapped(packet), port, 0)
+            else:
+                outgoing.send(packet, port, 1)
+            incoming.give_back()
+            outgoing.wake(bells[at % workers])
+        if not busy:
+            time.sleep(0.0005)
+
+
+main()
