@@ -210,8 +210,11 @@ impl Channel {
     }
 }
 
-/// A message of its bytes: what any process may have sent.
-pub(crate) fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, ChannelError> {
+/// A message of its bytes, which any process may have sent.
+///
+/// # Errors
+/// [`ChannelError::Malformed`].
+pub fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, ChannelError> {
     serde_json::from_slice(bytes).map_err(|error| ChannelError::Malformed(error.to_string()))
 }
 

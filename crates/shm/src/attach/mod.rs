@@ -8,7 +8,7 @@
 mod channel;
 mod message;
 
-pub use channel::{Channel, ChannelError, FILES, MESSAGE, PeerCredentials, Received};
+pub use channel::{Channel, ChannelError, FILES, MESSAGE, PeerCredentials, Received, parse};
 pub use message::{
     ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo, Refusal,
     RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome, flag,
