@@ -13,7 +13,7 @@ RELEASE := $(CARGO_TARGET_DIR)/release
 SHELL_SCRIPTS = $(shell git ls-files | xargs -r grep -lE '^\#(!.*(bash|/sh)| shellcheck shell=bash)' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lab lint bench fuzz install clean
+.PHONY: help setup build python demo test lab lint bench fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do printf '  make %-8s %s\n' "$$target" "$$text"; done
@@ -24,6 +24,9 @@ setup: ## install what is missing (apt packages, Rust)
 build: setup ## build programs and library for use (target/release)
 	$(CARGO) build --release --workspace --bins
 	$(CARGO) build --release -p millrace-client
+
+python: setup ## build the Python module: a wheel, and target/python with it
+	@scripts/python
 
 demo: build ## route real traffic between two namespaces: ping, traceroute, iperf3
 	@scripts/demo
@@ -37,6 +40,7 @@ lab: setup ## only the tests against the kernel, in network namespaces
 
 lint: setup ## formatting, clippy, shellcheck, layers, licences, header
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	scripts/header --check
 	scripts/check-layers
 	scripts/check-licences

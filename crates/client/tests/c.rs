@@ -9,15 +9,6 @@ use shm::Meta;
 use shm::attach::{Take, flag};
 use stub::Stub;
 
-fn next(stub: &Stub) -> (Vec<u8>, Meta) {
-    loop {
-        if let Some(taken) = stub.take(0, 0) {
-            return taken;
-        }
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn a_c_program_does_all_that_the_header_offers() {
     let mut stub = Stub::new(1);
@@ -45,12 +36,12 @@ fn a_c_program_does_all_that_the_header_offers() {
     let mut changed = vec![10; 60];
     changed[1] = 99;
     let graph = |port| Meta { port, flags: flag::GRAPH };
-    assert_eq!(next(&stub), (changed, port(0)));
-    assert_eq!(next(&stub), (vec![11; 60], port(1)));
-    assert_eq!(next(&stub), (vec![12; 60], graph(1)));
-    assert_eq!(next(&stub), (b"own bytes".to_vec(), port(1)));
-    assert_eq!(next(&stub), (b"to graph".to_vec(), graph(0)));
-    assert_eq!(next(&stub), (long, port(1)));
+    assert_eq!(stub.next(0, 0), (changed, port(0)));
+    assert_eq!(stub.next(0, 0), (vec![11; 60], port(1)));
+    assert_eq!(stub.next(0, 0), (vec![12; 60], graph(1)));
+    assert_eq!(stub.next(0, 0), (b"own bytes".to_vec(), port(1)));
+    assert_eq!(stub.next(0, 0), (b"to graph".to_vec(), graph(0)));
+    assert_eq!(stub.next(0, 0), (long, port(1)));
     assert_eq!(running.line(), "packets");
     running.say("\n");
     assert_eq!(running.line(), "full");

@@ -154,6 +154,16 @@ impl Stub {
         })
     }
 
+    /// Waits for it.
+    pub fn next(&self, channel: usize, worker: usize) -> (Vec<u8>, Meta) {
+        loop {
+            if let Some(taken) = self.take(channel, worker) {
+                return taken;
+            }
+            std::thread::yield_now();
+        }
+    }
+
     pub fn on_answer(
         &self,
         tamper: impl FnMut(&Request, &mut Reply, &mut Vec<OwnedFd>) + Send + 'static,

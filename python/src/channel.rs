@@ -1,0 +1,160 @@
+//! The packets of one thread.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::time::Duration;
+
+use client::{Error, Unsent};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::exception;
+use crate::packet::Packet;
+
+/// Packets for one thread, and to the daemon: Client.open() gives them. Use a channel in one thread at a time.
+#[pyclass(module = "millrace")]
+pub(crate) struct Channel {
+    pub(crate) inner: client::Channel,
+    burst: Vec<client::Packet>,
+}
+
+impl Channel {
+    pub(crate) fn new(inner: client::Channel) -> Self {
+        Self { inner, burst: Vec::new() }
+    }
+}
+
+fn seconds(number: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(number)
+        .map_err(|_| PyValueError::new_err(format!("{number} s is no length of time")))
+}
+
+/// What becomes of packets on their way back.
+#[derive(Clone, Copy)]
+enum Way {
+    Port,
+    Graph,
+}
+
+#[pymethods]
+impl Channel {
+    /// Takes up to `limit` packets, as a list; never waits. Raises DaemonGone when nothing is left to receive.
+    #[pyo3(signature = (limit=64))]
+    fn receive(slf: Bound<'_, Self>, limit: usize) -> PyResult<Vec<Packet>> {
+        let mut guard = slf.borrow_mut();
+        let Self { inner, burst } = &mut *guard;
+        inner.receive(burst, limit).map_err(exception)?;
+        let channel = slf.clone().unbind();
+        let py = slf.py();
+        Ok(burst.drain(..).map(|packet| Packet::new(packet, channel.clone_ref(py))).collect())
+    }
+
+    /// Sends packets, each by its `port`: that where it came in, unless it was changed. Gives how many went; the others
+    /// found no room and are still the caller's, to send again or release.
+    fn send(slf: Bound<'_, Self>, packets: Vec<Bound<'_, Packet>>) -> PyResult<usize> {
+        forward(&slf, &packets, Way::Port)
+    }
+
+    /// Gives packets back to the daemon's graph, as if each had just come in by its `port`: what a function does not want.
+    /// Gives what send() gives.
+    fn give_back(slf: Bound<'_, Self>, packets: Vec<Bound<'_, Packet>>) -> PyResult<usize> {
+        forward(&slf, &packets, Way::Graph)
+    }
+
+    /// Drops packets that are still the caller's. What was sent, given back or released before is left alone.
+    fn release(slf: Bound<'_, Self>, packets: Vec<Bound<'_, Packet>>) -> PyResult<()> {
+        for packet in &packets {
+            let mut packet = packet.borrow_mut();
+            packet.check(&slf)?;
+            if let Some(taken) = packet.inner.take() {
+                slf.borrow_mut().inner.release(taken);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a packet of one's own making (bytes) by a port. Gives whether there was room.
+    fn send_bytes(&mut self, frame: &[u8], port: u8) -> PyResult<bool> {
+        room(self.inner.send_bytes(frame, port))
+    }
+
+    /// Gives a packet of one's own making (bytes) to the graph, as if it had come in by a port. Gives whether there was
+    /// room.
+    fn give_bytes(&mut self, frame: &[u8], port: u8) -> PyResult<bool> {
+        room(self.inner.return_bytes(frame, port))
+    }
+
+    /// Waits until a packet comes, at most `timeout` seconds (None: for ever). Gives whether a packet waits; a signal may
+    /// end it early. Other threads of Python run meanwhile. Raises DaemonGone.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let longest = timeout.map(seconds).transpose()?;
+        py.detach(|| self.inner.wait(longest)).map_err(exception)
+    }
+
+    /// Waits until the daemon has taken all that was sent, at most `timeout` seconds. Gives whether it has.
+    fn flush(&mut self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let longest = seconds(timeout)?;
+        py.detach(|| self.inner.flush(longest)).map_err(exception)
+    }
+
+    /// A file descriptor for select, poll or an event loop: readable when packets came after arm(), or when the daemon is
+    /// gone.
+    fn fileno(&self) -> RawFd {
+        self.inner.as_fd().as_raw_fd()
+    }
+
+    /// Before waiting for fileno(): tells the daemon to ring. False: a packet is there already, do not wait. receive()
+    /// takes it back.
+    fn arm(&mut self) -> bool {
+        self.inner.arm()
+    }
+
+    /// What it has done so far: a dict of `received`, `sent`, `full` and `malformed`.
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.inner.counters();
+        let dict = PyDict::new(py);
+        dict.set_item("received", counters.received)?;
+        dict.set_item("sent", counters.sent)?;
+        dict.set_item("full", counters.full)?;
+        dict.set_item("malformed", counters.malformed)?;
+        Ok(dict)
+    }
+}
+
+fn room(sent: Result<(), Error>) -> PyResult<bool> {
+    match sent {
+        Ok(()) => Ok(true),
+        Err(Error::Full) => Ok(false),
+        Err(error) => Err(exception(error)),
+    }
+}
+
+/// Each packet is sent by itself: beside what Python takes, a look at whether its worker sleeps is nothing.
+fn forward(slf: &Bound<'_, Channel>, packets: &[Bound<'_, Packet>], way: Way) -> PyResult<usize> {
+    for packet in packets {
+        packet.borrow().check(slf)?;
+    }
+    let mut guard = slf.borrow_mut();
+    let mut sent = 0;
+    for packet in packets {
+        let mut packet = packet.borrow_mut();
+        let Some(taken) = packet.inner.take() else { continue };
+        let port = taken.port();
+        let done = match way {
+            Way::Port => guard.inner.send(taken, port),
+            Way::Graph => guard.inner.return_to_graph(taken),
+        };
+        match done {
+            Ok(()) => sent += 1,
+            Err(Unsent { packet: taken, error }) => {
+                packet.inner = Some(taken);
+                if !matches!(error, Error::Full) {
+                    return Err(exception(error));
+                }
+            }
+        }
+    }
+    Ok(sent)
+}
