@@ -35,7 +35,7 @@ test: setup ## every test: crates, lab, a minute of each fuzz target
 	@SECONDS_PER_FUZZ_TARGET=$(SECONDS_PER_FUZZ_TARGET) scripts/test
 
 lab: setup ## only the tests against the kernel, in network namespaces
-	$(CARGO) build --workspace --bins
+	$(CARGO) build --workspace --bins --examples
 	@lab/run
 
 lint: setup ## formatting, clippy, shellcheck, layers, licences, header

@@ -67,6 +67,7 @@ async fn ask(args: Args) -> Result<(), Failure> {
         Command::Route { change } => change::route::run(&client, json, change).await,
         Command::Neighbor { change } => change::neighbor::run(&client, json, change).await,
         Command::Flow { change } => change::flow::run(&client, json, change).await,
+        Command::Function { change } => change::function::run(&client, json, change).await,
         Command::Port { change } => change::port::run(&client, json, change).await,
         Command::Reload { config } => change::reload::run(&client, json, config).await,
         Command::Trace(options) => observe::trace::run(&client, json, options).await,

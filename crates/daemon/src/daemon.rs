@@ -17,6 +17,7 @@ use tables::Epoch;
 use tokio::sync::Notify;
 
 use crate::clients::Clients;
+use crate::functions::Added;
 use crate::ids::TooMany;
 use crate::pools::Pools;
 use crate::ports::{Needs, OpenError, PortState, Queues};
@@ -116,6 +117,9 @@ pub(crate) struct Daemon {
     pub(crate) punts: Vec<HandoffReceiver>,
     /// Client processes.
     pub(crate) clients: Clients,
+    /// Packet functions, in the order in which they came, and the number of the last.
+    pub(crate) functions: Vec<Added>,
+    pub(crate) last_function: u32,
     /// Prefixes of the routes that came from files, sorted.
     pub(crate) file_routes: Vec<Prefix>,
     /// The flow files whose flows are in the tables.
@@ -189,6 +193,8 @@ impl Daemon {
             doorbell,
             punts: rings.punts,
             clients: Clients::default(),
+            functions: Vec::new(),
+            last_function: 0,
             file_routes: Vec::new(),
             flow_files: Vec::new(),
             dropped: [0; Reason::COUNT],
@@ -243,6 +249,7 @@ impl Daemon {
         self.flows.set_interfaces(&interfaces);
         self.perform(actions);
         self.renumber_client_ports();
+        self.rebind_functions();
         self.changed.notify_one();
     }
 

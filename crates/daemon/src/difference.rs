@@ -17,6 +17,7 @@ pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     hold("memory", old.memory == new.memory);
     hold("workers", old.workers == new.workers);
     hold("clients", old.clients == new.clients);
+    hold("functions", old.functions == new.functions);
     // A rate is no size: it may change.
     let limits = Limits { icmp_rate: new.limits.icmp_rate, ..old.limits.clone() };
     hold("limits", limits == new.limits);
@@ -24,6 +25,7 @@ pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     new.memory = old.memory.clone();
     new.workers = old.workers.clone();
     new.clients = old.clients.clone();
+    new.functions = old.functions.clone();
     new.limits = limits;
     differ
 }

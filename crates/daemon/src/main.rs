@@ -25,6 +25,7 @@ mod daemon;
 mod difference;
 mod files;
 mod flows;
+mod functions;
 mod health;
 mod ids;
 mod load;

@@ -38,6 +38,7 @@ reasons! {
     PortDown "port-down" "The egress port is down or gone.";
     NoPort "no-port" "The packet names a port or interface that does not exist (any more).";
     ClientFull "client-full" "The packet was a client's, whose ring was full: it reads too slowly, or not at all.";
+    Function "function" "A packet function dropped it.";
     NoBuffer "no-buffer" "The buffer pool was empty.";
     EthernetTruncated "ethernet-truncated" "The frame is shorter than its Ethernet or VLAN header.";
     EthernetNotMine "ethernet-not-mine" "The destination MAC address is not this interface's.";

@@ -1,4 +1,4 @@
-//! `millrace route`, `neighbor`, `flow` and `port`
+//! `millrace route`, `neighbor`, `flow`, `function` and `port`
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -188,4 +188,34 @@ pub(crate) enum Setting {
 pub(crate) enum OnOff {
     On,
     Off,
+}
+
+const FUNCTION: &str = "Examples:
+  millrace function add liblimit.so --argument 200
+  millrace function add libsample.so --core 2 --port left
+
+It runs within the daemon and is trusted like it; docs/build.md says how to write one.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Function {
+    /// Add a function: it sees received packets before the graph does
+    #[command(after_help = FUNCTION)]
+    Add {
+        /// Name of the shared object in functions.folder
+        file: String,
+        /// What the function is given
+        #[arg(long, default_value = "", value_name = "TEXT")]
+        argument: String,
+        /// Only on this core's worker; else on all
+        #[arg(long, value_name = "CORE")]
+        core: Option<u16>,
+        /// Only this port's packets; else all
+        #[arg(long, value_name = "NAME")]
+        port: Option<String>,
+    },
+    /// Remove a function
+    Del {
+        /// Its number, as millrace show functions has it
+        id: u32,
+    },
 }

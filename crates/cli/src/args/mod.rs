@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use change::{Flow, FlowWords, Neighbor, OnOff, Port, Route, Setting};
+pub(crate) use change::{Flow, FlowWords, Function, Neighbor, OnOff, Port, Route, Setting};
 pub(crate) use observe::{Capture, Point, Trace};
 pub(crate) use show::{Show, Watch};
 
@@ -87,6 +87,11 @@ pub(crate) enum Command {
     Flow {
         #[command(subcommand)]
         change: Flow,
+    },
+    /// Add packet functions from shared objects to the running daemon, and remove them
+    Function {
+        #[command(subcommand)]
+        change: Function,
     },
     /// Show ports, and set them up or down
     Port {

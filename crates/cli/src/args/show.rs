@@ -40,6 +40,8 @@ pub(crate) enum Show {
     },
     /// Client processes: who is attached, and what goes to and from them
     Clients(Watch),
+    /// Packet functions that run in the daemon
+    Functions,
     /// Workers: load and cycles per packet
     Workers(Watch),
     /// Nodes: packets and cycles per packet, by worker

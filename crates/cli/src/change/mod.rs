@@ -1,6 +1,7 @@
 //! Commands that change something.
 
 pub(crate) mod flow;
+pub(crate) mod function;
 pub(crate) mod neighbor;
 mod parts;
 pub(crate) mod port;

@@ -3,6 +3,7 @@
 mod bridge;
 mod clients;
 mod counters;
+mod functions;
 mod interfaces;
 mod ports;
 mod routes;
@@ -38,6 +39,7 @@ pub(crate) async fn run(client: &Client, json: bool, what: Show) -> Result<(), F
         Show::Neighbors => table(client, json, "/v1/neighbors", interfaces::neighbors).await,
         Show::Flows { limit } => routes::flows(client, json, limit).await,
         Show::Clients(watch) => watch::run(client, json, watch, &clients::Clients).await,
+        Show::Functions => table(client, json, "/v1/functions", functions::functions).await,
         Show::Workers(watch) => watch::run(client, json, watch, &workers::Workers).await,
         Show::Nodes(watch) => watch::run(client, json, watch, &counters::Nodes).await,
         Show::Drops { all, watch } => {

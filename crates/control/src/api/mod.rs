@@ -20,6 +20,9 @@
 //! | `POST /v1/flows` | list of [`Flow`](crate::config::Flow) | [`Changed`] |
 //! | `DELETE /v1/flows` | [`FlowSelector`] | [`Changed`] |
 //! | `GET /v1/clients` | | list of [`Client`] |
+//! | `GET /v1/functions` | | list of [`Function`] |
+//! | `POST /v1/functions` | [`FunctionAdd`] | [`Function`] |
+//! | `DELETE /v1/functions/{id}` | | [`Changed`] |
 //! | `GET /v1/workers` | | list of [`Worker`] |
 //! | `GET /v1/nodes` | | list of [`Node`] |
 //! | `GET /v1/drops` | | list of [`Drop`] |
@@ -35,6 +38,7 @@
 mod client;
 mod error;
 mod flow;
+mod function;
 mod interface;
 mod observe;
 mod port;
@@ -48,6 +52,7 @@ mod tests;
 pub use client::{Client, ClientCounters, ClientQueues};
 pub use error::{ApiError, ErrorBody};
 pub use flow::{FlowPage, FlowQuery, FlowSelector};
+pub use function::{Function, FunctionAdd};
 pub use interface::{
     Bridge, BridgeMac, BridgeMember, Interface, InterfaceKind, InterfaceMode, Neighbor,
     NeighborSelector, NeighborState,

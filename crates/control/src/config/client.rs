@@ -1,4 +1,4 @@
-//! Sections about client processes.
+//! Sections about client processes and packet functions.
 
 use std::path::PathBuf;
 
@@ -30,4 +30,12 @@ pub struct ClientRule {
     /// Names of the ports that they may use; none: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<String>,
+}
+
+/// `[functions]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Functions {
+    /// Where shared objects of packet functions are; nothing else is loaded.
+    pub folder: PathBuf,
 }

@@ -23,7 +23,7 @@ pub use base::{
     Daemon, Forwarding, Hugepages, Limits, LogLevel, Memory, Miss, Neighbors, Poll, Workers,
 };
 pub use check::{FlowError, Interface, InterfaceKind, NeighborError, RouteError};
-pub use client::{ClientRule, Clients};
+pub use client::{ClientRule, Clients, Functions};
 pub use device::{DEVICE_KINDS, Device, DeviceError};
 pub use error::ConfigError;
 pub use files::{FlowFile, RouteFile, RouteTextError};
@@ -51,6 +51,8 @@ pub struct Config {
     pub routes: Files,
     /// Files of flows.
     pub flows: Files,
+    /// Packet functions.
+    pub functions: Functions,
     /// Client processes.
     pub clients: Clients,
     /// Who may attach; empty: the group `millrace`.

@@ -4,6 +4,7 @@ mod answer;
 mod capture;
 mod clients;
 mod flows;
+mod functions;
 mod interfaces;
 mod metrics;
 mod neighbors;
@@ -18,7 +19,7 @@ mod workers;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, patch, post};
+use axum::routing::{delete, get, patch, post};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
@@ -72,6 +73,8 @@ fn router(api: Api) -> Router {
         .route("/v1/neighbors", get(neighbors::list).post(neighbors::add).delete(neighbors::remove))
         .route("/v1/flows", get(flows::list).post(flows::add).delete(flows::remove))
         .route("/v1/clients", get(clients::list))
+        .route("/v1/functions", get(functions::list).post(functions::add))
+        .route("/v1/functions/{id}", delete(functions::remove))
         .route("/v1/workers", get(workers::list))
         .route("/v1/nodes", get(workers::nodes))
         .route("/v1/drops", get(workers::drops))

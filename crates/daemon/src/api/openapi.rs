@@ -4,7 +4,8 @@ use axum::Json;
 use utoipa::OpenApi;
 
 use super::{
-    capture, clients, flows, interfaces, metrics, neighbors, ports, routes, summary, trace, workers,
+    capture, clients, flows, functions, interfaces, metrics, neighbors, ports, routes, summary,
+    trace, workers,
 };
 
 #[derive(OpenApi)]
@@ -32,6 +33,9 @@ use super::{
         flows::add,
         flows::remove,
         clients::list,
+        functions::list,
+        functions::add,
+        functions::remove,
         workers::list,
         workers::nodes,
         workers::drops,
@@ -56,7 +60,7 @@ mod tests {
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 21);
+        assert_eq!(paths.len(), 23);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {

@@ -1,10 +1,15 @@
 //! Reads the sections about client processes.
 
+use std::path::PathBuf;
+
 use super::base::socket;
 use super::names::{Names, What};
 use super::section::Section;
-use crate::config::{ClientRule, Clients};
+use crate::config::{ClientRule, Clients, Functions};
+use crate::net::shortened;
 
+/// Where shared objects of packet functions are.
+const FUNCTIONS: &str = "/usr/lib/millrace/functions";
 /// Rules at most.
 const MOST_RULES: usize = 1024;
 
@@ -16,6 +21,20 @@ pub(super) fn clients(mut section: Section<'_>) -> Clients {
     };
     section.finish();
     clients
+}
+
+pub(super) fn functions(mut section: Section<'_>) -> Functions {
+    let folder = section.value("folder").and_then(|value| {
+        let text = value.text()?;
+        if !text.starts_with('/') || text.contains('\0') {
+            let problem = format!("'{}' is no path of a folder", shortened(text));
+            value.wrong(problem, "use an absolute path".to_owned());
+            return None;
+        }
+        Some(PathBuf::from(text))
+    });
+    section.finish();
+    Functions { folder: folder.unwrap_or_else(|| FUNCTIONS.into()) }
 }
 
 pub(super) fn rules(sections: Vec<Section<'_>>, names: &Names) -> Vec<ClientRule> {

@@ -82,6 +82,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
         neighbors: base::neighbors(root.section("neighbors")),
         routes: base::files(root.section("routes"), folder),
         flows: base::files(root.section("flows"), folder),
+        functions: client::functions(root.section("functions")),
         clients: client::clients(root.section("clients")),
         client_rules: client::rules(root.sections("client"), &names),
         ports,
