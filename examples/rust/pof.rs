@@ -1,0 +1,99 @@
+//! PoF (packet on fly): forwards packets and works for each, which shows how much an application may do: n times the
+//! MD5 of the packet, or n reads of memory that no cache holds, of which each waits for the one before.
+//!
+//! usage: pof IN OUT md5|memory N MB, or to raise n until the rate falls: pof IN OUT sweep SECONDS MB
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use md5::{Digest, Md5};
+use millrace::{Channel, Client, Error, Options};
+
+struct Forwarder {
+    channel: Channel,
+    out: u8,
+    memory: Vec<u64>,
+    place: u64,
+}
+
+impl Forwarder {
+    /// Forwards for a while; gives bytes received.
+    fn forward(&mut self, md5: bool, n: u64, time: Duration) -> Result<usize, Error> {
+        let (end, mut bytes, mut packets) = (Instant::now() + time, 0, Vec::new());
+        while Instant::now() < end {
+            if self.channel.receive(&mut packets, 32)? == 0 {
+                self.channel.wait(Some(Duration::from_millis(1)))?;
+            }
+            for packet in &mut packets {
+                bytes += packet.length();
+                packet.set_port(self.out);
+                for _ in 0..n {
+                    if md5 {
+                        black_box(Md5::digest(self.channel.bytes(packet)));
+                        continue;
+                    }
+                    let at = (self.place >> 24) as usize % self.memory.len();
+                    let read = self.memory.get(at).copied().unwrap_or(1);
+                    self.place = self.place.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(read);
+                }
+            }
+            self.channel.send_burst(&mut packets)?;
+            self.channel.release_burst(&mut packets);
+        }
+        Ok(bytes)
+    }
+
+    /// Prints a line of the table; gives packets/s with n.
+    fn measure(&mut self, md5: bool, n: u64, time: Duration) -> Result<f64, Error> {
+        self.forward(md5, n, time / 4)?; // What waited meanwhile.
+        let (start, before) = (Instant::now(), self.channel.counters());
+        let bytes = self.forward(md5, n, time)? as f64;
+        let (seconds, after) = (start.elapsed().as_secs_f64(), self.channel.counters());
+        let size = bytes / (after.received - before.received).max(1) as f64;
+        let rate = (after.sent - before.sent) as f64 / seconds;
+        let (kind, lost) = (if md5 { "md5" } else { "memory" }, after.full - before.full);
+        let gigabits = rate * size * 8e-9;
+        println!("{kind:<6} {size:>6.0} {n:>9} {rate:>12.0} {gigabits:>9.4} {lost:>9}");
+        Ok(rate)
+    }
+
+    /// The largest n at which 90 % of the rate without work is left.
+    fn sweep(&mut self, md5: bool, time: Duration) -> Result<u64, Error> {
+        let least = self.measure(md5, 0, time)? * 0.9;
+        // Doubles n, then halves the gap in which the rate begins to fall; a fall is looked at twice.
+        let (mut holds, mut falls) = (0, None);
+        while falls.map_or(least > 0.0 && holds < 1 << 24, |falls| falls - holds > 1.max(holds / 8))
+        {
+            let n = falls.map_or(1.max(holds * 2), |falls| (holds + falls) / 2);
+            let kept = self.measure(md5, n, time)? >= least || self.measure(md5, n, time)? >= least;
+            *(if kept { &mut holds } else { falls.insert(n) }) = n;
+        }
+        self.measure(md5, holds.max(1) * 4, time)?;
+        Ok(holds)
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let &[from, out, mode @ ("md5" | "memory" | "sweep"), number, megabytes] = &words[..] else {
+        return Err("usage: pof IN OUT md5|memory N MB, or pof IN OUT sweep SECONDS MB".into());
+    };
+    let client = Client::attach(None, "pof")?;
+    let out = client.ports()?.iter().find(|port| port.name == out).ok_or("OUT is no port")?.number;
+    let options = Options { ports: vec![from.into()], ..Options::default() };
+    let channel = client.open(&options)?.channels.pop().ok_or("no channel")?;
+    let memory = vec![1; (megabytes.parse::<usize>()? << 17).next_power_of_two()];
+    let mut forwarder = Forwarder { channel, out, memory, place: 0 };
+    println!("work    bytes         n    packets/s    Gbit/s      lost");
+    if mode != "sweep" {
+        loop {
+            forwarder.measure(mode == "md5", number.parse()?, Duration::from_secs(1))?;
+        }
+    }
+    let time = Duration::try_from_secs_f64(number.parse()?)?;
+    let (md5, memory) = (forwarder.sweep(true, time)?, forwarder.sweep(false, time)?);
+    let limit = if md5 < memory { "CPU" } else { "memory" };
+    println!("without loss: {md5} md5 or {memory} reads a packet; {limit} is the limit");
+    Ok(())
+}

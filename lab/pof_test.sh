@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The example pof: forwards all that a slow sender sends, and finds how much work for each packet slows it down.
+. "$(dirname "$0")/lab.sh"
+needs_millrace
+pof=$LAB_BIN/examples/pof
+[ -x "$pof" ] || fail "no $pof: cargo build -p millrace-client --example pof"
+two_hosts
+two_ports
+start
+export MILLRACE_ATTACH=$lab/attach.sock
+attached() { value "show clients" '. | length'; }
+clients() { equal "$(attached)" "$1"; }
+
+exec_on router "$pof" left right md5 0 1 >"$lab/pof" 2>&1 &
+forwarder=$!
+check "pof attaches" within 5 clients 1
+exec_on b python3 "$lab_root/lab/client/marked.py" receive right 500 >"$lab/received" &
+receiver=$!
+within 5 grep -q listening "$lab/received" || fail "nobody listens at b"
+on a python3 "$lab_root/lab/client/marked.py" send left 500 0.001
+wait "$receiver"
+check "without work it forwards all that come" grep -qx 500 "$lab/received"
+check "and says so" within 5 says '^md5 +122 +0 +[1-9][0-9]* ' cat "$lab/pof"
+kill -KILL "$forwarder"
+wait "$forwarder" 2>/dev/null
+check "the daemon takes its queues back" within 5 clients 0
+
+exec_on a python3 "$lab_root/lab/client/marked.py" send left 0 0.0005 &
+sender=$!
+timeout 90 ip netns exec "$lab_name-router" "$pof" left right sweep 0.25 64 >"$lab/table" 2>&1
+cat "$lab/table"
+kill -KILL "$sender"
+wait "$sender" 2>/dev/null
+# Packets/s at the least and at the most n: rates KIND
+rates() {
+  awk -v kind="$1" '$1 == kind {rate[$3] = $4; if ($3 > most) most = $3} END {print rate[0], rate[most], most}' "$lab/table"
+}
+falls() {
+  local least most n
+  read -r least most n <<<"$(rates "$1")"
+  [ "$least" -gt 100 ] && [ "$n" -gt 0 ] && [ "$most" -lt $((least / 2)) ]
+}
+check "a sweep makes a table" says '^work +bytes +n +packets/s +Gbit/s +lost$' cat "$lab/table"
+check "MD5 slows it down" falls md5
+check "reads of memory do" falls memory
+check "it says how much was free, and what the limit is" \
+  says '^without loss: [0-9]+ md5 or [0-9]+ reads a packet; (CPU|memory) is the limit$' cat "$lab/table"
