@@ -141,18 +141,23 @@ impl Testpmd {
 
     /// Packets sent per second since the question before, which may have been the other one.
     pub(crate) fn rate(&mut self) -> Result<f64, Failure> {
-        self.ask("Tx-pps:")
+        self.rates().map(|[_, sent]| sent)
     }
 
     /// Packets received per second since the question before.
     pub(crate) fn receive_rate(&mut self) -> Result<f64, Failure> {
-        self.ask("Rx-pps:")
+        self.rates().map(|[received, _]| received)
     }
 
-    fn ask(&mut self, which: &str) -> Result<f64, Failure> {
+    fn rates(&mut self) -> Result<[f64; 2], Failure> {
         self.command("show port stats 0")?;
-        let line = self.expect(which)?;
-        let mut words = line.split_whitespace().skip_while(|word| *word != which);
+        // Both are read, or the next question would find what is left of this answer.
+        Ok([self.number("Rx-pps:")?, self.number("Tx-pps:")?])
+    }
+
+    fn number(&mut self, name: &str) -> Result<f64, Failure> {
+        let line = self.expect(name)?;
+        let mut words = line.split_whitespace().skip_while(|word| *word != name);
         let number = words.nth(1).and_then(|word| word.parse().ok());
         number.ok_or_else(|| Failure::Testpmd(format!("it answers `{line}`")))
     }
