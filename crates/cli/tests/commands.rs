@@ -20,7 +20,7 @@ fn ports_are_an_aligned_table() {
     assert_eq!(shown.status, 0, "{}", shown.errors);
     let lines: Vec<_> = shown.output.lines().collect();
     assert_eq!(lines.len(), 2);
-    assert!(lines[0].starts_with("PORT  STATE  DEVICE"), "{}", lines[0]);
+    assert!(lines[0].starts_with("PORT  NUMBER  STATE  DEVICE"), "{}", lines[0]);
     for (name, value) in [("RX PACKETS", "1,234,567"), ("RX BYTES", "1.50 GB"), ("LOST", "3")] {
         let end = lines[0].find(name).unwrap() + name.len();
         assert!(lines[1][..end].ends_with(value), "{name}\n{}", shown.output);

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::clients::Clients;
 use crate::functions::Added;
 use crate::ids::TooMany;
+use crate::kernel::Side;
 use crate::pools::Pools;
 use crate::ports::{Needs, OpenError, PortState, Queues};
 use crate::settings;
@@ -117,6 +118,8 @@ pub(crate) struct Daemon {
     pub(crate) punts: Vec<HandoffReceiver>,
     /// Client processes.
     pub(crate) clients: Clients,
+    /// The kernel's sides of ports, as the workers have them.
+    pub(crate) kernel_sides: Vec<Side>,
     /// Packet functions, in the order in which they came, and the number of the last.
     pub(crate) functions: Vec<Added>,
     pub(crate) last_function: u32,
@@ -193,6 +196,7 @@ impl Daemon {
             doorbell,
             punts: rings.punts,
             clients: Clients::default(),
+            kernel_sides: Vec::new(),
             functions: Vec::new(),
             last_function: 0,
             file_routes: Vec::new(),
@@ -250,6 +254,7 @@ impl Daemon {
         self.perform(actions);
         self.renumber_client_ports();
         self.rebind_functions();
+        self.renew_kernel_sides();
         self.changed.notify_one();
     }
 

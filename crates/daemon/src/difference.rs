@@ -46,6 +46,7 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
         ("VLAN sub-interfaces changed", old.vlans == new.vlans),
         ("bridges changed", old.bridges == new.bridges),
         ("cross-connects changed", old.cross_connects == new.cross_connects),
+        ("[[kernel]] sides changed", old.kernel_sides == new.kernel_sides),
         ("[[client]] rules changed", old.client_rules == new.client_rules),
         ("route files changed", old.routes == new.routes),
         ("flow files changed", old.flows == new.flows),

@@ -28,6 +28,7 @@ mod flows;
 mod functions;
 mod health;
 mod ids;
+mod kernel;
 mod load;
 mod log;
 mod neighbors;

@@ -81,6 +81,12 @@ impl Filter {
             && self.are_ports(&seen)
     }
 
+    /// Whether a frame is of a protocol that the router has no node for.
+    pub(crate) fn is_foreign(frame: &[u8]) -> bool {
+        let known = [EtherType::IPV4, EtherType::IPV6, EtherType::ARP];
+        Seen::of(frame).is_some_and(|seen| !known.contains(&seen.ether_type))
+    }
+
     fn are_ports(&self, seen: &Seen<'_>) -> bool {
         if self.source_port.is_none() && self.destination_port.is_none() {
             return true;

@@ -65,7 +65,7 @@ impl Outgoing {
     }
 }
 
-/// The functions of a worker by their numbers, in the order in which they came.
+/// The functions of a worker, in the order of their numbers.
 #[derive(Default)]
 pub(crate) struct Functions {
     list: Vec<(u64, Box<dyn Function>)>,
@@ -74,7 +74,8 @@ pub(crate) struct Functions {
 
 impl Functions {
     pub(crate) fn add(&mut self, number: u64, function: Box<dyn Function>) {
-        self.list.push((number, function));
+        let at = self.list.partition_point(|(other, _)| *other <= number);
+        self.list.insert(at, (number, function));
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Box<dyn Function>> {

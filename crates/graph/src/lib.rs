@@ -17,6 +17,7 @@
 //! | `worker`, `backoff` | the loop of one core; when it rests |
 //! | `function` | packet functions: before the graph, by worker |
 //! | `client` | the packet function that serves a client process |
+//! | `kernel` | the packet function between a port and its tap |
 //! | `handle` | the control thread's side of a worker |
 //! | `doorbell`, `sockets` | waking a thread that sleeps |
 //! | `counters` | per-worker counters that other threads may read |
@@ -36,6 +37,7 @@ mod flow_hash;
 mod function;
 mod handle;
 mod handoff;
+mod kernel;
 mod node;
 mod output;
 mod pending;
@@ -61,6 +63,7 @@ pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing};
 pub use handle::{WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
+pub use kernel::{KernelFilter, KernelSide};
 pub use node::{Edge, NoEdge, Node};
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;

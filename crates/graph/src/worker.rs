@@ -105,8 +105,8 @@ impl WorkerState {
         self.inbound.push(ring);
     }
 
-    /// Lets a packet function see what the receive queues give, after those that are there already.
-    /// `number`: the caller's, to find it again.
+    /// Lets a packet function see what the receive queues give. `number`: the caller's, to find it again;
+    /// lower ones see packets first.
     pub fn add_function(&mut self, number: u64, function: Box<dyn Function>) {
         self.functions.add(number, function);
     }

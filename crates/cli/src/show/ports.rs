@@ -19,6 +19,7 @@ impl Watched for Ports {
     fn totals(&self, ports: &[Port]) -> Result<(), Failure> {
         let mut table = Table::new(&[
             "port",
+            "#number",
             "state",
             "device",
             "mac",
@@ -33,6 +34,7 @@ impl Watched for Ports {
             let c = &port.counters;
             table.row([
                 port.name.clone(),
+                or_dash(port.number),
                 word(port.state),
                 port.device.clone(),
                 port.mac.to_string(),

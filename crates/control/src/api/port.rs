@@ -10,6 +10,9 @@ use crate::net::MacAddr;
 pub struct Port {
     /// Name in the configuration.
     pub name: String,
+    /// Its number as packet functions see it; absent while its device is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u16>,
     /// Device string.
     pub device: String,
     /// DPDK's driver, as in `net_af_packet`; empty while the device is gone.

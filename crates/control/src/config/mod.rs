@@ -11,6 +11,7 @@ mod error;
 mod files;
 mod flow;
 mod interface;
+mod kernel;
 mod load;
 mod read;
 mod route;
@@ -29,6 +30,7 @@ pub use error::ConfigError;
 pub use files::{FlowFile, RouteFile, RouteTextError};
 pub use flow::{Flow, FlowKey, protocol_number};
 pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
+pub use kernel::{KernelFilter, KernelSide};
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
 
 /// A valid configuration. It is written out as the TOML that it is read from.
@@ -70,6 +72,9 @@ pub struct Config {
     /// Cross-connects.
     #[serde(rename = "cross-connect")]
     pub cross_connects: Vec<CrossConnect>,
+    /// The kernel's side of ports.
+    #[serde(rename = "kernel")]
+    pub kernel_sides: Vec<KernelSide>,
     /// Static routes.
     #[serde(rename = "route")]
     pub static_routes: Vec<Route>,

@@ -90,6 +90,7 @@ fn show(daemon: &Daemon, port: &PortState) -> Port {
     let link = port.open.as_ref().and_then(|open| open.link().ok());
     Port {
         name: port.config.name.clone(),
+        number: port.id(),
         device: port.config.device.to_string(),
         driver: info.map(|info| info.driver.clone()).unwrap_or_default(),
         state,

@@ -4,6 +4,7 @@ mod base;
 mod bridge;
 mod client;
 mod interface;
+mod kernel;
 mod names;
 mod nearest;
 mod report;
@@ -70,6 +71,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
     let macs = limits.bridge_macs;
     let bridges = bridge::bridges(root.sections("bridge"), report, &mut names, macs);
     let cross_connects = bridge::cross_connects(root.sections("cross-connect"), &mut names);
+    let kernel_sides = kernel::sides(root.sections("kernel"), &mut names, &ports);
     let most = [limits.routes4, limits.routes6];
     let routes = route::routes(root.sections("route"), report, most);
     let neighbors = route::neighbors(root.sections("neighbor"));
@@ -89,6 +91,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
         vlans,
         bridges,
         cross_connects,
+        kernel_sides,
         static_routes: Vec::new(),
         static_neighbors: Vec::new(),
     };

@@ -1,0 +1,111 @@
+//! The kernel's side of a port: what a filter names goes to a tap, and what comes from the tap leaves by the
+//! port.
+
+use dpdk::{Buffer, BufferPool};
+
+use crate::{Exits, Filter, Function, PortId, Reason};
+
+/// What goes to the kernel.
+#[derive(Debug, Clone)]
+pub struct KernelFilter {
+    /// Which frames.
+    pub filter: Filter,
+    /// The kernel gets a copy, and the frame goes on.
+    pub copy: bool,
+}
+
+/// A port and its tap, on one worker.
+#[derive(Debug, Clone)]
+pub struct KernelSide {
+    /// The port.
+    pub port: PortId,
+    /// The port whose device is the tap.
+    pub tap: PortId,
+    /// What goes to the tap.
+    pub filters: Vec<KernelFilter>,
+    /// So do frames of protocols that the router does not know.
+    pub others: bool,
+    /// For copies.
+    pub pool: BufferPool,
+}
+
+impl KernelSide {
+    /// Whether the frame goes to the kernel, and whether as a copy.
+    fn verdict(&self, frame: &[u8]) -> Option<bool> {
+        let found = self.filters.iter().find(|one| one.filter.matches(self.port, frame));
+        found.map(|one| one.copy).or((self.others && Filter::is_foreign(frame)).then_some(false))
+    }
+}
+
+impl Function for KernelSide {
+    fn receive(
+        &mut self,
+        port: PortId,
+        packets: &mut [Option<Buffer>],
+        exits: &mut Exits,
+        now: u64,
+    ) {
+        if port == self.tap {
+            for buffer in packets.iter_mut().filter_map(Option::take) {
+                exits.transmit(buffer, self.port, now);
+            }
+        } else if port == self.port {
+            for place in packets {
+                let Some(copy) = place.as_ref().and_then(|one| self.verdict(one.data())) else {
+                    continue;
+                };
+                let buffer = if copy {
+                    place.as_ref().and_then(|buffer| buffer.copy(&self.pool))
+                } else {
+                    place.take()
+                };
+                match buffer {
+                    Some(buffer) => exits.transmit(buffer, self.tap, now),
+                    // The frame itself goes on.
+                    None => exits.counters.drops[Reason::NoBuffer as usize].add(1),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Outside, own_pool, packet};
+
+    fn frame(ether_type: u16, protocol: u8) -> Vec<u8> {
+        let mut bytes = vec![2; 12];
+        bytes.extend(ether_type.to_be_bytes());
+        bytes.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.resize(60, 0);
+        bytes
+    }
+
+    #[test]
+    fn the_kernel_gets_what_is_its_own_and_the_wire_what_it_sends() {
+        let pool = own_pool("kernel", 63);
+        let mut outside = Outside::new(2, 0, 64);
+        let one = |protocol: &str, copy| KernelFilter {
+            filter: Filter { protocol: Some(protocol.parse().unwrap()), ..Filter::default() },
+            copy,
+        };
+        let filters = vec![one("tcp", false), one("icmp", true)];
+        let mut side = KernelSide { port: 0, tap: 1, filters, others: true, pool };
+        let frames = [frame(0x0800, 6), frame(0x0800, 1), frame(0x0800, 17), frame(0x88cc, 0)];
+        let mut packets: Vec<_> = frames.iter().map(|bytes| Some(packet(&pool, bytes))).collect();
+        side.receive(0, &mut packets, &mut outside.exits, 0);
+        let left: Vec<_> = packets.iter().map(Option::is_some).collect();
+        assert_eq!(left, [false, true, true, false]);
+        let mut from_tap = [Some(packet(&pool, &frame(0x0800, 17)))];
+        side.receive(1, &mut from_tap, &mut outside.exits, 0);
+        let mut elsewhere = [Some(packet(&pool, &frame(0x0800, 6)))];
+        side.receive(5, &mut elsewhere, &mut outside.exits, 0);
+        assert!(from_tap[0].is_none() && elsewhere[0].is_some());
+        let counters = std::sync::Arc::clone(&outside.counters);
+        outside.exits.output.flush(&counters);
+        assert_eq!((outside.sent(1).len(), outside.sent(0).len()), (3, 1));
+        drop((packets, elsewhere));
+        assert_eq!(pool.available(), 63);
+    }
+}
