@@ -119,6 +119,20 @@ for mode in deaf hold garbage absurd; do
   check "$mode: what it had is taken back when it dies" taken_back "$mode"
 done
 
+# Killed at any instant: while attaching, asking, receiving.
+held() { find "/proc/$daemon/fd" -type l | wc -l; }
+mapped() { grep -c millrace-client "/proc/$daemon/maps"; }
+within 5 equal "$(attached)" 1
+files=$(held) segments=$(mapped)
+for delay in 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.1 0.11 0.12 0.13 0.14 0.15 0.16 0.17 0.2; do
+  exec_on router python3 "$lab/attach.py" "$attach" echo "{$food}" >/dev/null 2>&1 &
+  victim=$!
+  sleep "$delay"
+  end "$victim"
+done
+as_before() { equal "$(attached) $(held) $(mapped)" "1 $files $segments"; }
+check "clients killed at any instant leave nothing behind" within 5 as_before
+
 kill -INT "$ping"
 wait "$ping"
 check "not one packet of others was lost" says ' 0% packet loss' cat "$lab/ping"
