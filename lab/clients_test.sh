@@ -56,6 +56,9 @@ check "others are routed" pings a 10.0.2.2
 check "show clients names it" says 'echo .*left .*divert .*one copy' millrace show clients
 check "and counts" test "$(counted echo delivered)" -ge 2 -a "$(counted echo sent)" -ge 2
 
+check "and so do the metrics" says 'millrace_client_delivered_total\{client="[0-9]+",name="echo",queues="1"\} [1-9]' \
+  curl -s --unix-socket "$lab_socket" http://millrace/metrics
+
 client return return "{\"take\": \"divert\", \"filter\": {\"protocol\": \"icmp\"}, $queue}"
 check "what a client gives back is routed" pings a 10.0.2.2
 check "through the client" test "$(counted return sent)" -ge 2

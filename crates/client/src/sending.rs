@@ -95,13 +95,16 @@ impl Channel {
     fn forward_burst(&mut self, packets: &mut Vec<Packet>, flags: u8) -> Result<usize, Error> {
         self.look_for_daemon()?;
         let before = packets.len();
-        let mut kept = Vec::new();
-        for packet in packets.drain(..) {
+        let mut list = std::mem::take(packets);
+        for packet in list.drain(..) {
             if let Err(unsent) = self.forward(packet, flags) {
-                kept.push(unsent.packet);
+                packets.push(unsent.packet);
             }
         }
-        *packets = kept;
+        if packets.is_empty() {
+            // Its memory serves the next burst.
+            *packets = list;
+        }
         self.ring();
         Ok(before - packets.len())
     }

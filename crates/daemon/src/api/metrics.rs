@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use control::api::PortCounters;
+use control::api::{ClientCounters, PortCounters};
 
 use super::Api;
 use super::prometheus::{self, Exposition};
@@ -20,6 +20,18 @@ const PORT: [PortCounter; 5] = [
     ("millrace_port_tx_dropped_total", "Packets that the device did not take.", |c| c.tx_dropped),
 ];
 
+/// A counter of a client's queues: name, help, value.
+type ClientCounter = (&'static str, &'static str, fn(&ClientCounters) -> u64);
+
+const CLIENT: [ClientCounter; 4] = [
+    ("millrace_client_delivered_total", "Packets given to a client.", |c| c.delivered),
+    ("millrace_client_sent_total", "Packets sent by a client.", |c| c.sent),
+    ("millrace_client_full_total", "Packets that found a client's ring full.", |c| c.full),
+    ("millrace_client_refused_total", "What a client sent and was not taken.", |c| {
+        c.refused + c.no_buffer + c.malformed
+    }),
+];
+
 /// The exposition.
 #[utoipa::path(
     get,
@@ -34,6 +46,7 @@ pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
     ports(&daemon, &mut text);
     workers(&daemon, &mut text);
     tables(&daemon, &mut text);
+    clients(&daemon, &mut text);
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text.finish())
 }
 
@@ -92,4 +105,18 @@ fn tables(daemon: &Daemon, text: &mut Exposition) {
     }
     text.gauge("millrace_uptime_seconds", "Seconds since the daemon started.")
         .sample(&[], daemon.started.elapsed().as_secs());
+}
+
+fn clients(daemon: &Daemon, text: &mut Exposition) {
+    let clients = daemon.show_clients();
+    for (name, help, value) in CLIENT {
+        let mut family = text.counter(name, help);
+        for client in &clients {
+            for queues in &client.queues {
+                let labels: [(&str, &dyn std::fmt::Display); 3] =
+                    [("client", &client.id), ("name", &client.name), ("queues", &queues.number)];
+                family.sample(&labels, value(&queues.counters));
+            }
+        }
+    }
 }
