@@ -61,6 +61,15 @@ impl Packets {
         let all = (0..each * usize::from(burst)).map(|at| (at / each + at * 7) as u8);
         Self { bytes: all.collect(), each }
     }
+
+    fn count(&self) -> usize {
+        self.bytes.len() / self.each
+    }
+
+    #[inline(always)]
+    fn get(&self, number: usize) -> &[u8] {
+        self.bytes.get(number * self.each..(number + 1) * self.each).unwrap_or_default()
+    }
 }
 
 /// Takes samples of TSC cycles per packet.
@@ -120,10 +129,8 @@ impl Meter {
 pub(super) fn fill(out: &mut Producer, packets: &Packets, until: u64) -> Result<u64, Failure> {
     let (mut wait, mut count) = (Wait::default(), 0);
     while dpdk::tsc() < until {
-        for packet in packets.bytes.chunks_exact(packets.each) {
-            push(out, packet, Meta::default(), &mut wait)?;
-            count += 1;
-        }
+        push_burst(out, packets, &mut wait)?;
+        count += packets.count() as u64;
     }
     Ok(count)
 }
@@ -140,6 +147,23 @@ fn push(out: &mut Producer, packet: &[u8], meta: Meta, wait: &mut Wait) -> Resul
     }
     wait.over();
     Ok(())
+}
+
+#[inline(always)]
+fn push_burst(out: &mut Producer, packets: &Packets, wait: &mut Wait) -> Result<(), Failure> {
+    let (count, mut sent) = (packets.count(), 0);
+    if count == 1 {
+        return push(out, packets.get(0), Meta::default(), wait);
+    }
+    loop {
+        sent +=
+            out.push_burst(count - sent, |number| (packets.get(sent + number), Meta::default()));
+        if sent == count {
+            wait.over();
+            return Ok(());
+        }
+        wait.go_on()?;
+    }
 }
 
 /// Takes bursts until the other side ends the turn, and copies each packet to memory of its own.
@@ -179,7 +203,7 @@ pub(super) fn carry(
     scratch: &mut Packets,
     wait: &mut Wait,
 ) -> Result<(usize, bool), Failure> {
-    let (mut count, most) = (0, scratch.bytes.len() / scratch.each);
+    let (mut count, most) = (0, scratch.count());
     while count < most {
         let Some(taken) = ends.back.next() else { break };
         if taken.meta() == END {
@@ -241,6 +265,5 @@ pub(super) fn collect(back: &mut Consumer, packets: usize) -> Result<(), Failure
 /// Sends one burst.
 pub(super) fn burst(out: &mut Producer, packets: &Packets) -> Result<(), Failure> {
     let mut wait = Wait::default();
-    let mut all = packets.bytes.chunks_exact(packets.each);
-    all.try_for_each(|packet| push(out, packet, Meta::default(), &mut wait))
+    push_burst(out, packets, &mut wait)
 }

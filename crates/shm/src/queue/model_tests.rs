@@ -74,6 +74,39 @@ fn a_long_packet_is_seen_whole() {
     });
 }
 
+/// Who sees the first packet of a burst sees all of it.
+#[test]
+fn a_burst_is_seen_together_and_whole() {
+    loom::model(|| {
+        let (mut producer, mut consumer) = ends(2);
+        let sender = thread::spawn(move || {
+            let packets = [packet(0), packet(1), packet(2)];
+            let meta = |number| Meta { port: number as u8, flags: 0 };
+            producer.push_burst(3, |number| (&packets[number], meta(number)))
+        });
+        let mut received = 0;
+        for _ in 0..2 {
+            while let Some(taken) = consumer.next() {
+                let mut bytes = vec![0; taken.length()];
+                consumer.copy(&taken, &mut bytes);
+                assert_eq!((bytes, taken.meta().port), (packet(received), received));
+                consumer.release(taken);
+                received += 1;
+                assert!(received != 1 || consumer.has_next(), "half of a burst");
+            }
+            thread::yield_now();
+        }
+        let sent = sender.join().unwrap();
+        assert!((2..=3).contains(&sent));
+        while let Some(taken) = consumer.next() {
+            assert_eq!(taken.meta().port, received);
+            received += 1;
+            consumer.release(taken);
+        }
+        assert_eq!(usize::from(received), sent);
+    });
+}
+
 /// Slots may come back out of order; the producer goes on only when the next one is back.
 #[test]
 fn slots_come_back_in_any_order() {

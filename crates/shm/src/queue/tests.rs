@@ -63,6 +63,29 @@ fn refusals_say_why_and_change_nothing() {
 }
 
 #[test]
+fn a_burst_goes_as_far_as_there_is_room() {
+    let (mut producer, mut consumer) = ends(4, 100);
+    let packets: [&[u8]; 5] = [&[1; 60], &[2; 100], &[3; 150], &[4; 60], &[]];
+    let burst = |from: usize| {
+        move |number: usize| (packets[from + number], Meta { port: number as u8, flags: 0 })
+    };
+    assert_eq!(producer.push_burst(0, burst(0)), 0);
+    assert_eq!(
+        producer.push_burst(5, burst(0)),
+        3,
+        "the long one takes two slots, then it is full"
+    );
+    for (number, expected) in packets[..3].iter().enumerate() {
+        let (bytes, meta) = read(&mut consumer).unwrap();
+        assert_eq!((bytes.as_slice(), meta.port), (*expected, number as u8));
+    }
+    assert_eq!(producer.push_burst(2, burst(3)), 1, "one without bytes never goes");
+    assert_eq!(read(&mut consumer).unwrap().0, [4; 60]);
+    assert_eq!(producer.push_burst(100, |_| (&[9; 60], Meta::default())), 4, "once around at most");
+    assert!((0..4).all(|_| read(&mut consumer).is_some()) && consumer.next().is_none());
+}
+
+#[test]
 fn a_packet_is_changed_in_place() {
     let (mut producer, mut consumer) = ends(4, 100);
     producer.push(&(0..150).collect::<Vec<u8>>(), Meta::default()).unwrap();
@@ -95,7 +118,7 @@ proptest! {
     fn agrees_with_a_plain_list(
         shift in 1..6u32,
         capacity in 60..200u32,
-        steps in proptest::collection::vec((0..4u8, 1..600usize, any::<u8>()), 1..200),
+        steps in proptest::collection::vec((0..5u8, 1..600usize, any::<u8>()), 1..200),
     ) {
         let (mut producer, mut consumer) = ends(1 << shift, capacity);
         let (mut sent, mut held, mut used) = (VecDeque::new(), Vec::new(), 0);
@@ -116,6 +139,20 @@ proptest! {
                         Err(PushError::Full) => prop_assert!(used + slots > 1 << shift || !held.is_empty()),
                         Err(PushError::Empty) => prop_assert!(false),
                     }
+                }
+                // A burst of packets of different lengths, of which as many go as find room.
+                4 => {
+                    let packets: Vec<_> = (0..value % 40).map(|n| vec![n; 1 + (length * usize::from(n)) % 180]).collect();
+                    let meta = Meta { port: value, flags: 0 };
+                    let went = producer.push_burst(packets.len(), |n| (&packets[n], meta));
+                    let slots = |packet: &Vec<u8>| packet.len().div_ceil(capacity as usize);
+                    used += packets[..went].iter().map(slots).sum::<usize>();
+                    prop_assert!(used <= 1 << shift);
+                    if let Some(next) = packets.get(went) {
+                        let longest = (capacity as usize) << (shift - 1);
+                        prop_assert!(next.len() > longest || used + slots(next) > 1 << shift || !held.is_empty());
+                    }
+                    sent.extend(packets.into_iter().take(went).map(|packet| (packet, meta)));
                 }
                 2 => match (consumer.next(), sent.pop_front()) {
                     (Some(taken), Some((packet, meta))) => {
