@@ -17,12 +17,15 @@ struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards for a while; gives bytes received.
-    fn forward(&mut self, md5: bool, n: u64, time: Duration) -> Result<usize, Error> {
-        let (end, mut bytes, mut packets) = (Instant::now() + time, 0, Vec::new());
+    /// Forwards for a while; gives bytes received, and how long none waited.
+    fn forward(&mut self, md5: bool, n: u64, time: Duration) -> Result<(usize, Duration), Error> {
+        let (end, mut packets) = (Instant::now() + time, Vec::new());
+        let (mut bytes, mut idle) = (0, Duration::ZERO);
         while Instant::now() < end {
             if self.channel.receive(&mut packets, 32)? == 0 {
+                let start = Instant::now();
                 self.channel.wait(Some(Duration::from_millis(1)))?;
+                idle += start.elapsed();
             }
             for packet in &mut packets {
                 bytes += packet.length();
@@ -32,43 +35,40 @@ impl Forwarder {
                         black_box(Md5::digest(self.channel.bytes(packet)));
                         continue;
                     }
-                    let at = (self.place >> 24) as usize % self.memory.len();
-                    let read = self.memory.get(at).copied().unwrap_or(1);
+                    let read = self.memory[(self.place >> 24) as usize % self.memory.len()];
                     self.place = self.place.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(read);
                 }
             }
             self.channel.send_burst(&mut packets)?;
             self.channel.release_burst(&mut packets);
         }
-        Ok(bytes)
+        Ok((bytes, idle))
     }
 
-    /// Prints a line of the table; gives packets/s with n.
+    /// Prints a line of the table; gives the share of time that was left: percent.
     fn measure(&mut self, md5: bool, n: u64, time: Duration) -> Result<f64, Error> {
-        self.forward(md5, n, time / 4)?; // What waited meanwhile.
+        self.forward(md5, 0, time / 4)?; // What still waits.
         let (start, before) = (Instant::now(), self.channel.counters());
-        let bytes = self.forward(md5, n, time)? as f64;
+        let (bytes, idle) = self.forward(md5, n, time)?;
         let (seconds, after) = (start.elapsed().as_secs_f64(), self.channel.counters());
-        let size = bytes / (after.received - before.received).max(1) as f64;
+        let size = bytes as f64 / (after.received - before.received).max(1) as f64;
         let rate = (after.sent - before.sent) as f64 / seconds;
         let (kind, lost) = (if md5 { "md5" } else { "memory" }, after.full - before.full);
-        let gigabits = rate * size * 8e-9;
-        println!("{kind:<6} {size:>6.0} {n:>9} {rate:>12.0} {gigabits:>9.4} {lost:>9}");
-        Ok(rate)
+        let (gigabits, idle) = (rate * size * 8e-9, 100.0 * idle.as_secs_f64() / seconds);
+        println!("{kind:<6} {size:>6.0} {n:>9} {rate:>12.0} {gigabits:>9.4} {lost:>9} {idle:>7.1}");
+        Ok(if rate > 0.0 { idle } else { 0.0 })
     }
 
-    /// The largest n at which 90 % of the rate without work is left.
+    /// The largest n at which time is left: with more, packets come faster than they go, and the rate falls.
     fn sweep(&mut self, md5: bool, time: Duration) -> Result<u64, Error> {
-        let least = self.measure(md5, 0, time)? * 0.9;
-        // Doubles n, then halves the gap in which the rate begins to fall; a fall is looked at twice.
         let (mut holds, mut falls) = (0, None);
-        while falls.map_or(least > 0.0 && holds < 1 << 24, |falls| falls - holds > 1.max(holds / 8))
-        {
+        self.measure(md5, 0, time)?;
+        // Doubles n, then halves the gap in which the rate begins to fall; a fall is looked at twice.
+        while falls.map_or(holds < 1 << 24, |falls| falls - holds > 1.max(holds / 8)) {
             let n = falls.map_or(1.max(holds * 2), |falls| (holds + falls) / 2);
-            let kept = self.measure(md5, n, time)? >= least || self.measure(md5, n, time)? >= least;
+            let kept = self.measure(md5, n, time)? > 5.0 || self.measure(md5, n, time)? > 5.0;
             *(if kept { &mut holds } else { falls.insert(n) }) = n;
         }
-        self.measure(md5, holds.max(1) * 4, time)?;
         Ok(holds)
     }
 }
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let channel = client.open(&options)?.channels.pop().ok_or("no channel")?;
     let memory = vec![1; (megabytes.parse::<usize>()? << 17).next_power_of_two()];
     let mut forwarder = Forwarder { channel, out, memory, place: 0 };
-    println!("work    bytes         n    packets/s    Gbit/s      lost");
+    println!("work    bytes         n    packets/s    Gbit/s      lost  idle %");
     if mode != "sweep" {
         loop {
             forwarder.measure(mode == "md5", number.parse()?, Duration::from_secs(1))?;
