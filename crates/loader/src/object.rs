@@ -102,8 +102,8 @@ impl Object {
         let entry = unsafe { library.get::<Entry>(b"millrace_function\0") };
         let entry = entry.map_err(|_| LoadError::NoFunction(path.clone()))?;
         // SAFETY: as its type says; the table lives as long as the library.
-        let table =
-            unsafe { entry().as_ref() }.ok_or_else(|| LoadError::NoFunction(path.clone()))?;
+        let table = unsafe { entry().as_ref() };
+        let table = table.ok_or_else(|| LoadError::NoFunction(path.clone()))?;
         if table.version != VERSION {
             return Err(LoadError::Version { path, theirs: table.version });
         }
