@@ -212,18 +212,34 @@ fn buffers_come_back() {
         assert!(packets.is_empty());
     }
     // All that there are: the last bursts find none.
-    while queue.receive(&mut packets, 64) > 0 {}
+    packets.append(&mut take_all(queue));
     assert_eq!(queue.send_bytes(&[1; 60], 0), Err(SendError::NoBuffer));
     queue.release_burst(&mut packets);
     queue.send_bytes(&[1; 60], 0).unwrap();
 }
 
-/// There is memory for a few pools only.
+fn take_all(queue: &mut Queue) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    while queue.receive(&mut packets, 64) > 0 {}
+    packets
+}
+
 fn buffers_of_closed_devices_are_used_again() {
+    let open = || open(&[("null", "null")], 1, Dispatch::Port).queues.remove(0);
+    // There is memory for a few pools only.
     for _ in 0..50 {
-        let Devices { mut queues, .. } = open(&[("null", "null")], 1, Dispatch::Port);
-        assert_eq!(queues[0].receive(&mut Vec::new(), 10), 10);
+        assert_eq!(open().receive(&mut Vec::new(), 10), 10);
     }
+    // Those of open devices are not.
+    let (mut one, mut other) = (open(), open());
+    let held = take_all(&mut one);
+    assert_eq!(other.receive(&mut Vec::new(), 10), 10);
+    // Nor those in which packets still lie.
+    drop((one, other));
+    let (mut one, mut other) = (open(), open());
+    assert_eq!(one.receive(&mut Vec::new(), 10), 10);
+    assert_eq!(other.receive(&mut Vec::new(), 10), 10);
+    assert!(held.len() > 1000);
 }
 
 fn what_is_not_sent_comes_back(folder: &Path) {
