@@ -35,7 +35,7 @@ use crate::progress;
 use crate::report::Report;
 use crate::statistics::Samples;
 use cases::Case;
-use ours::Ours;
+use ours::{Ours, WakeUps};
 use pair::{Kind, Pair};
 use rounds::{Contest, Contestant, Turn};
 
@@ -51,8 +51,7 @@ struct Findings {
     contests: Vec<Contest>,
     /// By frame size: nanoseconds of round trips of one packet.
     trips: Vec<(u16, Samples)>,
-    /// Nanoseconds from push to look, and the share of packets that found a sleeper.
-    wake_ups: (Samples, f64),
+    wake_ups: Vec<WakeUps>,
 }
 
 /// Measures everything.
@@ -98,7 +97,10 @@ fn measure(
     bar.finish_and_clear();
     let sizes = cases::sizes(&cases).into_iter();
     let trips = sizes.map(|size| Ok((size, ours.trips(size)?))).collect::<Result<_, Failure>>()?;
-    let wake_ups = ours.wake_ups(if args.quick { WAKE_UPS / 10 } else { WAKE_UPS })?;
+    let packets = if args.quick { WAKE_UPS / 10 } else { WAKE_UPS };
+    let pauses = wake::PAUSES.into_iter();
+    let wake_ups =
+        pauses.map(|pause| ours.wake_ups(packets, pause)).collect::<Result<_, Failure>>()?;
     Ok(Findings { contests, trips, wake_ups })
 }
 

@@ -20,19 +20,31 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Round trips of one packet that are timed one by one.
 const TRIPS: u32 = 20_000;
 
+/// What waking a process has given.
+pub(super) struct WakeUps {
+    /// Time between two packets.
+    pub(super) pause: Duration,
+    /// From push to look: nanoseconds.
+    pub(super) samples: Samples,
+    /// Share of packets that found a sleeper.
+    pub(super) slept: f64,
+    /// What the kernel alone takes to wake a thread: nanoseconds.
+    pub(super) bare: Samples,
+}
+
 /// This side of the queues, and the process at the other.
 pub(super) struct Ours {
     ends: Ends,
     /// Ends with the process's orders.
     line: Option<Line>,
     child: Child,
-    core: usize,
+    cores: [usize; 2],
 }
 
 impl Ours {
     /// Starts the other process; each keeps to a core of its own while it works.
     pub(super) fn start(cores: [usize; 2]) -> Result<Self, Failure> {
-        let [core, other] = cores;
+        let [_, other] = cores;
         let (stream, theirs) = UnixStream::pair()?;
         let child = Command::new(std::env::current_exe()?)
             .args(["queue-peer", &other.to_string()])
@@ -40,7 +52,7 @@ impl Ours {
             .spawn()?;
         let ends = memory::make(&stream)?;
         let line = Some(Line::new(stream, Some(PATIENCE))?);
-        Ok(Self { ends, line, child, core })
+        Ok(Self { ends, line, child, cores })
     }
 
     fn order(&mut self, order: &Order) -> Result<(), Failure> {
@@ -96,7 +108,7 @@ impl Ours {
 
     /// Nanoseconds of round trips of one packet.
     pub(super) fn trips(&mut self, size: u16) -> Result<Samples, Failure> {
-        environment::on(self.core, || {
+        environment::on(self.cores[0], || {
             let bytes = Case { way: Way::Around, size, burst: 1 }.bytes();
             self.order(&Order::Carry { bytes, burst: 1 })?;
             let packets = Packets::new(bytes, 1);
@@ -112,24 +124,26 @@ impl Ours {
         })
     }
 
-    /// Nanoseconds from the push of a packet to the look of a process that slept, and the share of the
-    /// packets that found it asleep.
-    pub(super) fn wake_ups(&mut self, packets: u32) -> Result<(Samples, f64), Failure> {
-        environment::on(self.core, || {
+    /// From the push of packets, so far apart, to the look of a process that slept.
+    pub(super) fn wake_ups(&mut self, packets: u32, pause: Duration) -> Result<WakeUps, Failure> {
+        let [core, other] = self.cores;
+        let bare = wake::bare([core, other], packets, pause)?;
+        let bare = Samples(bare.into_iter().map(nanoseconds).collect());
+        environment::on(core, || {
             self.order(&Order::Sleep { packets })?;
-            wake::send(&mut self.ends, packets)?;
+            wake::send(&mut self.ends, packets, pause)?;
             let Answer::Woken { cycles, sleeps } = self.answer()? else {
                 return Err(Failure::OtherProcess("it answers something else"));
             };
             let samples = Samples(cycles.into_iter().map(nanoseconds).collect());
-            Ok((samples, f64::from(sleeps) / f64::from(packets)))
+            Ok(WakeUps { pause, samples, bare, slept: f64::from(sleeps) / f64::from(packets) })
         })
     }
 }
 
 impl Contestant for Ours {
     fn turn(&mut self, case: Case, turn: Turn) -> Result<f64, Failure> {
-        let cycles = environment::on(self.core, || match case.way {
+        let cycles = environment::on(self.cores[0], || match case.way {
             Way::OneWay => self.one_way(case, turn),
             Way::Around => self.around(case, turn),
         })?;

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 use super::carry::{Meter, Packets, Wait, carry, drain};
 use super::memory::{self, Ends};
@@ -10,9 +9,6 @@ use super::orders::{Answer, Line, Order};
 use super::wake;
 use crate::environment;
 use crate::failure::Failure;
-
-/// Longest sleep: a packet that never comes ends it.
-const LONGEST: Duration = Duration::from_secs(5);
 
 /// Serves on a core until its orders end.
 pub(crate) fn run(core: usize) -> Result<(), Failure> {
@@ -42,7 +38,7 @@ fn obey(order: &Order, ends: &mut Ends) -> Result<Answer, Failure> {
             Ok(Answer::Carried)
         }
         Order::Sleep { packets } => {
-            let (cycles, sleeps) = wake::sleep(ends, packets, LONGEST)?;
+            let (cycles, sleeps) = wake::sleep(ends, packets, wake::LONGEST)?;
             Ok(Answer::Woken { cycles, sleeps })
         }
     }

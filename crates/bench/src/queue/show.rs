@@ -2,6 +2,7 @@
 
 use super::Findings;
 use super::cases::{Case, GOAL};
+use super::ours::WakeUps;
 use super::pair::Kind;
 use super::rounds::{Comparison, Contest};
 use crate::report::{Better, Outcome, table, verdict};
@@ -32,22 +33,29 @@ pub(super) fn print(findings: &Findings) {
         let (median, late) = (trips.median(), trips.percentile(99.0));
         println!("one packet of {size} B there and back: median {median:.0} ns, p99 {late:.0} ns");
     }
-    let (wake, slept) = &findings.wake_ups;
-    let median = wake.median();
-    println!(
-        "wake-up by doorbell: median {:.1} us, p99 {:.1} us, {:.0} % of {} packets found a sleeper; goal {:.0} us: {}",
-        median / 1e3,
-        wake.percentile(99.0) / 1e3,
-        slept * 100.0,
-        wake.0.len(),
-        WAKE / 1e3,
-        verdict(median <= WAKE)
-    );
+    findings.wake_ups.iter().for_each(print_wake_ups);
     let goal = findings.contests.iter().find(|contest| contest.case == GOAL);
     if let Some(memif) = goal.and_then(|contest| contest.against(0)) {
         let met = verdict(memif.ratio >= TIMES);
         println!("{GOAL}: {:.2} times memif's packets/s; goal {TIMES}: {met}", memif.ratio);
     }
+}
+
+fn print_wake_ups(wake_ups: &WakeUps) {
+    let WakeUps { pause, samples, slept, bare } = wake_ups;
+    let us = |samples: &Samples| {
+        let (median, late) = (samples.median() / 1e3, samples.percentile(99.0) / 1e3);
+        format!("median {median:.1} us, p99 {late:.1} us")
+    };
+    println!(
+        "wake-up by doorbell, a packet every {pause:?}, {:.0} % found a sleeper: {}; goal {:.0} us: {}; the \
+         kernel's wake-up of a thread alone: {}",
+        slept * 100.0,
+        us(samples),
+        WAKE / 1e3,
+        verdict(samples.median() <= WAKE),
+        us(bare)
+    );
 }
 
 fn row(contest: &Contest) -> Vec<String> {
@@ -82,13 +90,24 @@ pub(super) fn outcomes(findings: &Findings) -> Vec<Outcome> {
             all.push(Outcome::new(&name, "ns", Samples(vec![value])).with(&parameters));
         }
     }
-    let (wake, slept) = &findings.wake_ups;
-    let mut median =
-        Outcome::new("wake-up by doorbell", "ns", wake.clone()).with(&[("slept", (*slept).into())]);
-    median.goal = Some((WAKE, Better::Less));
-    let late = Samples(vec![wake.percentile(99.0)]);
-    all.extend([median, Outcome::new("wake-up by doorbell, p99", "ns", late)]);
+    all.extend(findings.wake_ups.iter().flat_map(of_wake_ups));
     all
+}
+
+fn of_wake_ups(wake_ups: &WakeUps) -> [Outcome; 2] {
+    let WakeUps { pause, samples, slept, bare } = wake_ups;
+    let parameters = [("every us", (pause.as_micros() as u64).into()), ("slept", (*slept).into())];
+    let mut median = Outcome::new("wake-up by doorbell", "ns", samples.clone())
+        .with(&parameters)
+        .against("the kernel's alone", bare.median(), Better::Less);
+    median.goal = Some((WAKE, Better::Less));
+    let late = Samples(vec![samples.percentile(99.0)]);
+    let late = Outcome::new("wake-up by doorbell, p99", "ns", late).with(&parameters).against(
+        "the kernel's alone",
+        bare.percentile(99.0),
+        Better::Less,
+    );
+    [median, late]
 }
 
 fn of_contest(contest: &Contest) -> Vec<Outcome> {

@@ -1,19 +1,26 @@
 //! Waking a process that sleeps: from the push of a packet to its consumer's look.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use shm::Meta;
 
 use super::memory::Ends;
+use crate::environment;
 use crate::failure::Failure;
 
-/// Time between two packets: so long that the other side sleeps deeply.
-const PAUSE: Duration = Duration::from_millis(3);
+/// Time between two packets: so long that the core of a sleeper is halted, and so short that it is not.
+pub(super) const PAUSES: [Duration; 2] = [Duration::from_millis(3), Duration::from_micros(50)];
+
+/// Longest sleep: one that is never woken ends all the same.
+pub(super) const LONGEST: Duration = Duration::from_secs(5);
 
 /// Sends packets with the time of their push in front, rarely, and rings for each.
-pub(super) fn send(ends: &mut Ends, packets: u32) -> Result<(), Failure> {
+pub(super) fn send(ends: &mut Ends, packets: u32, pause: Duration) -> Result<(), Failure> {
     for _ in 0..packets {
-        std::thread::sleep(PAUSE);
+        thread::sleep(pause);
         let mut packet = [0; 60];
         if let Some(front) = packet.first_chunk_mut() {
             *front = dpdk::tsc().to_ne_bytes();
@@ -54,4 +61,50 @@ pub(super) fn sleep(
         }
     }
     Ok((cycles, sleeps))
+}
+
+/// What the kernel alone takes to wake a thread on the other core, without queue or doorbell: TSC cycles.
+pub(super) fn bare(cores: [usize; 2], times: u32, pause: Duration) -> Result<Vec<u64>, Failure> {
+    let [here, there] = cores;
+    let stamp = Arc::new(AtomicU64::new(0));
+    let theirs = Arc::clone(&stamp);
+    let sleeper = thread::spawn(move || {
+        environment::pin(there)?;
+        let mut cycles = Vec::new();
+        while cycles.len() < times as usize {
+            thread::park_timeout(LONGEST);
+            let now = dpdk::tsc();
+            let then = theirs.swap(0, Ordering::AcqRel);
+            if then != 0 {
+                cycles.push(now.saturating_sub(then));
+            }
+        }
+        Ok::<_, std::io::Error>(cycles)
+    });
+    environment::on(here, || {
+        for _ in 0..times {
+            thread::sleep(pause);
+            // It may not have come round to the one before.
+            while stamp.load(Ordering::Acquire) != 0 && !sleeper.is_finished() {
+                thread::sleep(pause);
+            }
+            stamp.store(dpdk::tsc(), Ordering::Release);
+            sleeper.thread().unpark();
+        }
+        Ok(())
+    })?;
+    Ok(sleeper.join().map_err(|_| Failure::Thread)??)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parked_thread_wakes_as_often_as_it_is_woken() {
+        let core = environment::cores()[0];
+        let pause = Duration::from_micros(10);
+        let cycles = bare([core, core], 20, pause).unwrap();
+        assert_eq!(cycles.len(), 20);
+    }
 }
