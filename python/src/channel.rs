@@ -92,6 +92,14 @@ impl Channel {
         py.detach(|| self.inner.wait(longest)).map_err(exception)
     }
 
+    /// Waits until a packet to be sent finds room again, at most `timeout` seconds (None: for ever). Gives whether there is
+    /// room; a signal may end it early. Who waits for packets too has to arm() again. Raises DaemonGone.
+    #[pyo3(signature = (timeout=None))]
+    fn wait_for_room(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let longest = timeout.map(seconds).transpose()?;
+        py.detach(|| self.inner.wait_for_room(longest)).map_err(exception)
+    }
+
     /// Waits until the daemon has taken all that was sent, at most `timeout` seconds. Gives whether it has.
     fn flush(&mut self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let longest = seconds(timeout)?;

@@ -102,7 +102,7 @@
 typedef struct millrace_channel millrace_channel;
 
 /**
- * A process that is attached to the daemon.
+ * A process that is attached to the daemon. Threads may share it, but for millrace_reattach() and millrace_detach().
  */
 typedef struct millrace_client millrace_client;
 
@@ -281,7 +281,7 @@ void millrace_detach(struct millrace_client *client);
  *
  * Gives how many there are and writes the first `room` of them; or a status.
  */
-int millrace_ports(struct millrace_client *client, struct millrace_port *ports, size_t room);
+int millrace_ports(const struct millrace_client *client, struct millrace_port *ports, size_t room);
 
 /**
  * What was wrong with the last call of this thread that failed, and what to do. The text is valid until the
@@ -300,7 +300,7 @@ const char *millrace_version(void);
  *
  * Gives how many channels were opened; or a status: MILLRACE_REFUSED, MILLRACE_INVALID, MILLRACE_DAEMON_GONE.
  */
-int millrace_open(struct millrace_client *client,
+int millrace_open(const struct millrace_client *client,
                   const struct millrace_options *options,
                   struct millrace_channel **channels,
                   size_t room);
@@ -401,6 +401,15 @@ int millrace_return_bytes(struct millrace_channel *channel, const void *bytes, s
  */
 int millrace_wait(struct millrace_channel *channel,
                   int milliseconds);
+
+/**
+ * Waits until a packet to be sent finds room again, at most `milliseconds`; a negative number waits for ever: after
+ * MILLRACE_FULL. Who waits for packets too has to call millrace_arm() again.
+ *
+ * Gives 1 when there is room, else 0; or MILLRACE_DAEMON_GONE.
+ */
+int millrace_wait_for_room(struct millrace_channel *channel,
+                           int milliseconds);
 
 /**
  * A file descriptor for poll() or epoll: readable when packets came after millrace_arm(), or when the daemon is gone. It

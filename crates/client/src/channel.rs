@@ -175,8 +175,9 @@ impl Channel {
         if self.gone { Err(Error::DaemonGone) } else { Ok(()) }
     }
 
-    /// Looks at once.
+    /// Looks at once, and whether the daemon still has the queues.
     pub(crate) fn look_now(&mut self) -> Result<(), Error> {
+        self.gone |= waiting::is_hung_up(&self.doorbell);
         self.look_at = Instant::now();
         self.look_for_daemon()
     }

@@ -1,7 +1,7 @@
 //! Sleeping until packets come or the daemon goes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +22,15 @@ pub(crate) fn events(doorbell: &Doorbell, connection: &impl AsFd) -> Result<Owne
     Ok(events)
 }
 
+/// Whether the daemon has dropped its end of the doorbell, and with it the queues.
+pub(crate) fn is_hung_up(doorbell: &Doorbell) -> bool {
+    let mut polled = [PollFd::new(doorbell, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let found = poll(&mut polled, Some(&now)).unwrap_or(0);
+    let [polled] = polled;
+    found > 0 && polled.revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
 impl Channel {
     /// Waits until a packet comes, at most `longest` (none: for ever). Gives whether a packet waits; a signal may end
     /// it early.
@@ -29,21 +38,65 @@ impl Channel {
     /// # Errors
     /// [`Error::DaemonGone`], when nothing is left to receive.
     pub fn wait(&mut self, longest: Option<Duration>) -> Result<bool, Error> {
-        if !self.arm() {
-            return Ok(true);
+        let until = longest.and_then(|longest| Instant::now().checked_add(longest));
+        loop {
+            if !self.arm() {
+                return Ok(true);
+            }
+            let rung = self.sleep(until);
+            self.disarm();
+            if self.has_packets() {
+                return Ok(true);
+            }
+            self.look_now()?;
+            // A ring that came late, for what was seen before, ends no wait.
+            if !rung {
+                return Ok(false);
+            }
         }
-        let timeout = longest.map(|longest| Timespec {
-            tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: longest.subsec_nanos().into(),
+    }
+
+    /// Waits until a packet to be sent finds room again, at most `longest` (none: for ever): after
+    /// [`Error::Full`]. Gives whether there is room for one; a signal may end it early. Who waits for packets too
+    /// has to [`arm`](Self::arm) again.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`].
+    pub fn wait_for_room(&mut self, longest: Option<Duration>) -> Result<bool, Error> {
+        if self.armed {
+            // Both wait for the same doorbell.
+            self.disarm();
+        }
+        let until = longest.and_then(|longest| Instant::now().checked_add(longest));
+        loop {
+            self.pairs.iter().for_each(|pair| pair.transmit.sleeps().announce());
+            let rung = self.has_room() || self.sleep(until);
+            self.pairs.iter().for_each(|pair| pair.transmit.sleeps().withdraw());
+            self.doorbell.clear();
+            if self.has_room() {
+                return Ok(true);
+            }
+            self.look_now()?;
+            if !rung {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Whether a packet finds room at any worker.
+    fn has_room(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.transmit.has_room())
+    }
+
+    /// Until something rings or the daemon goes; `false` when the time is over, or a signal came.
+    fn sleep(&self, until: Option<Instant>) -> bool {
+        let timeout = until.map(|until| {
+            let left = until.saturating_duration_since(Instant::now());
+            let tv_sec = left.as_secs().try_into().unwrap_or(i64::MAX);
+            Timespec { tv_sec, tv_nsec: left.subsec_nanos().into() }
         });
-        // An interrupted wait is a short one.
-        let _ = poll(&mut [PollFd::new(&self.events, PollFlags::IN)], timeout.as_ref());
-        self.disarm();
-        if self.has_packets() {
-            return Ok(true);
-        }
-        self.look_now()?;
-        Ok(false)
+        let mut polled = [PollFd::new(&self.events, PollFlags::IN)];
+        poll(&mut polled, timeout.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
     /// Before waiting for [`as_fd`](AsFd::as_fd) in an event loop of the caller's own: tells the daemon to ring.

@@ -51,3 +51,12 @@ fn a_c_program_does_all_that_the_header_offers() {
     assert_eq!(running.line(), "done");
     assert!(running.succeeds());
 }
+
+#[test]
+fn the_header_is_for_cpp_too() {
+    let header = program::root().join("crates/client/include/millrace.h");
+    let mut compiler = std::process::Command::new("c++");
+    compiler.args(["-x", "c++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]).arg(header);
+    let output = compiler.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -96,6 +96,48 @@ fn a_worker_that_sleeps_is_rung() {
 }
 
 #[test]
+fn room_wakes_a_sender() {
+    let stub = Stub::new(2);
+    let options = Options { slots: 4, ..Options::default() };
+    let mut channel = stub.client().open(&options).unwrap().channels.pop().unwrap();
+    assert!(channel.wait_for_room(None).unwrap(), "there already");
+    let (is_full, full) = std::sync::mpsc::channel();
+    let sender = std::thread::spawn(move || {
+        for number in 0..200 {
+            while let Err(error) = channel.send_bytes(&[number; 60], 0) {
+                assert!(matches!(error, Error::Full), "{error}");
+                is_full.send(()).unwrap();
+                assert!(channel.wait_for_room(Some(LONG)).unwrap(), "nobody rang");
+            }
+        }
+    });
+    // Nothing is taken until it has to wait.
+    full.recv().unwrap();
+    let mut taken = 0;
+    while taken < 200 {
+        assert!(taken > 190 || !sender.is_finished(), "it gave up");
+        taken += usize::from(stub.take(0, 0).or_else(|| stub.take(0, 1)).is_some());
+        stub.with(|queue| {
+            for rings in &queue.rings[0] {
+                queue.channel_bells[0].ring(rings.from_client.producer_sleeps());
+            }
+        });
+        std::thread::yield_now();
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn queues_that_the_daemon_drops_end_the_wait() {
+    let stub = Stub::new(1);
+    let mut channel = open(&stub);
+    assert!(!channel.wait(Some(Duration::ZERO)).unwrap());
+    stub.with(|queue| queue.channel_bells.clear());
+    assert!(matches!(channel.wait(None), Err(Error::DaemonGone)));
+    assert!(matches!(channel.wait_for_room(None), Ok(true)));
+}
+
+#[test]
 fn the_daemons_end_wakes_a_sleeper() {
     let mut stub = Stub::new(1);
     let mut channel = open(&stub);

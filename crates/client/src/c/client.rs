@@ -3,11 +3,11 @@
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
-use super::fault::{array, at, count, text};
+use super::fault::{array, at, count, shown, text};
 use super::{Fault, guard};
 use crate::Client;
 
-/// A process that is attached to the daemon.
+/// A process that is attached to the daemon. Threads may share it, but for millrace_reattach() and millrace_detach().
 #[derive(Debug)]
 pub struct ClientHandle(pub(super) Client);
 
@@ -78,13 +78,13 @@ pub unsafe extern "C" fn millrace_detach(client: *mut ClientHandle) {
 /// Gives how many there are and writes the first `room` of them; or a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millrace_ports(
-    client: *mut ClientHandle,
+    client: *const ClientHandle,
     ports: *mut PortView,
     room: usize,
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers.
-        let (client, room) = unsafe { (at(client, "client")?, array(ports, room, "ports")?) };
+        let (client, room) = unsafe { (shown(client, "client")?, array(ports, room, "ports")?) };
         let found = client.0.ports()?;
         for (target, port) in room.iter_mut().zip(&found) {
             let mut name = [0; 64];

@@ -112,7 +112,7 @@ pub(super) unsafe fn at<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'
     unsafe { pointer.as_mut() }.ok_or(Fault::Null(name))
 }
 
-/// An array of C's; null is well when it has no items.
+/// An array of C's, to write; null is well when it has no items.
 ///
 /// # Safety
 /// It is null, or points to `length` values that nobody else uses meanwhile.
@@ -127,6 +127,34 @@ pub(super) unsafe fn array<'a, T>(
         (true, _) => Err(Fault::Null(name)),
         // SAFETY: as the caller says.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length) }),
+    }
+}
+
+/// What a pointer of C's points to, to read.
+///
+/// # Safety
+/// It is null, or points to a `T` that nobody changes meanwhile.
+#[inline]
+pub(super) unsafe fn shown<'a, T>(pointer: *const T, name: &'static str) -> Result<&'a T, Fault> {
+    // SAFETY: as the caller says.
+    unsafe { pointer.as_ref() }.ok_or(Fault::Null(name))
+}
+
+/// An array of C's, to read; null is well when it has no items.
+///
+/// # Safety
+/// It is null, or points to `length` values that nobody changes meanwhile.
+#[inline]
+pub(super) unsafe fn items<'a, T>(
+    pointer: *const T,
+    length: usize,
+    name: &'static str,
+) -> Result<&'a [T], Fault> {
+    match (pointer.is_null(), length) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Fault::Null(name)),
+        // SAFETY: as the caller says.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(pointer, length) }),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each function catches panics, answers null pointers with an error, and gives 0 or a count, or one of the
 //! negative statuses. What they can't check, and what each `SAFETY` line stands on: pointers that are not null point
-//! to what the header says; a channel is used by one thread at a time, a client not while it reattaches.
+//! to what the header says; a channel is used by one thread at a time; no other thread uses a client that reattaches.
 #![allow(unreachable_pub, reason = "C reaches it by name")]
 
 mod client;

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::client::ClientHandle;
-use super::fault::{array, at, count};
+use super::fault::{array, at, count, shown};
 use super::held::Held;
 use super::options::{OpenOptions, read};
 use super::{ChannelHandle, Fault, guard};
@@ -29,15 +29,16 @@ pub struct CountersView {
 /// Gives how many channels were opened; or a status: MILLRACE_REFUSED, MILLRACE_INVALID, MILLRACE_DAEMON_GONE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millrace_open(
-    client: *mut ClientHandle,
+    client: *const ClientHandle,
     options: *const OpenOptions,
     channels: *mut *mut ChannelHandle,
     room: usize,
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers, see the module.
-        let (client, options, room) =
-            unsafe { (at(client, "client")?, read(options)?, array(channels, room, "channels")?) };
+        let (client, options, room) = unsafe {
+            (shown(client, "client")?, read(options)?, array(channels, room, "channels")?)
+        };
         if room.len() < usize::from(options.channels) {
             return Err(Fault::Room { room: room.len(), channels: options.channels });
         }

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::net::IpAddr;
 
 use super::Fault;
-use super::fault::{array, at, text};
+use super::fault::{items, shown, text};
 use crate::{Filter, Options, Spread, Take};
 
 /// Take: the channel gets the packets, and nobody else.
@@ -90,10 +90,10 @@ pub(super) unsafe fn read(options: *const OpenOptions) -> Result<Options, Fault>
     if options.is_null() {
         return Ok(Options::default());
     }
-    // SAFETY: as the caller says; it is only read.
-    let given = unsafe { at(options.cast_mut(), "options")? };
-    // SAFETY: as the caller says; it is only read.
-    let names = unsafe { array(given.ports.cast_mut(), given.port_count, "options.ports")? };
+    // SAFETY: as the caller says.
+    let given = unsafe { shown(options, "options")? };
+    // SAFETY: as the caller says.
+    let names = unsafe { items(given.ports, given.port_count, "options.ports")? };
     let mut ports = Vec::with_capacity(names.len());
     for name in names {
         // SAFETY: as the caller says.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::fault::{array, at, count};
+use super::fault::{array, at, count, items, shown};
 use super::{ChannelHandle, Fault, PacketView, guard};
 
 /// Takes up to `limit` packets. Never waits, and makes no system call but for a look at the daemon every 20 ms while
@@ -44,10 +44,9 @@ pub unsafe extern "C" fn millrace_piece(
     data: *mut *mut u8,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the caller's pointers; the packet is only read.
-        let (handle, packet, target) = unsafe {
-            (at(channel, "channel")?, at(packet.cast_mut(), "packet")?, at(data, "data")?)
-        };
+        // SAFETY: the caller's pointers.
+        let (handle, packet, target) =
+            unsafe { (at(channel, "channel")?, shown(packet, "packet")?, at(data, "data")?) };
         let ChannelHandle { channel, held, .. } = handle;
         let packet = held.get(packet.handle).ok_or(Fault::Stale)?;
         let bytes = channel.piece_mut(packet, piece).unwrap_or_default();
@@ -67,10 +66,10 @@ pub unsafe extern "C" fn millrace_copy(
     room: usize,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the caller's pointers; the packet is only read.
+        // SAFETY: the caller's pointers.
         let (handle, packet, room) = unsafe {
             let room = array(buffer.cast::<u8>(), room, "buffer")?;
-            (at(channel, "channel")?, at(packet.cast_mut(), "packet")?, room)
+            (at(channel, "channel")?, shown(packet, "packet")?, room)
         };
         let packet = handle.held.get(packet.handle).ok_or(Fault::Stale)?;
         Ok(count(handle.channel.copy(packet, room)))
@@ -87,10 +86,10 @@ pub unsafe extern "C" fn millrace_release(
     number: usize,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the caller's pointers; packets are only read.
+        // SAFETY: the caller's pointers.
         let (handle, packets) =
-            unsafe { (at(channel, "channel")?, array(packets.cast_mut(), number, "packets")?) };
-        for packet in &*packets {
+            unsafe { (at(channel, "channel")?, items(packets, number, "packets")?) };
+        for packet in packets {
             let packet = handle.held.take(packet.handle).ok_or(Fault::Stale)?;
             handle.channel.release(packet);
         }

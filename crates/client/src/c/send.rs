@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use shm::attach::flag;
 
-use super::fault::{array, at, count};
+use super::fault::{at, count, items};
 use super::{ChannelHandle, Fault, PacketView, guard};
 
 /// Sends packets, each by its `port`: that where it came in, unless it was changed. They go to the worker from which they
@@ -43,13 +43,13 @@ unsafe fn forward(
     number: usize,
     flags: u8,
 ) -> Result<c_int, Fault> {
-    // SAFETY: as the caller says; packets are only read.
+    // SAFETY: as the caller says.
     let (handle, packets) =
-        unsafe { (at(channel, "channel")?, array(packets.cast_mut(), number, "packets")?) };
+        unsafe { (at(channel, "channel")?, items(packets, number, "packets")?) };
     let ChannelHandle { channel, held, .. } = handle;
     channel.look_for_daemon()?;
     let (mut sent, mut end) = (0, Ok(()));
-    for view in &*packets {
+    for view in packets {
         let Some(mut packet) = held.take(view.handle) else {
             end = Err(Fault::Stale);
             break;
@@ -77,8 +77,9 @@ pub unsafe extern "C" fn millrace_send_bytes(
     port: u8,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the caller's pointers; the bytes are only read.
-        let (handle, bytes) = unsafe { (at(channel, "channel")?, read(bytes, length)?) };
+        // SAFETY: the caller's pointers.
+        let (handle, bytes) =
+            unsafe { (at(channel, "channel")?, items(bytes.cast::<u8>(), length, "bytes")?) };
         handle.channel.send_bytes(bytes, port)?;
         Ok(0)
     })
@@ -95,20 +96,10 @@ pub unsafe extern "C" fn millrace_return_bytes(
     port: u8,
 ) -> c_int {
     guard(|| {
-        // SAFETY: the caller's pointers; the bytes are only read.
-        let (handle, bytes) = unsafe { (at(channel, "channel")?, read(bytes, length)?) };
+        // SAFETY: the caller's pointers.
+        let (handle, bytes) =
+            unsafe { (at(channel, "channel")?, items(bytes.cast::<u8>(), length, "bytes")?) };
         handle.channel.return_bytes(bytes, port)?;
         Ok(0)
     })
-}
-
-/// # Safety
-/// As for [`array`]; only for reading.
-unsafe fn read<'a>(bytes: *const c_void, length: usize) -> Result<&'a [u8], Fault> {
-    match (bytes.is_null(), length) {
-        (_, 0) => Ok(&[]),
-        (true, _) => Err(Fault::Null("bytes")),
-        // SAFETY: as the caller says.
-        (false, _) => Ok(unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) }),
-    }
 }

@@ -20,6 +20,23 @@ pub unsafe extern "C" fn millrace_wait(channel: *mut ChannelHandle, milliseconds
     })
 }
 
+/// Waits until a packet to be sent finds room again, at most `milliseconds`; a negative number waits for ever: after
+/// MILLRACE_FULL. Who waits for packets too has to call millrace_arm() again.
+///
+/// Gives 1 when there is room, else 0; or MILLRACE_DAEMON_GONE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millrace_wait_for_room(
+    channel: *mut ChannelHandle,
+    milliseconds: c_int,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's pointer.
+        let handle = unsafe { at(channel, "channel")? };
+        let longest = u64::try_from(milliseconds).ok().map(Duration::from_millis);
+        Ok(handle.channel.wait_for_room(longest)?.into())
+    })
+}
+
 /// A file descriptor for poll() or epoll: readable when packets came after millrace_arm(), or when the daemon is gone. It
 /// is the channel's: do not close it, do not read it.
 ///

@@ -46,6 +46,7 @@ static void nulls(millrace_client *client, millrace_channel *channel) {
     CHECK(millrace_piece(channel, NULL, 0, NULL) == MILLRACE_INVALID);
     CHECK(millrace_copy(channel, NULL, NULL, 0) == MILLRACE_INVALID);
     CHECK(millrace_wait(NULL, 0) == MILLRACE_INVALID);
+    CHECK(millrace_wait_for_room(NULL, 0) == MILLRACE_INVALID);
     CHECK(millrace_fd(NULL) == MILLRACE_INVALID);
     CHECK(millrace_arm(NULL) == MILLRACE_INVALID);
     CHECK(millrace_flush(NULL, 0) == MILLRACE_INVALID);
@@ -116,7 +117,7 @@ static void packets(millrace_channel *channel) {
     data = NULL;
     CHECK(millrace_copy(channel, got, copy, sizeof copy) == 250 && copy[249] == 249);
     CHECK(millrace_send(channel, got, 1) == 1);
-    CHECK(millrace_flush(channel, LONG) == 1);
+    CHECK(millrace_flush(channel, LONG) == 1 && millrace_wait_for_room(channel, 0) == 1);
 }
 
 /* Nothing is taken until the daemon is told by 'f' on the standard output. */
@@ -125,6 +126,7 @@ static void full(millrace_channel *channel) {
     int sent = 0, status;
     while ((status = millrace_send_bytes(channel, "filler", 6, 0)) == 0) sent++;
     CHECK(status == MILLRACE_FULL && sent == 8);
+    CHECK(millrace_wait_for_room(channel, 0) == 0);
     CHECK(millrace_read_counters(channel, &counters) == 0);
     CHECK(counters.received == 5 && counters.sent == 14 && counters.full == 1);
     CHECK(counters.malformed == 0);
