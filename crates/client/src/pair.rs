@@ -36,6 +36,23 @@ impl Pair {
         Ok(())
     }
 
+    /// Copies packets, each for its port, into the ring to the worker: in a burst, up to the first that found no room
+    /// or lies in pieces. Gives how many; they are still to be released.
+    #[inline]
+    pub(crate) fn copy_run(&mut self, run: &[Packet], flags: u8) -> usize {
+        let Self { receive, transmit, touched, .. } = self;
+        let copied = transmit.push_burst(run.len(), |at| {
+            let Some(packet) = run.get(at).filter(|packet| packet.pieces() == 1) else {
+                // A packet without bytes never goes.
+                return (&[], Meta::default());
+            };
+            let bytes = receive.bytes(&packet.taken, 0).unwrap_or_default();
+            (bytes, Meta { port: packet.port(), flags })
+        });
+        *touched |= copied > 0;
+        copied
+    }
+
     /// Moves a packet from the one ring to the other. `scratch` is where one of several pieces is put together.
     #[inline]
     pub(crate) fn forward(

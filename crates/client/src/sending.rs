@@ -96,9 +96,15 @@ impl Channel {
         self.look_for_daemon()?;
         let before = packets.len();
         let mut list = std::mem::take(packets);
-        for packet in list.drain(..) {
-            if let Err(unsent) = self.forward(packet, flags) {
-                packets.push(unsent.packet);
+        while let Some(worker) = list.first().map(|packet| packet.worker) {
+            let run = list.iter().take_while(|packet| packet.worker == worker).count();
+            let copied = list.get(..run).map_or(0, |run| self.copy_run(worker, run, flags));
+            for (at, packet) in list.drain(..run).enumerate() {
+                if at < copied {
+                    self.release(packet);
+                } else if let Err(unsent) = self.forward(packet, flags) {
+                    packets.push(unsent.packet);
+                }
             }
         }
         if packets.is_empty() {
@@ -107,6 +113,14 @@ impl Channel {
         }
         self.ring();
         Ok(before - packets.len())
+    }
+
+    /// Copies packets of one worker to it in a burst, up to the first that found no room or lies in pieces.
+    fn copy_run(&mut self, worker: usize, run: &[Packet], flags: u8) -> usize {
+        let Some(pair) = self.pairs.get_mut(worker) else { return 0 };
+        let copied = pair.copy_run(run, flags);
+        self.counters.sent += copied as u64;
+        copied
     }
 
     /// Wakes the workers that were given something and sleep.

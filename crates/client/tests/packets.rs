@@ -141,6 +141,34 @@ fn a_burst_keeps_what_found_no_room_in_order() {
 }
 
 #[test]
+fn a_burst_of_all_kinds_stays_in_order() {
+    let stub = Stub::new(2);
+    let mut channels = open(&stub, 2, 64);
+    for worker in 0..2 {
+        for (number, length) in [60, 256, 1000, 14, 600, 60].into_iter().enumerate() {
+            stub.inject(0, worker, &vec![number as u8; length], from(worker as u8));
+        }
+    }
+    stub.inject(1, 0, &[99; 60], from(0));
+    let mut packets = receive(&mut channels[0], 3);
+    packets.extend(receive(&mut channels[1], 8));
+    packets.extend(receive(&mut channels[0], 6));
+    packets.extend(receive(&mut channels[0], 8));
+    assert_eq!(packets.len(), 13);
+    assert_eq!(channels[0].send_burst(&mut packets).unwrap(), 12);
+    assert_eq!(channels[0].counters().sent, 12);
+    for worker in 0..2 {
+        for (number, length) in [60, 256, 1000, 14, 600, 60].into_iter().enumerate() {
+            let expected = (vec![number as u8; length], from(worker as u8));
+            assert_eq!(stub.take(0, worker), Some(expected));
+        }
+        assert_eq!(stub.take(0, worker), None);
+    }
+    assert_eq!(channels[1].bytes(&packets[0]), [99; 60], "it is the other channel's");
+    assert_eq!(channels[1].send_burst(&mut packets).unwrap(), 1);
+}
+
+#[test]
 fn own_packets_go_to_the_next_worker_when_one_is_full() {
     let stub = Stub::new(2);
     let mut channels = open(&stub, 2, 2);
