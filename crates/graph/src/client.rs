@@ -140,7 +140,7 @@ impl Function for ClientQueues {
         dpdk::free_bulk(&mut self.taken);
         self.taken.clear();
         for channel in &mut self.setup.channels {
-            channel.ring_soon(now);
+            channel.ring_due(now);
         }
     }
 
@@ -148,7 +148,6 @@ impl Function for ClientQueues {
         let ClientSetup { channels, sends, pool, counters, .. } = &mut self.setup;
         let mut found = 0;
         for channel in channels {
-            channel.ring_due(now);
             for _ in 0..BURST {
                 let Some((buffer, meta)) = channel.take(pool, counters) else { break };
                 found += 1;
@@ -170,6 +169,7 @@ impl Function for ClientQueues {
                 }
             }
             channel.settle(counters);
+            channel.ring_due(now);
         }
         found
     }

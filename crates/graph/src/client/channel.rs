@@ -20,9 +20,9 @@ pub struct ClientChannel {
     gap: u64,
     /// When the bell may be rung again: TSC cycles.
     quiet_until: u64,
-    /// Something was pushed since it was last rung.
+    /// Something was pushed since it was last rung, for a client that waits for packets.
     pushed: bool,
-    /// Releases wake a client that waits for room.
+    /// Something was taken since, for one that waits for room.
     released: bool,
     malformed: u64,
 }
@@ -43,26 +43,22 @@ impl ClientChannel {
         sent
     }
 
-    /// Rings now if that is allowed, later if not.
-    #[inline]
-    pub(super) fn ring_soon(&mut self, now: u64) {
-        if self.pushed {
-            self.ring_due(now);
-        }
-    }
-
-    /// Rings what waits to be rung, if the time has come.
+    /// Rings what waits to be rung, if the time has come; else it is tried again in the next round.
     #[inline]
     pub(super) fn ring_due(&mut self, now: u64) {
-        if self.pushed && now.wrapping_sub(self.quiet_until) as i64 >= 0 {
+        if (self.pushed || self.released) && now.wrapping_sub(self.quiet_until) as i64 >= 0 {
             self.ring();
             self.quiet_until = now.wrapping_add(self.gap);
         }
     }
 
     fn ring(&mut self) {
-        self.pushed = false;
-        self.bell.ring(self.to.consumer_sleeps());
+        if std::mem::take(&mut self.pushed) {
+            self.bell.ring(self.to.consumer_sleeps());
+        }
+        if std::mem::take(&mut self.released) {
+            self.bell.ring(self.from.producer_sleeps());
+        }
     }
 
     /// The client's next packet in a buffer of ours. The inner `None`: it found no buffer, or is too long
@@ -90,10 +86,6 @@ impl ClientChannel {
     /// After a burst was taken.
     #[inline]
     pub(super) fn settle(&mut self, counters: &ClientCounters) {
-        if self.released {
-            self.released = false;
-            self.bell.ring(self.from.producer_sleeps());
-        }
         let malformed = self.from.malformed();
         if malformed != self.malformed {
             counters.malformed.add(malformed - self.malformed);
@@ -102,9 +94,7 @@ impl ClientChannel {
     }
 
     pub(super) fn arm(&mut self) {
-        if self.pushed {
-            self.ring();
-        }
+        self.ring();
         self.from.sleeps().announce();
     }
 

@@ -187,9 +187,10 @@ fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
 fn a_bell_is_not_rung_more_often_than_it_helps() {
     let pool = own_pool("client-bell", 63);
     let mut outside = Outside::new(1, 0, 64);
-    let (channels, clients) = client(1, 16);
+    let (channels, mut clients) = client(1, 16);
+    let Client { from_daemon, mut to_daemon, .. } = clients.remove(0);
     let (mut queues, _) = queues(Take::Divert, Spread::Flow, channels, pool);
-    let sleeps = clients[0].from_daemon.sleeps();
+    let sleeps = from_daemon.sleeps();
     let mut rung = 0;
     for now in 0..10 {
         sleeps.announce();
@@ -199,6 +200,13 @@ fn a_bell_is_not_rung_more_often_than_it_helps() {
         rung += u32::from(!sleeps.claim_wake());
     }
     assert_eq!(rung, 1);
+    // Nor for one that waits for room and sends all the time.
+    for now in 10..20 {
+        to_daemon.sleeps().announce();
+        to_daemon.push(&[0; 60], Meta { port: 7, flags: 0 }).unwrap();
+        assert_eq!(queues.send(&mut Outgoing::default(), now), 1);
+        assert!(to_daemon.sleeps().claim_wake(), "it was rung just before");
+    }
     // What was not rung is when the worker sleeps.
     sleeps.announce();
     queues.arm();
