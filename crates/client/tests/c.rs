@@ -43,6 +43,17 @@ fn a_c_program_does_all_that_the_header_offers() {
     assert_eq!(stub.next(0, 0), (b"to graph".to_vec(), graph(0)));
     assert_eq!(stub.next(0, 0), (long, port(1)));
     assert_eq!(running.line(), "packets");
+    for number in 0..16 {
+        while !stub.with(|queue| queue.rings[0][0].to_client.has_room()) {
+            std::thread::yield_now();
+        }
+        stub.with(|queue| queue.rings[0][0].from_client.sleeps().announce());
+        stub.inject(0, 0, &[number; 60], port(1));
+        if number % 2 == 0 {
+            assert_eq!(stub.next(0, 0), (vec![number; 60], port(1)));
+            assert!(stub.is_rung(0, 60), "the worker slept");
+        }
+    }
     running.say("\n");
     assert_eq!(running.line(), "full");
     stub.inject(0, 0, &[1; 60], port(1));

@@ -76,12 +76,7 @@ fn the_file_is_for_an_event_loop() {
 fn a_worker_that_sleeps_is_rung() {
     let stub = Stub::new(2);
     let mut channel = open(&stub);
-    let rung = |worker: usize| {
-        stub.with(|queue| {
-            let mut polled = [PollFd::new(&queue.worker_bells[worker], PollFlags::IN)];
-            poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
-        })
-    };
+    let rung = |worker: usize| stub.is_rung(worker, 0);
     channel.send_bytes(&[1; 60], 0).unwrap();
     assert!(!rung(0), "it does not sleep");
     stub.with(|queue| queue.rings[0][0].from_client.sleeps().announce());
@@ -92,6 +87,11 @@ fn a_worker_that_sleeps_is_rung() {
     let mut packets = Vec::new();
     channel.receive(&mut packets, 8).unwrap();
     channel.send_burst(&mut packets).unwrap();
+    assert!(rung(1));
+    stub.inject(0, 1, &[1; 60], Meta::default());
+    channel.receive(&mut packets, 8).unwrap();
+    stub.with(|queue| queue.rings[0][1].from_client.sleeps().announce());
+    channel.send(packets.pop().unwrap(), 0).unwrap();
     assert!(rung(1));
 }
 

@@ -110,7 +110,10 @@ static void packets(millrace_channel *channel) {
     CHECK(millrace_return_bytes(channel, "to graph", 8, 0) == 0);
     CHECK(millrace_send_bytes(channel, NULL, 0, 1) == MILLRACE_UNSENDABLE);
 
+    /* The next packet gets the place of the last that was given back, but not its handle. */
+    stale = got[3];
     receive(channel, got, 1);
+    CHECK(millrace_release(channel, &stale, 1) == MILLRACE_STALE);
     CHECK(got->length == 100 && got->total == 250 && got->pieces == 3);
     CHECK(millrace_piece(channel, got, 2, &data) == 50 && data[49] == 249);
     CHECK(millrace_piece(channel, got, 3, &data) == 0);
@@ -118,6 +121,17 @@ static void packets(millrace_channel *channel) {
     CHECK(millrace_copy(channel, got, copy, sizeof copy) == 250 && copy[249] == 249);
     CHECK(millrace_send(channel, got, 1) == 1);
     CHECK(millrace_flush(channel, LONG) == 1 && millrace_wait_for_room(channel, 0) == 1);
+}
+
+/* The daemon sends twice as many packets as its ring has slots. */
+static void rounds(millrace_channel *channel) {
+    millrace_packet packet;
+    for (int i = 0; i < 16; i++) {
+        receive(channel, &packet, 1);
+        CHECK(packet.data[0] == i);
+        if (i % 2) CHECK(millrace_release(channel, &packet, 1) == 1);
+        else CHECK(millrace_send(channel, &packet, 1) == 1);
+    }
 }
 
 /* Nothing is taken until the daemon is told by 'f' on the standard output. */
@@ -128,7 +142,7 @@ static void full(millrace_channel *channel) {
     CHECK(status == MILLRACE_FULL && sent == 8);
     CHECK(millrace_wait_for_room(channel, 0) == 0);
     CHECK(millrace_read_counters(channel, &counters) == 0);
-    CHECK(counters.received == 5 && counters.sent == 14 && counters.full == 1);
+    CHECK(counters.received == 21 && counters.sent == 22 && counters.full == 1);
     CHECK(counters.malformed == 0);
 }
 
@@ -149,6 +163,7 @@ int main(void) {
     packets(channel);
     puts("packets");
     fflush(stdout);
+    rounds(channel);
     getchar();
     full(channel);
     struct pollfd polled = {.fd = millrace_fd(channel), .events = POLLIN};

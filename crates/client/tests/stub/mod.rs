@@ -10,8 +10,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use millrace::{Client, PROTOCOL, Port, VERSION};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen,
     shutdown, socket_with,
@@ -141,6 +143,17 @@ impl Stub {
         });
     }
 
+    /// Whether the client rings a worker within so many seconds. Takes it back.
+    pub fn is_rung(&self, worker: usize, seconds: i64) -> bool {
+        self.with(|queue| {
+            let bell = &queue.worker_bells[worker];
+            let longest = Timespec { tv_sec: seconds, tv_nsec: 0 };
+            let rung = poll(&mut [PollFd::new(bell, PollFlags::IN)], Some(&longest)).unwrap() > 0;
+            bell.clear();
+            rung
+        })
+    }
+
     /// The next packet from a channel to a worker.
     pub fn take(&self, channel: usize, worker: usize) -> Option<(Vec<u8>, Meta)> {
         self.with(|queue| {
@@ -154,12 +167,14 @@ impl Stub {
         })
     }
 
-    /// Waits for it.
+    /// Waits for it, longer than any machine is slow.
     pub fn next(&self, channel: usize, worker: usize) -> (Vec<u8>, Meta) {
+        let start = Instant::now();
         loop {
             if let Some(taken) = self.take(channel, worker) {
                 return taken;
             }
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing came");
             std::thread::yield_now();
         }
     }
