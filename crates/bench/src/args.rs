@@ -26,7 +26,8 @@ pub(crate) enum Command {
     /// smoltcp and lwIP.
     Transport(Transport),
     /// Bytes that a packet costs between a device and its driver, over PCIe as a model and as a soft
-    /// device: descriptors written back, beside packets that describe themselves.
+    /// device, and cycles that it takes between two cores: descriptors written back, beside packets that
+    /// describe themselves.
     Dma(Dma),
     /// Packets/s and latency of packet queues between two processes, and how fast a sleeper wakes, beside
     /// dpdk-testpmd over memif and over vhost-user.
@@ -171,6 +172,12 @@ pub(crate) struct Dma {
     /// Packets of each stream through the soft device: a number such as 10k.
     #[arg(long, default_value = "10k", value_parser = crate::forward::cases::number)]
     pub(crate) packets: usize,
+    /// Rounds between two cores, in which the layouts take turns.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Write plots into this folder (SVG).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
     /// A short run, to see whether everything works.
     #[arg(long)]
     pub(crate) quick: bool,

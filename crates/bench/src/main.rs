@@ -11,7 +11,7 @@
 //! | `testpmd` | drives dpdk-testpmd |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
-//! | `environment` | the machine |
+//! | `environment`, `probe` | the machine, and how far apart its cores are |
 //! | `progress` | a bar on the terminal |
 //! | `failure` | what goes wrong |
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ mod environment;
 mod failure;
 mod forward;
 mod prefixes;
+mod probe;
 mod progress;
 mod queue;
 mod random;

@@ -10,7 +10,8 @@
 //! | `bus`, `nic` | a soft device: does each transfer and counts it |
 //! | `driver`, `frames` | its driver, and packets that both know |
 //! | `proof` | counted beside modelled |
-//! | `tables` | results on the terminal |
+//! | `software` | the same between two cores |
+//! | `results`, `tables`, `plots` | as JSON, on the terminal, as SVG |
 
 mod bus;
 mod driver;
@@ -20,24 +21,28 @@ mod memory;
 mod model;
 mod nic;
 pub(crate) mod pcie;
+mod plots;
 mod proof;
 mod registers;
+mod results;
+mod software;
 mod tables;
 
 use dpdk::{Eal, EalOptions, Memory};
 
 use crate::args;
-use crate::environment::Environment;
+use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::progress;
 use crate::random::Random;
-use crate::report::{Better, Outcome, Report};
-use crate::statistics::Samples;
+use crate::report::Report;
 
 use frames::Frames;
 use model::{Direction, Model, Way};
 use pcie::{Generation, Link};
-use proof::{Proof, prove};
+use proof::prove;
+use results::Proven;
+use software::Measured;
 
 /// Shortest and longest packet: bytes, check sequence included.
 pub(crate) const SHORTEST: u64 = 64;
@@ -99,7 +104,7 @@ impl Contest {
     }
 }
 
-/// Calculates, counts and shows everything.
+/// Calculates, counts, measures and shows everything.
 pub(crate) fn run(args: &args::Dma) -> Result<(), Failure> {
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
@@ -109,96 +114,22 @@ pub(crate) fn run(args: &args::Dma) -> Result<(), Failure> {
     let contest = Contest::of(args, generation);
     println!("{}", tables::settings(&contest));
     println!("{}\n", tables::bytes(&contest, &args.sizes));
-    let mut results = bytes(&contest, &args.sizes);
+    let mut results = results::bytes(&contest, &args.sizes);
     let contests = args.generations.iter().map(|generation| Contest::of(args, *generation));
     let contests: Vec<Contest> = contests.collect();
     println!("{}\n", tables::rates(&contests, &args.lanes, &args.sizes));
-    results.extend(rates(&contests, &args.lanes, &args.sizes));
+    results.extend(results::rates(&contests, &args.lanes, &args.sizes));
     let proofs = proofs(&contest, args)?;
     println!("{}\n", tables::proofs(&proofs));
     results.extend(proofs.iter().map(Proven::outcome));
+    let measured = between_cores(args)?;
+    results.extend(measured.iter().flat_map(results::between_cores));
+    if let Some(folder) = &args.plots {
+        plots::write(folder, &contests, &args.lanes, &measured)?;
+        println!("plots: {}", folder.display());
+    }
     let report = Report { environment, results };
     args.json.as_ref().map_or(Ok(()), |path| report.write(path))
-}
-
-fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Receive => "receive",
-        Direction::Transmit => "transmit",
-    }
-}
-
-/// Bytes of a packet for each size, both ways.
-fn bytes(contest: &Contest, sizes: &[u64]) -> Vec<Outcome> {
-    let outcome = |what: &str, unit, direction, size: u64, bytes: &dyn Fn(&Model) -> f64| {
-        Outcome::new(what, unit, Samples(vec![bytes(&contest.own)]))
-            .with(&[("direction", name(direction).into()), ("size", size.into())])
-            .against("descriptors written back", bytes(&contest.classic), Better::Less)
-    };
-    let each = sizes.iter().flat_map(|size| BOTH.map(|direction| (*size, direction)));
-    each.flat_map(|(size, direction)| {
-        let document = |model: &Model| model.document(direction, size);
-        let up = |model: &Model| model.bytes(direction, size).0;
-        let down = |model: &Model| model.bytes(direction, size).1;
-        [
-            outcome("units of 64 B", "bytes/packet", direction, size, &document),
-            outcome("device to host", "bytes/packet", direction, size, &up),
-            outcome("host to device", "bytes/packet", direction, size, &down),
-        ]
-    })
-    .collect()
-}
-
-/// Packets/s of each link for each size, both ways.
-fn rates(contests: &[Contest], lanes: &[u32], sizes: &[u64]) -> Vec<Outcome> {
-    let mut results = Vec::new();
-    for (contest, lanes, size) in tables::combined(contests, lanes, sizes) {
-        for (what, directions) in tables::COURSES {
-            let rate = |model: &Model| model.rate(directions, size, lanes);
-            let parameters = [
-                ("generation", contest.own.link.generation.number().into()),
-                ("lanes", lanes.into()),
-                ("direction", what.into()),
-                ("size", size.into()),
-            ];
-            results.push(
-                Outcome::new("link", "packets/s", Samples(vec![rate(&contest.own)]))
-                    .with(&parameters)
-                    .against("descriptors written back", rate(&contest.classic), Better::More),
-            );
-        }
-    }
-    results
-}
-
-/// A stream that device and driver exchanged, and what came of it.
-#[derive(Debug)]
-struct Proven {
-    way: &'static str,
-    direction: Direction,
-    packets: u64,
-    proof: Proof,
-}
-
-impl Proven {
-    fn outcome(&self) -> Outcome {
-        let both = |ledger: &ledger::Ledger| {
-            let total = ledger.total();
-            total.up + total.down
-        };
-        let (counted, modelled) = (both(&self.proof.counted), both(&self.proof.modelled));
-        Outcome::new("soft device", "bytes", Samples(vec![counted.bytes as f64]))
-            .with(&[
-                ("way", self.way.into()),
-                ("direction", name(self.direction).into()),
-                ("packets", self.packets.into()),
-                ("writes", counted.writes.into()),
-                ("reads", counted.reads.into()),
-                ("completions", counted.completions.into()),
-                ("units", counted.units.into()),
-            ])
-            .against("model", modelled.bytes as f64, Better::Less)
-    }
 }
 
 /// Runs the soft device: packets of every length, then of random lengths.
@@ -226,4 +157,22 @@ fn proofs(contest: &Contest, args: &args::Dma) -> Result<Vec<Proven>, Failure> {
     }
     bar.finish_and_clear();
     Ok(proven)
+}
+
+/// Measures the layouts between the first and the last core, and shows it. Nothing where there is one core.
+fn between_cores(args: &args::Dma) -> Result<Vec<Measured>, Failure> {
+    let cores = environment::cores();
+    let (Some(first), Some(last)) = (cores.first(), cores.last()) else { return Ok(Vec::new()) };
+    if first == last {
+        println!("two cores are not measured: this process may use one only");
+        return Ok(Vec::new());
+    }
+    let (rounds, count) = if args.quick { (1, 10_000) } else { (args.rounds, 400_000) };
+    let bar = progress::bar(args.sizes.len() * rounds as usize);
+    let (measured, probes) =
+        software::measure([*first, *last], &args.sizes, rounds, count, || bar.inc(1))?;
+    bar.finish_and_clear();
+    println!("{}", tables::between_cores(&measured));
+    println!("{}\n", tables::probes(&probes));
+    Ok(measured)
 }

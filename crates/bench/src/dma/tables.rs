@@ -4,8 +4,11 @@ use comfy_table::Table;
 
 use super::ledger::Crossed;
 use super::model::{Direction, Model, Way};
-use super::{Contest, LONGEST, Proven, SHORTEST, name};
+use super::results::{Proven, name};
+use super::software::{Lines, Measured};
+use super::{Contest, LONGEST, SHORTEST};
 use crate::report::table;
+use crate::statistics::Samples;
 
 /// Which way packets go over a link.
 pub(super) const COURSES: [(&str, &[Direction]); 3] = [
@@ -135,4 +138,37 @@ pub(super) fn proofs(proofs: &[Proven]) -> Table {
         "each packet",
     ];
     table(&header, rows)
+}
+
+/// What the layouts take between two cores.
+pub(super) fn between_cores(measured: &[Measured]) -> Table {
+    let hz = dpdk::tsc_hz() as f64;
+    let mut rows = Vec::new();
+    for Measured { size, layouts } in measured {
+        for (layout, cycles) in layouts {
+            let Lines { carried, claimed } = Lines::of(*layout, *size);
+            let (median, least) = (cycles.median(), cycles.min());
+            rows.push(vec![
+                format!("{size} B, {}", layout.name()),
+                format!("{carried:.2}"),
+                format!("{claimed:.2}"),
+                format!("{median:.1}"),
+                format!("{least:.1}"),
+                format!("{:.2}", hz / median / 1e6),
+            ]);
+        }
+    }
+    let header =
+        ["two cores", "lines carried", "lines claimed", "cycles/packet", "least", "Mpackets/s"];
+    table(&header, rows)
+}
+
+/// How far apart the cores were meanwhile.
+pub(super) fn probes(probes: &Samples) -> String {
+    let most = probes.0.iter().copied().fold(f64::NAN, f64::max);
+    format!(
+        "a cache line took {:.0} to {most:.0} cycles from core to core and back, {:.0} in the median",
+        probes.min(),
+        probes.median()
+    )
 }

@@ -8,7 +8,7 @@
 //! | `carry`, `wake` | what they do with packets |
 //! | `ours`, `peer` | this process, and the other |
 //! | `pair` | two dpdk-testpmd |
-//! | `probe`, `rounds` | phases of the machine, turns |
+//! | `rounds` | turns, in one phase of the machine |
 //! | `show` | results |
 
 mod carry;
@@ -18,7 +18,6 @@ mod orders;
 mod ours;
 mod pair;
 pub(crate) mod peer;
-mod probe;
 mod rounds;
 mod show;
 mod wake;

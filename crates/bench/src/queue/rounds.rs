@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::cases::Case;
-use super::probe;
 use crate::failure::Failure;
+use crate::probe;
 use crate::statistics::Samples;
 
 /// Who is measured.
