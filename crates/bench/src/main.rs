@@ -14,7 +14,7 @@
 //! | `environment`, `probe` | the machine, and how far apart its cores are |
 //! | `progress` | a bar on the terminal |
 //! | `failure` | what goes wrong |
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod args;
 mod dma;

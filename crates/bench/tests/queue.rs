@@ -26,7 +26,7 @@ fn a_short_run_without_yardsticks() {
         })
     };
     for frame in [64, 9000] {
-        for way in ["one way", "round trip"] {
+        for way in ["one way", "one way, in place", "round trip"] {
             assert!(found(way, frame, "packets/s") && found(way, frame, "TSC cycles/packet"));
         }
         assert!(found("round trip of one packet, p99", frame, "ns"));

@@ -9,7 +9,7 @@ use super::memory::Ends;
 use crate::failure::Failure;
 
 /// The flags of the packet that ends a turn.
-const END: Meta = Meta { port: 0, flags: 127 };
+pub(super) const END: Meta = Meta { port: 0, flags: 127 };
 /// How long a side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Looks between two looks at the clock.
@@ -25,13 +25,13 @@ pub(super) struct Wait {
 impl Wait {
     /// Something came.
     #[inline(always)]
-    fn over(&mut self) {
+    pub(super) fn over(&mut self) {
         self.looks = 0;
     }
 
     /// Nothing came.
     #[inline(always)]
-    fn go_on(&mut self) -> Result<(), Failure> {
+    pub(super) fn go_on(&mut self) -> Result<(), Failure> {
         std::hint::spin_loop();
         self.looks += 1;
         if self.looks % LOOKS == 0 { self.look_at_the_clock() } else { Ok(()) }
@@ -64,6 +64,11 @@ impl Packets {
 
     fn count(&self) -> usize {
         self.bytes.len() / self.each
+    }
+
+    /// Each of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.chunks_exact(self.each)
     }
 
     #[inline(always)]

@@ -7,8 +7,10 @@ use crate::args;
 /// The way of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// One process sends all it can, the other takes them.
-    OneWay,
+    /// One process sends all it can, the other copies each packet to memory of its own.
+    Copied,
+    /// The same, but the other reads each packet where it lies.
+    InPlace,
     /// A burst circulates: each process sends back what it takes.
     Around,
 }
@@ -26,7 +28,7 @@ pub(super) struct Case {
 /// Bytes of the check sequence, which never stands in memory.
 const CHECK: u16 = 4;
 /// What the goal is about.
-pub(super) const GOAL: Case = Case { way: Way::OneWay, size: 64, burst: 32 };
+pub(super) const GOAL: Case = Case { way: Way::Copied, size: 64, burst: 32 };
 const SIZES: [u16; 6] = [64, 256, 512, 1024, 1518, 9000];
 const BURSTS: [u16; 7] = [1, 4, 16, 32, 64, 128, 256];
 
@@ -45,7 +47,8 @@ impl Case {
 impl Way {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::OneWay => "one way",
+            Self::Copied => "one way",
+            Self::InPlace => "one way, in place",
             Self::Around => "round trip",
         }
     }
@@ -73,7 +76,8 @@ pub(super) fn of(args: &args::Queue) -> Vec<Case> {
         pairs.extend(sizes.iter().flat_map(|size| bursts.iter().map(|burst| (*size, *burst))));
     }
     pairs.sort_unstable();
-    let ways = |(size, burst)| [Way::OneWay, Way::Around].map(|way| Case { way, size, burst });
+    let all = [Way::Copied, Way::InPlace, Way::Around];
+    let ways = |(size, burst)| all.map(|way| Case { way, size, burst });
     let mut cases: Vec<Case> = pairs.into_iter().flat_map(ways).collect();
     cases.sort_by_key(|case| case.is_jumbo());
     cases
@@ -103,13 +107,14 @@ mod tests {
     #[test]
     fn what_is_named_is_combined() {
         let all = cases("b queue --sizes 9000,64 --bursts 1,256");
-        let one = |size, burst| Case { way: Way::OneWay, size, burst };
-        assert_eq!(all.len(), 8);
-        assert_eq!((all[0], all[6]), (one(64, 1), one(9000, 256)));
+        let one = |size, burst| Case { way: Way::Copied, size, burst };
+        assert_eq!(all.len(), 12);
+        assert_eq!((all[0], all[9]), (one(64, 1), one(9000, 256)));
+        assert_eq!(all[10], Case { way: Way::InPlace, ..one(9000, 256) });
         assert_eq!(sizes(&all), [64, 9000]);
-        assert_eq!(cases("b queue --sizes 300").len(), 2);
+        assert_eq!(cases("b queue --sizes 300").len(), 3);
         let usual = cases("b queue");
-        assert_eq!(usual.len(), 2 * (SIZES.len() + BURSTS.len() - 1));
+        assert_eq!(usual.len(), 3 * (SIZES.len() + BURSTS.len() - 1));
         assert!(usual.contains(&GOAL) && cases("b queue --quick").contains(&GOAL));
     }
 

@@ -10,7 +10,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
-use shm::{Consumer, Doorbell, Layout, Producer, Segment};
+use shm::{Consumer, Doorbell, Layout, Producer, Segment, Trusting};
 
 use crate::failure::Failure;
 
@@ -23,7 +23,7 @@ pub(super) struct Ends {
     /// To the other process.
     pub(super) out: Producer,
     /// From the other process.
-    pub(super) back: Consumer,
+    pub(super) back: Trusting,
     /// Wakes the other process.
     pub(super) bell: Doorbell,
 }
@@ -61,6 +61,7 @@ pub(super) fn take(from: &UnixStream) -> Result<Ends, Failure> {
     ends(Segment::from_file(segment)?, Doorbell::from_file(bell)?, [1, 0])
 }
 
+#[expect(unsafe_code, reason = "what a client of the daemon does is measured, and it trusts")]
 fn ends(segment: Segment, bell: Doorbell, which: [usize; 2]) -> Result<Ends, Failure> {
     let layout = Layout::new(SLOTS, CAPACITY)?;
     let segment = Arc::new(segment);
@@ -68,7 +69,11 @@ fn ends(segment: Segment, bell: Doorbell, which: [usize; 2]) -> Result<Ends, Fai
     let (Some(out), Some(back)) = (out, back) else {
         return Err(Failure::OtherProcess("its memory is too short"));
     };
-    Ok(Ends { out: Producer::new(out, layout)?, back: Consumer::new(back, layout)?, bell })
+    let back = Consumer::new(back, layout)?;
+    // SAFETY: the producer is this program in the other process. Its end is a `Producer` too, the only one of
+    // this region, and nothing else writes there.
+    let back = unsafe { back.trust() };
+    Ok(Ends { out: Producer::new(out, layout)?, back, bell })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `cases` | what is measured |
 //! | `memory`, `orders` | what the two processes share, and say to each other |
-//! | `carry`, `wake` | what they do with packets |
+//! | `carry`, `look`, `wake` | what they do with packets |
 //! | `ours`, `peer` | this process, and the other |
 //! | `pair` | two dpdk-testpmd |
 //! | `rounds` | turns, in one phase of the machine |
@@ -13,6 +13,7 @@
 
 mod carry;
 pub(crate) mod cases;
+mod look;
 mod memory;
 mod orders;
 mod ours;

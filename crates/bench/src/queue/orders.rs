@@ -12,8 +12,10 @@ use crate::failure::Failure;
 /// What the other process is to do next. It ends at the end of the orders.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Order {
-    /// Take packets until the turn ends, and measure in samples of so many TSC cycles.
+    /// Copy packets to other memory until the turn ends, and measure in samples of so many TSC cycles.
     Drain { bytes: u16, burst: u16, sample: u64 },
+    /// The same, but read them where they lie.
+    Read { burst: u16, sample: u64 },
     /// Send packets back until the turn ends.
     Carry { bytes: u16, burst: u16 },
     /// Sleep for each of so many packets.
@@ -29,6 +31,12 @@ pub(super) enum Answer {
     Drained {
         packets: u64,
         cycles: Vec<f64>,
+    },
+    /// The same, and the sum of all words of all packets.
+    Read {
+        packets: u64,
+        cycles: Vec<f64>,
+        sum: u32,
     },
     Carried,
     /// TSC cycles from push to look, and how often it slept.

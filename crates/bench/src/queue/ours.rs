@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::carry::{self, Meter, Packets, Wait};
 use super::cases::{Case, Way};
+use super::look;
 use super::memory::{self, Ends};
 use super::orders::{Answer, Line, Order};
 use super::rounds::{Contestant, Turn};
@@ -70,14 +71,23 @@ impl Ours {
     fn one_way(&mut self, case: Case, turn: Turn) -> Result<Samples, Failure> {
         let (bytes, burst) = (case.bytes(), case.burst);
         let sample = turn.sample_cycles();
-        self.order(&Order::Drain { bytes, burst, sample })?;
+        self.order(&match case.way {
+            Way::InPlace => Order::Read { burst, sample },
+            _ => Order::Drain { bytes, burst, sample },
+        })?;
         // One sample more to warm up, and a bit for what is lost at the ends.
         let length = sample * u64::from(turn.samples + 1) + sample / 2;
         let until = dpdk::tsc().wrapping_add(length);
-        let sent = carry::fill(&mut self.ends.out, &Packets::new(bytes, burst), until)?;
+        let packets = Packets::new(bytes, burst);
+        let sent = carry::fill(&mut self.ends.out, &packets, until)?;
         carry::end(&mut self.ends.out)?;
+        let each = packets.all().map(look::sum).fold(0, u32::wrapping_add);
+        let all = each.wrapping_mul((sent / u64::from(burst)) as u32);
         match self.answer()? {
             Answer::Drained { packets, cycles } if packets == sent => Ok(Samples(cycles)),
+            Answer::Read { packets, cycles, sum } if (packets, sum) == (sent, all) => {
+                Ok(Samples(cycles))
+            }
             _ => Err(Failure::OtherProcess("it has not taken what was sent")),
         }
     }
@@ -144,7 +154,7 @@ impl Ours {
 impl Contestant for Ours {
     fn turn(&mut self, case: Case, turn: Turn) -> Result<f64, Failure> {
         let cycles = environment::on(self.cores[0], || match case.way {
-            Way::OneWay => self.one_way(case, turn),
+            Way::Copied | Way::InPlace => self.one_way(case, turn),
             Way::Around => self.around(case, turn),
         })?;
         Ok(dpdk::tsc_hz() as f64 / cycles.median())

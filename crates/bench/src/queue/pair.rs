@@ -123,14 +123,17 @@ impl Contestant for Pair {
         let (taker, sender) = (&mut self.taker, &mut self.sender);
         taker.set(case.burst, case.bytes())?;
         sender.set(case.burst, case.bytes())?;
-        let rates = if case.way == Way::OneWay {
-            taker.start("rxonly")?;
-            sender.start("txonly")?;
-            Self::samples(taker, turn)
-        } else {
-            taker.start("io")?;
-            sender.start_with_burst("io")?;
-            Self::samples(sender, turn)
+        let rates = match case.way {
+            Way::Copied | Way::InPlace => {
+                taker.start("rxonly")?;
+                sender.start("txonly")?;
+                Self::samples(taker, turn)
+            }
+            Way::Around => {
+                taker.start("io")?;
+                sender.start_with_burst("io")?;
+                Self::samples(sender, turn)
+            }
         }?;
         sender.stop()?;
         taker.stop()?;

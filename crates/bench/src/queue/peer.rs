@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use super::carry::{Meter, Packets, Wait, carry, drain};
+use super::look;
 use super::memory::{self, Ends};
 use super::orders::{Answer, Line, Order};
 use super::wake;
@@ -31,6 +32,12 @@ fn obey(order: &Order, ends: &mut Ends) -> Result<Answer, Failure> {
             drain(&mut ends.back, &mut into, &mut meter)?;
             let (packets, cycles) = meter.finish();
             Ok(Answer::Drained { packets, cycles })
+        }
+        Order::Read { burst, sample } => {
+            let mut meter = Meter::new(sample);
+            let sum = look::read(&mut ends.back, burst, &mut meter)?;
+            let (packets, cycles) = meter.finish();
+            Ok(Answer::Read { packets, cycles, sum })
         }
         Order::Carry { bytes, burst } => {
             let (mut scratch, mut wait) = (Packets::new(bytes, burst), Wait::default());
