@@ -46,26 +46,25 @@ static size_t answer(uint8_t *reply, const uint8_t *frame, size_t end, struct in
     memcpy(reply + end, record, sizeof record);
     memcpy(reply + end + sizeof record, &address, 4);
     rotate(reply, 6), rotate(reply + 26, 4), rotate(reply + UDP, 2);
-    reply[DNS + 2] = 0x84 | (frame[DNS + 2] & 1); /* an answer, with authority */
-    reply[DNS + 3] = 0;
+    reply[DNS + 2] = 0x84 | (frame[DNS + 2] & 1), reply[DNS + 3] = 0; /* an answer, with authority */
     memcpy(reply + DNS + 6, "\0\1\0\0\0\0", 6);
     put16(reply + 16, length - 14);
     put16(reply + UDP + 4, length - UDP);
     put16(reply + UDP + 6, 0); /* no UDP checksum, as IPv4 allows */
-    reply[22] = 64;
-    put16(reply + 24, 0);
+    reply[22] = 64, put16(reply + 24, 0);
     for (int i = 14; i < UDP; i += 2) sum += (uint32_t)(reply[i] << 8 | reply[i + 1]);
     put16(reply + 24, (uint16_t)~((sum & 0xffff) + (sum >> 16)));
     return length;
 }
 
-static int known(char **names, const char *name, struct in_addr *address) {
+/* Finds the address of a name: 1, or 0 when it is not known; -1 when one of the arguments before makes no sense. */
+static int find(char **names, const char *name, struct in_addr *address) {
     for (; *names; names++) {
         const char *equals = strchr(*names, '=');
         size_t length = equals ? (size_t)(equals - *names) : 0;
-        /* The name asked for has a dot more. */
-        if (length && strlen(name) == length + 1 && !strncasecmp(name, *names, length))
-            return inet_pton(AF_INET, equals + 1, address) == 1;
+        if (!length || inet_pton(AF_INET, equals + 1, address) != 1) return -1;
+        /* The name asked for ends with a dot. */
+        if (name && strlen(name) == length + (equals[-1] != '.') && !strncasecmp(name, *names, length)) return 1;
     }
     return 0;
 }
@@ -78,22 +77,23 @@ int main(int argc, char **argv) {
     millrace_options_default(&options);
     options.protocol = "udp";
     options.destination_port = 53;
-    int got = argc > 1 ? millrace_attach(NULL, "dns responder", &client) : -1;
+    struct in_addr address;
+    int wrong = argc < 2 || find(argv + 1, NULL, &address) < 0;
+    int got = wrong ? -1 : millrace_attach(NULL, "dns responder", &client);
     if (got == 0) got = millrace_open(client, &options, &channel, 1);
     while (got >= 0 && (got = millrace_wait(channel, -1)) >= 0) {
         if ((got = millrace_receive(channel, packets, BURST)) < 0) break;
         for (int i = 0; i < got; i++) {
             char name[256];
-            struct in_addr address;
             uint8_t reply[LONGEST + 16];
             size_t end = question(packets[i].data, packets[i].length, name);
-            if (end && known(argv + 1, name, &address)) {
+            if (end && find(argv + 1, name, &address) > 0) {
                 /* An answer that finds no room is one that was lost: it is asked for again. */
                 millrace_send_bytes(channel, reply, answer(reply, packets[i].data, end, address), packets[i].port);
             } else if (millrace_return(channel, &packets[i], 1) == 1) continue;
             millrace_release(channel, &packets[i], 1);
         }
     }
-    fprintf(stderr, "dns_responder: %s\n", argc > 1 ? millrace_error() : "usage: dns_responder NAME=ADDRESS...");
+    fprintf(stderr, "dns_responder: %s\n", wrong ? "usage: dns_responder NAME=ADDRESS..." : millrace_error());
     return 1;
 }

@@ -40,26 +40,27 @@ int main(int argc, char **argv) {
     millrace_client *client;
     millrace_channel *channel;
     millrace_options options;
-    if (argc < 2) return failed("usage: pcap_writer FILE [COUNT [PORT...]]");
-    unsigned long long count = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, written = 0;
-    FILE *file = fopen(argv[1], "wb");
-    if (!file || !write_header(file)) return failed("the file can't be written");
+    char *end = "";
+    unsigned long long count = argc > 2 ? strtoull(argv[2], &end, 10) : 0, written = 0;
+    if (argc < 2 || *end) return failed("usage: pcap_writer FILE [COUNT [PORT...]]");
     millrace_options_default(&options);
     options.take = MILLRACE_COPY;
     options.ports = (const char *const *)argv + 3;
     options.port_count = (size_t)(argc > 3 ? argc - 3 : 0);
     if (millrace_attach(NULL, "pcap writer", &client) < 0) return failed(millrace_error());
     if (millrace_open(client, &options, &channel, 1) < 0) return failed(millrace_error());
+    FILE *file = fopen(argv[1], "wb");
+    if (!file || !write_header(file)) return failed("the file can't be written");
     while (!count || written < count) {
-        int got = millrace_wait(channel, 1000);
+        int got = millrace_wait(channel, -1);
         if (got >= 0) got = millrace_receive(channel, packets, BURST);
         if (got < 0) return failed(millrace_error());
-        /* Who looks at the file while it grows sees all there is. */
-        if (got == 0) fflush(file);
         for (int i = 0; i < got && (!count || written < count); i++, written++) {
             if (!write_packet(file, channel, &packets[i])) return failed("the file can't be written");
         }
         millrace_release(channel, packets, (size_t)got);
+        /* Who looks at the file while it grows, or after the end of this program, sees whole packets. */
+        if (fflush(file) != 0) return failed("the file can't be written");
     }
     if (fclose(file) != 0) return failed("the file can't be written");
     printf("%llu packets\n", written);

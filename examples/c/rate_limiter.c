@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     millrace_client *client;
     millrace_channel *channel;
     millrace_options options;
-    if (argc < 3) {
+    if (argc < 3 || atof(argv[1]) <= 0 || atof(argv[2]) <= 0) {
         fprintf(stderr, "usage: rate_limiter MBIT/S BURST-KB [PORT...]\n");
         return 1;
     }

@@ -1,8 +1,6 @@
-"""DNS responder: answers queries for IPv4 addresses of the names that it knows; all else goes on its way.
+"""DNS responder: answers queries for IPv4 addresses of the names that it knows; all else goes on its way."""
 
-usage: dns_responder.py NAME=ADDRESS...
-"""
-
+import argparse
 import ipaddress
 import struct
 import sys
@@ -46,11 +44,15 @@ def answer(frame, end, address):
     return frame[6:12] + frame[:6] + frame[12:14] + ip + udp + dns
 
 
+def name_and_address(text):
+    name, address = text.split("=")
+    return name.rstrip(".").lower().encode() + b".", ipaddress.IPv4Address(address)
+
+
 def main():
-    names = {}
-    for argument in sys.argv[1:]:
-        name, address = argument.split("=")
-        names[name.rstrip(".").lower().encode() + b"."] = ipaddress.IPv4Address(address)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", metavar="NAME=ADDRESS", nargs="+", type=name_and_address)
+    names = dict(parser.parse_args().names)
     client = millrace.Client("dns responder")
     (channel,) = client.open(protocol="udp", destination_port=53)
     while True:
@@ -69,5 +71,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+    except KeyboardInterrupt:
+        pass
     except millrace.Error as error:
         sys.exit(f"dns_responder: {error}")

@@ -1,8 +1,6 @@
-"""Flow counter: counts copies of all packets by 5-tuple and shows the ten flows with the most bytes.
+"""Flow counter: counts copies of all packets by 5-tuple and shows the ten flows with the most bytes."""
 
-usage: flow_counter.py [SECONDS [PORT...]]     how often the table is shown (1); names of ports (all)
-"""
-
+import argparse
 import collections
 import heapq
 import ipaddress
@@ -17,14 +15,16 @@ MOST = 100_000
 
 def flow(frame):
     """Protocol, source and destination with their ports, as bytes; None for what is neither IPv4 nor IPv6."""
-    kind, ip = frame[12:14], frame[14:]
+    kind, ip, later = frame[12:14], frame[14:], 0
     if kind == b"\x08\x00" and len(ip) >= 20:
         protocol, source, destination, header = ip[9], ip[12:16], ip[16:20], (ip[0] & 15) * 4
+        later = int.from_bytes(ip[6:8]) & 0x1FFF
     elif kind == b"\x86\xdd" and len(ip) >= 40:
         protocol, source, destination, header = ip[6], ip[8:24], ip[24:40], 40
     else:
         return None
-    ports = ip[header : header + 4] if protocol in (6, 17) else bytes(4)
+    # A fragment behind the first has no ports.
+    ports = ip[header : header + 4] if protocol in (6, 17) and not later else bytes(4)
     return (protocol, source, ports[:2], destination, ports[2:])
 
 
@@ -44,11 +44,14 @@ def show(flows):
 
 
 def main():
-    every = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("every", metavar="SECONDS", type=float, nargs="?", default=1.0, help="between two tables (1)")
+    parser.add_argument("ports", metavar="PORT", nargs="*", help="names of ports (all)")
+    arguments = parser.parse_args()
     client = millrace.Client("flow counter")
-    (channel,) = client.open(ports=sys.argv[2:], take="copy")
+    (channel,) = client.open(ports=arguments.ports, take="copy")
     flows = collections.defaultdict(lambda: [0, 0])
-    due = time.monotonic() + every
+    due = time.monotonic() + arguments.every
     while True:
         channel.wait(max(0.0, due - time.monotonic()))
         packets = channel.receive(256)
@@ -61,11 +64,13 @@ def main():
         channel.release(packets)
         if time.monotonic() >= due:
             show(flows)
-            due += every
+            due += arguments.every
 
 
 if __name__ == "__main__":
     try:
         main()
+    except KeyboardInterrupt:
+        pass
     except millrace.Error as error:
         sys.exit(f"flow_counter: {error}")

@@ -1,8 +1,6 @@
-"""Rate limiter: lets packets that come in by the ports go on up to a rate, and drops what is above (token bucket).
+"""Rate limiter: lets packets that come in by the ports go on up to a rate, and drops what is above (token bucket)."""
 
-usage: rate_limiter.py MBIT/S BURST-KB [PORT...]
-"""
-
+import argparse
 import sys
 import time
 
@@ -30,11 +28,14 @@ class Bucket:
 
 
 def main():
-    if len(sys.argv) < 3:
-        sys.exit("usage: rate_limiter.py MBIT/S BURST-KB [PORT...]")
-    bucket = Bucket(float(sys.argv[1]) * 1e6 / 8, float(sys.argv[2]) * 1e3)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rate", metavar="MBIT/S", type=float)
+    parser.add_argument("burst", metavar="BURST-KB", type=float, help="what may pass at once")
+    parser.add_argument("ports", metavar="PORT", nargs="*", help="names of ports (all)")
+    arguments = parser.parse_args()
+    bucket = Bucket(arguments.rate * 1e6 / 8, arguments.burst * 1e3)
     client = millrace.Client("rate limiter")
-    (channel,) = client.open(ports=sys.argv[3:])
+    (channel,) = client.open(ports=arguments.ports)
     passed = dropped = 0
     said = time.monotonic()
     while True:
@@ -53,5 +54,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+    except KeyboardInterrupt:
+        pass
     except millrace.Error as error:
         sys.exit(f"rate_limiter: {error}")

@@ -1,16 +1,17 @@
-"""L2 reflector: sends every packet back by the port where it came in, MAC addresses swapped.
+"""L2 reflector: sends every packet back by the port where it came in, MAC addresses swapped."""
 
-usage: reflector.py [PORT...]     names of ports; none: all
-"""
-
+import argparse
 import sys
 
 import millrace
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ports", metavar="PORT", nargs="*", help="names of ports (all)")
+    arguments = parser.parse_args()
     client = millrace.Client("reflector")
-    (channel,) = client.open(ports=sys.argv[1:])
+    (channel,) = client.open(ports=arguments.ports)
     print("reflecting", flush=True)
     while True:
         channel.wait()
@@ -27,5 +28,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+    except KeyboardInterrupt:
+        pass
     except millrace.Error as error:
         sys.exit(f"reflector: {error}")

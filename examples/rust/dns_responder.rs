@@ -58,12 +58,14 @@ fn answer(frame: &[u8], end: usize, address: Ipv4Addr) -> Vec<u8> {
 }
 
 fn respond() -> Result<(), Box<dyn std::error::Error>> {
-    let mut names = HashMap::new();
-    for argument in std::env::args().skip(1) {
-        let (name, address) = argument.split_once('=').ok_or("usage: NAME=ADDRESS...")?;
+    let known = |argument: String| {
+        let (name, address) = argument.split_once('=')?;
         let name = name.trim_end_matches('.').to_ascii_lowercase() + ".";
-        names.insert(name, address.parse::<Ipv4Addr>()?);
-    }
+        Some((name, address.parse::<Ipv4Addr>().ok()?))
+    };
+    let names: Option<HashMap<_, _>> = std::env::args().skip(1).map(known).collect();
+    let names = names.filter(|names| !names.is_empty());
+    let names = names.ok_or("usage: dns_responder NAME=ADDRESS...")?;
     let mut options = Options::default();
     options.filter.protocol = Some("udp".into());
     options.filter.destination_port = Some(53);

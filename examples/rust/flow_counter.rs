@@ -39,12 +39,10 @@ fn flow(frame: &[u8]) -> Option<Flow> {
             }
             _ => return None,
         };
-    let ports = if matches!(protocol, 6 | 17) {
-        (word(ip, header)?, word(ip, header + 2)?)
-    } else {
-        (0, 0)
-    };
-    Some((protocol, source, ports.0, destination, ports.1))
+    // A fragment behind the first has no ports.
+    let later = source.is_ipv4() && word(ip, 6)? & 0x1fff != 0;
+    let port = |at| if matches!(protocol, 6 | 17) && !later { word(ip, at) } else { Some(0) };
+    Some((protocol, source, port(header)?, destination, port(header + 2)?))
 }
 
 fn show(flows: &HashMap<Flow, (u64, u64)>) -> std::io::Result<()> {
@@ -64,7 +62,9 @@ fn show(flows: &HashMap<Flow, (u64, u64)>) -> std::io::Result<()> {
 
 fn count() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let every = Duration::from_secs_f64(arguments.next().map_or(Ok(1.0), |text| text.parse())?);
+    let seconds = arguments.next().map_or(Ok(1.0), |text| text.parse());
+    let seconds = seconds.map_err(|_| "usage: flow_counter [SECONDS [PORT...]]")?;
+    let every = Duration::try_from_secs_f64(seconds)?;
     let client = Client::attach(None, "flow counter")?;
     let options = Options { take: Take::Copy, ports: arguments.collect(), ..Options::default() };
     let mut queues = client.open(&options)?;

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use millrace::{Client, Options, Take};
 
@@ -18,21 +18,18 @@ fn header() -> Vec<u8> {
 
 fn write() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("usage: pcap_writer FILE [COUNT [PORT...]]")?;
-    let count: u64 = arguments.next().map_or(Ok(0), |text| text.parse())?;
+    let usage = "usage: pcap_writer FILE [COUNT [PORT...]]";
+    let path = arguments.next().ok_or(usage)?;
+    let count = arguments.next().map_or(Ok(0), |text| text.parse::<u64>()).map_err(|_| usage)?;
     let options = Options { take: Take::Copy, ports: arguments.collect(), ..Options::default() };
-    let mut file = BufWriter::new(File::create(path)?);
-    file.write_all(&header())?;
     let client = Client::attach(None, "pcap writer")?;
     let mut queues = client.open(&options)?;
+    let mut file = BufWriter::new(File::create(&path).map_err(|e| format!("{path}: {e}"))?);
+    file.write_all(&header())?;
     let Some(channel) = queues.channels.first_mut() else { return Ok(()) };
     let (mut packets, mut frame, mut written) = (Vec::new(), vec![0; 65_535], 0);
     while count == 0 || written < count {
-        if !channel.wait(Some(Duration::from_secs(1)))? {
-            // Who looks at the file while it grows sees all there is.
-            file.flush()?;
-            continue;
-        }
+        channel.wait(None)?;
         channel.receive(&mut packets, 256)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         for packet in packets.drain(..) {
@@ -46,8 +43,9 @@ fn write() -> Result<(), Box<dyn std::error::Error>> {
             }
             channel.release(packet);
         }
+        // Who looks at the file while it grows, or after the end of this program, sees whole packets.
+        file.flush()?;
     }
-    file.flush()?;
     println!("{written} packets");
     Ok(())
 }

@@ -30,11 +30,10 @@ impl Forwarder {
             for packet in &mut packets {
                 bytes += packet.length();
                 packet.set_port(self.out);
-                for _ in 0..n {
-                    if md5 {
-                        black_box(Md5::digest(self.channel.bytes(packet)));
-                        continue;
-                    }
+                for _ in 0..if md5 { n } else { 0 } {
+                    black_box(Md5::digest(self.channel.bytes(packet)));
+                }
+                for _ in 0..if md5 { 0 } else { n } {
                     let read = self.memory[(self.place >> 24) as usize % self.memory.len()];
                     self.place = self.place.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(read);
                 }
@@ -73,27 +72,37 @@ impl Forwarder {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let usage = "usage: pof IN OUT md5|memory N MB, or pof IN OUT sweep SECONDS MB";
     let &[from, out, mode @ ("md5" | "memory" | "sweep"), number, megabytes] = &words[..] else {
-        return Err("usage: pof IN OUT md5|memory N MB, or pof IN OUT sweep SECONDS MB".into());
+        return Err(usage.into());
     };
+    let n: f64 = number.parse().map_err(|_| usage)?;
+    let (time, size) = (Duration::try_from_secs_f64(n)?, megabytes.parse::<u16>());
+    let memory = vec![1; (usize::from(size.map_err(|_| usage)?) << 17).next_power_of_two()];
     let client = Client::attach(None, "pof")?;
-    let out = client.ports()?.iter().find(|port| port.name == out).ok_or("OUT is no port")?.number;
+    let (ports, wrong) = (client.ports()?, format!("there is no port {out}"));
+    let out = ports.iter().find(|port| port.name == out).ok_or(wrong)?.number;
     let options = Options { ports: vec![from.into()], ..Options::default() };
     let channel = client.open(&options)?.channels.pop().ok_or("no channel")?;
-    let memory = vec![1; (megabytes.parse::<usize>()? << 17).next_power_of_two()];
     let mut forwarder = Forwarder { channel, out, memory, place: 0 };
     println!("work    bytes         n    packets/s    Gbit/s      lost  idle %");
     if mode != "sweep" {
         loop {
-            forwarder.measure(mode == "md5", number.parse()?, Duration::from_secs(1))?;
+            forwarder.measure(mode == "md5", n as u64, Duration::from_secs(1))?;
         }
     }
-    let time = Duration::try_from_secs_f64(number.parse()?)?;
     let (md5, memory) = (forwarder.sweep(true, time)?, forwarder.sweep(false, time)?);
     let limit = if md5 < memory { "CPU" } else { "memory" };
     println!("without loss: {md5} md5 or {memory} reads a packet; {limit} is the limit");
     Ok(())
+}
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("pof: {error}");
+        std::process::exit(1);
+    }
 }

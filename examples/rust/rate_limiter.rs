@@ -38,8 +38,8 @@ impl Bucket {
 fn limit() -> Result<(), Box<dyn std::error::Error>> {
     let usage = "usage: rate_limiter MBIT/S BURST-KB [PORT...]";
     let mut arguments = std::env::args().skip(1);
-    let rate: f64 = arguments.next().ok_or(usage)?.parse()?;
-    let burst: f64 = arguments.next().ok_or(usage)?.parse()?;
+    let mut number = || arguments.next()?.parse::<f64>().ok();
+    let (rate, burst) = number().zip(number()).ok_or(usage)?;
     let mut bucket = Bucket::new(rate * 1e6 / 8.0, burst * 1e3);
     let options = Options { ports: arguments.collect(), ..Options::default() };
     let client = Client::attach(None, "rate limiter")?;

@@ -32,7 +32,8 @@ fn reflect(mut queue: Queue) {
 
 fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
-    let threads = words.next().ok_or("usage: reflector_exclusive THREADS DEVICE...")?.parse()?;
+    let threads = words.next().and_then(|word| word.parse().ok());
+    let threads = threads.ok_or("usage: reflector_exclusive THREADS DEVICE...")?;
     let devices: Vec<String> = words.collect();
     let named: Vec<_> = devices.iter().map(|device| (device.as_str(), device.as_str())).collect();
     let opened = Devices::open(&named, threads, &Options::default())?;

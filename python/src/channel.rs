@@ -50,7 +50,8 @@ impl Channel {
     }
 
     /// Sends packets, each by its `port`: that where it came in, unless it was changed. Gives how many went; the others
-    /// found no room and are still the caller's, to send again or release.
+    /// found no room and are still the caller's, to send again or release. Raises DaemonGone; ValueError for a packet of
+    /// another channel.
     fn send(slf: Bound<'_, Self>, packets: Vec<Bound<'_, Packet>>) -> PyResult<usize> {
         forward(&slf, &packets, Way::Port)
     }
@@ -61,7 +62,8 @@ impl Channel {
         forward(&slf, &packets, Way::Graph)
     }
 
-    /// Drops packets that are still the caller's. What was sent, given back or released before is left alone.
+    /// Drops packets that are still the caller's. What was sent, given back or released before is left alone. Raises
+    /// ValueError for a packet of another channel.
     fn release(slf: Bound<'_, Self>, packets: Vec<Bound<'_, Packet>>) -> PyResult<()> {
         for packet in &packets {
             let mut packet = packet.borrow_mut();
@@ -73,13 +75,14 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends a packet of one's own making (bytes) by a port. Gives whether there was room.
+    /// Sends a packet of one's own making (bytes) by a port, by its number. Gives whether there was room. Raises DaemonGone;
+    /// Error for no bytes, or more than the ring can ever take.
     fn send_bytes(&mut self, frame: &[u8], port: u8) -> PyResult<bool> {
         room(self.inner.send_bytes(frame, port))
     }
 
     /// Gives a packet of one's own making (bytes) to the graph, as if it had come in by a port. Gives whether there was
-    /// room.
+    /// room. Raises what send_bytes() raises.
     fn give_bytes(&mut self, frame: &[u8], port: u8) -> PyResult<bool> {
         room(self.inner.return_bytes(frame, port))
     }
@@ -101,6 +104,7 @@ impl Channel {
     }
 
     /// Waits until the daemon has taken all that was sent, at most `timeout` seconds. Gives whether it has.
+    /// Raises DaemonGone.
     fn flush(&mut self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let longest = seconds(timeout)?;
         py.detach(|| self.inner.flush(longest)).map_err(exception)

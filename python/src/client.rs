@@ -30,10 +30,9 @@ impl Port {
     }
 }
 
-/// Client(name, path=None)
-///
 /// Attaches to the daemon. `name` is shown to people: 1 to 63 bytes. `path` is its attach socket; without one it is what
-/// the environment variable MILLRACE_ATTACH says, else /run/millrace/attach.sock. Raises Error.
+/// the environment variable MILLRACE_ATTACH says, else /run/millrace/attach.sock. Raises Error, which says what to do.
+/// Its channels outlive it.
 #[pyclass(module = "millrace")]
 pub(crate) struct Client {
     inner: client::Client,
@@ -48,12 +47,13 @@ impl Client {
         Ok(Self { inner: inner.map_err(exception)? })
     }
 
-    /// Attaches anew by the same socket and name, when a daemon that was gone is back. Open new channels then.
+    /// Attaches anew by the same socket and name, when a daemon that was gone is back. Open new channels then. Raises Error
+    /// when there is none yet.
     fn reattach(&mut self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.inner.reattach()).map_err(exception)
     }
 
-    /// The ports that this client may use: a list of Port.
+    /// The ports that this client may use: a list of Port. Raises DaemonGone.
     fn ports(&self, py: Python<'_>) -> PyResult<Vec<Port>> {
         let ports = py.detach(|| self.inner.ports()).map_err(exception)?;
         let port = |port: client::Port| Port {
@@ -69,13 +69,18 @@ impl Client {
     ///
     /// `ports`: names (none: all that this client may use). `take`: "divert" (this client gets the packets, and nobody
     /// else), "copy" (it gets copies), "nothing" (it only sends). `spread` over channels: "flow", "round-robin" or
-    /// "port". `slots` of each ring: a power of two; `capacity`: bytes of packet that a slot holds.
+    /// "port". `channels`: 1 to 64. `slots` of each ring: a power of two from 2 to 1,048,576; `capacity`: bytes of packet
+    /// that a slot holds, 60 to 16,383: longer packets take several slots.
     ///
     /// Only packets that match all that is given: `ether_type`; `protocol` ("tcp", "udp", "icmp", "icmp6", "arp" or a
     /// number); `host` (address of either end), `source`, `destination`; `source_port`, `destination_port`.
+    ///
+    /// Raises Error when the daemon refuses, DaemonGone when it has ended, ValueError for what makes no sense here.
     #[pyo3(signature = (ports=Vec::new(), *, take="divert", spread="flow", channels=1, slots=1024, capacity=2048,
         ether_type=None, protocol=None, host=None, source=None, destination=None, source_port=None,
-        destination_port=None))]
+        destination_port=None), text_signature = "($self, ports=(), *, take='divert', spread='flow', channels=1, \
+        slots=1024, capacity=2048, ether_type=None, protocol=None, host=None, source=None, destination=None, \
+        source_port=None, destination_port=None)")]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn open(
         &self,

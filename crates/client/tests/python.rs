@@ -7,7 +7,7 @@ mod program;
 mod stub;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use cases::CASES;
 use program::{Running, root};
@@ -29,6 +29,23 @@ fn examples() {
         let script = root().join(format!("examples/python/{}.py", case.name));
         case.run(python(&stub, &script), stub);
     }
+}
+
+#[test]
+#[ignore = "needs the Python module: scripts/python --test"]
+fn an_interrupt_ends_an_example_without_a_word() {
+    let stub = Stub::new(1);
+    let script = root().join("examples/python/reflector.py");
+    // A test in the background of a shell would hand down that the signal is ignored.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(std::env::var_os("MILLRACE_PYTHON").unwrap());
+    command.arg(&script).env("MILLRACE_ATTACH", stub.path()).stderr(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    assert_eq!(running.line(), "reflecting");
+    let killed = Command::new("kill").args(["-INT", &running.number().to_string()]).status();
+    assert!(killed.unwrap().success());
+    assert_eq!(running.errors(), "");
+    assert!(running.succeeds());
 }
 
 #[test]

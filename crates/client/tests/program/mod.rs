@@ -6,7 +6,7 @@
     reason = "a test may; each uses its part"
 )]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -103,6 +103,18 @@ impl Running {
     pub fn say(&mut self, text: &str) {
         self.input.write_all(text.as_bytes()).unwrap();
         self.input.flush().unwrap();
+    }
+
+    /// Its process.
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// All that it says on standard error, where that is a pipe.
+    pub fn errors(&mut self) -> String {
+        let mut text = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        text
     }
 
     pub fn is_alive(&mut self) -> bool {
