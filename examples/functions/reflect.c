@@ -22,10 +22,10 @@ static void *create(const char *argument, char *error, uint32_t room) {
   return &instance;
 }
 
-static void process(void *instance, struct millrace_packet *packets, uint32_t count) {
+static void process(void *instance, struct millrace_function_packet *packets, uint32_t count) {
   (void)instance;
   for (uint32_t i = 0; i < count; i++) {
-    struct millrace_packet *packet = &packets[i];
+    struct millrace_function_packet *packet = &packets[i];
     uint8_t *bytes = packet->data;
     /* Ethernet, an IPv4 header without options that is no fragment, ICMP type 8. */
     if (packet->length < 42 || bytes[12] != 0x08 || bytes[13] != 0 || bytes[14] != 0x45 ||

@@ -1,6 +1,10 @@
-/*
+/**
+ * @file millrace.h
  * libmillrace: packet functions in processes of their own. docs/build.md has the way from nothing to a running
  * function; examples/c has whole programs.
+ *
+ * A call that can fail gives a negative status (MILLRACE_INVALID for a null pointer where none may be, in all of them);
+ * millrace_error() has the words. Packets go on in bursts: give millrace_send() and millrace_return() all at once.
  *
  * Made of crates/client/src/c by scripts/header: do not edit.
  */

@@ -24,11 +24,11 @@ extern "C" {
 #define MILLRACE_PASS 0
 /** The packet is dropped, and counted as `function`. */
 #define MILLRACE_DROP 1
-/** The packet leaves by the port of that number, as millrace_packet.port has it. */
+/** The packet leaves by the port of that number, as millrace_function_packet.port has it. */
 #define MILLRACE_TRANSMIT(port) (256 + (int32_t)(port))
 
 /** A received packet, from its Ethernet header on. */
-struct millrace_packet {
+struct millrace_function_packet {
   /** Its first byte. May be moved: back by at most `headroom` bytes, or forth. */
   uint8_t *data;
   /** Bytes. May be changed: up to `tailroom` bytes more. */
@@ -53,7 +53,7 @@ struct millrace_function_table {
    */
   void *(*create)(const char *argument, char *error, uint32_t room);
   /** Treats a burst of `count` packets, 1 to 256. */
-  void (*process)(void *instance, struct millrace_packet *packets, uint32_t count);
+  void (*process)(void *instance, struct millrace_function_packet *packets, uint32_t count);
   /** Takes an instance down. */
   void (*destroy)(void *instance);
 };

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-/// A received packet: `struct millrace_packet`.
+/// A received packet: `struct millrace_function_packet`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct RawPacket {

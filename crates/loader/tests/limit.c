@@ -23,11 +23,11 @@ static void *create(const char *argument, char *error, uint32_t room) {
 }
 
 /* Longer packets are dropped; one that begins with 'r' leaves by port 3; 'g' grows at both ends; 's' shrinks. */
-static void process(void *instance, struct millrace_packet *packets, uint32_t count) {
+static void process(void *instance, struct millrace_function_packet *packets, uint32_t count) {
   struct limit *limit = instance;
   (void)limit;
   for (uint32_t i = 0; i < count; i++) {
-    struct millrace_packet *packet = &packets[i];
+    struct millrace_function_packet *packet = &packets[i];
 #ifdef ODD
     packet->data -= 100000;
     packet->length = 0x7fffffff;

@@ -1,5 +1,7 @@
 /* Uses every function of millrace.h against the daemon that tests/c.rs plays, which answers as it says there. */
 #include <millrace.h>
+/* Nothing in it clashes with the interface of functions in the daemon. */
+#include <millrace_function.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
