@@ -57,6 +57,7 @@ bench: build ## measure forwarding and tables beside DPDK's own, write out/*.jso
 	$(RELEASE)/millrace-bench transport --json out/transport.json
 	$(RELEASE)/millrace-bench queue --json out/queue.json
 	$(RELEASE)/millrace-bench dma --json out/dma.json
+	$(RELEASE)/millrace-bench clients --json out/clients.json
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
 	@scripts/fuzz $(SECONDS_PER_FUZZ_TARGET)

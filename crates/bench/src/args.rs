@@ -20,6 +20,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Packets/s and cycles/packet of the whole forwarder on one core, beside dpdk-testpmd.
     Forward(Forward),
+    /// Cycles/packet of the whole forwarder while a client process reads, does not read, writes garbage,
+    /// floods: what everybody else pays for it.
+    Clients(Clients),
     /// Look-ups, changes and memory of the tables, beside rte_fib, rte_lpm and rte_hash.
     Tables(Tables),
     /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
@@ -99,6 +102,18 @@ pub(crate) struct Forward {
     /// Leave dpdk-testpmd out.
     #[arg(long)]
     pub(crate) no_yardstick: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Clients {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Channels that the client has: 1 to 64.
+    #[arg(long, value_delimiter = ',', default_value = "1,64", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) channels: Vec<u16>,
+    /// Samples of each turn, 20 ms each.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) samples: u32,
 }
 
 #[derive(Debug, Group)]

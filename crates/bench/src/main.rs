@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `args` | the command line |
 //! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
+//! | `clients` | what a client process costs everybody else |
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
 //! | `transport` | TCP in memory, beside smoltcp |
 //! | `dma` | a packet between a device and its driver: a model of PCIe and a soft device |
@@ -17,6 +18,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod clients;
 mod dma;
 mod environment;
 mod failure;
@@ -41,6 +43,7 @@ use args::{Args, Command};
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Forward(args) => forward::run(&args),
+        Command::Clients(args) => clients::run(&args),
         Command::Tables(args) => tables::run(&args),
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),

@@ -169,6 +169,11 @@ impl Running {
         Ok(back.ok_or(Failure::NoQueue)?.queue)
     }
 
+    /// The worker, for what only some measurements do with it.
+    pub(crate) fn handle(&self) -> &WorkerHandle {
+        &self.handle
+    }
+
     /// Packets received so far.
     pub(crate) fn packets(&self) -> u64 {
         self.handle.counters().packets.get()

@@ -1,0 +1,121 @@
+//! What the client's thread does.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, pwrite};
+use rustix::net::{SendFlags, send};
+use shm::Meta;
+
+use super::conduct::Conduct;
+use super::ends::{Channel, Ends};
+use crate::failure::Failure;
+use crate::random::Random;
+
+/// Packets taken from or put into a channel at once.
+const BURST: usize = 64;
+/// A port that no client has.
+const NO_PORT: Meta = Meta { port: 255, flags: 0 };
+/// Garbage: bytes, and those that are written at once.
+const GARBAGE: usize = 1 << 20;
+const WRITE: usize = 1 << 16;
+/// How long one who does nothing looks away.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Does what the conduct says until `stop`. Returns how often: packets read or sent, bytes of garbage, times
+/// that pages were taken, rings.
+pub(super) fn run(conduct: Conduct, ends: &mut Ends, stop: &AtomicBool) -> Result<u64, Failure> {
+    let mut means = Means::new(conduct);
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        done += step(conduct, ends, &mut means)?;
+    }
+    Ok(done)
+}
+
+/// What it has prepared.
+struct Means {
+    scratch: Vec<u8>,
+    random: Random,
+}
+
+impl Means {
+    fn new(conduct: Conduct) -> Self {
+        let mut random = Random::new(7);
+        let bytes = match conduct {
+            Conduct::Garbage => GARBAGE,
+            Conduct::Refused => 60,
+            Conduct::RefusedLong => 1514,
+            // A packet of any length: the longest that a ring takes.
+            _ => usize::from(u16::MAX),
+        };
+        Self { scratch: (0..bytes).map(|_| random.next() as u8).collect(), random }
+    }
+}
+
+fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Result<u64, Failure> {
+    let Means { scratch, random } = means;
+    let channels = ends.channels.iter_mut();
+    Ok(match conduct {
+        Conduct::Nobody | Conduct::Bystander | Conduct::Deaf => {
+            thread::sleep(NAP);
+            0
+        }
+        Conduct::Reader => channels.map(|channel| read(channel, scratch)).sum(),
+        Conduct::Sleeper => channels.map(take).sum(),
+        Conduct::Refused | Conduct::RefusedLong | Conduct::Absurd => {
+            channels.map(|channel| flood(channel, scratch)).sum()
+        }
+        Conduct::Ringer => {
+            let rung = send(&ends.wake, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            // A full socket is as good as a rung bell.
+            rung.map(drop)
+                .or_else(|error| if error == Errno::AGAIN { Ok(()) } else { Err(error) })
+                .map_err(io::Error::from)?;
+            1
+        }
+        Conduct::Garbage => write_garbage(ends, scratch, random)?,
+        Conduct::Holes => {
+            let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let length = ends.segment.length() as u64;
+            fallocate(&ends.segment, holes, 0, length).map_err(io::Error::from)?;
+            1
+        }
+    })
+}
+
+fn read(channel: &mut Channel, scratch: &mut [u8]) -> u64 {
+    let mut count = 0;
+    while let Some(taken) = (count < BURST as u64).then(|| channel.receive.next()).flatten() {
+        channel.receive.copy(&taken, scratch);
+        channel.receive.release(taken);
+        count += 1;
+    }
+    count
+}
+
+fn take(channel: &mut Channel) -> u64 {
+    channel.receive.sleeps().announce();
+    let taken = channel.receive.next();
+    let count = u64::from(taken.is_some());
+    taken.into_iter().for_each(|taken| channel.receive.release(taken));
+    count
+}
+
+fn flood(channel: &mut Channel, packet: &[u8]) -> u64 {
+    channel.transmit.push_burst(BURST, |_| (packet, NO_PORT)) as u64
+}
+
+/// Once over the whole segment.
+fn write_garbage(ends: &Ends, garbage: &[u8], random: &mut Random) -> Result<u64, Failure> {
+    let length = ends.segment.length();
+    for offset in (0..length).step_by(WRITE) {
+        let from = random.below(garbage.len() - WRITE);
+        let bytes = garbage.get(from..from + WRITE.min(length - offset)).unwrap_or_default();
+        pwrite(&ends.segment, bytes, offset as u64).map_err(io::Error::from)?;
+    }
+    Ok(length as u64)
+}

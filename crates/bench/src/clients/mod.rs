@@ -1,0 +1,139 @@
+//! `millrace-bench clients`: what a client process costs everybody else, whatever it does.
+//!
+//! A worker forwards packets as in `millrace-bench forward`, and has a client's queues beside them as the
+//! daemon would give them. On the other core a thread does what a client could do with its end.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `conduct` | what a client may do, and what it asks for before |
+//! | `ends` | its queues: the worker's end and its own |
+//! | `deeds` | doing it |
+//! | `turn` | one turn, measured |
+//! | `show` | results |
+
+mod conduct;
+mod deeds;
+mod ends;
+mod show;
+mod turn;
+
+use std::time::Duration;
+
+use dpdk::Eal;
+use tables::Prefix;
+
+use crate::args;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::forward::bed::{Bed, Source};
+use crate::forward::cases::Frames;
+use crate::forward::packets::Packets;
+use crate::forward::router::{Router, mac};
+use crate::prefixes::{Prefixes, sample};
+use crate::report::Report;
+use crate::statistics::Samples;
+use crate::{probe, progress};
+use conduct::Conduct;
+use turn::{Stage, Turn};
+
+/// Flows and routes: the usual case of `millrace-bench forward`.
+const FLOWS: usize = 10_000;
+const ROUTES: usize = 10_000;
+/// Packets that the receive queue is asked for at once, as in the daemon.
+const BURST: u16 = 64;
+/// Length of a sample.
+const SAMPLE: Duration = Duration::from_millis(20);
+
+/// All turns of one client.
+struct Finding {
+    conduct: Conduct,
+    channels: u16,
+    turns: Vec<Turn>,
+    /// By round: its cycles per packet to those without a client.
+    ratios: Samples,
+}
+
+impl Finding {
+    fn of(&self, what: impl Fn(&Turn) -> f64) -> Samples {
+        Samples(self.turns.iter().map(what).collect())
+    }
+
+    /// TSC cycles per packet.
+    fn median(&self) -> f64 {
+        self.of(|turn| turn.cycles).median()
+    }
+
+    fn least(&self) -> f64 {
+        self.of(|turn| turn.least).min()
+    }
+
+    /// Packets of everybody else that were not forwarded.
+    fn lost(&self) -> u64 {
+        self.turns.iter().map(Turn::lost).sum()
+    }
+}
+
+/// Measures every client.
+pub(crate) fn run(args: &args::Clients) -> Result<(), Failure> {
+    let prefixes = Prefixes::load(args.common.prefixes.as_deref())?;
+    let mut bed = Bed::new(args.common.memory())?;
+    let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
+    let environment = Environment::of(eal, &prefixes.origin);
+    println!("{}", environment.line());
+    let before = probe::round_trip(bed.cores)?;
+    let findings = measure(args, &mut bed, &sample(&prefixes.v4, ROUTES, 2))?;
+    let after = probe::round_trip(bed.cores)?;
+    show::print(&findings, [before, after]);
+    let report = Report { environment, results: show::outcomes(&findings) };
+    args.common.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}
+
+fn measure(
+    args: &args::Clients,
+    bed: &mut Bed,
+    routes: &[Prefix<u32>],
+) -> Result<Vec<Finding>, Failure> {
+    if routes.is_empty() {
+        return Err(Failure::NoPrefixes("IPv4"));
+    }
+    let Source { mut rx, tx: _tx } = bed.open()?;
+    let router = Router::new(routes, bed.egress_ports())?;
+    let packets = Packets::new(routes, FLOWS, Frames::Fixed(64), mac(rx.port()))?;
+    dpdk::yardstick::attach_source(&mut rx, &bed.pool, packets.templates, packets.lengths)?;
+    let mut findings: Vec<Finding> = Conduct::ALL
+        .into_iter()
+        .flat_map(|conduct| {
+            // Nobody has no channels.
+            let channels = if conduct == Conduct::Nobody { &[0][..] } else { &args.channels };
+            channels.iter().map(move |channels| (conduct, *channels))
+        })
+        .map(|(conduct, channels)| Finding {
+            conduct,
+            channels,
+            turns: Vec::new(),
+            ratios: Samples::default(),
+        })
+        .collect();
+    let rounds = if args.common.quick { 1 } else { args.common.rounds };
+    let samples = if args.common.quick { 2 } else { args.samples };
+    let bar = progress::bar(rounds as usize * findings.len());
+    let worker = bed.start(&router, BURST)?;
+    let mut stage = Stage::new(&worker, bed, rx, samples);
+    for _ in 0..rounds {
+        let mut alone = f64::NAN;
+        for finding in &mut findings {
+            bar.set_message(finding.conduct.name());
+            let turn = stage.turn(finding.conduct, finding.channels)?;
+            if finding.conduct == Conduct::Nobody {
+                alone = turn.cycles;
+            }
+            finding.ratios.0.push(turn.cycles / alone);
+            finding.turns.push(turn);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    // Its transmit queues go with it: there is no measurement after this one.
+    drop(worker);
+    Ok(findings)
+}

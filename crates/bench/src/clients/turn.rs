@@ -1,0 +1,180 @@
+//! One turn: the worker forwards, and a client does what it does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dpdk::{BufferPool, RxQueue};
+use graph::{ClientCounters, Counters};
+
+use super::conduct::Conduct;
+use super::{SAMPLE, deeds, ends};
+use crate::environment;
+use crate::failure::Failure;
+use crate::forward::bed::Bed;
+use crate::forward::router::Running;
+use crate::statistics::Samples;
+
+/// What passes before the first sample: memory of the client's is touched for the first time then.
+const WARM: Duration = Duration::from_millis(50);
+/// How long the worker may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long what waits may take to be sent, in milliseconds, before it counts as lost.
+const SETTLE: u32 = 100;
+/// The client's number among the worker's functions.
+const FUNCTION: u64 = 1;
+
+/// What was counted for the client.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted(pub(super) [u64; 6]);
+
+impl Counted {
+    pub(super) const NAMES: [&'static str; 6] =
+        ["delivered", "full", "sent", "refused", "no buffer", "malformed"];
+
+    fn of(counters: &ClientCounters) -> Self {
+        let ClientCounters { delivered, full, sent, refused, no_buffer, malformed, .. } = counters;
+        Self([delivered, full, sent, refused, no_buffer, malformed].map(graph::Counter::get))
+    }
+}
+
+/// What a turn has given.
+pub(super) struct Turn {
+    /// TSC cycles for each packet that was forwarded; infinite if none was.
+    pub(super) cycles: f64,
+    /// The same in the sample in which it was least.
+    pub(super) least: f64,
+    /// Time from one look at the receive queue to the next: us.
+    pub(super) round: f64,
+    /// What the client did: times.
+    pub(super) done: u64,
+    pub(super) counted: Counted,
+    received: u64,
+    forwarded: u64,
+}
+
+impl Turn {
+    /// Packets that were received and not forwarded.
+    pub(super) fn lost(&self) -> u64 {
+        self.received.saturating_sub(self.forwarded)
+    }
+}
+
+/// TSC cycles per packet and per round.
+struct Watched {
+    cycles: Samples,
+    rounds: Samples,
+}
+
+/// The worker, and the queue whose packets it forwards.
+pub(super) struct Stage<'a> {
+    worker: &'a Running,
+    egress: &'a [u16],
+    pool: BufferPool,
+    /// The core that the client keeps to.
+    core: usize,
+    rx: Option<RxQueue>,
+    samples: u32,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(worker: &'a Running, bed: &'a Bed, rx: RxQueue, samples: u32) -> Self {
+        let (egress, pool, core) = (bed.egress_ports(), bed.pool, bed.cores[0]);
+        Self { worker, egress, pool, core, rx: Some(rx), samples }
+    }
+
+    fn forwarded(&self) -> u64 {
+        let ports = &self.worker.handle().counters().ports;
+        let sent = self.egress.iter().filter_map(|port| ports.get(usize::from(*port)));
+        sent.map(|port| port.tx_packets.get()).sum()
+    }
+
+    fn received(&self, port: u16) -> u64 {
+        let ports = &self.worker.handle().counters().ports;
+        ports.get(usize::from(port)).map_or(0, |port| port.rx_packets.get())
+    }
+
+    /// One turn, with a client of so many channels.
+    pub(super) fn turn(&mut self, conduct: Conduct, channels: u16) -> Result<Turn, Failure> {
+        let rx = self.rx.take().ok_or(Failure::NoQueue)?;
+        let port = rx.port();
+        let before = (self.received(port), self.forwarded());
+        let mut counters = Arc::<ClientCounters>::default();
+        let mut client = None;
+        if conduct != Conduct::Nobody {
+            let (queues, ends, counted) = ends::make(conduct.request(), channels, port, self.pool)?;
+            let queues = Box::new(queues);
+            let handle = self.worker.handle();
+            handle.call(PATIENCE, move |state| state.add_function(FUNCTION, queues))?;
+            counters = counted;
+            client = Some(ends);
+        }
+        let stop = AtomicBool::new(false);
+        let watched = std::thread::scope(|scope| {
+            let acting = client.map(|mut ends| {
+                let (core, stop) = (self.core, &stop);
+                scope.spawn(move || {
+                    environment::pin(core)?;
+                    deeds::run(conduct, &mut ends, stop)
+                })
+            });
+            let watched = self.watch(rx);
+            stop.store(true, Ordering::Relaxed);
+            let done = acting.map_or(Ok(0), |thread| thread.join().map_err(|_| Failure::Thread)?);
+            watched.and_then(|watched| Ok((watched, done?)))
+        });
+        self.rx = Some(self.worker.pause(port)?);
+        self.settle(port, before)?;
+        let removed =
+            self.worker.handle().call(PATIENCE, |state| state.remove_function(FUNCTION))?;
+        drop(removed);
+        let (Watched { cycles, rounds }, done) = watched?;
+        if conduct == Conduct::Nobody && !cycles.median().is_finite() {
+            return Err(Failure::Idle("the forwarder"));
+        }
+        Ok(Turn {
+            cycles: cycles.median(),
+            least: cycles.min(),
+            round: rounds.median() * 1e6 / dpdk::tsc_hz() as f64,
+            done,
+            counted: Counted::of(&counters),
+            received: self.received(port) - before.0,
+            forwarded: self.forwarded() - before.1,
+        })
+    }
+
+    /// Waits until what was received is sent: the round after the queue was taken away sends what waits.
+    fn settle(&self, port: u16, before: (u64, u64)) -> Result<(), Failure> {
+        for _ in 0..SETTLE {
+            // It wakes a worker that sleeps.
+            self.worker.handle().call(PATIENCE, |_| ())?;
+            if self.received(port) - before.0 == self.forwarded() - before.1 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Lets the worker forward.
+    fn watch(&self, rx: RxQueue) -> Result<Watched, Failure> {
+        self.worker.resume(rx)?;
+        std::thread::sleep(WARM);
+        let counters = Arc::clone(self.worker.handle().counters());
+        let (mut cycles, mut rounds) = (Samples::default(), Samples::default());
+        let mut then = (dpdk::tsc(), self.forwarded(), rounds_of(&counters));
+        for _ in 0..self.samples {
+            std::thread::sleep(SAMPLE);
+            let now = (dpdk::tsc(), self.forwarded(), rounds_of(&counters));
+            let passed = now.0.wrapping_sub(then.0) as f64;
+            cycles.0.push(passed / (now.1 - then.1) as f64);
+            rounds.0.push(passed / (now.2 - then.2) as f64);
+            then = now;
+        }
+        Ok(Watched { cycles, rounds })
+    }
+}
+
+fn rounds_of(counters: &Counters) -> u64 {
+    counters.rounds.get()
+}

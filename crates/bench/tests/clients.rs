@@ -1,0 +1,59 @@
+//! `millrace-bench clients`: whatever a client does, everybody else's packets are forwarded.
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::process::Command;
+
+use serde_json::Value;
+
+#[test]
+fn no_packet_of_others_is_lost_and_each_client_did_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("clients.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_millrace-bench"))
+        .args(["clients", "--quick", "--no-huge", "--channels", "1,3", "--json"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1 + 2 * 10);
+    let names = ["delivered", "full", "sent", "refused", "no buffer", "malformed"];
+    for result in results {
+        let parameters = &result["parameters"];
+        let client = parameters["client"].as_str().unwrap();
+        // Nothing may have been forwarded while pages went; numbers of JSON are finite.
+        let stalls = client == "takes pages out of its memory" && result["value"].is_null();
+        assert!(stalls || result["value"].as_f64().unwrap() > 0.0, "{client}");
+        assert_eq!(parameters["lost"], 0, "{client}");
+        let counted: Vec<&str> =
+            names.into_iter().filter(|name| parameters[*name].as_u64().unwrap() > 0).collect();
+        let done = parameters["done"].as_u64().unwrap() > 0;
+        let has = |name| counted.contains(&name);
+        let expected = match client {
+            "no client" | "has a filter that nothing matches" => counted.is_empty() && !done,
+            "reads copies of all packets" | "says all the time that it sleeps" => {
+                done && has("delivered")
+            }
+            "gets copies and never reads" => counted == ["delivered", "full"] && !done,
+            "rings the bell all the time" => done && has("full"),
+            "writes garbage over its memory" => done && (has("malformed") || has("refused")),
+            "takes pages out of its memory" => done && has("delivered"),
+            "sends 60 B to no port" | "sends 1,514 B to no port" => done && counted == ["refused"],
+            "sends 65,535 B in slots of 60 B" => done && counted == ["no buffer"],
+            other => panic!("{other}?"),
+        };
+        assert!(expected, "{client}: {counted:?}, done: {done}");
+    }
+}
+
+#[test]
+fn a_client_has_as_many_channels_as_the_daemon_gives() {
+    for wrong in ["0", "65"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_millrace-bench"))
+            .args(["clients", "--channels", wrong])
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{wrong}");
+    }
+}
