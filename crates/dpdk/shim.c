@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
@@ -191,6 +192,35 @@ int millrace_port_link(uint16_t port, uint32_t *speed)
 	rc = rte_eth_link_get_nowait(port, &link);
 	*speed = link.link_speed;
 	return rc != 0 ? rc : link.link_status == RTE_ETH_LINK_UP;
+}
+
+/* Lets the device of a port reach memory that is not DPDK's, at its own addresses. */
+int millrace_dma_map(uint16_t port, void *address, size_t length)
+{
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(port, &info);
+
+	if (rc != 0)
+		return rc;
+	if (rte_eal_iova_mode() != RTE_IOVA_VA)
+		return -ENOTSUP;
+	if (rte_extmem_register(address, length, NULL, 0, 4096) != 0)
+		return -rte_errno;
+	if (rte_dev_dma_map(info.device, address, (uintptr_t)address, length) != 0) {
+		rc = -rte_errno;
+		rte_extmem_unregister(address, length);
+		return rc;
+	}
+	return 0;
+}
+
+void millrace_dma_unmap(uint16_t port, void *address, size_t length)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port, &info) == 0)
+		rte_dev_dma_unmap(info.device, address, (uintptr_t)address, length);
+	rte_extmem_unregister(address, length);
 }
 
 _Static_assert(RTE_ETH_RX_OFFLOAD_SCATTER == 1ULL << 13 &&

@@ -91,6 +91,8 @@ unsafe extern "C" {
     pub(crate) fn millrace_free(buffer: *mut Mbuf);
     pub(crate) fn millrace_free_bulk(buffers: *mut *mut Mbuf, n: c_uint);
     pub(crate) fn millrace_flush_caches();
+    pub(crate) fn millrace_dma_map(port: u16, address: *mut c_void, length: usize) -> c_int;
+    pub(crate) fn millrace_dma_unmap(port: u16, address: *mut c_void, length: usize);
     pub(crate) fn millrace_lcore_id() -> c_uint;
     pub(crate) fn millrace_errno() -> c_int;
 

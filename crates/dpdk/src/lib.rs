@@ -7,6 +7,7 @@
 //! | `thread` | a buffer cache for a thread |
 //! | `clock` | the time-stamp counter |
 //! | `pool`, `buffer`, `segments` | packets and where they come from |
+//! | `shared` | packets in memory that another process may write |
 //! | `device` | device strings and their drivers |
 //! | `yardstick` | feature `yardsticks`: what the bench compares with |
 //! | `port` | a device, configured and started, with its queues |
@@ -21,6 +22,7 @@ mod memory;
 mod pool;
 mod port;
 mod segments;
+mod shared;
 mod thread;
 #[cfg(feature = "yardsticks")]
 pub mod yardstick;
@@ -32,8 +34,9 @@ pub use eal::{Eal, EalError, EalOptions};
 pub use memory::Memory;
 pub use pool::{BufferPool, HEADROOM, PoolError, free_bulk};
 pub use port::{
-    Adjustment, Cause, Health, Link, Opened, Port, PortConfig, PortError, PortInfo, PortStats,
-    RxQueue, TxQueue,
+    Adjustment, Cause, DeviceMemory, Health, Link, Opened, Port, PortConfig, PortError, PortInfo,
+    PortStats, RxQueue, TxQueue,
 };
 pub use segments::{Segment, Segments};
+pub use shared::{NoPlace, SharedBuffer, SharedPool};
 pub use thread::{Registration, ThreadError, lcore_id, register_thread};

@@ -8,7 +8,7 @@
 /// `from` is valid for reads of `to.len()` bytes, which do not overlap `to`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(crate) unsafe fn read_shared(from: *const u8, to: &mut [u8]) {
+pub unsafe fn read_shared(from: *const u8, to: &mut [u8]) {
     use core::arch::asm;
     let length = to.len();
     if length < 16 {
@@ -45,7 +45,7 @@ pub(crate) unsafe fn read_shared(from: *const u8, to: &mut [u8]) {
 /// As above.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(crate) unsafe fn read_shared(from: *const u8, to: &mut [u8]) {
+pub unsafe fn read_shared(from: *const u8, to: &mut [u8]) {
     // Packets begin four bytes into a cache line, so words of four are aligned.
     let words = if from.align_offset(4) == 0 { to.len() / 4 } else { 0 };
     for word in 0..words {

@@ -9,6 +9,8 @@ pub mod attach;
 mod copy;
 #[cfg(not(loom))]
 pub mod doorbell;
+#[cfg(not(loom))]
+mod lent;
 pub mod queue;
 #[cfg(not(loom))]
 pub mod segment;
@@ -16,7 +18,11 @@ pub mod sleep;
 mod sync;
 
 #[cfg(not(loom))]
+pub use copy::read_shared;
+#[cfg(not(loom))]
 pub use doorbell::Doorbell;
+#[cfg(not(loom))]
+pub use lent::{Buffers, Lent};
 #[cfg(not(loom))]
 pub use queue::Trusting;
 pub use queue::{Consumer, Layout, LayoutError, Meta, Producer, PushError, Taken};

@@ -150,7 +150,8 @@ impl Region {
     /// Its first byte, aligned to a cache line. Valid for [`length`](Self::length) bytes as long as a
     /// region of the segment lives.
     #[inline(always)]
-    pub(crate) fn base(&self) -> NonNull<u8> {
+    #[must_use]
+    pub fn base(&self) -> NonNull<u8> {
         // SAFETY: `Segment::region` checked that the offset lies within the mapping.
         unsafe { self.segment.base.add(self.offset) }
     }

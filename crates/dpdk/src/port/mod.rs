@@ -19,6 +19,7 @@ mod config;
 mod handle;
 mod health;
 mod info;
+mod memory;
 mod open;
 mod queue;
 mod xdp;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 
 pub use config::{Adjustment, PortConfig, PortError};
 pub use info::{Cause, Health, Link, PortInfo, PortStats};
+pub use memory::DeviceMemory;
 pub use queue::{RxQueue, TxQueue};
 
 use crate::{Device, ffi};

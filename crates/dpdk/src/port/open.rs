@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::handle::Handle;
 use super::queue::Limits;
 use super::{Adjustment, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue, xdp};
-use crate::{BufferPool, Device, DeviceKind, Eal, EalError, ffi};
+use crate::{BufferPool, Device, DeviceKind, Eal, EalError, SharedPool, ffi};
 
 const RX_SCATTER: u64 = 1 << 13;
 const RX_RSS_HASH: u64 = 1 << 19;
@@ -28,6 +28,19 @@ impl Port {
     /// # Errors
     /// [`PortError`] says which; nothing is left behind.
     pub fn open(device: &Device, config: &PortConfig) -> Result<Opened, PortError> {
+        Self::open_shared(device, config, &mut Vec::new())
+    }
+
+    /// As [`open`](Self::open); the last receive queues get their buffers from `shared`, the last one from the last
+    /// pool. Pools that were used are taken out.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); then all of `shared` is as it was.
+    pub fn open_shared(
+        device: &Device,
+        config: &PortConfig,
+        shared: &mut Vec<SharedPool>,
+    ) -> Result<Opened, PortError> {
         Eal::get().ok_or(EalError::NotRunning)?;
         let wrong = |problem| PortError::Config { port: device.to_string(), problem };
         if config.rx_queues == 0 || config.tx_queues == 0 {
@@ -40,7 +53,7 @@ impl Port {
         // Both kinds of af_* sockets get a share of the packets whether they are polled or not, so
         // there are as many queue pairs as receive queues, and transmit queues do with those.
         let handle = Handle::create(device, config)?;
-        let mut opening = Opening { handle, config, adjustments: Vec::new() };
+        let mut opening = Opening { handle, config, shared, adjustments: Vec::new() };
         let raw = opening.info()?;
         let info = public(&raw);
         let (rx_queues, tx_queues) = opening.queues(&raw);
@@ -58,8 +71,15 @@ impl Port {
         opening.start(&info)?;
         let Opening { handle, adjustments, .. } = opening;
         let handle = Arc::new(handle);
+        let ordinary = usize::from(rx_queues).saturating_sub(shared.len());
+        let unused = (shared.len() + ordinary).saturating_sub(rx_queues.into());
+        let mut pools = shared.drain(unused..);
+        let mut pool_of = |queue: u16| {
+            let pool = if usize::from(queue) < ordinary { None } else { pools.next() };
+            pool.map(Box::new)
+        };
         Ok(Opened {
-            rx: (0..rx_queues).map(|queue| RxQueue::new(&handle, queue)).collect(),
+            rx: (0..rx_queues).map(|queue| RxQueue::new(&handle, queue, pool_of(queue))).collect(),
             tx: (0..tx_queues).map(|queue| TxQueue::new(&handle, queue, limits)).collect(),
             port: Self { handle, info, one_thread: PhantomData },
             adjustments,
@@ -70,6 +90,7 @@ impl Port {
 struct Opening<'a> {
     handle: Handle,
     config: &'a PortConfig,
+    shared: &'a [SharedPool],
     adjustments: Vec<Adjustment>,
 }
 
@@ -121,7 +142,8 @@ impl Opening<'_> {
         let mut rx_offloads = if rss == 0 { 0 } else { info.rx_offloads & RX_RSS_HASH };
         let mtu = self.mtu(info)?;
         let frame = u32::from(if mtu == 0 { 1500 } else { mtu }) + FRAME_OVERHEAD;
-        let room = self.config.pools.iter().map(|pool| pool.data_room()).min().unwrap_or(0);
+        let pools = self.config.pools.iter().chain(self.shared.iter().map(SharedPool::inner));
+        let room = pools.map(BufferPool::data_room).min().unwrap_or(0);
         if frame > u32::from(room) {
             if info.rx_offloads & RX_SCATTER == 0 {
                 let port = self.handle.device.to_string();
@@ -188,7 +210,13 @@ impl Opening<'_> {
         // SAFETY: the port is configured.
         let socket = unsafe { ffi::rte_eth_dev_socket_id(id) } as u32;
         for (queue, pool) in (0..rx).zip(self.config.pools.iter().cycle()) {
-            let pool = self.pool_for(pool)?;
+            // Counted from the end.
+            let last = usize::from(rx - queue);
+            let shared = self.shared.len().checked_sub(last).and_then(|at| self.shared.get(at));
+            let pool = match shared {
+                Some(shared) => *shared.inner(),
+                None => self.pool_for(pool)?,
+            };
             // SAFETY: the port is configured and not started, the queue exists, null means the
             // driver's defaults, and pools live for ever.
             let rc = unsafe {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::PortError;
 use super::handle::Handle;
-use crate::{Buffer, ffi};
+use crate::{Buffer, SharedBuffer, SharedPool, ffi};
 
 /// One receive queue. It can move to another thread but not be shared.
 #[derive(Debug)]
@@ -15,16 +15,33 @@ pub struct RxQueue {
     port: u16,
     queue: u16,
     handle: Arc<Handle>,
+    /// Where its buffers come from, when their memory can be lent.
+    shared: Option<Box<SharedPool>>,
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl RxQueue {
-    pub(super) fn new(handle: &Arc<Handle>, queue: u16) -> Self {
-        Self { port: handle.id, queue, handle: Arc::clone(handle), one_thread: PhantomData }
+    pub(super) fn new(handle: &Arc<Handle>, queue: u16, shared: Option<Box<SharedPool>>) -> Self {
+        let handle = Arc::clone(handle);
+        Self { port: handle.id, queue, handle, shared, one_thread: PhantomData }
+    }
+
+    /// The pool that feeds it, when it was opened with one whose memory can be lent.
+    #[inline]
+    pub fn shared(&mut self) -> Option<&mut SharedPool> {
+        self.shared.as_deref_mut()
+    }
+
+    /// Ends the queue; gives that pool back, to open the device anew with it.
+    #[must_use]
+    pub fn into_shared(self) -> Option<Box<SharedPool>> {
+        self.shared
     }
 
     /// Takes what has arrived, at most `slots.len()` packets, into the first slots; returns how
     /// many. The slots must be empty: a buffer in one of them is lost to its pool.
+    ///
+    /// Packets that lie in lent memory are not among them, but in [`SharedPool::received`].
     #[inline(always)]
     pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> usize {
         debug_assert!(slots.iter().all(Option::is_none));
@@ -34,7 +51,11 @@ impl RxQueue {
         // driver writes are mbufs that it gives away.
         let got =
             unsafe { ffi::millrace_rx_burst(self.port, self.queue, slots.as_mut_ptr().cast(), n) };
-        usize::from(got)
+        let got = usize::from(got);
+        match &mut self.shared {
+            None => got,
+            Some(pool) => slots.get_mut(..got).map_or(0, |burst| pool.sort(burst)),
+        }
     }
 
     /// The queue's number.
@@ -135,8 +156,32 @@ impl TxQueue {
             }
             ready += 1;
         }
+        // SAFETY: the first `ready` slots hold mbufs that are ours to give.
+        unsafe { self.give(slots, ready) }
+    }
+
+    /// As [`burst`](Self::burst), for packets that lie in memory that is not ours alone. A chained one ends the burst
+    /// where the driver cannot send it.
+    pub fn burst_shared(&mut self, slots: &mut [Option<SharedBuffer>]) -> usize {
+        let fits = |slot: &&Option<SharedBuffer>| {
+            slot.as_ref().is_some_and(|buffer| {
+                buffer.len() <= self.limits.length && (self.limits.chains || !buffer.is_chained())
+            })
+        };
+        let ready = slots.iter().take(usize::from(u16::MAX)).take_while(fits).count() as u16;
+        // SAFETY: the first `ready` slots hold mbufs that are ours to give.
+        unsafe { self.give(slots, ready) }
+    }
+
+    /// Gives packets to the driver.
+    ///
+    /// # Safety
+    /// `Option<T>` is a nullable mbuf pointer; the first `ready` of `slots` are not null, and what they point to is the
+    /// caller's.
+    #[inline(always)]
+    unsafe fn give<T>(&mut self, slots: &mut [Option<T>], ready: u16) -> usize {
         // SAFETY: the queue was set up and its port is open and started while `handle` lives; only
-        // this thread has the queue; the first `ready` slots hold mbufs that are ours to give.
+        // this thread has the queue; the rest is what the caller says.
         let sent = unsafe {
             ffi::millrace_tx_burst(self.port, self.queue, slots.as_mut_ptr().cast(), ready)
         };

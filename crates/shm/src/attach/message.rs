@@ -15,6 +15,10 @@ pub mod flag {
     pub const GRAPH: u8 = 1;
     /// To a client: a copy; the packet itself went on.
     pub const COPY: u8 = 2;
+    /// The slot holds a [`Reference`](super::Reference) to the packet, which lies in a device's buffer.
+    pub const REFERENCE: u8 = 4;
+    /// From a client: the slot holds numbers of buffers that come back ([`places`](super::places)).
+    pub const RETURN: u8 = 8;
 }
 
 /// From a client.
@@ -87,6 +91,20 @@ pub struct Open {
     pub slots: u32,
     /// Bytes of packet that a slot holds.
     pub capacity: u32,
+    /// A receive queue of a port for this client alone, without copies; then `take` is [`Take::Divert`], there
+    /// is one channel, and neither ports nor a filter are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<PortQueue>,
+}
+
+/// A receive queue of a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PortQueue {
+    /// The port's name.
+    pub port: String,
+    /// The queue's number, from 0.
+    pub queue: u16,
 }
 
 /// Which packets: all that is given must match.
@@ -171,6 +189,21 @@ pub struct Opened {
     pub workers: u16,
     /// Its channels.
     pub channels: Vec<ChannelPlace>,
+    /// The device's buffers, for a receive queue of the client's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<BufferPlace>,
+}
+
+/// Where a device's buffers lie in the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BufferPlace {
+    /// Bytes from the segment's beginning.
+    pub offset: u64,
+    /// Buffers.
+    pub count: u32,
+    /// Bytes of each.
+    pub size: u32,
 }
 
 /// A channel: the rings of one thread of a client.

@@ -7,9 +7,12 @@
 
 mod channel;
 mod message;
+mod reference;
 
 pub use channel::{Channel, ChannelError, FILES, MESSAGE, PeerCredentials, Received, parse};
 pub use message::{
-    ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo, Refusal,
-    RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome, flag,
+    BufferPlace, ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo,
+    PortQueue, Refusal, RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome,
+    flag,
 };
+pub use reference::{REFERENCE, RETURNS, Reference, places};
