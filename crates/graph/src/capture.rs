@@ -113,12 +113,20 @@ impl Tap {
         }
     }
 
-    fn see(&mut self, buffer: &Buffer, port: PortId, direction: Direction, time: u64) {
-        if !self.options.filter.matches(port, buffer.data()) {
-            return;
+    /// Sees a received packet that is no buffer of ours.
+    pub(crate) fn bytes(&mut self, bytes: &[u8], port: PortId) {
+        if self.options.taps.receive {
+            let time = self.clock.time();
+            if self.wants(port, bytes) {
+                let data = bytes.get(..self.options.snap).unwrap_or(bytes).into();
+                let direction = Direction::Receive;
+                self.record(Frame { time, port, direction, length: bytes.len(), data });
+            }
         }
-        if self.ring.is_full() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn see(&mut self, buffer: &Buffer, port: PortId, direction: Direction, time: u64) {
+        if !self.wants(port, buffer.data()) {
             return;
         }
         let mut data = Vec::with_capacity(buffer.len().min(self.options.snap));
@@ -127,7 +135,22 @@ impl Tap {
             data.extend_from_slice(segment.data.get(..room).unwrap_or(segment.data));
         }
         let data = data.into_boxed_slice();
-        let frame = Frame { time, port, direction, length: buffer.len(), data };
+        self.record(Frame { time, port, direction, length: buffer.len(), data });
+    }
+
+    /// Whether a packet is to be recorded, and can be.
+    fn wants(&mut self, port: PortId, data: &[u8]) -> bool {
+        if !self.options.filter.matches(port, data) {
+            return false;
+        }
+        let full = self.ring.is_full();
+        if full {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        !full
+    }
+
+    fn record(&mut self, frame: Frame) {
         // Full is impossible here: there was room, and nobody else sends.
         let _ = self.ring.push(frame);
     }

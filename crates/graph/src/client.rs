@@ -7,6 +7,7 @@
 
 mod channel;
 mod counters;
+mod lane;
 mod ports;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,14 +23,14 @@ use crate::{CAPACITY, Exits, Filter, PortId, Reason};
 
 pub use channel::ClientChannel;
 pub use counters::ClientCounters;
+pub(crate) use lane::Around;
+pub use lane::{Lane, LaneClient};
 pub use ports::ClientPorts;
 
 /// Packets taken from one channel in one round at most: it shares the worker with others.
 const BURST: usize = 64;
 /// Longest packet that is put together from several segments: bytes. A ring takes no longer one.
 const LONGEST: usize = 65_535;
-/// Shortest frame that is sent: bytes of an Ethernet header.
-const SHORTEST: usize = 14;
 
 /// What a client asked for, on one worker.
 pub struct ClientSetup {
@@ -152,14 +153,10 @@ impl Function for ClientQueues {
                 let Some((buffer, meta)) = channel.take(pool, counters) else { break };
                 found += 1;
                 let Some(buffer) = buffer else { continue };
-                let Some((port, limit)) = sends.of_number(meta.port) else {
+                let Some(port) = sends.admit(meta.port, buffer.len()) else {
                     counters.refused.add(1);
                     continue;
                 };
-                if buffer.len() < SHORTEST || buffer.len() > limit {
-                    counters.refused.add(1);
-                    continue;
-                }
                 counters.sent.add(1);
                 counters.sent_bytes.add(buffer.len() as u64);
                 if meta.flags & flag::GRAPH != 0 {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use dpdk::Buffer;
+use dpdk::{Buffer, BufferPool, SharedBuffer};
 
 use crate::capture::Tap;
 use crate::{CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, TransmitPath};
@@ -59,6 +59,26 @@ impl Exits {
     pub fn transmit(&mut self, buffer: Buffer, port: PortId, now: u64) {
         if let Err(buffer) = self.output.push(port, buffer, now, &self.counters) {
             self.drop(buffer, Reason::PortDown);
+        }
+    }
+
+    /// Sends packets by `port`, those before them first. Without a copy where this worker has a transmit queue of the
+    /// port and nobody captures, else in buffers of `copies`. What is left in `packets` is the caller's.
+    pub(crate) fn transmit_shared(
+        &mut self,
+        packets: &mut [Option<SharedBuffer>],
+        port: PortId,
+        copies: &BufferPool,
+        now: u64,
+    ) {
+        if self.output.sends_shared(port) {
+            return self.output.push_shared(port, packets, &self.counters);
+        }
+        for buffer in packets.iter().flatten() {
+            match buffer.copy(copies) {
+                Some(copy) => self.transmit(copy, port, now),
+                None => self.counters.drops[Reason::NoBuffer as usize].add(1),
+            }
         }
     }
 

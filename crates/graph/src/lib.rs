@@ -16,7 +16,7 @@
 //! | `receive`, `spread`, `flow_hash` | receive queues and rings; software RSS |
 //! | `worker`, `backoff` | the loop of one core; when it rests |
 //! | `function` | packet functions: before the graph, by worker |
-//! | `client` | the packet function that serves a client process |
+//! | `client` | the packet function that serves a client process; receive queues of a client's own |
 //! | `kernel` | the packet function between a port and its tap |
 //! | `handle` | the control thread's side of a worker |
 //! | `doorbell`, `sockets` | waking a thread that sleeps |
@@ -53,7 +53,9 @@ mod worker;
 
 pub use backoff::PollMode;
 pub use capture::{CaptureOptions, Direction, Frame, Frames, Tap, Taps, capture};
-pub use client::{ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup};
+pub use client::{
+    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Lane, LaneClient,
+};
 pub use context::Context;
 pub use counters::{BURST_SIZES, Counter, Counters, NodeCounters, PortCounters};
 pub use doorbell::Doorbell;
@@ -67,7 +69,7 @@ pub use kernel::{KernelFilter, KernelSide};
 pub use node::{Edge, NoEdge, Node};
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;
-pub use receive::{Inbound, RxAssignment};
+pub use receive::{Inbound, LaneError, RxAssignment};
 pub use sockets::Sockets;
 pub use spread::Spread;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};

@@ -1,6 +1,6 @@
 //! Per-(core, port) transmit buffers with a drain time.
 
-use dpdk::{Buffer, TxQueue};
+use dpdk::{Buffer, SharedBuffer, TxQueue};
 
 use crate::capture::{Direction, Tap};
 use crate::{Counters, Handoff, HandoffSender, PortId, Reason};
@@ -129,6 +129,38 @@ impl Output {
         Ok(())
     }
 
+    /// Whether packets that another process may change can go to `port` as they are: only a driver sees them.
+    pub(crate) fn sends_shared(&self, port: PortId) -> bool {
+        let path = self.ports.get(usize::from(port)).and_then(|entry| entry.path.as_ref());
+        self.tap.is_none() && matches!(path, Some(TransmitPath::Queue(_)))
+    }
+
+    /// Sends packets at once, those that wait first. What the driver did not take is counted and left.
+    pub(crate) fn push_shared(
+        &mut self,
+        port: PortId,
+        packets: &mut [Option<SharedBuffer>],
+        counters: &Counters,
+    ) {
+        let Some(entry) = self.ports.get_mut(usize::from(port)) else { return };
+        if entry.len > 0 {
+            entry.flush(port, counters, &mut self.tap);
+            self.waiting.retain(|waiting| *waiting != port);
+        }
+        let Some(TransmitPath::Queue(queue)) = &mut entry.path else { return };
+        let Some(count) = counters.ports.get(usize::from(port)) else { return };
+        let length = |packets: &[Option<SharedBuffer>]| -> u64 {
+            packets.iter().flatten().map(|buffer| buffer.len() as u64).sum()
+        };
+        let offered = length(packets);
+        let sent = attempt(packets, |rest| queue.burst_shared(rest));
+        count.tx_packets.add(sent as u64);
+        let refused = packets.get(sent..).unwrap_or_default();
+        count.tx_bytes.add(offered - length(refused));
+        count.tx_dropped.add(refused.len() as u64);
+        counters.drops[Reason::TransmitFull as usize].add(refused.len() as u64);
+    }
+
     /// Sends what has waited longer than the drain time.
     #[inline]
     pub fn flush_due(&mut self, now: u64, counters: &Counters) {
@@ -193,7 +225,7 @@ impl PortBuffer {
         let Some(count) = counters.ports.get(usize::from(port)) else { return };
         let sent = match &mut self.path {
             Some(TransmitPath::Queue(queue)) => {
-                let sent = send(queue, burst);
+                let sent = attempt(burst, |rest| queue.burst(rest));
                 count.tx_packets.add(sent as u64);
                 count.tx_bytes.add(offered - bytes(&burst[sent..]));
                 sent
@@ -218,11 +250,12 @@ fn bytes(burst: &[Option<Buffer>]) -> u64 {
     burst.iter().flatten().map(|buffer| buffer.len() as u64).sum()
 }
 
-/// Returns how many the driver took; the others are left at the end.
-fn send(queue: &mut TxQueue, burst: &mut [Option<Buffer>]) -> usize {
+/// Gives a burst to a driver by `send`, which returns how many it took; the others are left at the end.
+#[inline(always)]
+fn attempt<T>(burst: &mut [T], mut send: impl FnMut(&mut [T]) -> usize) -> usize {
     let mut sent = 0;
     for _ in 0..ATTEMPTS {
-        sent += queue.burst(&mut burst[sent..]);
+        sent += send(&mut burst[sent..]);
         if sent == burst.len() {
             break;
         }

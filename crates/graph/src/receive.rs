@@ -1,12 +1,18 @@
 //! Where a worker's packets come from: receive queues and rings.
 
+mod lane;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use dpdk::{Buffer, RxQueue};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::function::Functions;
-use crate::{Exits, HandoffReceiver, NodeId, PortId, Reason, Spread, Vector, capture::Direction};
+use crate::{
+    Exits, HandoffReceiver, Lane, NodeId, PortId, Reason, Spread, Vector, capture::Direction,
+};
+
+pub use lane::LaneError;
 
 /// A receive queue of one worker.
 #[derive(Debug)]
@@ -18,6 +24,8 @@ pub struct RxAssignment {
     /// Software RSS: the workers that share the queue.
     pub spread: Option<Spread>,
     wakes: Wakes,
+    /// For a queue that can be a client's own.
+    lane: Option<Box<Lane>>,
 }
 
 /// What wakes a sleeping worker when the queue has packets.
@@ -32,7 +40,7 @@ impl RxAssignment {
     /// A queue whose packets its worker treats all by itself.
     #[must_use]
     pub fn new(port: PortId, queue: RxQueue) -> Self {
-        Self { port, queue, spread: None, wakes: Wakes::Never }
+        Self { port, queue, spread: None, wakes: Wakes::Never, lane: None }
     }
 
     /// Lets the worker wait for the queue's interrupt when it sleeps instead of looking at the
@@ -57,6 +65,9 @@ impl RxAssignment {
 
     /// Prepares for sleep. `false` when nothing will wake the worker for this queue.
     pub(crate) fn arm(&mut self) -> bool {
+        if let Some(client) = self.lane.as_mut().and_then(|lane| lane.client_mut()) {
+            client.channel.arm();
+        }
         match self.wakes {
             Wakes::Never => false,
             Wakes::Interrupt => self.queue.enable_interrupt().is_ok(),
@@ -66,6 +77,10 @@ impl RxAssignment {
 
     /// Back to polling.
     pub(crate) fn disarm(&mut self) {
+        if let Some(client) = self.lane.as_mut().and_then(|lane| lane.client_mut()) {
+            client.channel.disarm();
+            client.wake.clear();
+        }
         if let Wakes::Interrupt = self.wakes {
             // A driver that cannot: one more interrupt ends the next sleep early.
             let _ = self.queue.disable_interrupt();
@@ -76,13 +91,15 @@ impl RxAssignment {
         }
     }
 
-    /// What becomes readable when the queue has packets.
-    pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
-        match &self.wakes {
+    /// What becomes readable when the queue or its client has packets.
+    pub(crate) fn events(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let queue = match &self.wakes {
             Wakes::Never => None,
             Wakes::Interrupt => self.queue.interrupt().ok(),
             Wakes::Socket(socket) => Some(socket.as_fd()),
-        }
+        };
+        let client = self.lane.as_ref().and_then(|lane| lane.client());
+        queue.into_iter().chain(client.map(|client| client.wake.as_fd()))
     }
 
     /// Takes a burst of at most `limit` packets into the vector; returns how many the queue had.
@@ -95,6 +112,9 @@ impl RxAssignment {
         functions: &mut Functions,
         (entry, now): (NodeId, u64),
     ) -> usize {
+        if self.lane.is_some() {
+            return self.poll_lane(limit, vector, exits, functions, (entry, now));
+        }
         let free = vector.free_slots();
         let room = free.len().min(limit);
         let got = self.queue.burst(&mut free[..room]);
@@ -103,42 +123,52 @@ impl RxAssignment {
             return 0;
         }
         let burst = &mut free[..got];
-        self.count(burst, exits);
-        let left = if functions.is_empty() {
-            got
-        } else {
-            functions.receive(self.port, burst, exits, now)
-        };
-        let own = match &mut self.spread {
-            None => left,
-            Some(spread) => {
-                let burst = &mut burst[..left];
-                let (own, refused) = spread.sort(burst, entry);
-                for buffer in burst[own..own + refused].iter_mut().filter_map(Option::take) {
-                    exits.drop(buffer, Reason::HandoffFull);
-                }
-                own
-            }
-        };
+        count(self.port, burst, exits);
+        let own = pass(self.port, &mut self.spread, burst, exits, functions, (entry, now));
         vector.fill(own);
         got
     }
+}
 
-    #[inline]
-    fn count(&self, burst: &[Option<Buffer>], exits: &mut Exits) {
-        if let Some(tap) = &mut exits.output.tap {
-            tap.burst(burst, self.port, Direction::Receive);
+/// A burst through the functions and to other workers; gives how many are left for this one, at the front.
+#[inline(always)]
+fn pass(
+    port: PortId,
+    spread: &mut Option<Spread>,
+    burst: &mut [Option<Buffer>],
+    exits: &mut Exits,
+    functions: &mut Functions,
+    (entry, now): (NodeId, u64),
+) -> usize {
+    let left =
+        if functions.is_empty() { burst.len() } else { functions.receive(port, burst, exits, now) };
+    match spread {
+        None => left,
+        Some(spread) => {
+            let burst = &mut burst[..left];
+            let (own, refused) = spread.sort(burst, entry);
+            for buffer in burst[own..own + refused].iter_mut().filter_map(Option::take) {
+                exits.drop(buffer, Reason::HandoffFull);
+            }
+            own
         }
-        let Some(count) = exits.counters.ports.get(usize::from(self.port)) else { return };
-        count.rx_packets.add(burst.len() as u64);
-        let mut bytes = 0;
-        for buffer in burst.iter().flatten() {
-            // Its length is in the line that says where its data is.
-            buffer.prefetch_data();
-            bytes += buffer.len() as u64;
-        }
-        count.rx_bytes.add(bytes);
     }
+}
+
+#[inline(always)]
+fn count(port: PortId, burst: &[Option<Buffer>], exits: &mut Exits) {
+    if let Some(tap) = &mut exits.output.tap {
+        tap.burst(burst, port, Direction::Receive);
+    }
+    let Some(count) = exits.counters.ports.get(usize::from(port)) else { return };
+    count.rx_packets.add(burst.len() as u64);
+    let mut bytes = 0;
+    for buffer in burst.iter().flatten() {
+        // Its length is in the line that says where its data is.
+        buffer.prefetch_data();
+        bytes += buffer.len() as u64;
+    }
+    count.rx_bytes.add(bytes);
 }
 
 /// A ring whose packets a worker takes in.

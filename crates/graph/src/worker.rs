@@ -304,7 +304,7 @@ fn sleep(
         let events: Vec<BorrowedFd<'_>> = state
             .receive
             .iter()
-            .filter_map(RxAssignment::event)
+            .flat_map(RxAssignment::events)
             .chain(state.functions.events())
             .collect();
         if !doorbell.wait(&events, if rung { RUNG } else { longest }) {

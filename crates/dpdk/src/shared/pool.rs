@@ -102,6 +102,12 @@ impl SharedPool {
         self.pool.capacity()
     }
 
+    /// Buffers that nobody holds now.
+    #[must_use]
+    pub fn available(&self) -> u32 {
+        self.pool.available()
+    }
+
     /// Bytes of a place.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool};
-use shm::{Consumer, Doorbell, Meta, Producer};
+use shm::{Consumer, Doorbell, Meta, Producer, Taken};
 
 use super::ClientCounters;
 
@@ -69,18 +69,48 @@ impl ClientChannel {
         pool: &BufferPool,
         counters: &ClientCounters,
     ) -> Option<(Option<Buffer>, Meta)> {
-        let taken = self.from.next()?;
+        let taken = self.next()?;
         let meta = taken.meta();
+        let buffer = self.copy(&taken, pool, counters);
+        self.finish(taken);
+        Some((buffer, meta))
+    }
+
+    /// The next slot of the ring from the client, to be given back by [`finish`](Self::finish).
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Taken> {
+        self.from.next()
+    }
+
+    /// Its bytes, as many as fit; gives how many.
+    #[inline]
+    pub(super) fn read(&self, taken: &Taken, target: &mut [u8]) -> usize {
+        self.from.copy(taken, target)
+    }
+
+    /// Its bytes in a buffer of ours. `None`: there was none, or they are too many for one.
+    #[inline]
+    pub(super) fn copy(
+        &self,
+        taken: &Taken,
+        pool: &BufferPool,
+        counters: &ClientCounters,
+    ) -> Option<Buffer> {
         let buffer = pool.alloc().and_then(|mut buffer| {
             let room = buffer.append(taken.length())?;
-            (self.from.copy(&taken, room) == room.len()).then_some(buffer)
+            (self.from.copy(taken, room) == room.len()).then_some(buffer)
         });
         if buffer.is_none() {
             counters.no_buffer.add(1);
         }
+        buffer
+    }
+
+    /// Gives the slot back to the client.
+    #[inline]
+    pub(super) fn finish(&mut self, taken: Taken) {
         self.from.release(taken);
         self.released = true;
-        Some((buffer, meta))
     }
 
     /// After a burst was taken.
@@ -93,12 +123,12 @@ impl ClientChannel {
         }
     }
 
-    pub(super) fn arm(&mut self) {
+    pub(crate) fn arm(&mut self) {
         self.ring();
         self.from.sleeps().announce();
     }
 
-    pub(super) fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         self.from.sleeps().withdraw();
     }
 }

@@ -6,6 +6,8 @@ use crate::PortId;
 
 /// Bytes of a frame beyond those of its IP packet: Ethernet header and two VLAN tags.
 const FRAMING: u64 = 14 + 2 * 4;
+/// Shortest frame that is sent: bytes of an Ethernet header.
+const SHORTEST: usize = 14;
 /// Numbers that fit into a packet's mark.
 const NUMBERS: usize = 256;
 /// Bits of a port's id in a packed entry.
@@ -55,9 +57,16 @@ impl ClientPorts {
         place.checked_sub(1).map(|number| number as u8)
     }
 
+    /// The port by which a client may send a frame of `length` bytes under this number.
+    #[inline]
+    pub(super) fn admit(&self, number: u8, length: usize) -> Option<PortId> {
+        let (port, longest) = self.of_number(number)?;
+        (SHORTEST..=longest).contains(&length).then_some(port)
+    }
+
     /// The port of a number, and the longest frame that it takes: bytes.
     #[inline]
-    pub(super) fn of_number(&self, number: u8) -> Option<(PortId, usize)> {
+    fn of_number(&self, number: u8) -> Option<(PortId, usize)> {
         let entry = self.by_number.get(usize::from(number))?.load(Ordering::Relaxed);
         (entry != 0).then_some((entry as PortId, (entry >> PORT_BITS) as usize))
     }
@@ -78,7 +87,10 @@ mod tests {
         assert_eq!(ports.of_number(3), Some((11, 9022)));
         ports.set(3, None);
         assert_eq!((ports.number(11), ports.of_number(3)), (None, None));
+        assert_eq!((ports.admit(3, 100), ports.admit(4, 100)), (None, None));
         ports.set(255, Some((300, 1500)));
+        let admitted = [13, 14, 1522, 1523].map(|length| ports.admit(255, length));
+        assert_eq!(admitted, [None, Some(300), Some(300), None]);
         assert_eq!((ports.number(300), ports.of_number(255)), (None, Some((300, 1522))));
     }
 }

@@ -1,0 +1,250 @@
+//! A receive queue that can be a client's own. Its packets stay where the device has put them, in buffers that lie
+//! in the client's segment, and go over by reference: none is copied.
+//!
+//! A buffer is the daemon's or the client's, never both: what was referred to in the ring to the client is the
+//! client's until the client names it in the ring from it, to be sent or to be taken back. A client that names what
+//! is not its own is counted; one that keeps everything starves its own queue.
+
+mod taking;
+
+use std::sync::Arc;
+
+use dpdk::{Buffer, BufferPool, DeviceMemory, NoPlace, SharedBuffer, SharedPool};
+use shm::attach::flag;
+use shm::{Doorbell, Meta};
+
+use super::{BURST, ClientChannel, ClientCounters, ClientPorts, LONGEST};
+use crate::{Exits, PortId, Reason, Vector};
+
+use taking::Way;
+
+/// Buffers of a client that is gone which are freed in one round.
+const LEAVING: usize = 64;
+
+/// What a client needs to have a receive queue of its own.
+#[derive(Debug)]
+pub struct LaneClient {
+    /// The port's number in packets' marks.
+    pub number: u8,
+    /// The ports by which it may send.
+    pub sends: Arc<ClientPorts>,
+    /// Its rings.
+    pub channel: ClientChannel,
+    /// Rung by the client when the worker sleeps.
+    pub wake: Doorbell,
+    /// Counted for it.
+    pub counters: Arc<ClientCounters>,
+}
+
+/// What belongs to a receive queue that can be a client's own.
+#[derive(Debug)]
+pub struct Lane {
+    /// Where copies get their buffers.
+    copies: BufferPool,
+    client: Option<LaneClient>,
+    /// Packets that are the client's, by place.
+    held: Vec<Option<SharedBuffer>>,
+    /// Packets of a client that is gone.
+    leaving: Vec<SharedBuffer>,
+    /// Packets on their way to a port.
+    outgoing: Vec<Option<SharedBuffer>>,
+    /// A packet of several segments in one piece.
+    scratch: Vec<u8>,
+}
+
+/// The worker's surroundings of a lane.
+pub(crate) struct Around<'a> {
+    pub(crate) port: PortId,
+    pub(crate) pool: &'a mut SharedPool,
+    pub(crate) exits: &'a mut Exits,
+    pub(crate) now: u64,
+}
+
+impl Lane {
+    /// Nobody's yet. Copies get their buffers from `copies`.
+    pub(crate) fn new(copies: BufferPool) -> Self {
+        let (held, leaving, outgoing) = (Vec::new(), Vec::new(), Vec::with_capacity(BURST));
+        Self { copies, client: None, held, leaving, outgoing, scratch: Vec::new() }
+    }
+
+    /// Gives the queue to a client in whose segment `memory` lies.
+    pub(crate) fn give(
+        &mut self,
+        client: LaneClient,
+        memory: &DeviceMemory,
+        pool: &mut SharedPool,
+    ) -> Result<(), NoPlace> {
+        pool.lend(memory)?;
+        self.held.resize_with(pool.capacity() as usize, || None);
+        self.client = Some(client);
+        Ok(())
+    }
+
+    /// Takes the queue back.
+    pub(crate) fn take_client(&mut self, pool: &mut SharedPool) -> Option<LaneClient> {
+        let client = self.client.take()?;
+        pool.withdraw();
+        self.leaving.extend(self.held.drain(..).flatten());
+        Some(client)
+    }
+
+    pub(crate) fn client(&self) -> Option<&LaneClient> {
+        self.client.as_ref()
+    }
+
+    pub(crate) fn client_mut(&mut self) -> Option<&mut LaneClient> {
+        self.client.as_mut()
+    }
+
+    /// Moves some buffers to where they belong. Gives whether there may be more.
+    pub(crate) fn tend(&mut self, pool: &mut SharedPool) -> bool {
+        let rest = self.leaving.len().saturating_sub(LEAVING);
+        self.leaving.drain(rest..).for_each(|buffer| pool.take_back(buffer));
+        // Not one or the other: what was freed has its memory moved already.
+        pool.sweep() | (rest > 0)
+    }
+
+    /// Delivers a burst: `private` are packets whose memory had not been lent yet. Without a client what lies in lent
+    /// memory is copied to the end of `private`, whose first `got` places are filled. Gives how many are left there.
+    pub(crate) fn receive(
+        &mut self,
+        private: &mut [Option<Buffer>],
+        got: usize,
+        around: &mut Around<'_>,
+    ) -> usize {
+        let mut received = std::mem::take(around.pool.received());
+        let left = if self.client.is_some() {
+            for buffer in private.iter_mut().filter_map(Option::take) {
+                self.push_copy(&buffer, around);
+                around.pool.free(buffer);
+            }
+            received.drain(..).for_each(|buffer| self.push(buffer, around));
+            self.ring(around.now);
+            0
+        } else {
+            self.copy_back(&mut received, private, got, around)
+        };
+        // Its memory serves the next burst.
+        *around.pool.received() = received;
+        left
+    }
+
+    /// Packets that a client's memory still caught after it was gone go on as copies.
+    fn copy_back(
+        &self,
+        received: &mut Vec<SharedBuffer>,
+        private: &mut [Option<Buffer>],
+        got: usize,
+        around: &mut Around<'_>,
+    ) -> usize {
+        let mut left = got;
+        for buffer in received.drain(..) {
+            let copy = buffer.copy(&self.copies);
+            around.pool.take_back(buffer);
+            match (copy, private.get_mut(left)) {
+                (Some(copy), Some(place)) => {
+                    *place = Some(copy);
+                    left += 1;
+                }
+                _ => around.exits.counters.drops[Reason::NoBuffer as usize].add(1),
+            }
+        }
+        left
+    }
+
+    /// Counts what a burst left in lent memory as received, and shows it to a capture.
+    pub(crate) fn count(&mut self, around: &mut Around<'_>) {
+        let Around { port, pool, exits, .. } = around;
+        if let Some(count) = exits.counters.ports.get(usize::from(*port)) {
+            let received = pool.received();
+            count.rx_packets.add(received.len() as u64);
+            count.rx_bytes.add(received.iter().map(|buffer| buffer.len() as u64).sum());
+        }
+        let Some(tap) = &mut exits.output.tap else { return };
+        for buffer in pool.received().iter() {
+            self.scratch.clear();
+            buffer.copy_into(&mut self.scratch, LONGEST);
+            tap.bytes(&self.scratch, *port);
+        }
+    }
+
+    fn ring(&mut self, now: u64) {
+        if let Some(client) = &mut self.client {
+            client.channel.ring_due(now);
+        }
+    }
+
+    /// To the client by reference, if it can be.
+    fn push(&mut self, buffer: SharedBuffer, around: &mut Around<'_>) {
+        let Some(client) = &mut self.client else { return around.pool.take_back(buffer) };
+        let length = buffer.len();
+        let reference = around.pool.reference(&buffer);
+        let place = reference.and_then(|to| self.held.get_mut(to.place as usize));
+        let meta = |flags| Meta { port: client.number, flags };
+        let sent = match (reference, place) {
+            (Some(reference), Some(place)) => {
+                let meta = meta(flag::REFERENCE);
+                let sent = client.channel.push(&reference.encode(), meta);
+                if sent {
+                    *place = Some(buffer);
+                } else {
+                    around.pool.take_back(buffer);
+                }
+                sent
+            }
+            // In pieces, or in memory of a client before.
+            _ => {
+                self.scratch.clear();
+                buffer.copy_into(&mut self.scratch, LONGEST);
+                around.pool.take_back(buffer);
+                client.channel.push(&self.scratch, meta(0))
+            }
+        };
+        client.count(sent, length, around.exits);
+    }
+
+    fn push_copy(&mut self, buffer: &Buffer, around: &mut Around<'_>) {
+        let Some(client) = &mut self.client else { return };
+        self.scratch.clear();
+        for segment in buffer.segments() {
+            let room = LONGEST - self.scratch.len().min(LONGEST);
+            self.scratch.extend_from_slice(segment.data.get(..room).unwrap_or(segment.data));
+        }
+        let sent = client.channel.push(&self.scratch, Meta { port: client.number, flags: 0 });
+        client.count(sent, buffer.len(), around.exits);
+    }
+
+    /// Takes what the client has sent, a burst at most; what is for the graph goes into `vector`. Gives how much there
+    /// was.
+    pub(crate) fn send(&mut self, vector: &mut Vector, around: &mut Around<'_>) -> usize {
+        let Self { copies, client: Some(client), held, outgoing, .. } = self else { return 0 };
+        let mut way = Way::new(copies, held, outgoing, around);
+        let mut found = 0;
+        while found < BURST && !vector.free_slots().is_empty() {
+            let Some(taken) = client.channel.next() else { break };
+            found += 1;
+            let entering = client.take(taken, &mut way);
+            // There is room, as was just seen.
+            let _ = entering.map(|buffer| vector.push(buffer));
+        }
+        way.leave();
+        client.channel.settle(&client.counters);
+        client.channel.ring_due(way.around.now);
+        found
+    }
+}
+
+impl LaneClient {
+    fn count(&self, sent: bool, length: usize, exits: &Exits) {
+        if sent {
+            self.counters.delivered.add(1);
+            self.counters.delivered_bytes.add(length as u64);
+        } else {
+            self.counters.full.add(1);
+            exits.counters.drops[Reason::ClientFull as usize].add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

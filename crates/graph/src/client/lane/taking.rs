@@ -1,0 +1,140 @@
+//! What a client with a queue of its own says in the ring to the worker.
+
+use dpdk::{Buffer, BufferPool, SharedBuffer};
+use shm::attach::{REFERENCE, RETURNS, Reference, flag, places};
+use shm::{Meta, Taken};
+
+use super::{Around, LaneClient};
+use crate::PortId;
+
+/// Where a client's packets go.
+pub(super) struct Way<'a, 'b> {
+    copies: &'a BufferPool,
+    held: &'a mut Vec<Option<SharedBuffer>>,
+    outgoing: &'a mut Vec<Option<SharedBuffer>>,
+    /// The port of what is in `outgoing`.
+    egress: PortId,
+    pub(super) around: &'a mut Around<'b>,
+}
+
+impl<'a, 'b> Way<'a, 'b> {
+    pub(super) fn new(
+        copies: &'a BufferPool,
+        held: &'a mut Vec<Option<SharedBuffer>>,
+        outgoing: &'a mut Vec<Option<SharedBuffer>>,
+        around: &'a mut Around<'b>,
+    ) -> Self {
+        Self { copies, held, outgoing, egress: 0, around }
+    }
+
+    /// A packet that is the client's no more. `None`: it was not the client's.
+    fn claim(&mut self, place: u32) -> Option<SharedBuffer> {
+        self.held.get_mut(place as usize)?.take()
+    }
+
+    /// To a port, from where it lies.
+    fn put(&mut self, buffer: SharedBuffer, port: PortId) {
+        if port != self.egress {
+            self.leave();
+        }
+        self.egress = port;
+        self.outgoing.push(Some(buffer));
+    }
+
+    /// Sends what was put.
+    pub(super) fn leave(&mut self) {
+        if self.outgoing.is_empty() {
+            return;
+        }
+        let Around { exits, now, pool, .. } = self.around;
+        exits.transmit_shared(self.outgoing, self.egress, self.copies, *now);
+        // What was not sent, or was sent as a copy.
+        self.outgoing.drain(..).flatten().for_each(|buffer| pool.take_back(buffer));
+    }
+}
+
+impl LaneClient {
+    /// Does what one slot of the ring says. Gives a packet for the graph.
+    pub(super) fn take(&mut self, taken: Taken, way: &mut Way<'_, '_>) -> Option<Buffer> {
+        let meta = taken.meta();
+        let entering = if meta.flags & flag::RETURN != 0 {
+            self.take_returns(&taken, way);
+            None
+        } else if meta.flags & flag::REFERENCE != 0 {
+            self.take_reference(&taken, meta, way)
+        } else {
+            self.take_bytes(&taken, meta, way)
+        };
+        self.channel.finish(taken);
+        entering
+    }
+
+    fn take_returns(&self, taken: &Taken, way: &mut Way<'_, '_>) {
+        let mut bytes = [0; 4 * RETURNS];
+        let copied = self.channel.read(taken, &mut bytes);
+        if copied != taken.length() || copied % 4 != 0 {
+            self.counters.malformed.add(1);
+        }
+        for place in places(bytes.get(..copied).unwrap_or_default()) {
+            match way.claim(place) {
+                Some(buffer) => way.around.pool.take_back(buffer),
+                None => self.counters.malformed.add(1),
+            }
+        }
+    }
+
+    fn take_reference(&self, taken: &Taken, meta: Meta, way: &mut Way<'_, '_>) -> Option<Buffer> {
+        let mut bytes = [0; REFERENCE];
+        let copied = self.channel.read(taken, &mut bytes);
+        let reference = Reference::decode(&bytes).filter(|_| copied == taken.length());
+        let claimed = reference.and_then(|to| Some((to, way.claim(to.place)?)));
+        let Some((Reference { offset, length, .. }, mut buffer)) = claimed else {
+            self.counters.malformed.add(1);
+            return None;
+        };
+        if !buffer.set_span(offset as usize, length as usize) {
+            self.counters.malformed.add(1);
+            way.around.pool.take_back(buffer);
+            return None;
+        }
+        let Some(port) = self.sends.admit(meta.port, buffer.len()) else {
+            self.counters.refused.add(1);
+            way.around.pool.take_back(buffer);
+            return None;
+        };
+        self.counters.sent.add(1);
+        self.counters.sent_bytes.add(buffer.len() as u64);
+        if meta.flags & flag::GRAPH == 0 {
+            way.put(buffer, port);
+            return None;
+        }
+        // The graph reads packets, so they must be ours alone.
+        let copy = buffer.copy(way.copies);
+        way.around.pool.take_back(buffer);
+        if copy.is_none() {
+            self.counters.no_buffer.add(1);
+        }
+        copy.map(|mut copy| {
+            copy.set_port(port);
+            copy
+        })
+    }
+
+    fn take_bytes(&self, taken: &Taken, meta: Meta, way: &mut Way<'_, '_>) -> Option<Buffer> {
+        let mut buffer = self.channel.copy(taken, way.copies, &self.counters)?;
+        let Some(port) = self.sends.admit(meta.port, buffer.len()) else {
+            self.counters.refused.add(1);
+            return None;
+        };
+        self.counters.sent.add(1);
+        self.counters.sent_bytes.add(buffer.len() as u64);
+        if meta.flags & flag::GRAPH != 0 {
+            buffer.set_port(port);
+            return Some(buffer);
+        }
+        // In the order in which they were sent.
+        way.leave();
+        way.around.exits.transmit(buffer, port, way.around.now);
+        None
+    }
+}

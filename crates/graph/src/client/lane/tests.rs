@@ -1,0 +1,378 @@
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use dpdk::{Port, PortConfig};
+use shm::attach::Reference;
+use shm::{Consumer, Layout, Producer, Segment};
+
+use super::*;
+use crate::capture::Direction;
+use crate::function::Functions;
+use crate::testbed::{Outside, own_pool};
+use crate::{NodeId, RxAssignment, TransmitPath};
+
+const COUNT: u32 = 127;
+const SIZE: u32 = 2176;
+
+/// The client's side.
+struct Client {
+    segment: Arc<Segment>,
+    /// Where the buffers begin in it.
+    area: u64,
+    from_daemon: Consumer,
+    to_daemon: Producer,
+    counters: Arc<ClientCounters>,
+    memory: DeviceMemory,
+}
+
+impl Client {
+    fn file(&self) -> File {
+        self.segment.as_fd().try_clone_to_owned().unwrap().into()
+    }
+
+    fn at(&self, reference: Reference) -> u64 {
+        self.area + u64::from(reference.place * SIZE + reference.offset)
+    }
+
+    /// What lies where a reference says.
+    fn see(&self, reference: Reference) -> Vec<u8> {
+        let mut bytes = vec![0; reference.length as usize];
+        self.file().read_exact_at(&mut bytes, self.at(reference)).unwrap();
+        bytes
+    }
+
+    fn write(&self, reference: Reference, bytes: &[u8]) {
+        self.file().write_all_at(bytes, self.at(reference)).unwrap();
+    }
+
+    /// The slots that it was given.
+    fn slots(&mut self) -> Vec<(Vec<u8>, Meta)> {
+        std::iter::from_fn(|| {
+            let taken = self.from_daemon.next()?;
+            let mut bytes = vec![0; taken.length()];
+            self.from_daemon.copy(&taken, &mut bytes);
+            let meta = taken.meta();
+            self.from_daemon.release(taken);
+            Some((bytes, meta))
+        })
+        .collect()
+    }
+
+    /// The packets that it was referred to.
+    fn references(&mut self) -> Vec<Reference> {
+        let slots = self.slots();
+        let reference = |(bytes, meta): &(Vec<u8>, Meta)| {
+            assert_eq!(*meta, Meta { port: 7, flags: flag::REFERENCE });
+            Reference::decode(bytes).unwrap()
+        };
+        slots.iter().map(reference).collect()
+    }
+
+    fn say(&mut self, bytes: &[u8], port: u8, flags: u8) {
+        self.to_daemon.push(bytes, Meta { port, flags }).unwrap();
+    }
+
+    fn send(&mut self, reference: Reference, port: u8, flags: u8) {
+        self.say(&reference.encode(), port, flags | flag::REFERENCE);
+    }
+
+    fn give_back(&mut self, places: &[u32]) {
+        let bytes: Vec<u8> = places.iter().flat_map(|place| place.to_le_bytes()).collect();
+        self.say(&bytes, 0, flag::RETURN);
+    }
+
+    /// Whether nobody else holds its segment.
+    fn is_last(self) -> bool {
+        let Self { segment, from_daemon, to_daemon, memory, .. } = self;
+        drop((from_daemon, to_daemon, memory));
+        Arc::strong_count(&segment) == 1
+    }
+
+    /// Malformed, refused, sent.
+    fn counted(&self) -> (u64, u64, u64) {
+        let ClientCounters { malformed, refused, sent, .. } = &*self.counters;
+        (malformed.get(), refused.get(), sent.get())
+    }
+}
+
+/// A port from a capture file and into one; its queue can be a client's.
+struct Bed {
+    outside: Outside,
+    vector: Box<Vector>,
+    rx: RxAssignment,
+    port: Port,
+    files: [PathBuf; 2],
+}
+
+fn frame(number: u8) -> Vec<u8> {
+    vec![number; 60 + usize::from(number)]
+}
+
+fn capture(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut file: Vec<u8> = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1]);
+    for packet in packets {
+        let length = packet.len() as u32;
+        file.extend::<Vec<u8>>(words(&[1, 0, length, length]));
+        file.extend(packet);
+    }
+    file
+}
+
+impl Bed {
+    fn new(name: &str, packets: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        let mut outside = Outside::new(8, 0, 64);
+        let pool = own_pool(&format!("copies-{name}"), 255);
+        let mut shared = vec![SharedPool::new(name, COUNT, 2048, None).unwrap()];
+        let at = |end| {
+            std::env::temp_dir().join(format!("millrace-{name}-{end}-{}", std::process::id()))
+        };
+        let files = [at("in"), at("out")];
+        std::fs::write(&files[0], capture(packets)).unwrap();
+        let device = format!("pcap:{},out={}", files[0].display(), files[1].display());
+        let config = PortConfig::new(pool);
+        let mut opened = Port::open_shared(&device.parse().unwrap(), &config, &mut shared).unwrap();
+        let id = opened.port.id();
+        let path = TransmitPath::Queue(opened.tx.remove(0));
+        outside.exits.set_path(id, Some(path));
+        let rx = RxAssignment::new(id, opened.rx.remove(0)).with_lane(pool);
+        let (vector, port) = (Vector::new(), opened.port);
+        Self { outside, vector, rx, port, files }
+    }
+
+    fn client(&mut self, slots: u32) -> Client {
+        let layout = Layout::new(slots, 60).unwrap();
+        let rings = 2 * layout.bytes();
+        let segment = Arc::new(Segment::create("test", rings + (COUNT * SIZE) as usize).unwrap());
+        let ring = |which: usize| segment.region(which * layout.bytes(), layout.bytes()).unwrap();
+        let area = segment.region(rings, (COUNT * SIZE) as usize).unwrap();
+        let sends = Arc::new(ClientPorts::default());
+        sends.set(7, Some((self.port.id(), 1500)));
+        let counters = Arc::new(ClientCounters::default());
+        let (bell, wake) = (Doorbell::pair().unwrap().0, Doorbell::pair().unwrap().0);
+        let to = Producer::new(ring(0), layout).unwrap();
+        let from = Consumer::new(ring(1), layout).unwrap();
+        let channel = ClientChannel::new(to, from, Arc::new(bell));
+        let client =
+            LaneClient { number: 7, sends, channel, wake, counters: Arc::clone(&counters) };
+        let memory = self.port.reach(area).unwrap();
+        self.rx.give(client, &memory).unwrap();
+        let from_daemon = Consumer::new(ring(0), layout).unwrap();
+        let to_daemon = Producer::new(ring(1), layout).unwrap();
+        self.settle();
+        let area = rings as u64;
+        Client { segment, area, from_daemon, to_daemon, counters, memory }
+    }
+
+    /// Rounds without room for packets, until every buffer is where it belongs.
+    fn settle(&mut self) {
+        while self.poll(0) > 0 {}
+    }
+
+    /// Buffers of the queue's pool that nobody holds.
+    fn free(&mut self) -> u32 {
+        self.rx.queue.shared().unwrap().available()
+    }
+
+    fn drops(&self, reason: Reason) -> u64 {
+        self.outside.drops(reason)
+    }
+
+    fn poll(&mut self, limit: usize) -> usize {
+        let mut functions = Functions::default();
+        let way = (NodeId(0), 0);
+        let Self { outside, vector, rx, .. } = self;
+        let found = rx.poll(limit, vector, &mut outside.exits, &mut functions, way);
+        let counters = Arc::clone(&outside.counters);
+        outside.exits.output.flush(&counters);
+        found
+    }
+
+    /// What has entered the graph.
+    fn entered(&mut self) -> Vec<(Vec<u8>, PortId)> {
+        let count = self.vector.len();
+        let packets = self.vector.buffers[..count].iter_mut().filter_map(Option::take);
+        let packets = packets.map(|buffer| (buffer.data().to_vec(), buffer.port())).collect();
+        self.vector.clear();
+        packets
+    }
+
+    /// Ends it; gives what was sent.
+    fn end(self) -> Vec<Vec<u8>> {
+        let Self { rx, mut outside, port, files: [from, to], .. } = self;
+        outside.exits.set_path(port.id(), None);
+        drop(rx);
+        port.close().unwrap();
+        let file = std::fs::read(&to).unwrap();
+        let mut packets = Vec::new();
+        let mut rest = &file[24..];
+        while let Some((head, tail)) = rest.split_at_checked(16) {
+            let length = u32::from_le_bytes(head[8..12].try_into().unwrap()) as usize;
+            packets.push(tail[..length].to_vec());
+            rest = &tail[length..];
+        }
+        std::fs::remove_file(from).unwrap();
+        std::fs::remove_file(to).unwrap();
+        packets
+    }
+}
+
+#[test]
+fn packets_stay_where_the_device_has_put_them() {
+    let mut bed = Bed::new("lane-stay", (0..12).map(frame));
+    // Nobody has the queue.
+    assert_eq!(bed.poll(2), 2);
+    let port = bed.port.id();
+    assert_eq!(bed.entered(), [(frame(0), port), (frame(1), port)]);
+    let mut client = bed.client(16);
+    assert_eq!(bed.poll(10), 10);
+    assert!(bed.entered().is_empty());
+    let references = client.references();
+    let seen: Vec<_> = references.iter().map(|reference| client.see(*reference)).collect();
+    assert_eq!(seen, (2..12).map(frame).collect::<Vec<_>>());
+    assert_eq!(client.counters.delivered.get(), 10);
+    assert_eq!(bed.free(), COUNT - 10, "the client has them");
+
+    // Changed and sent from where it lies; a part of another; a third into the graph; the rest comes back.
+    client.write(references[0], &[0xaa; 20]);
+    client.send(references[0], 7, 0);
+    let Reference { place, offset, .. } = references[1];
+    client.send(Reference { place, offset: offset - 4, length: 30 }, 7, 0);
+    client.send(references[2], 7, flag::GRAPH);
+    client.say(&[5; 60], 7, 0);
+    client.say(&[6; 60], 7, flag::GRAPH);
+    client.give_back(&references[3..].iter().map(|reference| reference.place).collect::<Vec<_>>());
+    assert_eq!(bed.poll(32), 6);
+    assert_eq!(bed.entered(), [(frame(4), port), (vec![6; 60], port)]);
+    assert_eq!(bed.free(), COUNT, "every buffer is back");
+    assert_eq!(client.counted(), (0, 0, 5));
+    let counters = &bed.outside.counters.ports[usize::from(port)];
+    assert_eq!((counters.rx_packets.get(), counters.tx_packets.get()), (12, 3));
+    let bytes: usize = (0..12).map(|number| frame(number).len()).sum();
+    assert_eq!(counters.rx_bytes.get(), bytes as u64);
+    assert_eq!(counters.tx_bytes.get(), 62 + 30 + 60);
+
+    let mut changed = frame(2);
+    changed[..20].fill(0xaa);
+    let mut part = vec![0; 4];
+    part.extend(&frame(3)[..26]);
+    assert_eq!(bed.end(), [changed, part, vec![5; 60]]);
+}
+
+#[test]
+fn nonsense_is_counted_and_nothing_else() {
+    let mut bed = Bed::new("lane-nonsense", (0..8).map(frame));
+    let mut client = bed.client(32);
+    bed.poll(8);
+    let held = client.references();
+    let span = |offset, length| Reference { offset, length, ..held[0] };
+    // Not its own: never was, is none, was given back already.
+    let strange = (0..COUNT).find(|place| held.iter().all(|held| held.place != *place)).unwrap();
+    client.give_back(&[strange, COUNT, u32::MAX]);
+    client.send(Reference { place: strange, ..held[0] }, 7, 0);
+    client.send(Reference { place: u32::MAX, ..held[0] }, 7, 0);
+    client.give_back(&[held[7].place, held[7].place]);
+    // No references at all, no numbers at all.
+    client.say(&[0; 11], 7, flag::REFERENCE);
+    client.say(&[0; 60], 7, flag::REFERENCE);
+    client.say(&[1, 2, 3], 7, flag::RETURN);
+    bed.poll(0);
+    assert_eq!(client.counted(), (9, 0, 0));
+    assert_eq!(bed.free(), COUNT - 7);
+    // Outside its buffer; then it is gone.
+    client.send(span(SIZE - 10, 60), 7, 0);
+    client.send(span(0, 60), 7, 0);
+    client.send(Reference { length: u32::MAX, ..held[1] }, 7, 0);
+    client.send(Reference { length: 0, ..held[2] }, 7, 0);
+    bed.poll(0);
+    assert_eq!(client.counted(), (13, 0, 0));
+    // What it must not send: no such port, too short, too long.
+    client.send(held[3], 8, 0);
+    client.send(Reference { length: 13, ..held[4] }, 7, 0);
+    client.send(Reference { length: 1523, ..held[5] }, 7, 0);
+    bed.poll(0);
+    assert_eq!(client.counted(), (13, 3, 0));
+    assert_eq!(bed.free(), COUNT - 1, "all that it claimed is back, but for one");
+    client.send(held[6], 7, flag::RETURN);
+    bed.poll(0);
+    assert_eq!(bed.free(), COUNT, "a return of three numbers, the first of which is its own");
+    assert!(bed.end().is_empty());
+}
+
+#[test]
+fn one_that_does_not_keep_up_starves_its_own_queue() {
+    let mut bed = Bed::new("lane-full", (0..200).map(|number| frame(number % 100)));
+    let mut client = bed.client(4);
+    assert_eq!(bed.poll(10), 10);
+    assert_eq!((client.counters.delivered.get(), client.counters.full.get()), (4, 6));
+    assert_eq!(bed.drops(Reason::ClientFull), 6);
+    assert_eq!(bed.free(), COUNT - 4);
+    // One that takes and keeps: when it has them all, the device has none.
+    while bed.free() > 0 {
+        client.references();
+        bed.poll(4);
+    }
+    assert_eq!(bed.free(), 0);
+    assert!(client.counters.delivered.get() == u64::from(COUNT) && bed.poll(4) == 0);
+    // It is gone: all is taken back, its memory too, and what comes then is the daemon's.
+    let gone = bed.rx.take_client().unwrap();
+    assert!(bed.rx.take_client().is_none());
+    bed.settle();
+    assert_eq!(bed.free(), COUNT);
+    assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 0);
+    drop(gone);
+    assert!(client.is_last(), "nobody else holds the memory");
+    assert_eq!(bed.poll(8), 8);
+    assert_eq!(bed.entered().len(), 8);
+    bed.end();
+}
+
+#[test]
+fn what_a_driver_still_has_comes_back_later() {
+    let mut bed = Bed::new("lane-late", (0..4).map(frame));
+    let first = bed.client(16);
+    // As a driver does: takes a buffer before the client goes, and fills it after.
+    let mut slots = [const { None }; 4];
+    assert_eq!(bed.rx.queue.burst(&mut slots), 0, "all of it lies in the client's memory");
+    let pool = bed.rx.queue.shared().unwrap();
+    let late: Vec<_> = pool.received().drain(..).collect();
+    assert!(late.len() == 4 && bed.rx.take_client().is_some());
+    let port = bed.port.id();
+    bed.settle();
+    assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 1);
+    bed.rx.queue.shared().unwrap().received().extend(late);
+    assert_eq!(bed.poll(8), 4);
+    assert_eq!(bed.entered(), (0..4).map(|n| (frame(n), port)).collect::<Vec<_>>());
+    assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 0);
+    assert!(first.is_last(), "nobody else holds the memory");
+    bed.end();
+}
+
+#[test]
+fn chains_and_captures_are_copied() {
+    let long: Vec<u8> = (0..5000_u32).map(|at| (at / 7) as u8).collect();
+    let mut bed = Bed::new("lane-chain", [long.clone(), frame(1)]);
+    let mut client = bed.client(256);
+    let options = crate::CaptureOptions {
+        taps: crate::Taps { receive: true, transmit: true, drop: false },
+        filter: crate::Filter::default(),
+        snap: 100,
+        ring: 16,
+    };
+    let (tap, mut frames) = crate::capture(options);
+    bed.outside.exits.set_tap(Some(tap));
+    assert_eq!(bed.poll(4), 2);
+    let slots = client.slots();
+    assert_eq!(slots[0], (long, Meta { port: 7, flags: 0 }));
+    let reference = Reference::decode(&slots[1].0).unwrap();
+    client.send(reference, 7, 0);
+    bed.poll(0);
+    let seen: Vec<_> = std::iter::from_fn(|| frames.pop()).collect();
+    let lengths: Vec<_> = seen.iter().map(|frame| (frame.length, frame.direction)).collect();
+    let (receive, transmit) = (Direction::Receive, Direction::Transmit);
+    assert_eq!(lengths, [(5000, receive), (61, receive), (61, transmit)]);
+    assert_eq!(bed.free(), COUNT);
+    assert_eq!(bed.end(), [frame(1)]);
+}

@@ -1,0 +1,104 @@
+//! Receive queues that can be a client's own: given, served, taken back.
+
+use dpdk::{BufferPool, DeviceMemory, NoPlace, SharedPool};
+
+use super::{RxAssignment, count, pass};
+use crate::client::Around;
+use crate::function::Functions;
+use crate::{Exits, Lane, LaneClient, NodeId, Vector};
+
+/// Why a receive queue did not become a client's own.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaneError {
+    /// It was opened without a pool whose memory can be lent.
+    #[error("the queue is not kept for clients")]
+    None,
+    /// It is somebody's.
+    #[error("another client has the queue")]
+    Taken,
+    /// The client's memory is too short.
+    #[error(transparent)]
+    Memory(#[from] NoPlace),
+}
+
+impl RxAssignment {
+    /// Lets a client have the queue, if it was opened with a pool for that. Copies get their buffers from `copies`.
+    #[must_use]
+    pub fn with_lane(mut self, copies: BufferPool) -> Self {
+        self.lane = self.queue.shared().map(|_| Box::new(Lane::new(copies)));
+        self
+    }
+
+    /// Whether a client can have it.
+    #[must_use]
+    pub fn has_lane(&self) -> bool {
+        self.lane.is_some()
+    }
+
+    /// Gives the queue to a client in whose segment `memory` lies: from now on its packets go there. Gives the client
+    /// back when that cannot be.
+    ///
+    /// # Errors
+    /// The queue has no pool for that, another client has it, or the memory is too short.
+    pub fn give(&mut self, client: LaneClient, memory: &DeviceMemory) -> Result<(), LaneError> {
+        let (Some(lane), Some(pool)) = (&mut self.lane, self.queue.shared()) else {
+            return Err(LaneError::None);
+        };
+        if lane.client().is_some() {
+            return Err(LaneError::Taken);
+        }
+        Ok(lane.give(client, memory, pool)?)
+    }
+
+    /// Takes the queue back from its client, and what the client had.
+    pub fn take_client(&mut self) -> Option<LaneClient> {
+        self.lane.as_mut()?.take_client(self.queue.shared()?)
+    }
+
+    /// Ends the queue; gives what a client has of it, to go on when the device is open again.
+    #[must_use]
+    pub fn into_lane(self) -> Option<(SharedPool, Box<Lane>)> {
+        Some((*self.queue.into_shared()?, self.lane?))
+    }
+
+    /// Goes on with what a queue before left.
+    #[must_use]
+    pub fn with_kept_lane(mut self, lane: Box<Lane>) -> Self {
+        self.lane = self.queue.shared().map(|_| lane);
+        self
+    }
+
+    /// As [`Self::poll`], for a queue that can be a client's own.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn poll_lane(
+        &mut self,
+        limit: usize,
+        vector: &mut Vector,
+        exits: &mut Exits,
+        functions: &mut Functions,
+        (entry, now): (NodeId, u64),
+    ) -> usize {
+        let (Some(lane), Some(pool)) = (&mut self.lane, self.queue.shared()) else { return 0 };
+        let port = self.port;
+        let mut found = usize::from(lane.tend(pool));
+        found += lane.send(vector, &mut Around { port, pool, exits, now });
+        let free = vector.free_slots();
+        let room = free.len().min(limit);
+        let free = &mut free[..room];
+        let got = self.queue.burst(free);
+        count(port, &free[..got], exits);
+        let Some(pool) = self.queue.shared() else { return found };
+        let all = got + pool.received().len();
+        exits.counters.burst(all);
+        if all > 0 {
+            let mut around = Around { port, pool, exits, now };
+            lane.count(&mut around);
+            let left = lane.receive(free, got, &mut around);
+            let burst = &mut free[..left];
+            let own = pass(port, &mut self.spread, burst, exits, functions, (entry, now));
+            vector.fill(own);
+        }
+        found + all
+    }
+}
