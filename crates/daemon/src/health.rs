@@ -72,8 +72,9 @@ impl Daemon {
         let name = port.config.name.clone();
         port.forget_queues(&counted);
         let Some(open) = port.open.take() else { return };
-        if let Err(error) = self.workers.detach(id) {
-            tracing::error!(port = name, "{error}");
+        match self.workers.detach(id) {
+            Ok(lanes) => self.pools.keep_lanes(&name, lanes, 0),
+            Err(error) => tracing::error!(port = name, "{error}"),
         }
         if let Err(error) = open.close() {
             tracing::error!(port = name, "{error}");

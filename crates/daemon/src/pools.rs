@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use control::config::{Config, Hugepages};
-use dpdk::{BufferPool, Device, DeviceKind, EalOptions, HEADROOM, Memory, PoolError};
+use control::config::{self, Config, Hugepages};
+use dpdk::{BufferPool, Device, DeviceKind, EalOptions, HEADROOM, Memory, PoolError, SharedPool};
+use graph::{KeptLane, LaneClient};
 
 /// What an mbuf and the pool's own book-keeping take besides headroom and data: bytes.
 const BOOK_KEEPING: u64 = 192;
@@ -22,13 +23,24 @@ pub(crate) struct Pools {
     count: u32,
     data_room: u16,
     by_node: BTreeMap<u32, BufferPool>,
+    /// What belongs to receive queues that can be a client's own, while these are closed: by port and queue, counted
+    /// from the port's last.
+    lanes: BTreeMap<(String, usize), KeptLane>,
+    /// Pools of such queues that were ever made.
+    made: u32,
 }
 
 impl Pools {
     /// No pool yet; those that come have the sizes that the configuration says.
     pub(crate) fn new(config: &Config) -> Self {
         let memory = &config.memory;
-        Self { count: memory.buffers, data_room: memory.buffer_size, by_node: BTreeMap::new() }
+        Self {
+            count: memory.buffers,
+            data_room: memory.buffer_size,
+            by_node: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            made: 0,
+        }
     }
 
     /// The pool for a device: that of its NUMA node.
@@ -50,10 +62,73 @@ impl Pools {
         Ok(pool)
     }
 
+    /// What the last receive queues of a port need to be a client's own, in order: as they left it, or new.
+    pub(crate) fn lanes(
+        &mut self,
+        config: &config::Port,
+        device: &Device,
+    ) -> Result<Vec<KeptLane>, PoolError> {
+        let mut lanes = Vec::new();
+        for from_last in (0..usize::from(config.client_queues)).rev() {
+            match self.lane(&config.name, from_last, client_buffers(config), device) {
+                Ok(lane) => lanes.push(lane),
+                Err(error) => {
+                    self.keep_lanes(&config.name, lanes, from_last + 1);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(lanes)
+    }
+
+    fn lane(
+        &mut self,
+        port: &str,
+        from_last: usize,
+        count: u32,
+        device: &Device,
+    ) -> Result<KeptLane, PoolError> {
+        let own = (port.to_owned(), from_last);
+        if let Some(lane) = self.lanes.remove(&own) {
+            return Ok(lane);
+        }
+        // DPDK takes no pool down, so one of a port that is no more serves another.
+        let fits = |lane: &KeptLane| !lane.is_taken() && lane.pool.capacity() == count;
+        let unused = self.lanes.iter().find(|(_, lane)| fits(lane)).map(|(place, _)| place.clone());
+        if let Some(lane) = unused.and_then(|place| self.lanes.remove(&place)) {
+            return Ok(lane);
+        }
+        let copies = self.of_device(device)?;
+        let node = numa_node(device).unwrap_or(0);
+        let name = format!("shared-{}", self.made);
+        let pool = SharedPool::new(&name, count, self.data_room, Some(node))
+            .or_else(|_| SharedPool::new(&name, count, self.data_room, None))?;
+        self.made += 1;
+        Ok(KeptLane::new(pool, copies))
+    }
+
+    /// Keeps what queues of a port leave: in order, the last one being the `from_last`th from the port's last.
+    pub(crate) fn keep_lanes(&mut self, port: &str, lanes: Vec<KeptLane>, from_last: usize) {
+        for (at, lane) in (from_last..).zip(lanes.into_iter().rev()) {
+            self.lanes.insert((port.to_owned(), at), lane);
+        }
+    }
+
+    /// Takes a queue that is closed now back from its client.
+    pub(crate) fn take_client(&mut self, token: u64) -> Option<LaneClient> {
+        self.lanes.values_mut().find_map(|lane| lane.take_client(token))
+    }
+
     /// Every pool by its NUMA node.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &BufferPool)> {
         self.by_node.iter().map(|(node, pool)| (*node, pool))
     }
+}
+
+/// Buffers of a receive queue that a client can have: the device's ring full of them, and three times as many on the way
+/// to the client, with it, and on the way back. One less than a power of two is what DPDK's pools hold best.
+fn client_buffers(config: &config::Port) -> u32 {
+    (4 * u32::from(config.rx_descriptors)).next_power_of_two() - 1
 }
 
 /// How DPDK is to be started for a configuration.
@@ -64,7 +139,12 @@ pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) 
     nodes.dedup();
     let buffer = u64::from(config.memory.buffer_size) + u64::from(HEADROOM) + BOOK_KEEPING;
     let pool = (u64::from(config.memory.buffers) * buffer).div_ceil(1 << 20);
-    let megabytes = BASE + nodes.len() as u64 * pool + PER_PORT * devices.len() as u64;
+    let lanes = config.ports.iter().map(|port| {
+        let buffers = u64::from(port.client_queues) * u64::from(client_buffers(port));
+        (buffers * buffer).div_ceil(1 << 20)
+    });
+    let lanes: u64 = lanes.sum();
+    let megabytes = BASE + nodes.len() as u64 * pool + lanes + PER_PORT * devices.len() as u64;
     EalOptions {
         megabytes: u32::try_from(megabytes).unwrap_or(u32::MAX),
         memory: match config.memory.hugepages {
@@ -101,6 +181,11 @@ mod tests {
         assert_eq!(none.megabytes, 64 + 37);
         let two = eal_options(&config, vec!["null".parse().unwrap(); 2], 4);
         assert_eq!(two.megabytes, none.megabytes + 8);
+        let mut with = crate::testing::config(
+            "[[port]]\nname = \"a\"\ndevice = \"null\"\nrx-queues = 3\nclient-queues = 2\n",
+        );
+        with.memory = config.memory.clone();
+        assert_eq!(eal_options(&with, Vec::new(), 4).megabytes, none.megabytes + 19);
         config.memory.hugepages = Hugepages::Never;
         assert_eq!(eal_options(&config, Vec::new(), 4).memory, Memory::Plain);
     }

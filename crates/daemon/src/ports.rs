@@ -10,7 +10,7 @@ use dpdk::{
     Adjustment, Cause, Device, DeviceKind, Health, Opened, Port, PortConfig, PortError, RxQueue,
     TxQueue,
 };
-use graph::{PortId, RxAssignment, Sockets};
+use graph::{KeptLane, PortId, RxAssignment, Sockets};
 
 use crate::counters::{add, less};
 use crate::pools::Pools;
@@ -161,15 +161,28 @@ impl PortState {
             rx_interrupts: self.needs.interrupts && self.device.kind() != DeviceKind::Tap,
         };
         let before = Sockets::now();
-        let Opened { mut port, rx, tx, adjustments } = Port::open(&self.device, &wish)
-            .map_err(|source| OpenError::Port { name: name(), source })?;
+        let lanes = pools
+            .lanes(&self.config, &self.device)
+            .map_err(|source| OpenError::Pool { name: name(), source })?;
+        let (mut shared, mut lanes): (Vec<_>, Vec<_>) =
+            lanes.into_iter().map(|kept| (kept.pool, kept.lane)).unzip();
+        let opened = Port::open_shared(&self.device, &wish, &mut shared);
+        // What found no queue, because the device has fewer or was not opened.
+        let used = lanes.split_off(shared.len());
+        let unused = shared.into_iter().zip(lanes).map(|(pool, lane)| KeptLane { pool, lane });
+        pools.keep_lanes(&self.config.name, unused.collect(), used.len());
+        let Opened { mut port, rx, tx, adjustments } =
+            opened.map_err(|source| OpenError::Port { name: name(), source })?;
         let interrupts = wish.rx_interrupts && !adjustments.contains(&Adjustment::NoInterrupts);
         let sockets = if self.needs.interrupts && !interrupts {
             before.opened_since(rx.len())
         } else {
             Vec::new()
         };
-        let rx = assign(port.id(), rx, sockets, interrupts);
+        let mut rx = assign(port.id(), rx, sockets, interrupts);
+        let ordinary = rx.len() - used.len().min(rx.len());
+        let last = rx.split_off(ordinary);
+        rx.extend(last.into_iter().zip(used).map(|(queue, lane)| queue.with_lane(lane)));
         self.mac = own_mac(&mut port, &self.config, self.mac);
         // Neighbour discovery and ARP live from group addresses.
         if let Err(error) = port.set_all_multicast(true) {

@@ -196,8 +196,12 @@ impl Daemon {
     }
 
     /// Closes ports that were opened in vain.
-    fn give_up(&self, opened: Vec<Opened>) {
-        for id in opened.iter().filter_map(|(port, _)| port.id()) {
+    fn give_up(&mut self, opened: Vec<Opened>) {
+        for (port, queues) in opened {
+            let Some(id) = port.id() else { continue };
+            // No worker has its receive queues yet.
+            let lanes = queues.into_iter().filter_map(RxAssignment::into_lane).collect();
+            self.pools.keep_lanes(&port.config.name, lanes, 0);
             if let Err(error) = self.workers.detach(id) {
                 tracing::error!("{error}");
             }

@@ -12,9 +12,9 @@ use forward::flow::FlowReaders;
 use forward::nodes::{self, Parts};
 use forward::state::State;
 use graph::{
-    Counters, Doorbell, Exits, GraphError, HandoffReceiver, HandoffSender, Inbound, NodeId, Output,
-    PollMode, PortId, RxAssignment, Spread, TransmitPath, WorkerError, WorkerHandle, WorkerSetup,
-    WorkerState, ring,
+    Counters, Doorbell, Exits, GraphError, HandoffReceiver, HandoffSender, Inbound, KeptLane,
+    NodeId, Output, PollMode, PortId, RxAssignment, Spread, TransmitPath, WorkerError,
+    WorkerHandle, WorkerSetup, WorkerState, ring,
 };
 use tables::{Epoch, TooManyReaders};
 
@@ -243,14 +243,17 @@ impl Workers {
     }
 
     /// Takes all of a port's queues from the workers. The queues are dropped here, on the control
-    /// thread: the last one closes the device, which takes its time.
-    pub(crate) fn detach(&self, port: PortId) -> Result<(), WorkersError> {
-        drop(self.detach_receive(port)?);
+    /// thread: the last one closes the device, which takes its time. Gives what the last receive queues leave to those
+    /// after them, in order.
+    pub(crate) fn detach(&self, port: PortId) -> Result<Vec<KeptLane>, WorkersError> {
+        let mut receive = self.detach_receive(port)?;
+        receive.sort_by_key(|assignment| assignment.queue.index());
+        let lanes = receive.into_iter().filter_map(RxAssignment::into_lane).collect();
         for worker in &self.list {
             let path = worker.handle.call(PATIENCE, move |state| state.set_path(port, None))?;
             drop(path);
         }
-        Ok(())
+        Ok(lanes)
     }
 
     /// Runs a command on one of the workers and waits for its answer.

@@ -69,7 +69,7 @@ pub use kernel::{KernelFilter, KernelSide};
 pub use node::{Edge, NoEdge, Node};
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;
-pub use receive::{Inbound, LaneError, RxAssignment};
+pub use receive::{Inbound, KeptLane, LaneError, RxAssignment};
 pub use sockets::Sockets;
 pub use spread::Spread;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};

@@ -12,7 +12,7 @@ use crate::{
     Exits, HandoffReceiver, Lane, NodeId, PortId, Reason, Spread, Vector, capture::Direction,
 };
 
-pub use lane::LaneError;
+pub use lane::{KeptLane, LaneError};
 
 /// A receive queue of one worker.
 #[derive(Debug)]

@@ -97,7 +97,12 @@ impl Watched for Clients {
 }
 
 fn ports(queues: &ClientQueues) -> String {
-    if queues.ports.is_empty() { "all".to_owned() } else { queues.ports.join(",") }
+    let ports = queues.ports.join(",");
+    match queues.queue {
+        Some(queue) => format!("{ports} queue {queue}"),
+        None if ports.is_empty() => "all".to_owned(),
+        None => ports,
+    }
 }
 
 /// What it sent and was not taken.

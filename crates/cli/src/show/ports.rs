@@ -111,7 +111,8 @@ pub(crate) fn one(port: &Port) -> Result<(), Failure> {
 }
 
 pub(super) fn queues(queues: Vec<Queue>) -> Result<(), Failure> {
-    let mut table = Table::new(&["port", "#queue", "#core", "#descriptors", "software rss"]);
+    let mut table =
+        Table::new(&["port", "#queue", "#core", "#descriptors", "software rss", "clients"]);
     for queue in queues {
         let cores: Vec<_> = queue.software_rss.iter().map(ToString::to_string).collect();
         table.row([
@@ -120,6 +121,11 @@ pub(super) fn queues(queues: Vec<Queue>) -> Result<(), Failure> {
             queue.core.to_string(),
             queue.descriptors.to_string(),
             if cores.is_empty() { "-".into() } else { format!("cores {}", cores.join(", ")) },
+            match (queue.client, queue.for_clients) {
+                (Some(client), _) => format!("client {client}"),
+                (None, true) => "free".into(),
+                (None, false) => "-".into(),
+            },
         ]);
     }
     table.print("no queues")

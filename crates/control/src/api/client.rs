@@ -33,6 +33,9 @@ pub struct ClientQueues {
     pub number: u32,
     /// Names of the ports whose packets it gets.
     pub ports: Vec<String>,
+    /// The receive queue that is its own, of the one port named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u16>,
     /// What becomes of packets: `divert`, `copy` or `nothing`.
     pub take: String,
     /// How they are spread over channels: `round-robin`, `port` or `flow`.

@@ -108,4 +108,10 @@ pub struct Queue {
     /// Cores that the queue's packets are spread over by software RSS; empty: its own only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub software_rss: Vec<u16>,
+    /// Whether a client can have the queue for itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_clients: bool,
+    /// The client that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<u32>,
 }

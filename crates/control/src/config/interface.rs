@@ -25,6 +25,8 @@ pub struct Port {
     pub promiscuous: bool,
     /// Receive queues.
     pub rx_queues: u16,
+    /// How many of them, the last ones, a client can have for itself.
+    pub client_queues: u16,
     /// Descriptors per receive queue.
     pub rx_descriptors: u16,
     /// Descriptors per transmit queue.

@@ -67,13 +67,17 @@ pub(crate) async fn change(
 )]
 pub(crate) async fn queues(State(api): State<Api>) -> Json<Vec<Queue>> {
     let daemon = api.daemon.lock();
+    let daemon = &*daemon;
     let queues = daemon.ports.iter().flat_map(|port| {
-        port.config.queues.iter().map(|place| Queue {
+        let kept = port.queues.0.saturating_sub(port.config.client_queues.into());
+        port.config.queues.iter().map(move |place| Queue {
             port: port.config.name.clone(),
             queue: place.queue,
             core: place.core,
             descriptors: port.config.rx_descriptors,
             software_rss: port.config.software_rss.clone(),
+            for_clients: usize::from(place.queue) >= kept && port.open.is_some(),
+            client: daemon.client_of_queue(&port.config.name, place.queue),
         })
     });
     Json(queues.collect())

@@ -1,6 +1,7 @@
 //! Client processes: who is attached, what each has, and taking it all back.
 
 mod open;
+mod own_queue;
 mod permission;
 mod serve;
 mod watch;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use control::api;
+use dpdk::DeviceMemory;
 use graph::{ClientCounters, ClientPorts, PortId};
 use shm::Segment;
 use shm::attach::{
@@ -18,6 +20,7 @@ use shm::attach::{
 
 use crate::daemon::Daemon;
 
+use own_queue::Retired;
 use permission::{Allowed, GROUP, Process};
 pub(crate) use serve::run;
 use watch::Told;
@@ -34,6 +37,8 @@ pub(crate) struct Clients {
     last: u32,
     /// Names of ports by their numbers in packets' marks: a port keeps its number for ever.
     numbers: Vec<String>,
+    /// Memory of clients that are gone, in which buffers still lie.
+    retired: Vec<Retired>,
 }
 
 /// A process that is attached.
@@ -59,6 +64,8 @@ struct Queues {
     /// By worker.
     counters: Vec<Arc<ClientCounters>>,
     told: Told,
+    /// The device's buffers, when a receive queue is its own.
+    memory: Option<Arc<DeviceMemory>>,
 }
 
 impl Clients {
@@ -224,11 +231,12 @@ fn show(id: u32, client: &Client) -> api::Client {
         let filter = word(&asked.filter);
         api::ClientQueues {
             number: *number,
+            queue: asked.queue.as_ref().map(|own| own.queue),
             ports: asked.ports.clone(),
             take: word(&asked.take),
             spread: word(&asked.spread),
             filter: if filter == "{}" { String::new() } else { filter },
-            transfer: "one copy".to_owned(),
+            transfer: if asked.queue.is_some() { "zero copy" } else { "one copy" }.to_owned(),
             channels: asked.channels,
             slots: asked.slots,
             capacity: asked.capacity,

@@ -16,13 +16,13 @@ use crate::daemon::Daemon;
 /// Channels of one request at most.
 const MOST_CHANNELS: u16 = 64;
 /// Where regions of a segment begin: a page, so that no two share one.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
-fn invalid(problem: impl Into<String>) -> Refusal {
+pub(super) fn invalid(problem: impl Into<String>) -> Refusal {
     Refusal::new(RefusalKind::Invalid, problem)
 }
 
-fn no_resources(problem: impl std::fmt::Display) -> Refusal {
+pub(super) fn no_resources(problem: impl std::fmt::Display) -> Refusal {
     Refusal::new(RefusalKind::Resources, problem.to_string())
 }
 
@@ -36,6 +36,9 @@ pub(super) struct Given {
 impl Daemon {
     /// Makes queues for a client and gives them to the workers.
     pub(super) fn open_client_queues(&mut self, id: u32, asked: Open) -> Result<Given, Refusal> {
+        if let Some(wanted) = asked.queue.clone() {
+            return self.open_own_queue(id, asked, &wanted);
+        }
         let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
         self.check_request(id, &asked)?;
         let layout =
@@ -47,15 +50,8 @@ impl Daemon {
         }
         let each = layout.bytes().next_multiple_of(PAGE);
         let bytes = each * 2 * channels * workers;
+        self.check_memory(id, bytes)?;
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
-        let limit = (self.config.clients.memory as usize) << 20;
-        if client.memory().saturating_add(bytes) > limit {
-            return Err(no_resources(format!(
-                "{bytes} bytes of shared memory, beside {} that the client has; the limit is {limit}: \
-                 ask for fewer slots or channels, or raise clients.memory",
-                client.memory()
-            )));
-        }
         client.last = client.last.wrapping_add(1);
         let number = client.last;
         let name = format!("millrace-client-{id}");
@@ -81,15 +77,8 @@ impl Daemon {
             bells.push(theirs);
             let mut rings = Vec::new();
             for (channel, bell) in own_bells.iter().enumerate() {
-                let region = |which| {
-                    let offset = (at(channel, worker) + which) * each;
-                    segment
-                        .region(offset, layout.bytes())
-                        .ok_or_else(|| invalid("a segment too short"))
-                };
-                let to = Producer::new(region(0)?, layout).map_err(|e| invalid(e.to_string()))?;
-                let from = Consumer::new(region(1)?, layout).map_err(|e| invalid(e.to_string()))?;
-                rings.push(ClientChannel::new(to, from, Arc::clone(bell)));
+                let offset = at(channel, worker) * each;
+                rings.push(self::channel(&segment, offset, layout, Arc::clone(bell))?);
             }
             setups.push(ClientSetup {
                 take: asked.take,
@@ -113,10 +102,12 @@ impl Daemon {
                         .collect(),
                 })
                 .collect(),
+            buffers: None,
         };
         let counters = setups.iter().map(|setup| Arc::clone(&setup.counters)).collect();
         let told = super::Told::default();
-        let queues = Queues { asked, receives, segment: Arc::clone(&segment), counters, told };
+        let queues =
+            Queues { asked, receives, segment: Arc::clone(&segment), counters, told, memory: None };
         client.queues.insert(number, queues);
         // The workers know the ports before they have the queues.
         self.renumber_client_ports();
@@ -135,7 +126,20 @@ impl Daemon {
         Ok(Given { opened, segment, bells })
     }
 
-    fn check_request(&self, id: u32, asked: &Open) -> Result<(), Refusal> {
+    /// Whether a client may have so many bytes of memory more.
+    pub(super) fn check_memory(&self, id: u32, bytes: usize) -> Result<(), Refusal> {
+        let Some(client) = self.clients.list.get(&id) else { return Err(invalid("not attached")) };
+        let (limit, has) = ((self.config.clients.memory as usize) << 20, client.memory());
+        if has.saturating_add(bytes) <= limit {
+            return Ok(());
+        }
+        Err(no_resources(format!(
+            "{bytes} bytes of shared memory, beside {has} that the client has; the limit is {limit}: \
+             ask for fewer slots or channels, or raise clients.memory"
+        )))
+    }
+
+    pub(super) fn check_request(&self, id: u32, asked: &Open) -> Result<(), Refusal> {
         if !(1..=MOST_CHANNELS).contains(&asked.channels) {
             let given = asked.channels;
             return Err(invalid(format!("{given} channels; use 1 to {MOST_CHANNELS}")));
@@ -164,6 +168,10 @@ impl Daemon {
             return false;
         };
         let function = function_number(id, number);
+        if queues.memory.is_some() {
+            self.close_own_queue(function, queues);
+            return true;
+        }
         for worker in self.workers.iter() {
             // Given back, so that its memory is unmapped here and not between two vectors.
             match self.workers.call(worker, move |state| state.remove_function(function)) {
@@ -174,6 +182,23 @@ impl Daemon {
         drop(queues);
         true
     }
+}
+
+/// The rings of a channel on one worker: that to the client at `offset` of the segment, the other on the pages behind it.
+pub(super) fn channel(
+    segment: &Arc<Segment>,
+    offset: usize,
+    layout: Layout,
+    bell: Arc<Doorbell>,
+) -> Result<ClientChannel, Refusal> {
+    let each = layout.bytes().next_multiple_of(PAGE);
+    let region = |offset| {
+        let region = segment.region(offset, layout.bytes());
+        region.ok_or_else(|| invalid("a segment too short"))
+    };
+    let to = Producer::new(region(offset)?, layout).map_err(|e| invalid(e.to_string()))?;
+    let from = Consumer::new(region(offset + each)?, layout).map_err(|e| invalid(e.to_string()))?;
+    Ok(ClientChannel::new(to, from, bell))
 }
 
 /// The filter that a client's words say.

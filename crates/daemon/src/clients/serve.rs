@@ -21,6 +21,8 @@ use crate::daemon::Shared;
 const SPARE: usize = 16;
 /// How long a process may take to say hello.
 const HELLO: Duration = Duration::from_secs(5);
+/// How often it is looked whether the workers are done with a client's memory, each time after a [`BREATH`].
+const LOOKS: usize = 50;
 /// Between two requests of one client: what it asks costs the control thread time.
 const BREATH: Duration = Duration::from_millis(1);
 
@@ -88,6 +90,18 @@ async fn serve(connection: Connection, daemon: Shared) {
     };
     if let Some(id) = client.id {
         client.daemon.lock().release_client(id, &why);
+        unmap(&client.daemon).await;
+    }
+}
+
+/// Waits until the workers have moved a device's buffers out of memory that was a client's, and unmaps it. What a device
+/// still holds is looked for once a second.
+async fn unmap(daemon: &Shared) {
+    for _ in 0..LOOKS {
+        if daemon.lock().free_retired() {
+            return;
+        }
+        sleep(BREATH).await;
     }
 }
 
@@ -147,12 +161,16 @@ impl Attached {
                 }
             };
             let answer = self.answer(request);
+            let closed = matches!(&answer.reply, Reply::Closed(_));
             let hopeless = matches!(&answer.reply, Reply::Refused(_)) && self.id.is_none();
             let segment = answer.segment.as_ref().map(|segment| segment.as_fd());
             let files: Vec<BorrowedFd<'_>> =
                 segment.into_iter().chain(answer.bells.iter().map(AsFd::as_fd)).collect();
             if let Err(error) = connection.channel.send(&answer.reply, &files) {
                 return format!("it does not take answers: {error}");
+            }
+            if closed {
+                unmap(&self.daemon).await;
             }
             if hopeless {
                 return "it was refused".to_owned();

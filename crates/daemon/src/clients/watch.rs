@@ -43,6 +43,7 @@ impl Told {
 impl Daemon {
     /// Looks at all clients: once a second.
     pub(crate) fn look_after_clients(&mut self) {
+        self.free_retired();
         for (id, client) in &mut self.clients.list {
             let age = client.since.elapsed().as_secs();
             for (number, queues) in &mut client.queues {

@@ -24,6 +24,8 @@ const LEAVING: usize = 64;
 /// What a client needs to have a receive queue of its own.
 #[derive(Debug)]
 pub struct LaneClient {
+    /// The caller's number, to find it again.
+    pub token: u64,
     /// The port's number in packets' marks.
     pub number: u8,
     /// The ports by which it may send.
@@ -80,9 +82,9 @@ impl Lane {
         Ok(())
     }
 
-    /// Takes the queue back.
-    pub(crate) fn take_client(&mut self, pool: &mut SharedPool) -> Option<LaneClient> {
-        let client = self.client.take()?;
+    /// Takes the queue back from the client of that token.
+    pub(crate) fn take_client(&mut self, token: u64, pool: &mut SharedPool) -> Option<LaneClient> {
+        let client = self.client.take_if(|client| client.token == token)?;
         pool.withdraw();
         self.leaving.extend(self.held.drain(..).flatten());
         Some(client)

@@ -21,18 +21,41 @@ pub enum LaneError {
     Memory(#[from] NoPlace),
 }
 
-impl RxAssignment {
-    /// Lets a client have the queue, if it was opened with a pool for that. Copies get their buffers from `copies`.
+/// What belongs to a queue that can be a client's own, while it has no device.
+#[derive(Debug)]
+pub struct KeptLane {
+    /// Its buffers.
+    pub pool: SharedPool,
+    /// Who has it, and which buffers.
+    pub lane: Box<Lane>,
+}
+
+impl KeptLane {
+    /// Nobody's yet. Copies get their buffers from `copies`.
     #[must_use]
-    pub fn with_lane(mut self, copies: BufferPool) -> Self {
-        self.lane = self.queue.shared().map(|_| Box::new(Lane::new(copies)));
-        self
+    pub fn new(pool: SharedPool, copies: BufferPool) -> Self {
+        Self { pool, lane: Box::new(Lane::new(copies)) }
     }
 
-    /// Whether a client can have it.
+    /// As [`RxAssignment::take_client`].
+    pub fn take_client(&mut self, token: u64) -> Option<LaneClient> {
+        self.lane.take_client(token, &mut self.pool)
+    }
+
+    /// Whether a client has it.
     #[must_use]
-    pub fn has_lane(&self) -> bool {
-        self.lane.is_some()
+    pub fn is_taken(&self) -> bool {
+        self.lane.client().is_some()
+    }
+}
+
+impl RxAssignment {
+    /// Lets a client have the queue, if it was opened with a pool for that. What a queue before has left in the lane
+    /// goes on.
+    #[must_use]
+    pub fn with_lane(mut self, lane: Box<Lane>) -> Self {
+        self.lane = self.queue.shared().map(|_| lane);
+        self
     }
 
     /// Gives the queue to a client in whose segment `memory` lies: from now on its packets go there. Gives the client
@@ -50,22 +73,15 @@ impl RxAssignment {
         Ok(lane.give(client, memory, pool)?)
     }
 
-    /// Takes the queue back from its client, and what the client had.
-    pub fn take_client(&mut self) -> Option<LaneClient> {
-        self.lane.as_mut()?.take_client(self.queue.shared()?)
+    /// Takes the queue back from the client of that token; gives back what it had.
+    pub fn take_client(&mut self, token: u64) -> Option<LaneClient> {
+        self.lane.as_mut()?.take_client(token, self.queue.shared()?)
     }
 
-    /// Ends the queue; gives what a client has of it, to go on when the device is open again.
+    /// Ends the queue; gives what another one can go on with when the device is open again.
     #[must_use]
-    pub fn into_lane(self) -> Option<(SharedPool, Box<Lane>)> {
-        Some((*self.queue.into_shared()?, self.lane?))
-    }
-
-    /// Goes on with what a queue before left.
-    #[must_use]
-    pub fn with_kept_lane(mut self, lane: Box<Lane>) -> Self {
-        self.lane = self.queue.shared().map(|_| lane);
-        self
+    pub fn into_lane(self) -> Option<KeptLane> {
+        Some(KeptLane { pool: *self.queue.into_shared()?, lane: self.lane? })
     }
 
     /// As [`Self::poll`], for a queue that can be a client's own.

@@ -47,6 +47,8 @@ fn port(
     let mac = mac(&mut section, "mac");
     let mtu = mtu(&mut section, 1_500);
     let rx_queues = section.number("rx-queues", 1, 1..=MOST_QUEUES, "queues");
+    let most = u64::from(rx_queues);
+    let client_queues = section.number("client-queues", 0, 0..=most, "queues of rx-queues");
     let given = section.value("queues").map(|value| queues(&value, rx_queues, cores));
     let queues = given.unwrap_or_else(|| {
         let spread = |queue| QueueCore { queue, core: next.next().unwrap_or_default() };
@@ -62,6 +64,7 @@ fn port(
         mtu,
         promiscuous: section.flag("promiscuous", false),
         rx_queues,
+        client_queues,
         rx_descriptors: section.number("rx-descriptors", 1_024, 64..=32_768, "descriptors"),
         tx_descriptors: section.number("tx-descriptors", 1_024, 64..=32_768, "descriptors"),
         queues,

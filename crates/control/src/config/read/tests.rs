@@ -39,6 +39,7 @@ fn every_key_is_read() {
     assert_eq!(left.device.as_str(), "afpacket:veth0");
     assert_eq!((left.device.kind(), left.device.argument()), ("afpacket", "veth0"));
     assert_eq!(left.mac.unwrap().to_string(), "02:00:00:00:00:01");
+    assert_eq!((left.rx_queues, left.client_queues), (2, 1));
     assert_eq!(left.queues, [QueueCore { queue: 0, core: 1 }, QueueCore { queue: 1, core: 2 }]);
     assert_eq!(config.port("right").unwrap().software_rss, [1, 2]);
     assert_eq!(config.vlans[0].mtu, 1_400);

@@ -11,7 +11,7 @@ use super::*;
 use crate::capture::Direction;
 use crate::function::Functions;
 use crate::testbed::{Outside, own_pool};
-use crate::{NodeId, RxAssignment, TransmitPath};
+use crate::{KeptLane, NodeId, RxAssignment, TransmitPath};
 
 const COUNT: u32 = 127;
 const SIZE: u32 = 2176;
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// Whether nobody else holds its segment.
-    fn is_last(self) -> bool {
+    fn ends_last(self) -> bool {
         let Self { segment, from_daemon, to_daemon, memory, .. } = self;
         drop((from_daemon, to_daemon, memory));
         Arc::strong_count(&segment) == 1
@@ -125,7 +125,9 @@ impl Bed {
     fn new(name: &str, packets: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let mut outside = Outside::new(8, 0, 64);
         let pool = own_pool(&format!("copies-{name}"), 255);
-        let mut shared = vec![SharedPool::new(name, COUNT, 2048, None).unwrap()];
+        let KeptLane { pool: shared, lane } =
+            KeptLane::new(SharedPool::new(name, COUNT, 2048, None).unwrap(), pool);
+        let mut shared = vec![shared];
         let at = |end| {
             std::env::temp_dir().join(format!("millrace-{name}-{end}-{}", std::process::id()))
         };
@@ -137,7 +139,7 @@ impl Bed {
         let id = opened.port.id();
         let path = TransmitPath::Queue(opened.tx.remove(0));
         outside.exits.set_path(id, Some(path));
-        let rx = RxAssignment::new(id, opened.rx.remove(0)).with_lane(pool);
+        let rx = RxAssignment::new(id, opened.rx.remove(0)).with_lane(lane);
         let (vector, port) = (Vector::new(), opened.port);
         Self { outside, vector, rx, port, files }
     }
@@ -155,8 +157,14 @@ impl Bed {
         let to = Producer::new(ring(0), layout).unwrap();
         let from = Consumer::new(ring(1), layout).unwrap();
         let channel = ClientChannel::new(to, from, Arc::new(bell));
-        let client =
-            LaneClient { number: 7, sends, channel, wake, counters: Arc::clone(&counters) };
+        let client = LaneClient {
+            token: 1,
+            number: 7,
+            sends,
+            channel,
+            wake,
+            counters: Arc::clone(&counters),
+        };
         let memory = self.port.reach(area).unwrap();
         self.rx.give(client, &memory).unwrap();
         let from_daemon = Consumer::new(ring(0), layout).unwrap();
@@ -317,13 +325,13 @@ fn one_that_does_not_keep_up_starves_its_own_queue() {
     assert_eq!(bed.free(), 0);
     assert!(client.counters.delivered.get() == u64::from(COUNT) && bed.poll(4) == 0);
     // It is gone: all is taken back, its memory too, and what comes then is the daemon's.
-    let gone = bed.rx.take_client().unwrap();
-    assert!(bed.rx.take_client().is_none());
+    let gone = bed.rx.take_client(1).unwrap();
+    assert!(bed.rx.take_client(1).is_none());
     bed.settle();
     assert_eq!(bed.free(), COUNT);
     assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 0);
     drop(gone);
-    assert!(client.is_last(), "nobody else holds the memory");
+    assert!(client.ends_last(), "nobody else holds the memory");
     assert_eq!(bed.poll(8), 8);
     assert_eq!(bed.entered().len(), 8);
     bed.end();
@@ -338,7 +346,7 @@ fn what_a_driver_still_has_comes_back_later() {
     assert_eq!(bed.rx.queue.burst(&mut slots), 0, "all of it lies in the client's memory");
     let pool = bed.rx.queue.shared().unwrap();
     let late: Vec<_> = pool.received().drain(..).collect();
-    assert!(late.len() == 4 && bed.rx.take_client().is_some());
+    assert!(late.len() == 4 && bed.rx.take_client(1).is_some());
     let port = bed.port.id();
     bed.settle();
     assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 1);
@@ -346,7 +354,7 @@ fn what_a_driver_still_has_comes_back_later() {
     assert_eq!(bed.poll(8), 4);
     assert_eq!(bed.entered(), (0..4).map(|n| (frame(n), port)).collect::<Vec<_>>());
     assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 0);
-    assert!(first.is_last(), "nobody else holds the memory");
+    assert!(first.ends_last(), "nobody else holds the memory");
     bed.end();
 }
 

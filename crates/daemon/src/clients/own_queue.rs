@@ -1,0 +1,228 @@
+//! A receive queue of a client's own: its packets go to the client where the device has put them.
+
+use std::sync::Arc;
+
+use dpdk::DeviceMemory;
+use graph::{ClientCounters, LaneClient, PortId, RxAssignment, WorkerState};
+use shm::attach::{
+    BufferPlace, ChannelPlace, FilterText, Open, Opened, PortQueue, Refusal, RefusalKind,
+    RingPlace, Take,
+};
+use shm::{Doorbell, Layout, Segment};
+
+use super::open::{Given, PAGE, channel, invalid, no_resources};
+use super::{Queues, Told, function_number};
+use crate::daemon::Daemon;
+use crate::ports::PortState;
+use crate::workers::Worker;
+
+/// Clients before this one whose memory a device's ring may still hold.
+const EARLIER: usize = 4;
+
+/// Memory of a client that is gone, until no buffer lies in it any more.
+#[derive(Debug)]
+pub(super) struct Retired {
+    segment: Arc<Segment>,
+    _memory: DeviceMemory,
+}
+
+/// A queue that is to be given.
+struct Place {
+    port: PortId,
+    queue: u16,
+    /// Of the worker that polls it.
+    core: u16,
+    /// Buffers, and bytes of each.
+    buffers: (u32, usize),
+}
+
+impl Daemon {
+    /// Gives a receive queue to a client.
+    pub(super) fn open_own_queue(
+        &mut self,
+        id: u32,
+        mut asked: Open,
+        wanted: &PortQueue,
+    ) -> Result<Given, Refusal> {
+        let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
+        if !plain || asked.take != Take::Divert || asked.channels != 1 {
+            return Err(invalid(
+                "a queue of one's own comes whole: divert, one channel, no other ports, no filter",
+            ));
+        }
+        asked.ports = vec![wanted.port.clone()];
+        self.check_request(id, &asked)?;
+        let place = self.place_of(wanted)?;
+        let layout =
+            Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
+        let each = layout.bytes().next_multiple_of(PAGE);
+        let (count, size) = place.buffers;
+        let area = (count as usize * size).next_multiple_of(PAGE);
+        let bytes = 2 * each + area;
+        self.check_memory(id, bytes)?;
+        let segment = Segment::create(&format!("millrace-client-{id}"), bytes);
+        let segment = Arc::new(segment.map_err(no_resources)?);
+        let buffers = segment.region(2 * each, area).ok_or_else(|| invalid("a short segment"))?;
+        let port = self
+            .ports
+            .iter()
+            .find_map(|port| port.open.as_ref().filter(|_| port.id() == Some(place.port)));
+        let port = port.ok_or_else(|| no_resources("the port is gone"))?;
+        let memory = port.reach(buffers).map_err(|error| invalid(error.to_string()))?;
+        let number =
+            self.clients.number(&wanted.port).ok_or_else(|| no_resources("too many ports"))?;
+        let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
+        client.last = client.last.wrapping_add(1);
+        let queues = client.last;
+        let (bell, their_bell) = Doorbell::pair().map_err(no_resources)?;
+        let (wake, their_wake) = Doorbell::pair().map_err(no_resources)?;
+        let counters = Arc::new(ClientCounters::default());
+        let lane_client = LaneClient {
+            token: function_number(id, queues),
+            number,
+            sends: Arc::clone(&client.sends),
+            channel: channel(&segment, 0, layout, Arc::new(bell))?,
+            wake,
+            counters: Arc::clone(&counters),
+        };
+        let memory = Arc::new(memory);
+        self.give(&place, lane_client, &memory)?;
+        let ring = |which: usize| RingPlace {
+            offset: (which * each) as u64,
+            slots: asked.slots,
+            capacity: asked.capacity,
+        };
+        let opened = Opened {
+            queues,
+            workers: 1,
+            channels: vec![ChannelPlace { rings: vec![[ring(0), ring(1)]] }],
+            buffers: Some(BufferPlace { offset: 2 * each as u64, count, size: size as u32 }),
+        };
+        let own = Queues {
+            asked,
+            receives: Arc::default(),
+            segment: Arc::clone(&segment),
+            counters: vec![counters],
+            told: Told::default(),
+            memory: Some(memory),
+        };
+        if let Some(client) = self.clients.list.get_mut(&id) {
+            client.queues.insert(queues, own);
+        }
+        self.renumber_client_ports();
+        let PortQueue { port, queue } = wanted;
+        tracing::info!(client = id, port, queue, "has the receive queue for itself");
+        Ok(Given { opened, segment, bells: vec![their_bell, their_wake] })
+    }
+
+    /// The queue that a client means, if it can have it.
+    fn place_of(&self, wanted: &PortQueue) -> Result<Place, Refusal> {
+        let PortQueue { port: name, queue } = wanted;
+        let port = self.ports.iter().find(|port| port.config.name == *name);
+        let Some((port, id)) = port.and_then(|port| Some((port, port.id()?))) else {
+            return Err(no_resources(format!("port {name} is not open now")));
+        };
+        if !for_clients(port).contains(queue) {
+            let kept = for_clients(port);
+            let problem = match (kept.start, kept.end) {
+                (start, end) if start == end => format!(
+                    "port {name} keeps no receive queue for clients; set client-queues in its section"
+                ),
+                (start, end) => format!(
+                    "queue {queue} of port {name} is not kept for clients; {start} to {} are",
+                    end - 1
+                ),
+            };
+            return Err(Refusal::new(RefusalKind::Unknown, problem));
+        }
+        if let Some(other) = self.client_of_queue(name, *queue) {
+            return Err(no_resources(format!("client {other} has queue {queue} of port {name}")));
+        }
+        let place = (id, *queue);
+        for worker in self.workers.iter() {
+            let found = self.on_queue(worker, place, |rx| {
+                let pool = rx.queue.shared()?;
+                Some((pool.capacity(), pool.size(), pool.earlier()))
+            })?;
+            let Some((count, size, earlier)) = found.flatten() else { continue };
+            if earlier >= EARLIER {
+                return Err(no_resources(format!(
+                    "the device still holds memory of {earlier} clients before; it comes back as \
+                     packets arrive: try again later"
+                )));
+            }
+            let buffers = (count, size);
+            return Ok(Place { port: id, queue: *queue, core: worker.core, buffers });
+        }
+        Err(no_resources(format!("queue {queue} of port {name} is not polled now")))
+    }
+
+    fn give(
+        &self,
+        place: &Place,
+        client: LaneClient,
+        memory: &Arc<DeviceMemory>,
+    ) -> Result<(), Refusal> {
+        let worker = self.workers.iter().find(|worker| worker.core == place.core);
+        let worker = worker.ok_or_else(|| no_resources("the worker is gone"))?;
+        let memory = Arc::clone(memory);
+        let given =
+            self.on_queue(worker, (place.port, place.queue), move |rx| rx.give(client, &memory))?;
+        given.unwrap_or(Err(graph::LaneError::None)).map_err(no_resources)
+    }
+
+    /// Does something with a receive queue, on its worker.
+    fn on_queue<R: Send + 'static>(
+        &self,
+        worker: &Worker,
+        (port, queue): (PortId, u16),
+        act: impl FnOnce(&mut RxAssignment) -> R + Send + 'static,
+    ) -> Result<Option<R>, Refusal> {
+        let is_it = move |rx: &&mut RxAssignment| rx.port == port && rx.queue.index() == queue;
+        let find =
+            move |state: &mut WorkerState| state.receive_mut().iter_mut().find(is_it).map(act);
+        self.workers.call(worker, find).map_err(no_resources)
+    }
+
+    /// The client that has a queue for itself.
+    pub(crate) fn client_of_queue(&self, port: &str, queue: u16) -> Option<u32> {
+        let is_it = |queues: &Queues| {
+            queues.asked.queue.as_ref().is_some_and(|own| own.port == port && own.queue == queue)
+        };
+        let mut clients = self.clients.list.iter();
+        clients.find(|(_, client)| client.queues.values().any(is_it)).map(|(id, _)| *id)
+    }
+
+    /// Takes a client's own queue back. Its memory goes when the last buffer has left it.
+    pub(super) fn close_own_queue(&mut self, token: u64, queues: Queues) {
+        let Queues { segment, memory, .. } = queues;
+        for worker in self.workers.iter() {
+            let take = move |state: &mut WorkerState| {
+                state.receive_mut().iter_mut().find_map(|rx| rx.take_client(token))
+            };
+            match self.workers.call(worker, take) {
+                // Dropped here, not between two vectors.
+                Ok(taken) => drop(taken),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+        // Its port may be closed at this moment.
+        drop(self.pools.take_client(token));
+        // A worker that did not answer has it still: then it stays mapped.
+        let memory = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
+        self.clients.retired.extend(memory.map(|memory| Retired { segment, _memory: memory }));
+    }
+
+    /// Unmaps memory of clients that are gone in which no buffer lies any more. Gives whether that was all of it.
+    pub(super) fn free_retired(&mut self) -> bool {
+        // One for itself, one for the device.
+        self.clients.retired.retain(|retired| Arc::strong_count(&retired.segment) > 2);
+        self.clients.retired.is_empty()
+    }
+}
+
+/// The receive queues of a port that clients can have.
+fn for_clients(port: &PortState) -> std::ops::Range<u16> {
+    let all = u16::try_from(port.queues.0).unwrap_or(u16::MAX);
+    all.saturating_sub(port.config.client_queues)..all
+}
