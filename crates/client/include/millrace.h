@@ -193,6 +193,16 @@ typedef struct millrace_options {
      * Destination address.
      */
     const char *destination;
+    /**
+     * A port whose receive queue `queue` this client wants for itself, without copies; NULL: none. The port must keep
+     * it for clients. It comes whole: everything else stays as millrace_options_default() leaves it, but for `slots`
+     * and `capacity`.
+     */
+    const char *queue_port;
+    /**
+     * The number of that queue, from 0.
+     */
+    uint16_t queue;
 } millrace_options;
 
 /**

@@ -89,12 +89,13 @@ impl Channel {
             let worker = (self.first + turn) % self.pairs.len();
             let Some(pair) = self.pairs.get_mut(worker) else { break };
             while taken < limit {
-                let Some(packet) = pair.receive.next() else { break };
-                packets.push(Packet::new(packet, worker));
+                let Some(packet) = pair.next(worker) else { break };
+                packets.push(packet);
                 taken += 1;
             }
         }
         if taken == 0 {
+            self.pairs.iter_mut().for_each(Pair::give_back);
             self.look_for_daemon()?;
         } else {
             self.counters.received += taken as u64;
@@ -106,7 +107,7 @@ impl Channel {
     /// Whether a packet waits.
     #[must_use]
     pub fn has_packets(&self) -> bool {
-        self.pairs.iter().any(|pair| pair.receive.has_next())
+        self.pairs.iter().any(|pair| pair.has_next())
     }
 
     /// A packet's bytes where they lie: all of them, or the first piece of one that has several. None for a packet
@@ -128,26 +129,26 @@ impl Channel {
     #[inline]
     #[must_use]
     pub fn piece(&self, packet: &Packet, piece: u32) -> Option<&[u8]> {
-        self.pairs.get(packet.worker)?.receive.bytes(&packet.taken, piece)
+        self.pairs.get(packet.worker)?.bytes(packet, piece)
     }
 
     /// The same, to change.
     #[inline]
     #[must_use]
     pub fn piece_mut<'a>(&'a mut self, packet: &'a mut Packet, piece: u32) -> Option<&'a mut [u8]> {
-        self.pairs.get_mut(packet.worker)?.receive.bytes_mut(&mut packet.taken, piece)
+        self.pairs.get_mut(packet.worker)?.bytes_mut(packet, piece)
     }
 
     /// Copies a packet, however many pieces it has, as much as fits; gives bytes copied.
     pub fn copy(&self, packet: &Packet, target: &mut [u8]) -> usize {
-        self.pairs.get(packet.worker).map_or(0, |pair| pair.receive.copy(&packet.taken, target))
+        self.pairs.get(packet.worker).map_or(0, |pair| pair.copy(packet, target))
     }
 
-    /// Drops a packet: its slots go back to the daemon.
+    /// Drops a packet: its slots, or its buffer, go back to the daemon.
     #[inline]
     pub fn release(&mut self, packet: Packet) {
         if let Some(pair) = self.pairs.get_mut(packet.worker) {
-            pair.receive.release(packet.taken);
+            pair.release(packet);
         }
     }
 
@@ -161,7 +162,7 @@ impl Channel {
     /// What it has done so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let malformed = self.pairs.iter().map(|pair| pair.receive.malformed()).sum();
+        let malformed = self.pairs.iter().map(|pair| pair.malformed()).sum();
         Counters { malformed, ..self.counters }
     }
 

@@ -52,5 +52,6 @@ pub use opened::Queues;
 pub use options::Options;
 pub use packet::Packet;
 pub use shm::attach::{
-    FilterText as Filter, PROTOCOL, PortInfo as Port, Refusal, RefusalKind, Spread, Take, VERSION,
+    FilterText as Filter, PROTOCOL, PortInfo as Port, PortQueue, Refusal, RefusalKind, Spread,
+    Take, VERSION,
 };

@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use shm::attach::{Direction, Opened, Request, RingPlace};
-use shm::{Consumer, Doorbell, Layout, Producer, Region, Segment};
+use shm::attach::{BufferPlace, Direction, Opened, Request, RingPlace};
+use shm::{Buffers, Consumer, Doorbell, Layout, Producer, Region, Segment, Trusting};
 
 use crate::channel::Channel;
 use crate::connection::Connection;
@@ -63,6 +63,7 @@ pub(crate) fn unpack(
     }
     let theirs: Vec<_> =
         doorbells.split_off(opened.channels.len()).into_iter().map(Arc::new).collect();
+    let mut buffers = opened.buffers.map(|place| buffers(&segment, &place)).transpose()?;
     let mut channels = Vec::with_capacity(opened.channels.len());
     for (index, (place, bell)) in opened.channels.iter().zip(doorbells).enumerate() {
         let mut pairs = Vec::with_capacity(workers);
@@ -72,7 +73,9 @@ pub(crate) fn unpack(
             else {
                 return Err(nonsense("a channel without rings"));
             };
-            pairs.push(pair(&segment, receive, transmit, theirs)?);
+            let (receive, transmit) = rings(&segment, receive, transmit)?;
+            // There is one pair when there are buffers, as `check_counts` saw.
+            pairs.push(Pair::new(receive, transmit, Arc::clone(theirs), buffers.take()));
         }
         channels.push(Channel::new(index, pairs, bell, Arc::clone(&lease))?);
     }
@@ -90,6 +93,9 @@ fn check_counts(opened: &Opened, files: usize, channels: usize) -> Result<(), Er
             "a channel has not a pair of rings for each of {workers} workers"
         )));
     }
+    if opened.buffers.is_some() && (channels, workers) != (1, 1) {
+        return Err(nonsense("buffers of a device for more than one pair of rings"));
+    }
     let expected = 1 + channels + workers;
     if files != expected {
         return Err(nonsense(format!("{files} descriptors instead of {expected}")));
@@ -105,9 +111,17 @@ fn check_apart(opened: &Opened) -> Result<(), Error> {
         let end = place.offset.checked_add(length).ok_or_else(|| outside(place))?;
         spans.push((place.offset, end));
     }
+    if let Some(BufferPlace { offset, count, size }) = opened.buffers {
+        let end = u64::from(count).checked_mul(size.into()).and_then(|all| all.checked_add(offset));
+        spans.push((offset, end.ok_or_else(|| nonsense("more buffers than memory"))?));
+    }
     spans.sort_unstable();
     let overlap = spans.windows(2).any(|pair| matches!(pair, [(_, end), (next, _)] if next < end));
-    if overlap { Err(nonsense("two rings in the same memory")) } else { Ok(()) }
+    if overlap {
+        Err(nonsense("two rings, or a ring and buffers, in the same memory"))
+    } else {
+        Ok(())
+    }
 }
 
 fn outside(place: &RingPlace) -> Error {
@@ -121,12 +135,26 @@ fn region(segment: &Arc<Segment>, place: &RingPlace) -> Result<(Region, Layout),
     Ok((region, layout))
 }
 
-fn pair(
+/// The device's buffers.
+fn buffers(segment: &Arc<Segment>, place: &BufferPlace) -> Result<Buffers, Error> {
+    let BufferPlace { offset, count, size } = *place;
+    let outside = || nonsense(format!("buffers at {offset} do not lie within the segment"));
+    let length = u64::from(count) * u64::from(size);
+    let (Ok(start), Ok(length)) = (usize::try_from(offset), usize::try_from(length)) else {
+        return Err(outside());
+    };
+    let region = segment.region(start, length).ok_or_else(outside)?;
+    // SAFETY: the other side is the daemon, which a client trusts to keep to the protocol (docs/build.md); no ring
+    // overlaps, as `check_apart` saw.
+    let buffers = unsafe { Buffers::trust(region, count, size) };
+    buffers.ok_or_else(outside)
+}
+
+fn rings(
     segment: &Arc<Segment>,
     receive: RingPlace,
     transmit: RingPlace,
-    worker: &Arc<Doorbell>,
-) -> Result<Pair, Error> {
+) -> Result<(Trusting, Producer), Error> {
     let (memory, layout) = region(segment, &receive)?;
     let consumer = Consumer::new(memory, layout)?;
     // SAFETY: the producer is the daemon, which a client trusts to keep to the protocol (docs/build.md); rings do
@@ -134,5 +162,5 @@ fn pair(
     let receive = unsafe { consumer.trust() };
     let (memory, layout) = region(segment, &transmit)?;
     let transmit = Producer::new(memory, layout)?;
-    Ok(Pair { receive, transmit, worker: Arc::clone(worker), touched: false })
+    Ok((receive, transmit))
 }

@@ -1,6 +1,6 @@
 //! What a client asks for.
 
-use shm::attach::{Open, Spread, Take};
+use shm::attach::{Open, PortQueue, Spread, Take};
 
 use crate::Filter;
 
@@ -22,6 +22,10 @@ pub struct Options {
     pub slots: u32,
     /// Bytes of packet that a slot holds: 60 to 16,383. Longer packets take several slots.
     pub capacity: u32,
+    /// A receive queue for this client alone, one that its port keeps for clients (`client-queues`). Its packets are
+    /// not copied: they stay where the device has put them. It comes whole: `take` must be [`Take::Divert`], `channels`
+    /// 1, `ports` and `filter` empty.
+    pub queue: Option<PortQueue>,
 }
 
 impl Default for Options {
@@ -34,6 +38,7 @@ impl Default for Options {
             channels: 1,
             slots: 1024,
             capacity: 2048,
+            queue: None,
         }
     }
 }
@@ -48,6 +53,7 @@ impl Options {
             channels: self.channels,
             slots: self.slots,
             capacity: self.capacity,
+            queue: self.queue.clone(),
         }
     }
 }

@@ -1,29 +1,40 @@
 //! A packet that was received.
 
-use shm::Taken;
-use shm::attach::flag;
+use shm::attach::{REFERENCE, flag};
+use shm::{Lent, Taken};
 
-/// A packet in a channel's memory. It holds its slots until the channel that received it gets it back: by
+/// A packet in a channel's memory. It holds its slots, or its buffer, until the channel that received it gets it back: by
 /// [`send`](crate::Channel::send), [`return_to_graph`](crate::Channel::return_to_graph) or
 /// [`release`](crate::Channel::release). Its bytes are seen through that channel.
 #[derive(Debug)]
-#[must_use = "its slots stay taken until it is sent, returned or released"]
+#[must_use = "its memory stays taken until it is sent, returned or released"]
 pub struct Packet {
-    pub(crate) taken: Taken,
+    pub(crate) place: Place,
     pub(crate) worker: usize,
     port: u8,
 }
 
+/// Where a packet lies.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// In slots of the ring.
+    Slots(Taken),
+    /// Where the device has put it, and how the daemon is referred to it.
+    Buffer(Lent, [u8; REFERENCE]),
+}
+
 impl Packet {
-    pub(crate) fn new(taken: Taken, worker: usize) -> Self {
-        let port = taken.meta().port;
-        Self { taken, worker, port }
+    pub(crate) fn new(place: Place, worker: usize, port: u8) -> Self {
+        Self { place, worker, port }
     }
 
     /// Bytes, 1 to 65,535.
     #[must_use]
     pub fn length(&self) -> usize {
-        self.taken.length()
+        match &self.place {
+            Place::Slots(taken) => taken.length(),
+            Place::Buffer(lent, _) => lent.reference().length as usize,
+        }
     }
 
     /// The port where it came in, or what [`set_port`](Self::set_port) said.
@@ -40,12 +51,18 @@ impl Packet {
     /// Whether it is a copy: the packet itself went on.
     #[must_use]
     pub fn is_copy(&self) -> bool {
-        self.taken.meta().flags & flag::COPY != 0
+        match &self.place {
+            Place::Slots(taken) => taken.meta().flags & flag::COPY != 0,
+            Place::Buffer(..) => false,
+        }
     }
 
     /// Pieces in which it lies: one, unless it is longer than a slot.
     #[must_use]
     pub fn pieces(&self) -> u32 {
-        self.taken.slots()
+        match &self.place {
+            Place::Slots(taken) => taken.slots(),
+            Place::Buffer(..) => 1,
+        }
     }
 }

@@ -72,6 +72,7 @@ impl Channel {
     pub fn flush(&mut self, longest: Duration) -> Result<bool, Error> {
         let start = Instant::now();
         loop {
+            self.pairs.iter_mut().for_each(Pair::give_back);
             if self.pairs.iter().all(|pair| pair.transmit.is_drained()) {
                 return Ok(true);
             }
@@ -98,10 +99,10 @@ impl Channel {
         let mut list = std::mem::take(packets);
         while let Some(worker) = list.first().map(|packet| packet.worker) {
             let run = list.iter().take_while(|packet| packet.worker == worker).count();
-            let copied = list.get(..run).map_or(0, |run| self.copy_run(worker, run, flags));
+            let pushed = list.get(..run).map_or(0, |run| self.push_run(worker, run, flags));
             for (at, packet) in list.drain(..run).enumerate() {
-                if at < copied {
-                    self.release(packet);
+                if at < pushed {
+                    self.settle(packet);
                 } else if let Err(unsent) = self.forward(packet, flags) {
                     packets.push(unsent.packet);
                 }
@@ -115,12 +116,39 @@ impl Channel {
         Ok(before - packets.len())
     }
 
-    /// Copies packets of one worker to it in a burst, up to the first that found no room or lies in pieces.
-    fn copy_run(&mut self, worker: usize, run: &[Packet], flags: u8) -> usize {
+    /// Forwards packets in order until one does not go; takes out of `packets` what went. Nothing is rung yet.
+    pub(crate) fn forward_first(
+        &mut self,
+        packets: &mut Vec<Packet>,
+        flags: u8,
+    ) -> Result<(), Error> {
+        while let Some(worker) = packets.first().map(|packet| packet.worker) {
+            let run = packets.iter().take_while(|packet| packet.worker == worker).count();
+            let pushed = packets.get(..run).map_or(0, |run| self.push_run(worker, run, flags));
+            packets.drain(..pushed).for_each(|packet| self.settle(packet));
+            if pushed < run {
+                // In pieces, or it does not go.
+                if let Err(Unsent { packet, error }) = self.forward(packets.remove(0), flags) {
+                    packets.insert(0, packet);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts packets of one worker into the ring to it in a burst, up to the first that found no room or lies in pieces.
+    fn push_run(&mut self, worker: usize, run: &[Packet], flags: u8) -> usize {
         let Some(pair) = self.pairs.get_mut(worker) else { return 0 };
-        let copied = pair.copy_run(run, flags);
-        self.counters.sent += copied as u64;
-        copied
+        let pushed = pair.push_run(run, flags);
+        self.counters.sent += pushed as u64;
+        pushed
+    }
+
+    fn settle(&mut self, packet: Packet) {
+        if let Some(pair) = self.pairs.get_mut(packet.worker) {
+            pair.settle(packet);
+        }
     }
 
     /// Wakes the workers that were given something and sleep.
@@ -131,12 +159,11 @@ impl Channel {
 
     /// To the worker from which it came, for its port. It is not rung yet.
     #[inline]
-    pub(crate) fn forward(&mut self, packet: Packet, flags: u8) -> Result<(), Unsent> {
-        let meta = Meta { port: packet.port(), flags };
+    fn forward(&mut self, packet: Packet, flags: u8) -> Result<(), Unsent> {
         let Some(pair) = self.pairs.get_mut(packet.worker) else {
             return Err(Unsent { packet, error: Error::Foreign });
         };
-        let done = pair.forward(packet, meta, &mut self.scratch);
+        let done = pair.forward(packet, flags, &mut self.scratch);
         match &done {
             Ok(()) => self.counters.sent += 1,
             Err(Unsent { error: Error::Full, .. }) => self.counters.full += 1,

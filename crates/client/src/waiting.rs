@@ -104,8 +104,9 @@ impl Channel {
     #[must_use]
     pub fn arm(&mut self) -> bool {
         self.armed = true;
-        for pair in &self.pairs {
-            pair.receive.sleeps().announce();
+        for pair in &mut self.pairs {
+            pair.give_back();
+            pair.sleeps().announce();
         }
         if self.has_packets() {
             self.disarm();
@@ -118,7 +119,7 @@ impl Channel {
     pub(crate) fn disarm(&mut self) {
         self.armed = false;
         for pair in &self.pairs {
-            pair.receive.sleeps().withdraw();
+            pair.sleeps().withdraw();
         }
         self.doorbell.clear();
     }

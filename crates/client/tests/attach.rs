@@ -3,7 +3,7 @@
 
 mod stub;
 
-use millrace::{Client, Error, Filter, Options, RefusalKind, Spread, Take};
+use millrace::{Client, Error, Filter, Options, PortQueue, RefusalKind, Spread, Take};
 use shm::attach::{Reply, Request};
 use stub::{Stub, nowhere, ports};
 
@@ -29,7 +29,9 @@ fn asks_for_what_the_options_say() {
         channels: 3,
         slots: 64,
         capacity: 1000,
+        queue: Some(PortQueue { port: "left".into(), queue: 2 }),
     };
+    stub.state.lock().unwrap().lends = false;
     let queues = stub.client().open(&options).unwrap();
     assert_eq!((queues.number, queues.channels.len()), (1, 3));
     stub.with(|queue| {
@@ -37,6 +39,7 @@ fn asks_for_what_the_options_say() {
         assert_eq!((asked.take, asked.spread), (Take::Copy, Spread::RoundRobin));
         assert_eq!((asked.ports.as_slice(), &asked.filter), (&["right".to_owned()][..], &filter));
         assert_eq!((asked.channels, asked.slots, asked.capacity), (3, 64, 1000));
+        assert_eq!(asked.queue, options.queue);
     });
 }
 

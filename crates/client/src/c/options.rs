@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::Fault;
 use super::fault::{items, shown, text};
-use crate::{Filter, Options, Spread, Take};
+use crate::{Filter, Options, PortQueue, Spread, Take};
 
 /// Take: the channel gets the packets, and nobody else.
 pub const MILLRACE_DIVERT: u32 = 0;
@@ -54,6 +54,12 @@ pub struct OpenOptions {
     pub source: *const c_char,
     /// Destination address.
     pub destination: *const c_char,
+    /// A port whose receive queue `queue` this client wants for itself, without copies; NULL: none. The port must keep
+    /// it for clients. It comes whole: everything else stays as millrace_options_default() leaves it, but for `slots`
+    /// and `capacity`.
+    pub queue_port: *const c_char,
+    /// The number of that queue, from 0.
+    pub queue: u16,
 }
 
 /// All packets of all ports, taken for this client, flow by flow, one channel, rings of 1,024 slots of 2,048 bytes. NULL
@@ -78,6 +84,8 @@ pub unsafe extern "C" fn millrace_options_default(options: *mut OpenOptions) {
             host: std::ptr::null(),
             source: std::ptr::null(),
             destination: std::ptr::null(),
+            queue_port: std::ptr::null(),
+            queue: 0,
         });
     }
 }
@@ -101,12 +109,13 @@ pub(super) unsafe fn read(options: *const OpenOptions) -> Result<Options, Fault>
         ports.push(name.ok_or(Fault::Null("a port's name"))?.to_owned());
     }
     // SAFETY: as the caller says.
-    let (protocol, host, source, destination) = unsafe {
+    let (protocol, host, source, destination, queue_port) = unsafe {
         (
             text(given.protocol, "options.protocol")?,
             text(given.host, "options.host")?,
             text(given.source, "options.source")?,
             text(given.destination, "options.destination")?,
+            text(given.queue_port, "options.queue_port")?,
         )
     };
     let any = |number: u16| (number != 0).then_some(number);
@@ -126,6 +135,7 @@ pub(super) unsafe fn read(options: *const OpenOptions) -> Result<Options, Fault>
         channels: given.channels,
         slots: given.slots,
         capacity: given.capacity,
+        queue: queue_port.map(|port| PortQueue { port: port.into(), queue: given.queue }),
     })
 }
 

@@ -46,23 +46,26 @@ unsafe fn forward(
     // SAFETY: as the caller says.
     let (handle, packets) =
         unsafe { (at(channel, "channel")?, items(packets, number, "packets")?) };
-    let ChannelHandle { channel, held, .. } = handle;
+    let ChannelHandle { channel, held, burst } = handle;
     channel.look_for_daemon()?;
-    let (mut sent, mut end) = (0, Ok(()));
+    burst.clear();
     for view in packets {
-        let Some(mut packet) = held.take(view.handle) else {
-            end = Err(Fault::Stale);
-            break;
-        };
+        let Some(mut packet) = held.take(view.handle) else { break };
         packet.set_port(view.port);
-        if let Err(unsent) = channel.forward(packet, flags) {
-            held.put_back(view.handle, unsent.packet);
-            end = Err(unsent.error.into());
-            break;
-        }
-        sent += 1;
+        burst.push(packet);
     }
+    let valid = burst.len();
+    let mut end = channel.forward_first(burst, flags).map_err(Fault::from);
     channel.ring();
+    let sent = valid - burst.len();
+    // The last one that was taken goes back first.
+    let unsent = packets.get(sent..valid).unwrap_or_default();
+    for (view, packet) in unsent.iter().zip(burst.drain(..)).rev() {
+        held.put_back(view.handle, packet);
+    }
+    if end.is_ok() && valid < packets.len() {
+        end = Err(Fault::Stale);
+    }
     if sent == 0 { end.map(|()| 0) } else { Ok(count(sent)) }
 }
 

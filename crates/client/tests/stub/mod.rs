@@ -6,7 +6,9 @@
     reason = "a test may; each uses its part"
 )]
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -19,7 +21,8 @@ use rustix::net::{
     shutdown, socket_with,
 };
 use shm::attach::{
-    Channel, ChannelPlace, Open, Opened, Refusal, RefusalKind, Reply, Request, RingPlace, Welcome,
+    BufferPlace, Channel, ChannelPlace, Open, Opened, Reference, Refusal, RefusalKind, Reply,
+    Request, RingPlace, Welcome, flag,
 };
 use shm::{Consumer, Doorbell, Layout, Meta, Producer, Segment};
 
@@ -39,7 +42,12 @@ pub struct Queue {
     pub channel_bells: Vec<Doorbell>,
     pub worker_bells: Vec<Doorbell>,
     segment: Arc<Segment>,
+    /// Where the device's buffers begin in it.
+    area: u64,
 }
+
+/// The device's buffers, of a queue of the client's own: how many, bytes of each.
+pub const BUFFERS: (u32, u32) = (20, 2176);
 
 /// Changes an answer on its way.
 pub type Tamper = Box<dyn FnMut(&Request, &mut Reply, &mut Vec<OwnedFd>) + Send>;
@@ -49,6 +57,8 @@ pub struct State {
     pub queues: Vec<Queue>,
     pub names: Vec<String>,
     pub tamper: Option<Tamper>,
+    /// Whether a queue of the client's own comes with buffers.
+    pub lends: bool,
     connections: Vec<OwnedFd>,
 }
 
@@ -67,6 +77,7 @@ impl Stub {
             queues: Vec::new(),
             names: Vec::new(),
             tamper: None,
+            lends: true,
             connections: Vec::new(),
         };
         let mut stub = Self {
@@ -133,6 +144,30 @@ impl Stub {
             ring.push(bytes, meta).unwrap();
             queue.channel_bells[channel].ring(ring.consumer_sleeps());
         });
+    }
+
+    fn at(&self, reference: Reference) -> (File, u64) {
+        self.with(|queue| {
+            let file = queue.segment.as_fd().try_clone_to_owned().unwrap();
+            let at = reference.place * BUFFERS.1 + reference.offset;
+            (file.into(), queue.area + u64::from(at))
+        })
+    }
+
+    /// A packet in one of the device's buffers, and the doorbell.
+    pub fn lend(&self, place: u32, bytes: &[u8], port: u8) {
+        let reference = Reference { place, offset: 128, length: bytes.len() as u32 };
+        let (file, at) = self.at(reference);
+        file.write_all_at(bytes, at).unwrap();
+        self.inject(0, 0, &reference.encode(), Meta { port, flags: flag::REFERENCE });
+    }
+
+    /// What lies where a reference says.
+    pub fn see(&self, reference: Reference) -> Vec<u8> {
+        let mut bytes = vec![0; reference.length as usize];
+        let (file, at) = self.at(reference);
+        file.read_exact_at(&mut bytes, at).unwrap();
+        bytes
     }
 
     /// The doorbell alone.
@@ -251,7 +286,10 @@ fn opened(open: &Open, state: &mut State) -> (Reply, Vec<OwnedFd>) {
     };
     let step = layout.bytes().next_multiple_of(64);
     let count = usize::from(open.channels) * usize::from(state.workers) * 2;
-    let segment = Arc::new(Segment::create("stub", step * count).unwrap());
+    let lends = state.lends && open.queue.is_some();
+    let (buffers, size) = if lends { BUFFERS } else { (0, 0) };
+    let (rings_end, area) = (step * count, (buffers * size) as usize);
+    let segment = Arc::new(Segment::create("stub", rings_end + area).unwrap());
     let mut next = 0;
     let mut place = || {
         let offset = next;
@@ -281,9 +319,23 @@ fn opened(open: &Open, state: &mut State) -> (Reply, Vec<OwnedFd>) {
     files.extend(theirs.into_iter().chain(workers));
     let number = state.queues.len() as u32 + 1;
     let asked = open.clone();
-    let queue = Queue { number, asked, closed: false, rings, channel_bells, worker_bells, segment };
+    let queue = Queue {
+        number,
+        asked,
+        closed: false,
+        rings,
+        channel_bells,
+        worker_bells,
+        segment,
+        area: rings_end as u64,
+    };
     state.queues.push(queue);
-    (Reply::Opened(Opened { queues: number, workers: state.workers, channels: places }), files)
+    let place = BufferPlace { offset: rings_end as u64, count: buffers, size };
+    let buffers = lends.then_some(place);
+    (
+        Reply::Opened(Opened { queues: number, workers: state.workers, channels: places, buffers }),
+        files,
+    )
 }
 
 /// A path at which nobody listens.
