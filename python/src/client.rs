@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use client::{Filter, Options, Spread, Take};
+use client::{Filter, Options, PortQueue, Spread, Take};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -75,12 +75,15 @@ impl Client {
     /// Only packets that match all that is given: `ether_type`; `protocol` ("tcp", "udp", "icmp", "icmp6", "arp" or a
     /// number); `host` (address of either end), `source`, `destination`; `source_port`, `destination_port`.
     ///
+    /// `queue=("left", 1)`: a receive queue of a port for this client alone, without copies. The port must keep it for
+    /// clients; it comes whole, so that only `slots` and `capacity` go with it.
+    ///
     /// Raises Error when the daemon refuses, DaemonGone when it has ended, ValueError for what makes no sense here.
     #[pyo3(signature = (ports=Vec::new(), *, take="divert", spread="flow", channels=1, slots=1024, capacity=2048,
         ether_type=None, protocol=None, host=None, source=None, destination=None, source_port=None,
-        destination_port=None), text_signature = "($self, ports=(), *, take='divert', spread='flow', channels=1, \
-        slots=1024, capacity=2048, ether_type=None, protocol=None, host=None, source=None, destination=None, \
-        source_port=None, destination_port=None)")]
+        destination_port=None, queue=None), text_signature = "($self, ports=(), *, take='divert', spread='flow', \
+        channels=1, slots=1024, capacity=2048, ether_type=None, protocol=None, host=None, source=None, \
+        destination=None, source_port=None, destination_port=None, queue=None)")]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn open(
         &self,
@@ -98,6 +101,7 @@ impl Client {
         destination: Option<&str>,
         source_port: Option<u16>,
         destination_port: Option<u16>,
+        queue: Option<(String, u16)>,
     ) -> PyResult<Vec<Channel>> {
         let filter = Filter {
             ether_type,
@@ -109,7 +113,8 @@ impl Client {
             destination_port,
         };
         let (take, spread) = (take_of(take)?, spread_of(spread)?);
-        let options = Options { ports, take, spread, filter, channels, slots, capacity };
+        let queue = queue.map(|(port, queue)| PortQueue { port, queue });
+        let options = Options { ports, take, spread, filter, channels, slots, capacity, queue };
         let queues = py.detach(|| self.inner.open(&options)).map_err(exception)?;
         Ok(queues.channels.into_iter().map(Channel::new).collect())
     }

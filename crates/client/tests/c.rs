@@ -6,7 +6,7 @@ mod stub;
 
 use program::{Installed, Running};
 use shm::Meta;
-use shm::attach::{Take, flag};
+use shm::attach::{Reference, Take, flag};
 use stub::Stub;
 
 #[test]
@@ -17,6 +17,18 @@ fn a_c_program_does_all_that_the_header_offers() {
     let source = program::root().join("crates/client/tests/c/program.c");
     let built = installed.compile(&source);
     let mut running = Running::start(&mut installed.command(&built, &stub.path()));
+
+    assert_eq!(running.line(), "own");
+    assert_eq!(stub.with(|queue| queue.asked.queue.clone().unwrap().queue), 3);
+    (4..7).for_each(|place| stub.lend(place, &[place as u8 - 3; 60], 1));
+    for place in [4, 5] {
+        let (bytes, meta) = stub.next(0, 0);
+        let reference = Reference::decode(&bytes).unwrap();
+        assert_eq!((reference.place, meta.port, meta.flags), (place, 1, flag::REFERENCE));
+        let start = if place == 4 { [1, 99] } else { [2, 2] };
+        assert!(stub.see(reference).starts_with(&start));
+    }
+    assert_eq!(stub.next(0, 0), (vec![6, 0, 0, 0], Meta { port: 0, flags: flag::RETURN }));
 
     assert_eq!(running.line(), "open");
     assert_eq!(stub.state.lock().unwrap().names, ["c program"]);

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use cases::CASES;
 use program::{Running, root};
 use shm::Meta;
-use shm::attach::{Take, flag};
+use shm::attach::{Reference, Take, flag};
 use stub::Stub;
 
 fn python(stub: &Stub, script: &Path) -> Command {
@@ -54,6 +54,15 @@ fn module() {
     let mut stub = Stub::new(1);
     let script = root().join("crates/client/tests/python/program.py");
     let mut running = Running::start(&mut python(&stub, &script));
+    assert_eq!(running.line(), "own");
+    assert_eq!(stub.with(|queue| queue.asked.queue.clone().unwrap().queue), 3);
+    (4..6).for_each(|place| stub.lend(place, &[place as u8 - 3; 60], 1));
+    let reference = Reference::decode(&stub.next(0, 0).0).unwrap();
+    assert_eq!(reference.place, 4);
+    assert!(stub.see(reference).starts_with(&[1, 99]));
+    // The other one was forgotten, so it goes back.
+    assert_eq!(stub.next(0, 0), (vec![5, 0, 0, 0], Meta { port: 0, flags: flag::RETURN }));
+
     assert_eq!(running.line(), "open");
     stub.with(|queue| {
         let filter = &queue.asked.filter;

@@ -148,6 +148,26 @@ static void full(millrace_channel *channel) {
     CHECK(counters.malformed == 0);
 }
 
+/* A receive queue of its own: packets are sent from where they lie. */
+static void own_queue(millrace_client *client) {
+    millrace_options options;
+    millrace_channel *channel = NULL;
+    millrace_packet batch[3];
+    millrace_options_default(&options);
+    options.queue_port = "left";
+    options.queue = 3;
+    CHECK(millrace_open(client, &options, &channel, 1) >= 0);
+    puts("own");
+    fflush(stdout);
+    for (int i = 0; i < 3; i++) receive(channel, &batch[i], 1);
+    CHECK(batch[0].length == 60 && batch[0].pieces == 1 && batch[0].data[0] == 1);
+    batch[0].data[1] = 99;
+    CHECK(millrace_release(channel, &batch[2], 1) == 1);
+    CHECK(millrace_send(channel, batch, 3) == 2 && millrace_send(channel, batch + 2, 1) == MILLRACE_STALE);
+    CHECK(millrace_receive(channel, batch, 1) == 0);
+    millrace_close(channel);
+}
+
 int main(void) {
     millrace_client *client = NULL;
     millrace_port ports[8];
@@ -158,6 +178,7 @@ int main(void) {
     CHECK(strchr(millrace_version(), '.'));
     CHECK(millrace_ports(client, ports, 1) == 2 && millrace_ports(client, ports, 8) == 2);
     CHECK(!strcmp(ports[1].name, "right") && ports[1].number == 1 && ports[1].mtu == 1500);
+    own_queue(client);
     millrace_channel *channel = open_queues(client);
     nulls(client, channel);
     puts("open");

@@ -36,6 +36,13 @@ def opened(client):
     refuses(ValueError, "spread: 'thin'", client.open, spread="thin")
     refuses(ValueError, "no IPv4 or IPv6 address", client.open, host="here")
     refuses(millrace.Error, "there are left and right", client.open, ["nowhere"])
+    (own,) = client.open(queue=("left", 3))
+    say("own")
+    first, second = receive(own, 2)
+    first.data[1] = 99
+    assert own.send([first]) == 1
+    del second
+    assert own.receive(1) == []
     channel, other = client.open(
         ["left"], take="copy", channels=2, slots=8, capacity=100, protocol="udp",
         source="2001:db8::1", destination_port=53,
