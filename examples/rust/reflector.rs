@@ -1,12 +1,22 @@
 //! L2 reflector: sends every packet back by the port where it came in, MAC addresses swapped.
 //!
 //! usage: reflector [PORT...]     names of ports; none: all
+//!        reflector PORT:QUEUE    that receive queue alone, without copies: one that the port keeps for clients
 
-use millrace::{Client, Error, Options};
+use millrace::{Client, Error, Options, PortQueue};
+
+fn own_queue(arguments: &[String]) -> Option<PortQueue> {
+    let [argument] = arguments else { return None };
+    let (port, queue) = argument.rsplit_once(':')?;
+    Some(PortQueue { port: port.into(), queue: queue.parse().ok()? })
+}
 
 fn reflect(ports: Vec<String>) -> Result<(), Error> {
     let client = Client::attach(None, "reflector")?;
-    let options = Options { ports, ..Options::default() };
+    let options = match own_queue(&ports) {
+        Some(queue) => Options { queue: Some(queue), ..Options::default() },
+        None => Options { ports, ..Options::default() },
+    };
     let mut queues = client.open(&options)?;
     println!("reflecting");
     let mut packets = Vec::with_capacity(64);

@@ -7,6 +7,7 @@ echo     ends swapped (Ethernet, IP, UDP), sent by the port where they came from
 return   back into the graph as they are
 deaf     never looked at
 hold     taken, never given back
+keep     slots given back, but never the buffers that they refer to
 garbage  random bytes all over the segment, for ever
 absurd   marks of absurd lengths and ports in every slot of every ring, for ever
 It writes 'attached' when it is, and what it was refused for.
@@ -23,6 +24,7 @@ import sys
 import time
 
 LINE = 64
+GRAPH, REFERENCE = 1, 4
 
 
 class Ring:
@@ -45,12 +47,12 @@ class Ring:
         return struct.unpack_from("<I", self.memory, self.slot(position))[0]
 
     def take(self):
-        """The next packet: number of its port and bytes; None: there is none."""
+        """The next slot: number of its port, flags and bytes; None: there is none."""
         word = self.mark(self.position)
         if word & 3 != self.empty(self.position) + 1:
             return None
         at, length = self.slot(self.position) + 4, word >> 2 & 0x3FFF
-        return word >> 16 & 0xFF, bytes(self.memory[at : at + length])
+        return word >> 16 & 0xFF, word >> 25, bytes(self.memory[at : at + length])
 
     def give_back(self):
         struct.pack_into("<I", self.memory, self.slot(self.position), self.empty(self.position) ^ 2)
@@ -71,6 +73,24 @@ class Ring:
         struct.pack_into("<I", self.memory, at, word)
         self.position += 1
         return True
+
+
+class Buffers:
+    """The device's buffers in the segment, for a receive queue of one's own."""
+
+    def __init__(self, memory, place):
+        self.memory, self.place = memory, place
+
+    def span(self, reference):
+        number, offset, length = struct.unpack("<III", reference)
+        at = self.place["offset"] + number * self.place["size"] + offset
+        return slice(at, at + length)
+
+    def read(self, reference):
+        return bytes(self.memory[self.span(reference)])
+
+    def write(self, reference, packet):
+        self.memory[self.span(reference)] = packet
 
 
 def ask(connection, request):
@@ -109,6 +129,7 @@ def main():
     rings = [pair for channel in reply["opened"]["channels"] for pair in channel["rings"]]
     receive = [Ring(memory, pair[0]) for pair in rings]
     transmit = [Ring(memory, pair[1]) for pair in rings]
+    buffers = Buffers(memory, reply["opened"].get("buffers"))
     channels, workers = len(reply["opened"]["channels"]), reply["opened"]["workers"]
     bells = [socket.socket(fileno=file) for file in files[1 + channels : 1 + channels + workers]]
     print("attached", flush=True)
@@ -129,14 +150,20 @@ def main():
             if found is None:
                 continue
             busy = True
-            port, packet = found
+            port, flags, slot = found
             if mode == "hold":
                 incoming.position += 1
                 continue
+            if mode == "keep":
+                incoming.give_back()
+                continue
+            reference = flags & REFERENCE
+            packet = buffers.read(slot) if reference else slot
             if mode == "echo":
-                outgoing.send(swapped(packet), port, 0)
-            else:
-                outgoing.send(packet, port, 1)
+                packet = swapped(packet)
+            if reference:
+                buffers.write(slot, packet)
+            outgoing.send(slot if reference else packet, port, reference | (GRAPH if mode == "return" else 0))
             incoming.give_back()
             outgoing.wake(bells[at % workers])
         if not busy:

@@ -29,6 +29,7 @@ fn a_c_program_does_all_that_the_header_offers() {
         assert!(stub.see(reference).starts_with(&start));
     }
     assert_eq!(stub.next(0, 0), (vec![6, 0, 0, 0], Meta { port: 0, flags: flag::RETURN }));
+    running.say("\n");
 
     assert_eq!(running.line(), "open");
     assert_eq!(stub.state.lock().unwrap().names, ["c program"]);

@@ -62,6 +62,7 @@ fn module() {
     assert!(stub.see(reference).starts_with(&[1, 99]));
     // The other one was forgotten, so it goes back.
     assert_eq!(stub.next(0, 0), (vec![5, 0, 0, 0], Meta { port: 0, flags: flag::RETURN }));
+    running.say("\n");
 
     assert_eq!(running.line(), "open");
     stub.with(|queue| {

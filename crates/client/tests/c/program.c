@@ -165,6 +165,7 @@ static void own_queue(millrace_client *client) {
     CHECK(millrace_release(channel, &batch[2], 1) == 1);
     CHECK(millrace_send(channel, batch, 3) == 2 && millrace_send(channel, batch + 2, 1) == MILLRACE_STALE);
     CHECK(millrace_receive(channel, batch, 1) == 0);
+    getchar();
     millrace_close(channel);
 }
 

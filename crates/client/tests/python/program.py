@@ -43,6 +43,7 @@ def opened(client):
     assert own.send([first]) == 1
     del second
     assert own.receive(1) == []
+    sys.stdin.readline()
     channel, other = client.open(
         ["left"], take="copy", channels=2, slots=8, capacity=100, protocol="udp",
         source="2001:db8::1", destination_port=53,
