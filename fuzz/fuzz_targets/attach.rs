@@ -53,7 +53,12 @@ fn serve(socket: &Channel) {
             Request::Open(_) => {
                 let answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let answer = answer.unwrap_or(Reply::Closed(0));
-                if socket.send(&answer, &files).is_err() {
+                // As many as the answer speaks of, if there are so many.
+                let count = match &answer {
+                    Reply::Opened(opened) => 1 + opened.channels.len() + usize::from(opened.workers),
+                    _ => files.len(),
+                };
+                if socket.send(&answer, &files[..count.min(files.len())]).is_err() {
                     return;
                 }
                 continue;
@@ -79,9 +84,13 @@ fn again<M: serde::Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(
 fuzz_target!(|bytes: &[u8]| {
     again::<Request>(bytes);
     let Some(answer) = again::<Reply>(bytes) else { return };
+    let channels = match &answer {
+        Reply::Opened(opened) => opened.channels.len().clamp(1, 2) as u16,
+        _ => 1,
+    };
     *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
     let client = Client::attach(Some(&DAEMON), "fuzz").expect("a daemon of ours");
-    let Ok(queues) = client.open(&Options { channels: 2, ..Options::default() }) else { return };
+    let Ok(queues) = client.open(&Options { channels, ..Options::default() }) else { return };
     for mut channel in queues.channels {
         let mut packets = Vec::new();
         assert_eq!(channel.receive(&mut packets, 8).expect("the daemon is there"), 0);

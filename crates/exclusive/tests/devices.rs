@@ -178,7 +178,7 @@ fn ports_can_be_bound_to_threads() {
     let queues = open(&THREE[..1], 2, Dispatch::Port).queues;
     let mut ports = queues.into_iter().map(ports_of);
     assert_eq!(ports.next().unwrap(), [0]);
-    assert_eq!(ports.next().unwrap(), [], "more threads than ports: it only sends");
+    assert!(ports.next().unwrap().is_empty(), "more threads than ports: it only sends");
 }
 
 fn too_few_queues_are_refused(folder: &Path) {

@@ -63,15 +63,16 @@ impl Exits {
     }
 
     /// Sends packets by `port`, those before them first. Without a copy where this worker has a transmit queue of the
-    /// port and nobody captures, else in buffers of `copies`. What is left in `packets` is the caller's.
+    /// port whose driver can (`mapped`: the memory is mapped for devices) and nobody captures, else in buffers of
+    /// `copies`. What is left in `packets` is the caller's.
     pub(crate) fn transmit_shared(
         &mut self,
         packets: &mut [Option<SharedBuffer>],
-        port: PortId,
+        (port, mapped): (PortId, bool),
         copies: &BufferPool,
         now: u64,
     ) {
-        if self.output.sends_shared(port) {
+        if self.output.sends_shared(port, mapped) {
             return self.output.push_shared(port, packets, &self.counters);
         }
         for buffer in packets.iter().flatten() {

@@ -129,10 +129,12 @@ impl Output {
         Ok(())
     }
 
-    /// Whether packets that another process may change can go to `port` as they are: only a driver sees them.
-    pub(crate) fn sends_shared(&self, port: PortId) -> bool {
+    /// Whether packets that another process may change can go to `port` as they are: only a driver sees them, and can
+    /// send them from there.
+    pub(crate) fn sends_shared(&self, port: PortId, mapped: bool) -> bool {
         let path = self.ports.get(usize::from(port)).and_then(|entry| entry.path.as_ref());
-        self.tap.is_none() && matches!(path, Some(TransmitPath::Queue(_)))
+        let Some(TransmitPath::Queue(queue)) = path else { return false };
+        self.tap.is_none() && queue.sends_shared(mapped)
     }
 
     /// Sends packets at once, those that wait first. What the driver did not take is counted and left.

@@ -21,6 +21,11 @@ impl DeviceMemory {
     pub(crate) fn region(&self) -> &Region {
         &self.region
     }
+
+    /// Whether devices that reach memory by themselves reach it.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.mapped.is_some()
+    }
 }
 
 impl Port {

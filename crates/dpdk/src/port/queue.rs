@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::PortError;
 use super::handle::Handle;
-use crate::{Buffer, SharedBuffer, SharedPool, ffi};
+use crate::{Buffer, DeviceKind, SharedBuffer, SharedPool, ffi};
 
 /// One receive queue. It can move to another thread but not be shared.
 #[derive(Debug)]
@@ -160,8 +160,27 @@ impl TxQueue {
         unsafe { self.give(slots, ready) }
     }
 
+    /// Whether the driver can send packets that lie in lent memory; `mapped`: that memory was mapped for devices that
+    /// reach it by themselves.
+    #[must_use]
+    pub fn sends_shared(&self, mapped: bool) -> bool {
+        match self.handle.device.kind() {
+            DeviceKind::Pci => mapped,
+            // Its peer has maps of DPDK's memory.
+            DeviceKind::VirtioUser => false,
+            // They copy, AF_XDP what is of another pool.
+            DeviceKind::AfPacket
+            | DeviceKind::AfXdp
+            | DeviceKind::Tap
+            | DeviceKind::Memif
+            | DeviceKind::VhostUser
+            | DeviceKind::Pcap
+            | DeviceKind::Null => true,
+        }
+    }
+
     /// As [`burst`](Self::burst), for packets that lie in memory that is not ours alone. A chained one ends the burst
-    /// where the driver cannot send it.
+    /// where the driver cannot send it. Only where [`sends_shared`](Self::sends_shared) says so.
     pub fn burst_shared(&mut self, slots: &mut [Option<SharedBuffer>]) -> usize {
         let fits = |slot: &&Option<SharedBuffer>| {
             slot.as_ref().is_some_and(|buffer| {

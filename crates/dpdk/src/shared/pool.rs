@@ -45,6 +45,8 @@ pub struct SharedPool {
 #[derive(Debug)]
 struct Loan {
     region: Region,
+    /// Devices that reach memory by themselves reach it.
+    mapped: bool,
     /// I/O addresses of the buffers' own memory, by place.
     homes: Vec<u64>,
     /// Buffers that lie in it now.
@@ -138,7 +140,7 @@ impl SharedPool {
         }
         self.withdraw();
         let homes = Vec::with_capacity(self.capacity() as usize);
-        self.current = Some(Loan { region, homes, inside: 0 });
+        self.current = Some(Loan { region, mapped: memory.is_mapped(), homes, inside: 0 });
         Ok(())
     }
 
@@ -200,6 +202,13 @@ impl SharedPool {
         let place = self.current.as_ref()?.place(mbuf, self.size)?;
         let (offset, length) = (mbuf.data_off.into(), mbuf.pkt_len);
         (mbuf.nb_segs == 1).then_some(Reference { place, offset, length })
+    }
+
+    /// Whether what is lent now is mapped for devices that reach memory by themselves:
+    /// [`TxQueue::sends_shared`](crate::TxQueue::sends_shared).
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.current.as_ref().is_some_and(|loan| loan.mapped)
     }
 
     /// Frees a packet; its buffers move to where they belong.

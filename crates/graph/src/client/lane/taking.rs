@@ -47,7 +47,8 @@ impl<'a, 'b> Way<'a, 'b> {
             return;
         }
         let Around { exits, now, pool, .. } = self.around;
-        exits.transmit_shared(self.outgoing, self.egress, self.copies, *now);
+        let way = (self.egress, pool.is_mapped());
+        exits.transmit_shared(self.outgoing, way, self.copies, *now);
         // What was not sent, or was sent as a copy.
         self.outgoing.drain(..).flatten().for_each(|buffer| pool.take_back(buffer));
     }
