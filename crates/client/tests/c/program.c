@@ -17,6 +17,10 @@
 
 enum { LONG = 60000 };
 
+/* A program brings the sizes that it was compiled with: who changes one bumps INTERFACE in crates/client/build.rs. */
+_Static_assert(sizeof(void *) != 8 || (sizeof(millrace_options) == 88 && sizeof(millrace_packet) == 32), "INTERFACE 1");
+_Static_assert(sizeof(millrace_port) == 74 && sizeof(millrace_counters) == 32, "INTERFACE 1");
+
 static int receive(millrace_channel *channel, millrace_packet *packets, int wanted) {
     int count = 0;
     while (count < wanted) {
