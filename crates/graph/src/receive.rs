@@ -25,7 +25,7 @@ pub struct RxAssignment {
     pub spread: Option<Spread>,
     wakes: Wakes,
     /// For a queue that can be a client's own.
-    lane: Option<Box<Lane>>,
+    pub(crate) lane: Option<Box<Lane>>,
 }
 
 /// What wakes a sleeping worker when the queue has packets.

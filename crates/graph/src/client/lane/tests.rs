@@ -123,17 +123,21 @@ fn capture(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
 
 impl Bed {
     fn new(name: &str, packets: impl IntoIterator<Item = Vec<u8>>) -> Self {
-        let mut outside = Outside::new(8, 0, 64);
-        let pool = own_pool(&format!("copies-{name}"), 255);
-        let KeptLane { pool: shared, lane } =
-            KeptLane::new(SharedPool::new(name, COUNT, 2048, None).unwrap(), pool);
-        let mut shared = vec![shared];
         let at = |end| {
             std::env::temp_dir().join(format!("millrace-{name}-{end}-{}", std::process::id()))
         };
         let files = [at("in"), at("out")];
         std::fs::write(&files[0], capture(packets)).unwrap();
         let device = format!("pcap:{},out={}", files[0].display(), files[1].display());
+        Self::on(name, &device, files)
+    }
+
+    fn on(name: &str, device: &str, files: [PathBuf; 2]) -> Self {
+        let mut outside = Outside::new(8, 0, 64);
+        let pool = own_pool(&format!("copies-{name}"), 255);
+        let KeptLane { pool: shared, lane } =
+            KeptLane::new(SharedPool::new(name, COUNT, 2048, None).unwrap(), pool);
+        let mut shared = vec![shared];
         let config = PortConfig::new(pool);
         let mut opened = Port::open_shared(&device.parse().unwrap(), &config, &mut shared).unwrap();
         let id = opened.port.id();
@@ -383,4 +387,65 @@ fn chains_and_captures_are_copied() {
     assert_eq!(lengths, [(5000, receive), (61, receive), (61, transmit)]);
     assert_eq!(bed.free(), COUNT);
     assert_eq!(bed.end(), [frame(1)]);
+}
+
+/// Whatever a client says, each buffer is the pool's or the client's.
+#[test]
+fn no_buffer_is_lost_or_had_twice() {
+    let mut bed = Bed::on("lane-random", "null,size=64", Default::default());
+    for honest in [true, false] {
+        at_random(&mut bed, honest);
+    }
+}
+
+/// And what an honest one was referred to is its own.
+fn at_random(bed: &mut Bed, honest: bool) {
+    let mut client = bed.client(64);
+    let mut seed = 1_u64;
+    // xorshift64 (Marsaglia 2003)
+    let mut next = move |bound: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % bound
+    };
+    // What was referred to, and nothing was said of since.
+    let mut mine: Vec<Reference> = Vec::new();
+    for _ in 0..20_000 {
+        match next(5) {
+            0 => mine.extend(client.references()),
+            1 => {
+                let count = next(16).min(mine.len() as u64) as usize;
+                let places: Vec<_> = mine.drain(..count).map(|held| held.place).collect();
+                if client.to_daemon.has_room() && !places.is_empty() {
+                    client.give_back(&places);
+                }
+            }
+            2 if client.to_daemon.has_room() && !mine.is_empty() => {
+                let at = next(mine.len() as u64) as usize;
+                let way = [0, flag::GRAPH][next(2) as usize];
+                client.send(mine.swap_remove(at), 7 + next(2) as u8, way);
+            }
+            3 if client.to_daemon.has_room() && !honest => {
+                let bytes: Vec<u8> =
+                    (0..=next(60)).map(|_| [next(128) as u8, 0][next(2) as usize]).collect();
+                client.say(&bytes, next(256) as u8, next(16) as u8);
+            }
+            _ => {
+                bed.poll(next(8) as usize);
+                bed.entered();
+            }
+        }
+        let lane = bed.rx.lane.as_ref().unwrap();
+        let held = lane.held.iter().flatten().count() as u32;
+        let owns = |mine: &Reference| lane.held[mine.place as usize].is_some();
+        assert!(!honest || mine.iter().all(owns));
+        assert_eq!(bed.free() + held, COUNT);
+    }
+    let counted = client.counted();
+    assert!(counted.1 > 100 && counted.2 > 100, "all of it happened: {counted:?}");
+    assert!(if honest { counted.0 == 0 } else { counted.0 > 100 }, "{counted:?}");
+    assert!(bed.rx.take_client(1).is_some());
+    bed.settle();
+    assert_eq!(bed.free(), COUNT);
 }
