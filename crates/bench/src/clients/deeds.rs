@@ -26,12 +26,18 @@ const WRITE: usize = 1 << 16;
 const NAP: Duration = Duration::from_millis(1);
 
 /// Does what the conduct says until `stop`. Returns how often: packets read or sent, bytes of garbage, times
-/// that pages were taken, rings.
-pub(super) fn run(conduct: Conduct, ends: &mut Ends, stop: &AtomicBool) -> Result<u64, Failure> {
+/// that pages were taken, rings. Says when it has done the first.
+pub(super) fn run(
+    conduct: Conduct,
+    ends: &mut Ends,
+    stop: &AtomicBool,
+    begun: &AtomicBool,
+) -> Result<u64, Failure> {
     let mut means = Means::new(conduct);
     let mut done = 0;
     while !stop.load(Ordering::Relaxed) {
         done += step(conduct, ends, &mut means)?;
+        begun.store(true, Ordering::Relaxed);
     }
     Ok(done)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk::{BufferPool, RxQueue};
 use graph::{ClientCounters, Counters};
@@ -21,6 +21,8 @@ const WARM: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long what waits may take to be sent, in milliseconds, before it counts as lost.
 const SETTLE: u32 = 100;
+/// Longest time without a packet in a sample: nothing is forwarded any more.
+const LONGEST: Duration = Duration::from_millis(200);
 /// The client's number among the worker's functions.
 const FUNCTION: u64 = 1;
 
@@ -109,16 +111,16 @@ impl<'a> Stage<'a> {
             counters = counted;
             client = Some(ends);
         }
-        let stop = AtomicBool::new(false);
+        let (stop, begun) = (AtomicBool::new(false), AtomicBool::new(client.is_none()));
         let watched = std::thread::scope(|scope| {
             let acting = client.map(|mut ends| {
-                let (core, stop) = (self.core, &stop);
+                let (core, stop, begun) = (self.core, &stop, &begun);
                 scope.spawn(move || {
                     environment::pin(core)?;
-                    deeds::run(conduct, &mut ends, stop)
+                    deeds::run(conduct, &mut ends, stop, begun)
                 })
             });
-            let watched = self.watch(rx);
+            let watched = self.watch(rx, &begun);
             stop.store(true, Ordering::Relaxed);
             let done = acting.map_or(Ok(0), |thread| thread.join().map_err(|_| Failure::Thread)?);
             watched.and_then(|watched| Ok((watched, done?)))
@@ -156,15 +158,24 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Lets the worker forward.
-    fn watch(&self, rx: RxQueue) -> Result<Watched, Failure> {
+    /// Lets the worker forward, and watches it once the client has begun.
+    fn watch(&self, rx: RxQueue, begun: &AtomicBool) -> Result<Watched, Failure> {
         self.worker.resume(rx)?;
+        let since = Instant::now();
+        while !begun.load(Ordering::Relaxed) && since.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         std::thread::sleep(WARM);
         let counters = Arc::clone(self.worker.handle().counters());
         let (mut cycles, mut rounds) = (Samples::default(), Samples::default());
         let mut then = (dpdk::tsc(), self.forwarded(), rounds_of(&counters));
         for _ in 0..self.samples {
             std::thread::sleep(SAMPLE);
+            // Somebody else may have had the core.
+            let since = Instant::now();
+            while self.forwarded() == then.1 && since.elapsed() < LONGEST {
+                std::thread::sleep(SAMPLE);
+            }
             let now = (dpdk::tsc(), self.forwarded(), rounds_of(&counters));
             let passed = now.0.wrapping_sub(then.0) as f64;
             cycles.0.push(passed / (now.1 - then.1) as f64);
