@@ -1,27 +1,44 @@
 //! The packets of one thread.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use client::{Error, Unsent};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::exception;
-use crate::packet::Packet;
+use crate::packet::{Dropped, Packet};
 
-/// Packets for one thread, and to the daemon: Client.open() gives them. Use a channel in one thread at a time.
+/// How long a wait lasts before it looks for packets that other threads have dropped.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Packets for one thread, and to the daemon: Client.open() gives them. Use a channel and its packets in one thread at a
+/// time, or RuntimeError is raised; what another may do is to read views of packets that it was given, and to drop packets.
 #[pyclass(module = "millrace")]
 pub(crate) struct Channel {
     pub(crate) inner: client::Channel,
     burst: Vec<client::Packet>,
+    dropped: Arc<Dropped>,
 }
 
 impl Channel {
     pub(crate) fn new(inner: client::Channel) -> Self {
-        Self { inner, burst: Vec::new() }
+        Self { inner, burst: Vec::new(), dropped: Arc::default() }
     }
+
+    /// Gives back the slots of packets that were dropped while the channel was in use.
+    fn release_dropped(&mut self) {
+        self.dropped.drain(|packet| self.inner.release(packet));
+    }
+}
+
+/// The channel, when no other thread uses it.
+pub(crate) fn alone<'py>(slf: &Bound<'py, Channel>) -> PyResult<PyRefMut<'py, Channel>> {
+    slf.try_borrow_mut()
+        .map_err(|_| PyRuntimeError::new_err("another thread uses the channel: one at a time"))
 }
 
 fn seconds(number: f64) -> PyResult<Duration> {
@@ -41,12 +58,14 @@ impl Channel {
     /// Takes up to `limit` packets, as a list; never waits. Raises DaemonGone when nothing is left to receive.
     #[pyo3(signature = (limit=64))]
     fn receive(slf: Bound<'_, Self>, limit: usize) -> PyResult<Vec<Packet>> {
-        let mut guard = slf.borrow_mut();
-        let Self { inner, burst } = &mut *guard;
+        let mut guard = alone(&slf)?;
+        guard.release_dropped();
+        let Self { inner, burst, dropped } = &mut *guard;
         inner.receive(burst, limit).map_err(exception)?;
         let channel = slf.clone().unbind();
         let py = slf.py();
-        Ok(burst.drain(..).map(|packet| Packet::new(packet, channel.clone_ref(py))).collect())
+        let new = |packet| Packet::new(packet, channel.clone_ref(py), Arc::clone(dropped));
+        Ok(burst.drain(..).map(new).collect())
     }
 
     /// Sends packets, each by its `port`: that where it came in, unless it was changed. Gives how many went; the others
@@ -65,11 +84,12 @@ impl Channel {
     /// Drops packets that are still the caller's. What was sent, given back or released before is left alone. Raises
     /// ValueError for a packet of another channel.
     fn release(slf: Bound<'_, Self>, packets: Vec<Bound<'_, Packet>>) -> PyResult<()> {
+        let mut guard = alone(&slf)?;
         for packet in &packets {
             let mut packet = packet.borrow_mut();
             packet.check(&slf)?;
             if let Some(taken) = packet.inner.take() {
-                slf.borrow_mut().inner.release(taken);
+                guard.inner.release(taken);
             }
         }
         Ok(())
@@ -92,7 +112,19 @@ impl Channel {
     #[pyo3(signature = (timeout=None))]
     fn wait(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let longest = timeout.map(seconds).transpose()?;
-        py.detach(|| self.inner.wait(longest)).map_err(exception)
+        let start = Instant::now();
+        loop {
+            self.release_dropped();
+            let left = longest.map(|longest| longest.saturating_sub(start.elapsed()));
+            // Without their slots no packet may ever come.
+            let shared = Arc::strong_count(&self.dropped) > 1;
+            let slice = if shared { Some(left.unwrap_or(SLICE).min(SLICE)) } else { left };
+            let waits = py.detach(|| self.inner.wait(slice)).map_err(exception)?;
+            if waits || slice == left {
+                return Ok(waits);
+            }
+            py.check_signals()?;
+        }
     }
 
     /// Waits until a packet to be sent finds room again, at most `timeout` seconds (None: for ever). Gives whether there is
@@ -148,7 +180,7 @@ fn forward(slf: &Bound<'_, Channel>, packets: &[Bound<'_, Packet>], way: Way) ->
     for packet in packets {
         packet.borrow().check(slf)?;
     }
-    let mut guard = slf.borrow_mut();
+    let mut guard = alone(slf)?;
     let mut sent = 0;
     for packet in packets {
         let mut packet = packet.borrow_mut();

@@ -1,6 +1,7 @@
 //! A packet as Python sees it.
 
 use std::ffi::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
@@ -8,7 +9,21 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyBytes;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, alone};
+
+/// Packets of a channel that were dropped while a thread used it, which gives their slots back.
+#[derive(Default)]
+pub(crate) struct Dropped(Mutex<Vec<client::Packet>>);
+
+impl Dropped {
+    fn put(&self, packet: client::Packet) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(packet);
+    }
+
+    pub(crate) fn drain(&self, release: impl FnMut(client::Packet)) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(release);
+    }
+}
 
 /// A packet that was received. It is the caller's until it is sent, given back or released, or until nothing refers to it
 /// any more: then it is dropped. Supports the buffer protocol: memoryview(packet), numpy.frombuffer(packet, "u1").
@@ -16,11 +31,12 @@ use crate::channel::Channel;
 pub(crate) struct Packet {
     pub(crate) inner: Option<client::Packet>,
     channel: Py<Channel>,
+    dropped: Arc<Dropped>,
 }
 
 impl Packet {
-    pub(crate) fn new(inner: client::Packet, channel: Py<Channel>) -> Self {
-        Self { inner: Some(inner), channel }
+    pub(crate) fn new(inner: client::Packet, channel: Py<Channel>, dropped: Arc<Dropped>) -> Self {
+        Self { inner: Some(inner), channel, dropped }
     }
 
     /// Whether it is of that channel.
@@ -53,7 +69,7 @@ impl Packet {
     /// Its bytes as a copy, all of them, however many pieces it has.
     fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let packet = self.taken()?;
-        let channel = self.channel.bind(py).try_borrow()?;
+        let channel = alone(self.channel.bind(py))?;
         PyBytes::new_with(py, packet.length(), |target| {
             channel.inner.copy(packet, target);
             Ok(())
@@ -103,7 +119,7 @@ impl Packet {
         let (data, length) = {
             let mut packet = slf.try_borrow_mut()?;
             let packet = &mut *packet;
-            let mut channel = packet.channel.bind(py).try_borrow_mut()?;
+            let mut channel = alone(packet.channel.bind(py))?;
             let taken = packet.inner.as_mut().ok_or_else(|| {
                 PyBufferError::new_err("the packet was sent, given back or released before")
             })?;
@@ -121,11 +137,9 @@ impl Packet {
 impl Drop for Packet {
     fn drop(&mut self) {
         let Some(packet) = self.inner.take() else { return };
-        Python::attach(|py| {
-            // A channel that waits in another thread keeps the slot: it ends with the channel.
-            if let Ok(mut channel) = self.channel.bind(py).try_borrow_mut() {
-                channel.inner.release(packet);
-            }
+        Python::attach(|py| match self.channel.bind(py).try_borrow_mut() {
+            Ok(mut channel) => channel.inner.release(packet),
+            Err(_) => self.dropped.put(packet),
         });
     }
 }

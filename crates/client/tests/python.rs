@@ -99,6 +99,13 @@ fn module() {
         stub.inject(0, 0, &[number; 60], port(1));
     }
     assert_eq!(running.line(), "forgotten");
+    assert_eq!(running.line(), "threads");
+    for number in 0..24 {
+        while !stub.with(|queue| queue.rings[0][0].to_client.has_room()) {
+            std::thread::yield_now();
+        }
+        stub.inject(0, 0, &[number; 60], port(1));
+    }
     running.say("\n");
     assert_eq!(running.line(), "full");
     stub.inject(0, 0, &[1; 60], port(1));

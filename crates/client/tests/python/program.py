@@ -3,6 +3,7 @@
 import gc
 import select
 import sys
+import threading
 
 import millrace
 import numpy
@@ -87,6 +88,27 @@ def forgotten(channel):
         gc.collect()
 
 
+def threads(channel):
+    """The daemon sends three times as many packets as its ring has slots: another thread drops them while this one waits."""
+    held = []
+
+    def drop():
+        try:
+            while True:
+                channel.release([])
+        except RuntimeError as error:
+            assert "one at a time" in str(error)
+        held.clear()
+
+    for _ in range(2):
+        held += receive(channel, 8)
+        worker = threading.Thread(target=drop)
+        worker.start()
+        assert channel.wait(LONG)
+        worker.join()
+    channel.release(receive(channel, 8))
+
+
 def main():
     refuses(millrace.Error, "/nowhere/attach.sock", millrace.Client, "python", "/nowhere/attach.sock")
     client = millrace.Client("python program")
@@ -100,12 +122,14 @@ def main():
     say("packets")
     forgotten(channel)
     say("forgotten")
+    say("threads")
+    threads(channel)
     sys.stdin.readline()
     sent = 0
     while channel.send_bytes(b"filler", 0):
         sent += 1
     assert sent == 8 and not channel.wait_for_room(0), sent
-    assert channel.counters == {"received": 21, "sent": 14, "full": 1, "malformed": 0}, channel.counters
+    assert channel.counters == {"received": 45, "sent": 14, "full": 1, "malformed": 0}, channel.counters
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     assert channel.arm() and not poll.poll(0)
