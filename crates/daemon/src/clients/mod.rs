@@ -164,12 +164,13 @@ impl Daemon {
         }
     }
 
-    /// The rules have changed: what clients may do from now on.
+    /// The configuration has changed: what clients may do from now on.
     pub(crate) fn apply_client_rules(&mut self) {
         for client in self.clients.list.values_mut() {
             let allowed = Allowed::of(&self.config.client_rules, &client.process);
             client.allowed = allowed.unwrap_or(Allowed::These(Vec::new()));
         }
+        self.close_stray_own_queues();
         self.renumber_client_ports();
     }
 

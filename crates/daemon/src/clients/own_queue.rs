@@ -213,6 +213,25 @@ impl Daemon {
         self.clients.retired.extend(memory.map(|memory| Retired { segment, _memory: memory }));
     }
 
+    /// Takes back queues that the configuration keeps for clients no more, or their client may not use any more.
+    pub(super) fn close_stray_own_queues(&mut self) {
+        let mut stray = Vec::new();
+        for (id, client) in &self.clients.list {
+            for (number, queues) in &client.queues {
+                let Some(PortQueue { port, queue }) = &queues.asked.queue else { continue };
+                let state = self.ports.iter().find(|state| state.config.name == *port);
+                let kept = state.is_some_and(|state| for_clients(state).contains(queue));
+                if !kept || !client.allowed.has(port) {
+                    stray.push((*id, *number, port.clone(), *queue));
+                }
+            }
+        }
+        for (id, number, port, queue) in stray {
+            tracing::warn!(client = id, port, queue, "may not have the receive queue any more");
+            self.close_client_queues(id, number);
+        }
+    }
+
     /// Unmaps memory of clients that are gone in which no buffer lies any more. Gives whether that was all of it.
     pub(super) fn free_retired(&mut self) -> bool {
         // One for itself, one for the device.
@@ -221,8 +240,9 @@ impl Daemon {
     }
 }
 
-/// The receive queues of a port that clients can have.
+/// The receive queues of a port that clients can have. While it is closed: those that it will have.
 fn for_clients(port: &PortState) -> std::ops::Range<u16> {
-    let all = u16::try_from(port.queues.0).unwrap_or(u16::MAX);
+    let opened = u16::try_from(port.queues.0).unwrap_or(u16::MAX);
+    let all = if port.open.is_some() { opened } else { port.config.rx_queues };
     all.saturating_sub(port.config.client_queues)..all
 }
