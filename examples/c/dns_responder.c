@@ -8,7 +8,7 @@
 #include <strings.h>
 
 /* Where UDP and DNS begin in a frame with an IPv4 header without options. */
-enum { BURST = 64, UDP = 34, DNS = UDP + 8, LONGEST = 512 };
+enum { BURST = 64, UDP = 34, DNS = UDP + 8, NAME = 256 };
 
 static void put16(uint8_t *at, size_t value) {
     at[0] = (uint8_t)(value >> 8), at[1] = (uint8_t)value;
@@ -22,13 +22,14 @@ static void rotate(uint8_t *at, size_t half) {
 }
 
 /* The name asked for, each label with a dot behind; gives where the question ends, 0 for what asks for no address. */
-static size_t question(const uint8_t *frame, size_t length, char name[256]) {
+static size_t question(const uint8_t *frame, size_t length, char name[NAME]) {
     size_t at = DNS + 12, used = 0;
-    if (length < at || length > LONGEST || memcmp(frame + 12, "\x08\x00\x45", 3) || frame[23] != 17) return 0;
+    if (length < at || memcmp(frame + 12, "\x08\x00\x45", 3) || frame[23] != 17) return 0;
     if ((frame[20] & 0x3f) || frame[21] || (frame[DNS + 2] & 0xf8) || memcmp(frame + DNS + 4, "\0\1", 2)) return 0;
     for (;;) {
         size_t label = at < length ? frame[at] : 64;
-        if (label > 63 || at + 1 + label > length || used + label + 2 > 256) return 0;
+        if (label > 63 || at + 1 + label > length || used + label + 2 > NAME) return 0;
+        if (memchr(frame + at + 1, 0, label) || memchr(frame + at + 1, '.', label)) return 0;
         if (label) memcpy(name + used, frame + at + 1, label), used += label, name[used++] = '.';
         at += 1 + label;
         if (!label) break;
@@ -75,8 +76,7 @@ int main(int argc, char **argv) {
     millrace_channel *channel;
     millrace_options options;
     millrace_options_default(&options);
-    options.protocol = "udp";
-    options.destination_port = 53;
+    options.protocol = "udp", options.destination_port = 53;
     struct in_addr address;
     int wrong = argc < 2 || find(argv + 1, NULL, &address) < 0;
     int got = wrong ? -1 : millrace_attach(NULL, "dns responder", &client);
@@ -84,8 +84,8 @@ int main(int argc, char **argv) {
     while (got >= 0 && (got = millrace_wait(channel, -1)) >= 0) {
         if ((got = millrace_receive(channel, packets, BURST)) < 0) break;
         for (int i = 0; i < got; i++) {
-            char name[256];
-            uint8_t reply[LONGEST + 16];
+            char name[NAME];
+            uint8_t reply[DNS + 12 + NAME + 1 + 4 + 16]; /* header, question, answer */
             size_t end = question(packets[i].data, packets[i].length, name);
             if (end && find(argv + 1, name, &address) > 0) {
                 /* An answer that finds no room is one that was lost: it is asked for again. */

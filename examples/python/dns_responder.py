@@ -20,7 +20,10 @@ def question(frame):
         return None
     name, at = b"", DNS + 12
     while at < len(frame) and 0 < frame[at] < 64:
-        name += frame[at + 1 : at + 1 + frame[at]].lower() + b"."
+        label = frame[at + 1 : at + 1 + frame[at]]
+        if b"." in label:
+            return None
+        name += label.lower() + b"."
         at += 1 + frame[at]
     # A zero ends the name; then type A, class IN.
     return (name, at + 5) if frame[at : at + 5] == b"\0\0\1\0\1" else None

@@ -20,7 +20,7 @@ fn question(frame: &[u8]) -> Option<(String, usize)> {
     let is_plain = frame[12..15] == [8, 0, 0x45] && frame[23] == 17 && is_whole;
     let (mut name, mut at) = (String::new(), DNS + 12);
     while let length @ 1..64 = usize::from(*frame.get(at)?) {
-        let label = frame.get(at + 1..at + 1 + length)?;
+        let label = frame.get(at + 1..at + 1 + length).filter(|label| !label.contains(&b'.'))?;
         name.push_str(&(String::from_utf8_lossy(label).to_ascii_lowercase() + "."));
         at += 1 + length;
     }

@@ -149,7 +149,9 @@ fn dns_responder(stub: &Stub, _: &mut Running) {
     let cut = asked[..60].to_vec();
     let mut endless = query(b"\x03WWW\x07example\0", 1);
     endless[54] = 63;
-    for other in [query(b"\x03abc\0", 1), query(b"\x03www\x07example\0", 28), cut, endless] {
+    let unknown = [&b"\x03abc\0"[..], b"\x0bwww.example\0", b"\x03www\x07example\x02\0a\0"];
+    let other_type = query(b"\x03www\x07example\0", 28);
+    for other in unknown.map(|name| query(name, 1)).into_iter().chain([other_type, cut, endless]) {
         stub.inject(0, 0, &other, PORT);
         assert_eq!(stub.next(0, 0), (other, Meta { port: 1, flags: flag::GRAPH }));
     }
