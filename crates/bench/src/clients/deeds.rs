@@ -43,13 +43,13 @@ pub(super) fn run(
 }
 
 /// What it has prepared.
-struct Means {
+pub(super) struct Means {
     scratch: Vec<u8>,
     random: Random,
 }
 
 impl Means {
-    fn new(conduct: Conduct) -> Self {
+    pub(super) fn new(conduct: Conduct) -> Self {
         let mut random = Random::new(7);
         let bytes = match conduct {
             Conduct::Garbage => GARBAGE,
@@ -62,7 +62,8 @@ impl Means {
     }
 }
 
-fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Result<u64, Failure> {
+/// Does it once.
+pub(super) fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Result<u64, Failure> {
     let Means { scratch, random } = means;
     let channels = ends.channels.iter_mut();
     Ok(match conduct {

@@ -15,6 +15,8 @@ mod conduct;
 mod deeds;
 mod ends;
 mod show;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use std::time::Duration;

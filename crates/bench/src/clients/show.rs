@@ -24,7 +24,7 @@ pub(super) fn print(findings: &[Finding], probes: [f64; 2]) {
     println!("{}", table(&HEADER, rows.collect()));
     println!(
         "cycles/packet: TSC cycles for a packet of everybody else, median of rounds, and least of all samples; \
-         times: to that without a client, median of rounds, and least to least; none: nothing was forwarded for 200 ms; \
+         times: to that without a client, median of rounds, and least to least; none: nothing was forwarded for a second; \
          us/round: from one look at the port to the next; core to core: {:.0} and {:.0} cycles",
         probes[0], probes[1]
     );

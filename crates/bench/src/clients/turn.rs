@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long what waits may take to be sent, in milliseconds, before it counts as lost.
 const SETTLE: u32 = 100;
 /// Longest time without a packet in a sample: nothing is forwarded any more.
-const LONGEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(1);
 /// The client's number among the worker's functions.
 const FUNCTION: u64 = 1;
 
