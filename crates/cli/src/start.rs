@@ -24,10 +24,32 @@ pub(crate) fn exec(run: &Run, socket: Option<&Path>) -> Result<(), Failure> {
     Err(Failure::file(&program, command.exec()))
 }
 
-/// The daemon beside this program, else the first in PATH.
+/// The daemon beside this program or where it is installed from here, else the first in PATH.
 fn find() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let own = std::env::current_exe().unwrap_or_default();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = beside.into_iter().chain(std::env::split_paths(&path));
+    let folders = near(&own).into_iter().chain(std::env::split_paths(&path));
     folders.map(|folder| folder.join(DAEMON)).find(|program| program.is_file())
+}
+
+/// Where the daemon may be, seen from this program: the PATH of one who became root by `su` lacks `sbin`.
+fn near(own: &Path) -> Vec<PathBuf> {
+    let Some(folder) = own.parent() else { return Vec::new() };
+    let installed = folder.parent().filter(|_| folder.ends_with("bin"));
+    let installed = installed.map(|prefix| prefix.join("sbin"));
+    [Some(folder.to_owned()), installed].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_daemon_is_near() {
+        let near =
+            |own: &str| near(Path::new(own)).into_iter().map(|path| path.display().to_string());
+        assert!(near("/usr/local/bin/millrace").eq(["/usr/local/bin", "/usr/local/sbin"]));
+        assert!(near("/src/target/debug/millrace").eq(["/src/target/debug"]));
+        assert!(near("").eq([""; 0]));
+    }
 }
