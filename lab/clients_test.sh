@@ -65,7 +65,7 @@ check "through the client" test "$(counted return sent)" -ge 2
 end "$client"
 check "without it as well" pings a 10.0.2.2
 
-check "a client of another version is refused with both named" says 'refused: version: .*python speaks version 9.*speaks version 1' \
+check "a client of another version is refused with both named" says 'refused: version: .*python speaks version 9.*speaks version 2' \
   env PROTOCOL=9 python3 "$lab/attach.py" "$attach" deaf '{}'
 check "a port that is not there is refused by name" says 'refused: unknown: there is no port up; use some of left, right' \
   python3 "$lab/attach.py" "$attach" deaf "{\"ports\": [\"up\"], \"take\": \"copy\", $queue}"

@@ -63,6 +63,7 @@ fn serve(socket: &Channel) {
                 }
                 continue;
             }
+            Request::Start(number) => Reply::Started(number),
             Request::Close(number) => Reply::Closed(number),
             Request::Ports => Reply::Ports(Vec::new()),
         };

@@ -122,7 +122,7 @@ def main():
     path, mode, request = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.connect(path)
-    version = int(os.environ.get("PROTOCOL", "1"))
+    version = int(os.environ.get("PROTOCOL", "2"))
     ask(connection, {"hello": {"protocol": version, "library": "python", "name": mode}})
     reply, files = ask(connection, {"open": request})
     memory = mmap.mmap(files[0], 0)
@@ -132,6 +132,7 @@ def main():
     buffers = Buffers(memory, reply["opened"].get("buffers"))
     channels, workers = len(reply["opened"]["channels"]), reply["opened"]["workers"]
     bells = [socket.socket(fileno=file) for file in files[1 + channels : 1 + channels + workers]]
+    ask(connection, {"start": reply["opened"]["queues"]})
     print("attached", flush=True)
     generator = random.Random(1)
     while True:

@@ -110,6 +110,7 @@ fn unexpected(wanted: &str, got: &Reply) -> Error {
         Reply::Welcome(_) => "a welcome",
         Reply::Ports(_) => "ports",
         Reply::Opened(_) => "queues",
+        Reply::Started(_) => "that queues start",
         Reply::Closed(_) => "that queues are closed",
         Reply::Refused(_) => "a refusal",
     };

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use shm::attach::{BufferPlace, Direction, Opened, Request, RingPlace};
+use shm::attach::{BufferPlace, Direction, Opened, Reply, Request, RingPlace};
 use shm::{Buffers, Consumer, Doorbell, Layout, Producer, Region, Segment, Trusting};
 
 use crate::channel::Channel;
@@ -79,7 +79,10 @@ pub(crate) fn unpack(
         }
         channels.push(Channel::new(index, pairs, bell, Arc::clone(&lease))?);
     }
-    Ok(Queues { number: opened.queues, channels })
+    match connection.ask(&Request::Start(opened.queues))?.0 {
+        Reply::Started(_) => Ok(Queues { number: opened.queues, channels }),
+        _ => Err(nonsense("queues do not start")),
+    }
 }
 
 fn check_counts(opened: &Opened, files: usize, channels: usize) -> Result<(), Error> {

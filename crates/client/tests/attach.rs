@@ -79,7 +79,7 @@ fn another_version_is_refused_with_both_named() {
     let error = Client::attach(Some(&stub.path()), "test").unwrap_err();
     assert!(matches!(error, Error::Version { .. }));
     let text = error.to_string();
-    for part in [millrace::VERSION, "protocol 1", "9.9.9", "protocol 99"] {
+    for part in [millrace::VERSION, "protocol 2", "9.9.9", "protocol 99"] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     // The daemon may see it first.
@@ -88,7 +88,7 @@ fn another_version_is_refused_with_both_named() {
     });
     let error = Client::attach(Some(&stub.path()), "test").unwrap_err();
     assert!(matches!(error, Error::Version { .. }));
-    assert!(error.to_string().contains("8.8.8") && error.to_string().contains("protocol 1"));
+    assert!(error.to_string().contains("8.8.8") && error.to_string().contains("protocol 2"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use dpdk::Buffer;
 
+use crate::client::SPARE;
 use crate::{Exits, PortId};
 
 /// A packet function of one worker.
@@ -48,6 +49,8 @@ pub struct Outgoing {
     pub(crate) transmit: Vec<(Buffer, PortId)>,
     /// To enter the graph as if just received by the port that the buffer names.
     pub(crate) enter: Vec<Buffer>,
+    /// Slots that clients may send in this round besides what they were given.
+    pub(crate) spare: i32,
 }
 
 impl Outgoing {
@@ -70,6 +73,8 @@ impl Outgoing {
 pub(crate) struct Functions {
     list: Vec<(u64, Box<dyn Function>)>,
     pub(crate) outgoing: Outgoing,
+    /// The function that may send first.
+    first: usize,
 }
 
 impl Functions {
@@ -109,8 +114,17 @@ impl Functions {
 
     /// Gives how many packets they had to send, which lie in `outgoing`.
     pub(crate) fn send(&mut self, now: u64) -> usize {
-        let Self { list, outgoing } = self;
-        list.iter_mut().map(|(_, function)| function.send(outgoing, now)).sum()
+        let Self { list, outgoing, first } = self;
+        outgoing.spare = SPARE;
+        let mut found = 0;
+        for turn in 0..list.len() {
+            let at = (*first + turn) % list.len();
+            if let Some((_, function)) = list.get_mut(at) {
+                found += function.send(outgoing, now);
+            }
+        }
+        *first = first.wrapping_add(1);
+        found
     }
 
     pub(crate) fn arm(&mut self) -> bool {

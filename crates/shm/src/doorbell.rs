@@ -66,10 +66,12 @@ impl Doorbell {
 
     /// Wakes the owner if it sleeps. Call it after the work was made visible.
     #[inline]
-    pub fn ring(&self, sleeps: SleepWord<'_>) {
-        if sleeps.claim_wake() {
+    pub fn ring(&self, sleeps: SleepWord<'_>) -> bool {
+        let rings = sleeps.claim_wake();
+        if rings {
             self.wake();
         }
+        rings
     }
 
     #[cold]

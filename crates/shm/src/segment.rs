@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use rustix::fs::{
-    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
+    ftruncate, memfd_create,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -16,7 +17,10 @@ use crate::sync::AtomicU32;
 /// Largest segment: bytes. A peer that names a larger one is refused before anything is mapped.
 const LARGEST: usize = 1 << 36;
 /// A file must keep its size for ever: a side that cuts it off would kill the other with SIGBUS.
-const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::SEAL);
+const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK);
+/// Once both sides have mapped it: pages that were taken out (`fallocate`, `MADV_REMOVE`) would have to be made anew by
+/// the side that touches them next, for as long as that goes on. Linux 5.1.
+const CLOSED: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
 
 /// Why a segment could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +71,8 @@ impl Segment {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create(name, flags).map_err(system)?;
         ftruncate(&file, length as u64).map_err(system)?;
+        // All of it now: a page that cannot be had when it is first touched ends the process that touches it.
+        fallocate(&file, FallocateFlags::empty(), 0, length as u64).map_err(system)?;
         fcntl_add_seals(&file, SEALS).map_err(system)?;
         Self::map(file, length)
     }
@@ -98,6 +104,15 @@ impl Segment {
             base.map_err(|source| SegmentError::System { bytes: length, source: source.into() })?;
         let base = NonNull::new(base.cast::<u8>()).ok_or(SegmentError::Size(length))?;
         Ok(Self { file, base, length })
+    }
+
+    /// To be called when the other side has mapped it: from now on nobody maps it to write, nor takes pages out of it.
+    ///
+    /// # Errors
+    /// [`SegmentError::System`] when the other side has forbidden this itself, or the kernel has no such seal.
+    pub fn close(&self) -> Result<(), SegmentError> {
+        fcntl_add_seals(&self.file, CLOSED)
+            .map_err(|source| SegmentError::System { bytes: self.length, source: source.into() })
     }
 
     /// Bytes.
@@ -199,6 +214,33 @@ mod tests {
         assert!(segment.region(32, 64).is_none(), "not at a cache line");
         assert!(matches!(Segment::create("test", 0), Err(SegmentError::Size(0))));
         assert!(matches!(Segment::create("test", usize::MAX), Err(SegmentError::Size(_))));
+    }
+
+    #[test]
+    fn a_closed_segment_keeps_its_pages() {
+        let ours = Arc::new(Segment::create("test", 8192).unwrap());
+        let file = || ours.as_fd().try_clone_to_owned().unwrap();
+        let theirs = Arc::new(Segment::from_file(file()).unwrap());
+        let holes = || {
+            let way = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            fallocate(&theirs, way, 0, 4096)
+        };
+        let word = |segment: &Arc<Segment>| {
+            let region = segment.region(0, 64).unwrap();
+            move |value| region.word(0).unwrap().swap(value, Ordering::Relaxed)
+        };
+        let (our_word, their_word) = (word(&ours), word(&theirs));
+        our_word(7);
+        assert!(holes().is_ok());
+        assert_eq!(our_word(8), 0, "that page was new");
+        ours.close().unwrap();
+        assert!(holes().is_err());
+        assert!(Segment::from_file(file()).is_err(), "too late to map it");
+        assert_eq!((their_word(9), our_word(0)), (8, 9), "who has it has it");
+        // One that has sealed it otherwise.
+        let other = Segment::create("test", 4096).unwrap();
+        fcntl_add_seals(&other, SealFlags::SEAL).unwrap();
+        assert!(other.close().is_err());
     }
 
     #[test]

@@ -266,6 +266,7 @@ fn answer(request: &Request, state: &mut State) -> (Reply, Vec<OwnedFd>) {
         }
         Request::Ports => (Reply::Ports(ports()), Vec::new()),
         Request::Open(open) => opened(open, state),
+        Request::Start(number) => (Reply::Started(*number), Vec::new()),
         Request::Close(number) => {
             for queue in state.queues.iter_mut().filter(|queue| queue.number == *number) {
                 queue.closed = true;

@@ -20,6 +20,7 @@ use shm::attach::{
 
 use crate::daemon::Daemon;
 
+use open::Start;
 use own_queue::Retired;
 use permission::{Allowed, GROUP, Process};
 pub(crate) use serve::run;
@@ -64,6 +65,8 @@ struct Queues {
     /// By worker.
     counters: Vec<Arc<ClientCounters>>,
     told: Told,
+    /// What is to be given to workers when the client has mapped its memory.
+    start: Option<Start>,
     /// The device's buffers, when a receive queue is its own.
     memory: Option<Arc<DeviceMemory>>,
 }

@@ -4,12 +4,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use graph::{
-    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, MatchError,
+    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, LaneClient,
+    MatchError,
 };
 use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, RefusalKind, RingPlace};
 use shm::{Consumer, Doorbell, Layout, Producer, Segment};
 use wire::EtherType;
 
+use super::own_queue::Place;
 use super::{Queues, function_number};
 use crate::daemon::Daemon;
 
@@ -24,6 +26,20 @@ pub(super) fn invalid(problem: impl Into<String>) -> Refusal {
 
 pub(super) fn no_resources(problem: impl std::fmt::Display) -> Refusal {
     Refusal::new(RefusalKind::Resources, problem.to_string())
+}
+
+/// What a client will have once it has mapped its memory.
+pub(super) enum Start {
+    /// Its rings, by worker.
+    Workers(Vec<ClientSetup>),
+    /// A receive queue of its own.
+    Own(Place, Box<LaneClient>),
+}
+
+impl std::fmt::Debug for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Start")
+    }
 }
 
 /// What goes over to the client.
@@ -106,24 +122,47 @@ impl Daemon {
         };
         let counters = setups.iter().map(|setup| Arc::clone(&setup.counters)).collect();
         let told = super::Told::default();
-        let queues =
-            Queues { asked, receives, segment: Arc::clone(&segment), counters, told, memory: None };
+        let queues = Queues {
+            asked,
+            receives,
+            segment: Arc::clone(&segment),
+            counters,
+            told,
+            start: Some(Start::Workers(setups)),
+            memory: None,
+        };
         client.queues.insert(number, queues);
         // The workers know the ports before they have the queues.
         self.renumber_client_ports();
-        let function = function_number(id, number);
-        let mut added = self.workers.iter().zip(setups).map(|(worker, setup)| {
-            let queues = Box::new(ClientQueues::new(setup));
-            self.workers.call(worker, move |state| state.add_function(function, queues))
-        });
-        let failed = added.find_map(Result::err);
-        drop(added);
-        if let Some(error) = failed {
-            tracing::error!("{error}");
-            self.close_client_queues(id, number);
-            return Err(no_resources(error));
-        }
         Ok(Given { opened, segment, bells })
+    }
+
+    /// Gives the workers what a client has opened: it has mapped its memory.
+    pub(super) fn start_client_queues(&mut self, id: u32, number: u32) -> Result<(), Refusal> {
+        let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
+        let queues = client.queues.get_mut(&number).ok_or_else(|| {
+            Refusal::new(RefusalKind::Unknown, format!("there are no queues {number}"))
+        })?;
+        let start =
+            queues.start.take().ok_or_else(|| invalid("the queues were started already"))?;
+        // Who could take pages out of the memory could make a worker wait for each that it touches.
+        queues.segment.close().map_err(no_resources)?;
+        let memory = queues.memory.clone();
+        match (start, memory) {
+            (Start::Own(place, client), Some(memory)) => self.give(&place, *client, &memory),
+            (Start::Own(..), None) => Err(no_resources("its memory is gone")),
+            (Start::Workers(setups), _) => self.add_to_workers(function_number(id, number), setups),
+        }
+    }
+
+    fn add_to_workers(&self, function: u64, setups: Vec<ClientSetup>) -> Result<(), Refusal> {
+        for (worker, setup) in self.workers.iter().zip(setups) {
+            let queues = Box::new(ClientQueues::new(setup));
+            let added =
+                self.workers.call(worker, move |state| state.add_function(function, queues));
+            added.map_err(no_resources)?;
+        }
+        Ok(())
     }
 
     /// Whether a client may have so many bytes of memory more.

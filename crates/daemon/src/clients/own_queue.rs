@@ -10,7 +10,7 @@ use shm::attach::{
 };
 use shm::{Doorbell, Layout, Segment};
 
-use super::open::{Given, PAGE, channel, invalid, no_resources};
+use super::open::{Given, PAGE, Start, channel, invalid, no_resources};
 use super::{Queues, Told, function_number};
 use crate::daemon::Daemon;
 use crate::ports::PortState;
@@ -27,7 +27,7 @@ pub(super) struct Retired {
 }
 
 /// A queue that is to be given.
-struct Place {
+pub(super) struct Place {
     port: PortId,
     queue: u16,
     /// Of the worker that polls it.
@@ -86,7 +86,6 @@ impl Daemon {
             counters: Arc::clone(&counters),
         };
         let memory = Arc::new(memory);
-        self.give(&place, lane_client, &memory)?;
         let ring = |which: usize| RingPlace {
             offset: (which * each) as u64,
             slots: asked.slots,
@@ -104,14 +103,13 @@ impl Daemon {
             segment: Arc::clone(&segment),
             counters: vec![counters],
             told: Told::default(),
+            start: Some(Start::Own(place, Box::new(lane_client))),
             memory: Some(memory),
         };
         if let Some(client) = self.clients.list.get_mut(&id) {
             client.queues.insert(queues, own);
         }
         self.renumber_client_ports();
-        let PortQueue { port, queue } = wanted;
-        tracing::info!(client = id, port, queue, "has the receive queue for itself");
         Ok(Given { opened, segment, bells: vec![their_bell, their_wake] })
     }
 
@@ -157,7 +155,7 @@ impl Daemon {
         Err(no_resources(format!("queue {queue} of port {name} is not polled now")))
     }
 
-    fn give(
+    pub(super) fn give(
         &self,
         place: &Place,
         client: LaneClient,
@@ -168,7 +166,9 @@ impl Daemon {
         let memory = Arc::clone(memory);
         let given =
             self.on_queue(worker, (place.port, place.queue), move |rx| rx.give(client, &memory))?;
-        given.unwrap_or(Err(graph::LaneError::None)).map_err(no_resources)
+        given.unwrap_or(Err(graph::LaneError::None)).map_err(no_resources)?;
+        tracing::info!(port = place.port, queue = place.queue, "a client has the receive queue");
+        Ok(())
     }
 
     /// Does something with a receive queue, on its worker.

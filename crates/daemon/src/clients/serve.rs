@@ -205,6 +205,13 @@ impl Attached {
                 },
                 Err(refusal) => refused(refusal),
             },
+            (Request::Start(number), Some(id)) => match daemon.start_client_queues(id, number) {
+                Ok(()) => Reply::Started(number).into(),
+                Err(refusal) => {
+                    daemon.close_client_queues(id, number);
+                    refused(refusal)
+                }
+            },
             (Request::Close(number), Some(id)) => {
                 if daemon.close_client_queues(id, number) {
                     Reply::Closed(number).into()

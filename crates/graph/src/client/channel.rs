@@ -7,19 +7,12 @@ use shm::{Consumer, Doorbell, Meta, Producer, Taken};
 
 use super::ClientCounters;
 
-/// Shortest time between two rings of a doorbell: 1/50,000 of a second, far below what a wake-up takes.
-const GAP: u64 = 50_000;
-
 /// A ring to the client and one from it.
 #[derive(Debug)]
 pub struct ClientChannel {
     to: Producer,
     from: Consumer,
     bell: Arc<Doorbell>,
-    /// TSC cycles between two rings at least.
-    gap: u64,
-    /// When the bell may be rung again: TSC cycles.
-    quiet_until: u64,
     /// Something was pushed since it was last rung, for a client that waits for packets.
     pushed: bool,
     /// Something was taken since, for one that waits for room.
@@ -31,8 +24,7 @@ impl ClientChannel {
     /// The rings; `bell` is the channel's, rung by every worker.
     #[must_use]
     pub fn new(to: Producer, from: Consumer, bell: Arc<Doorbell>) -> Self {
-        let gap = dpdk::tsc_hz() / GAP;
-        Self { to, from, bell, gap, quiet_until: 0, pushed: false, released: false, malformed: 0 }
+        Self { to, from, bell, pushed: false, released: false, malformed: 0 }
     }
 
     /// Gives whether there was room.
@@ -43,37 +35,31 @@ impl ClientChannel {
         sent
     }
 
-    /// Rings what waits to be rung, if the time has come; else it is tried again in the next round.
+    /// Puts packets into the ring, as many as find room; one without bytes ends the burst. Gives how many went.
     #[inline]
-    pub(super) fn ring_due(&mut self, now: u64) {
-        if (self.pushed || self.released) && now.wrapping_sub(self.quiet_until) as i64 >= 0 {
-            self.ring();
-            self.quiet_until = now.wrapping_add(self.gap);
-        }
-    }
-
-    fn ring(&mut self) {
-        if std::mem::take(&mut self.pushed) {
-            self.bell.ring(self.to.consumer_sleeps());
-        }
-        if std::mem::take(&mut self.released) {
-            self.bell.ring(self.from.producer_sleeps());
-        }
-    }
-
-    /// The client's next packet in a buffer of ours. The inner `None`: it found no buffer, or is too long
-    /// for one.
-    #[inline]
-    pub(super) fn take(
+    pub(super) fn push_burst<'p>(
         &mut self,
-        pool: &BufferPool,
-        counters: &ClientCounters,
-    ) -> Option<(Option<Buffer>, Meta)> {
-        let taken = self.next()?;
-        let meta = taken.meta();
-        let buffer = self.copy(&taken, pool, counters);
-        self.finish(taken);
-        Some((buffer, meta))
+        count: usize,
+        packet: impl Fn(usize) -> (&'p [u8], Meta),
+    ) -> usize {
+        let sent = self.to.push_burst(count, packet);
+        self.pushed |= sent > 0;
+        sent
+    }
+
+    /// Rings if the client waits for what was done since. Gives whether that took a system call.
+    #[inline]
+    pub(super) fn ring(&mut self) -> bool {
+        let pushed = std::mem::take(&mut self.pushed) && self.bell.ring(self.to.consumer_sleeps());
+        let released =
+            std::mem::take(&mut self.released) && self.bell.ring(self.from.producer_sleeps());
+        pushed | released
+    }
+
+    /// Slots that the client has filled and that were passed, so far.
+    #[inline]
+    pub(super) fn passed(&self) -> u32 {
+        self.from.passed()
     }
 
     /// The next slot of the ring from the client, to be given back by [`finish`](Self::finish).

@@ -13,7 +13,7 @@ use dpdk::{Buffer, BufferPool, DeviceMemory, NoPlace, SharedBuffer, SharedPool};
 use shm::attach::flag;
 use shm::{Doorbell, Meta};
 
-use super::{BURST, ClientChannel, ClientCounters, ClientPorts, LONGEST};
+use super::{Bells, ClientChannel, ClientCounters, ClientPorts, LONGEST, SPARE, Share, whole};
 use crate::{Exits, PortId, Reason, Vector};
 
 use taking::Way;
@@ -44,6 +44,8 @@ pub struct Lane {
     /// Where copies get their buffers.
     copies: BufferPool,
     client: Option<LaneClient>,
+    share: Share,
+    bells: Bells,
     /// Packets that are the client's, by place.
     held: Vec<Option<SharedBuffer>>,
     /// Packets of a client that is gone.
@@ -65,8 +67,16 @@ pub(crate) struct Around<'a> {
 impl Lane {
     /// Nobody's yet. Copies get their buffers from `copies`.
     pub(crate) fn new(copies: BufferPool) -> Self {
-        let (held, leaving, outgoing) = (Vec::new(), Vec::new(), Vec::with_capacity(BURST));
-        Self { copies, client: None, held, leaving, outgoing, scratch: Vec::new() }
+        Self {
+            copies,
+            client: None,
+            share: Share::default(),
+            bells: Bells::new(),
+            held: Vec::new(),
+            leaving: Vec::new(),
+            outgoing: Vec::new(),
+            scratch: Vec::new(),
+        }
     }
 
     /// Gives the queue to a client in whose segment `memory` lies.
@@ -78,7 +88,7 @@ impl Lane {
     ) -> Result<(), NoPlace> {
         pool.lend(memory)?;
         self.held.resize_with(pool.capacity() as usize, || None);
-        self.client = Some(client);
+        (self.client, self.share) = (Some(client), Share::default());
         Ok(())
     }
 
@@ -120,6 +130,7 @@ impl Lane {
                 self.push_copy(&buffer, around);
                 around.pool.free(buffer);
             }
+            self.share.earn(got + received.len());
             received.drain(..).for_each(|buffer| self.push(buffer, around));
             self.ring(around.now);
             0
@@ -172,7 +183,7 @@ impl Lane {
 
     fn ring(&mut self, now: u64) {
         if let Some(client) = &mut self.client {
-            client.channel.ring_due(now);
+            self.bells.ring_due(std::slice::from_mut(&mut client.channel), now);
         }
     }
 
@@ -207,32 +218,36 @@ impl Lane {
 
     fn push_copy(&mut self, buffer: &Buffer, around: &mut Around<'_>) {
         let Some(client) = &mut self.client else { return };
-        self.scratch.clear();
-        for segment in buffer.segments() {
-            let room = LONGEST - self.scratch.len().min(LONGEST);
-            self.scratch.extend_from_slice(segment.data.get(..room).unwrap_or(segment.data));
-        }
-        let sent = client.channel.push(&self.scratch, Meta { port: client.number, flags: 0 });
+        let bytes = whole(buffer, &mut self.scratch);
+        let sent = client.channel.push(bytes, Meta { port: client.number, flags: 0 });
         client.count(sent, buffer.len(), around.exits);
     }
 
     /// Takes what the client has sent, a burst at most; what is for the graph goes into `vector`. Gives how much there
     /// was.
     pub(crate) fn send(&mut self, vector: &mut Vector, around: &mut Around<'_>) -> usize {
-        let Self { copies, client: Some(client), held, outgoing, .. } = self else { return 0 };
+        let Self { copies, client: Some(client), share, bells, held, outgoing, .. } = self else {
+            return 0;
+        };
         let mut way = Way::new(copies, held, outgoing, around);
-        let mut found = 0;
-        while found < BURST && !vector.free_slots().is_empty() {
-            let Some(taken) = client.channel.next() else { break };
+        let (mut found, mut used, mut spare) = (0, 0, SPARE);
+        let allowance = share.allowance(&mut spare);
+        let before = client.channel.passed();
+        while used < allowance && !vector.free_slots().is_empty() {
+            let taken = client.channel.next();
+            used = client.channel.passed().wrapping_sub(before) as i32;
+            let Some(taken) = taken else { break };
             found += 1;
             let entering = client.take(taken, &mut way);
             // There is room, as was just seen.
             let _ = entering.map(|buffer| vector.push(buffer));
         }
         way.leave();
+        share.spend(used, &mut spare);
         client.channel.settle(&client.counters);
-        client.channel.ring_due(way.around.now);
-        found
+        bells.ring_due(std::slice::from_mut(&mut client.channel), around.now);
+        // The worker does not sleep before all is paid.
+        found + usize::from(share.is_in_debt())
     }
 }
 

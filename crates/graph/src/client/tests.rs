@@ -54,6 +54,11 @@ fn queues(
     (queues, counters)
 }
 
+/// A round in which nobody else sends.
+fn round() -> Outgoing {
+    Outgoing { spare: SPARE, ..Outgoing::default() }
+}
+
 fn received(client: &mut Client) -> Vec<(Vec<u8>, Meta)> {
     std::iter::from_fn(|| {
         let taken = client.from_daemon.next()?;
@@ -141,13 +146,13 @@ fn what_a_client_sends_is_checked() {
     to.push(&[4; 13], meta(7, 0)).unwrap();
     to.push(&[5; 1523], meta(7, 0)).unwrap();
     to.push(&[6; 9000], meta(7, 0)).unwrap();
-    let mut outgoing = Outgoing::default();
+    let mut outgoing = Outgoing { spare: 64, ..Outgoing::default() };
     assert_eq!(queues.send(&mut outgoing, 0), 6);
     let sent: Vec<_> = outgoing.transmit.iter().map(|(one, port)| (one.data()[0], *port)).collect();
     assert_eq!(sent, [(1, 0)]);
     assert_eq!((outgoing.enter[0].data()[0], outgoing.enter[0].port()), (2, 0));
     let counted = (counters.sent.get(), counters.refused.get(), counters.no_buffer.get());
-    assert_eq!(counted, (2, 3, 1));
+    assert_eq!(counted, (2, 4, 0), "what is refused is not copied");
     drop(outgoing);
     assert_eq!(pool.available(), 63);
     assert!(clients[0].to_daemon.is_drained());
@@ -161,12 +166,12 @@ fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
     let (mut queues, counters) = queues(Take::Divert, Spread::Flow, channels, pool);
     let layout = Layout::new(16, 2048).unwrap();
     let mut random = 1u32;
-    for round in 0..2000u64 {
+    for turn in 0..2000u64 {
         // A second producer writes whatever it likes where the client's ends are.
         let segment = &clients[0].segment;
         let mut wild =
-            shm::Producer::new(region(segment, (round % 2) as usize, layout), layout).unwrap();
-        for _ in 0..(round % 7) {
+            shm::Producer::new(region(segment, (turn % 2) as usize, layout), layout).unwrap();
+        for _ in 0..(turn % 7) {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let length = 1 + random as usize % 2048;
             let meta = Meta { port: (random >> 8) as u8, flags: (random >> 16) as u8 & 127 };
@@ -174,8 +179,8 @@ fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
         }
         let mut packets: Vec<_> = (0..3).map(|n| Some(packet(&pool, &[n; 60]))).collect();
         queues.receive(0, &mut packets, &mut outside.exits, 0);
-        let mut outgoing = Outgoing::default();
-        queues.send(&mut outgoing, round);
+        let mut outgoing = round();
+        queues.send(&mut outgoing, turn);
         outside.exits.free_dropped();
         received(&mut clients[0]);
     }
@@ -204,11 +209,104 @@ fn a_bell_is_not_rung_more_often_than_it_helps() {
     for now in 10..20 {
         to_daemon.sleeps().announce();
         to_daemon.push(&[0; 60], Meta { port: 7, flags: 0 }).unwrap();
-        assert_eq!(queues.send(&mut Outgoing::default(), now), 1);
+        assert_eq!(queues.send(&mut round(), now), 1);
         assert!(to_daemon.sleeps().claim_wake(), "it was rung just before");
     }
     // What was not rung is when the worker sleeps.
     sleeps.announce();
     queues.arm();
     assert!(!sleeps.claim_wake());
+}
+
+/// Fills every ring to the worker with packets that it must refuse.
+fn flood(clients: &mut [Client], bytes: &[u8]) {
+    for client in clients {
+        while client.to_daemon.push(bytes, Meta { port: 9, flags: 0 }).is_ok() {}
+    }
+}
+
+#[test]
+fn a_flood_takes_a_few_slots_of_each_round() {
+    let pool = own_pool("client-flood", 63);
+    let (channels, mut clients) = client(64, 16);
+    let (mut queues, counters) = queues(Take::Nothing, Spread::Flow, channels, pool);
+    let (others, mut quiet) = client(1, 16);
+    let (mut other, _) = self::queues(Take::Nothing, Spread::Flow, others, pool);
+    flood(&mut clients, &[1; 60]);
+    for round in 1..=16 {
+        let mut outgoing = self::round();
+        quiet[0].to_daemon.push(&[2; 60], Meta { port: 7, flags: 0 }).unwrap();
+        // Who sends first takes turns in the worker.
+        if round % 2 == 0 {
+            assert_eq!(queues.send(&mut outgoing, 0), 8);
+            assert_eq!(other.send(&mut outgoing, 0), 0);
+        } else {
+            assert!(other.send(&mut outgoing, 0) > 0);
+            assert_eq!(queues.send(&mut outgoing, 0), if round == 1 { 7 } else { 6 });
+        }
+        assert_eq!(outgoing.spare, 0);
+    }
+    assert_eq!(counters.refused.get(), 7 + 7 * 6 + 8 * 8);
+    // Packets of many slots: one, then nothing until it is paid for.
+    let (channels, mut clients) = client(1, 64);
+    let (mut queues, counters) = self::queues(Take::Nothing, Spread::Flow, channels, pool);
+    flood(&mut clients, &[1; 60_000]);
+    let slots = 60_000_usize.div_ceil(2048);
+    let rounds: Vec<_> = (0..9).map(|_| queues.send(&mut round(), 0)).collect();
+    assert_eq!((counters.refused.get(), slots), (2, 30));
+    // Paid for in rounds in which the worker does not sleep.
+    assert_eq!(rounds, [2, 1, 1, 2, 1, 1, 1, 0, 0]);
+}
+
+#[test]
+fn who_was_given_packets_may_send_as_many() {
+    let pool = own_pool("client-credit", 255);
+    let mut outside = Outside::new(1, 0, 64);
+    for (take, expected) in [(Take::Divert, 48), (Take::Copy, 8)] {
+        let (channels, mut clients) = client(1, 64);
+        let (mut queues, _) = queues(take, Spread::Flow, channels, pool);
+        let mut packets: Vec<_> = (0..40).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        flood(&mut clients, &[1; 60]);
+        assert_eq!(queues.send(&mut round(), 0), expected, "{take:?}");
+        assert_eq!(queues.send(&mut round(), 0), 8, "once");
+    }
+}
+
+#[test]
+fn channels_take_turns_and_none_is_overlooked_before_sleep() {
+    let pool = own_pool("client-turns", 63);
+    let (channels, mut clients) = client(20, 16);
+    let (mut queues, _) = queues(Take::Nothing, Spread::Flow, channels, pool);
+    let send = |clients: &mut [Client], channel: usize| {
+        clients[channel].to_daemon.push(&[1; 60], Meta { port: 7, flags: 0 }).unwrap();
+    };
+    send(&mut clients, 19);
+    let found: Vec<_> = (0..3).map(|_| queues.send(&mut round(), 0)).collect();
+    assert_eq!(found, [0, 0, 1], "eight in a round");
+    send(&mut clients, 3);
+    send(&mut clients, 2);
+    queues.arm();
+    assert_eq!(queues.send(&mut round(), 0), 2, "all of them");
+}
+
+#[test]
+fn of_many_channels_one_is_rung_at_a_time() {
+    let pool = own_pool("client-bells", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    let (channels, mut clients) = client(3, 16);
+    let (mut queues, _) = queues(Take::Divert, Spread::RoundRobin, channels, pool);
+    clients.iter().for_each(|client| client.from_daemon.sleeps().announce());
+    let mut packets: Vec<_> = (0..6).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    let asleep = |clients: &mut [Client]| {
+        let words = clients.iter().map(|client| client.from_daemon.sleeps());
+        words.filter(|word| word.claim_wake().then(|| word.announce()).is_some()).count()
+    };
+    assert_eq!(asleep(&mut clients), 2);
+    let gap = dpdk::tsc_hz() / 50_000;
+    for (now, left) in [(gap - 1, 2), (gap, 1), (gap + 1, 1), (2 * gap, 0)] {
+        queues.send(&mut round(), now);
+        assert_eq!(asleep(&mut clients), left, "at {now}");
+    }
 }

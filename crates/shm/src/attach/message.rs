@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::queue::{Layout, LayoutError};
 
 /// Version of these messages and of the queues' layout: both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -31,6 +31,9 @@ pub enum Request {
     Ports,
     /// Queues.
     Open(Open),
+    /// The queues of that number begin: the client has mapped their segment, and maps it no more
+    /// ([`Segment::close`](crate::Segment::close)).
+    Start(u32),
     /// Gives queues back, by their number.
     Close(u32),
 }
@@ -145,6 +148,8 @@ pub enum Reply {
     /// To [`Request::Open`]. File descriptors come with it: the segment, a doorbell for each channel, which the
     /// daemon rings, and one for each worker, which the client rings ([`Doorbell::from_file`](crate::Doorbell)).
     Opened(Opened),
+    /// To [`Request::Start`].
+    Started(u32),
     /// To [`Request::Close`].
     Closed(u32),
     /// To any.

@@ -147,6 +147,13 @@ impl Consumer {
         turn(word) == self.turns.full(self.position)
     }
 
+    /// Slots that were looked at and passed so far, those of packets that made no sense too. It wraps.
+    #[inline]
+    #[must_use]
+    pub fn passed(&self) -> u32 {
+        self.position
+    }
+
     /// Packets dropped because their marks made no sense.
     #[must_use]
     pub fn malformed(&self) -> u64 {

@@ -1,0 +1,92 @@
+//! How much of a worker a client may take by sending.
+//!
+//! A client sends as many slots as it was given packets to keep (an echo, a packet given back), and a few more in
+//! each round of the worker, which all clients share. A packet of many slots is paid for by the rounds after it.
+
+/// Slots that clients may send in a round besides what they were given. A round of a busy worker forwards 64 packets
+/// of others, which take some 60 cycles each; a slot that another core has just written takes 110 and more.
+pub(crate) const SPARE: i32 = 8;
+/// Slots taken from one client in one round at most.
+const BURST: i32 = 64;
+/// Packets that a client has kept and not sent yet, as far as they count: several rings full.
+const MOST: i32 = 4096;
+
+/// One client's share on one worker.
+#[derive(Debug, Default)]
+pub(super) struct Share {
+    /// Slots that it may send; below 0: that it has sent too many.
+    credit: i32,
+}
+
+impl Share {
+    /// It was given packets to keep.
+    #[inline]
+    pub(super) fn earn(&mut self, packets: usize) {
+        self.credit = (self.credit + packets.min(MOST as usize) as i32).min(MOST);
+    }
+
+    /// Slots that it may send now; `spare` is what is left of those that all share. One that has sent too many pays
+    /// with them.
+    #[inline]
+    pub(super) fn allowance(&mut self, spare: &mut i32) -> i32 {
+        if self.credit < 0 {
+            let paid = (*spare).min(-self.credit);
+            self.credit += paid;
+            *spare -= paid;
+        }
+        (self.credit + *spare).min(BURST)
+    }
+
+    /// It has sent so many.
+    #[inline]
+    pub(super) fn spend(&mut self, slots: i32, spare: &mut i32) {
+        self.credit -= slots;
+        if self.credit < 0 {
+            let paid = (*spare).min(-self.credit);
+            self.credit += paid;
+            *spare -= paid;
+        }
+    }
+
+    /// Whether it has sent too many.
+    #[inline]
+    pub(super) fn is_in_debt(&self) -> bool {
+        self.credit < 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_may_be_sent_and_a_little_more() {
+        let (mut share, mut spare) = (Share::default(), SPARE);
+        assert_eq!(share.allowance(&mut spare), 8);
+        share.spend(3, &mut spare);
+        assert_eq!((share.allowance(&mut spare), spare), (5, 5));
+        share.earn(100);
+        assert_eq!(share.allowance(&mut spare), 64, "in one round");
+        share.spend(64, &mut spare);
+        assert_eq!((share.allowance(&mut spare), spare), (41, 5), "its own first");
+        share.earn(usize::MAX);
+        share.spend(4096, &mut spare);
+        assert_eq!((share.allowance(&mut spare), spare), (5, 5));
+    }
+
+    #[test]
+    fn too_many_are_paid_for_later() {
+        let mut share = Share::default();
+        share.spend(21, &mut { SPARE });
+        assert!(share.is_in_debt());
+        let mut rounds = 0;
+        while share.is_in_debt() {
+            let mut spare = SPARE;
+            share.allowance(&mut spare);
+            rounds += 1;
+        }
+        assert_eq!(rounds, 2, "13 slots, 8 a round");
+        let mut none = 0;
+        assert_eq!(share.allowance(&mut none), 0, "others have taken all");
+    }
+}
