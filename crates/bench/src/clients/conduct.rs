@@ -21,7 +21,7 @@ pub(super) enum Conduct {
     Ringer,
     /// It writes garbage over all its memory.
     Garbage,
-    /// It takes the pages out of its memory.
+    /// It tries to take the pages out of its memory, which is closed against that.
     Holes,
     /// It sends packets of minimum size to a port that it has not.
     Refused,
@@ -33,6 +33,9 @@ pub(super) enum Conduct {
 
 /// What it asks the daemon for.
 pub(super) struct Request {
+    /// Whether its memory is closed, as the daemon does it. Then a file's writes are refused too, which stand for those
+    /// into memory here.
+    pub(super) closed: bool,
     pub(super) take: Take,
     pub(super) filter: Filter,
     /// Of each ring, and bytes of each.
@@ -65,7 +68,7 @@ impl Conduct {
             Self::Sleeper => "says all the time that it sleeps",
             Self::Ringer => "rings the bell all the time",
             Self::Garbage => "writes garbage over its memory",
-            Self::Holes => "takes pages out of its memory",
+            Self::Holes => "tries to take pages out of its memory",
             Self::Refused => "sends 60 B to no port",
             Self::RefusedLong => "sends 1,514 B to no port",
             Self::Absurd => "sends 65,535 B in slots of 60 B",
@@ -87,6 +90,7 @@ impl Conduct {
             _ => Filter::default(),
         };
         let (slots, capacity) = if self == Self::Absurd { (4096, 60) } else { (256, 2048) };
-        Request { take, filter, slots, capacity }
+        let closed = self != Self::Garbage;
+        Request { closed, take, filter, slots, capacity }
     }
 }

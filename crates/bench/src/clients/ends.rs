@@ -41,7 +41,7 @@ pub(super) fn make(
     port: PortId,
     pool: BufferPool,
 ) -> Result<(ClientQueues, Ends, Arc<ClientCounters>), Failure> {
-    let Request { take, filter, slots, capacity } = request;
+    let Request { closed, take, filter, slots, capacity } = request;
     let layout = Layout::new(slots, capacity)?;
     let each = layout.bytes().next_multiple_of(PAGE);
     let count = usize::from(channels);
@@ -49,6 +49,9 @@ pub(super) fn make(
     // Mapped once more, as in a process of its own.
     let file = segment.as_fd().try_clone_to_owned()?;
     let mapped = Arc::new(Segment::from_file(file)?);
+    if closed {
+        segment.close()?;
+    }
     let ring = |segment: &Arc<Segment>, number: usize| {
         let region = segment.region(number * each, layout.bytes());
         region.ok_or(Failure::OtherProcess("its memory is too short"))
