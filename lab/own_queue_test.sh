@@ -22,6 +22,8 @@ refused() { python3 "$lab_root/lab/client/attach.py" "$attach" deaf "$1"; }
 end() {
   kill -KILL "$1"
   wait "$1" 2>/dev/null
+  # How it was killed is not how the test ends.
+  return 0
 }
 rings='"take": "divert", "spread": "flow", "channels": 1, "slots": 256, "capacity": 60'
 own="{$rings, \"queue\": {\"port\": \"own\", \"queue\": 0}}"
