@@ -9,6 +9,7 @@
 mod bells;
 mod channel;
 mod counters;
+mod delivery;
 mod lane;
 mod ports;
 mod share;
@@ -22,11 +23,12 @@ use shm::{Doorbell, Meta};
 
 use crate::flow_hash::flow_hash;
 use crate::function::{Function, Outgoing};
-use crate::{CAPACITY, Exits, Filter, PortId, Reason};
+use crate::{CAPACITY, Exits, Filter, PortId};
 
 use bells::Bells;
 pub use channel::ClientChannel;
 pub use counters::ClientCounters;
+use delivery::Delivery;
 pub(crate) use lane::Around;
 pub use lane::{Lane, LaneClient};
 pub use ports::ClientPorts;
@@ -112,55 +114,6 @@ impl ClientQueues {
             Spread::Flow => ((u64::from(flow_hash(buffer)) * count as u64) >> 32) as usize,
         }
     }
-
-    /// Gives a channel its packets of a burst; those that are diverted are taken out of it, and dropped when they find
-    /// no room.
-    fn deliver(
-        &mut self,
-        at: usize,
-        packets: &mut [Option<Buffer>],
-        meta: Meta,
-        exits: &mut Exits,
-    ) {
-        let Self { setup, chosen, taken, scratch, .. } = self;
-        let (Some(channel), Some(list)) = (setup.channels.get_mut(at), chosen.get_mut(at)) else {
-            return;
-        };
-        let diverts = setup.take == Take::Divert;
-        let counters = &setup.counters;
-        let mut rest = list.as_slice();
-        while !rest.is_empty() {
-            let went = channel.push_burst(rest.len(), |number| {
-                let place = rest.get(number).and_then(|at| packets.get(usize::from(*at)));
-                let buffer = place.and_then(Option::as_ref).filter(|buffer| !buffer.is_chained());
-                // A packet without bytes ends a burst.
-                (buffer.map(Buffer::data).unwrap_or_default(), meta)
-            });
-            let (sent, after) = rest.split_at(went);
-            for at in sent {
-                let Some(place) = packets.get_mut(usize::from(*at)) else { continue };
-                counters.delivered.add(1);
-                counters.delivered_bytes.add(place.as_ref().map_or(0, Buffer::len) as u64);
-                taken.extend(place.take_if(|_| diverts).map(Some));
-            }
-            // The next one lies in pieces, finds no room or never goes.
-            let Some((next, after)) = after.split_first() else { break };
-            rest = after;
-            let Some(place) = packets.get_mut(usize::from(*next)) else { continue };
-            let Some(buffer) = place else { continue };
-            if buffer.is_chained() && channel.push(whole(buffer, scratch), meta) {
-                counters.delivered.add(1);
-                counters.delivered_bytes.add(buffer.len() as u64);
-                taken.extend(place.take_if(|_| diverts).map(Some));
-                continue;
-            }
-            counters.full.add(1);
-            if let Some(buffer) = place.take_if(|_| diverts) {
-                exits.drop(buffer, Reason::ClientFull);
-            }
-        }
-        list.clear();
-    }
 }
 
 /// A packet's bytes in one piece.
@@ -195,8 +148,16 @@ impl Function for ClientQueues {
                 }
             }
         }
-        for channel in 0..self.chosen.len() {
-            self.deliver(channel, packets, Meta { port: number, flags }, exits);
+        let Self { setup, chosen, taken, scratch, .. } = self;
+        let mut delivery = Delivery {
+            counters: &setup.counters,
+            taken: (setup.take == Take::Divert).then_some(taken),
+            exits,
+            scratch,
+        };
+        for (channel, list) in setup.channels.iter_mut().zip(chosen) {
+            delivery.run(channel, packets, list, Meta { port: number, flags });
+            list.clear();
         }
         self.share.earn(self.taken.len());
         dpdk::free_bulk(&mut self.taken);

@@ -47,6 +47,12 @@ impl ClientChannel {
         sent
     }
 
+    /// Whether a packet finds room.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.to.has_room()
+    }
+
     /// Rings if the client waits for what was done since. Gives whether that took a system call.
     #[inline]
     pub(super) fn ring(&mut self) -> bool {

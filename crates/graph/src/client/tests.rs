@@ -1,6 +1,7 @@
 use shm::{Layout, Region, Segment};
 
 use super::*;
+use crate::Reason;
 use crate::testbed::{Outside, own_pool, packet};
 
 /// The client's ends of a channel.
