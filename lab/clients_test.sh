@@ -65,8 +65,8 @@ check "through the client" test "$(counted return sent)" -ge 2
 end "$client"
 check "without it as well" pings a 10.0.2.2
 
-check "a client of another version is refused with both named" says 'refused: version: .*python speaks version 9.*speaks version 2' \
-  env PROTOCOL=9 python3 "$lab/attach.py" "$attach" deaf '{}'
+check "a client of another version, which says more, is refused with both named" says 'refused: version: .*python speaks version 9.*speaks version 2' \
+  env PROTOCOL=9 MORE='{"colour": "blue"}' python3 "$lab/attach.py" "$attach" deaf '{}'
 check "a port that is not there is refused by name" says 'refused: unknown: there is no port up; use some of left, right' \
   python3 "$lab/attach.py" "$attach" deaf "{\"ports\": [\"up\"], \"take\": \"copy\", $queue}"
 check "too much memory is refused" says 'refused: resources: .*clients.memory' \
@@ -74,6 +74,26 @@ check "too much memory is refused" says 'refused: resources: .*clients.memory' \
   '{"take": "copy", "spread": "flow", "channels": 16, "slots": 65536, "capacity": 2048}'
 check "an ordinary user is refused" says 'refused: permission: user 65534 may not attach' \
   as_nobody "$python" "$lab/attach.py" "$attach" deaf "{\"take\": \"copy\", $queue}"
+# Connects as often as it can and says nothing.
+exec_on router setpriv --reuid 65534 --regid 65534 --clear-groups "$python" -c '
+import select, socket, sys
+held = []
+while True:
+    while len(held) < 300:
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.setblocking(False)
+        try:
+            s.connect(sys.argv[1])
+        except BlockingIOError:
+            break
+        held.append(s)
+    for s in select.select(held, [], [], 0.01)[0]:
+        held.remove(s)' "$attach" &
+stranger=$!
+sleep 1
+check "and keeps nobody else from attaching" says 'refused: unknown' \
+  timeout 2 python3 "$lab/attach.py" "$attach" deaf "{\"ports\": [\"up\"], \"take\": \"copy\", $queue}"
+end "$stranger"
 
 no_clients() { equal "$(attached)" 0; }
 # Until the daemon no longer lists it; says how long that took.

@@ -123,7 +123,8 @@ def main():
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.connect(path)
     version = int(os.environ.get("PROTOCOL", "2"))
-    ask(connection, {"hello": {"protocol": version, "library": "python", "name": mode}})
+    more = json.loads(os.environ.get("MORE", "{}"))
+    ask(connection, {"hello": {"protocol": version, "library": "python", "name": mode, **more}})
     reply, files = ask(connection, {"open": request})
     memory = mmap.mmap(files[0], 0)
     rings = [pair for channel in reply["opened"]["channels"] for pair in channel["rings"]]

@@ -8,7 +8,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use control::api;
 use dpdk::DeviceMemory;
@@ -28,6 +28,8 @@ use watch::Told;
 
 /// Longest name that a client gives itself: bytes.
 const LONGEST_NAME: usize = 63;
+/// Between two lines in the log about processes that may not attach.
+const SILENCE: Duration = Duration::from_secs(1);
 /// Numbers of ports in packets' marks.
 const NUMBERS: usize = 256;
 
@@ -36,6 +38,9 @@ const NUMBERS: usize = 256;
 pub(crate) struct Clients {
     list: BTreeMap<u32, Client>,
     last: u32,
+    /// Tries of processes that may not attach, since the log had a line about them.
+    strangers: u64,
+    told_of_strangers: Option<Instant>,
     /// Names of ports by their numbers in packets' marks: a port keeps its number for ever.
     numbers: Vec<String>,
     /// Memory of clients that are gone, in which buffers still lie.
@@ -95,11 +100,22 @@ fn function_number(client: u32, queues: u32) -> u64 {
 }
 
 impl Daemon {
+    /// Whether a process may attach.
+    fn may_attach(&self, process: &Process) -> bool {
+        Allowed::of(&self.config.client_rules, process).is_some()
+    }
+
     /// A process says who it is.
     fn attach_client(&mut self, hello: Hello, process: Process) -> Result<Welcome, Refusal> {
         let Some(allowed) = Allowed::of(&self.config.client_rules, &process) else {
             let (uid, gid) = (process.credentials.uid, process.credentials.gid);
-            tracing::warn!(uid, gid, "a process may not attach");
+            // Any process of the machine can come here as often as it likes.
+            self.clients.strangers += 1;
+            if self.clients.told_of_strangers.is_none_or(|at| at.elapsed() >= SILENCE) {
+                let tries = std::mem::take(&mut self.clients.strangers);
+                self.clients.told_of_strangers = Some(Instant::now());
+                tracing::warn!(uid, gid, tries, "a process may not attach");
+            }
             let problem = format!(
                 "user {uid} may not attach; be root or in the group {GROUP}, or have a [[client]] \
                  rule in the configuration"

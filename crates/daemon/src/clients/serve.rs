@@ -17,7 +17,8 @@ use tokio::time::{sleep, timeout};
 use super::permission::Process;
 use crate::daemon::Shared;
 
-/// Connections that have not said hello yet, and those of clients: this many beyond `clients.most`.
+/// Connections that have not said hello yet, and those of clients: this many beyond `clients.most`. And as many of
+/// processes that may not attach.
 const SPARE: usize = 16;
 /// How long a process may take to say hello.
 const HELLO: Duration = Duration::from_secs(5);
@@ -30,13 +31,22 @@ const BREATH: Duration = Duration::from_millis(1);
 pub(crate) async fn run(listener: UnixListener, daemon: Shared) {
     let most = usize::from(daemon.lock().config.clients.most) + SPARE;
     let places = Arc::new(Semaphore::new(most));
+    let strangers = Arc::new(Semaphore::new(SPARE));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await.and_then(|(stream, _)| Connection::of(stream)) {
             Ok(connection) => {
+                let Some(process) = connection.process() else { continue };
+                // Who may not attach is told so, but takes no place from those who may.
+                let place = if daemon.lock().may_attach(&process) {
+                    Arc::clone(&places).acquire_owned().await
+                } else {
+                    let Ok(place) = Arc::clone(&strangers).try_acquire_owned() else { continue };
+                    Ok(place)
+                };
+                let Ok(place) = place else { return };
                 let daemon = daemon.clone();
                 tokio::spawn(async move {
-                    serve(connection, daemon).await;
+                    serve(connection, process, daemon).await;
                     drop(place);
                 });
             }
@@ -60,6 +70,13 @@ impl Connection {
         Ok(Self { stream, channel })
     }
 
+    /// Who is at the other end. `None`: it is gone.
+    fn process(&self) -> Option<Process> {
+        let credentials = self.channel.peer().ok()?;
+        let groups = self.channel.peer_groups().unwrap_or_default();
+        Some(Process { credentials, groups })
+    }
+
     /// The next request.
     async fn hear(&self) -> Result<Request, ChannelError> {
         loop {
@@ -80,13 +97,12 @@ impl Connection {
 }
 
 /// A connection from its first word to its end.
-async fn serve(connection: Connection, daemon: Shared) {
-    let Ok(credentials) = connection.channel.peer() else { return };
-    let groups = connection.channel.peer_groups().unwrap_or_default();
-    let mut client = Attached { daemon, id: None, process: Process { credentials, groups } };
+async fn serve(connection: Connection, process: Process, daemon: Shared) {
+    let pid = process.credentials.pid;
+    let mut client = Attached { daemon, id: None, process };
     let why = tokio::select! {
         why = client.talk(&connection) => why,
-        () = ended(credentials.pid) => "its process ended".to_owned(),
+        () = ended(pid) => "its process ended".to_owned(),
     };
     if let Some(id) = client.id {
         client.daemon.lock().release_client(id, &why);

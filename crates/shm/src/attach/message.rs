@@ -38,9 +38,9 @@ pub enum Request {
     Close(u32),
 }
 
-/// Who comes.
+/// Who comes. Another version's may say more, and is to be told that it is another version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Hello {
     /// [`PROTOCOL`] of its library.
     pub protocol: u32,
@@ -156,9 +156,9 @@ pub enum Reply {
     Refused(Refusal),
 }
 
-/// The daemon says who it is.
+/// The daemon says who it is. As in [`Hello`], there may be more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Welcome {
     /// Its [`PROTOCOL`].
     pub protocol: u32,
