@@ -172,9 +172,11 @@ impl Daemon {
         if has.saturating_add(bytes) <= limit {
             return Ok(());
         }
+        let [bytes, has] = [bytes, has].map(|bytes| bytes.div_ceil(1 << 20));
         Err(no_resources(format!(
-            "{bytes} bytes of shared memory, beside {has} that the client has; the limit is {limit}: \
-             ask for fewer slots or channels, or raise clients.memory"
+            "{bytes} MiB of shared memory, beside {has} that the client has; clients.memory is {}: ask \
+             for fewer slots or channels, or raise it",
+            self.config.clients.memory
         )))
     }
 
