@@ -38,7 +38,7 @@ lab: setup ## only the tests against the kernel, in network namespaces
 	$(CARGO) build --workspace --bins --examples
 	@lab/run
 
-lint: setup ## formatting, clippy, shellcheck, layers, licences, header
+lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	scripts/header --check
@@ -47,6 +47,7 @@ lint: setup ## formatting, clippy, shellcheck, layers, licences, header
 	@if command -v cargo-deny >/dev/null; then echo "cargo deny check"; $(CARGO) deny --all-features check; fi
 	shellcheck $(SHELL_SCRIPTS)
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
 bench: build ## measure forwarding and tables beside DPDK's own, write out/*.json
 	@mkdir -p out

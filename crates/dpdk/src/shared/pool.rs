@@ -22,7 +22,7 @@ pub struct NoPlace {
     pub given: usize,
 }
 
-/// Buffers for one receive queue; see [the module](super). It belongs to the queue's thread.
+/// Buffers for one receive queue; see its module. It belongs to the queue's thread.
 ///
 /// Buffers move into lent memory and out of it one by one, whenever they pass through our hands: those in a device's
 /// ring stay where they are until a packet has come in them. A region is held as long as a buffer lies in it.

@@ -15,9 +15,9 @@ pub mod flag {
     pub const GRAPH: u8 = 1;
     /// To a client: a copy; the packet itself went on.
     pub const COPY: u8 = 2;
-    /// The slot holds a [`Reference`](super::Reference) to the packet, which lies in a device's buffer.
+    /// The slot holds a [`Reference`](crate::attach::Reference) to the packet, which lies in a device's buffer.
     pub const REFERENCE: u8 = 4;
-    /// From a client: the slot holds numbers of buffers that come back ([`places`](super::places)).
+    /// From a client: the slot holds numbers of buffers that come back ([`places`](crate::attach::places)).
     pub const RETURN: u8 = 8;
 }
 
