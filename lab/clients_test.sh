@@ -72,6 +72,18 @@ check "a port that is not there is refused by name" says 'refused: unknown: ther
 check "too much memory is refused" says 'refused: resources: .*clients.memory' \
   python3 "$lab/attach.py" "$attach" deaf \
   '{"take": "copy", "spread": "flow", "channels": 16, "slots": 65536, "capacity": 2048}'
+check "so are many channels, which every worker would look at" says 'resources.*256 that the client has' \
+  python3 -c '
+import json, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+def ask(request):
+    s.send(json.dumps(request).encode())
+    return s.recv(65536).decode()
+ask({"hello": {"protocol": 2, "library": "python", "name": "many"}})
+for _ in range(5):
+    answer = ask({"open": {"take": "nothing", "spread": "flow", "channels": 64, "slots": 2, "capacity": 60}})
+print(answer)' "$attach"
 check "an ordinary user is refused" says 'refused: permission: user 65534 may not attach' \
   as_nobody "$python" "$lab/attach.py" "$attach" deaf "{\"take\": \"copy\", $queue}"
 # Connects as often as it can and says nothing.
