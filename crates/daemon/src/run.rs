@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use control::Config;
 use dpdk::{Device, Eal, EalError};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -45,6 +46,7 @@ impl RunError {
 ///
 /// Errors: [`RunError`]; everything is closed again then.
 pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
+    raise_file_limit();
     let socket = args.socket.clone().unwrap_or_else(|| config.daemon.socket.clone());
     let group = Access::Group(config.daemon.group.as_deref());
     let claim = Claim::take(&socket, group, Carries::Bytes)?;
@@ -64,6 +66,14 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
     daemon.lock().stop();
     tracing::info!("stopped");
     ended
+}
+
+/// Clients, workers and sockets take file descriptors: as many as the system allows, not the few that shells begin with.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::debug!("the limit of file descriptors stays at {:?}: {error}", limit.current);
+    }
 }
 
 /// The socket where clients attach: beside the API's unless it has a place of its own.

@@ -27,6 +27,13 @@ pub(super) fn invalid(problem: impl Into<String>) -> Refusal {
     Refusal::new(RefusalKind::Invalid, problem)
 }
 
+/// The two ends of a doorbell.
+pub(super) fn doorbell() -> Result<(Doorbell, OwnedFd), Refusal> {
+    Doorbell::pair().map_err(|error| {
+        no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))
+    })
+}
+
 pub(super) fn no_resources(problem: impl std::fmt::Display) -> Refusal {
     Refusal::new(RefusalKind::Resources, problem.to_string())
 }
@@ -86,13 +93,13 @@ impl Daemon {
         let mut bells = Vec::new();
         let mut own_bells = Vec::new();
         for _ in 0..channels {
-            let (own, theirs) = Doorbell::pair().map_err(no_resources)?;
+            let (own, theirs) = doorbell()?;
             own_bells.push(Arc::new(own));
             bells.push(theirs);
         }
         let mut setups = Vec::new();
         for worker in 0..workers {
-            let (wake, theirs) = Doorbell::pair().map_err(no_resources)?;
+            let (wake, theirs) = doorbell()?;
             bells.push(theirs);
             let mut rings = Vec::new();
             for (channel, bell) in own_bells.iter().enumerate() {

@@ -8,9 +8,9 @@ use shm::attach::{
     BufferPlace, ChannelPlace, FilterText, Open, Opened, PortQueue, Refusal, RefusalKind,
     RingPlace, Take,
 };
-use shm::{Doorbell, Layout, Segment};
+use shm::{Layout, Segment};
 
-use super::open::{Given, PAGE, Start, channel, invalid, no_resources};
+use super::open::{Given, PAGE, Start, channel, doorbell, invalid, no_resources};
 use super::{Queues, Told, function_number};
 use crate::daemon::Daemon;
 use crate::ports::PortState;
@@ -74,8 +74,8 @@ impl Daemon {
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
         client.last = client.last.wrapping_add(1);
         let queues = client.last;
-        let (bell, their_bell) = Doorbell::pair().map_err(no_resources)?;
-        let (wake, their_wake) = Doorbell::pair().map_err(no_resources)?;
+        let (bell, their_bell) = doorbell()?;
+        let (wake, their_wake) = doorbell()?;
         let counters = Arc::new(ClientCounters::default());
         let lane_client = LaneClient {
             token: function_number(id, queues),

@@ -88,10 +88,13 @@ impl Device {
             // Preferred busy polling was 4x slower on veth than plain wake-ups.
             DeviceKind::AfXdp => default("busy_budget", "0".to_owned()),
             DeviceKind::AfPacket => {
-                // A frame holds the packet after some 90 bytes of the kernel's own.
-                let frame = (u32::from(mtu.unwrap_or(1500)) + 128).next_power_of_two().max(2048);
+                // A frame holds the packet, with its headers, after some 90 bytes of the kernel's own.
+                let needed = u32::from(mtu.unwrap_or(1500)) + 128 + 32;
+                let frame = needed.next_multiple_of(512).max(2048);
                 default("framesz", frame.to_string());
-                default("blocksz", frame.max(4096).to_string());
+                // Whole pages without a gap: the driver takes all frames for one array.
+                let frames = if frame == 2048 { 2 } else { 8 };
+                default("blocksz", (frames * frame).to_string());
                 default("framecnt", ring.clamp(64, 4096).next_power_of_two().to_string());
             }
             DeviceKind::Memif => default("socket-abstract", "no".to_owned()),

@@ -64,7 +64,7 @@ fn driver_arguments() {
     let large: Device = "afpacket:e".parse().unwrap();
     assert_eq!(
         large.arguments(1, 1000, Some(9000)),
-        "iface=e,qpairs=1,framesz=16384,blocksz=16384,framecnt=1024"
+        "iface=e,qpairs=1,framesz=9216,blocksz=73728,framecnt=1024"
     );
     assert_eq!(
         arguments("memif:/s,role=client,id=3"),

@@ -15,6 +15,8 @@ const RX_RSS_HASH: u64 = 1 << 19;
 const TX_MULTI_SEGS: u64 = 1 << 15;
 /// Buffers in the fill ring of an AF_XDP queue: ETH_AF_XDP_DFLT_NUM_DESCS of the driver.
 const XDP_FILL: u32 = 2048;
+/// Ethernet header and check sequence: bytes.
+const ETHERNET: u32 = 14 + 4;
 /// Ethernet header, two VLAN tags.
 const FRAME_OVERHEAD: u32 = 14 + 8;
 
@@ -68,7 +70,7 @@ impl Port {
         } else {
             opening.set_up_queues(rx_queues, tx_queues)?;
         }
-        opening.start(&info)?;
+        opening.start(longest(&raw))?;
         let Opening { handle, adjustments, .. } = opening;
         let handle = Arc::new(handle);
         let ordinary = usize::from(rx_queues).saturating_sub(shared.len());
@@ -141,7 +143,7 @@ impl Opening<'_> {
         let rss = if self.config.rss && rx > 1 { info.rss } else { 0 };
         let mut rx_offloads = if rss == 0 { 0 } else { info.rx_offloads & RX_RSS_HASH };
         let mtu = self.mtu(info)?;
-        let frame = u32::from(if mtu == 0 { 1500 } else { mtu }) + FRAME_OVERHEAD;
+        let frame = u32::from(self.config.mtu.unwrap_or(1500)) + FRAME_OVERHEAD;
         let pools = self.config.pools.iter().chain(self.shared.iter().map(SharedPool::inner));
         let room = pools.map(BufferPool::data_room).min().unwrap_or(0);
         if frame > u32::from(room) {
@@ -185,9 +187,12 @@ impl Opening<'_> {
     /// The MTU to configure: 0 for the device's own.
     fn mtu(&self, info: &ffi::Info) -> Result<u16, PortError> {
         let Some(mtu) = self.config.mtu else { return Ok(0) };
-        let (min, max) = (info.min_mtu, info.max_mtu);
+        let (min, told) = (info.min_mtu, longest(info));
+        // These take frames as long as theirs and buffers are, whatever they say (22.11).
+        let more = matches!(self.handle.device.kind(), DeviceKind::AfPacket | DeviceKind::Memif);
+        let max = if more { info.max_mtu } else { told };
         if (min..=max).contains(&mtu) {
-            return Ok(mtu);
+            return Ok(mtu.min(told));
         }
         let port = self.handle.device.to_string();
         Err(PortError::Mtu { port, mtu, min, max })
@@ -249,12 +254,13 @@ impl Opening<'_> {
         Ok(BufferPool::new(&name, 4 * XDP_FILL, pool.data_room(), 256, None)?)
     }
 
-    fn start(&mut self, info: &PortInfo) -> Result<(), PortError> {
+    /// `longest`: the largest MTU that the driver can be told.
+    fn start(&mut self, longest: u16) -> Result<(), PortError> {
         let id = self.handle.id;
         // SAFETY: the port is configured and its queues are set up.
         let rc = unsafe { ffi::rte_eth_dev_start(id) };
         self.handle.result(rc, "start")?;
-        if let Some(mtu) = self.config.mtu.filter(|mtu| *mtu <= info.max_mtu) {
+        if let Some(mtu) = self.config.mtu.filter(|mtu| *mtu <= longest) {
             // Some drivers pass the MTU to the kernel's interface only by this call.
             // SAFETY: the port is started.
             if unsafe { ffi::rte_eth_dev_set_mtu(id, mtu) } < 0 {
@@ -272,6 +278,15 @@ impl Opening<'_> {
         }
         Ok(())
     }
+}
+
+/// The largest MTU that a driver says it takes: what ethdev makes of its longest frame (`rte_ethdev.c`,
+/// `eth_dev_get_overhead_len`).
+fn longest(info: &ffi::Info) -> u16 {
+    let known = info.max_mtu != u16::MAX && info.max_frame > u32::from(info.max_mtu);
+    let overhead = if known { info.max_frame - u32::from(info.max_mtu) } else { ETHERNET };
+    let most = info.max_frame.saturating_sub(overhead).min(info.max_mtu.into());
+    u16::try_from(most).unwrap_or(u16::MAX)
 }
 
 fn public(info: &ffi::Info) -> PortInfo {
