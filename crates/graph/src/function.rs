@@ -42,8 +42,8 @@ pub trait Function: Send {
     fn disarm(&mut self) {}
 }
 
-/// What functions have to send.
-#[derive(Debug, Default)]
+/// What functions have to send in one round.
+#[derive(Debug)]
 pub struct Outgoing {
     /// To leave by a port.
     pub(crate) transmit: Vec<(Buffer, PortId)>,
@@ -51,6 +51,13 @@ pub struct Outgoing {
     pub(crate) enter: Vec<Buffer>,
     /// Slots that clients may send in this round besides what they were given.
     pub(crate) spare: i32,
+}
+
+impl Default for Outgoing {
+    /// Nothing yet.
+    fn default() -> Self {
+        Self { transmit: Vec::new(), enter: Vec::new(), spare: SPARE }
+    }
 }
 
 impl Outgoing {

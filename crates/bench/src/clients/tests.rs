@@ -44,7 +44,7 @@ fn a_flood_is_refused_packet_for_packet_and_garbage_ends_nothing() {
         let sent = client.act();
         assert!(sent > 0, "{}", conduct.name());
         // A round may look at some channels, and take some packets, only.
-        (0..1000).for_each(|now| _ = client.round(now));
+        (0..2000).for_each(|now| _ = client.round(now));
         let ClientCounters { refused, no_buffer, sent: went, .. } = &*client.counters;
         assert_eq!(refused.get() + no_buffer.get(), sent, "{}", conduct.name());
         assert_eq!((went.get(), pool.available()), (0, 255));

@@ -55,11 +55,6 @@ fn queues(
     (queues, counters)
 }
 
-/// A round in which nobody else sends.
-fn round() -> Outgoing {
-    Outgoing { spare: SPARE, ..Outgoing::default() }
-}
-
 fn received(client: &mut Client) -> Vec<(Vec<u8>, Meta)> {
     std::iter::from_fn(|| {
         let taken = client.from_daemon.next()?;
@@ -180,7 +175,7 @@ fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
         }
         let mut packets: Vec<_> = (0..3).map(|n| Some(packet(&pool, &[n; 60]))).collect();
         queues.receive(0, &mut packets, &mut outside.exits, 0);
-        let mut outgoing = round();
+        let mut outgoing = Outgoing::default();
         queues.send(&mut outgoing, turn);
         outside.exits.free_dropped();
         received(&mut clients[0]);
@@ -210,7 +205,7 @@ fn a_bell_is_not_rung_more_often_than_it_helps() {
     for now in 10..20 {
         to_daemon.sleeps().announce();
         to_daemon.push(&[0; 60], Meta { port: 7, flags: 0 }).unwrap();
-        assert_eq!(queues.send(&mut round(), now), 1);
+        assert_eq!(queues.send(&mut Outgoing::default(), now), 1);
         assert!(to_daemon.sleeps().claim_wake(), "it was rung just before");
     }
     // What was not rung is when the worker sleeps.
@@ -235,7 +230,7 @@ fn a_flood_takes_a_few_slots_of_each_round() {
     let (mut other, _) = self::queues(Take::Nothing, Spread::Flow, others, pool);
     flood(&mut clients, &[1; 60]);
     for round in 1..=16 {
-        let mut outgoing = self::round();
+        let mut outgoing = Outgoing::default();
         quiet[0].to_daemon.push(&[2; 60], Meta { port: 7, flags: 0 }).unwrap();
         // Who sends first takes turns in the worker.
         if round % 2 == 0 {
@@ -253,7 +248,7 @@ fn a_flood_takes_a_few_slots_of_each_round() {
     let (mut queues, counters) = self::queues(Take::Nothing, Spread::Flow, channels, pool);
     flood(&mut clients, &[1; 60_000]);
     let slots = 60_000_usize.div_ceil(2048);
-    let rounds: Vec<_> = (0..9).map(|_| queues.send(&mut round(), 0)).collect();
+    let rounds: Vec<_> = (0..9).map(|_| queues.send(&mut Outgoing::default(), 0)).collect();
     assert_eq!((counters.refused.get(), slots), (2, 30));
     // Paid for in rounds in which the worker does not sleep.
     assert_eq!(rounds, [2, 1, 1, 2, 1, 1, 1, 0, 0]);
@@ -269,8 +264,8 @@ fn who_was_given_packets_may_send_as_many() {
         let mut packets: Vec<_> = (0..40).map(|n| Some(packet(&pool, &[n; 60]))).collect();
         queues.receive(0, &mut packets, &mut outside.exits, 0);
         flood(&mut clients, &[1; 60]);
-        assert_eq!(queues.send(&mut round(), 0), expected, "{take:?}");
-        assert_eq!(queues.send(&mut round(), 0), 8, "once");
+        assert_eq!(queues.send(&mut Outgoing::default(), 0), expected, "{take:?}");
+        assert_eq!(queues.send(&mut Outgoing::default(), 0), 8, "once");
     }
 }
 
@@ -283,12 +278,12 @@ fn channels_take_turns_and_none_is_overlooked_before_sleep() {
         clients[channel].to_daemon.push(&[1; 60], Meta { port: 7, flags: 0 }).unwrap();
     };
     send(&mut clients, 19);
-    let found: Vec<_> = (0..3).map(|_| queues.send(&mut round(), 0)).collect();
+    let found: Vec<_> = (0..3).map(|_| queues.send(&mut Outgoing::default(), 0)).collect();
     assert_eq!(found, [0, 0, 1], "eight in a round");
     send(&mut clients, 3);
     send(&mut clients, 2);
     queues.arm();
-    assert_eq!(queues.send(&mut round(), 0), 2, "all of them");
+    assert_eq!(queues.send(&mut Outgoing::default(), 0), 2, "all of them");
 }
 
 #[test]
@@ -307,7 +302,7 @@ fn of_many_channels_one_is_rung_at_a_time() {
     assert_eq!(asleep(&mut clients), 2);
     let gap = dpdk::tsc_hz() / 50_000;
     for (now, left) in [(gap - 1, 2), (gap, 1), (gap + 1, 1), (2 * gap, 0)] {
-        queues.send(&mut round(), now);
+        queues.send(&mut Outgoing::default(), now);
         assert_eq!(asleep(&mut clients), left, "at {now}");
     }
 }
