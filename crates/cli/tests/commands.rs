@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod daemon;
 
+use std::path::Path;
 use std::process::Command;
 
 use daemon::{Daemon, done};
@@ -193,11 +194,17 @@ fn no_daemon_is_told_with_how_to_start_it() {
 #[test]
 fn run_becomes_the_daemon() {
     let folder = tempfile::tempdir().unwrap();
-    let daemon = folder.path().join("millraced");
-    std::fs::write(&daemon, "#!/bin/sh\necho \"$@\"\nexit 3\n").unwrap();
-    std::fs::set_permissions(&daemon, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let program = folder.path().join("millrace");
-    std::fs::copy(env!("CARGO_BIN_EXE_millrace"), &program).unwrap();
+    // Written by another process: a descriptor of ours that another test's child inherits would keep a program busy.
+    let install = |source: &Path, name: &str| {
+        let target = folder.path().join(name);
+        let done = Command::new("install").arg(source).arg(&target).status().unwrap();
+        assert!(done.success(), "{name}");
+        target
+    };
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\necho \"$@\"\nexit 3\n").unwrap();
+    let daemon = install(&script, "millraced");
+    let program = install(Path::new(env!("CARGO_BIN_EXE_millrace")), "millrace");
     let mut command = Command::new(&program);
     let run = done(command.args(["run", "--config", "m.toml", "--check"]).output().unwrap());
     assert_eq!((run.status, run.output.as_str()), (3, "--config m.toml --check\n"));

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -44,6 +45,8 @@ const BACKLOG: i32 = 64;
 
 const CLOEXEC: SocketFlags = SocketFlags::CLOEXEC;
 
+/// How long a daemon that was killed may still hold its lock: the kernel takes its memory down first.
+const DYING: Duration = Duration::from_secs(1);
 /// Longest path of a Unix socket: bytes (`sun_path` holds 108 with its end).
 const PATH_LIMIT: usize = 107;
 
@@ -132,6 +135,7 @@ impl Drop for Claim {
 
 /// The lock is what decides between two daemons; it goes with its process, however that ends.
 fn lock(path: &Path, lock_path: &Path) -> Result<File, SocketError> {
+    let patience = Instant::now() + DYING;
     loop {
         let mut file = OpenOptions::new()
             .read(true)
@@ -143,6 +147,10 @@ fn lock(path: &Path, lock_path: &Path) -> Result<File, SocketError> {
             .map_err(failed(lock_path, "open the lock file"))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
+            Err(Errno::WOULDBLOCK) if Instant::now() < patience => {
+                std::thread::sleep(DYING / 20);
+                continue;
+            }
             Err(Errno::WOULDBLOCK) => {
                 let mut pid = String::new();
                 let read = (&file).take(20).read_to_string(&mut pid);

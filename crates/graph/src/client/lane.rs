@@ -130,7 +130,6 @@ impl Lane {
                 self.push_copy(&buffer, around);
                 around.pool.free(buffer);
             }
-            self.share.earn(got + received.len());
             received.drain(..).for_each(|buffer| self.push(buffer, around));
             self.ring(around.now);
             0
@@ -214,6 +213,7 @@ impl Lane {
             }
         };
         client.count(sent, length, around.exits);
+        self.share.earn(usize::from(sent));
     }
 
     fn push_copy(&mut self, buffer: &Buffer, around: &mut Around<'_>) {
@@ -221,6 +221,7 @@ impl Lane {
         let bytes = whole(buffer, &mut self.scratch);
         let sent = client.channel.push(bytes, Meta { port: client.number, flags: 0 });
         client.count(sent, buffer.len(), around.exits);
+        self.share.earn(usize::from(sent));
     }
 
     /// Takes what the client has sent, a burst at most; what is for the graph goes into `vector`. Gives how much there

@@ -6,8 +6,8 @@
 /// Slots that clients may send in a round besides what they were given. A round of a busy worker forwards 64 packets
 /// of others, which take some 60 cycles each; a slot that another core has just written takes 110 and more.
 pub(crate) const SPARE: i32 = 8;
-/// Slots taken from one client in one round at most.
-const BURST: i32 = 64;
+/// Slots taken from one client in one round at most: it may have kept packets of many rounds.
+const BURST: i32 = 256;
 /// Packets that a client has kept and not sent yet, as far as they count: several rings full.
 const MOST: i32 = 4096;
 
@@ -65,10 +65,10 @@ mod tests {
         assert_eq!(share.allowance(&mut spare), 8);
         share.spend(3, &mut spare);
         assert_eq!((share.allowance(&mut spare), spare), (5, 5));
-        share.earn(100);
-        assert_eq!(share.allowance(&mut spare), 64, "in one round");
-        share.spend(64, &mut spare);
-        assert_eq!((share.allowance(&mut spare), spare), (41, 5), "its own first");
+        share.earn(300);
+        assert_eq!(share.allowance(&mut spare), 256, "in one round");
+        share.spend(256, &mut spare);
+        assert_eq!((share.allowance(&mut spare), spare), (49, 5), "its own first");
         share.earn(usize::MAX);
         share.spend(4096, &mut spare);
         assert_eq!((share.allowance(&mut spare), spare), (5, 5));
