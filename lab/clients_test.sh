@@ -177,3 +177,8 @@ end "$echo_client"
 check "nobody is left" within 5 no_clients
 check "the router goes on without them" pings a 10.0.2.2
 check "reload changes who may attach" reload_rules
+exec_on router setpriv --reuid 65534 --regid 65534 --clear-groups \
+  "$python" "$lab/attach.py" "$attach" deaf "{\"take\": \"copy\", $queue}" >"$lab/limited" 2>&1 &
+limited=$!
+check "who asks for all ports is shown with those that it may use" within 5 says 'deaf .*65534 .* left +copy' millrace show clients
+end "$limited"

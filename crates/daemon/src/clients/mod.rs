@@ -252,7 +252,10 @@ fn show(id: u32, client: &Client) -> api::Client {
         api::ClientQueues {
             number: *number,
             queue: asked.queue.as_ref().map(|own| own.queue),
-            ports: asked.ports.clone(),
+            ports: match &client.allowed {
+                Allowed::These(ports) if asked.ports.is_empty() => ports.clone(),
+                _ => asked.ports.clone(),
+            },
             take: word(&asked.take),
             spread: word(&asked.spread),
             filter: if filter == "{}" { String::new() } else { filter },
