@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use shm::Segment;
@@ -24,14 +24,18 @@ const SPARE: usize = 16;
 const HELLO: Duration = Duration::from_secs(5);
 /// How often it is looked whether the workers are done with a client's memory, each time after a [`BREATH`].
 const LOOKS: usize = 50;
-/// Between two requests of one client: what it asks costs the control thread time.
+/// Between two requests of one client at least: what it asks costs the control thread time.
 const BREATH: Duration = Duration::from_millis(1);
+/// Memory is made and taken down by one client at a time, which then waits this many times as long as that took: all
+/// clients together have a quarter of the control thread.
+const REST: u32 = 3;
 
 /// Serves clients for ever.
 pub(crate) async fn run(listener: UnixListener, daemon: Shared) {
     let most = usize::from(daemon.lock().config.clients.most) + SPARE;
     let places = Arc::new(Semaphore::new(most));
     let strangers = Arc::new(Semaphore::new(SPARE));
+    let turns = Arc::new(Semaphore::new(1));
     loop {
         match listener.accept().await.and_then(|(stream, _)| Connection::of(stream)) {
             Ok(connection) => {
@@ -44,9 +48,9 @@ pub(crate) async fn run(listener: UnixListener, daemon: Shared) {
                     Ok(place)
                 };
                 let Ok(place) = place else { return };
-                let daemon = daemon.clone();
+                let (daemon, turns) = (daemon.clone(), Arc::clone(&turns));
                 tokio::spawn(async move {
-                    serve(connection, process, daemon).await;
+                    serve(connection, process, daemon, turns).await;
                     drop(place);
                 });
             }
@@ -97,9 +101,9 @@ impl Connection {
 }
 
 /// A connection from its first word to its end.
-async fn serve(connection: Connection, process: Process, daemon: Shared) {
+async fn serve(connection: Connection, process: Process, daemon: Shared, turns: Arc<Semaphore>) {
     let pid = process.credentials.pid;
-    let mut client = Attached { daemon, id: None, process };
+    let mut client = Attached { daemon, id: None, process, turns };
     let why = tokio::select! {
         why = client.talk(&connection) => why,
         () = ended(pid) => "its process ended".to_owned(),
@@ -140,6 +144,8 @@ struct Attached {
     /// After its hello.
     id: Option<u32>,
     process: Process,
+    /// Who may ask for what takes long.
+    turns: Arc<Semaphore>,
 }
 
 /// An answer with what goes along.
@@ -176,7 +182,11 @@ impl Attached {
                     return error.to_string();
                 }
             };
+            let long = matches!(request, Request::Open(_) | Request::Close(_));
+            let turn = if long { Arc::clone(&self.turns).acquire_owned().await.ok() } else { None };
+            let begun = Instant::now();
             let answer = self.answer(request);
+            let rest = begun.elapsed() * REST;
             let closed = matches!(&answer.reply, Reply::Closed(_));
             let hopeless = matches!(&answer.reply, Reply::Refused(_)) && self.id.is_none();
             let segment = answer.segment.as_ref().map(|segment| segment.as_fd());
@@ -191,7 +201,8 @@ impl Attached {
             if hopeless {
                 return "it was refused".to_owned();
             }
-            sleep(BREATH).await;
+            sleep(BREATH.max(rest)).await;
+            drop(turn);
         }
     }
 
