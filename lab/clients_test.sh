@@ -23,7 +23,7 @@ as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 # Kills a client without a word from the shell.
 end() {
   kill -KILL "$1"
-  wait "$1" 2>/dev/null
+  wait "$1" 2>/dev/null || true
 }
 queue='"spread": "flow", "channels": 1, "slots": 64, "capacity": 2048'
 attached() { value "show clients" '. | length'; }

@@ -23,7 +23,7 @@ client() {
 }
 end() {
   kill -KILL "$client"
-  wait "$client" 2>/dev/null
+  wait "$client" 2>/dev/null || true
 }
 through() {
   pings a 10.0.2.2 -s 9188 -M "do" &&
