@@ -4,6 +4,9 @@
     reason = "clippy's exemption for tests misses test files' own functions"
 )]
 
+#[path = "../../dpdk/tests/captures/mod.rs"]
+mod captures;
+
 use std::path::Path;
 use std::thread;
 
@@ -11,33 +14,7 @@ use millrace_exclusive::{
     Devices, Dispatch, Error, Memory, Options, Packet, Queue, SendError, register_thread,
 };
 
-/// A capture file of `packets`: the classic format, little-endian, Ethernet.
-fn write_capture(path: &Path, packets: &[Vec<u8>]) {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1] {
-        file.extend(word.to_le_bytes());
-    }
-    for packet in packets {
-        let length = packet.len() as u32;
-        for word in [1, 0, length, length] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(packet);
-    }
-    std::fs::write(path, file).unwrap();
-}
-
-fn read_capture(path: &Path) -> Vec<Vec<u8>> {
-    let file = std::fs::read(path).unwrap();
-    let mut packets = Vec::new();
-    let mut rest = &file[24..];
-    while let Some((head, tail)) = rest.split_at_checked(16) {
-        let length = u32::from_le_bytes(head[8..12].try_into().unwrap()) as usize;
-        packets.push(tail[..length].to_vec());
-        rest = &tail[length..];
-    }
-    packets
-}
+use captures::{read_capture, write_capture};
 
 fn options() -> Options {
     Options { memory: Memory::Plain, descriptors: 256, buffers: 1024, ..Options::default() }

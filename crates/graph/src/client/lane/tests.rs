@@ -1,3 +1,6 @@
+#[path = "../../../../dpdk/tests/captures/mod.rs"]
+mod captures;
+
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -12,6 +15,7 @@ use crate::capture::Direction;
 use crate::function::Functions;
 use crate::testbed::{Outside, own_pool};
 use crate::{KeptLane, NodeId, RxAssignment, TransmitPath};
+use captures::{read_capture, write_capture};
 
 const COUNT: u32 = 127;
 const SIZE: u32 = 2176;
@@ -110,24 +114,13 @@ fn frame(number: u8) -> Vec<u8> {
     vec![number; 60 + usize::from(number)]
 }
 
-fn capture(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
-    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut file: Vec<u8> = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65535, 1]);
-    for packet in packets {
-        let length = packet.len() as u32;
-        file.extend::<Vec<u8>>(words(&[1, 0, length, length]));
-        file.extend(packet);
-    }
-    file
-}
-
 impl Bed {
     fn new(name: &str, packets: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let at = |end| {
             std::env::temp_dir().join(format!("millrace-{name}-{end}-{}", std::process::id()))
         };
         let files = [at("in"), at("out")];
-        std::fs::write(&files[0], capture(packets)).unwrap();
+        write_capture(&files[0], &packets.into_iter().collect::<Vec<_>>());
         let device = format!("pcap:{},out={}", files[0].display(), files[1].display());
         Self::on(name, &device, files)
     }
@@ -217,14 +210,7 @@ impl Bed {
         outside.exits.set_path(port.id(), None);
         drop(rx);
         port.close().unwrap();
-        let file = std::fs::read(&to).unwrap();
-        let mut packets = Vec::new();
-        let mut rest = &file[24..];
-        while let Some((head, tail)) = rest.split_at_checked(16) {
-            let length = u32::from_le_bytes(head[8..12].try_into().unwrap()) as usize;
-            packets.push(tail[..length].to_vec());
-            rest = &tail[length..];
-        }
+        let packets = read_capture(&to);
         std::fs::remove_file(from).unwrap();
         std::fs::remove_file(to).unwrap();
         packets
