@@ -97,9 +97,8 @@ impl Channel {
         self.look_for_daemon()?;
         let before = packets.len();
         let mut list = std::mem::take(packets);
-        while let Some(worker) = list.first().map(|packet| packet.worker) {
-            let run = list.iter().take_while(|packet| packet.worker == worker).count();
-            let pushed = list.get(..run).map_or(0, |run| self.push_run(worker, run, flags));
+        while !list.is_empty() {
+            let (run, pushed) = self.push_front(&list, flags);
             for (at, packet) in list.drain(..run).enumerate() {
                 if at < pushed {
                     self.settle(packet);
@@ -122,9 +121,8 @@ impl Channel {
         packets: &mut Vec<Packet>,
         flags: u8,
     ) -> Result<(), Error> {
-        while let Some(worker) = packets.first().map(|packet| packet.worker) {
-            let run = packets.iter().take_while(|packet| packet.worker == worker).count();
-            let pushed = packets.get(..run).map_or(0, |run| self.push_run(worker, run, flags));
+        while !packets.is_empty() {
+            let (run, pushed) = self.push_front(packets, flags);
             packets.drain(..pushed).for_each(|packet| self.settle(packet));
             if pushed < run {
                 // In pieces, or it does not go.
@@ -137,12 +135,15 @@ impl Channel {
         Ok(())
     }
 
-    /// Puts packets of one worker into the ring to it in a burst, up to the first that found no room or lies in pieces.
-    fn push_run(&mut self, worker: usize, run: &[Packet], flags: u8) -> usize {
-        let Some(pair) = self.pairs.get_mut(worker) else { return 0 };
-        let pushed = pair.push_run(run, flags);
+    /// Puts the packets at the front that came from one worker into the ring to it in a burst, up to the first that found
+    /// no room or lies in pieces. Gives how many came from it, and how many of them went.
+    fn push_front(&mut self, packets: &[Packet], flags: u8) -> (usize, usize) {
+        let Some(worker) = packets.first().map(|packet| packet.worker) else { return (0, 0) };
+        let run = packets.iter().take_while(|packet| packet.worker == worker).count();
+        let front = packets.get(..run).unwrap_or_default();
+        let pushed = self.pairs.get_mut(worker).map_or(0, |pair| pair.push_run(front, flags));
         self.counters.sent += pushed as u64;
-        pushed
+        (run, pushed)
     }
 
     fn settle(&mut self, packet: Packet) {

@@ -123,13 +123,8 @@ impl Daemon {
 
     fn uninstall(&self, id: u32) {
         let number = worker_number(id);
-        for worker in self.workers.iter() {
-            match self.workers.call(worker, move |state| state.remove_function(number)) {
-                // Its own code takes it down: here, not between two vectors.
-                Ok(removed) => drop(removed),
-                Err(error) => tracing::error!("{error}"),
-            }
-        }
+        // Its own code takes it down: here, not between two vectors.
+        self.workers.take_back(move |state| state.remove_function(number));
     }
 }
 

@@ -265,6 +265,19 @@ impl Workers {
         worker.handle.call(PATIENCE, command)
     }
 
+    /// Takes something back from every worker. It is dropped here, not between two vectors.
+    pub(crate) fn take_back<R: Send + 'static>(
+        &self,
+        take: impl FnOnce(&mut WorkerState) -> R + Copy + Send + 'static,
+    ) {
+        for worker in &self.list {
+            match self.call(worker, take) {
+                Ok(taken) => drop(taken),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+    }
+
     /// Ends all workers, after they have sent what they hold.
     pub(crate) fn stop(&mut self) {
         for worker in self.list.drain(..) {

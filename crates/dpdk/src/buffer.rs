@@ -296,6 +296,16 @@ impl Buffer {
         Some(copy)
     }
 
+    /// Copies the packet, at most `longest` bytes of it, to the end of `target`.
+    pub fn copy_into(&self, target: &mut Vec<u8>, longest: usize) {
+        let mut left = longest;
+        for segment in self.segments() {
+            let part = segment.data.get(..left).unwrap_or(segment.data);
+            target.extend_from_slice(part);
+            left -= part.len();
+        }
+    }
+
     /// Starts loading the mbuf's first cache line (lengths, flags, where the data is).
     #[inline(always)]
     pub fn prefetch_header(&self) {

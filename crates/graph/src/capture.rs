@@ -130,10 +130,7 @@ impl Tap {
             return;
         }
         let mut data = Vec::with_capacity(buffer.len().min(self.options.snap));
-        for segment in buffer.segments() {
-            let room = self.options.snap.saturating_sub(data.len());
-            data.extend_from_slice(segment.data.get(..room).unwrap_or(segment.data));
-        }
+        buffer.copy_into(&mut data, self.options.snap);
         let data = data.into_boxed_slice();
         self.record(Frame { time, port, direction, length: buffer.len(), data });
     }

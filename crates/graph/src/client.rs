@@ -119,10 +119,7 @@ impl ClientQueues {
 /// A packet's bytes in one piece.
 fn whole<'a>(buffer: &Buffer, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     scratch.clear();
-    for segment in buffer.segments() {
-        let room = LONGEST - scratch.len().min(LONGEST);
-        scratch.extend_from_slice(segment.data.get(..room).unwrap_or(segment.data));
-    }
+    buffer.copy_into(scratch, LONGEST);
     scratch
 }
 
@@ -181,21 +178,13 @@ impl Function for ClientQueues {
                 used = channel.passed().wrapping_sub(before) as i32;
                 let Some(taken) = taken else { break };
                 found += 1;
-                let meta = taken.meta();
-                let admitted = sends.admit(meta.port, taken.length());
-                let buffer = admitted.and_then(|_| channel.copy(&taken, pool, counters));
+                let enters = taken.meta().flags & flag::GRAPH != 0;
+                let admitted = channel.admit(&taken, sends, pool, counters);
                 channel.finish(taken);
-                let Some(port) = admitted else {
-                    counters.refused.add(1);
-                    continue;
-                };
-                let Some(buffer) = buffer else { continue };
-                counters.sent.add(1);
-                counters.sent_bytes.add(buffer.len() as u64);
-                if meta.flags & flag::GRAPH != 0 {
-                    outgoing.enter(buffer, port);
-                } else {
-                    outgoing.transmit(buffer, port);
+                match admitted {
+                    Some((buffer, port)) if enters => outgoing.enter(buffer, port),
+                    Some((buffer, port)) => outgoing.transmit(buffer, port),
+                    None => {}
                 }
             }
             left -= used;

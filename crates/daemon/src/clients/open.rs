@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use dpdk::DeviceMemory;
 use graph::{
     ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, LaneClient,
     MatchError,
@@ -42,8 +43,8 @@ pub(super) fn no_resources(problem: impl std::fmt::Display) -> Refusal {
 pub(super) enum Start {
     /// Its rings, by worker.
     Workers(Vec<ClientSetup>),
-    /// A receive queue of its own.
-    Own(Place, Box<LaneClient>),
+    /// A receive queue of its own, and the memory for its buffers.
+    Own(Place, Box<LaneClient>, Arc<DeviceMemory>),
 }
 
 impl std::fmt::Debug for Start {
@@ -157,11 +158,9 @@ impl Daemon {
             queues.start.take().ok_or_else(|| invalid("the queues were started already"))?;
         // Who could take pages out of the memory could make a worker wait for each that it touches.
         queues.segment.close().map_err(no_resources)?;
-        let memory = queues.memory.clone();
-        match (start, memory) {
-            (Start::Own(place, client), Some(memory)) => self.give(&place, *client, &memory),
-            (Start::Own(..), None) => Err(no_resources("its memory is gone")),
-            (Start::Workers(setups), _) => self.add_to_workers(function_number(id, number), setups),
+        match start {
+            Start::Own(place, client, memory) => self.give(&place, *client, memory),
+            Start::Workers(setups) => self.add_to_workers(function_number(id, number), setups),
         }
     }
 
@@ -230,13 +229,7 @@ impl Daemon {
             self.close_own_queue(function, queues);
             return true;
         }
-        for worker in self.workers.iter() {
-            // Given back, so that its memory is unmapped here and not between two vectors.
-            match self.workers.call(worker, move |state| state.remove_function(function)) {
-                Ok(removed) => drop(removed),
-                Err(error) => tracing::error!("{error}"),
-            }
-        }
+        self.workers.take_back(move |state| state.remove_function(function));
         drop(queues);
         true
     }

@@ -63,10 +63,8 @@ impl Daemon {
         let segment = Segment::create(&format!("millrace-client-{id}"), bytes);
         let segment = Arc::new(segment.map_err(no_resources)?);
         let buffers = segment.region(2 * each, area).ok_or_else(|| invalid("a short segment"))?;
-        let port = self
-            .ports
-            .iter()
-            .find_map(|port| port.open.as_ref().filter(|_| port.id() == Some(place.port)));
+        let port = self.ports.iter().find(|port| port.config.name == wanted.port);
+        let port = port.and_then(|port| port.open.as_ref());
         let port = port.ok_or_else(|| no_resources("the port is gone"))?;
         let memory = port.reach(buffers).map_err(|error| invalid(error.to_string()))?;
         let number =
@@ -103,12 +101,10 @@ impl Daemon {
             segment: Arc::clone(&segment),
             counters: vec![counters],
             told: Told::default(),
-            start: Some(Start::Own(place, Box::new(lane_client))),
+            start: Some(Start::Own(place, Box::new(lane_client), Arc::clone(&memory))),
             memory: Some(memory),
         };
-        if let Some(client) = self.clients.list.get_mut(&id) {
-            client.queues.insert(queues, own);
-        }
+        client.queues.insert(queues, own);
         self.renumber_client_ports();
         Ok(Given { opened, segment, bells: vec![their_bell, their_wake] })
     }
@@ -159,11 +155,10 @@ impl Daemon {
         &self,
         place: &Place,
         client: LaneClient,
-        memory: &Arc<DeviceMemory>,
+        memory: Arc<DeviceMemory>,
     ) -> Result<(), Refusal> {
         let worker = self.workers.iter().find(|worker| worker.core == place.core);
         let worker = worker.ok_or_else(|| no_resources("the worker is gone"))?;
-        let memory = Arc::clone(memory);
         let given =
             self.on_queue(worker, (place.port, place.queue), move |rx| rx.give(client, &memory))?;
         given.unwrap_or(Err(graph::LaneError::None)).map_err(no_resources)?;
@@ -195,17 +190,12 @@ impl Daemon {
 
     /// Takes a client's own queue back. Its memory goes when the last buffer has left it.
     pub(super) fn close_own_queue(&mut self, token: u64, queues: Queues) {
-        let Queues { segment, memory, .. } = queues;
-        for worker in self.workers.iter() {
-            let take = move |state: &mut WorkerState| {
-                state.receive_mut().iter_mut().find_map(|rx| rx.take_client(token))
-            };
-            match self.workers.call(worker, take) {
-                // Dropped here, not between two vectors.
-                Ok(taken) => drop(taken),
-                Err(error) => tracing::error!("{error}"),
-            }
-        }
+        let Queues { segment, memory, start, .. } = queues;
+        // It may not have begun.
+        drop(start);
+        self.workers.take_back(move |state| {
+            state.receive_mut().iter_mut().find_map(|rx| rx.take_client(token))
+        });
         // Its port may be closed at this moment.
         drop(self.pools.take_client(token));
         // A worker that did not answer has it still: then it stays mapped.

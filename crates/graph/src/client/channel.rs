@@ -5,7 +5,8 @@ use std::sync::Arc;
 use dpdk::{Buffer, BufferPool};
 use shm::{Consumer, Doorbell, Meta, Producer, Taken};
 
-use super::ClientCounters;
+use super::{ClientCounters, ClientPorts};
+use crate::PortId;
 
 /// A ring to the client and one from it.
 #[derive(Debug)]
@@ -80,14 +81,30 @@ impl ClientChannel {
         self.from.copy(taken, target)
     }
 
-    /// Its bytes in a buffer of ours. `None`: there was none, or they are too many for one.
+    /// The packet in a buffer of ours and the port that it names, counted as sent; `None`, and counted, when the client
+    /// may not send it, or there is no buffer for it.
     #[inline]
-    pub(super) fn copy(
+    pub(super) fn admit(
         &self,
         taken: &Taken,
+        sends: &ClientPorts,
         pool: &BufferPool,
         counters: &ClientCounters,
-    ) -> Option<Buffer> {
+    ) -> Option<(Buffer, PortId)> {
+        // Before it is copied.
+        let Some(port) = sends.admit(taken.meta().port, taken.length()) else {
+            counters.refused.add(1);
+            return None;
+        };
+        let buffer = self.copy(taken, pool, counters)?;
+        counters.sent.add(1);
+        counters.sent_bytes.add(buffer.len() as u64);
+        Some((buffer, port))
+    }
+
+    /// Its bytes in a buffer of ours. `None`: there was none, or they are too many for one.
+    #[inline]
+    fn copy(&self, taken: &Taken, pool: &BufferPool, counters: &ClientCounters) -> Option<Buffer> {
         let buffer = pool.alloc().and_then(|mut buffer| {
             let room = buffer.append(taken.length())?;
             (self.from.copy(taken, room) == room.len()).then_some(buffer)

@@ -29,11 +29,7 @@ impl Share {
     /// with them.
     #[inline]
     pub(super) fn allowance(&mut self, spare: &mut i32) -> i32 {
-        if self.credit < 0 {
-            let paid = (*spare).min(-self.credit);
-            self.credit += paid;
-            *spare -= paid;
-        }
+        self.pay(spare);
         (self.credit + *spare).min(BURST)
     }
 
@@ -41,11 +37,15 @@ impl Share {
     #[inline]
     pub(super) fn spend(&mut self, slots: i32, spare: &mut i32) {
         self.credit -= slots;
-        if self.credit < 0 {
-            let paid = (*spare).min(-self.credit);
-            self.credit += paid;
-            *spare -= paid;
-        }
+        self.pay(spare);
+    }
+
+    /// Pays what it has sent too many, as far as there is something to pay with.
+    #[inline]
+    fn pay(&mut self, spare: &mut i32) {
+        let paid = (*spare).min(-self.credit).max(0);
+        self.credit += paid;
+        *spare -= paid;
     }
 
     /// Whether it has sent too many.

@@ -122,13 +122,8 @@ impl LaneClient {
     }
 
     fn take_bytes(&self, taken: &Taken, meta: Meta, way: &mut Way<'_, '_>) -> Option<Buffer> {
-        let Some(port) = self.sends.admit(meta.port, taken.length()) else {
-            self.counters.refused.add(1);
-            return None;
-        };
-        let mut buffer = self.channel.copy(taken, way.copies, &self.counters)?;
-        self.counters.sent.add(1);
-        self.counters.sent_bytes.add(buffer.len() as u64);
+        let (mut buffer, port) =
+            self.channel.admit(taken, &self.sends, way.copies, &self.counters)?;
         if meta.flags & flag::GRAPH != 0 {
             buffer.set_port(port);
             return Some(buffer);
