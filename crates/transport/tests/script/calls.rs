@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use millrace_transport as transport;
 use transport::options::{Keepalive, PathProbing};
-use transport::{Algorithm, Ecn, Event, Failure, Reason, SocketError};
+use transport::{Algorithm, ConnectionId, Ecn, Event, Failure, Reason, SocketError};
 
 use crate::line::Line;
 use crate::packet::addresses;
-use crate::runner::Runner;
+use crate::payload::{self, From, stream};
+use crate::runner::{PEER_ISS, Runner, Socket, TOLERANCE};
 
 fn parsed<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("'{text}' is no value"))
@@ -24,6 +25,10 @@ impl Runner {
         let argument = line.word(1);
         match line.word(0) {
             "set" => self.set(line),
+            "room" => {
+                self.port.room = if argument.is_empty() { usize::MAX } else { parsed(argument)? };
+                Ok(())
+            }
             "segmentation" => {
                 self.port.segmentation = parsed(argument)?;
                 Ok(())
@@ -44,8 +49,11 @@ impl Runner {
                 self.peer_port = line.number_after("to")?.map_or(80, |port| port as u16);
                 let to = SocketAddr::new(peer, self.peer_port);
                 let id = self.stack.connect(self.now, host, from, to, &self.options);
-                self.connections.push(id.map_err(|error| error.to_string())?);
-                Ok(())
+                self.open(id.map_err(|error| error.to_string())?, self.peer_port);
+                match line.number_after("send")? {
+                    Some(count) => self.send(self.connections.len() - 1, count as usize),
+                    None => Ok(()),
+                }
             }
             "accept" => {
                 let listener = self.listener.ok_or("nobody listens")?;
@@ -53,7 +61,8 @@ impl Runner {
                 match (id, argument) {
                     (None, "nothing") => Ok(()),
                     (Some(id), "") => {
-                        self.connections.push(id);
+                        let info = self.stack.info(id).ok_or("the connection is gone")?;
+                        self.open(id, info.ends.remote.port());
                         Ok(())
                     }
                     (id, _) => Err(format!("accepted {id:?}")),
@@ -83,14 +92,11 @@ impl Runner {
     fn call_connection(&mut self, line: &Line) -> Result<(), String> {
         let which = line.pairs().find(|(name, _)| *name == "conn");
         let which: usize = which.map_or(Ok(0), |(_, value)| parsed(value))?;
-        let id = *self.connections.get(which).ok_or("there is no such connection")?;
+        let id = self.connections.get(which).ok_or("there is no such connection")?.id;
         let argument = line.word(1);
         match line.word(0) {
-            "send" => match self.stack.send(id, &vec![b'y'; parsed(argument)?]) {
-                Ok(taken) if taken == parsed::<usize>(argument)? => Ok(()),
-                other => Err(format!("sent: {other:?}")),
-            },
-            "recv" => self.recv(id, argument),
+            "send" => self.send(which, parsed(argument)?),
+            "recv" => self.recv(which, argument),
             "shutdown" => self.stack.shutdown(id).map_err(|error| error.to_string()),
             "close" => {
                 self.stack.close(id);
@@ -129,24 +135,73 @@ impl Runner {
         }
     }
 
-    fn recv(&mut self, id: transport::ConnectionId, wanted: &str) -> Result<(), String> {
-        let mut buffer = vec![0; 1_000_000];
-        let got = self.stack.recv(id, &mut buffer);
-        let failed = |failure| got == Err(SocketError::Failed(failure));
-        let fits = match wanted {
-            "eof" => got == Ok(0) && self.stack.is_finished(id),
-            "nothing" => got == Ok(0) && !self.stack.is_finished(id),
-            "reset" => failed(Failure::Reset),
-            "refused" => failed(Failure::Refused),
-            "timed-out" => failed(Failure::TimedOut),
-            "unreachable" => failed(Failure::Unreachable),
-            "aborted" => failed(Failure::Aborted),
-            count => got == Ok(parsed(count)?),
-        };
-        if fits { Ok(()) } else { Err(format!("received: {got:?}")) }
+    fn open(&mut self, id: ConnectionId, port: u16) {
+        let next = self.numbers_of(port).peer_start;
+        self.connections.push(Socket { id, port, written: 0, next });
     }
 
-    /// Among those that came since the last time, in any order.
+    fn send(&mut self, which: usize, count: usize) -> Result<(), String> {
+        let socket = &mut self.connections[which];
+        let bytes = stream(From::Host, socket.port, socket.written, count);
+        match self.stack.send(socket.id, &bytes) {
+            Ok(taken) if taken == count => {
+                socket.written += count as u32;
+                Ok(())
+            }
+            other => Err(format!("sent: {other:?}")),
+        }
+    }
+
+    fn recv(&mut self, which: usize, wanted: &str) -> Result<(), String> {
+        let mut buffer = vec![0; 1_000_000];
+        let Socket { id, port, next, .. } = self.connections[which];
+        let failures = [
+            ("reset", Failure::Reset),
+            ("refused", Failure::Refused),
+            ("timed-out", Failure::TimedOut),
+            ("unreachable", Failure::Unreachable),
+            ("aborted", Failure::Aborted),
+        ];
+        if let Some((_, failure)) = failures.iter().find(|(name, _)| *name == wanted) {
+            return self.expect_failure(id, *failure);
+        }
+        let got = self.stack.recv(id, &mut buffer);
+        match wanted {
+            "eof" if got == Ok(0) && self.stack.is_finished(id) => Ok(()),
+            "nothing" if got == Ok(0) && !self.stack.is_finished(id) => Ok(()),
+            count => {
+                let count: usize = parsed(count)?;
+                if got != Ok(count) {
+                    return Err(format!("received: {got:?}"));
+                }
+                // What came with the handshake of a connection from here begins after its answer.
+                let next = if next == 0 { PEER_ISS + 1 } else { next };
+                self.connections[which].next = next.wrapping_add(count as u32);
+                payload::difference(From::Peer, port, next, &buffer[..count])
+            }
+        }
+    }
+
+    /// The connection fails now; it did not some time ago.
+    fn expect_failure(&mut self, id: ConnectionId, wanted: Failure) -> Result<(), String> {
+        let at = self.now;
+        loop {
+            let got = self.stack.recv(id, &mut [0; 1]);
+            if got == Err(SocketError::Failed(wanted)) {
+                let failed = self.failures.iter().find(|(_, failed)| *failed == id);
+                let (failed, _) = failed.ok_or("no event told of the failure")?;
+                let early = failed.abs_diff(at) > TOLERANCE;
+                let why = format!("it failed at {:.4}", self.seconds(*failed));
+                return if early { Err(why) } else { Ok(()) };
+            }
+            match self.stack.next_deadline().filter(|next| *next <= at + TOLERANCE) {
+                Some(next) => self.run_until(next)?,
+                None => return Err(format!("received: {got:?}")),
+            }
+        }
+    }
+
+    /// Told at the line's time, not before.
     fn expect_event(&mut self, wanted: &str) -> Result<(), String> {
         let fits = |event: &Event| match event {
             Event::Incoming(_) => wanted == "incoming",
@@ -159,12 +214,20 @@ impl Runner {
             Event::Gone(_) => wanted == "gone",
             Event::UdpReadable(_) | Event::UdpError(_) => false,
         };
-        match self.events.iter().position(fits) {
-            Some(place) => {
-                self.events.remove(place);
-                Ok(())
+        let at = self.now;
+        loop {
+            if let Some(place) = self.events.iter().position(|(_, event)| fits(event)) {
+                let (told, _) = self.events.remove(place);
+                if told.abs_diff(at) > TOLERANCE {
+                    return Err(format!("'{wanted}' was told at {:.4}", self.seconds(told)));
+                }
+                return Ok(());
             }
-            None => Err(format!("no event '{wanted}' among {:?}", self.events)),
+            let next = self.stack.next_deadline().filter(|next| *next <= at + TOLERANCE);
+            match next {
+                Some(next) => self.run_until(next)?,
+                None => return Err(format!("no event '{wanted}' among {:?}", self.events)),
+            }
         }
     }
 
@@ -233,9 +296,9 @@ impl Runner {
             }
         }
         let options = self.options.clone();
-        for id in &self.connections {
+        for socket in &self.connections {
             // One that is gone needs none.
-            let _ = self.stack.set_options(*id, options.clone());
+            let _ = self.stack.set_options(socket.id, options.clone());
         }
         Ok(())
     }

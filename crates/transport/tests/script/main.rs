@@ -12,7 +12,10 @@ mod line;
 mod numbers;
 mod options;
 mod packet;
+mod payload;
+mod port;
 mod runner;
+mod sent;
 
 use std::path::PathBuf;
 
@@ -72,8 +75,46 @@ fn what_does_not_happen_is_told() {
         ("connect\n> SYN seq 0\n+0.9 > SYN seq 0", "line 3: nothing was sent"),
         ("connect\n> SYN seq 0\n+0.4 info state=established", "line 3: state"),
         ("fly", "line 1: no such"),
+        // Neither may be later than a line says.
+        ("connect\n> SYN seq 0\n< RST ACK ack 1\nevent failed\nrecv refused", ""),
+        ("connect\n> SYN seq 0\n< RST ACK ack 1\n+0.1 event failed", "line 4: 'failed' was told"),
+        ("connect\n> SYN seq 0\n< RST ACK ack 1\n+0.1 recv refused", "line 4: it failed at 0.0"),
     ] {
-        let why = runner::run(text, false).unwrap_err();
+        let why = runner::run(text, false).err().unwrap_or_default();
+        assert!(!expected.is_empty() || why.is_empty(), "{why}");
         assert!(why.starts_with(expected), "{why}");
     }
+}
+
+#[test]
+fn a_packet_that_is_not_sound_is_no_segment() {
+    let segment = packet::Segment {
+        data: payload::stream(payload::From::Host, 5, 7, 9),
+        ..Default::default()
+    };
+    for v6 in [false, true] {
+        let good = port::Sent { at: 0, bytes: segment.to_packet(v6), segment_size: 0 };
+        assert!(packet::Segment::of_packet(&good).is_ok());
+        for at in [good.bytes.len() - 1, good.bytes.len() - 12] {
+            let mut bad = good.clone();
+            bad.bytes[at] ^= 1;
+            assert!(packet::Segment::of_packet(&bad).is_err(), "byte {at}");
+        }
+        let mut long = good.clone();
+        long.bytes.push(0);
+        assert!(packet::Segment::of_packet(&long).is_err());
+    }
+}
+
+#[test]
+fn data_from_a_wrong_place_shows() {
+    let data = payload::stream(payload::From::Host, 80, 1000, 100);
+    let differs = |from, port, offset| payload::difference(from, port, offset, &data).is_err();
+    assert!(!differs(payload::From::Host, 80, 1000));
+    assert!((0..2000).filter(|offset| *offset != 1000).all(|at| differs(
+        payload::From::Host,
+        80,
+        at
+    )));
+    assert!(differs(payload::From::Peer, 80, 1000) && differs(payload::From::Host, 81, 1000));
 }

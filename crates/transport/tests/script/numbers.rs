@@ -14,7 +14,7 @@ impl Runner {
     /// `grew SECONDS`: the last two SYNs between the same ends are so far apart (RFC 6528 3); `unrelated`:
     /// those between different ends say nothing of each other; `ports`: nor do the ports (RFC 6056 3.1).
     pub(crate) fn look_at_numbers(&self, what: &str, argument: &str) -> Result<(), String> {
-        let all = self.history.iter().filter_map(|packet| Segment::of_packet(packet));
+        let all = self.history.iter().filter_map(|sent| Segment::of_packet(sent).ok());
         let syns: Vec<Segment> = all.filter(|sent| sent.flags & 2 != 0).collect();
         let [.., before, last] = &syns[..] else { return Err("fewer than two SYNs".into()) };
         let apart = last.seq.wrapping_sub(before.seq);

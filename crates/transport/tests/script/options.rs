@@ -52,7 +52,8 @@ pub(crate) fn bytes(line: &Line, numbers: &Numbers) -> Result<Vec<u8>, String> {
                 }
             }
             "fo" => {
-                let cookie = hex(word(1))?;
+                let given = || numbers.cookie.clone().ok_or("the host gave no cookie");
+                let cookie = if word(1) == "last" { given()? } else { hex(word(1))? };
                 bytes.extend([FAST_OPEN, 2 + cookie.len() as u8]);
                 bytes.extend(cookie);
             }

@@ -3,10 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::build::{Network, Payload, packet};
+use wire::checksum::Sum;
 use wire::tcp::{Fields, Flags, Option as TcpOption};
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6, tcp};
 
 use crate::line::Line;
+use crate::port::Sent;
 
 /// Host and peer.
 pub(crate) fn addresses(v6: bool) -> [IpAddr; 2] {
@@ -40,7 +42,7 @@ pub(crate) struct Segment {
     pub(crate) window: u16,
     pub(crate) urgent: u16,
     pub(crate) options: Vec<u8>,
-    pub(crate) length: usize,
+    pub(crate) data: Vec<u8>,
     pub(crate) ecn: u8,
     pub(crate) dont_fragment: bool,
 }
@@ -89,9 +91,8 @@ impl Segment {
             flags: Flags(self.flags),
             window: self.window,
         };
-        let data = vec![b'x'; self.length];
         let mut bytes = vec![0; 66_000];
-        let payload = Payload::Tcp { fields, options: &self.options, data: &data };
+        let payload = Payload::Tcp { fields, options: &self.options, data: &self.data };
         let network = network(v6, [peer, host], Protocol::TCP, self.ecn);
         let length = packet(&mut bytes, &network, &payload).unwrap();
         bytes.truncate(length);
@@ -109,18 +110,38 @@ impl Segment {
         bytes
     }
 
-    /// Of a packet that the host has sent. `None`: no segment.
-    pub(crate) fn of_packet(packet: &[u8]) -> Option<Self> {
-        let (start, total, ecn, dont_fragment) = if packet[0] >> 4 == 4 {
-            let header = ipv4::Header::parse(packet).unwrap();
-            (20, header.total_length().into(), header.ecn(), header.dont_fragment())
+    /// Of a packet that the host has sent: lengths and checksums must be right.
+    pub(crate) fn of_packet(sent: &Sent) -> Result<Self, String> {
+        let packet = &sent.bytes;
+        let (start, total, ecn, dont_fragment, pseudo) = if packet[0] >> 4 == 4 {
+            let header = ipv4::Header::parse(packet).map_err(|why| format!("IPv4: {why:?}"))?;
+            let total = usize::from(header.total_length());
+            let (from, to) = (header.source(), header.destination());
+            let sum = Sum::new().pseudo_v4(from, to, Protocol::TCP, total as u16 - 20);
+            (20, total, header.ecn(), header.dont_fragment(), sum)
         } else {
-            let header = ipv6::Header::parse(packet).unwrap();
-            (40, header.total_length(), header.ecn(), true)
+            let header = ipv6::Header::parse(packet).map_err(|why| format!("IPv6: {why:?}"))?;
+            let total = header.total_length();
+            let (from, to) = (header.source(), header.destination());
+            let sum = Sum::new().pseudo_v6(from, to, Protocol::TCP, total as u32 - 40);
+            (40, total, header.ecn(), true, sum)
         };
-        let segment = tcp::Segment::parse(packet.get(start..total)?).ok()?;
+        if total != packet.len() {
+            return Err(format!("{} bytes, {total} by its header", packet.len()));
+        }
+        let segment =
+            tcp::Segment::parse(&packet[start..]).map_err(|why| format!("TCP: {why:?}"))?;
         let header = segment.header;
-        Some(Self {
+        let intact = if sent.segment_size == 0 {
+            segment.is_intact(pseudo)
+        } else {
+            // The port fills in the rest.
+            header.checksum() == !pseudo.finish()
+        };
+        if !intact {
+            return Err("the TCP checksum is wrong".into());
+        }
+        Ok(Self {
             ports: (header.source_port(), header.destination_port()),
             flags: header.flags().0,
             ae: packet[start + 12] & 1 != 0,
@@ -129,9 +150,27 @@ impl Segment {
             window: header.window(),
             urgent: header.urgent(),
             options: segment.options.to_vec(),
-            length: segment.data.len(),
+            data: segment.data.to_vec(),
             ecn,
             dont_fragment,
+        })
+    }
+
+    /// Whether the flag is set.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        FLAGS.iter().any(|(flag, bit)| *flag == name && self.flags & bit != 0)
+    }
+
+    /// Sequence number of its first byte of data.
+    pub(crate) fn data_start(&self) -> u32 {
+        self.seq.wrapping_add(u32::from(self.has("SYN")))
+    }
+
+    /// The Fast Open cookie that it carries.
+    pub(crate) fn cookie(&self) -> Option<&[u8]> {
+        tcp::Options::new(&self.options).map_while(Result::ok).find_map(|option| match option {
+            TcpOption::Other { kind: 34, data } if !data.is_empty() => Some(data),
+            _ => None,
         })
     }
 
