@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use transport::{Buffers, ConnectionId, ListenerId, Pair, Ring, Rings};
+use transport::{Buffers, ConnectionId, Grant, Opening, Pair, Ring, Rings};
 
 /// [`Rings`] that know how many connections have theirs.
 #[derive(Debug, Clone, Default)]
@@ -22,16 +22,12 @@ impl CountedRings {
 impl Buffers for CountedRings {
     type Fifo = Ring;
 
-    fn open(
-        &mut self,
-        connection: ConnectionId,
-        listener: Option<ListenerId>,
-        receive: usize,
-        transmit: usize,
-    ) -> Option<Pair<Ring>> {
-        let pair = Rings.open(connection, listener, receive, transmit)?;
-        self.held.set(self.held.get() + 1);
-        Some(pair)
+    fn open(&mut self, opening: &Opening) -> Grant<Ring> {
+        let grant = Rings.open(opening);
+        if matches!(grant, Grant::Given(_)) {
+            self.held.set(self.held.get() + 1);
+        }
+        grant
     }
 
     fn close(&mut self, connection: ConnectionId, pair: Pair<Ring>) {

@@ -14,7 +14,7 @@ pub enum SocketError {
     Shutdown,
     /// The connection failed.
     #[error(transparent)]
-    Failed(#[from] crate::event::Failure),
+    Failed(#[from] crate::failure::Failure),
 }
 
 /// Why listening was refused.

@@ -1,5 +1,6 @@
 //! What the stack tells the application.
 
+use crate::failure::Failure;
 use crate::handle::{ConnectionId, ListenerId, UdpId};
 
 /// Something happened to a socket. `Readable` and `Writable` are told once until they are taken
@@ -22,33 +23,20 @@ pub enum Event {
     /// the handle is closed.
     Failed(ConnectionId, Failure),
     /// All is sent and acknowledged, or given up; the handle means nothing any more. Comes once
-    /// for every connection that the application knew, after it called close or abort.
-    Gone(ConnectionId),
+    /// for every connection that the application knew, after it called close or abort. A `close` that
+    /// lingers waits for it.
+    Gone(ConnectionId, End),
     /// A datagram waits.
     UdpReadable(UdpId),
     /// An ICMP error about what the socket sent; see the socket for details.
     UdpError(UdpId),
 }
 
-/// Why a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The peer refused it.
-    #[error("the peer refused the connection")]
-    Refused,
-    /// The peer reset it.
-    #[error("the peer reset the connection")]
-    Reset,
-    /// The peer did not answer in time.
-    #[error("the peer did not answer in time")]
-    TimedOut,
-    /// The network said that the peer cannot be reached.
-    #[error("the peer cannot be reached")]
-    Unreachable,
-    /// It was aborted from here.
-    #[error("the connection was aborted")]
-    Aborted,
-    /// There were no data buffers for it.
-    #[error("there were no buffers for the connection")]
-    NoBuffers,
+/// How a connection ended for an application that had closed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// The peer has acknowledged all that was written, and the FIN behind it.
+    pub acknowledged: bool,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
 }

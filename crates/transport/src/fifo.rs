@@ -1,5 +1,6 @@
 //! Where a connection's data lies: byte FIFOs that are given from outside.
 
+use crate::ends::Ends;
 use crate::handle::{ConnectionId, ListenerId};
 
 pub use ring::{Ring, Rings};
@@ -68,20 +69,47 @@ pub struct Pair<F> {
     pub transmit: F,
 }
 
+/// A connection that needs its FIFOs now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// The connection.
+    pub connection: ConnectionId,
+    /// Its addresses and ports.
+    pub ends: Ends,
+    /// Where it came in; `None`: it was opened from here.
+    pub listener: Option<ListenerId>,
+    /// Bytes of receive FIFO wished for.
+    pub receive: usize,
+    /// Bytes of transmit FIFO wished for.
+    pub transmit: usize,
+}
+
+/// The answer to an [`Opening`].
+#[derive(Debug)]
+pub enum Grant<F> {
+    /// Here they are.
+    Given(Pair<F>),
+    /// Not now, as when the application's accept queue is full: the acknowledgment that completes the
+    /// handshake, or the data in a SYN, is dropped. Neither side gives up; the client's next segment, or
+    /// its answer to the repeated SYN-ACK, asks again. A `connect` is refused.
+    Later,
+    /// Never: the connection is reset.
+    Refused,
+}
+
 /// Gives FIFOs to connections, when they are established or opened, and takes them back.
 pub trait Buffers {
     /// The kind of FIFO.
     type Fifo: ByteFifo;
 
-    /// FIFOs for a connection; `listener`: where it came in, `None` when it was opened from here;
-    /// `receive`, `transmit`: bytes wished for. `None`: there are none; the connection is reset.
-    fn open(
-        &mut self,
-        connection: ConnectionId,
-        listener: Option<ListenerId>,
-        receive: usize,
-        transmit: usize,
-    ) -> Option<Pair<Self::Fifo>>;
+    /// Whether a SYN for `listener` may be answered. `false` drops it, and the client sends it again:
+    /// right when the application could not take the connection anyway.
+    fn admits(&mut self, _listener: ListenerId, _ends: &Ends) -> bool {
+        true
+    }
+
+    /// FIFOs for a connection.
+    fn open(&mut self, opening: &Opening) -> Grant<Self::Fifo>;
 
     /// Takes them back: the stack is done with the connection.
     fn close(&mut self, connection: ConnectionId, pair: Pair<Self::Fifo>);

@@ -12,7 +12,7 @@ use wire::Protocol;
 use wire::flow::FiveTuple;
 
 use crate::ends::Ends;
-use crate::event::Event;
+use crate::event::{End, Event};
 use crate::fifo::Buffers;
 use crate::handle::ConnectionId;
 use crate::options::Config;
@@ -177,7 +177,12 @@ impl<B: Buffers> Stack<B> {
         };
         run(&mut tcb);
         let deadline = tcb.hot.deadline();
-        let plain = !matches!(tcb.hot.state, State::Closed | State::TimeWait);
+        let plain = match tcb.hot.state {
+            State::Closed | State::TimeWait => false,
+            // Closed here, and all is acknowledged: only the peer's FIN is waited for.
+            State::FinWait2 => !(tcb.hot.has(flag::RELEASED) && tcb.cold.known),
+            _ => true,
+        };
         if plain {
             if deadline < tcb.hot.armed_at {
                 tcb.hot.armed_at = deadline;
@@ -201,7 +206,9 @@ impl<B: Buffers> Stack<B> {
                 self.buffers.close(id, pair);
             }
             if std::mem::take(&mut cold.known) {
-                self.shared.events.push_back(Event::Gone(id));
+                let acknowledged = hot.has(flag::FIN_ACKED);
+                let end = End { acknowledged, failure: cold.failure };
+                self.shared.events.push_back(Event::Gone(id, end));
             }
         }
         let listed = over && hot.has(flag::IN_TABLE);

@@ -1,6 +1,7 @@
 //! A TCP connection: its state, and the steps that segments, timers and calls take on it.
 
-use crate::event::{Event, Failure};
+use crate::event::Event;
+use crate::failure::Failure;
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
 use crate::packet::Sink;

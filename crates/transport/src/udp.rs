@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::failure::Failure;
 use crate::handle::UdpId;
 
 mod icmp;
@@ -102,10 +103,8 @@ impl<'a> Message<'a> {
 /// What the network said about a datagram that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UdpTrouble {
-    /// Nobody has that port.
-    Refused,
-    /// The network or host cannot be reached.
-    Unreachable,
+    /// Nobody has that port, or it cannot be reached.
+    Failed(Failure),
     /// The path takes only packets of so many bytes.
     TooBig(u16),
 }

@@ -255,7 +255,7 @@ impl World {
         let mut count = 0;
         while let Some(event) = stack.poll_event() {
             count += 1;
-            if let Event::Gone(id) = event {
+            if let Event::Gone(id, _) = event {
                 connections.retain(|other| *other != id);
             }
         }

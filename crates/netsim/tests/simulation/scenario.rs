@@ -217,7 +217,7 @@ impl Scenario {
                 Some(Trouble::Failed(
                     Failure::Reset | Failure::TimedOut | Failure::Refused | Failure::Aborted,
                 )) if self.may_fail => {}
-                Some(Trouble::Failed(Failure::Unreachable)) if self.may_fail => {}
+                Some(Trouble::Failed(Failure::HostUnreachable)) if self.may_fail => {}
                 Some(trouble) => return Err(format!("host {host}: {trouble:?}")),
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ends::Ends;
 use crate::error::SocketError;
-use crate::event::Failure;
+use crate::failure::Failure;
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
 use crate::options::Options;

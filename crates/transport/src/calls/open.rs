@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ends::Ends;
 use crate::error::{ConnectError, ListenError};
-use crate::fifo::Buffers;
+use crate::fifo::{Buffers, Grant, Opening};
 use crate::handle::{ConnectionId, ListenerId};
 use crate::options::Options;
 use crate::stack::Stack;
@@ -61,7 +61,12 @@ impl<B: Buffers> Stack<B> {
         let options = Arc::new(options.clone());
         let (receive, transmit) = (options.receive_buffer, options.transmit_buffer);
         let id = self.make(&ends, options, None).ok_or(ConnectError::Full)?;
-        let given = self.buffers.open(id, None, receive as usize, transmit as usize);
+        let (receive, transmit) = (receive as usize, transmit as usize);
+        let opening = Opening { connection: id, ends, listener: None, receive, transmit };
+        let given = match self.buffers.open(&opening) {
+            Grant::Given(pair) => Some(pair),
+            Grant::Later | Grant::Refused => None,
+        };
         let refused = given.is_none();
         if let Some((hot, cold)) = self.slab.get_mut(id) {
             cold.fifos = given;

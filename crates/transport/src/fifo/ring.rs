@@ -1,7 +1,7 @@
 //! A plain ring in this process's memory, for tests, benches and applications within one process.
 
-use super::{Buffers, ByteFifo, Pair};
-use crate::handle::{ConnectionId, ListenerId};
+use super::{Buffers, ByteFifo, Grant, Opening, Pair};
+use crate::handle::ConnectionId;
 
 /// A ring of bytes. It takes memory only as far as it was written.
 #[derive(Debug, Default)]
@@ -120,14 +120,9 @@ pub struct Rings;
 impl Buffers for Rings {
     type Fifo = Ring;
 
-    fn open(
-        &mut self,
-        _: ConnectionId,
-        _: Option<ListenerId>,
-        receive: usize,
-        transmit: usize,
-    ) -> Option<Pair<Ring>> {
-        Some(Pair { receive: Ring::new(receive), transmit: Ring::new(transmit) })
+    fn open(&mut self, opening: &Opening) -> Grant<Ring> {
+        let (receive, transmit) = (Ring::new(opening.receive), Ring::new(opening.transmit));
+        Grant::Given(Pair { receive, transmit })
     }
 
     fn close(&mut self, _: ConnectionId, _: Pair<Ring>) {}

@@ -5,6 +5,7 @@ use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
 use super::Stack;
 use crate::ends::Ends;
+use crate::failure::Failure;
 use crate::fifo::Buffers;
 use crate::packet::Sink;
 use crate::reason::Reason;
@@ -40,13 +41,10 @@ fn trouble_v4(bytes: &[u8]) -> Result<(Trouble, &[u8]), Reason> {
         icmpv4::Message::Unreachable { code: icmpv4::unreachable::FRAGMENTATION_NEEDED, mtu } => {
             Trouble::TooBig(mtu)
         }
-        icmpv4::Message::Unreachable {
-            code: icmpv4::unreachable::PROTOCOL | icmpv4::unreachable::PORT,
-            ..
-        } => Trouble::Refused,
-        icmpv4::Message::Unreachable { .. } | icmpv4::Message::TimeExceeded { .. } => {
-            Trouble::Unreachable
+        icmpv4::Message::Unreachable { code, .. } => {
+            Trouble::of(Failure::of_unreachable_v4(code).ok_or(Reason::IcmpOther)?)
         }
+        icmpv4::Message::TimeExceeded { .. } => Trouble::Soft(Failure::HostUnreachable),
         _ => return Err(Reason::IcmpOther),
     };
     Ok((trouble, quoted))
@@ -60,10 +58,10 @@ fn trouble_v6<'a>(bytes: &'a [u8], packet: &[u8]) -> Result<(Trouble, &'a [u8]),
         icmpv6::Message::PacketTooBig { mtu } => {
             Trouble::TooBig(mtu.clamp(1, u32::from(u16::MAX)) as u16)
         }
-        icmpv6::Message::Unreachable { code: 1 | 4 } => Trouble::Refused,
-        icmpv6::Message::Unreachable { .. } | icmpv6::Message::TimeExceeded { .. } => {
-            Trouble::Unreachable
+        icmpv6::Message::Unreachable { code } => {
+            Trouble::of(Failure::of_unreachable_v6(code).ok_or(Reason::IcmpOther)?)
         }
+        icmpv6::Message::TimeExceeded { .. } => Trouble::Soft(Failure::HostUnreachable),
         _ => return Err(Reason::IcmpOther),
     };
     Ok((trouble, quoted))

@@ -8,7 +8,7 @@ use crate::congestion::CongestionControl;
 use wire::flow::FiveTuple;
 
 use crate::ends::Ends;
-use crate::event::Failure;
+use crate::failure::Failure;
 use crate::fifo::Pair;
 use crate::handle::ListenerId;
 use crate::options::Options;

@@ -6,8 +6,9 @@ use super::state::State;
 use super::{Tcb, rtt};
 use crate::congestion::Start;
 use crate::emit::OptionBytes;
-use crate::event::{Event, Failure};
-use crate::fifo::ByteFifo;
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::fifo::{ByteFifo, Grant, Opening};
 use crate::isn::timestamp;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
@@ -158,14 +159,22 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let options = &self.cold.options;
         let (receive, transmit) = (options.receive_buffer, options.transmit_buffer);
-        let given = self.buffers.open(id, Some(listener.id), receive as usize, transmit as usize);
-        if given.is_none() {
-            self.drop(Reason::NoFifo);
-            self.send_reset();
-            self.fail(Failure::NoBuffers);
-            return false;
+        let (receive, transmit) = (receive as usize, transmit as usize);
+        let (ends, from) = (self.cold.ends(), Some(listener.id));
+        let opening = Opening { connection: id, ends, listener: from, receive, transmit };
+        match self.buffers.open(&opening) {
+            Grant::Given(pair) => self.cold.fifos = Some(pair),
+            Grant::Later => {
+                self.drop(Reason::AcceptQueue);
+                return false;
+            }
+            Grant::Refused => {
+                self.drop(Reason::NoFifo);
+                self.send_reset();
+                self.fail(Failure::NoBuffers);
+                return false;
+            }
         }
-        self.cold.fifos = given;
         listener.queue.push_back(id);
         if !listener.told {
             listener.told = true;

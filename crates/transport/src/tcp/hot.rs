@@ -104,6 +104,8 @@ pub(crate) mod flag {
     pub(crate) const UNMARKABLE: u64 = 1 << 40;
     /// With it: what comes back is no sign of congestion.
     pub(crate) const MARKS_MEAN_NOTHING: u64 = 1 << 41;
+    /// The peer has acknowledged our FIN, and so all that was written.
+    pub(crate) const FIN_ACKED: u64 = 1 << 50;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }

@@ -2,7 +2,7 @@
 
 use super::Tcb;
 use super::state::State;
-use crate::event::Failure;
+use crate::failure::Failure;
 use crate::fifo::ByteFifo;
 use crate::reason::Reason;
 use crate::sequence::Seq;
@@ -12,10 +12,17 @@ use crate::sequence::Seq;
 pub(crate) enum Trouble {
     /// The packet did not fit: bytes that do; 0: unknown.
     TooBig(u16),
-    /// Protocol or port unreachable: hard.
-    Refused,
-    /// Net or host unreachable, time exceeded: soft.
-    Unreachable,
+    /// It will not work: ends what is not established yet.
+    Hard(Failure),
+    /// It does not work now.
+    Soft(Failure),
+}
+
+impl Trouble {
+    /// A failure, hard or not.
+    pub(crate) fn of((failure, is_hard): (Failure, bool)) -> Self {
+        if is_hard { Self::Hard(failure) } else { Self::Soft(failure) }
+    }
 }
 
 impl<F: ByteFifo> Tcb<'_, F> {
@@ -29,9 +36,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         match trouble {
             Trouble::TooBig(mtu) => self.shrink(mtu),
             // RFC 5927 5.2: hard errors end only what is not synchronised.
-            Trouble::Refused if self.hot.state == State::SynSent => self.fail(Failure::Refused),
-            Trouble::Refused | Trouble::Unreachable => {
-                self.cold.soft_failure = Some(Failure::Unreachable);
+            Trouble::Hard(failure) if self.hot.state == State::SynSent => self.fail(failure),
+            Trouble::Hard(failure) | Trouble::Soft(failure) => {
+                self.cold.soft_failure = Some(failure);
             }
         }
     }

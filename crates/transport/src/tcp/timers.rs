@@ -6,7 +6,7 @@ use super::hot::{NEVER, flag};
 use super::rtt;
 use super::state::State;
 use crate::congestion::Congestion;
-use crate::event::Failure;
+use crate::failure::Failure;
 use crate::fifo::ByteFifo;
 
 impl<F: ByteFifo> Tcb<'_, F> {

@@ -4,6 +4,9 @@ use super::pair::*;
 use crate::options::SECOND;
 use crate::*;
 
+/// The end of a connection whose data was all acknowledged.
+const ALL: End = End { acknowledged: true, failure: None };
+
 fn connected() -> (Link, [ConnectionId; 2]) {
     let mut link = Link::new();
     let ids = link.connect(&Options::default(), &Options::default());
@@ -27,7 +30,7 @@ fn one_side_after_the_other() {
     link.stacks[SERVER].close(ids[SERVER]);
     link.run(SECOND);
     assert_eq!(link.stacks[SERVER].connections(), 0);
-    assert!(link.events[SERVER].contains(&Event::Gone(ids[SERVER])));
+    assert!(link.events[SERVER].contains(&Event::Gone(ids[SERVER], ALL)));
     assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().state, State::TimeWait);
     link.stacks[CLIENT].close(ids[CLIENT]);
     link.run(61 * SECOND);
@@ -42,7 +45,7 @@ fn both_at_once() {
     }
     link.run(SECOND);
     for side in [CLIENT, SERVER] {
-        assert!(link.events[side].contains(&Event::Gone(ids[side])), "{:?}", link.events);
+        assert!(link.events[side].contains(&Event::Gone(ids[side], ALL)), "{:?}", link.events);
         assert_eq!(link.stacks[side].connections(), 1, "in TIME-WAIT");
     }
     link.run(61 * SECOND);
@@ -157,4 +160,37 @@ fn without_discovery_nothing_larger_than_the_least_path_is_sent() {
     assert!(link.transfer([id, taken], CLIENT, &data, SECOND) == data);
     // RFC 8201 1
     assert_eq!(link.seen.iter().map(|(_, packet)| packet.len()).max(), Some(1280));
+}
+
+#[test]
+fn the_end_says_whether_all_was_acknowledged() {
+    let lost = |failure| End { acknowledged: false, failure };
+    // The peer takes its time to close: the end is when all is acknowledged.
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].send(ids[CLIENT], b"last words").unwrap();
+    link.stacks[CLIENT].close(ids[CLIENT]);
+    link.run(9_000_000);
+    assert_eq!(link.events[CLIENT], []);
+    link.run(SECOND);
+    assert_eq!(link.events[CLIENT], [Event::Gone(ids[CLIENT], ALL)]);
+    assert_eq!(link.stacks[CLIENT].connections(), 1, "in FIN-WAIT-2");
+    link.stacks[SERVER].close(ids[SERVER]);
+    link.run(100 * SECOND);
+    assert_eq!(link.events[CLIENT].len(), 1, "told once");
+    // The peer resets the connection, or does not answer any more, or it is aborted.
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].send(ids[CLIENT], b"last words").unwrap();
+    link.stacks[CLIENT].close(ids[CLIENT]);
+    link.stacks[SERVER].abort(ids[SERVER]);
+    link.run(SECOND);
+    assert_eq!(link.events[CLIENT], [Event::Gone(ids[CLIENT], lost(Some(Failure::Reset)))]);
+    let (mut link, ids) = connected();
+    link.fate = Box::new(|_, _| None);
+    link.stacks[CLIENT].close(ids[CLIENT]);
+    link.run(2000 * SECOND);
+    assert_eq!(link.events[CLIENT], [Event::Gone(ids[CLIENT], lost(Some(Failure::TimedOut)))]);
+    let (mut link, ids) = connected();
+    link.stacks[CLIENT].abort(ids[CLIENT]);
+    link.run(SECOND);
+    assert_eq!(link.events[CLIENT], [Event::Gone(ids[CLIENT], lost(None))]);
 }

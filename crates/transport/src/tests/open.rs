@@ -31,7 +31,8 @@ fn nobody_listens() {
     assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::Refused)]);
     link.stacks[CLIENT].close(id);
     assert_eq!(link.stacks[CLIENT].connections(), 0);
-    assert_eq!(link.stacks[CLIENT].poll_event(), Some(Event::Gone(id)));
+    let end = End { acknowledged: false, failure: Some(Failure::Refused) };
+    assert_eq!(link.stacks[CLIENT].poll_event(), Some(Event::Gone(id, end)));
 }
 
 #[test]

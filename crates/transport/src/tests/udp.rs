@@ -121,8 +121,8 @@ fn a_closed_port_is_told_to_who_asks() {
         assert_eq!(events, [Event::UdpError(asks), Event::UdpError(connected)]);
         let stack = &mut hosts.stacks[CLIENT];
         assert_eq!(stack.udp_trouble(plain), None);
-        assert_eq!(stack.udp_trouble(asks), Some((UdpTrouble::Refused, remote)));
-        let told = Err(UdpError::Trouble(UdpTrouble::Refused));
+        assert_eq!(stack.udp_trouble(asks), Some((UdpTrouble::Failed(Failure::Refused), remote)));
+        let told = Err(UdpError::Trouble(UdpTrouble::Failed(Failure::Refused)));
         assert_eq!(stack.udp_recv(connected, &mut []), told);
         assert_eq!(stack.udp_recv(connected, &mut []), Ok(None));
     }

@@ -61,8 +61,10 @@ impl<B: Buffers> Stack<B> {
                 self.shared.paths.learn(ends.remote.ip(), mtu, self.now);
                 UdpTrouble::TooBig(mtu)
             }
-            Trouble::Refused => UdpTrouble::Refused,
-            Trouble::Unreachable => UdpTrouble::Unreachable,
+            Trouble::Hard(failure) => UdpTrouble::Failed(failure),
+            // As Linux: what may pass is told only to who asked for errors.
+            Trouble::Soft(_) if !socket.options.errors => return Ok(()),
+            Trouble::Soft(failure) => UdpTrouble::Failed(failure),
         };
         // RFC 1122 4.1.3.3: passed up; to a socket with many peers only when it asks.
         if socket.remote.is_some() || socket.options.errors {

@@ -159,7 +159,7 @@ impl Runner {
             ("reset", Failure::Reset),
             ("refused", Failure::Refused),
             ("timed-out", Failure::TimedOut),
-            ("unreachable", Failure::Unreachable),
+            ("unreachable", Failure::HostUnreachable),
             ("aborted", Failure::Aborted),
         ];
         if let Some((_, failure)) = failures.iter().find(|(name, _)| *name == wanted) {
@@ -211,7 +211,7 @@ impl Runner {
             Event::PeerClosed(_) => wanted == "peer-closed",
             Event::Urgent(_) => wanted == "urgent",
             Event::Failed(..) => wanted == "failed",
-            Event::Gone(_) => wanted == "gone",
+            Event::Gone(..) => wanted == "gone",
             Event::UdpReadable(_) | Event::UdpError(_) => false,
         };
         let at = self.now;

@@ -1,7 +1,7 @@
 //! Whether a segment may be looked at: time stamp, window, RST and SYN (RFC 9293 3.10.7.4 first to
 //! fourth, RFC 7323 5.3, RFC 5961 3 and 4).
 
-use crate::event::Failure;
+use crate::failure::Failure;
 use crate::fifo::ByteFifo;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};

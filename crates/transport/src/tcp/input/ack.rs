@@ -212,6 +212,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if news.marks & mark::FIN == 0 {
             return;
         }
+        self.hot.set(flag::FIN_ACKED);
         match self.hot.state {
             State::FinWait1 => {
                 self.hot.state = State::FinWait2;

@@ -1,6 +1,7 @@
 //! Data and FIN (RFC 9293 3.10.7.4 seventh and eighth).
 
-use crate::event::{Event, Failure};
+use crate::event::Event;
+use crate::failure::Failure;
 use crate::fifo::ByteFifo;
 use crate::reason::Reason;
 use crate::segment::{CONGESTION_EXPERIENCED, Segment, bits};

@@ -1,6 +1,7 @@
 //! A segment arrives in SYN-SENT (RFC 9293 3.10.7.3).
 
-use crate::event::{Event, Failure};
+use crate::event::Event;
+use crate::failure::Failure;
 use crate::fifo::ByteFifo;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
