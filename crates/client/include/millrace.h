@@ -71,6 +71,11 @@
 #define MILLRACE_DEFECT -11
 
 /**
+ * Status: this process was forked from the one that attached, whose channels these are; millrace_reattach() attaches anew.
+ */
+#define MILLRACE_FORKED -12
+
+/**
  * Take: the channel gets the packets, and nobody else.
  */
 #define MILLRACE_DIVERT 0

@@ -1,5 +1,6 @@
 //! The rings of one thread: receiving and looking.
 
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,9 +79,10 @@ impl Channel {
     /// system call, but for a look at the attach socket every 20 ms while nothing comes.
     ///
     /// # Errors
-    /// [`Error::DaemonGone`], when nothing is left to receive.
+    /// [`Error::DaemonGone`], when nothing is left to receive; [`Error::Forked`].
     #[inline]
     pub fn receive(&mut self, packets: &mut Vec<Packet>, limit: usize) -> Result<usize, Error> {
+        self.check_process()?;
         if self.armed {
             self.disarm();
         }
@@ -107,11 +109,11 @@ impl Channel {
     /// Whether a packet waits.
     #[must_use]
     pub fn has_packets(&self) -> bool {
-        self.pairs.iter().any(|pair| pair.has_next())
+        self.is_ours() && self.pairs.iter().any(|pair| pair.has_next())
     }
 
     /// A packet's bytes where they lie: all of them, or the first piece of one that has several. None for a packet
-    /// of another channel.
+    /// of another channel, and in a forked child.
     #[inline]
     #[must_use]
     pub fn bytes(&self, packet: &Packet) -> &[u8] {
@@ -129,25 +131,30 @@ impl Channel {
     #[inline]
     #[must_use]
     pub fn piece(&self, packet: &Packet, piece: u32) -> Option<&[u8]> {
-        self.pairs.get(packet.worker)?.bytes(packet, piece)
+        self.mapped(packet.worker)?.bytes(packet, piece)
     }
 
     /// The same, to change.
     #[inline]
     #[must_use]
     pub fn piece_mut<'a>(&'a mut self, packet: &'a mut Packet, piece: u32) -> Option<&'a mut [u8]> {
-        self.pairs.get_mut(packet.worker)?.bytes_mut(packet, piece)
+        self.mapped_mut(packet.worker)?.bytes_mut(packet, piece)
     }
 
     /// Copies a packet, however many pieces it has, as much as fits; gives bytes copied.
     pub fn copy(&self, packet: &Packet, target: &mut [u8]) -> usize {
-        self.pairs.get(packet.worker).map_or(0, |pair| pair.copy(packet, target))
+        self.mapped(packet.worker).map_or(0, |pair| pair.copy(packet, target))
     }
 
-    /// Drops a packet: its slots, or its buffer, go back to the daemon.
+    /// The same, to memory that need not be initialised: the bytes copied are so then.
+    pub fn copy_into(&self, packet: &Packet, target: &mut [MaybeUninit<u8>]) -> usize {
+        self.mapped(packet.worker).map_or(0, |pair| pair.copy_into(packet, target))
+    }
+
+    /// Drops a packet: its slots, or its buffer, go back to the daemon. In a forked child they are the parent's.
     #[inline]
     pub fn release(&mut self, packet: Packet) {
-        if let Some(pair) = self.pairs.get_mut(packet.worker) {
+        if let Some(pair) = self.mapped_mut(packet.worker) {
             pair.release(packet);
         }
     }
@@ -166,8 +173,31 @@ impl Channel {
         Counters { malformed, ..self.counters }
     }
 
+    /// Whether its memory is mapped: not in a forked child.
+    #[inline]
+    pub(crate) fn is_ours(&self) -> bool {
+        self.lease.connection.is_ours()
+    }
+
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if self.is_ours() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    #[inline]
+    fn mapped(&self, worker: usize) -> Option<&Pair> {
+        self.pairs.get(worker).filter(|_| self.is_ours())
+    }
+
+    #[inline]
+    pub(crate) fn mapped_mut(&mut self, worker: usize) -> Option<&mut Pair> {
+        let ours = self.is_ours();
+        self.pairs.get_mut(worker).filter(|_| ours)
+    }
+
     /// Looks at the attach socket, when the last look is long enough ago.
     pub(crate) fn look_for_daemon(&mut self) -> Result<(), Error> {
+        self.check_process()?;
         let now = Instant::now();
         if !self.gone && now >= self.look_at {
             self.look_at = now + LOOK;

@@ -37,8 +37,8 @@ impl Client {
         Ok(Self { path, name: name.into(), connection: Arc::new(connection), welcome })
     }
 
-    /// Attaches anew, to the same socket by the same name: after [`Error::DaemonGone`], when the daemon is back.
-    /// Queues of before stay dead; open new ones.
+    /// Attaches anew, to the same socket by the same name: after [`Error::DaemonGone`], when the daemon is back, and in a
+    /// forked child. Queues of before stay dead; open new ones.
     ///
     /// # Errors
     /// As [`attach`](Self::attach); then the client is as it was.
@@ -50,7 +50,7 @@ impl Client {
     /// Ports that this client may use, as they are now.
     ///
     /// # Errors
-    /// [`Error::DaemonGone`], [`Error::Silent`].
+    /// [`Error::DaemonGone`], [`Error::Silent`], [`Error::Forked`].
     pub fn ports(&self) -> Result<Vec<Port>, Error> {
         match self.connection.ask(&Request::Ports)?.0 {
             Reply::Ports(ports) => Ok(ports),
@@ -61,7 +61,8 @@ impl Client {
     /// Opens queues. They are closed when the last of their channels is dropped.
     ///
     /// # Errors
-    /// [`Error::Refused`] says which option is wrong or not allowed; [`Error::Memory`], [`Error::Nonsense`].
+    /// [`Error::Refused`] says which option is wrong or not allowed; [`Error::Memory`], [`Error::Nonsense`],
+    /// [`Error::Forked`].
     pub fn open(&self, options: &Options) -> Result<Queues, Error> {
         let (reply, files) = self.connection.ask(&Request::Open(options.request()))?;
         match reply {

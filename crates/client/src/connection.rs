@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown, sockopt};
+use shm::Process;
 use shm::attach::{Channel, ChannelError, RefusalKind, Reply, Request};
 
 use crate::Error;
@@ -20,6 +21,8 @@ pub(crate) struct Connection {
     socket: Channel,
     /// Held from question to answer.
     talk: Mutex<()>,
+    /// Whose session it is.
+    process: Process,
 }
 
 impl Connection {
@@ -39,14 +42,19 @@ impl Connection {
             sockopt::set_socket_timeout(&socket, way, longest)
                 .map_err(Error::system("a time limit for the attach socket"))?;
         }
-        Ok(Self { socket, talk: Mutex::new(()) })
+        Ok(Self { socket, talk: Mutex::new(()), process: Process::current() })
     }
 
     /// Asks and hears the answer, with its descriptors.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::Version`], [`Error::DaemonGone`], [`Error::Silent`], [`Error::Nonsense`].
+    /// [`Error::Refused`], [`Error::Version`], [`Error::DaemonGone`], [`Error::Silent`], [`Error::Nonsense`],
+    /// [`Error::Forked`].
     pub(crate) fn ask(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), Error> {
+        // Before the lock, which another thread may have held when it forked.
+        if !self.is_ours() {
+            return Err(Error::Forked);
+        }
         let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = patiently(|| self.socket.send(request, &[]))
             .and_then(|()| patiently(|| self.socket.receive::<Reply>()));
@@ -67,6 +75,12 @@ impl Connection {
                 })
             }
         }
+    }
+
+    /// Whether this process made it: a forked child has a copy of the socket, through which it must say nothing.
+    #[inline]
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process.is_current()
     }
 
     /// Whether the daemon is gone; one system call.

@@ -63,6 +63,11 @@ pub enum Error {
     /// A packet that can never be sent: none or too many bytes.
     #[error(transparent)]
     Unsendable(PushError),
+    /// This process was forked from the one that attached: the memory is not mapped here, the session is the parent's.
+    #[error(
+        "this process was forked from the one that attached, whose queues these are: attach anew"
+    )]
+    Forked,
     /// A packet that another channel received.
     #[error("the packet is of another channel: send and release it there")]
     Foreign,

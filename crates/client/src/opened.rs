@@ -29,7 +29,8 @@ pub(crate) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if !self.connection.is_closed() {
+        // In a forked child the queues are the parent's, who still has them.
+        if self.connection.is_ours() && !self.connection.is_closed() {
             // A daemon that does not answer ends the connection, and with it the queues.
             let _ = self.connection.ask(&Request::Close(self.number));
         }

@@ -1,5 +1,6 @@
 //! A ring from a worker of the daemon and the ring to it.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use shm::attach::{REFERENCE, RETURNS, Reference, flag};
@@ -118,6 +119,18 @@ impl Pair {
             target.copy_from_slice(bytes);
         }
         length
+    }
+
+    /// The same, to memory that need not be initialised.
+    pub(crate) fn copy_into(&self, packet: &Packet, target: &mut [MaybeUninit<u8>]) -> usize {
+        if let Place::Slots(taken) = &packet.place {
+            return self.receive.copy_into(taken, target);
+        }
+        let bytes = self.bytes(packet, 0).unwrap_or_default();
+        for (target, byte) in target.iter_mut().zip(bytes) {
+            target.write(*byte);
+        }
+        bytes.len().min(target.len())
     }
 
     /// Gives a packet's memory back to the daemon.

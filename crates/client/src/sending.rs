@@ -16,7 +16,7 @@ impl Channel {
     /// Sends a packet by a port: it goes to the worker from which it came, so that a flow stays in order.
     ///
     /// # Errors
-    /// [`Unsent`] gives the packet back: [`Error::Full`], [`Error::Foreign`], [`Error::DaemonGone`].
+    /// [`Unsent`] gives the packet back: [`Error::Full`], [`Error::Foreign`], [`Error::DaemonGone`], [`Error::Forked`].
     #[inline]
     pub fn send(&mut self, mut packet: Packet, port: u8) -> Result<(), Unsent> {
         packet.set_port(port);
@@ -36,7 +36,7 @@ impl Channel {
     /// of `packets` what was sent, gives how many; the rest found no room and stays, in order.
     ///
     /// # Errors
-    /// [`Error::DaemonGone`].
+    /// [`Error::DaemonGone`], [`Error::Forked`].
     pub fn send_burst(&mut self, packets: &mut Vec<Packet>) -> Result<usize, Error> {
         self.forward_burst(packets, 0)
     }
@@ -44,7 +44,7 @@ impl Channel {
     /// Gives packets back to the graph, like [`send_burst`](Self::send_burst).
     ///
     /// # Errors
-    /// [`Error::DaemonGone`].
+    /// [`Error::DaemonGone`], [`Error::Forked`].
     pub fn return_burst(&mut self, packets: &mut Vec<Packet>) -> Result<usize, Error> {
         self.forward_burst(packets, flag::GRAPH)
     }
@@ -52,7 +52,7 @@ impl Channel {
     /// Sends a packet of the caller's own making by a port; the bytes are copied.
     ///
     /// # Errors
-    /// [`Error::Full`]; [`Error::Unsendable`] for none or too many bytes; [`Error::DaemonGone`].
+    /// [`Error::Full`]; [`Error::Unsendable`] for none or too many bytes; [`Error::DaemonGone`], [`Error::Forked`].
     pub fn send_bytes(&mut self, bytes: &[u8], port: u8) -> Result<(), Error> {
         self.push(bytes, Meta { port, flags: 0 })
     }
@@ -68,8 +68,9 @@ impl Channel {
     /// Waits until the daemon has taken all that was sent, at most `longest`; gives whether it has.
     ///
     /// # Errors
-    /// [`Error::DaemonGone`].
+    /// [`Error::DaemonGone`], [`Error::Forked`].
     pub fn flush(&mut self, longest: Duration) -> Result<bool, Error> {
+        self.check_process()?;
         let start = Instant::now();
         loop {
             self.pairs.iter_mut().for_each(Pair::give_back);

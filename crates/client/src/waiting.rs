@@ -36,8 +36,9 @@ impl Channel {
     /// it early.
     ///
     /// # Errors
-    /// [`Error::DaemonGone`], when nothing is left to receive.
+    /// [`Error::DaemonGone`], when nothing is left to receive; [`Error::Forked`].
     pub fn wait(&mut self, longest: Option<Duration>) -> Result<bool, Error> {
+        self.check_process()?;
         let until = longest.and_then(|longest| Instant::now().checked_add(longest));
         loop {
             if !self.arm() {
@@ -61,8 +62,9 @@ impl Channel {
     /// has to [`arm`](Self::arm) again.
     ///
     /// # Errors
-    /// [`Error::DaemonGone`].
+    /// [`Error::DaemonGone`], [`Error::Forked`].
     pub fn wait_for_room(&mut self, longest: Option<Duration>) -> Result<bool, Error> {
+        self.check_process()?;
         if self.armed {
             // Both wait for the same doorbell.
             self.disarm();
@@ -100,9 +102,13 @@ impl Channel {
     }
 
     /// Before waiting for [`as_fd`](AsFd::as_fd) in an event loop of the caller's own: tells the daemon to ring.
-    /// `false`: a packet is there already, do not wait. [`receive`](Self::receive) takes it back.
+    /// `false`: a packet is there already, do not wait; or this is a forked child, as [`receive`](Self::receive) says,
+    /// which takes it back.
     #[must_use]
     pub fn arm(&mut self) -> bool {
+        if !self.is_ours() {
+            return false;
+        }
         self.armed = true;
         for pair in &mut self.pairs {
             pair.give_back();

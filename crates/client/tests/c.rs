@@ -76,6 +76,41 @@ fn a_c_program_does_all_that_the_header_offers() {
     assert!(running.succeeds());
 }
 
+/// What a forked child does with what it inherited the daemon must not notice.
+#[test]
+fn a_forked_child_leaves_its_parents_queues_alone() {
+    let stub = Stub::new(1);
+    let installed = Installed::new();
+    let built = installed.compile(&program::root().join("crates/client/tests/c/fork.c"));
+    let mut running = Running::start(&mut installed.command(&built, &stub.path()));
+    assert_eq!(running.line(), "open");
+    stub.with(|queue| queue.rings[0][0].from_client.sleeps().announce());
+    stub.inject(0, 0, &[1; 60], Meta { port: 1, flags: 0 });
+    stub.inject(0, 0, &[2; 60], Meta { port: 1, flags: 0 });
+    assert_eq!(running.line(), "forked");
+    stub.with(|queue| {
+        assert!(!queue.closed, "the child closed its parent's queues");
+        assert!(!queue.rings[0][0].to_client.is_drained(), "the child gave slots back");
+        assert!(
+            queue.rings[0][0].to_client.consumer_sleeps().claim_wake(),
+            "the parent still waits"
+        );
+        queue.rings[0][0].to_client.consumer_sleeps().announce();
+    });
+    assert!(stub.take(0, 0).is_none(), "the child sent something");
+    assert!(!stub.is_rung(0, 0), "the child rang");
+    assert_eq!(stub.state.lock().unwrap().names, ["fork", "fork"], "the child attached anew");
+    running.say("\n");
+    assert_eq!(running.line(), "sent");
+    assert_eq!(stub.next(0, 0), (vec![1; 60], Meta { port: 1, flags: 0 }));
+    assert!(stub.with(|queue| queue.rings[0][0].to_client.is_drained()));
+    assert!(stub.is_rung(0, 60));
+    running.say("\n");
+    assert_eq!(running.line(), "closed");
+    assert!(stub.with(|queue| queue.closed));
+    assert!(running.succeeds());
+}
+
 #[test]
 fn the_header_is_for_cpp_too() {
     let header = program::root().join("crates/client/include/millrace.h");

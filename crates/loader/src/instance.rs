@@ -12,13 +12,14 @@ use crate::object::Functions;
 
 /// A function of a shared object, on one worker.
 pub struct Instance {
-    /// Dropped last: the code lies in it.
-    _library: Arc<Library>,
     functions: Functions,
     state: *mut c_void,
     /// The only port whose packets it sees.
     port: Option<PortId>,
     packets: Vec<RawPacket>,
+    /// The code lies in it. Fields are dropped in the order in which they stand, so it stands last; `destroy` runs before
+    /// them all.
+    _library: Arc<Library>,
 }
 
 // SAFETY: the interface says that an instance is used by one thread at a time, not always the same.
@@ -32,7 +33,7 @@ impl Instance {
         port: Option<PortId>,
     ) -> Self {
         let packets = Vec::with_capacity(CAPACITY);
-        Self { _library: library, functions, state, port, packets }
+        Self { functions, state, port, packets, _library: library }
     }
 }
 

@@ -11,6 +11,8 @@ mod copy;
 pub mod doorbell;
 #[cfg(not(loom))]
 mod lent;
+#[cfg(not(loom))]
+mod process;
 pub mod queue;
 #[cfg(not(loom))]
 pub mod segment;
@@ -23,6 +25,8 @@ pub use copy::read_shared;
 pub use doorbell::Doorbell;
 #[cfg(not(loom))]
 pub use lent::{Buffers, Lent};
+#[cfg(not(loom))]
+pub use process::Process;
 #[cfg(not(loom))]
 pub use queue::Trusting;
 pub use queue::{Consumer, Layout, LayoutError, Meta, Producer, PushError, Taken};

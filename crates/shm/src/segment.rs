@@ -9,8 +9,9 @@ use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
     ftruncate, memfd_create,
 };
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
+use crate::process::Process;
 use crate::sleep::SleepWord;
 use crate::sync::AtomicU32;
 
@@ -42,15 +43,19 @@ pub enum SegmentError {
 }
 
 /// Memory that other processes may map too. It never moves and never changes its size.
+///
+/// A forked child does not have it (`MADV_DONTFORK`): a queue's end in two processes would be two owners of one packet.
+/// There every access faults; who may be forked looks at [`process`](Self::process) first.
 #[derive(Debug)]
 pub struct Segment {
     file: OwnedFd,
     base: NonNull<u8>,
     length: usize,
+    process: Process,
 }
 
 // SAFETY: the segment owns its mapping for its whole life; all access to what is mapped goes through
-// atomics, or through slots whose exclusive use the queue's protocol grants.
+// atomics, through copies that the compiler does not see, or in place where a caller vouches for the other side.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
@@ -103,7 +108,17 @@ impl Segment {
         let base =
             base.map_err(|source| SegmentError::System { bytes: length, source: source.into() })?;
         let base = NonNull::new(base.cast::<u8>()).ok_or(SegmentError::Size(length))?;
-        Ok(Self { file, base, length })
+        let segment = Self { file, base, length, process: Process::current() };
+        // SAFETY: the mapping just made; it changes nothing in this process.
+        unsafe { madvise(base.as_ptr().cast(), length, Advice::LinuxDontFork) }
+            .map_err(|source| SegmentError::System { bytes: length, source: source.into() })?;
+        Ok(segment)
+    }
+
+    /// The one process in which it is mapped.
+    #[must_use]
+    pub fn process(&self) -> Process {
+        self.process
     }
 
     /// To be called when the other side has mapped it: from now on nobody maps it to write, nor takes pages out of it.
@@ -139,8 +154,11 @@ impl AsFd for Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; every region holds the segment, so none outlives it.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+        // In a forked child something else may lie there by now.
+        if self.process.is_current() {
+            // SAFETY: our own mapping; every region holds the segment, so none outlives it.
+            let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+        }
     }
 }
 
@@ -241,6 +259,35 @@ mod tests {
         let other = Segment::create("test", 4096).unwrap();
         fcntl_add_seals(&other, SealFlags::SEAL).unwrap();
         assert!(other.close().is_err());
+    }
+
+    #[test]
+    fn a_forked_child_neither_has_the_memory_nor_unmaps_what_lies_there() {
+        let segment = Segment::create("test", 4096).unwrap();
+        let base = segment.base.as_ptr().cast::<libc::c_void>();
+        let mapped = |page: *mut libc::c_void| {
+            let mut resident = [0];
+            // SAFETY: one page, one byte; the kernel only says whether it is mapped.
+            unsafe { libc::mincore(page, 4096, resident.as_mut_ptr()) == 0 }
+        };
+        assert!(mapped(base));
+        // SAFETY: the child makes system calls and drops a segment, no more.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let gone = !mapped(base);
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+            // SAFETY: nothing lies there any more.
+            let other = unsafe { rustix::mm::mmap_anonymous(base, 4096, ProtFlags::READ, flags) };
+            drop(segment);
+            let right = gone && other == Ok(base) && mapped(base);
+            // SAFETY: it ends here.
+            unsafe { libc::_exit(if right { 7 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: the child just made.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 7));
+        assert!(mapped(base));
     }
 
     #[test]

@@ -241,14 +241,7 @@ fn send_back(
         ends.back.release(taken);
         return push(&mut ends.out, packet, meta, wait);
     }
-    loop {
-        if let Some(slot) = ends.out.reserve() {
-            ends.back.copy(&taken, slot);
-            break;
-        }
-        wait.go_on()?;
-    }
-    ends.out.commit(length, meta);
+    push(&mut ends.out, ends.back.bytes(&taken, 0).unwrap_or_default(), meta, wait)?;
     ends.back.release(taken);
     Ok(())
 }

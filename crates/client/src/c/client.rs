@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::path::Path;
 
-use super::fault::{array, at, count, shown, text};
+use super::fault::{at, count, place, room, shown, text};
 use super::{Fault, guard};
 use crate::Client;
 
@@ -39,10 +39,10 @@ pub unsafe extern "C" fn millrace_attach(
     guard(|| {
         // SAFETY: the caller's pointers, see the module.
         let (path, name, target) =
-            unsafe { (text(path, "path")?, text(name, "name")?, at(client, "client")?) };
-        *target = std::ptr::null_mut();
+            unsafe { (text(path, "path")?, text(name, "name")?, place(client, "client")?) };
+        target.write(std::ptr::null_mut());
         let attached = Client::attach(path.map(Path::new), name.ok_or(Fault::Null("name"))?)?;
-        *target = Box::into_raw(Box::new(ClientHandle(attached)));
+        target.write(Box::into_raw(Box::new(ClientHandle(attached))));
         Ok(0)
     })
 }
@@ -84,14 +84,15 @@ pub unsafe extern "C" fn millrace_ports(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers.
-        let (client, room) = unsafe { (shown(client, "client")?, array(ports, room, "ports")?) };
+        let (client, targets) =
+            unsafe { (shown(client, "client")?, self::room(ports, room, "ports")?) };
         let found = client.0.ports()?;
-        for (target, port) in room.iter_mut().zip(&found) {
+        for (target, port) in targets.iter_mut().zip(&found) {
             let mut name = [0; 64];
             for (target, byte) in name.iter_mut().take(63).zip(port.name.bytes()) {
                 *target = byte as c_char;
             }
-            *target = PortView { name, mac: port.mac, mtu: port.mtu, number: port.number };
+            target.write(PortView { name, mac: port.mac, mtu: port.mtu, number: port.number });
         }
         Ok(count(found.len()))
     })

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::Error;
@@ -28,6 +29,8 @@ pub const MILLRACE_UNSENDABLE: c_int = -9;
 pub const MILLRACE_STALE: c_int = -10;
 /// Status: a defect of the library; please report it.
 pub const MILLRACE_DEFECT: c_int = -11;
+/// Status: this process was forked from the one that attached, whose channels these are; millrace_reattach() attaches anew.
+pub const MILLRACE_FORKED: c_int = -12;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +66,7 @@ impl Fault {
                 Error::Full => MILLRACE_FULL,
                 Error::Unsendable(_) => MILLRACE_UNSENDABLE,
                 Error::Foreign => MILLRACE_STALE,
+                Error::Forked => MILLRACE_FORKED,
             },
         }
     }
@@ -102,31 +106,44 @@ pub(super) fn count(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// What a pointer of C's points to.
+/// What a pointer of C's points to, which this library has made.
 ///
 /// # Safety
-/// It is null, or points to a `T` that nobody else uses meanwhile.
+/// It is null, or points to a valid `T` that nobody else uses meanwhile.
 #[inline]
 pub(super) unsafe fn at<'a, T>(pointer: *mut T, name: &'static str) -> Result<&'a mut T, Fault> {
     // SAFETY: as the caller says.
     unsafe { pointer.as_mut() }.ok_or(Fault::Null(name))
 }
 
-/// An array of C's, to write; null is well when it has no items.
+/// Room of C's for one value, to write. What lies there need not be a value, and is never looked at.
 ///
 /// # Safety
-/// It is null, or points to `length` values that nobody else uses meanwhile.
+/// It is null, or points to room for a `T` that nobody else uses meanwhile.
 #[inline]
-pub(super) unsafe fn array<'a, T>(
+pub(super) unsafe fn place<'a, T>(
+    pointer: *mut T,
+    name: &'static str,
+) -> Result<&'a mut MaybeUninit<T>, Fault> {
+    // SAFETY: as the caller says.
+    unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }.ok_or(Fault::Null(name))
+}
+
+/// Room of C's for several values, to write, as [`place`]; null is well for none.
+///
+/// # Safety
+/// It is null, or points to room for `length` values that nobody else uses meanwhile.
+#[inline]
+pub(super) unsafe fn room<'a, T>(
     pointer: *mut T,
     length: usize,
     name: &'static str,
-) -> Result<&'a mut [T], Fault> {
+) -> Result<&'a mut [MaybeUninit<T>], Fault> {
     match (pointer.is_null(), length) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(Fault::Null(name)),
         // SAFETY: as the caller says.
-        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length) }),
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(pointer.cast(), length) }),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::client::ClientHandle;
-use super::fault::{array, at, count, shown};
+use super::fault::{at, count, place, room, shown};
 use super::held::Held;
 use super::options::{OpenOptions, read};
 use super::{ChannelHandle, Fault, guard};
@@ -36,17 +36,17 @@ pub unsafe extern "C" fn millrace_open(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers, see the module.
-        let (client, options, room) = unsafe {
-            (shown(client, "client")?, read(options)?, array(channels, room, "channels")?)
+        let (client, options, targets) = unsafe {
+            (shown(client, "client")?, read(options)?, self::room(channels, room, "channels")?)
         };
-        if room.len() < usize::from(options.channels) {
-            return Err(Fault::Room { room: room.len(), channels: options.channels });
+        if room < usize::from(options.channels) {
+            return Err(Fault::Room { room, channels: options.channels });
         }
         let opened = client.0.open(&options)?;
         let total = opened.channels.len();
-        for (target, channel) in room.iter_mut().zip(opened.channels) {
+        for (target, channel) in targets.iter_mut().zip(opened.channels) {
             let handle = ChannelHandle { channel, held: Held::default(), burst: Vec::new() };
-            *target = Box::into_raw(Box::new(handle));
+            target.write(Box::into_raw(Box::new(handle)));
         }
         Ok(count(total))
     })
@@ -72,9 +72,9 @@ pub unsafe extern "C" fn millrace_read_counters(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers.
-        let (channel, target) = unsafe { (at(channel, "channel")?, at(counters, "counters")?) };
+        let (channel, target) = unsafe { (at(channel, "channel")?, place(counters, "counters")?) };
         let Counters { received, sent, full, malformed } = channel.channel.counters();
-        *target = CountersView { received, sent, full, malformed };
+        target.write(CountersView { received, sent, full, malformed });
         Ok(0)
     })
 }

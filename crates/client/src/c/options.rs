@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::net::IpAddr;
 
 use super::Fault;
-use super::fault::{items, shown, text};
+use super::fault::{items, place, shown, text};
 use crate::{Filter, Options, PortQueue, Spread, Take};
 
 /// Take: the channel gets the packets, and nobody else.
@@ -67,8 +67,8 @@ pub struct OpenOptions {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millrace_options_default(options: *mut OpenOptions) {
     let Options { slots, capacity, channels, .. } = Options::default();
-    // SAFETY: the caller's pointer; what was there need not be valid and is not looked at.
-    if let Some(target) = unsafe { options.cast::<std::mem::MaybeUninit<OpenOptions>>().as_mut() } {
+    // SAFETY: the caller's pointer, see the module.
+    if let Ok(target) = unsafe { place(options, "options") } {
         target.write(OpenOptions {
             ports: std::ptr::null(),
             port_count: 0,

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::fault::{array, at, count, items, shown};
+use super::fault::{at, count, items, place, room, shown};
 use super::{ChannelHandle, Fault, PacketView, guard};
 
 /// Takes up to `limit` packets. Never waits, and makes no system call but for a look at the daemon every 20 ms while
@@ -17,8 +17,7 @@ pub unsafe extern "C" fn millrace_receive(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers, see the module.
-        let (handle, room) =
-            unsafe { (at(channel, "channel")?, array(packets, limit, "packets")?) };
+        let (handle, room) = unsafe { (at(channel, "channel")?, room(packets, limit, "packets")?) };
         let ChannelHandle { channel, held, burst } = handle;
         let taken = channel.receive(burst, room.len().min(c_int::MAX as usize))?;
         for (target, mut packet) in room.iter_mut().zip(burst.drain(..)) {
@@ -27,7 +26,7 @@ pub unsafe extern "C" fn millrace_receive(
             let bytes = channel.bytes_mut(&mut packet);
             let (data, length) = (bytes.as_mut_ptr(), bytes.len() as u32);
             let handle = held.put(packet);
-            *target = PacketView { data, length, total, pieces, port, copy, handle };
+            target.write(PacketView { data, length, total, pieces, port, copy, handle });
         }
         Ok(count(taken))
     })
@@ -46,11 +45,11 @@ pub unsafe extern "C" fn millrace_piece(
     guard(|| {
         // SAFETY: the caller's pointers.
         let (handle, packet, target) =
-            unsafe { (at(channel, "channel")?, shown(packet, "packet")?, at(data, "data")?) };
+            unsafe { (at(channel, "channel")?, shown(packet, "packet")?, place(data, "data")?) };
         let ChannelHandle { channel, held, .. } = handle;
         let packet = held.get(packet.handle).ok_or(Fault::Stale)?;
         let bytes = channel.piece_mut(packet, piece).unwrap_or_default();
-        *target = bytes.as_mut_ptr();
+        target.write(bytes.as_mut_ptr());
         Ok(count(bytes.len()))
     })
 }
@@ -67,12 +66,12 @@ pub unsafe extern "C" fn millrace_copy(
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's pointers.
-        let (handle, packet, room) = unsafe {
-            let room = array(buffer.cast::<u8>(), room, "buffer")?;
-            (at(channel, "channel")?, shown(packet, "packet")?, room)
+        let (handle, packet, target) = unsafe {
+            let target = self::room(buffer.cast::<u8>(), room, "buffer")?;
+            (at(channel, "channel")?, shown(packet, "packet")?, target)
         };
         let packet = handle.held.get(packet.handle).ok_or(Fault::Stale)?;
-        Ok(count(handle.channel.copy(packet, room)))
+        Ok(count(handle.channel.copy_into(packet, target)))
     })
 }
 

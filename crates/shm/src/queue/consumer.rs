@@ -1,5 +1,7 @@
 //! The side that empties slots.
 
+use core::mem::MaybeUninit;
+
 use super::mark::{Mark, Meta, Turns, turn};
 use super::{Layout, Slots};
 use crate::sync::Ordering;
@@ -115,6 +117,14 @@ impl Consumer {
     /// writes: then the copy is a mixture.
     #[inline]
     pub fn copy(&self, taken: &Taken, target: &mut [u8]) -> usize {
+        let target: *mut [u8] = target;
+        // SAFETY: the caller's own slice, borrowed for this call; `copy_into` writes bytes to it and nothing uninitialised.
+        self.copy_into(taken, unsafe { &mut *(target as *mut [MaybeUninit<u8>]) })
+    }
+
+    /// The same, to memory that need not be initialised. The bytes copied are initialised then, the others are as before.
+    #[inline]
+    pub fn copy_into(&self, taken: &Taken, target: &mut [MaybeUninit<u8>]) -> usize {
         if taken.queue != self.id {
             return 0;
         }

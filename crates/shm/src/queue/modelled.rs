@@ -1,6 +1,8 @@
 //! Slots for the model checker: marks are its atomics, and packets its cells, which tell when two
 //! threads touch one at the same time.
 
+use core::mem::MaybeUninit;
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 
@@ -46,11 +48,14 @@ impl Slots {
         self.slot(position).1.with_mut(|data| unsafe { *data = bytes.to_vec() });
     }
 
-    pub(super) fn read(&self, position: u32, target: &mut [u8]) {
-        // SAFETY: as above.
-        self.slot(position)
-            .1
-            .with(|data| unsafe { target.copy_from_slice(&(&*data)[..target.len()]) });
+    pub(super) fn read(&self, position: u32, target: &mut [MaybeUninit<u8>]) {
+        self.slot(position).1.with(|data| {
+            // SAFETY: as above.
+            let data = unsafe { &*data };
+            for (target, byte) in target.iter_mut().zip(data) {
+                target.write(*byte);
+            }
+        });
     }
 
     pub(super) fn prefetch(&self, _: u32) {}

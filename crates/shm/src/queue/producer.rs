@@ -35,8 +35,6 @@ pub struct Producer {
     longest: usize,
     /// The next slot to fill.
     position: u32,
-    /// The next slot was given out to be filled in place.
-    reserved: bool,
 }
 
 impl Producer {
@@ -46,7 +44,6 @@ impl Producer {
             turns: Turns::new(layout.slots()),
             longest: layout.longest() as usize,
             position: 0,
-            reserved: false,
         }
     }
 
@@ -159,7 +156,6 @@ impl Producer {
     #[inline(always)]
     fn advance(&mut self, count: u32) {
         self.position = self.position.wrapping_add(count);
-        self.reserved = false;
     }
 
     /// Whether the next packet of one slot finds room.
@@ -189,29 +185,6 @@ impl Producer {
     /// [`LayoutError::Memory`](super::LayoutError::Memory) when the region is too short.
     pub fn new(region: crate::Region, layout: Layout) -> Result<Self, super::LayoutError> {
         Ok(Self::with(Slots::new(region, layout)?, layout))
-    }
-
-    /// The next slot, to be filled in place: as many bytes as a slot holds. `None`: the queue is full.
-    /// [`commit`](Self::commit) sends it.
-    pub fn reserve(&mut self) -> Option<&mut [u8]> {
-        if !self.is_empty(self.position) {
-            return None;
-        }
-        self.reserved = true;
-        // SAFETY: it is this side's turn, and the borrow of `self` keeps others away. A consumer that
-        // breaks the protocol and writes changes bytes of a packet; they are plain data.
-        Some(unsafe { self.slots.bytes_mut(self.position, self.slots.capacity()) })
-    }
-
-    /// Sends the first `length` bytes of the slot that [`reserve`](Self::reserve) gave. Gives whether it
-    /// was sent: `length` is from 1 to what the slot holds, and a slot was reserved.
-    pub fn commit(&mut self, length: usize, meta: Meta) -> bool {
-        if !self.reserved || length == 0 || length > self.slots.capacity() {
-            return false;
-        }
-        self.publish(self.position, Mark { length: length as u32, more: false, meta });
-        self.advance(1);
-        true
     }
 
     /// Wakes the consumer if this says that it sleeps: after a burst was pushed.

@@ -1,7 +1,9 @@
 //! The memory of a queue's slots.
 
+use core::mem::MaybeUninit;
+
 use super::layout::{CONSUMER_SLEEPS, Layout, LayoutError, MARK, PRODUCER_SLEEPS, SLOTS};
-use crate::copy::read_shared;
+use crate::copy::{read_shared_into, write_shared};
 use crate::segment::Region;
 use crate::sleep::SleepWord;
 use crate::sync::AtomicU32;
@@ -58,19 +60,20 @@ impl Slots {
     /// Writes a packet, as much of it as fits.
     #[inline(always)]
     pub(super) fn write(&self, position: u32, bytes: &[u8]) {
-        let length = bytes.len().min(self.capacity);
-        // SAFETY: `length` bytes fit behind the mark. It is this side's turn; should the other side look
-        // all the same, it harms its own packet only: nothing is read back here.
-        unsafe { self.data(position).copy_from_nonoverlapping(bytes.as_ptr(), length) };
+        let bytes = bytes.get(..self.capacity).unwrap_or(bytes);
+        // SAFETY: `capacity` bytes fit behind the mark; `bytes` are the caller's own memory. It is this side's turn; the
+        // other side may look or write all the same, for which `write_shared` is made.
+        unsafe { write_shared(bytes, self.data(position)) };
     }
 
     /// Copies the first bytes of a packet out, as many as are asked for and fit.
     #[inline(always)]
-    pub(super) fn read(&self, position: u32, target: &mut [u8]) {
+    pub(super) fn read(&self, position: u32, target: &mut [MaybeUninit<u8>]) {
         let length = target.len().min(self.capacity);
         let Some(target) = target.get_mut(..length) else { return };
-        // SAFETY: `length` bytes stand behind the mark; the target is the caller's own memory.
-        unsafe { read_shared(self.data(position), target) };
+        // SAFETY: `length` bytes stand behind the mark; the target is the caller's own memory. The other side may write
+        // all the same, for which `read_shared_into` is made.
+        unsafe { read_shared_into(self.data(position), target) };
     }
 
     /// The first `length` bytes of a packet, in place.
