@@ -45,7 +45,8 @@ pub trait Sink {
     }
 
     /// A buffer of exactly `length` bytes for the next packet, contents undefined. `None`: there is
-    /// none now; the stack counts that and sends again later, as after a loss on the way.
+    /// none now, which is no loss: what a connection had to send stays to be sent, and leaves with a later
+    /// flush. Answers that belong to no connection are not kept.
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]>;
 
     /// Sends the packet in the last buffer.

@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) events: VecDeque<Event>,
     /// Connections with something to send at the next flush.
     pub(crate) dirty: Vec<u32>,
+    /// The sink did not take a packet of a connection.
+    pub(crate) sink_is_full: bool,
     pub(crate) secret: Secret,
     pub(crate) listeners: Listeners,
     pub(crate) challenges: Limiter,
@@ -58,6 +60,7 @@ impl Shared {
             counters: Counters::default(),
             events: VecDeque::new(),
             dirty: Vec::new(),
+            sink_is_full: false,
             secret,
             listeners: Listeners::default(),
             challenges: Limiter::default(),

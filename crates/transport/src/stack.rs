@@ -87,19 +87,34 @@ impl<B: Buffers> Stack<B> {
         })
     }
 
-    /// Sends what packets, timers and calls have left to send.
+    /// Sends what packets, timers and calls have left to send. When the sink is full, the rest waits for
+    /// the next flush: [`is_flush_due`](Self::is_flush_due).
     pub fn flush(&mut self, now: u64, sink: &mut dyn Sink) {
         self.now = self.now.max(now);
         let mut dirty = std::mem::take(&mut self.shared.dirty);
-        for index in dirty.drain(..) {
+        self.shared.sink_is_full = false;
+        let mut seen = 0;
+        while let Some(index) = dirty.get(seen).copied() {
+            seen += 1;
             self.step(index, sink, |tcb| {
                 tcb.hot.clear(flag::DIRTY);
                 tcb.output();
             });
+            if self.shared.sink_is_full {
+                break;
+            }
         }
-        // What was touched meanwhile is few; the larger list's memory is kept.
+        // Those that were not looked at come before the one that met the full sink.
+        dirty.drain(..seen);
         dirty.append(&mut self.shared.dirty);
         self.shared.dirty = dirty;
+    }
+
+    /// Whether a connection waits for the next flush: something happened to it since the last, or the sink
+    /// was full.
+    #[must_use]
+    pub fn is_flush_due(&self) -> bool {
+        !self.shared.dirty.is_empty()
     }
 
     /// Acts on timers whose time has come.

@@ -99,6 +99,19 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.end();
     }
 
+    /// Resets the peer: it is over, against somebody's will.
+    pub(crate) fn reset(&mut self, failure: Failure) {
+        if self.send_reset() {
+            return self.fail(failure);
+        }
+        // The sink is full: nothing else is done until it takes the reset.
+        self.hot.set(flag::RESET_DUE);
+        self.stop_timers();
+        self.cold.failure = Some(failure);
+        let id = self.id();
+        self.tell(Event::Failed(id, failure));
+    }
+
     /// It is over: what is in flight is forgotten, received data stays readable.
     pub(crate) fn end(&mut self) {
         self.leave_half_open();

@@ -12,5 +12,6 @@ pub(crate) mod pair;
 mod path;
 mod rate;
 mod signals;
+mod sink;
 mod transfer;
 mod udp;

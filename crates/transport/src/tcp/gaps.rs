@@ -50,11 +50,18 @@ impl Gaps {
     }
 
     /// The blocks to tell: a duplicate first, then the latest pieces.
-    pub(crate) fn take_blocks(&mut self) -> ([Piece; BLOCKS], usize) {
+    pub(crate) fn blocks(&self) -> ([Piece; BLOCKS], usize) {
         let none = ([(Seq(0), Seq(0)); BLOCKS], 0);
-        let blocks = self.0.as_mut().map_or(none, |pieces| pieces.take_blocks());
-        self.tidy();
-        blocks
+        self.0.as_ref().map_or(none, |pieces| pieces.blocks())
+    }
+
+    /// The blocks left: a duplicate is told once.
+    #[inline]
+    pub(crate) fn told(&mut self) {
+        if let Some(pieces) = &mut self.0 {
+            pieces.duplicate = None;
+            self.tidy();
+        }
     }
 
     fn tidy(&mut self) {
@@ -118,10 +125,10 @@ impl Pieces {
         self.pieces.get(found).copied().filter(|piece| !piece.0.after(place))
     }
 
-    fn take_blocks(&mut self) -> ([Piece; BLOCKS], usize) {
+    fn blocks(&self) -> ([Piece; BLOCKS], usize) {
         let mut blocks = [(Seq(0), Seq(0)); BLOCKS];
         let mut count = 0;
-        let duplicate = self.duplicate.take();
+        let duplicate = self.duplicate;
         let recent = self.recent.iter().filter_map(|place| self.holding(*place));
         // What room is left tells of the lowest pieces, which the peer was told of before.
         let pieces = recent.chain(self.pieces.iter().copied().take(BLOCKS));
@@ -143,7 +150,8 @@ mod tests {
     use super::*;
 
     fn blocks(gaps: &mut Gaps) -> Vec<(u32, u32)> {
-        let (blocks, count) = gaps.take_blocks();
+        let (blocks, count) = gaps.blocks();
+        gaps.told();
         blocks[..count].iter().map(|(start, end)| (start.0, end.0)).collect()
     }
 

@@ -148,8 +148,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let Some(listener) =
             self.cold.listener.and_then(|listener| self.shared.listeners.get_mut(listener))
         else {
-            self.send_reset();
-            self.end();
+            self.reset(Failure::Aborted);
             return false;
         };
         if listener.queue.len() >= listener.backlog {
@@ -170,8 +169,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
             Grant::Refused => {
                 self.drop(Reason::NoFifo);
-                self.send_reset();
-                self.fail(Failure::NoBuffers);
+                self.reset(Failure::NoBuffers);
                 return false;
             }
         }
@@ -193,8 +191,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         };
     }
 
-    /// Sends our SYN, alone or with an acknowledgment, for the first time or again.
-    pub(crate) fn send_syn(&mut self) {
+    /// Sends our SYN, alone or with an acknowledgment, for the first time or again. Gives whether it left;
+    /// when the sink is full, it stays due.
+    pub(crate) fn send_syn(&mut self) -> bool {
         let answers = self.hot.state == State::SynReceived;
         let mut options = OptionBytes::default();
         options.mss(self.announced_mss());
@@ -219,18 +218,25 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         flags |= self.ecn_offer(answers);
         self.test_accurate_option(&mut options, answers);
-        if self.cold.flight.is_empty() {
-            let iss = self.cold.iss;
+        let room = if answers { self.hot.rcv_wnd() } else { self.cold.options.receive_buffer };
+        let window = room.min(65_535) as u16;
+        let iss = self.cold.iss;
+        let gone = self.put_data(iss, flags, window, options.as_slice(), carried as usize);
+        let first = self.cold.flight.is_empty();
+        if first && (gone || self.hot.retransmit_at == NEVER) {
+            self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+        }
+        if !gone {
+            self.hot.set(flag::ACK_NOW);
+        } else if first {
             self.note_sent((iss, iss.add(1)), super::flight::mark::SYN);
+            self.hot.backoff = 0;
             self.hot.snd_una = iss;
             self.hot.snd_nxt = iss.add(1);
             self.cold.data_start = iss.add(1);
             self.note_syn_data(carried);
-            self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
         }
-        let room = if answers { self.hot.rcv_wnd() } else { self.cold.options.receive_buffer };
-        let window = room.min(65_535) as u16;
-        self.put_data(self.cold.iss, flags, window, options.as_slice(), carried as usize);
+        gone
     }
 
     /// The segment size that we announce: what the port takes (RFC 6691), by the options less.

@@ -21,6 +21,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Takes a segment in. What is due in answer is left to the next flush but for what must not
     /// wait: duplicate and challenge acknowledgments, resets.
     pub(crate) fn on_segment(&mut self, segment: &Segment<'_>) {
+        if self.hot.has(flag::RESET_DUE) {
+            return self.drop(Reason::AfterClose);
+        }
         self.hot.received_at = self.now;
         self.hot.probes = 0;
         match self.hot.state {

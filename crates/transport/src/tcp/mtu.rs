@@ -183,10 +183,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return;
         }
         let (start, end) = (self.hot.snd_nxt, self.hot.snd_nxt.add(data));
-        let search = self.search();
-        (search.probe, search.start, search.end) = (size, start, end);
-        self.shared.counters.path_probes += 1;
-        self.send_record(end, mark::PATH_PROBE);
+        if self.send_record(end, mark::PATH_PROBE) {
+            let search = self.search();
+            (search.probe, search.start, search.end) = (size, start, end);
+            self.shared.counters.path_probes += 1;
+        }
     }
 
     /// What was found may no longer hold (RFC 1191 6.3, RFC 8899 PMTU_RAISE_TIMER).

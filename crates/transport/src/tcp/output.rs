@@ -13,8 +13,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Sends what may be sent now: lost segments, new data, an acknowledgment that is due.
     pub(crate) fn output(&mut self) {
         if self.hot.has(flag::RESET_DUE) {
-            self.send_reset();
-            return self.end();
+            if self.send_reset() {
+                self.end();
+            }
+            return;
         }
         match self.hot.state {
             State::Closed => return,

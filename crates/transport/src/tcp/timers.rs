@@ -9,9 +9,16 @@ use crate::congestion::Congestion;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
 
+/// A probe that the sink did not take is tried again after this: ns. It counts for nothing.
+const SINK_PATIENCE: u64 = 500_000_000;
+
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Acts on every deadline at or before now.
     pub(crate) fn on_timer(&mut self) {
+        if self.hot.has(flag::RESET_DUE) {
+            self.stop_timers();
+            return self.output();
+        }
         if self.hot.ack_at <= self.now {
             self.hot.ack_at = NEVER;
             self.hot.set(flag::ACK_NOW);
@@ -52,10 +59,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// RFC 6298 5.4 to 5.7.
     fn on_timeout(&mut self) {
-        if self.cold.flight.is_empty() {
+        let handshake = matches!(self.hot.state, State::SynSent | State::SynReceived);
+        if self.cold.flight.is_empty() && !handshake {
             return;
         }
-        let handshake = matches!(self.hot.state, State::SynSent | State::SynReceived);
         let tries =
             if handshake { self.cold.options.syn_retries } else { self.cold.options.retries };
         if self.is_given_up(tries) {
@@ -69,12 +76,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.shared.counters.timeouts += 1;
         self.hot.backoff = self.hot.backoff.saturating_add(1);
         if handshake {
-            self.give_fast_open_up();
-            self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
-            self.shared.counters.retransmissions += 1;
-            let iss = self.cold.iss;
-            self.cold.flight.resent(iss, self.now);
-            self.send_syn();
+            self.repeat_syn();
             self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
             return;
         }
@@ -107,6 +109,22 @@ impl<F: ByteFifo> Tcb<'_, F> {
             // Not later than the time at which it is given up.
             let end = self.cold.progress_at.saturating_add(self.cold.options.user_timeout);
             self.hot.retransmit_at = self.hot.retransmit_at.min(end.max(self.now));
+        }
+    }
+
+    /// Our SYN, or the answer to the peer's, once more.
+    fn repeat_syn(&mut self) {
+        if self.cold.flight.is_empty() {
+            // The sink did not even take the first.
+            self.send_syn();
+            return;
+        }
+        self.give_fast_open_up();
+        self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
+        if self.send_syn() {
+            self.shared.counters.retransmissions += 1;
+            let iss = self.cold.iss;
+            self.cold.flight.resent(iss, self.now);
         }
     }
 
@@ -165,10 +183,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.hot.snd_wnd > 0 && self.send_fitting() {
             return;
         }
+        self.hot.set(flag::TIMER_IS_PERSIST);
+        if !self.probe() {
+            self.hot.retransmit_at = self.now.saturating_add(SINK_PATIENCE);
+            return;
+        }
         self.hot.probes = self.hot.probes.saturating_add(1);
         self.hot.backoff = self.hot.backoff.saturating_add(1).min(12);
-        self.probe();
-        self.hot.set(flag::TIMER_IS_PERSIST);
         self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
     }
 
@@ -191,12 +212,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return;
         }
         if self.hot.probes >= keepalive.count {
-            self.send_reset();
-            return self.fail(Failure::TimedOut);
+            return self.reset(Failure::TimedOut);
         }
         if self.cold.flight.is_empty() {
+            if !self.probe() {
+                self.hot.life_at = self.now.saturating_add(SINK_PATIENCE);
+                return;
+            }
             self.hot.probes += 1;
-            self.probe();
         }
         self.hot.life_at = self.now.saturating_add(keepalive.interval);
     }

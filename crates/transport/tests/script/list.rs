@@ -68,6 +68,8 @@ scripts! {
     segmentation_loss
     silly_window_receiver
     silly_window_sender
+    sink_full
+    sink_full_syn
     syn_validation
     tail_probe
     tail_probe_new_data

@@ -24,8 +24,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !segment.has(bits::ACK) {
             if !self.take_ecn_offer_again(segment) {
                 self.drop(Reason::EcnMixed);
-                self.send_reset();
-                self.fail(Failure::Aborted);
+                self.reset(Failure::Aborted);
                 return false;
             }
             // The answer was lost: once more.

@@ -41,8 +41,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if self.hot.has(flag::RELEASED | flag::DEAF) {
                 // RFC 9293 3.6.1: closed here, and data comes: the peer must know.
                 self.drop(Reason::AfterClose);
-                self.send_reset();
-                return self.fail(Failure::Aborted);
+                return self.reset(Failure::Aborted);
             }
             let taken = self.store(start, data);
             fin &= taken == data.len();

@@ -34,7 +34,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Sends a record again. Gives whether it left.
     pub(crate) fn resend(&mut self, sent: &Sent) -> bool {
-        if !self.transmit(sent, true) {
+        if self.transmit((sent.start, sent.end), sent.marks, true) != sent.end {
             return false;
         }
         self.shared.counters.retransmissions += 1;
@@ -176,7 +176,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let marks = if fin { mark::FIN } else { 0 } | if length == unsent { mark::PUSH } else { 0 };
         let gone = self.send_record(start.add(length + u32::from(fin)), marks);
-        if fin {
+        if fin && gone {
             self.hot.set(flag::FIN_SENT);
             self.hot.state = match self.hot.state {
                 State::CloseWait => State::LastAck,
@@ -186,19 +186,25 @@ impl<F: ByteFifo> Tcb<'_, F> {
         gone
     }
 
-    /// Sends what follows SND.NXT up to `next` for the first time. Gives whether it left.
+    /// Sends what follows SND.NXT up to `next` for the first time. Gives whether all of it left.
     #[inline]
     pub(crate) fn send_record(&mut self, next: Seq, marks: u8) -> bool {
         let start = self.hot.snd_nxt;
         if self.cold.flight.is_empty() {
             self.restart_idle();
         }
-        let sent = self.note_sent((start, next), marks);
-        self.hot.snd_nxt = next;
-        if self.hot.quick > 0 && self.answers() {
+        let answers = self.hot.quick > 0 && self.answers();
+        let end = self.transmit((start, next), marks, false);
+        if end == start {
+            return false;
+        }
+        // Only what left is noted.
+        let marks = if end == next { marks } else { marks & !(mark::FIN | mark::PUSH) };
+        let sent = self.note_sent((start, end), marks);
+        self.hot.snd_nxt = end;
+        if answers {
             self.hot.quick = 0;
         }
-        let gone = self.transmit(&sent, false);
         if self.hot.has(flag::RECOVERY) {
             self.cold.flight.reduction.on_sent(sent.data());
         }
@@ -206,7 +212,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PROBE) {
             self.restart_timer();
         }
-        gone
+        end == next
     }
 
     /// Whether what is sent now answers what came just before. What is said both ways needs no quick

@@ -6,7 +6,8 @@ use crate::isn::timestamp;
 use crate::segment::bits;
 use crate::sequence::Seq;
 use crate::tcp::Tcb;
-use crate::tcp::flight::{Sent, mark};
+use crate::tcp::accurate::Accurate;
+use crate::tcp::flight::mark;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 
@@ -14,41 +15,77 @@ use crate::tcp::state::State;
 const CAPABLE: u8 = 2;
 
 impl<F: ByteFifo> Tcb<'_, F> {
-    /// Sends an acknowledgment without data.
+    /// Sends an acknowledgment without data. When the sink is full, it stays due.
     pub(crate) fn acknowledge_now(&mut self) {
         if self.hot.state == State::SynReceived {
             // The handshake's own answer says it.
-            return self.send_syn();
+            self.send_syn();
+            return;
         }
+        let before = self.promises();
         let window = self.advertise();
         let mut options = self.options();
         let plain = !self.cold.gaps.has_news();
         let told = self.hot.has(flag::SACK) && !plain;
-        let (blocks, count) = if told { self.cold.gaps.take_blocks() } else { Default::default() };
+        let (blocks, count) = if told { self.cold.gaps.blocks() } else { Default::default() };
         if self.hot.has(flag::ACCURATE) {
             self.add_accurate_option(&mut options, count);
         }
         options.sack(blocks.get(..count).unwrap_or(&[]));
         let flags = bits::ACK | self.feedback(plain);
-        self.put(self.hot.snd_nxt, flags, window, options.as_slice());
+        if self.put(self.hot.snd_nxt, flags, window, options.as_slice()) {
+            self.cold.gaps.told();
+        } else {
+            self.take_back(before);
+            self.hot.set(flag::ACK_NOW);
+        }
     }
 
-    /// An acknowledgment of what is known already, which the peer must answer.
-    pub(crate) fn probe(&mut self) {
+    /// An acknowledgment of what is known already, which the peer must answer. Gives whether it left.
+    pub(crate) fn probe(&mut self) -> bool {
+        let before = self.promises();
         let window = self.advertise();
         let options = self.options();
         let flags = bits::ACK | if self.hot.has(flag::ACCURATE) { self.feedback(false) } else { 0 };
-        self.put(self.hot.snd_una.sub(1), flags, window, options.as_slice());
+        let gone = self.put(self.hot.snd_una.sub(1), flags, window, options.as_slice());
+        if !gone {
+            self.take_back(before);
+        }
+        gone
     }
 
-    /// Sends a reset (RFC 9293 3.10.7.1 for what its numbers are).
-    pub(crate) fn send_reset(&mut self) {
+    /// Sends a reset (RFC 9293 3.10.7.1 for what its numbers are). Gives whether it left, or none was due.
+    pub(crate) fn send_reset(&mut self) -> bool {
         if !self.hot.state.is_synchronized() && self.hot.state != State::SynReceived {
-            return;
+            return true;
         }
         let options = self.options();
-        self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, options.as_slice());
-        self.shared.counters.resets_out += 1;
+        let gone = self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, options.as_slice());
+        self.shared.counters.resets_out += u64::from(gone);
+        gone
+    }
+
+    /// What a segment promises the peer while it is put together, in case that it does not leave.
+    fn promises(&self) -> (Seq, Option<Accurate>) {
+        let accurate =
+            if self.hot.has(flag::ACCURATE) { self.cold.accurate.as_deref() } else { None };
+        (self.hot.rcv_adv, accurate.copied())
+    }
+
+    /// The sink did not take the segment: the peer was told nothing.
+    #[cold]
+    fn take_back(&mut self, (edge, before): (Seq, Option<Accurate>)) {
+        self.hot.rcv_adv = edge;
+        if let (Some(accurate), Some(before)) = (&mut self.cold.accurate, before) {
+            **accurate = before;
+        }
+    }
+
+    /// The sink is full, which is no loss: the connection is looked at again at the next flush.
+    #[cold]
+    fn wait_for_sink(&mut self) {
+        self.shared.sink_is_full = true;
+        self.touch();
     }
 
     /// Options that every segment after the handshake has.
@@ -62,12 +99,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         options
     }
 
-    /// A segment without data.
-    pub(crate) fn put(&mut self, seq: Seq, flags: u16, window: u16, options: &[u8]) {
-        self.put_data(seq, flags, window, options, 0);
+    /// A segment without data. Gives whether it left.
+    fn put(&mut self, seq: Seq, flags: u16, window: u16, options: &[u8]) -> bool {
+        self.put_data(seq, flags, window, options, 0)
     }
 
-    /// A segment with the first `data` bytes of the transmit FIFO, as a SYN may carry.
+    /// A segment with the first `data` bytes of the transmit FIFO, as a SYN may carry. Gives whether it
+    /// left.
     pub(crate) fn put_data(
         &mut self,
         seq: Seq,
@@ -75,7 +113,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         window: u16,
         options: &[u8],
         data: usize,
-    ) {
+    ) -> bool {
         let out = Out {
             ends: &self.cold.ends(),
             seq,
@@ -90,10 +128,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
             segment_size: 0,
         };
         let fifos = &self.cold.fifos;
-        emit(self.sink, &mut self.shared.counters, &out, |target| copy(fifos, 0, target));
-        if flags & bits::ACK != 0 {
+        let counters = &mut self.shared.counters;
+        let gone = emit(self.sink, counters, &out, |target| copy(fifos, 0, target));
+        if !gone {
+            self.wait_for_sink();
+        } else if flags & bits::ACK != 0 {
             self.acknowledged();
         }
+        gone
     }
 
     fn acknowledged(&mut self) {
@@ -102,10 +144,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.clear(flag::ACK_NOW);
     }
 
-    /// Sends the data of a record, for the first time or again.
-    pub(crate) fn transmit(&mut self, sent: &Sent, again: bool) -> bool {
+    /// Sends a record from `start` to `end`, for the first time or again. Gives where what left ends: a
+    /// full sink takes only a part, or nothing.
+    pub(crate) fn transmit(&mut self, (start, end): (Seq, Seq), marks: u8, again: bool) -> Seq {
+        let before = (self.promises(), self.hot.flags & flag::REDUCED);
         let window = self.advertise();
-        let data = sent.data() as usize;
+        let has = |mark: u8| marks & mark != 0;
+        let data =
+            (end.since(start) - u32::from(has(mark::SYN)) - u32::from(has(mark::FIN))) as usize;
         let mss = usize::from(self.hot.mss);
         let mut options = self.options();
         // RFC 9768 3.2.3.2.2: what has to be sent again goes without; full segments have no room.
@@ -113,10 +159,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.add_accurate_option(&mut options, 0);
         }
         let mut flags = bits::ACK | self.feedback(false);
-        if sent.is(mark::FIN) {
+        if has(mark::FIN) {
             flags |= bits::FIN;
         }
-        if data > 0 && (sent.is(mark::PUSH) || sent.is(mark::FIN)) {
+        if data > 0 && has(mark::PUSH | mark::FIN) {
             flags |= bits::PSH;
         }
         let mut service = self.cold.options.dscp << 2;
@@ -129,11 +175,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.clear(flag::REDUCED);
             }
         }
-        let cut = data > mss && !sent.is(mark::PATH_PROBE);
+        let cut = data > mss && !has(mark::PATH_PROBE);
         let by_port = cut && self.sink.offloads().segmentation != 0;
         let mut out = Out {
             ends: &self.cold.ends(),
-            seq: sent.start,
+            seq: start,
             ack: self.hot.rcv_nxt,
             flags,
             window,
@@ -146,12 +192,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
         };
         let size = if cut && !by_port { mss } else { data };
         let mut left = data;
-        let gone = loop {
+        let gone_to = loop {
             out.data = left.min(size);
             left -= out.data;
             if size != data {
                 // What belongs to the end of the data, or to its beginning.
-                let first = if out.seq == sent.start { 0 } else { bits::CWR };
+                let first = if out.seq == start { 0 } else { bits::CWR };
                 let last = if left == 0 { 0 } else { bits::FIN | bits::PSH };
                 out.flags = flags & !(first | last);
             }
@@ -160,13 +206,24 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let gone = emit(self.sink, &mut self.shared.counters, &out, |target| {
                 copy(fifos, offset, target);
             });
-            if left == 0 || !gone {
-                break gone;
+            if !gone {
+                break out.seq;
+            }
+            if left == 0 {
+                break end;
             }
             out.seq = out.seq.add(out.data as u32);
         };
-        self.acknowledged();
-        gone
+        if gone_to == start {
+            self.take_back(before.0);
+            self.hot.set(before.1);
+        } else {
+            self.acknowledged();
+        }
+        if gone_to != end {
+            self.wait_for_sink();
+        }
+        gone_to
     }
 
     /// The window to tell, as it is written. The right edge moves only by what is worth it, and never
