@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use transport::{ConnectError, ConnectionId, Event, Failure, ListenerId, Options, SocketError};
 
 use crate::network::{Application, HostStack};
+use crate::random::Random;
 
 /// How one end behaves.
 #[derive(Debug, Clone)]
@@ -102,12 +103,25 @@ pub struct Talk {
     trouble: Option<Trouble>,
     next_write: u64,
     next_read: u64,
+    /// When it let go of its connection: ns.
+    ended_at: Option<u64>,
     scratch: Vec<u8>,
+    expected: Vec<u8>,
 }
 
-/// The byte at a place of a stream.
-fn content(seed: u64, place: u64) -> u8 {
-    ((place ^ seed << 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+/// Fills `target` with what a stream holds from `place` on. Eight bytes together name their place and their
+/// stream, so that a shift by any count, or a piece of another stream, is seen.
+fn content(seed: u64, place: u64, target: &mut [u8]) {
+    let mut filled = 0;
+    while filled < target.len() {
+        let at = place + filled as u64;
+        let word = Random::new((at / 8) ^ seed.rotate_right(16)).next().to_le_bytes();
+        let rest = target.get_mut(filled..).unwrap_or_default();
+        let word = word.get((at % 8) as usize..).unwrap_or_default();
+        let count = word.len().min(rest.len());
+        rest.iter_mut().zip(word).for_each(|(byte, value)| *byte = *value);
+        filled += count;
+    }
 }
 
 impl Talk {
@@ -126,7 +140,9 @@ impl Talk {
             trouble: None,
             next_write: 0,
             next_read: 0,
+            ended_at: None,
             scratch: Vec::new(),
+            expected: Vec::new(),
         }
     }
 
@@ -146,6 +162,12 @@ impl Talk {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// When it let go of its connection, having begun at its time: ns.
+    #[must_use]
+    pub fn ended_at(&self) -> Option<u64> {
+        self.ended_at
     }
 
     /// What went wrong, if something did.
@@ -185,6 +207,14 @@ impl Talk {
         if self.over {
             return u64::MAX;
         }
+        let next = self.go_on(now, stack);
+        if self.over {
+            self.ended_at = Some(now);
+        }
+        next
+    }
+
+    fn go_on(&mut self, now: u64, stack: &mut HostStack) -> u64 {
         if let (None, Role::Opens { at, local, remote, options }) = (self.id, &self.role) {
             if *at > now {
                 return *at;
@@ -239,9 +269,12 @@ impl Talk {
             }
             let seed = self.seeds().1;
             let bytes = buffer.get(..count).unwrap_or_default();
-            let wrong = |(byte, place): (&u8, u64)| *byte != content(seed, place);
-            if self.plan.checked && bytes.iter().zip(self.received..).any(wrong) {
-                return self.end(stack, Some(Trouble::Wrong(self.received)));
+            if self.plan.checked {
+                self.expected.resize(count, 0);
+                content(seed, self.received, &mut self.expected);
+                if bytes != self.expected {
+                    return self.end(stack, Some(Trouble::Wrong(self.received)));
+                }
             }
             self.received += count as u64;
             if self.received > self.plan.expected {
@@ -257,11 +290,10 @@ impl Talk {
         let seed = self.seeds().0;
         while now >= self.next_write && self.sent < self.plan.bytes {
             let count = (self.plan.bytes - self.sent).min(self.plan.write as u64);
-            self.scratch.clear();
-            if self.plan.checked {
-                self.scratch.extend((0..count).map(|at| content(seed, self.sent + at)));
-            }
             self.scratch.resize(count as usize, 0);
+            if self.plan.checked {
+                content(seed, self.sent, &mut self.scratch);
+            }
             let taken = match stack.send(id, &self.scratch) {
                 Ok(taken) => taken as u64,
                 Err(SocketError::NotConnected) => return,
@@ -347,5 +379,25 @@ impl Application for Talks {
             self.take(stack, listener);
         }
         self.talks.iter_mut().map(|talk| talk.run(now, stack)).min().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_shift_and_no_other_stream_looks_right() {
+        let piece = |seed, place| {
+            let mut bytes = [0; 8];
+            content(seed, place, &mut bytes);
+            bytes
+        };
+        let own = piece(2, 1000);
+        assert!((0..200_000).all(|place| place == 1000 || piece(2, place) != own));
+        assert!((0..8).all(|seed| seed == 2 || (0..9000).all(|place| piece(seed, place) != own)));
+        let mut whole = [0; 64];
+        content(2, 990, &mut whole);
+        assert_eq!(whole[10..18], own, "however it is cut");
     }
 }

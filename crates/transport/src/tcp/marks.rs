@@ -51,6 +51,21 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
+    /// The peer's SYN crosses ours: both ends know what both have offered, and each takes what both did. What
+    /// the answers say would make each end follow its own offer, and read the other's counters as echoes.
+    pub(super) fn take_crossing_offer(&mut self, syn: &Segment<'_>) {
+        let own = match self.cold.options.ecn {
+            Ecn::Off | Ecn::Passive => Offer::None,
+            Ecn::Active => Offer::Classic,
+            Ecn::Accurate => Offer::Accurate,
+        };
+        match (own, offer(syn, &self.cold.options)) {
+            (Offer::None, _) | (_, Offer::None) => {}
+            (Offer::Accurate, Offer::Accurate) => self.enter_accurate(syn.ecn),
+            _ => self.hot.set(flag::ECN),
+        }
+    }
+
     /// The peer's SYN once more. Gives whether it agrees with the first (3.1.5).
     pub(super) fn take_ecn_offer_again(&mut self, syn: &Segment<'_>) -> bool {
         let offer = syn.flags & ALL;
@@ -63,7 +78,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
             return !classic;
         }
-        !self.hot.has(flag::ECN) || classic || offer == 0
+        // Where both open at once, the peer offers what it wants, not what was agreed on.
+        let crossing = !self.hot.has(flag::PASSIVE);
+        crossing || !self.hot.has(flag::ECN) || classic || offer == 0
     }
 
     /// The three bits of our SYN, or of our answer to the peer's.

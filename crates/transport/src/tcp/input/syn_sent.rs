@@ -39,8 +39,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.take_syn(segment);
         if !acks {
             // Simultaneous open: our SYN goes out again, with an acknowledgment.
-            // What marks are offered counts as if it had been a listener's.
-            self.take_ecn_offer(segment);
+            self.take_crossing_offer(segment);
             self.hot.state = State::SynReceived;
             self.hot.set(flag::ACK_NOW);
             return;

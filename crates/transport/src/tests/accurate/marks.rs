@@ -128,3 +128,36 @@ fn two_blocks_go_before_the_counters() {
     });
     assert_eq!((blocks, option(&last)), (Some(2), None));
 }
+
+/// What each end says of marks once both have opened at once: classic, accurate.
+fn crossed(one: Ecn, other: Ecn) -> [(bool, bool); 2] {
+    let mut link = Link::new();
+    let ids = [(CLIENT, one), (SERVER, other)].map(|(side, ecn)| {
+        let remote = (ADDRESSES[1 - side], 7000).into();
+        let local = ADDRESSES[side].into();
+        link.stacks[side].connect(link.now, local, 7000, remote, &options(ecn)).unwrap()
+    });
+    link.run(SECOND);
+    // The window must not shrink for marks that nobody made.
+    let data = pattern(200_000);
+    let begun = link.now;
+    assert!(link.transfer(ids, CLIENT, &data, 30 * SECOND) == data);
+    assert!(link.transfer(ids, SERVER, &data, 30 * SECOND) == data);
+    assert!(link.now - begun < SECOND, "{one:?} {other:?}: {} ns", link.now - begun);
+    [CLIENT, SERVER].map(|side| {
+        let info = info(&link, side, ids);
+        (info.negotiated.2 && info.marks.is_none(), info.marks.is_some())
+    })
+}
+
+#[test]
+fn ends_that_open_at_once_agree_on_what_both_have_offered() {
+    let all = [Ecn::Off, Ecn::Passive, Ecn::Active, Ecn::Accurate];
+    for (one, other) in all.iter().flat_map(|one| all.iter().map(move |other| (*one, *other))) {
+        let both = [one, other];
+        let accurate = both == [Ecn::Accurate; 2];
+        let offered = both.iter().all(|ecn| matches!(ecn, Ecn::Active | Ecn::Accurate));
+        let agreed = (offered && !accurate, accurate);
+        assert_eq!(crossed(one, other), [agreed; 2], "{one:?} {other:?}");
+    }
+}
