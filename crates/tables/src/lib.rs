@@ -6,6 +6,7 @@
 //! - [`FlowTable`]: exact match of 16- or 40-byte keys, likewise.
 //! - [`Epoch`]: tells writers when memory that was unlinked is seen by no reader any more. All
 //!   tables that a worker reads share one; each reading thread holds a [`ReaderSlot`].
+//! - [`prefetch()`]: asks the cache for what a batch will need.
 
 mod epoch;
 mod flow;
@@ -22,3 +23,4 @@ pub use lpm::{
     MISS, Prefix, PrefixError,
 };
 pub use memory::OutOfMemory;
+pub use prefetch::prefetch;

@@ -1,114 +1,32 @@
 //! Writing packets.
 
-use std::net::IpAddr;
-
-use wire::tcp::{Fields, Flags};
+use wire::checksum::Sum;
+use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
+use wire::tcp::{Fields, Flags, HEADER_LENGTH};
 use wire::{Protocol, ipv4, ipv6};
-use zerocopy::IntoBytes;
 
-use crate::ends::{Ends, to_v6};
+use crate::ends::Ends;
+use crate::fifo::{ByteFifo, Ring};
 use crate::packet::{Departure, Sink};
-use crate::reason::{Counters, Reason};
-use crate::segment::{FAST_OPEN, bits};
+use crate::reason::Reason;
+use crate::segment::bits;
 use crate::sequence::Seq;
+use crate::shared::Shared;
 
-/// TCP options as they are written, padded to whole words.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct OptionBytes {
-    bytes: [[u8; 8]; 5],
-    length: usize,
-}
+pub(crate) use options::OptionBytes;
 
-impl OptionBytes {
-    fn push(&mut self, bytes: &[u8]) {
-        let end = self.length + bytes.len();
-        if let Some(place) = self.bytes.as_flattened_mut().get_mut(self.length..end) {
-            place.copy_from_slice(bytes);
-            self.length = end;
-        }
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        self.bytes.as_flattened().get(..self.length).unwrap_or(&[])
-    }
-
-    pub(crate) fn mss(&mut self, mss: u16) {
-        let [a, b] = mss.to_be_bytes();
-        self.push(&[2, 4, a, b]);
-    }
-
-    pub(crate) fn window_scale(&mut self, shift: u8) {
-        self.push(&[1, 3, 3, shift]);
-    }
-
-    pub(crate) fn sack_permitted(&mut self) {
-        self.push(&[1, 1, 4, 2]);
-    }
-
-    /// Both in three words.
-    pub(crate) fn sack_permitted_and_timestamps(&mut self, value: u32, echo: u32) {
-        self.push(&[4, 2, 8, 10]);
-        self.push(&value.to_be_bytes());
-        self.push(&echo.to_be_bytes());
-    }
-
-    /// Accurate ECN: the counters' lower 24 bits.
-    pub(crate) fn accurate(&mut self, kind: u8, fields: &[u32]) {
-        let length = 2 + 3 * fields.len();
-        self.push(&[kind, length as u8]);
-        for field in fields {
-            let [_, a, b, c] = field.to_be_bytes();
-            self.push(&[a, b, c]);
-        }
-        self.push([1; 3].get(..(4 - length % 4) % 4).unwrap_or(&[]));
-    }
-
-    /// Bytes that are free.
-    pub(crate) fn room(&self) -> usize {
-        40 - self.length
-    }
-
-    /// Fast Open: a cookie, or none to ask for one. Gives whether there was room.
-    pub(crate) fn fast_open(&mut self, cookie: &[u8]) -> bool {
-        let length = 2 + cookie.len();
-        if self.length + length.next_multiple_of(4) > 40 {
-            return false;
-        }
-        self.push(&[FAST_OPEN, length as u8]);
-        self.push(cookie);
-        self.push([1; 3].get(..(4 - length % 4) % 4).unwrap_or(&[]));
-        true
-    }
-
-    pub(crate) fn timestamps(&mut self, value: u32, echo: u32) {
-        self.push(&[1, 1, 8, 10]);
-        self.push(&value.to_be_bytes());
-        self.push(&echo.to_be_bytes());
-    }
-
-    /// As many blocks as fit.
-    pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)]) {
-        let count = blocks.len().min((36 - self.length.min(36)) / 8);
-        if count == 0 {
-            return;
-        }
-        self.push(&[1, 1, 5, 2 + 8 * count as u8]);
-        for (start, end) in blocks.iter().take(count) {
-            self.push(&start.0.to_be_bytes());
-            self.push(&end.0.to_be_bytes());
-        }
-    }
-}
+mod options;
 
 /// A segment to be written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Out<'a> {
-    pub(crate) ends: &'a Ends,
+    /// Its connection, as segments from the peer have it.
+    pub(crate) key: &'a FiveTuple,
     pub(crate) seq: Seq,
     pub(crate) ack: Seq,
     pub(crate) flags: u16,
     pub(crate) window: u16,
-    pub(crate) options: &'a [u8],
+    pub(crate) options: &'a OptionBytes,
     pub(crate) ttl: u8,
     /// DSCP and ECN.
     pub(crate) service: u8,
@@ -119,93 +37,198 @@ pub(crate) struct Out<'a> {
     pub(crate) segment_size: u16,
 }
 
-/// Writes a packet, its data by `fill`. Returns whether there was a buffer.
-pub(crate) fn emit(
+/// A FIFO with data to send, and where in it the data begins.
+pub(crate) type Source<'a, F> = Option<(&'a F, usize)>;
+
+/// Writes a packet. Returns whether there was a buffer.
+pub(crate) fn emit<F: ByteFifo>(
     sink: &mut dyn Sink,
-    counters: &mut Counters,
+    shared: &mut Shared,
     out: &Out<'_>,
-    fill: impl FnOnce(&mut [u8]),
+    source: Source<'_, F>,
 ) -> bool {
-    let ip = out.ends.ip_header();
-    let header_length = ip + wire::tcp::HEADER_LENGTH + out.options.len();
+    let ip = match out.key {
+        FiveTuple::V4(_) => ipv4::HEADER_LENGTH,
+        FiveTuple::V6(_) => ipv6::HEADER_LENGTH,
+    };
+    let header_length = ip + HEADER_LENGTH + out.options.len();
     let length = header_length + out.data;
-    let offload = sink.offloads().checksum || out.segment_size != 0;
-    let Some(buffer) = sink.buffer(length) else {
-        counters.drop(Reason::SinkFull);
+    // What a port cuts, it also sums.
+    let sums = !shared.offloads.checksum && out.segment_size == 0;
+    let Some((header, body)) =
+        sink.buffer(length).and_then(|buffer| buffer.split_at_mut_checked(header_length))
+    else {
+        shared.counters.drop(Reason::SinkFull);
         return false;
     };
-    let Some((ip_bytes, rest)) = buffer.split_at_mut_checked(ip) else { return false };
-    write_ip(ip_bytes, out, length);
-    let Some((header, rest)) = rest.split_at_mut_checked(wire::tcp::HEADER_LENGTH) else {
-        return false;
-    };
-    let fields = Fields {
-        source_port: out.ends.local.port(),
-        destination_port: out.ends.remote.port(),
-        sequence: out.seq.0,
-        acknowledgment: out.ack.0,
-        flags: Flags(out.flags as u8),
-        window: out.window,
-    };
-    let mut tcp = fields.header(out.options.len());
-    tcp.set_accurate_ecn(out.flags & bits::AE != 0);
-    let Some((options, data)) = rest.split_at_mut_checked(out.options.len()) else { return false };
-    options.copy_from_slice(out.options);
-    fill(data);
-    let pseudo = out.ends.pseudo(length - ip);
-    let checksum = if offload {
-        // The port adds the rest to the pseudo header's sum.
-        !pseudo.finish()
+    let filled = body.len().min(out.data);
+    let data = body.get_mut(..filled).map_or(Sum::new(), |body| fill(source, sums, body));
+    if filled == out.data {
+        write_headers(header, out, length, sums.then_some(data));
     } else {
-        pseudo.bytes(tcp.as_bytes()).bytes(options).bytes(data).finish()
-    };
-    tcp.set_checksum(checksum);
-    header.copy_from_slice(tcp.as_bytes());
+        let rest = fill_chain(sink, source, sums, (filled, out.data));
+        let whole = rest.and_then(|rest| Some((rest, sink.head()?.get_mut(..header_length)?)));
+        let Some((rest, header)) = whole else {
+            shared.counters.drop(Reason::SinkFull);
+            return false;
+        };
+        write_headers(header, out, length, sums.then_some(data.join(rest, filled)));
+    }
     sink.send(Departure {
         length,
         segment_size: out.segment_size,
         header_length: header_length as u16,
     });
-    let size = usize::from(out.segment_size.max(1));
-    let segments = if out.segment_size == 0 { 1 } else { out.data.div_ceil(size) };
-    counters.segments_out += segments as u64;
+    shared.counters.segments_out += match out.segment_size {
+        0 => 1,
+        size => out.data.div_ceil(usize::from(size)) as u64,
+    };
     true
 }
 
-fn write_ip(bytes: &mut [u8], out: &Out<'_>, length: usize) {
-    match (out.ends.local.ip(), out.ends.remote.ip()) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let fields = ipv4::Fields {
-                source,
-                destination,
-                protocol: Protocol::TCP,
-                ttl: out.ttl,
-                service: out.service,
-                // RFC 6864 4.1: any value does where nobody may fragment.
-                identification: if out.dont_fragment { 0 } else { out.seq.0 as u16 },
-                dont_fragment: out.dont_fragment,
-            };
-            bytes.copy_from_slice(fields.header(length as u16).as_bytes());
-        }
-        (source, destination) => {
-            let fields = ipv6::Fields {
-                source: to_v6(source),
-                destination: to_v6(destination),
-                next_header: Protocol::TCP,
-                hop_limit: out.ttl,
-                traffic_class: out.service,
-                flow_label: 0,
-            };
-            let payload = (length - ipv6::HEADER_LENGTH) as u16;
-            bytes.copy_from_slice(fields.header(payload).as_bytes());
+/// Copies data from a FIFO, and sums it if asked to.
+#[inline]
+fn fill<F: ByteFifo>(source: Source<'_, F>, sums: bool, target: &mut [u8]) -> Sum {
+    if target.is_empty() {
+        return Sum::new();
+    }
+    let (copied, sum) = match source {
+        Some((fifo, offset)) if sums => fifo.peek_summed(offset, target),
+        Some((fifo, offset)) => (fifo.peek(offset, target), Sum::new()),
+        None => (0, Sum::new()),
+    };
+    // A FIFO that its other side made shorter: zeroes stand for what is missing, and add nothing.
+    if copied < target.len() {
+        if let Some(rest) = target.get_mut(copied..) {
+            rest.fill(0);
         }
     }
+    sum
+}
+
+/// Fills further pieces of a packet with data from `filled` on, `total` bytes in all. Gives their sum, `None`
+/// when the sink has no more pieces.
+#[cold]
+fn fill_chain<F: ByteFifo>(
+    sink: &mut dyn Sink,
+    source: Source<'_, F>,
+    sums: bool,
+    (filled, total): (usize, usize),
+) -> Option<Sum> {
+    let (mut at, mut sum) = (filled, Sum::new());
+    while at < total {
+        let piece = sink.extend(total - at).filter(|piece| !piece.is_empty())?;
+        let length = piece.len().min(total - at);
+        let source = source.map(|(fifo, offset)| (fifo, offset + at));
+        let part = fill(source, sums, piece.get_mut(..length)?);
+        sum = sum.join(part, at - filled);
+        at += length;
+    }
+    Some(sum)
+}
+
+/// Writes both headers and the options; `data`: sum of the data, `None` when the port does the rest.
+#[inline]
+fn write_headers(bytes: &mut [u8], out: &Out<'_>, length: usize, data: Option<Sum>) {
+    let (ports, pseudo, tcp) = match out.key {
+        FiveTuple::V4(flow) => {
+            let Some((ip, tcp)) = bytes.split_first_chunk_mut() else { return };
+            ((flow.destination_port(), flow.source_port()), write_v4(ip, flow, out, length), tcp)
+        }
+        FiveTuple::V6(flow) => {
+            let Some((ip, tcp)) = bytes.split_first_chunk_mut() else { return };
+            ((flow.destination_port(), flow.source_port()), write_v6(ip, flow, out, length), tcp)
+        }
+    };
+    let fields = Fields {
+        source_port: ports.0,
+        destination_port: ports.1,
+        sequence: out.seq.0,
+        acknowledgment: out.ack.0,
+        flags: Flags(out.flags as u8),
+        window: out.window,
+    };
+    let mut header = fields.header(out.options.len());
+    header.set_accurate_ecn(out.flags & bits::AE != 0);
+    let Some((place, options)) = tcp.split_first_chunk_mut::<HEADER_LENGTH>() else { return };
+    let options_sum = write_options(options, out.options);
+    header.set_checksum(match data {
+        // Headers and options are whole words, so the data begins at an even place.
+        Some(data) => pseudo.join(header.sum(), 0).join(options_sum, 0).join(data, 0).finish(),
+        // The port adds the rest to the pseudo header's sum.
+        None => !pseudo.finish(),
+    });
+    *place = zerocopy::transmute!(header);
+}
+
+/// Gives their sum.
+#[inline]
+fn write_options(place: &mut [u8], options: &OptionBytes) -> Sum {
+    let (mut place, mut sum) = (place, Sum::new());
+    if let Some((value, echo)) = options.stamps() {
+        // RFC 7323 appendix A: the layout that everybody looks for first.
+        const START: u32 = u32::from_be_bytes([1, 1, 8, 10]);
+        let Some((stamps, rest)) = place.split_first_chunk_mut::<12>() else { return sum };
+        for (word, number) in stamps.chunks_exact_mut(4).zip([START, value, echo]) {
+            word.copy_from_slice(&number.to_be_bytes());
+        }
+        sum = sum.u32(START).u32(value).u32(echo);
+        place = rest;
+    }
+    let rest = options.rest();
+    if rest.is_empty() { sum } else { sum.copy(rest, place) }
+}
+
+/// Gives the pseudo header's sum.
+#[inline]
+fn write_v4(
+    place: &mut [u8; ipv4::HEADER_LENGTH],
+    flow: &FiveTuple4,
+    out: &Out<'_>,
+    length: usize,
+) -> Sum {
+    let (source, destination) = (flow.destination(), flow.source());
+    let fields = ipv4::Fields {
+        source,
+        destination,
+        protocol: Protocol::TCP,
+        ttl: out.ttl,
+        service: out.service,
+        // RFC 6864 4.1: any value does where nobody may fragment.
+        identification: if out.dont_fragment { 0 } else { out.seq.0 as u16 },
+        dont_fragment: out.dont_fragment,
+    };
+    *place = zerocopy::transmute!(fields.header(length as u16));
+    let segment = (length - ipv4::HEADER_LENGTH) as u16;
+    Sum::new().pseudo_v4(source, destination, Protocol::TCP, segment)
+}
+
+/// The same.
+#[inline]
+fn write_v6(
+    place: &mut [u8; ipv6::HEADER_LENGTH],
+    flow: &FiveTuple6,
+    out: &Out<'_>,
+    length: usize,
+) -> Sum {
+    let (source, destination) = (flow.destination(), flow.source());
+    let fields = ipv6::Fields {
+        source,
+        destination,
+        next_header: Protocol::TCP,
+        hop_limit: out.ttl,
+        traffic_class: out.service,
+        flow_label: 0,
+    };
+    let segment = length - ipv6::HEADER_LENGTH;
+    *place = zerocopy::transmute!(fields.header(segment as u16));
+    Sum::new().pseudo_v6(source, destination, Protocol::TCP, segment as u32)
 }
 
 /// Answers a segment that belongs to nothing (RFC 9293 3.10.7.1).
 pub(crate) fn reset_for(
     sink: &mut dyn Sink,
-    counters: &mut Counters,
+    shared: &mut Shared,
     ends: &Ends,
     segment: &crate::segment::Segment<'_>,
 ) {
@@ -215,19 +238,19 @@ pub(crate) fn reset_for(
         (Seq(0), segment.end(), bits::RST | bits::ACK)
     };
     let out = Out {
-        ends,
+        key: &ends.key(),
         seq,
         ack,
         flags,
         window: 0,
-        options: &[],
+        options: &OptionBytes::default(),
         ttl: 64,
         service: 0,
         dont_fragment: true,
         data: 0,
         segment_size: 0,
     };
-    if emit(sink, counters, &out, |_| {}) {
-        counters.resets_out += 1;
+    if emit::<Ring>(sink, shared, &out, None) {
+        shared.counters.resets_out += 1;
     }
 }

@@ -71,13 +71,7 @@ impl Ends {
         if self.remote.is_ipv4() { wire::ipv4::HEADER_LENGTH } else { wire::ipv6::HEADER_LENGTH }
     }
 
-    /// Sum over the pseudo header of a segment of `length` bytes.
-    #[inline]
-    pub(crate) fn pseudo(&self, length: usize) -> Sum {
-        self.pseudo_of(Protocol::TCP, length)
-    }
-
-    /// The same, of any protocol.
+    /// Sum over the pseudo header of `length` bytes.
     #[inline]
     pub(crate) fn pseudo_of(&self, protocol: Protocol, length: usize) -> Sum {
         match (self.local.ip(), self.remote.ip()) {

@@ -1,5 +1,7 @@
 //! Where a connection's data lies: byte FIFOs that are given from outside.
 
+use wire::checksum::Sum;
+
 use crate::ends::Ends;
 use crate::handle::{ConnectionId, ListenerId};
 
@@ -14,7 +16,8 @@ mod ring;
 /// offset, again for a retransmission, [`consume`](Self::consume) when acknowledged. The other side
 /// of either may be another process, so lengths may grow (transmit) or shrink (receive) at any time
 /// by its doing; an implementation answers with what it checked itself, never with what that side
-/// claims unchecked.
+/// claims unchecked. The stack in turn believes no answer twice: a length that shrinks or jumps between
+/// two calls changes what the peer gets to read, nothing else. It never sees the memory, only copies of it.
 pub trait ByteFifo {
     /// Bytes that can be read.
     fn len(&self) -> usize;
@@ -40,6 +43,13 @@ pub trait ByteFifo {
     /// Copies what is readable from `offset` on into `target`. Returns bytes copied.
     fn peek(&self, offset: usize, target: &mut [u8]) -> usize;
 
+    /// The same, with the sum of what was copied. An implementation whose memory nobody else writes does both
+    /// in one pass ([`Sum::copy`]); where another process may write, only the copy may be summed, as it is here.
+    fn peek_summed(&self, offset: usize, target: &mut [u8]) -> (usize, Sum) {
+        let copied = self.peek(offset, target);
+        (copied, target.get(..copied).map_or(Sum::new(), |copy| Sum::new().bytes(copy)))
+    }
+
     /// Takes `count` bytes off the front, at most what is readable.
     fn consume(&mut self, count: usize);
 
@@ -47,10 +57,8 @@ pub trait ByteFifo {
     /// the old one. Data stays as it is, bytes beyond the readable end included.
     fn resize(&mut self, capacity: usize) -> usize;
 
-    /// Reads a byte near both of its ends, so that the memory is near when it is needed.
-    fn touch(&self) -> u8 {
-        0
-    }
+    /// Asks the cache for the memory near both of its ends, ahead of its use; reads nothing.
+    fn prefetch(&self) {}
 
     /// Writes and commits. Returns bytes taken.
     fn append(&mut self, bytes: &[u8]) -> usize {

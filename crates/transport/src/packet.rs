@@ -44,12 +44,26 @@ pub trait Sink {
         Offloads::default()
     }
 
-    /// A buffer of exactly `length` bytes for the next packet, contents undefined. `None`: there is
-    /// none now, which is no loss: what a connection had to send stays to be sent, and leaves with a later
-    /// flush. Answers that belong to no connection are not kept.
+    /// A buffer for the next packet, of `length` bytes, contents undefined. It may be shorter, as the first
+    /// piece of a chain: headers lie within it (120 bytes do in any case), [`extend`](Self::extend) gives the
+    /// others. What was not sent before is forgotten. `None`: there is none now, which is no loss: what a
+    /// connection had to send stays to be sent, and leaves with a later flush. Answers that belong to no
+    /// connection are not kept.
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]>;
 
-    /// Sends the packet in the last buffer.
+    /// The next piece of a packet that lacks `left` bytes. Of what is longer, the first bytes are used. `None`:
+    /// there is none; the packet is given up.
+    fn extend(&mut self, left: usize) -> Option<&mut [u8]> {
+        let _ = left;
+        None
+    }
+
+    /// The first piece of a chain once more: headers are written when the data is in place and summed.
+    fn head(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// Sends the packet in the last buffer, or in the pieces that were given since.
     fn send(&mut self, departure: Departure);
 }
 

@@ -1,10 +1,10 @@
 //! A received segment, taken apart.
 
+use wire::checksum::Sum;
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 use wire::tcp::{self, Option as TcpOption};
 use wire::{Protocol, ipv4, ipv6};
 
-use crate::ends::Ends;
 use crate::fast_open::{Cookie, Told};
 use crate::packet::Packet;
 use crate::reason::Reason;
@@ -125,6 +125,8 @@ pub(crate) struct Upper<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) bytes: &'a [u8],
     pub(crate) ecn: u8,
+    /// Sum of the pseudo header.
+    pub(crate) pseudo: Sum,
 }
 
 /// The flow of a packet, as far as it can be told at a glance.
@@ -148,7 +150,9 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
         let bytes = packet
             .get(header.header_length()..usize::from(header.total_length()))
             .ok_or(Reason::IpHeader)?;
-        Ok(Upper { protocol: header.protocol(), bytes, ecn: header.ecn() })
+        let (protocol, length) = (header.protocol(), bytes.len() as u16);
+        let pseudo = Sum::new().pseudo_v4(header.source(), header.destination(), protocol, length);
+        Ok(Upper { protocol, bytes, ecn: header.ecn(), pseudo })
     } else {
         let header = ipv6::Header::parse(packet).map_err(|_| Reason::IpHeader)?;
         let upper = ipv6::upper_layer(packet).map_err(|_| Reason::IpHeader)?;
@@ -156,19 +160,17 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
             return Err(Reason::Fragment);
         }
         let bytes = packet.get(upper.offset..header.total_length()).ok_or(Reason::IpHeader)?;
-        Ok(Upper { protocol: upper.protocol, bytes, ecn: header.ecn() })
+        let (protocol, length) = (upper.protocol, bytes.len() as u32);
+        let pseudo = Sum::new().pseudo_v6(header.source(), header.destination(), protocol, length);
+        Ok(Upper { protocol, bytes, ecn: header.ecn(), pseudo })
     }
 }
 
 /// Checks a TCP segment. Errors: `TcpHeader`, `TcpChecksum`.
 #[inline]
-pub(crate) fn parse<'a>(
-    packet: &Packet<'a>,
-    upper: &Upper<'a>,
-    ends: &Ends,
-) -> Result<Segment<'a>, Reason> {
+pub(crate) fn parse<'a>(packet: &Packet<'a>, upper: &Upper<'a>) -> Result<Segment<'a>, Reason> {
     let found = tcp::Segment::parse(upper.bytes).map_err(|_| Reason::TcpHeader)?;
-    if !packet.checksum_is_good && !found.is_intact(ends.pseudo(upper.bytes.len())) {
+    if !packet.checksum_is_good && !upper.pseudo.bytes(upper.bytes).is_valid() {
         return Err(Reason::TcpChecksum);
     }
     let header = found.header;

@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::fast_open::Servers;
 use crate::listener::Listeners;
 use crate::options::{Config, SECOND};
+use crate::packet::Offloads;
 use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
@@ -34,6 +35,8 @@ impl Limiter {
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) counters: Counters,
+    /// What the sink of this call can do.
+    pub(crate) offloads: Offloads,
     pub(crate) events: VecDeque<Event>,
     /// Connections with something to send at the next flush.
     pub(crate) dirty: Vec<u32>,
@@ -58,6 +61,7 @@ impl Shared {
             servers: Servers::new(config.fast_open_cookies),
             config,
             counters: Counters::default(),
+            offloads: Offloads::default(),
             events: VecDeque::new(),
             dirty: Vec::new(),
             sink_is_full: false,

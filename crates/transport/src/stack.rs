@@ -51,6 +51,8 @@ pub struct Stack<B: Buffers> {
     values_v6: Vec<u32>,
     /// A connection left the tables since the batch was looked up.
     moved: bool,
+    /// Key and value of the last packet that came alone.
+    recent: ([u8; 16], u32),
 }
 
 impl<B: Buffers> Stack<B> {
@@ -83,6 +85,7 @@ impl<B: Buffers> Stack<B> {
             values_v4: Vec::new(),
             values_v6: Vec::new(),
             moved: false,
+            recent: ([0; 16], NO_FLOW),
             shared: Shared::new(config),
         })
     }
@@ -91,6 +94,7 @@ impl<B: Buffers> Stack<B> {
     /// the next flush: [`is_flush_due`](Self::is_flush_due).
     pub fn flush(&mut self, now: u64, sink: &mut dyn Sink) {
         self.now = self.now.max(now);
+        self.shared.offloads = sink.offloads();
         let mut dirty = std::mem::take(&mut self.shared.dirty);
         self.shared.sink_is_full = false;
         let mut seen = 0;
@@ -120,6 +124,7 @@ impl<B: Buffers> Stack<B> {
     /// Acts on timers whose time has come.
     pub fn expire(&mut self, now: u64, sink: &mut dyn Sink) {
         self.now = self.now.max(now);
+        self.shared.offloads = sink.offloads();
         while let Some(index) = self.timers.expired(self.now) {
             self.step(index, sink, |tcb| {
                 tcb.hot.armed_at = NEVER;
@@ -263,6 +268,7 @@ impl<B: Buffers> Stack<B> {
     }
 
     fn list_key(&mut self, key: &FiveTuple, index: u32) -> bool {
+        self.recent = ([0; 16], NO_FLOW);
         match key {
             FiveTuple::V4(flow) => self.flows_v4.insert(&flow.key(), index).is_ok(),
             FiveTuple::V6(flow) => self.flows_v6.insert(&flow.key(), index).is_ok(),
@@ -275,6 +281,7 @@ impl<B: Buffers> Stack<B> {
 
     fn unlist_key(&mut self, key: &FiveTuple) {
         self.moved = true;
+        self.recent = ([0; 16], NO_FLOW);
         match key {
             FiveTuple::V4(flow) => self.flows_v4.remove(&flow.key()),
             FiveTuple::V6(flow) => self.flows_v6.remove(&flow.key()),

@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::protocol::Protocol;
 
+mod bulk;
+
 /// A running ones' complement sum over 16-bit words.
 ///
 /// Words are added in the machine's byte order and swapped once at the end, which gives the same
@@ -23,20 +25,28 @@ impl Sum {
     /// a message may have an odd length.
     #[inline]
     pub fn bytes(self, bytes: &[u8]) -> Self {
-        let mut words = bytes.chunks_exact(4);
-        let mut sum = self.0;
-        for word in &mut words {
-            if let &[a, b, c, d] = word {
-                sum += u64::from(u32::from_ne_bytes([a, b, c, d]));
-            }
+        Self(self.0 + bulk::sum(bytes))
+    }
+
+    /// Copies `source` to `target` and adds it, in one pass over the memory; of the longer of the two what the
+    /// other lacks is left alone. The same holds for an odd last byte as with [`bytes`](Self::bytes).
+    #[inline]
+    pub fn copy(self, source: &[u8], target: &mut [u8]) -> Self {
+        let length = source.len().min(target.len());
+        match (source.get(..length), target.get_mut(..length)) {
+            (Some(source), Some(target)) => Self(self.0 + bulk::copy(source, target)),
+            _ => self,
         }
-        let tail = match *words.remainder() {
-            [a, b, c] => [a, b, c, 0],
-            [a, b] => [a, b, 0, 0],
-            [a] => [a, 0, 0, 0],
-            _ => [0; 4],
-        };
-        Self(sum + u64::from(u32::from_ne_bytes(tail)))
+    }
+
+    /// Adds the sum of what comes next in the message, `offset` bytes behind this sum's beginning, which may be
+    /// odd: each byte then stands in the other half of its word (RFC 1071 2B).
+    #[inline]
+    pub const fn join(self, next: Self, offset: usize) -> Self {
+        if offset % 2 == 0 {
+            return Self(self.0 + next.0);
+        }
+        Self(self.0 + next.folded().swap_bytes() as u64)
     }
 
     /// Adds one word, given as a number.

@@ -230,6 +230,7 @@ pub struct Fields {
 
 impl Fields {
     /// The header for `payload_length` bytes behind it.
+    #[inline]
     #[must_use]
     pub fn header(&self, payload_length: u16) -> Header {
         let class = u32::from(self.traffic_class) << 20;

@@ -3,7 +3,7 @@
 use super::NO_FLOW;
 use crate::{
     memory::Region,
-    prefetch::prefetch,
+    prefetch::prefetch_line,
     sync::{AtomicU64, Ordering, fence},
 };
 
@@ -57,7 +57,7 @@ impl<'a, const K: usize> Bucket<'a, K> {
     pub(super) fn prefetch(self) {
         for line in self.words.chunks(8) {
             if let Some(word) = line.first() {
-                prefetch(word);
+                prefetch_line(word);
             }
         }
     }

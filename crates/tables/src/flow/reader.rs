@@ -14,6 +14,8 @@ pub const NO_FLOW: u32 = u32::MAX;
 
 /// Keys that go through the stages of a batch together.
 const GROUP: usize = 64;
+/// The same where there are few: what the stages keep is less to clear.
+const FEW: usize = 8;
 
 /// What writer and readers share.
 pub(super) struct Shared<const K: usize> {
@@ -112,13 +114,16 @@ impl<const K: usize> FlowReader<K> {
     /// [`lookup`](Self::lookup) of each key into the same place of `values`, with the cache misses
     /// of many under way at once. What one slice has more than the other is left alone.
     pub fn lookup_batch(&self, keys: &[[u8; K]], values: &mut [u32]) {
+        if keys.len() <= FEW {
+            return self.lookup_group::<FEW>(keys, values);
+        }
         for (keys, values) in keys.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
-            self.lookup_group(keys, values);
+            self.lookup_group::<GROUP>(keys, values);
         }
     }
 
     #[inline(always)]
-    fn lookup_group(&self, keys: &[[u8; K]], values: &mut [u32]) {
+    fn lookup_group<const GROUP: usize>(&self, keys: &[[u8; K]], values: &mut [u32]) {
         let shared = &*self.shared;
         let mut homes = [[0; 2]; GROUP];
         for (key, homes) in keys.iter().zip(&mut homes) {

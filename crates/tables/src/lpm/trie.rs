@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::{Address, arena::UNIT};
 use crate::{
     memory::Region,
-    prefetch::prefetch,
+    prefetch::prefetch_line,
     sync::{Arc, AtomicU32, Ordering},
 };
 
@@ -174,5 +174,5 @@ fn load(entries: &[AtomicU32], index: usize) -> u32 {
 /// An address beyond the entries does no harm: it is only asked for.
 #[inline(always)]
 fn ask(entries: &[AtomicU32], index: u32) {
-    prefetch(entries.as_ptr().wrapping_add(index as usize));
+    prefetch_line(entries.as_ptr().wrapping_add(index as usize));
 }

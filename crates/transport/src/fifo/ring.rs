@@ -1,5 +1,7 @@
 //! A plain ring in this process's memory, for tests, benches and applications within one process.
 
+use wire::checksum::Sum;
+
 use super::{Buffers, ByteFifo, Grant, Opening, Pair};
 use crate::handle::ConnectionId;
 
@@ -27,83 +29,118 @@ impl Ring {
     }
 
     /// Makes sure that `needed` bytes from the head on have memory; the data is straightened out.
+    #[cold]
     fn reserve(&mut self, needed: usize) {
-        if needed <= self.bytes.len() {
-            return;
-        }
         let size = needed.next_power_of_two().min(self.capacity).max(needed);
         self.bytes.rotate_left(self.head);
         self.head = 0;
         self.bytes.resize(size, 0);
     }
 
+    #[inline(always)]
     fn place(&self, offset: usize) -> usize {
         let place = self.head + offset;
         if place >= self.bytes.len() { place - self.bytes.len() } else { place }
     }
+
+    /// Both parts of `count` bytes from `offset` on, which have memory; mostly the second is empty.
+    #[inline(always)]
+    fn parts(&self, offset: usize, count: usize) -> (&[u8], &[u8]) {
+        let start = self.place(offset);
+        let first = count.min(self.bytes.len() - start);
+        let front = self.bytes.get(start..start + first).unwrap_or(&[]);
+        (front, self.bytes.get(..count - first).unwrap_or(&[]))
+    }
 }
 
 impl ByteFifo for Ring {
+    #[inline]
     fn len(&self) -> usize {
         self.length
     }
 
+    #[inline]
     fn room(&self) -> usize {
         self.capacity.saturating_sub(self.length)
     }
 
+    #[inline]
     fn capacity(&self) -> usize {
         self.capacity
     }
 
+    #[inline]
     fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room().saturating_sub(offset));
-        if count == 0 {
-            return 0;
+        let bytes = bytes.get(..count).unwrap_or(&[]);
+        let at = self.length + offset;
+        if count > 0 && at + count > self.bytes.len() {
+            self.reserve(at + count);
         }
-        self.reserve(self.length + offset + count);
-        let start = self.place(self.length + offset);
-        let first = count.min(self.bytes.len() - start);
-        let (front, back) = bytes.split_at(first);
-        if let Some(target) = self.bytes.get_mut(start..start + first) {
+        let start = self.place(at);
+        if let Some(target) = self.bytes.get_mut(start..start + count) {
+            target.copy_from_slice(bytes);
+            return count;
+        }
+        let (front, back) = bytes.split_at(count.min(self.bytes.len() - start));
+        if let Some(target) = self.bytes.get_mut(start..) {
             target.copy_from_slice(front);
         }
-        let rest = back.get(..count - first).unwrap_or(&[]);
-        if let Some(target) = self.bytes.get_mut(..rest.len()) {
-            target.copy_from_slice(rest);
+        if let Some(target) = self.bytes.get_mut(..back.len()) {
+            target.copy_from_slice(back);
         }
         count
     }
 
+    #[inline]
     fn commit(&mut self, count: usize) {
         self.length += count.min(self.bytes.len() - self.length);
     }
 
+    #[inline]
     fn peek(&self, offset: usize, target: &mut [u8]) -> usize {
         let count = target.len().min(self.length.saturating_sub(offset));
         if count == 0 {
             return 0;
         }
-        let start = self.place(offset);
-        let first = count.min(self.bytes.len() - start);
-        if let Some(source) = self.bytes.get(start..start + first) {
-            target[..first].copy_from_slice(source);
-        }
-        if let Some(source) = self.bytes.get(..count - first) {
-            target[first..count].copy_from_slice(source);
+        let (front, back) = self.parts(offset, count);
+        let (first, second) = target.split_at_mut(front.len());
+        first.copy_from_slice(front);
+        if let (false, Some(second)) = (back.is_empty(), second.get_mut(..back.len())) {
+            second.copy_from_slice(back);
         }
         count
     }
 
+    #[inline]
+    fn peek_summed(&self, offset: usize, target: &mut [u8]) -> (usize, Sum) {
+        let count = target.len().min(self.length.saturating_sub(offset));
+        if count == 0 {
+            return (0, Sum::new());
+        }
+        let (front, back) = self.parts(offset, count);
+        let (first, second) = target.split_at_mut(front.len());
+        let sum = Sum::new().copy(front, first);
+        if back.is_empty() {
+            return (count, sum);
+        }
+        (count, sum.join(Sum::new().copy(back, second), front.len()))
+    }
+
+    #[inline]
     fn consume(&mut self, count: usize) {
         let count = count.min(self.length);
         self.head = if self.bytes.is_empty() { 0 } else { self.place(count) };
         self.length -= count;
     }
 
-    fn touch(&self) -> u8 {
-        let at = |offset| self.bytes.get(self.place(offset)).copied().unwrap_or(0);
-        at(0) ^ at(self.length)
+    #[inline]
+    fn prefetch(&self) {
+        for offset in [0, self.length] {
+            if let Some(byte) = self.bytes.get(self.place(offset)) {
+                tables::prefetch(byte);
+            }
+        }
     }
 
     fn resize(&mut self, capacity: usize) -> usize {
@@ -147,6 +184,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_summed_copy_is_the_copy(head in 0..64usize, count in 0..64usize, offset in 0..64usize, length in 0..80usize) {
+            let mut ring = Ring::new(64);
+            ring.append(&[0; 64]);
+            ring.consume(64 - head);
+            ring.consume(head);
+            ring.append(&(0..count as u8).map(|byte| byte ^ 0xa5).collect::<Vec<_>>());
+            let (mut plain, mut summed) = (vec![0; length], vec![0; length]);
+            let copied = ring.peek(offset, &mut plain);
+            let (also, sum) = ring.peek_summed(offset, &mut summed);
+            prop_assert_eq!((copied, &plain), (also, &summed));
+            prop_assert_eq!(sum.finish(), wire::checksum::of(&plain[..copied]));
+        }
+
         #[test]
         fn is_a_queue(steps in proptest::collection::vec((any::<bool>(), 0..40usize), 0..200)) {
             let (mut ring, mut model, mut next) = (Ring::new(64), Vec::new(), 0u8);

@@ -9,54 +9,83 @@ use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::packet::{Packet, Sink};
 use crate::reason::Reason;
-use crate::segment::{self, Segment, bits};
+use crate::segment::{self, Segment, Upper, bits};
 use crate::tcp::input::may_be_replaced;
 use crate::tcp::state::State;
 
 /// Packets that are looked up together.
 const GROUP: usize = 64;
-/// So many connections stay in the processor's caches by themselves.
-const NEAR: usize = 65_536;
+/// So many connections stay in the processor's nearest caches by themselves.
+const NEAR: usize = 256;
+/// Packets that a connection's place is asked for ahead of its turn, and what its place points to.
+const AHEAD: usize = 16;
+const AHEAD_FAR: usize = 6;
 
 impl<B: Buffers> Stack<B> {
     /// Takes packets in; `now`: ns. What must be answered at once goes into `sink`, the rest waits
     /// for [`flush`](Self::flush).
     pub fn input(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut dyn Sink) {
         self.now = self.now.max(now);
+        self.shared.offloads = sink.offloads();
         for group in packets.chunks(GROUP) {
+            self.moved = false;
+            if let [packet] = group {
+                let value = self.look_up_one(packet.bytes);
+                self.take_or_drop(packet, value, sink);
+                continue;
+            }
             self.look_up(group);
-            if self.slab.len() > NEAR {
-                self.bring_near();
-            }
-            let (mut next_v4, mut next_v6) = (0, 0);
-            for packet in group {
-                let value = match packet.bytes.first().map(|first| first >> 4) {
-                    Some(4) => take(&self.values_v4, &mut next_v4),
-                    Some(6) => take(&self.values_v6, &mut next_v6),
-                    _ => NO_FLOW,
-                };
-                if let Err(reason) = self.take_packet(packet, value, sink) {
-                    self.shared.counters.drop(reason);
-                }
-            }
+            self.take_group(group, sink);
         }
     }
 
-    /// Reads what the connections of a group have in memory, all of one kind before the next, so that the
-    /// misses of the whole group overlap; one by one they would cost a segment ten in a row.
-    fn bring_near(&self) {
-        let found =
-            || self.values_v4.iter().chain(&self.values_v6).filter(|value| **value != NO_FLOW);
-        let near = found().fold(0, |sum, index| sum ^ self.slab.touch(*index));
-        let far = found().fold(near, |sum, index| sum ^ self.slab.touch_far(*index));
-        std::hint::black_box(far);
+    fn take_group(&mut self, group: &[Packet<'_>], sink: &mut dyn Sink) {
+        let far = self.slab.len() > NEAR;
+        let (mut next_v4, mut next_v6) = (0, 0);
+        if far {
+            for value in self.values_v4.iter().chain(&self.values_v6).take(AHEAD) {
+                self.slab.prefetch(*value);
+            }
+        }
+        for packet in group {
+            let (values, next) = match packet.bytes.first().map(|first| first >> 4) {
+                Some(4) => (&self.values_v4, &mut next_v4),
+                Some(6) => (&self.values_v6, &mut next_v6),
+                _ => {
+                    self.take_or_drop(packet, NO_FLOW, sink);
+                    continue;
+                }
+            };
+            let at = |ahead| values.get(*next + ahead).copied().unwrap_or(NO_FLOW);
+            let value = at(0);
+            if far {
+                self.slab.prefetch(at(AHEAD));
+                self.slab.prefetch_far(at(AHEAD_FAR));
+            }
+            *next += 1;
+            self.take_or_drop(packet, value, sink);
+        }
+    }
+
+    /// The value of a packet that comes alone. Mostly its connection is the one of the packet before.
+    fn look_up_one(&mut self, packet: &[u8]) -> u32 {
+        match segment::key(packet) {
+            Some(FiveTuple::V4(flow)) => {
+                let key = flow.key();
+                if self.recent.0 != key {
+                    self.recent = (key, self.reader_v4.lookup(&key));
+                }
+                self.recent.1
+            }
+            Some(FiveTuple::V6(flow)) => self.reader_v6.lookup(&flow.key()),
+            None => NO_FLOW,
+        }
     }
 
     /// Looks the keys of a group up; each value stands at the packet's place among its version's.
     fn look_up(&mut self, group: &[Packet<'_>]) {
         self.keys_v4.clear();
         self.keys_v6.clear();
-        self.moved = false;
         for packet in group {
             match segment::key(packet.bytes) {
                 Some(FiveTuple::V4(flow)) => self.keys_v4.push(flow.key()),
@@ -75,6 +104,14 @@ impl<B: Buffers> Stack<B> {
         self.reader_v6.lookup_batch(&self.keys_v6, &mut self.values_v6);
     }
 
+    #[inline]
+    fn take_or_drop(&mut self, packet: &Packet<'_>, value: u32, sink: &mut dyn Sink) {
+        if let Err(reason) = self.take_packet(packet, value, sink) {
+            self.shared.counters.drop(reason);
+        }
+    }
+
+    #[inline]
     fn take_packet(
         &mut self,
         packet: &Packet<'_>,
@@ -82,31 +119,78 @@ impl<B: Buffers> Stack<B> {
         sink: &mut dyn Sink,
     ) -> Result<(), Reason> {
         let upper = segment::upper(packet.bytes)?;
-        match upper.protocol {
-            Protocol::TCP => {}
-            Protocol::UDP => return self.take_datagram(packet, &upper, value, sink),
-            Protocol::ICMPV4 | Protocol::ICMPV6 => {
-                return self.take_icmp(&upper, packet.bytes, sink);
-            }
-            _ => return Err(Reason::Protocol),
+        if upper.protocol != Protocol::TCP {
+            return self.take_other(packet, &upper, value, sink);
         }
-        let key = segment::key(packet.bytes).ok_or(Reason::IpHeader)?;
+        let segment = segment::parse(packet, &upper)?;
+        self.shared.counters.segments_in += 1;
+        // Within a batch connections come and go: only an undisturbed hit is sure.
+        if value == NO_FLOW || self.moved {
+            return self.take_stray(packet.bytes, &segment, sink);
+        }
+        self.take_segment(value, &segment, sink)
+    }
+
+    #[cold]
+    fn take_other(
+        &mut self,
+        packet: &Packet<'_>,
+        upper: &Upper<'_>,
+        value: u32,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        match upper.protocol {
+            Protocol::UDP => self.take_datagram(packet, upper, value, sink),
+            Protocol::ICMPV4 | Protocol::ICMPV6 => self.take_icmp(upper, packet.bytes, sink),
+            _ => Err(Reason::Protocol),
+        }
+    }
+
+    /// A segment whose connection is not known for sure, or is not there.
+    #[cold]
+    fn take_stray(
+        &mut self,
+        packet: &[u8],
+        segment: &Segment<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        let key = segment::key(packet).ok_or(Reason::IpHeader)?;
         let ends = Ends::of_received(&key);
         if !ends.is_possible() {
             return Err(Reason::Source);
         }
-        let segment = segment::parse(packet, &upper, &ends)?;
-        self.shared.counters.segments_in += 1;
-        // Within a batch connections come and go: only an undisturbed hit is sure.
-        let index = if value == NO_FLOW || self.moved { self.find(&ends) } else { Some(value) };
-        let Some(index) = index else { return self.take_unmatched(&ends, &segment, None, sink) };
-        if segment.flags & (bits::SYN | bits::ACK) == bits::SYN && self.gives_way(index, &segment) {
-            let after = self.slab.at(index).map(|(hot, _)| hot.snd_nxt);
-            self.step(index, sink, |tcb| tcb.end());
-            return self.take_unmatched(&ends, &segment, after, sink);
+        match self.find(&ends) {
+            Some(index) => self.take_segment(index, segment, sink),
+            None => self.take_unmatched(&ends, segment, None, sink),
         }
-        self.step(index, sink, |tcb| tcb.on_segment(&segment));
+    }
+
+    #[inline]
+    fn take_segment(
+        &mut self,
+        index: u32,
+        segment: &Segment<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        if segment.flags & (bits::SYN | bits::ACK) == bits::SYN && self.gives_way(index, segment) {
+            return self.replace(index, segment, sink);
+        }
+        self.step(index, sink, |tcb| tcb.on_segment(segment));
         Ok(())
+    }
+
+    /// A SYN opens a new connection in the place of one in TIME-WAIT.
+    #[cold]
+    fn replace(
+        &mut self,
+        index: u32,
+        segment: &Segment<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        let found = self.slab.at(index).map(|(hot, cold)| (hot.snd_nxt, cold.ends()));
+        let Some((after, ends)) = found else { return Err(Reason::NoConnection) };
+        self.step(index, sink, |tcb| tcb.end());
+        self.take_unmatched(&ends, segment, Some(after), sink)
     }
 
     /// Whether the connection is in TIME-WAIT, and the SYN may open a new one in its place.
@@ -118,10 +202,4 @@ impl<B: Buffers> Stack<B> {
         let local = cold.ends().local;
         may_be_replaced(hot, segment) && self.shared.listeners.find(local).is_some()
     }
-}
-
-fn take(values: &[u32], next: &mut usize) -> u32 {
-    let value = values.get(*next).copied().unwrap_or(NO_FLOW);
-    *next += 1;
-    value
 }

@@ -132,7 +132,7 @@ impl<B: Buffers> Stack<B> {
         sink: &mut dyn Sink,
     ) -> Result<(), Reason> {
         if self.shared.resets.allow(self.now, self.shared.config.resets) {
-            emit::reset_for(sink, &mut self.shared.counters, ends, segment);
+            emit::reset_for(sink, &mut self.shared, ends, segment);
         } else {
             self.shared.counters.drop(Reason::RateLimit);
         }
@@ -177,19 +177,19 @@ impl<B: Buffers> Stack<B> {
             }
         }
         let out = Out {
-            ends,
+            key: &ends.key(),
             seq,
             ack: segment.seq.add(1),
             flags,
             window: options.receive_buffer.min(65_535) as u16,
-            options: bytes.as_slice(),
+            options: &bytes,
             ttl: options.ttl,
             service: options.dscp << 2,
             dont_fragment: options.mtu_discovery,
             data: 0,
             segment_size: 0,
         };
-        emit::emit(sink, &mut self.shared.counters, &out, |_| {});
+        emit::emit::<B::Fifo>(sink, &mut self.shared, &out, None);
     }
 
     /// An acknowledgment that may hold a cookie: the connection is made as if it had been there.

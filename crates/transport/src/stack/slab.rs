@@ -61,23 +61,23 @@ impl<F> Slab<F> {
         Some((&mut place.hot, place.cold.as_mut()?))
     }
 
-    /// Reads what a segment will need of a place; the sum is of no interest.
+    /// Asks the cache for a place.
     #[inline]
-    pub(crate) fn touch(&self, index: u32) -> u64 {
-        self.places.get(index as usize).map_or(0, |place| {
-            let hot = place.hot.flags ^ u64::from(place.hot.rto);
-            hot ^ place.cold.as_ref().map_or(0, Cold::touch)
-        })
+    pub(crate) fn prefetch(&self, index: u32) {
+        if let Some(place) = self.places.get(index as usize) {
+            tables::prefetch(place);
+        }
     }
 
-    /// The same, of what lies elsewhere.
+    /// Asks the cache for what a place points to; the place itself should be near.
     #[inline]
-    pub(crate) fn touch_far(&self, index: u32) -> u64
+    pub(crate) fn prefetch_far(&self, index: u32)
     where
         F: crate::fifo::ByteFifo,
     {
-        let cold = self.places.get(index as usize).and_then(|place| place.cold.as_ref());
-        cold.map_or(0, Cold::touch_far)
+        if let Some(cold) = self.places.get(index as usize).and_then(|place| place.cold.as_ref()) {
+            cold.prefetch();
+        }
     }
 
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<(&mut Hot, &mut Cold<F>)> {

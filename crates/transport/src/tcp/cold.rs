@@ -155,26 +155,20 @@ impl<F> Cold<F> {
         self.ends().ip_header() as u16
     }
 
-    /// Reads a field of each of its cache lines, as far as the compiler spreads them.
+    /// Asks the cache for what it points to.
     #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        u64::from(self.data_start.0)
-            ^ self.progress_at
-            ^ u64::from(self.tuning.began)
-            ^ u64::from(self.gaps.is_empty())
-            ^ u64::from(self.congestion.is_some())
-    }
-
-    /// Reads what it points to.
-    #[inline]
-    pub(crate) fn touch_far(&self) -> u64
+    pub(crate) fn prefetch(&self)
     where
         F: crate::fifo::ByteFifo,
     {
-        let fifos =
-            self.fifos.as_ref().map_or(0, |pair| pair.receive.touch() ^ pair.transmit.touch());
-        let congestion = self.congestion.as_ref().map_or(0, |congestion| congestion.window());
-        u64::from(fifos) ^ self.flight.touch() ^ u64::from(congestion)
+        if let Some(pair) = &self.fifos {
+            pair.receive.prefetch();
+            pair.transmit.prefetch();
+        }
+        self.flight.prefetch();
+        if let Some(congestion) = &self.congestion {
+            tables::prefetch(&**congestion);
+        }
     }
 
     /// Whether segments are spread over time.

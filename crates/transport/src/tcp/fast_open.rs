@@ -93,7 +93,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.set(flag::FAST_TRIED);
                 let headers = self.cold.ip_header() + 20;
                 let room = self.cold.path_mtu.saturating_sub(headers).min(mss);
-                let room = usize::from(room).saturating_sub(options.as_slice().len());
+                let room = usize::from(room).saturating_sub(options.len());
                 return queued.min(room as u32);
             }
             _ => {}

@@ -221,7 +221,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let room = if answers { self.hot.rcv_wnd() } else { self.cold.options.receive_buffer };
         let window = room.min(65_535) as u16;
         let iss = self.cold.iss;
-        let gone = self.put_data(iss, flags, window, options.as_slice(), carried as usize);
+        let gone = self.put_data(iss, flags, window, &options, carried as usize);
         let first = self.cold.flight.is_empty();
         if first && (gone || self.hot.retransmit_at == NEVER) {
             self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));

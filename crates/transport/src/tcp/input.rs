@@ -95,8 +95,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return;
         }
         if self.shared.resets.allow(self.now, self.shared.config.resets) {
-            let counters = &mut self.shared.counters;
-            crate::emit::reset_for(self.sink, counters, &self.cold.ends(), segment);
+            crate::emit::reset_for(self.sink, self.shared, &self.cold.ends(), segment);
         } else {
             self.drop(Reason::RateLimit);
         }

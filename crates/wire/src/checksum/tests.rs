@@ -21,6 +21,15 @@ fn sums_the_example_of_rfc_1071() {
 }
 
 #[test]
+fn nothing_is_lost_in_megabytes_of_ones() {
+    let bytes = vec![0xff; (4 << 20) + 7];
+    let mut target = vec![0; bytes.len()];
+    assert_eq!(of(&bytes), slow(&bytes));
+    assert_eq!(Sum::new().copy(&bytes, &mut target).finish(), slow(&bytes));
+    assert!(target == bytes);
+}
+
+#[test]
 fn verifies_a_known_header() {
     let mut header = [
         0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
@@ -67,6 +76,28 @@ proptest! {
     fn parts_equal_the_whole(bytes in vec(any::<u8>(), 0..200), cut in 0..100usize) {
         let (a, b) = bytes.split_at((cut * 2).min(bytes.len() & !1));
         prop_assert_eq!(Sum::new().bytes(a).bytes(b).finish(), slow(&bytes));
+    }
+
+    #[test]
+    fn a_copy_is_whole_and_summed(bytes in vec(any::<u8>(), 0..600), skip in 0..9usize, short in 0..9usize) {
+        let source = &bytes[skip.min(bytes.len())..];
+        let mut target = vec![0xee; source.len().saturating_sub(short)];
+        let sum = Sum::new().copy(source, &mut target);
+        prop_assert_eq!(&target[..], &source[..target.len()]);
+        prop_assert_eq!(sum.finish(), slow(&target));
+    }
+
+    #[test]
+    fn pieces_of_any_length_join(bytes in vec(any::<u8>(), 0..300), cuts in vec(0..300usize, 0..4)) {
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+        cuts.sort_unstable();
+        cuts.push(bytes.len());
+        let (mut sum, mut start) = (Sum::new(), 0);
+        for cut in cuts {
+            sum = sum.join(Sum::new().bytes(&bytes[start..cut]), start);
+            start = cut;
+        }
+        prop_assert_eq!(sum.finish(), slow(&bytes));
     }
 
     #[test]

@@ -178,12 +178,12 @@ impl Slot {
         }
     }
 
-    /// Reads what lies elsewhere, so that it is near when it is needed.
-    pub(crate) fn touch(&self) -> u64 {
-        self.rate.delivered
-            ^ u64::from(self.sacked)
-            ^ self.rack.min_rtt
-            ^ self.sent.front().map_or(0, |sent| sent.sent_at)
+    /// Asks the cache for what lies elsewhere.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Content::Flight(flight) = &self.content {
+            tables::prefetch(&**flight);
+        }
     }
 }
 

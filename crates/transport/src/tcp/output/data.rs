@@ -151,7 +151,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Bytes to send as one: the port cuts them, or else we do.
     fn batch(&self) -> u32 {
         let mss = u32::from(self.hot.mss);
-        let most = match self.sink.offloads().segmentation {
+        let most = match self.shared.offloads.segmentation {
             0 => BATCH * mss,
             _ if self.hot.has(flag::ACCURATE) && self.field_has_cwr() => mss,
             most => most.min(65_000),

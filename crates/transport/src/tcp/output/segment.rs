@@ -1,7 +1,7 @@
 //! Putting a segment together: options, window, acknowledgment.
 
 use crate::emit::{OptionBytes, Out, emit};
-use crate::fifo::{ByteFifo, Pair};
+use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
 use crate::segment::bits;
 use crate::sequence::Seq;
@@ -33,7 +33,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         options.sack(blocks.get(..count).unwrap_or(&[]));
         let flags = bits::ACK | self.feedback(plain);
-        if self.put(self.hot.snd_nxt, flags, window, options.as_slice()) {
+        if self.put(self.hot.snd_nxt, flags, window, &options) {
             self.cold.gaps.told();
         } else {
             self.take_back(before);
@@ -47,7 +47,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let window = self.advertise();
         let options = self.options();
         let flags = bits::ACK | if self.hot.has(flag::ACCURATE) { self.feedback(false) } else { 0 };
-        let gone = self.put(self.hot.snd_una.sub(1), flags, window, options.as_slice());
+        let gone = self.put(self.hot.snd_una.sub(1), flags, window, &options);
         if !gone {
             self.take_back(before);
         }
@@ -60,7 +60,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return true;
         }
         let options = self.options();
-        let gone = self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, options.as_slice());
+        let gone = self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, &options);
         self.shared.counters.resets_out += u64::from(gone);
         gone
     }
@@ -100,7 +100,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// A segment without data. Gives whether it left.
-    fn put(&mut self, seq: Seq, flags: u16, window: u16, options: &[u8]) -> bool {
+    fn put(&mut self, seq: Seq, flags: u16, window: u16, options: &OptionBytes) -> bool {
         self.put_data(seq, flags, window, options, 0)
     }
 
@@ -111,11 +111,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         seq: Seq,
         flags: u16,
         window: u16,
-        options: &[u8],
+        options: &OptionBytes,
         data: usize,
     ) -> bool {
         let out = Out {
-            ends: &self.cold.ends(),
+            key: &self.cold.key,
             seq,
             ack: if flags & bits::ACK != 0 { self.hot.rcv_nxt } else { Seq(0) },
             flags,
@@ -127,9 +127,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             data,
             segment_size: 0,
         };
-        let fifos = &self.cold.fifos;
-        let counters = &mut self.shared.counters;
-        let gone = emit(self.sink, counters, &out, |target| copy(fifos, 0, target));
+        let source = self.cold.fifos.as_ref().map(|pair| (&pair.transmit, 0));
+        let gone = emit(self.sink, self.shared, &out, source);
         if !gone {
             self.wait_for_sink();
         } else if flags & bits::ACK != 0 {
@@ -176,14 +175,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
         }
         let cut = data > mss && !has(mark::PATH_PROBE);
-        let by_port = cut && self.sink.offloads().segmentation != 0;
+        let by_port = cut && self.shared.offloads.segmentation != 0;
         let mut out = Out {
-            ends: &self.cold.ends(),
+            key: &self.cold.key,
             seq: start,
             ack: self.hot.rcv_nxt,
             flags,
             window,
-            options: options.as_slice(),
+            options: &options,
             ttl: self.cold.options.ttl,
             service,
             dont_fragment: self.cold.options.mtu_discovery,
@@ -202,10 +201,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 out.flags = flags & !(first | last);
             }
             let offset = out.seq.since(self.cold.data_start) as usize;
-            let fifos = &self.cold.fifos;
-            let gone = emit(self.sink, &mut self.shared.counters, &out, |target| {
-                copy(fifos, offset, target);
-            });
+            let source = self.cold.fifos.as_ref().map(|pair| (&pair.transmit, offset));
+            let gone = emit(self.sink, self.shared, &out, source);
             if !gone {
                 break out.seq;
             }
@@ -264,14 +261,5 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.set(flag::ACK_NOW);
             }
         }
-    }
-}
-
-/// Fills `target` with what lies at `offset` in the transmit FIFO.
-fn copy<F: ByteFifo>(fifos: &Option<Pair<F>>, offset: usize, target: &mut [u8]) {
-    let copied = fifos.as_ref().map_or(0, |pair| pair.transmit.peek(offset, target));
-    // A FIFO that its other side made shorter: what is missing is nothing of ours.
-    if let Some(rest) = target.get_mut(copied..) {
-        rest.fill(0);
     }
 }
