@@ -40,6 +40,8 @@ pub(crate) enum Command {
     QueuePeer {
         /// The core that it keeps to.
         core: usize,
+        /// The socket where it attaches.
+        attach: PathBuf,
     },
 }
 

@@ -65,6 +65,8 @@ pub(crate) enum Failure {
     Testpmd(String),
     #[error("the other process of the packet queue: {0}")]
     OtherProcess(&'static str),
+    #[error("the other process: {0}")]
+    Client(#[from] client::Error),
     #[error(transparent)]
     Segment(#[from] shm::SegmentError),
     #[error(transparent)]

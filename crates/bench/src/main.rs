@@ -15,7 +15,7 @@
 //! | `environment`, `probe` | the machine, and how far apart its cores are |
 //! | `progress` | a bar on the terminal |
 //! | `failure` | what goes wrong |
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod args;
 mod clients;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),
         Command::Queue(args) => queue::run(&args),
-        Command::QueuePeer { core } => queue::peer::run(core),
+        Command::QueuePeer { core, attach } => queue::peer::run(core, &attach),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -35,11 +35,12 @@ fn a_short_run_without_yardsticks() {
 }
 
 #[test]
-fn the_other_process_refuses_orders_without_memory() {
+fn the_other_process_ends_when_nobody_hands_it_queues() {
     let output = Command::new(env!("CARGO_BIN_EXE_millrace-bench"))
-        .args(["queue-peer", "0"])
+        .args(["queue-peer", "0", "/nowhere/attach.sock"])
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
     assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/attach.sock"));
 }

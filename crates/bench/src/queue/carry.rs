@@ -1,15 +1,16 @@
-//! What both processes do with packets.
+//! What both processes do with packets: this one as a worker of the daemon, the other as a client.
 
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use shm::{Consumer, Meta, Producer, Taken};
+use client::{Channel, Packet};
+use shm::{Consumer, Meta, Producer};
 
 use super::memory::Ends;
 use crate::failure::Failure;
 
-/// The flags of the packet that ends a turn.
-pub(super) const END: Meta = Meta { port: 0, flags: 127 };
+/// The port of the packet that ends a turn.
+const END: Meta = Meta { port: 255, flags: 0 };
 /// How long a side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Looks between two looks at the clock.
@@ -69,6 +70,10 @@ impl Packets {
     /// Each of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.chunks_exact(self.each)
+    }
+
+    fn each_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        self.bytes.chunks_exact_mut(self.each)
     }
 
     #[inline(always)]
@@ -134,7 +139,7 @@ impl Meter {
 pub(super) fn fill(out: &mut Producer, packets: &Packets, until: u64) -> Result<u64, Failure> {
     let (mut wait, mut count) = (Wait::default(), 0);
     while dpdk::tsc() < until {
-        push_burst(out, packets, &mut wait)?;
+        push_burst(out, packets, packets.count(), &mut wait)?;
         count += packets.count() as u64;
     }
     Ok(count)
@@ -155,8 +160,13 @@ fn push(out: &mut Producer, packet: &[u8], meta: Meta, wait: &mut Wait) -> Resul
 }
 
 #[inline(always)]
-fn push_burst(out: &mut Producer, packets: &Packets, wait: &mut Wait) -> Result<(), Failure> {
-    let (count, mut sent) = (packets.count(), 0);
+fn push_burst(
+    out: &mut Producer,
+    packets: &Packets,
+    count: usize,
+    wait: &mut Wait,
+) -> Result<(), Failure> {
+    let mut sent = 0;
     if count == 1 {
         return push(out, packets.get(0), Meta::default(), wait);
     }
@@ -171,79 +181,83 @@ fn push_burst(out: &mut Producer, packets: &Packets, wait: &mut Wait) -> Result<
     }
 }
 
-/// Takes bursts until the other side ends the turn, and copies each packet to memory of its own.
+/// Whether the packet ends the turn. It is the last that comes.
+#[inline(always)]
+pub(super) fn is_end(packet: &Packet) -> bool {
+    packet.port() == END.port
+}
+
+/// The client: takes bursts until the other side ends the turn, and copies each packet to memory of its own.
 pub(super) fn drain(
-    back: &mut Consumer,
+    channel: &mut Channel,
     into: &mut Packets,
     meter: &mut Meter,
 ) -> Result<(), Failure> {
-    let mut wait = Wait::default();
+    let (mut wait, mut packets) = (Wait::default(), Vec::new());
     loop {
-        let mut count = 0;
-        for target in into.bytes.chunks_exact_mut(into.each) {
-            let Some(taken) = back.next() else { break };
-            if taken.meta() == END {
-                back.release(taken);
-                meter.add(count);
-                return Ok(());
-            }
-            back.copy(&taken, target);
-            back.release(taken);
-            count += 1;
-        }
-        if count == 0 {
+        if channel.receive(&mut packets, into.count())? == 0 {
             wait.go_on()?;
-        } else {
-            wait.over();
-            meter.add(count);
+            continue;
+        }
+        wait.over();
+        let ends = packets.last().is_some_and(is_end);
+        let count = packets.len() - usize::from(ends);
+        for (packet, target) in packets.iter().take(count).zip(into.each_mut()) {
+            channel.copy(packet, target);
+        }
+        channel.release_burst(&mut packets);
+        meter.add(count);
+        if ends {
+            return Ok(());
         }
     }
 }
 
-/// Sends back what comes, a burst at most, until there is nothing more. Returns packets, and whether the
-/// other side ended the turn.
+/// The client: sends back what comes, a burst at most at once, until the other side ends the turn.
+pub(super) fn reflect(channel: &mut Channel, burst: u16) -> Result<(), Failure> {
+    let (mut wait, mut packets) = (Wait::default(), Vec::new());
+    loop {
+        if channel.receive(&mut packets, burst.into())? == 0 {
+            wait.go_on()?;
+            continue;
+        }
+        wait.over();
+        let ends = packets.last().is_some_and(is_end);
+        let end = if ends { packets.pop() } else { None };
+        while !packets.is_empty() {
+            channel.send_burst(&mut packets)?;
+            if !packets.is_empty() {
+                wait.go_on()?;
+            }
+        }
+        if let Some(end) = end {
+            channel.release(end);
+            return Ok(());
+        }
+    }
+}
+
+/// This side, which the client's memory is nothing to: copies out what comes, a burst at most, and sends it anew. Returns
+/// packets.
 #[inline(always)]
 pub(super) fn carry(
     ends: &mut Ends,
     scratch: &mut Packets,
     wait: &mut Wait,
-) -> Result<(usize, bool), Failure> {
-    let (mut count, most) = (0, scratch.count());
-    while count < most {
+) -> Result<usize, Failure> {
+    let mut count = 0;
+    for target in scratch.each_mut() {
         let Some(taken) = ends.back.next() else { break };
-        if taken.meta() == END {
-            ends.back.release(taken);
-            return Ok((count, true));
-        }
-        send_back(ends, taken, scratch, wait)?;
+        ends.back.copy(&taken, target);
+        ends.back.release(taken);
         count += 1;
     }
     if count == 0 {
         wait.go_on()?;
     } else {
-        wait.over();
+        push_burst(&mut ends.out, scratch, count, wait)?;
     }
-    Ok((count, false))
-}
-
-/// A packet of one slot goes from slot to slot, a longer one by way of other memory.
-#[inline(always)]
-fn send_back(
-    ends: &mut Ends,
-    taken: Taken,
-    scratch: &mut Packets,
-    wait: &mut Wait,
-) -> Result<(), Failure> {
-    let (meta, length) = (taken.meta(), taken.length());
-    if taken.slots() > 1 {
-        let packet = scratch.bytes.get_mut(..length).unwrap_or_default();
-        ends.back.copy(&taken, packet);
-        ends.back.release(taken);
-        return push(&mut ends.out, packet, meta, wait);
-    }
-    push(&mut ends.out, ends.back.bytes(&taken, 0).unwrap_or_default(), meta, wait)?;
-    ends.back.release(taken);
-    Ok(())
+    Ok(count)
 }
 
 /// Takes so many packets and throws them away.
@@ -263,5 +277,5 @@ pub(super) fn collect(back: &mut Consumer, packets: usize) -> Result<(), Failure
 /// Sends one burst.
 pub(super) fn burst(out: &mut Producer, packets: &Packets) -> Result<(), Failure> {
     let mut wait = Wait::default();
-    push_burst(out, packets, &mut wait)
+    push_burst(out, packets, packets.count(), &mut wait)
 }

@@ -1,8 +1,8 @@
-//! Reading packets where they lie, as a client of the daemon does.
+//! Reading packets where they lie.
 
-use shm::Trusting;
+use client::Channel;
 
-use super::carry::{END, Meter, Wait};
+use super::carry::{Meter, Wait, is_end};
 use crate::failure::Failure;
 
 /// Bytes of a word; a frame of minimum size has no part of one.
@@ -10,29 +10,25 @@ const WORD: usize = 4;
 
 /// Reads every byte of every packet, a burst at most at once, until the other side ends the turn. Returns the
 /// sum of all packets' words.
-pub(super) fn read(back: &mut Trusting, burst: u16, meter: &mut Meter) -> Result<u32, Failure> {
-    let (mut wait, mut all) = (Wait::default(), 0_u32);
+pub(super) fn read(channel: &mut Channel, burst: u16, meter: &mut Meter) -> Result<u32, Failure> {
+    let (mut wait, mut all, mut packets) = (Wait::default(), 0_u32, Vec::new());
     loop {
-        let mut count = 0;
-        for _ in 0..burst {
-            let Some(taken) = back.next() else { break };
-            if taken.meta() == END {
-                back.release(taken);
-                meter.add(count);
-                return Ok(all);
-            }
-            for place in 0..taken.slots() {
-                let piece = back.bytes(&taken, place).unwrap_or_default();
-                all = all.wrapping_add(sum(piece));
-            }
-            back.release(taken);
-            count += 1;
-        }
-        if count == 0 {
+        if channel.receive(&mut packets, burst.into())? == 0 {
             wait.go_on()?;
-        } else {
-            wait.over();
-            meter.add(count);
+            continue;
+        }
+        wait.over();
+        let ends = packets.last().is_some_and(is_end);
+        let count = packets.len() - usize::from(ends);
+        for packet in packets.iter().take(count) {
+            for place in 0..packet.pieces() {
+                all = all.wrapping_add(sum(channel.piece(packet, place).unwrap_or_default()));
+            }
+        }
+        channel.release_burst(&mut packets);
+        meter.add(count);
+        if ends {
+            return Ok(all);
         }
     }
 }
@@ -49,8 +45,6 @@ pub(super) fn sum(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
-
     use super::super::carry::{self, Packets};
     use super::super::memory;
     use super::*;
@@ -70,15 +64,13 @@ mod tests {
 
     #[test]
     fn what_is_read_in_place_is_what_was_sent() {
-        let (near, far) = UnixStream::pair().unwrap();
-        let mut ours = memory::make(&near).unwrap();
-        let mut theirs = memory::take(&far).unwrap();
+        let (mut ours, mut theirs) = memory::both();
         for bytes in [60, 61, 2048, 8996] {
             let packets = Packets::new(bytes, 7);
             carry::burst(&mut ours.out, &packets).unwrap();
             carry::end(&mut ours.out).unwrap();
             let mut meter = Meter::new(1);
-            let all = read(&mut theirs.back, 4, &mut meter).unwrap();
+            let all = read(&mut theirs, 4, &mut meter).unwrap();
             let whole = packets.all().map(sum).fold(0, u32::wrapping_add);
             assert_eq!((meter.finish().0, all), (7, whole), "{bytes} bytes");
             assert!(ours.out.is_drained());

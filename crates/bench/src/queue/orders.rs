@@ -17,7 +17,7 @@ pub(super) enum Order {
     /// The same, but read them where they lie.
     Read { burst: u16, sample: u64 },
     /// Send packets back until the turn ends.
-    Carry { bytes: u16, burst: u16 },
+    Carry { burst: u16 },
     /// Sleep for each of so many packets.
     Sleep { packets: u32 },
 }

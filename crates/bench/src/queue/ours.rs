@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::carry::{self, Meter, Packets, Wait};
 use super::cases::{Case, Way};
 use super::look;
-use super::memory::{self, Ends};
+use super::memory::{Ends, Offer};
 use super::orders::{Answer, Line, Order};
 use super::rounds::{Contestant, Turn};
 use super::wake;
@@ -47,11 +47,13 @@ impl Ours {
     pub(super) fn start(cores: [usize; 2]) -> Result<Self, Failure> {
         let [_, other] = cores;
         let (stream, theirs) = UnixStream::pair()?;
+        let offer = Offer::new(PATIENCE)?;
         let child = Command::new(std::env::current_exe()?)
             .args(["queue-peer", &other.to_string()])
+            .arg(offer.path())
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .spawn()?;
-        let ends = memory::make(&stream)?;
+        let ends = offer.serve()?;
         let line = Some(Line::new(stream, Some(PATIENCE))?);
         Ok(Self { ends, line, child, cores })
     }
@@ -95,13 +97,12 @@ impl Ours {
     /// TSC cycles per packet that came back.
     fn around(&mut self, case: Case, turn: Turn) -> Result<Samples, Failure> {
         let (bytes, burst) = (case.bytes(), case.burst);
-        self.order(&Order::Carry { bytes, burst })?;
+        self.order(&Order::Carry { burst })?;
         let (mut packets, mut wait) = (Packets::new(bytes, burst), Wait::default());
         let mut meter = Meter::new(turn.sample_cycles());
         carry::burst(&mut self.ends.out, &packets)?;
         while meter.samples() <= turn.samples as usize {
-            let (count, _) = carry::carry(&mut self.ends, &mut packets, &mut wait)?;
-            meter.add(count);
+            meter.add(carry::carry(&mut self.ends, &mut packets, &mut wait)?);
         }
         carry::collect(&mut self.ends.back, burst.into())?;
         self.end()?;
@@ -120,7 +121,7 @@ impl Ours {
     pub(super) fn trips(&mut self, size: u16) -> Result<Samples, Failure> {
         environment::on(self.cores[0], || {
             let bytes = Case { way: Way::Around, size, burst: 1 }.bytes();
-            self.order(&Order::Carry { bytes, burst: 1 })?;
+            self.order(&Order::Carry { burst: 1 })?;
             let packets = Packets::new(bytes, 1);
             let mut samples = Samples::default();
             for _ in 0..TRIPS {
