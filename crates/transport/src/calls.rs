@@ -1,9 +1,13 @@
 //! Socket calls. They change state only; [`Stack::flush`] sends what follows from them.
 
+mod bind;
 mod close;
+mod connect;
 mod data;
 mod info;
-mod open;
+mod listen;
+mod options;
 mod udp;
 
 pub use info::Info;
+pub use listen::Backlog;

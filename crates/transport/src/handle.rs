@@ -48,7 +48,7 @@ handle!(
     ConnectionId,
     "A TCP connection. A handle outlives its connection: calls with it then fail."
 );
-handle!(ListenerId, "A listening TCP socket.");
+handle!(ListenerId, "A TCP socket that is bound to an address, listening or not yet.");
 handle!(UdpId, "A UDP socket.");
 
 #[cfg(test)]

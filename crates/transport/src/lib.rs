@@ -29,14 +29,15 @@ mod tcp;
 pub mod timer;
 pub mod udp;
 
-pub use calls::Info;
+pub use calls::{Backlog, Info};
 pub use congestion::Algorithm;
 pub use ends::Ends;
-pub use error::{ConnectError, ListenError, SocketError};
+pub use error::{BindError, ConnectError, SocketError};
 pub use event::{End, Event};
 pub use failure::Failure;
 pub use fifo::{Buffers, ByteFifo, Grant, Opening, Pair, Ring, Rings};
 pub use handle::{ConnectionId, ListenerId, UdpId};
+pub use listener::{Binding, Spread};
 pub use options::{Config, Ecn, Keepalive, Options, PathProbing};
 pub use packet::{Departure, Offloads, Packet, PacketList, Sink};
 pub use reason::{Counters, Reason};

@@ -2,6 +2,10 @@
 
 use crate::congestion::Algorithm;
 
+mod sets;
+
+pub(crate) use sets::Sets;
+
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
@@ -102,8 +106,17 @@ pub struct Options {
     pub user_timeout: u64,
     /// Retransmissions until an established connection fails.
     pub retries: u8,
-    /// Retransmissions of a SYN, or of the answer to it.
+    /// Retransmissions of a SYN (`TCP_SYNCNT`).
     pub syn_retries: u8,
+    /// Retransmissions of the answer to a SYN.
+    pub syn_ack_retries: u8,
+    /// A connection that comes in is established only when its first data arrives, or after so many ns
+    /// (`TCP_DEFER_ACCEPT`), rounded up to a repetition of the answer to the SYN; 0: at once.
+    pub defer_accept: u64,
+    /// What `close` does with data that is not acknowledged yet (`SO_LINGER`): `None`: sends it, and nobody
+    /// waits. `Some(0)`: throws it away, and resets the connection. Else: sends it; the application waits
+    /// so many ns for `Gone`, which it times itself.
+    pub linger: Option<u64>,
     /// Bytes of receive buffer at the start.
     pub receive_buffer: u32,
     /// Bytes to which the receive buffer may grow by itself; equal: it does not grow.
@@ -143,8 +156,10 @@ pub struct Options {
     pub delayed_ack: u64,
     /// Shortest retransmission time-out: ns. RFC 6298 2.4 says 1 s; 200 ms is what hosts use.
     pub minimum_rto: u64,
-    /// Time in TIME-WAIT: ns; also in FIN-WAIT-2 after close.
+    /// Time in TIME-WAIT: ns.
     pub time_wait: u64,
+    /// Time in FIN-WAIT-2 after close (`TCP_LINGER2`): ns.
+    pub fin_wait_2: u64,
     /// Time to live or hop limit.
     pub ttl: u8,
     /// Differentiated services code point.
@@ -170,6 +185,9 @@ impl Default for Options {
             user_timeout: 0,
             retries: 15,
             syn_retries: 6,
+            syn_ack_retries: 5,
+            defer_accept: 0,
+            linger: None,
             receive_buffer: 131_072,
             receive_buffer_limit: 6_291_456,
             transmit_buffer: 262_144,
@@ -189,6 +207,7 @@ impl Default for Options {
             delayed_ack: 40 * MILLISECOND,
             minimum_rto: 200 * MILLISECOND,
             time_wait: 60 * SECOND,
+            fin_wait_2: 60 * SECOND,
             ttl: 64,
             dscp: 0,
         }

@@ -32,6 +32,7 @@ reasons! {
     TcpHeader "tcp-header" "The TCP header is malformed.",
     TcpChecksum "tcp-checksum" "The TCP checksum is wrong.",
     NoConnection "no-connection" "Nothing here has these addresses and ports; answered with a reset.",
+    Deferred "deferred" "The handshake's last acknowledgment; the listener waits for data (TCP_DEFER_ACCEPT).",
     NoSlot "no-slot" "The table of connections is full.",
     NoFifo "no-fifo" "There are no data buffers for the connection.",
     SynQueue "syn-queue" "The listener's queue of half-open connections is full.",

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::event::Event;
 use crate::fast_open::Servers;
 use crate::listener::Listeners;
-use crate::options::{Config, SECOND};
+use crate::options::{Config, SECOND, Sets};
 use crate::packet::Offloads;
 use crate::paths::Paths;
 use crate::reason::Counters;
@@ -43,6 +43,7 @@ pub(crate) struct Shared {
     /// The sink did not take a packet of a connection.
     pub(crate) sink_is_full: bool,
     pub(crate) secret: Secret,
+    pub(crate) sets: Sets,
     pub(crate) listeners: Listeners,
     pub(crate) challenges: Limiter,
     pub(crate) resets: Limiter,
@@ -66,6 +67,7 @@ impl Shared {
             dirty: Vec::new(),
             sink_is_full: false,
             secret,
+            sets: Sets::default(),
             listeners: Listeners::default(),
             challenges: Limiter::default(),
             resets: Limiter::default(),

@@ -5,8 +5,6 @@ mod input;
 mod open;
 mod slab;
 
-use std::net::SocketAddr;
-
 use tables::{FlowReader, FlowTable, NO_FLOW, OutOfMemory};
 use wire::Protocol;
 use wire::flow::FiveTuple;
@@ -245,8 +243,18 @@ impl<B: Buffers> Stack<B> {
         }
         self.timers.cancel(index);
         if released {
-            self.slab.free(index);
+            self.free(index);
         }
+    }
+
+    /// Gives a connection's place back, and its hold on a local port.
+    pub(crate) fn free(&mut self, index: u32) {
+        let Some((_, cold)) = self.slab.at(index) else { return };
+        match cold.listener {
+            Some(id) => self.shared.listeners.leave(id),
+            None => self.shared.listeners.count_opened(cold.ends().local.port(), false),
+        }
+        self.slab.free(index);
     }
 
     pub(crate) fn find(&self, ends: &Ends) -> Option<u32> {
@@ -286,11 +294,6 @@ impl<B: Buffers> Stack<B> {
             FiveTuple::V4(flow) => self.flows_v4.remove(&flow.key()),
             FiveTuple::V6(flow) => self.flows_v6.remove(&flow.key()),
         };
-    }
-
-    /// Whether a listener has this address.
-    pub(crate) fn is_listening(&self, address: SocketAddr) -> bool {
-        self.shared.listeners.has(address)
     }
 }
 

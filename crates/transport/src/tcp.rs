@@ -23,6 +23,7 @@ pub(crate) mod mtu;
 pub(crate) mod output;
 pub(crate) mod prr;
 pub(crate) mod rtt;
+pub(crate) mod settings;
 pub(crate) mod state;
 pub(crate) mod timers;
 

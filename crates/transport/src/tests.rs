@@ -1,7 +1,9 @@
 //! Two stacks, wired to each other in memory.
 
 mod accurate;
+mod admission;
 mod attack;
+mod bind;
 mod close;
 mod fast_open;
 mod forward;

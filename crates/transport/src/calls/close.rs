@@ -27,13 +27,16 @@ impl<B: Buffers> Stack<B> {
     pub fn close(&mut self, id: ConnectionId) {
         let now = self.now;
         let Ok((hot, cold)) = self.held(id) else { return };
+        if cold.options.linger == Some(0) {
+            return self.abort(id);
+        }
         let unread = cold.fifos.as_ref().is_some_and(|pair| !pair.receive.is_empty());
         match hot.state {
             State::Closed => {}
             State::SynSent => hot.state = State::Closed,
             _ if unread && hot.state != State::TimeWait => return self.abort(id),
             State::FinWait2 => {
-                hot.life_at = now.saturating_add(cold.options.time_wait);
+                hot.life_at = now.saturating_add(cold.options.fin_wait_2);
                 let at = hot.life_at;
                 hot.armed_at = at;
                 self.timers.arm(id.index(), at);

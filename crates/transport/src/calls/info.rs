@@ -1,15 +1,11 @@
 //! What a connection tells about itself, and its options.
 
-use std::sync::Arc;
-
 use crate::ends::Ends;
-use crate::error::SocketError;
 use crate::failure::Failure;
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
-use crate::options::Options;
 use crate::stack::Stack;
-use crate::tcp::hot::{NEVER, flag};
+use crate::tcp::hot::flag;
 use crate::tcp::state::State;
 
 /// A look at a connection, as `TCP_INFO` gives.
@@ -93,36 +89,5 @@ impl<B: Buffers> Stack<B> {
             congestion: if hot.cwnd > 0 { cold.options.congestion.name() } else { "" },
             failure: cold.failure,
         })
-    }
-
-    /// Its options.
-    #[must_use]
-    pub fn options(&self, id: ConnectionId) -> Option<&Options> {
-        self.slab.get(id).map(|(_, cold)| &*cold.options)
-    }
-
-    /// Sets options. What the handshake settles, the buffers' sizes and the congestion control stay
-    /// as they are.
-    ///
-    /// # Errors
-    /// [`SocketError::Gone`].
-    pub fn set_options(&mut self, id: ConnectionId, options: Options) -> Result<(), SocketError> {
-        let now = self.now;
-        let (hot, cold) = self.held(id)?;
-        let probed = options.keepalive.is_some() && cold.options.keepalive != options.keepalive;
-        cold.options = Arc::new(options);
-        for (set, bit) in [
-            (cold.options.no_delay, flag::NO_DELAY),
-            (cold.options.cork, flag::CORK),
-            (cold.options.quick_ack, flag::QUICK_ACK),
-            (cold.is_paced(), flag::PACED),
-        ] {
-            if set { hot.set(bit) } else { hot.clear(bit) }
-        }
-        if probed && hot.state.is_synchronized() && hot.life_at == NEVER {
-            hot.life_at = now.saturating_add(cold.options.keepalive.map_or(NEVER, |k| k.idle));
-        }
-        self.touch(id);
-        Ok(())
     }
 }

@@ -58,11 +58,13 @@ impl Cubic {
     pub fn new(start: &Start) -> Self {
         let mss = start.mss.clamp(1, 65_535) as u16;
         let window = f64::from(start.window) / f64::from(mss);
+        let known = start.threshold != u32::MAX;
+        let threshold = if known { start.threshold as f32 / f32::from(mss) } else { f32::INFINITY };
         let now = Shape {
             window,
             reno: window,
             epoch: NEVER,
-            threshold: f32::INFINITY,
+            threshold,
             highest: 0.0,
             k: 0.0,
             initial: window as f32,
@@ -254,7 +256,8 @@ mod tests {
 
     #[test]
     fn returns_to_the_old_window_after_k_seconds() {
-        let mut cubic = Cubic::new(&Start { mss: 1000, window: 100_000, now: 0, seed: 0 });
+        let mut cubic =
+            Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
         cubic.on_loss(&LOSS);
         assert_eq!((cubic.window(), cubic.threshold()), (70_000, 70_000));
         // K = cbrt(30 / 0.4) = 4.2 s; a window is acknowledged each round trip.
@@ -274,7 +277,8 @@ mod tests {
 
     #[test]
     fn a_spurious_timeout_is_undone() {
-        let mut cubic = Cubic::new(&Start { mss: 1000, window: 10_000, now: 0, seed: 0 });
+        let mut cubic =
+            Cubic::new(&Start { mss: 1000, window: 10_000, threshold: u32::MAX, now: 0, seed: 0 });
         cubic.on_rto(&LOSS);
         cubic.on_rto(&LOSS);
         assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
@@ -284,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_rising_delay_ends_slow_start() {
-        let mut cubic = Cubic::new(&Start { mss: 1000, window: 20_000, now: 0, seed: 0 });
+        let mut cubic =
+            Cubic::new(&Start { mss: 1000, window: 20_000, threshold: u32::MAX, now: 0, seed: 0 });
         for round in 0..3u64 {
             for _ in 0..10 {
                 let rtt = Some(100_000_000 + round * 30_000_000);

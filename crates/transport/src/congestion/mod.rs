@@ -60,6 +60,8 @@ pub struct Start {
     pub mss: u32,
     /// Initial window: bytes.
     pub window: u32,
+    /// Slow-start threshold: bytes; `u32::MAX`: none yet.
+    pub threshold: u32,
     /// ns.
     pub now: u64,
     /// For choices that flows must not all make alike.

@@ -22,7 +22,7 @@ impl NewReno {
         Self {
             mss: start.mss.max(1),
             window: start.window,
-            threshold: u32::MAX,
+            threshold: start.threshold,
             counted: 0,
             before: None,
             initial: start.window,
@@ -130,7 +130,13 @@ mod tests {
 
     #[test]
     fn doubles_then_adds_a_segment_a_window() {
-        let mut reno = NewReno::new(&Start { mss: 1000, window: 10_000, now: 0, seed: 0 });
+        let mut reno = NewReno::new(&Start {
+            mss: 1000,
+            window: 10_000,
+            threshold: u32::MAX,
+            now: 0,
+            seed: 0,
+        });
         reno.on_ack(&ack(10_000));
         assert_eq!(reno.window(), 20_000);
         reno.on_loss(&Congestion { now: 0, in_flight: 20_000, lost: 1000 });
@@ -145,7 +151,13 @@ mod tests {
 
     #[test]
     fn a_spurious_timeout_is_undone() {
-        let mut reno = NewReno::new(&Start { mss: 1000, window: 10_000, now: 0, seed: 0 });
+        let mut reno = NewReno::new(&Start {
+            mss: 1000,
+            window: 10_000,
+            threshold: u32::MAX,
+            now: 0,
+            seed: 0,
+        });
         let loss = Congestion { now: 0, in_flight: 10_000, lost: 10_000 };
         reno.on_rto(&loss);
         reno.on_rto(&loss);

@@ -200,6 +200,6 @@ impl<B: Buffers> Stack<B> {
             return false;
         }
         let local = cold.ends().local;
-        may_be_replaced(hot, segment) && self.shared.listeners.find(local).is_some()
+        may_be_replaced(hot, segment) && self.shared.listeners.is_listening(local)
     }
 }

@@ -8,7 +8,6 @@ use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::handle::{ConnectionId, ListenerId};
 use crate::isn;
-use crate::listener::Listener;
 use crate::options::Options;
 use crate::packet::Sink;
 use crate::reason::Reason;
@@ -19,6 +18,7 @@ use crate::tcp::accurate::{ace, handshake_bits};
 use crate::tcp::cold::Cold;
 use crate::tcp::hot::flag;
 use crate::tcp::marks::{self, Offer};
+use crate::tcp::settings;
 use crate::tcp::state::State;
 
 /// How long acknowledgments are checked for cookies after the last was sent: ns.
@@ -37,19 +37,21 @@ impl<B: Buffers> Stack<B> {
             return Err(Reason::NoConnection);
         }
         let now = self.now;
-        let Some(listener) = self.shared.listeners.find(ends.local) else {
-            return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
-        };
         if segment.has(bits::ACK) {
-            if !segment.has(bits::SYN) && now < listener.cookies_until {
+            let cookie = !segment.has(bits::SYN);
+            if cookie && self.shared.listeners.takes_cookies(ends.local, now) {
                 return self.take_cookie(ends, segment, sink);
             }
             return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
         }
+        let hash = self.group_hash(ends);
+        let Some(listener) = self.shared.listeners.find(ends, hash) else {
+            return self.reset_unmatched(ends, segment, Reason::NoConnection, sink);
+        };
         if !segment.has(bits::SYN) {
             return Err(Reason::NoAck);
         }
-        if listener.queue.len() >= listener.backlog {
+        if listener.is_full() || !self.buffers.admits(listener.id, ends) {
             return Err(Reason::AcceptQueue);
         }
         if listener.half_open >= listener.backlog {
@@ -96,6 +98,11 @@ impl<B: Buffers> Stack<B> {
         });
     }
 
+    /// Chooses among listeners that share an address.
+    fn group_hash(&self, ends: &Ends) -> u64 {
+        self.shared.secret.hash_ends(ends, [8, 0])
+    }
+
     /// A place for a connection between `ends`, listed in the table.
     pub(crate) fn make(
         &mut self,
@@ -115,11 +122,13 @@ impl<B: Buffers> Stack<B> {
             return None;
         }
         let offset = isn::timestamp_offset(&self.shared.secret, ends);
-        let (hot, _) = self.slab.get_mut(id)?;
+        let (hot, cold) = self.slab.get_mut(id)?;
         hot.ts_offset = offset;
+        settings::apply(hot, cold);
         hot.set(flag::IN_TABLE);
-        if listener.is_some() {
+        if let Some(listener) = listener {
             hot.set(flag::PASSIVE | flag::RELEASED);
+            self.shared.listeners.enter(listener);
         }
         Some(id)
     }
@@ -204,9 +213,10 @@ impl<B: Buffers> Stack<B> {
         let Some(mss) = syn_cookie::check(&secret, ends, irs, iss, self.now) else {
             return self.reset_unmatched(ends, segment, Reason::Cookie, sink);
         };
-        let room = |listener: &&mut Listener| listener.queue.len() < listener.backlog;
-        let listener =
-            self.shared.listeners.find(ends.local).filter(room).ok_or(Reason::AcceptQueue)?;
+        let hash = self.group_hash(ends);
+        let listener = self.shared.listeners.find(ends, hash);
+        let listener = listener.filter(|listener| !listener.is_full());
+        let listener = listener.ok_or(Reason::AcceptQueue)?;
         let (id, options) = (listener.id, Arc::clone(&listener.options));
         let connection = self.make(ends, options, Some(id)).ok_or(Reason::NoSlot)?;
         let kept = segment

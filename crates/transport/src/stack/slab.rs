@@ -80,6 +80,11 @@ impl<F> Slab<F> {
         }
     }
 
+    /// All connections.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Hot, &Cold<F>)> {
+        self.places.iter().filter_map(|place| Some((&place.hot, place.cold.as_ref()?)))
+    }
+
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<(&mut Hot, &mut Cold<F>)> {
         let (hot, cold) = self.at(id.index())?;
         (hot.generation == id.generation()).then_some((hot, cold))

@@ -1,5 +1,7 @@
 //! What a SYN negotiates, and how a connection becomes established.
 
+use std::sync::Arc;
+
 use super::cold::Tuning;
 use super::hot::{NEVER, flag};
 use super::state::State;
@@ -87,7 +89,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if let Some(accurate) = &mut self.cold.accurate {
             accurate.begin_round(self.hot.snd_nxt);
         }
-        self.apply_options();
+        super::settings::apply(self.hot, self.cold);
     }
 
     /// Congestion control has something to say. Most connections never fill the initial window nor lose
@@ -96,23 +98,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.cold.congestion.is_none() && self.hot.cwnd > 0 {
             let mss = u32::from(self.hot.mss);
             let (window, seed) = (self.hot.cwnd, self.cold.iss.0);
-            let start = Start { mss, window, now: self.now, seed };
+            let start = Start { mss, window, threshold: u32::MAX, now: self.now, seed };
             self.cold.congestion = Some(self.cold.options.congestion.start(&start));
             self.follow_congestion();
-        }
-    }
-
-    /// What of the options is kept as flags.
-    pub(crate) fn apply_options(&mut self) {
-        let options = &self.cold.options;
-        let paced = self.cold.is_paced();
-        for (set, bit) in [
-            (options.no_delay, flag::NO_DELAY),
-            (options.cork, flag::CORK),
-            (options.quick_ack, flag::QUICK_ACK),
-            (paced, flag::PACED),
-        ] {
-            if set { self.hot.set(bit) } else { self.hot.clear(bit) }
         }
     }
 
@@ -125,6 +113,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.hot.has(flag::FAST_PENDING) {
             self.leave_fast_open(false);
         } else {
+            if self.is_deferred(segment) {
+                self.hot.set(flag::DEFERRED);
+                self.drop(Reason::Deferred);
+                return false;
+            }
             if self.hot.has(flag::PASSIVE) && !self.admit() {
                 return false;
             }
@@ -142,20 +135,80 @@ impl<F: ByteFifo> Tcb<'_, F> {
         true
     }
 
+    /// Whether the acknowledgment comes too early for a listener that waits for data.
+    fn is_deferred(&self, segment: &Segment<'_>) -> bool {
+        // What was made of a cookie has no timer that would bring it up again.
+        segment.length() == 0 && self.hot.has(flag::HALF_OPEN) && self.hot.backoff < self.patience()
+    }
+
+    /// Time-outs of our answer to the SYN after which the connection is established without data, as
+    /// Linux counts them (`secs_to_retrans`).
+    fn patience(&self) -> u8 {
+        let first = u64::from(rtt::INITIAL_RTO) * 1000;
+        let (mut period, mut end, mut count) = (first, first, 1);
+        if self.cold.options.defer_accept == 0 {
+            return 0;
+        }
+        while self.cold.options.defer_accept > end && count < u8::MAX {
+            count += 1;
+            period = (period * 2).min(rtt::MAXIMUM_RTO * 1000);
+            end += period;
+        }
+        count
+    }
+
+    /// Whether a time-out of our answer to the SYN is only waited through: the peer has acknowledged it,
+    /// and data is to come.
+    pub(crate) fn awaits_data(&self) -> bool {
+        self.hot.has(flag::DEFERRED) && self.hot.backoff < self.patience()
+    }
+
+    /// Retransmissions of a SYN, or of the answer to one.
+    pub(crate) fn handshake_tries(&self) -> u8 {
+        let options = &self.cold.options;
+        match () {
+            () if !self.hot.has(flag::PASSIVE) => options.syn_retries,
+            () if self.hot.has(flag::DEFERRED) => options.syn_ack_retries.max(self.patience()),
+            () => options.syn_ack_retries,
+        }
+    }
+
+    /// Its listener was closed during the handshake: another at the same address takes it over.
+    fn follow_group(&mut self) {
+        let known = self.cold.listener.and_then(|id| self.shared.listeners.get(id));
+        if known.is_some() {
+            return;
+        }
+        let ends = self.cold.ends();
+        let hash = self.shared.secret.hash_ends(&ends, [8, 0]);
+        let Some(id) = self.shared.listeners.find(&ends, hash).map(|found| {
+            found.half_open += 1;
+            found.id
+        }) else {
+            return;
+        };
+        self.shared.listeners.enter(id);
+        if let Some(old) = self.cold.listener.replace(id) {
+            self.shared.listeners.leave(old);
+        }
+    }
+
     /// Puts a connection that came in into its listener's queue, with data buffers.
     pub(crate) fn admit(&mut self) -> bool {
         let id = self.id();
+        self.follow_group();
         let Some(listener) =
             self.cold.listener.and_then(|listener| self.shared.listeners.get_mut(listener))
         else {
             self.reset(Failure::Aborted);
             return false;
         };
-        if listener.queue.len() >= listener.backlog {
-            // The peer sends its acknowledgment or data again.
-            self.drop(Reason::AcceptQueue);
+        if listener.is_full() {
+            self.admit_later();
             return false;
         }
+        // What was set at the listener meanwhile counts, as far as the handshake has not settled it.
+        self.cold.options = Arc::clone(&listener.options);
         let options = &self.cold.options;
         let (receive, transmit) = (options.receive_buffer, options.transmit_buffer);
         let (receive, transmit) = (receive as usize, transmit as usize);
@@ -164,7 +217,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         match self.buffers.open(&opening) {
             Grant::Given(pair) => self.cold.fifos = Some(pair),
             Grant::Later => {
-                self.drop(Reason::AcceptQueue);
+                self.admit_later();
                 return false;
             }
             Grant::Refused => {
@@ -182,6 +235,16 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.clear(flag::RELEASED);
         self.leave_half_open();
         true
+    }
+
+    /// There is no room for the connection now. The peer's acknowledgment or data comes again, or our
+    /// answer to its SYN does.
+    fn admit_later(&mut self) {
+        self.drop(Reason::AcceptQueue);
+        if !self.hot.has(flag::HALF_OPEN) {
+            // It was made of a cookie, which comes again too.
+            self.end();
+        }
     }
 
     pub(crate) fn start_keepalive(&mut self) {

@@ -106,6 +106,10 @@ pub(crate) mod flag {
     pub(crate) const MARKS_MEAN_NOTHING: u64 = 1 << 41;
     /// The peer has acknowledged our FIN, and so all that was written.
     pub(crate) const FIN_ACKED: u64 = 1 << 50;
+    /// Routers may fragment what is sent.
+    pub(crate) const FRAGMENTS: u64 = 1 << 51;
+    /// The handshake's last acknowledgment came; the connection waits for data (`TCP_DEFER_ACCEPT`).
+    pub(crate) const DEFERRED: u64 = 1 << 52;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }
@@ -174,6 +178,10 @@ pub(crate) struct Hot {
     pub(crate) quick: u8,
     /// Keepalive or window probes without an answer.
     pub(crate) probes: u8,
+    /// Time to live or hop limit of what is sent.
+    pub(crate) ttl: u8,
+    /// DSCP of what is sent, in the upper six bits.
+    pub(crate) service: u8,
 }
 
 impl Hot {
@@ -230,6 +238,8 @@ impl Hot {
             generation,
             quick: 0,
             probes: 0,
+            ttl: 64,
+            service: 0,
             retransmit_at: NEVER,
             ack_at: NEVER,
             life_at: NEVER,

@@ -63,8 +63,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.cold.flight.is_empty() && !handshake {
             return;
         }
-        let tries =
-            if handshake { self.cold.options.syn_retries } else { self.cold.options.retries };
+        let tries = if handshake { self.handshake_tries() } else { self.cold.options.retries };
         if self.is_given_up(tries) {
             let failure = self.cold.soft_failure.unwrap_or(Failure::TimedOut);
             let known = self.hot.has(flag::FAST_PENDING);
@@ -75,6 +74,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.shared.counters.timeouts += 1;
         self.hot.backoff = self.hot.backoff.saturating_add(1);
+        if handshake && self.awaits_data() {
+            self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+            return;
+        }
         if handshake {
             self.repeat_syn();
             self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));

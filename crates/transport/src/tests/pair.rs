@@ -11,8 +11,8 @@ type Wire = BTreeMap<(u64, u64), (usize, Vec<u8>)>;
 type Fate = dyn FnMut(u64, &mut Vec<u8>) -> Option<u64>;
 
 /// Two stacks with a wire between them. What the wire does to a packet is a function's choice.
-pub(super) struct Link {
-    pub(super) stacks: [Stack<Rings>; 2],
+pub(super) struct Link<B: Buffers = Rings> {
+    pub(super) stacks: [Stack<B>; 2],
     pub(super) now: u64,
     wire: Wire,
     sent: u64,
@@ -36,17 +36,25 @@ pub(super) const ADDRESSES: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 2]];
 
 impl Link {
     pub(super) fn new() -> Self {
-        let stack = |seed| {
+        Self::with([Rings, Rings])
+    }
+}
+
+impl<B: Buffers> Link<B> {
+    /// With these buffers.
+    pub(super) fn with(buffers: [B; 2]) -> Self {
+        let stack = |seed, buffers| {
             let config = Config {
                 seed: [seed, 1],
                 connections_v4: 100,
                 connections_v6: 100,
                 ..Config::default()
             };
-            Stack::new(config, Rings).unwrap()
+            Stack::new(config, buffers).unwrap()
         };
+        let [client, server] = buffers;
         Self {
-            stacks: [stack(1), stack(2)],
+            stacks: [stack(1, client), stack(2, server)],
             now: 1_000_000_000,
             wire: Wire::new(),
             sent: 0,

@@ -249,6 +249,8 @@ impl Runner {
                 "mss" => options.mss = parsed(value)?,
                 "retries" => options.retries = parsed(value)?,
                 "syn_retries" => options.syn_retries = parsed(value)?,
+                "syn_ack_retries" => options.syn_ack_retries = parsed(value)?,
+                "defer_accept" => options.defer_accept = seconds(value)?,
                 "user_timeout" => options.user_timeout = seconds(value)?,
                 "receive_buffer" => {
                     options.receive_buffer = parsed(value)?;
@@ -296,6 +298,9 @@ impl Runner {
             }
         }
         let options = self.options.clone();
+        if let Some(listener) = self.listener {
+            let _ = self.stack.set_listener_options(listener, options.clone());
+        }
         for socket in &self.connections {
             // One that is gone needs none.
             let _ = self.stack.set_options(socket.id, options.clone());

@@ -218,7 +218,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.state = State::FinWait2;
                 if self.hot.has(flag::RELEASED) {
                     // Nobody reads any more: do not wait for the peer for ever.
-                    self.hot.life_at = self.now.saturating_add(self.cold.options.time_wait);
+                    self.hot.life_at = self.now.saturating_add(self.cold.options.fin_wait_2);
                 }
             }
             State::Closing => self.enter_time_wait(),

@@ -121,9 +121,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             flags,
             window,
             options,
-            ttl: self.cold.options.ttl,
-            service: self.cold.options.dscp << 2,
-            dont_fragment: self.cold.options.mtu_discovery,
+            ttl: self.hot.ttl,
+            service: self.hot.service,
+            dont_fragment: !self.hot.has(flag::FRAGMENTS),
             data,
             segment_size: 0,
         };
@@ -164,7 +164,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if data > 0 && has(mark::PUSH | mark::FIN) {
             flags |= bits::PSH;
         }
-        let mut service = self.cold.options.dscp << 2;
+        let mut service = self.hot.service;
         if self.hot.has(flag::ECN | flag::ACCURATE) && !again && data > 0 {
             if !self.hot.has(flag::UNMARKABLE) {
                 service |= CAPABLE;
@@ -183,9 +183,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             flags,
             window,
             options: &options,
-            ttl: self.cold.options.ttl,
+            ttl: self.hot.ttl,
             service,
-            dont_fragment: self.cold.options.mtu_discovery,
+            dont_fragment: !self.hot.has(flag::FRAGMENTS),
             data,
             segment_size: if by_port { self.hot.mss } else { 0 },
         };
