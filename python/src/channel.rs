@@ -88,8 +88,9 @@ impl Channel {
         for packet in &packets {
             let mut packet = packet.borrow_mut();
             packet.check(&slf)?;
-            if let Some(taken) = packet.inner.take() {
-                guard.inner.release(taken);
+            match packet.take() {
+                Some(taken) => guard.inner.release(taken),
+                None => packet.give(),
             }
         }
         Ok(())
@@ -184,21 +185,37 @@ fn forward(slf: &Bound<'_, Channel>, packets: &[Bound<'_, Packet>], way: Way) ->
     let mut sent = 0;
     for packet in packets {
         let mut packet = packet.borrow_mut();
-        let Some(taken) = packet.inner.take() else { continue };
-        let port = taken.port();
-        let done = match way {
-            Way::Port => guard.inner.send(taken, port),
-            Way::Graph => guard.inner.return_to_graph(taken),
-        };
-        match done {
-            Ok(()) => sent += 1,
-            Err(Unsent { packet: taken, error }) => {
-                packet.inner = Some(taken);
-                if !matches!(error, Error::Full) {
-                    return Err(exception(error));
-                }
-            }
+        match forward_one(&mut guard.inner, &mut packet, way) {
+            Ok(gone) => sent += usize::from(gone),
+            Err(Error::Full) => {}
+            Err(error) => return Err(exception(error)),
         }
     }
     Ok(sent)
+}
+
+/// Gives whether it went; not one that went before. Of one that is viewed a copy goes.
+fn forward_one(
+    channel: &mut client::Channel,
+    packet: &mut Packet,
+    way: Way,
+) -> Result<bool, Error> {
+    if let Some(viewed) = packet.viewed() {
+        match way {
+            Way::Port => channel.send_copy(viewed)?,
+            Way::Graph => channel.return_copy(viewed)?,
+        }
+        packet.give();
+        return Ok(true);
+    }
+    let Some(taken) = packet.take() else { return Ok(false) };
+    let port = taken.port();
+    let done = match way {
+        Way::Port => channel.send(taken, port),
+        Way::Graph => channel.return_to_graph(taken),
+    };
+    done.map(|()| true).map_err(|Unsent { packet: unsent, error }| {
+        packet.put_back(unsent);
+        error
+    })
 }

@@ -1,7 +1,7 @@
 //! The Python module `millrace`: the client library for Python, packets as numpy views.
 //!
-//! A packet's memory stays mapped as long as a view of it lives: the view holds its packet, the packet its channel. A
-//! view of a packet that was given back shows what the daemon puts there next.
+//! A packet's memory stays mapped, and is not given back, as long as a view of it lives: the view holds its packet, the
+//! packet its channel. Of a packet that is sent while it is viewed a copy goes.
 
 mod channel;
 mod client;

@@ -29,14 +29,19 @@ impl Dropped {
 /// any more: then it is dropped. Supports the buffer protocol: memoryview(packet), numpy.frombuffer(packet, "u1").
 #[pyclass(module = "millrace")]
 pub(crate) struct Packet {
-    pub(crate) inner: Option<client::Packet>,
+    inner: Option<client::Packet>,
+    /// Views of its bytes that live. They may be looked at and written to until the last is gone, so its memory is not given
+    /// back before.
+    views: usize,
+    /// The caller has sent, given back or released it.
+    given: bool,
     channel: Py<Channel>,
     dropped: Arc<Dropped>,
 }
 
 impl Packet {
     pub(crate) fn new(inner: client::Packet, channel: Py<Channel>, dropped: Arc<Dropped>) -> Self {
-        Self { inner: Some(inner), channel, dropped }
+        Self { inner: Some(inner), views: 0, given: false, channel, dropped }
     }
 
     /// Whether it is of that channel.
@@ -49,14 +54,45 @@ impl Packet {
 
     fn taken(&self) -> PyResult<&client::Packet> {
         let gone = || PyValueError::new_err("the packet was sent, given back or released before");
-        self.inner.as_ref().ok_or_else(gone)
+        self.inner.as_ref().filter(|_| !self.given).ok_or_else(gone)
+    }
+
+    /// The packet, for good, when it is still the caller's and nobody views it.
+    pub(crate) fn take(&mut self) -> Option<client::Packet> {
+        if self.views > 0 || self.given { None } else { self.inner.take() }
+    }
+
+    /// Puts back what [`take`](Self::take) gave.
+    pub(crate) fn put_back(&mut self, packet: client::Packet) {
+        self.inner = Some(packet);
+    }
+
+    /// The packet, when it is still the caller's and somebody views it.
+    pub(crate) fn viewed(&self) -> Option<&client::Packet> {
+        self.inner.as_ref().filter(|_| self.views > 0 && !self.given)
+    }
+
+    /// The caller has done with it; its memory goes back with the last view.
+    pub(crate) fn give(&mut self) {
+        self.given = true;
+    }
+
+    /// Gives its memory back, now or when the channel is not in use any more.
+    fn release(&mut self, py: Python<'_>) {
+        let Some(packet) = self.inner.take() else { return };
+        match self.channel.bind(py).try_borrow_mut() {
+            Ok(mut channel) => channel.inner.release(packet),
+            Err(_) => self.dropped.put(packet),
+        }
     }
 }
 
 #[pymethods]
 impl Packet {
-    /// Its bytes as a numpy array of uint8, where they lie: what is changed in it is changed in the packet. Valid until
-    /// the packet is sent, given back or released. Of a packet longer than a slot it is the first piece.
+    /// Its bytes as a numpy array of uint8, where they lie: what is changed in it is changed in the packet. Of a packet
+    /// longer than a slot it is the first piece. A view stays valid when the packet is sent, given back or released: then a
+    /// copy of the packet goes, and its memory goes back with the last view. Copy what you want to keep for long: without
+    /// that memory nothing more can come.
     #[getter]
     fn data<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         static FROM_BUFFER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -120,26 +156,38 @@ impl Packet {
             let mut packet = slf.try_borrow_mut()?;
             let packet = &mut *packet;
             let mut channel = alone(packet.channel.bind(py))?;
-            let taken = packet.inner.as_mut().ok_or_else(|| {
+            let taken = packet.inner.as_mut().filter(|_| !packet.given).ok_or_else(|| {
                 PyBufferError::new_err("the packet was sent, given back or released before")
             })?;
             let bytes = channel.inner.bytes_mut(taken);
             (bytes.as_mut_ptr(), bytes.len())
         };
         let length = isize::try_from(length).unwrap_or(0);
-        // SAFETY: the bytes stay mapped as long as the packet, which the view holds, holds its channel.
+        // SAFETY: the bytes are this packet's until its memory is given back, which `views` puts off; they are mapped as long
+        // as the packet, which the view holds, holds its channel. Python writes the view.
         let filled =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), data.cast(), length, 0, flags) };
-        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(py)) }
+        if filled != 0 {
+            return Err(PyErr::fetch(py));
+        }
+        slf.borrow_mut().views += 1;
+        Ok(())
+    }
+
+    /// # Safety
+    /// Python calls it, once for each view that was filled.
+    unsafe fn __releasebuffer__(&mut self, py: Python<'_>, _view: *mut ffi::Py_buffer) {
+        self.views -= 1;
+        if self.views == 0 && self.given {
+            self.release(py);
+        }
     }
 }
 
 impl Drop for Packet {
     fn drop(&mut self) {
-        let Some(packet) = self.inner.take() else { return };
-        Python::attach(|py| match self.channel.bind(py).try_borrow_mut() {
-            Ok(mut channel) => channel.inner.release(packet),
-            Err(_) => self.dropped.put(packet),
-        });
+        if self.inner.is_some() {
+            Python::attach(|py| self.release(py));
+        }
     }
 }

@@ -200,6 +200,29 @@ impl Pair {
         pushed
     }
 
+    /// Puts a copy of a packet into the ring to the worker, for its port. `scratch` is where one of several pieces is put
+    /// together.
+    pub(crate) fn push_copy(
+        &mut self,
+        packet: &Packet,
+        flags: u8,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let Self { receive, transmit, buffers, .. } = self;
+        let bytes = match &packet.place {
+            Place::Slots(taken) if taken.slots() > 1 => {
+                scratch.resize(taken.length(), 0);
+                let length = receive.copy(taken, scratch);
+                scratch.get(..length).filter(|bytes| !bytes.is_empty())
+            }
+            Place::Slots(taken) => receive.bytes(taken, 0),
+            Place::Buffer(lent, _) => buffers.as_ref().and_then(|buffers| buffers.bytes(lent)),
+        };
+        transmit.push(bytes.ok_or(Error::Foreign)?, Meta { port: packet.port(), flags })?;
+        self.touched = true;
+        Ok(())
+    }
+
     /// After a packet was pushed: its slots go back; its buffer is the daemon's already.
     #[inline]
     pub(crate) fn settle(&mut self, packet: Packet) {

@@ -32,6 +32,23 @@ impl Channel {
         self.forward_one(packet, flag::GRAPH)
     }
 
+    /// Sends a copy of a packet by its [`port`](Packet::port), and leaves the packet to the caller, who still may look at
+    /// it. It goes to the worker from which it came, like the packet itself.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Foreign`], [`Error::DaemonGone`], [`Error::Forked`].
+    pub fn send_copy(&mut self, packet: &Packet) -> Result<(), Error> {
+        self.forward_copy(packet, 0)
+    }
+
+    /// Gives a copy of a packet to the graph, like [`send_copy`](Self::send_copy).
+    ///
+    /// # Errors
+    /// As [`send_copy`](Self::send_copy).
+    pub fn return_copy(&mut self, packet: &Packet) -> Result<(), Error> {
+        self.forward_copy(packet, flag::GRAPH)
+    }
+
     /// Sends packets, each by its [`port`](Packet::port): that by which it came in, unless it was changed. Takes out
     /// of `packets` what was sent, gives how many; the rest found no room and stays, in order.
     ///
@@ -90,6 +107,19 @@ impl Channel {
             return Err(Unsent { packet, error });
         }
         let done = self.forward(packet, flags);
+        self.ring();
+        done
+    }
+
+    fn forward_copy(&mut self, packet: &Packet, flags: u8) -> Result<(), Error> {
+        self.look_for_daemon()?;
+        let pair = self.pairs.get_mut(packet.worker).ok_or(Error::Foreign)?;
+        let done = pair.push_copy(packet, flags, &mut self.scratch);
+        match &done {
+            Ok(()) => self.counters.sent += 1,
+            Err(Error::Full) => self.counters.full += 1,
+            Err(_) => {}
+        }
         self.ring();
         done
     }

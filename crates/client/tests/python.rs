@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 
 use cases::CASES;
 use program::{Running, root};
-use shm::Meta;
 use shm::attach::{Reference, Take, flag};
+use shm::{Meta, PushError};
 use stub::Stub;
 
 fn python(stub: &Stub, script: &Path) -> Command {
@@ -91,7 +91,25 @@ fn module() {
     for expected in sent {
         assert_eq!(stub.next(0, 0), expected);
     }
+    assert_eq!(running.line(), "viewed");
+    let full = |byte| {
+        stub.with(|queue| queue.rings[0][0].to_client.push(&[byte; 60], port(1)))
+            .is_err_and(|error| error == PushError::Full)
+    };
+    let drained = || stub.with(|queue| queue.rings[0][0].to_client.is_drained());
+    stub.inject(0, 0, &[77; 60], port(1));
+    assert!(full(1), "the next slot is that of the view");
+    assert_eq!(running.line(), "sliced");
+    assert!(full(1) && !drained(), "a part of the view lives");
+    running.say("\n");
+    assert_eq!(running.line(), "let go");
+    assert!(drained());
+    stub.inject(0, 0, &[78; 60], port(1));
+    assert_eq!(running.line(), "released");
+    assert!(!drained(), "a view of a released packet lives");
+    running.say("\n");
     assert_eq!(running.line(), "packets");
+    assert!(drained());
     for number in 0..16 {
         while !stub.with(|queue| queue.rings[0][0].to_client.has_room()) {
             std::thread::yield_now();
