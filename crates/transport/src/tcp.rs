@@ -25,6 +25,7 @@ pub(crate) mod prr;
 pub(crate) mod rtt;
 pub(crate) mod settings;
 pub(crate) mod state;
+mod tail_probe;
 pub(crate) mod timers;
 
 use cold::Cold;

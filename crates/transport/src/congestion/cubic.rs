@@ -157,9 +157,7 @@ impl CongestionControl for Cubic {
             return;
         }
         if !ack.window_limited {
-            // 5.8: growth stands still while the window is not used.
-            self.paused_at = self.paused_at.min(ack.now);
-            return;
+            return self.on_unused(ack.now);
         }
         let paused = std::mem::replace(&mut self.paused_at, NEVER);
         if paused != NEVER && self.now.epoch != NEVER {
@@ -192,6 +190,8 @@ impl CongestionControl for Cubic {
             self.reduce();
         }
         self.now.window = 1.0;
+        // K is 0, and W_max the window with which congestion avoidance begins again.
+        self.now.highest = 0.0;
     }
 
     fn on_ecn(&mut self, _: &Congestion, _: u32) {
@@ -213,6 +213,11 @@ impl CongestionControl for Cubic {
         let floor = f64::from(self.now.initial).min(self.now.window);
         self.now.window = (self.now.window / 2f64.powi(halvings)).max(floor);
         self.now.epoch = NEVER;
+    }
+
+    fn on_unused(&mut self, now: u64) {
+        // 5.8: growth stands still while the window is not used.
+        self.paused_at = self.paused_at.min(now);
     }
 
     fn set_mss(&mut self, mss: u32) {
@@ -284,6 +289,47 @@ mod tests {
         assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
         cubic.undo(0);
         assert_eq!((cubic.window(), cubic.threshold()), (10_000, u32::MAX));
+    }
+
+    #[test]
+    fn growth_after_a_timeout_begins_where_slow_start_ends() {
+        // 4.8: K is 0 and W_max the window then, however large it was before.
+        let mut cubic = Cubic::new(&Start {
+            mss: 1000,
+            window: 1_000_000,
+            now: 0,
+            seed: 0,
+            threshold: u32::MAX,
+        });
+        cubic.on_rto(&LOSS);
+        while cubic.window() < cubic.threshold() {
+            cubic.on_ack(&ack(0, 1000));
+        }
+        assert_eq!(cubic.window(), 700_000);
+        // A second on: 0.4 of a segment by the cubic function. The old K of 9 s would have made it 80.
+        for round in 1..=10u64 {
+            (0..700).for_each(|_| cubic.on_ack(&ack(round * 100_000_000, 1000)));
+        }
+        assert!(cubic.window() < 710_000, "{}", cubic.window());
+    }
+
+    #[test]
+    fn time_without_use_does_not_count() {
+        let grown = |pause: u64| {
+            let mut cubic = Cubic::new(&Start {
+                mss: 1000,
+                window: 100_000,
+                now: 0,
+                seed: 0,
+                threshold: u32::MAX,
+            });
+            cubic.on_loss(&LOSS);
+            cubic.on_ack(&ack(0, 1000));
+            cubic.on_unused(1_000_000);
+            cubic.on_ack(&ack(1_000_000 + pause, 1000));
+            cubic.window()
+        };
+        assert_eq!(grown(60_000_000_000), grown(0));
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub struct RateSample {
 pub struct Ack {
     /// ns.
     pub now: u64,
-    /// Bytes newly acknowledged cumulatively.
+    /// Bytes newly delivered by an acknowledgment that moved SND.UNA; else 0. What a window grows by.
     pub acked: u32,
     /// Bytes newly delivered, cumulatively or selectively.
     pub delivered: u32,
@@ -170,6 +170,9 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// Sending begins again after `idle` ns without anything in flight (RFC 5681 4.1).
     fn on_restart(&mut self, now: u64, idle: u64, rto: u64);
 
+    /// The window is not used up any more. What is delivered from now on is told again when it is.
+    fn on_unused(&mut self, _now: u64) {}
+
     /// The segment size changed: bytes.
     fn set_mss(&mut self, mss: u32);
 
@@ -184,7 +187,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// Whether it sets the window itself during recovery; if not, PRR does (RFC 6937).
+    /// Whether it sets the window itself during recovery; if not, PRR does (RFC 9937).
     fn rules_recovery(&self) -> bool {
         false
     }

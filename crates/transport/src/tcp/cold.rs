@@ -40,6 +40,8 @@ pub(crate) struct Cold<F> {
     pub(crate) failure: Option<Failure>,
     /// The application knows the handle.
     pub(crate) known: bool,
+    /// Time-outs since something new was acknowledged.
+    pub(crate) tries: u8,
     /// Sequence number of the first byte in the transmit FIFO.
     pub(crate) data_start: Seq,
     /// Largest window that the peer ever offered: bytes.
@@ -136,6 +138,7 @@ impl<F> Cold<F> {
             tuning: Tuning::default(),
             retransmitted: 0,
             known: false,
+            tries: 0,
         }
     }
 

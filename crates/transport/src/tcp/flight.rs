@@ -85,6 +85,8 @@ pub(crate) struct Delivered {
     pub(crate) marks: u8,
     /// The peer told of a duplicate (RFC 2883).
     pub(crate) duplicate: bool,
+    /// Bytes found lost by it.
+    pub(crate) lost: u32,
 }
 
 impl Delivered {
@@ -118,6 +120,21 @@ pub(crate) struct Flight {
     pub(crate) rack: Rack,
     pub(crate) rate: Rate,
     pub(crate) reduction: Reduction,
+    pub(crate) probe: Probe,
+    /// The recovery or time-out that may be taken back began with this as SND.UNA.
+    pub(crate) undo_from: Seq,
+    /// Most bytes in flight, lost and sacked ones included, since `usage_end` was SND.NXT.
+    usage: u32,
+    usage_end: Seq,
+}
+
+/// A tail loss probe that is out (RFC 8985 7.1).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Probe {
+    /// SND.NXT behind it.
+    pub(crate) end: Seq,
+    /// It was old data.
+    pub(crate) again: bool,
 }
 
 impl Flight {
@@ -135,8 +152,19 @@ impl Flight {
     /// Bytes that are on the way, as far as is known.
     #[inline]
     pub(crate) fn pipe(&self, una: Seq, next: Seq, mss: u16) -> u32 {
-        let inferred = self.duplicates.saturating_mul(u32::from(mss));
+        let inferred = self.inferred(mss);
         next.since(una).saturating_sub(self.sacked).saturating_sub(self.lost + inferred)
+    }
+
+    /// Bytes that a peer without SACK has let know of by duplicates.
+    #[inline]
+    pub(crate) fn inferred(&self, mss: u16) -> u32 {
+        self.duplicates.saturating_mul(u32::from(mss))
+    }
+
+    /// A probe of the tail was sent; `end`: SND.NXT; `again`: it is old data.
+    pub(crate) fn probed(&mut self, end: Seq, again: bool) {
+        self.probe = Probe { end, again };
     }
 
     /// Notes what was sent for the first time.
@@ -298,12 +326,20 @@ impl Flight {
         }
     }
 
-    /// Everything that was not sacked is lost: a time-out. Gives bytes newly lost.
+    /// Everything that was not sacked is lost. Gives bytes newly lost.
     pub(crate) fn lose_all(&mut self) -> u32 {
+        self.lose_old(u64::MAX, 0)
+    }
+
+    /// A time-out: the oldest is lost, and what else was not sacked, but for what was sent so lately that
+    /// it may still be acknowledged (RFC 8985 6.3). Gives bytes newly lost.
+    pub(crate) fn lose_old(&mut self, now: u64, srtt: u64) -> u32 {
         let before = self.lost;
+        let patience = self.rack.round_trip().unwrap_or(srtt);
         self.lose_front();
-        for sent in &mut self.sent {
-            if !sent.is(mark::LOST | mark::SACKED) {
+        for (place, sent) in self.sent.iter_mut().enumerate() {
+            let recent = place > 0 && sent.sent_at.saturating_add(patience) > now;
+            if !recent && !sent.is(mark::LOST | mark::SACKED) {
                 sent.marks |= mark::LOST;
                 self.rate.on_lost(sent);
                 self.lost += sent.length();

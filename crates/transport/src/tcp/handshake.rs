@@ -78,6 +78,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.hot.quick = QUICK;
         self.hot.backoff = 0;
+        self.cold.tries = 0;
         if self.cold.retransmitted > 0 && self.hot.srtt == 0 {
             // RFC 6298 5.7
             self.hot.rto = 3 * rtt::INITIAL_RTO;

@@ -48,7 +48,7 @@ pub(crate) mod flag {
     pub(crate) const REDUCED: u64 = 1 << 18;
     /// A tail loss probe is out.
     pub(crate) const PROBING: u64 = 1 << 19;
-    /// The window was used up since the last acknowledgment.
+    /// The congestion window is used to such an extent that it may grow.
     pub(crate) const WINDOW_LIMITED: u64 = 1 << 20;
     /// Congestion control hears of every acknowledgment.
     pub(crate) const HEARS_ALL: u64 = 1 << 21;
@@ -110,6 +110,8 @@ pub(crate) mod flag {
     pub(crate) const FRAGMENTS: u64 = 1 << 51;
     /// The handshake's last acknowledgment came; the connection waits for data (`TCP_DEFER_ACCEPT`).
     pub(crate) const DEFERRED: u64 = 1 << 52;
+    /// The congestion window was full in this round trip.
+    pub(crate) const WINDOW_FULL: u64 = 1 << 60;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }
@@ -154,7 +156,7 @@ pub(crate) struct Hot {
     pub(crate) snd_scale: u8,
     /// Shift of windows that we tell.
     pub(crate) rcv_scale: u8,
-    /// Time-outs or probes in a row.
+    /// How often the time-out was doubled since a round-trip time was measured (RFC 6298 5.5, 5.7).
     pub(crate) backoff: u8,
     /// Retransmission, probe, reordering or closed-window timer: ns.
     pub(crate) retransmit_at: u64,

@@ -141,7 +141,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let options = &self.cold.options;
         let watches = options.mtu_discovery && options.path_probing != PathProbing::Off;
-        if !watches || self.hot.backoff < TIMEOUTS {
+        if !watches || self.cold.tries < TIMEOUTS {
             return;
         }
         let current = self.cold.path_mtu.min(self.widest());

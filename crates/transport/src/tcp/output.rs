@@ -1,8 +1,10 @@
 //! What a connection sends.
 
+mod blocks;
 mod data;
 mod segment;
 mod timer;
+mod usage;
 
 use super::Tcb;
 use super::hot::flag;
@@ -54,6 +56,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             flag::RECOVERY | flag::LOSS | flag::PROBING | flag::FORWARDING | flag::HEARS_ALL;
         if self.cold.flight.is_empty() && !self.hot.has(needed) {
             self.cold.flight.rest(&mut self.shared.flights);
+            if self.hot.has(flag::WINDOW_LIMITED) {
+                self.rest_window();
+            }
         }
     }
 }

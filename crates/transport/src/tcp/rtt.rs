@@ -24,6 +24,8 @@ pub(crate) fn measure(hot: &mut Hot, rtt: u32, minimum: u32) {
     // of a steady round-trip time.
     let rto = u64::from(hot.srtt) + u64::from((4 * hot.rttvar).max(minimum));
     hot.rto = rto.min(MAXIMUM_RTO) as u32;
+    // 5.7: only what was measured takes the doubling back.
+    hot.backoff = 0;
 }
 
 /// The time-out with its back-off (5.5): ns.

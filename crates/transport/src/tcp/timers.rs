@@ -46,10 +46,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
                 let lost = self.detect_by_time(recovering);
                 if lost > 0 && !recovering {
-                    self.enter_recovery(lost);
+                    self.enter_recovery(lost, 0);
                 }
                 if self.hot.retransmit_at == NEVER {
-                    self.restart_timer();
+                    self.resume_timer();
                 }
             }
             flag::TIMER_IS_PERSIST => self.probe_window(),
@@ -74,6 +74,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.shared.counters.timeouts += 1;
         self.hot.backoff = self.hot.backoff.saturating_add(1);
+        self.cold.tries = self.cold.tries.saturating_add(1);
         if handshake && self.awaits_data() {
             self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
             return;
@@ -89,13 +90,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if reneged {
             self.cold.flight.forget_sacks();
         }
-        let lost = self.cold.flight.lose_all();
+        let srtt = self.srtt_ns();
+        let lost = self.cold.flight.lose_old(self.now, srtt);
         self.begin_forward();
         self.suspect_black_hole();
         if !self.hot.has(flag::LOSS) {
             self.cold.recover = self.hot.snd_nxt;
             self.hot.clear(flag::SENT_AGAIN);
             self.cold.undo_left = 0;
+            self.cold.flight.undo_from = self.hot.snd_una;
         }
         self.hot.clear(flag::RECOVERY | flag::PROBING);
         self.hot.set(flag::LOSS);
@@ -105,6 +108,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             congestion.on_rto(&Congestion { now: self.now, in_flight, lost });
             self.follow_congestion();
         }
+        // The oldest leaves now, whatever else is still on the way.
+        self.hot.cwnd = self.hot.cwnd.max(self.pipe().saturating_add(self.hot.mss.into()));
         self.hot.pace_at = 0;
         self.hot.clear(flag::HELD_BACK);
         self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
@@ -146,36 +151,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Whether retransmitting has gone on for long enough.
     fn is_given_up(&self, tries: u8) -> bool {
         match self.cold.options.user_timeout {
-            0 => self.hot.backoff >= tries,
+            0 => self.cold.tries >= tries,
             limit => self.now.saturating_sub(self.cold.progress_at) >= limit,
         }
-    }
-
-    /// RFC 8985 7.3: something new if there is, else the last segment again.
-    fn send_tail_probe(&mut self) {
-        self.hot.set(flag::PROBING);
-        self.cold.reduced_until = self.hot.snd_nxt;
-        let before = self.hot.snd_nxt;
-        let window = self.hot.cwnd;
-        self.hot.cwnd = self.pipe().saturating_add(u32::from(self.hot.mss));
-        self.output();
-        self.hot.cwnd = window;
-        if self.hot.snd_nxt == before {
-            if let Some(last) = self.cold.flight.sent.back().copied() {
-                let mss = u32::from(self.hot.mss);
-                if last.data() > mss {
-                    self.cold.flight.split_at(last.end.sub(mss));
-                }
-                if let Some(last) = self.cold.flight.sent.back().copied() {
-                    self.resend(&last);
-                }
-            }
-        } else {
-            // New data shows by itself what was lost.
-            self.hot.clear(flag::PROBING);
-        }
-        self.hot.clear(flag::TIMER_KIND);
-        self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
     }
 
     /// The peer's window is closed (RFC 9293 3.8.6.1).

@@ -3,6 +3,7 @@ scripts! {
     accurate_ecn_fallback
     accurate_ecn_server
     ack_validation
+    app_limited
     bbr
     black_hole
     challenge_limit
@@ -31,6 +32,7 @@ scripts! {
     icmp_soft
     initial_window
     initial_window_jumbo
+    initial_window_syn_lost
     isn_active
     isn_passive
     keepalive
@@ -54,14 +56,20 @@ scripts! {
     paws
     ports_random
     prr
+    prr_progress
     quick_ack
     rack_reordering
     rack_threshold
     rack_timer
+    rack_timer_progress
     receive_tuning
     reset_validation
     rto
+    rto_kept
+    rto_recent
+    sack_data
     sack_duplicate
+    sack_overlap
     sack_receiver
     sack_retransmissions
     segmentation
@@ -70,10 +78,14 @@ scripts! {
     silly_window_sender
     sink_full
     sink_full_syn
+    slow_start_sacked
     syn_validation
     tail_probe
+    tail_probe_closed_window
     tail_probe_new_data
     tail_probe_single
+    tail_probe_window
+    tail_probe_writes
     time_wait_reset
     time_wait_reuse
     timestamps_echo

@@ -56,6 +56,11 @@ impl Rack {
         self.highest = start;
     }
 
+    /// Round-trip time of the newest segment delivered: ns; `None`: none of this flight was.
+    pub(super) fn round_trip(&self) -> Option<u64> {
+        (self.rtt > 0).then_some(self.rtt)
+    }
+
     /// The recovery is over.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);

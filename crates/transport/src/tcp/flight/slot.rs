@@ -79,6 +79,10 @@ static EMPTY: Flight = Flight {
     rack: Rack::NEW,
     rate: Rate::NEW,
     reduction: crate::tcp::prr::Reduction::NONE,
+    probe: super::Probe { end: Seq(0), again: false },
+    undo_from: Seq(0),
+    usage: 0,
+    usage_end: Seq(0),
 };
 
 impl Slot {
@@ -90,6 +94,52 @@ impl Slot {
             Content::Lone(..) => false,
             Content::Flight(flight) => flight.is_empty(),
         }
+    }
+
+    /// When the segment that was not acknowledged for the longest was sent last: ns.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        match &self.content {
+            Content::Nothing => None,
+            Content::Lone(_, lone) => Some(lone.sent_at),
+            Content::Flight(flight) => flight.sent.front().map(|sent| sent.sent_at),
+        }
+    }
+
+    /// Whether a single segment, of `mss` bytes at most, is in flight.
+    #[inline]
+    pub(crate) fn is_single(&self, mss: u16) -> bool {
+        let length = match &self.content {
+            Content::Nothing => 0,
+            Content::Lone(_, lone) => lone.end.since(lone.start),
+            Content::Flight(flight) if flight.sent.len() > 1 => return false,
+            Content::Flight(flight) => flight.sent.front().map_or(0, Sent::length),
+        };
+        length <= u32::from(mss) + 1
+    }
+
+    /// Most bytes that were in flight in this round trip, lost and sacked ones included.
+    #[inline]
+    pub(crate) fn usage(&self) -> u32 {
+        match &self.content {
+            Content::Nothing => 0,
+            Content::Lone(_, lone) => lone.end.since(lone.start),
+            Content::Flight(flight) => flight.usage,
+        }
+    }
+
+    /// Something was sent up to `next`; `full`: the congestion window is full now; `was_full`: it was in
+    /// this round trip. Gives whether it was in the round trip that goes on.
+    #[inline]
+    pub(crate) fn note_use(&mut self, una: Seq, next: Seq, full: bool, was_full: bool) -> bool {
+        let Content::Flight(flight) = &mut self.content else { return full };
+        let out = next.since(una);
+        let over = !una.before(flight.usage_end);
+        if over || full || (!was_full && out > flight.usage) {
+            (flight.usage, flight.usage_end) = (out, next);
+            return full;
+        }
+        was_full
     }
 
     /// Notes what is sent for the first time. `whole`: congestion control hears of every acknowledgment,
@@ -209,6 +259,7 @@ impl Memory {
     fn open(&self, mut flight: Box<Flight>, marks: u8, lone: &Lone) -> Box<Flight> {
         self.restore(&mut flight, lone.start);
         flight.rate.restart(lone.sent_at);
+        (flight.usage, flight.usage_end) = (lone.end.since(lone.start), lone.end);
         flight.sent.push_back(self.record(marks, lone));
         flight
     }
@@ -216,6 +267,7 @@ impl Memory {
     /// A flight that begins at `start`.
     fn restore(&self, flight: &mut Flight, start: Seq) {
         flight.rack.begin(start);
+        flight.usage_end = start;
         flight.rack.min_rtt = u64::from(self.min_rtt);
         flight.rack.reordering = self.reordering;
         flight.rack.multiplier = self.multiplier;

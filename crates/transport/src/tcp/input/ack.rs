@@ -160,17 +160,19 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         let sample = self.cold.flight.rate.sample(news.bytes, news.newest.as_ref(), self.now);
         let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
-        let limited = self.hot.has(flag::WINDOW_LIMITED);
+        let limited = self.is_window_limited();
         if !limited && !recovering && !self.hot.has(flag::HEARS_ALL) {
             return;
         }
         let pipe = self.pipe();
         let srtt = self.srtt_ns();
+        let delivered = if self.hot.has(flag::SACK) { news.bytes } else { news.estimate };
         self.begin_congestion();
         let Some(congestion) = &mut self.cold.congestion else { return };
         congestion.on_ack(&Ack {
             now: self.now,
-            acked: news.acked,
+            // RFC 5681 3.1: what was told of before by SACK, or by a duplicate, lets nothing grow.
+            acked: if news.acked > 0 { delivered } else { 0 },
             delivered: news.bytes,
             total_delivered: self.cold.flight.rate.delivered,
             prior_in_flight: prior,
@@ -181,34 +183,46 @@ impl<F: ByteFifo> Tcb<'_, F> {
             min_rtt: self.cold.flight.rack.min_rtt,
             sample,
         });
-        let reduces = self.hot.has(flag::RECOVERY) && !congestion.rules_recovery();
-        self.follow_congestion();
-        if let (true, Some(congestion)) = (reduces, &self.cold.congestion) {
-            let (threshold, mss) = (congestion.threshold(), u32::from(self.hot.mss));
-            let delivered = if self.hot.has(flag::SACK) { news.bytes } else { news.estimate };
-            let window = self.cold.flight.reduction.window(delivered, pipe, threshold, mss);
-            // RFC 6582 3.2 step 3: a partial acknowledgment lets the next gap out.
-            let partial = !self.hot.has(flag::SACK) && news.acked > 0;
-            self.hot.cwnd = if partial { window.max(pipe.saturating_add(mss)) } else { window };
+        if !self.hot.has(flag::RECOVERY) || congestion.rules_recovery() {
+            return self.follow_congestion();
         }
+        if delivered > 0 {
+            // RFC 9937 6.2: recovery makes progress.
+            let safe = news.acked > 0 && news.lost == 0;
+            self.reduce_in_proportion(delivered, pipe, safe);
+        }
+        if !self.hot.has(flag::SACK) && news.acked > 0 {
+            // RFC 6582 3.2 step 3: a partial acknowledgment lets the next gap out.
+            self.hot.cwnd = self.hot.cwnd.max(pipe.saturating_add(self.hot.mss.into()));
+        }
+    }
+
+    /// The window that lets out what may be sent in return for `delivered` bytes.
+    fn reduce_in_proportion(&mut self, delivered: u32, pipe: u32, safe: bool) {
+        let Some(congestion) = &self.cold.congestion else { return };
+        let (threshold, mss) = (congestion.threshold(), u32::from(self.hot.mss));
+        let reduction = &mut self.cold.flight.reduction;
+        self.hot.cwnd = reduction.window(delivered, pipe, threshold, mss, safe);
     }
 
     /// A duplicate from a peer without SACK: another segment has arrived there.
     fn reduce_by_duplicate(&mut self, delivered: u32) {
-        let (pipe, mss) = (self.pipe(), u32::from(self.hot.mss));
         let Some(congestion) = &self.cold.congestion else { return };
         if delivered > 0 && self.hot.has(flag::RECOVERY) && !congestion.rules_recovery() {
-            let threshold = congestion.threshold();
-            self.hot.cwnd = self.cold.flight.reduction.window(delivered, pipe, threshold, mss);
+            let pipe = self.pipe();
+            self.reduce_in_proportion(delivered, pipe, false);
         }
     }
 
     /// Something new was acknowledged: timers, and the states that wait for our FIN's.
     fn progress(&mut self, news: &Delivered) {
-        self.hot.backoff = 0;
+        self.cold.tries = 0;
         self.cold.progress_at = self.now;
         self.cold.soft_failure = None;
-        self.restart_timer();
+        // RFC 8985 6.2 step 5: the window of reordering that this acknowledgment opened goes before.
+        if !self.hot.has(flag::TIMER_IS_REORDER) {
+            self.restart_timer();
+        }
         if news.marks & mark::FIN == 0 {
             return;
         }

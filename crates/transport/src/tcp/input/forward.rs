@@ -3,7 +3,7 @@
 
 use crate::fifo::ByteFifo;
 use crate::tcp::Tcb;
-use crate::tcp::flight::{Delivered, mark};
+use crate::tcp::flight::{Delivered, Sent, mark};
 use crate::tcp::hot::flag;
 
 impl<F: ByteFifo> Tcb<'_, F> {
@@ -43,8 +43,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return;
         }
         self.hot.clear(flag::FORWARDING);
-        // What was sent again at the time-out is no longer marked as lost: none of it may be left.
-        let all = self.cold.flight.sent.front().is_some_and(|front| front.is(mark::LOST));
+        // Of what was sent again at the time-out, and is no longer marked as lost, none may be left.
+        let left = |front: &Sent| front.is(mark::RETRANSMITTED) && !front.is(mark::LOST);
+        let all = self.cold.flight.sent.front().is_some_and(|front| !left(front));
         if all && self.hot.snd_una.before(self.cold.recover) {
             self.hot.set(flag::FORWARD_NEW);
         }

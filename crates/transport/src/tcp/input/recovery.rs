@@ -3,6 +3,7 @@
 use crate::congestion::Congestion;
 use crate::fifo::ByteFifo;
 use crate::segment::Segment;
+use crate::sequence::Seq;
 use crate::tcp::Tcb;
 use crate::tcp::flight::Delivered;
 use crate::tcp::hot::flag;
@@ -22,14 +23,29 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 .get(1)
                 .is_some_and(|&(first, last)| !start.before(first) && !end.after(last));
             if place == 0 && (start.before(segment.ack) || inside) {
-                news.duplicate = true;
-                self.cold.undo_left = self.cold.undo_left.saturating_sub(end.since(start));
+                self.note_duplicate(start, end, news);
                 continue;
             }
-            let start = start.max(una);
-            if start.before(end) {
+            // What SND.UNA waits for was not received.
+            if start.after(una) {
                 self.cold.flight.sack(start, end, news);
             }
+        }
+    }
+
+    /// The peer received `start..end` once more.
+    fn note_duplicate(&mut self, start: Seq, end: Seq, news: &mut Delivered) {
+        let una = self.hot.snd_una;
+        let straddles = start.before(una) && end.after(una);
+        if straddles || start.before(una) && una.since(start) > self.cold.max_window {
+            // No window was ever that large, or nothing that was received begins there.
+            return;
+        }
+        news.duplicate = true;
+        // From before this recovery, it says nothing of what was sent again in it.
+        if end.after(self.cold.flight.undo_from) {
+            let again = end.since(start);
+            self.cold.undo_left = self.cold.undo_left.saturating_sub(again);
         }
     }
 
@@ -56,14 +72,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let lost = self.count_duplicates(news, plain, recovering);
             let mss = u32::from(self.hot.mss);
             news.estimate = if news.acked > 0 {
-                news.acked.saturating_sub(before.saturating_mul(mss))
+                // It fills a hole of a segment at least; the duplicates told of the rest.
+                let told = before.saturating_mul(mss);
+                news.acked.saturating_sub(told).max(news.acked.min(mss))
             } else {
                 self.cold.flight.duplicates.saturating_sub(before) * mss
             };
             lost
         };
+        news.lost = lost;
         if lost > 0 && !recovering {
-            self.enter_recovery(lost);
+            let delivered = if self.hot.has(flag::SACK) { news.bytes } else { news.estimate };
+            self.enter_recovery(lost, delivered);
         }
     }
 
@@ -78,7 +98,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.hot.set(flag::TIMER_IS_REORDER);
                 self.hot.retransmit_at = at;
             }
-            None if self.hot.has(flag::TIMER_IS_REORDER) => self.restart_timer(),
+            None if self.hot.has(flag::TIMER_IS_REORDER) => self.resume_timer(),
             None => {}
         }
         lost
@@ -111,12 +131,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
         0
     }
 
-    pub(crate) fn enter_recovery(&mut self, lost: u32) {
+    /// `lost` bytes were found lost; `delivered`: by the acknowledgment that told so.
+    pub(crate) fn enter_recovery(&mut self, lost: u32, delivered: u32) {
         let in_flight = self.hot.snd_nxt.since(self.hot.snd_una);
+        // RFC 9937 6.1: what was delivered before is not to be delivered in the recovery.
+        let flight = &self.cold.flight;
+        let told = flight.sacked.saturating_add(flight.inferred(self.hot.mss));
+        let recovery = in_flight.saturating_sub(told).saturating_add(delivered);
         self.cold.recover = self.hot.snd_nxt;
         self.cold.undo_left = 0;
-        self.hot.clear(flag::SENT_AGAIN);
-        self.cold.flight.reduction = Reduction::begin(in_flight);
+        self.hot.clear(flag::SENT_AGAIN | flag::PROBING);
+        self.cold.flight.undo_from = self.hot.snd_una;
+        self.cold.flight.reduction = Reduction::begin(recovery);
         self.hot.set(flag::RECOVERY);
         self.hot.set(flag::REDUCED);
         self.begin_congestion();
@@ -125,7 +151,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let rules = congestion.rules_recovery();
             self.follow_congestion();
             if !rules {
-                // Whatever PRR says later, the first retransmission leaves now (RFC 6937 3).
+                // Whatever PRR says later, the first retransmission leaves now (RFC 9937 6.2).
                 self.hot.cwnd = self.pipe().saturating_add(self.hot.mss.into());
             }
         }
@@ -166,29 +192,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 congestion.undo(self.now);
             }
             self.leave_recovery();
-        }
-    }
-
-    /// A tail loss probe is acknowledged (RFC 8985 7.4): what comes beyond it without a duplicate told
-    /// says that it repaired a loss.
-    fn settle_probe(&mut self, news: &Delivered, plain: bool) {
-        if self.hot.snd_una.before(self.cold.reduced_until) {
-            return;
-        }
-        if news.duplicate || plain {
-            self.hot.clear(flag::PROBING);
-            return;
-        }
-        if self.hot.snd_una == self.cold.reduced_until {
-            return;
-        }
-        self.hot.clear(flag::PROBING);
-        let in_flight = self.pipe();
-        self.begin_congestion();
-        if let Some(congestion) = &mut self.cold.congestion {
-            congestion.on_loss(&Congestion { now: self.now, in_flight, lost: news.acked });
-            congestion.on_recovered(self.now);
-            self.follow_congestion();
         }
     }
 }

@@ -45,6 +45,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.cold.undo_left = self.cold.undo_left.saturating_add(sent.length());
         self.cold.flight.resent(sent.start, self.now);
+        if sent.start == self.hot.snd_una
+            && self.hot.has(flag::RECOVERY)
+            && !self.hot.has(flag::TIMER_IS_REORDER)
+        {
+            // The time-out is for the oldest: it counts from when that was sent last.
+            self.restart_timer();
+        }
         self.cold.flight.reduction.on_sent(sent.length());
         self.spend(sent.length());
         true
@@ -61,7 +68,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Sends new data, and the FIN behind it.
     pub(super) fn send_data(&mut self) {
-        let end = self.written_end();
+        let (end, first) = (self.written_end(), self.hot.snd_nxt);
         loop {
             let sent_fin = self.hot.has(flag::FIN_SENT);
             let unsent = if sent_fin { 0 } else { end.since(self.hot.snd_nxt) };
@@ -74,7 +81,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 break;
             }
             if self.is_held_back() {
-                return;
+                break;
             }
             if self.cold.search.is_some() {
                 let before = self.hot.snd_nxt;
@@ -88,24 +95,25 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 break;
             }
         }
-        self.note_use();
+        if self.hot.snd_nxt != first || end.after(first) {
+            self.note_use();
+        }
     }
 
     /// Bytes of the next segment; `None`: nothing may go now.
     fn next_length(&mut self, unsent: u32, fin: bool) -> Option<u32> {
-        let mss = u32::from(self.hot.mss);
+        let mss = self.full_size();
         let edge = self.hot.snd_una.add(self.hot.snd_wnd);
         let peer = if edge.after(self.hot.snd_nxt) { edge.since(self.hot.snd_nxt) } else { 0 };
         let pipe = self.pipe();
         let own = self.hot.cwnd.saturating_sub(pipe);
         if own < unsent.min(mss).max(1) && pipe > 0 {
-            self.hot.set(flag::WINDOW_LIMITED);
             return None;
         }
         if peer == 0 {
             return None;
         }
-        let most = self.batch().min(unsent).min(peer).min(own.max(mss));
+        let most = self.batch(mss).min(unsent).min(peer).min(own.max(mss));
         let length = if most > mss { most / mss * mss } else { most };
         // Sender's silly-window avoidance and Nagle (RFC 9293 3.8.6.2.1, 3.7.4).
         let handshake = self.hot.state == State::SynReceived;
@@ -123,8 +131,34 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// (RFC 9293 3.8.6.2.1). Gives whether something left.
     pub(crate) fn send_fitting(&mut self) -> bool {
         let unsent = self.written_end().since(self.hot.snd_nxt);
-        let length = unsent.min(self.hot.snd_wnd).min(u32::from(self.hot.mss));
+        let length = unsent.min(self.hot.snd_wnd).min(self.full_size());
         length > 0 && self.send_new(length, unsent, self.hot.has(flag::FIN_QUEUED))
+    }
+
+    /// Data that was not sent yet, and room for it in the peer's window: bytes.
+    fn unsent_and_room(&self) -> (u32, u32) {
+        let sent_fin = self.hot.has(flag::FIN_SENT);
+        let unsent = if sent_fin { 0 } else { self.written_end().since(self.hot.snd_nxt) };
+        let edge = self.hot.snd_una.add(self.hot.snd_wnd);
+        let room = if edge.after(self.hot.snd_nxt) { edge.since(self.hot.snd_nxt) } else { 0 };
+        (unsent, room)
+    }
+
+    /// Whether the peer's window takes the next segment whole.
+    pub(crate) fn has_room_for_next(&self) -> bool {
+        let (unsent, room) = self.unsent_and_room();
+        room >= unsent.min(self.full_size()).max(1)
+    }
+
+    /// Sends a segment of new data, or the FIN, whatever Nagle's algorithm and the congestion window say.
+    /// Gives whether there was one, and room for it.
+    pub(crate) fn send_one(&mut self) -> bool {
+        let (unsent, room) = self.unsent_and_room();
+        let fin = self.hot.has(flag::FIN_QUEUED) && !self.hot.has(flag::FIN_SENT);
+        let length = unsent.min(room).min(self.full_size());
+        let before = self.hot.snd_nxt;
+        self.send_new(length, unsent, fin);
+        self.hot.snd_nxt != before
     }
 
     /// F-RTO's two new segments (RFC 5682 2.1 step 2b), whatever Nagle would say. Without new data,
@@ -133,24 +167,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(super) fn send_forward(&mut self) {
         self.hot.clear(flag::FORWARDING);
         for _ in 0..2 {
-            let fin = self.hot.has(flag::FIN_QUEUED) && !self.hot.has(flag::FIN_SENT);
-            let sent_fin = self.hot.has(flag::FIN_SENT);
-            let unsent = if sent_fin { 0 } else { self.written_end().since(self.hot.snd_nxt) };
-            let edge = self.hot.snd_una.add(self.hot.snd_wnd);
-            let room = if edge.after(self.hot.snd_nxt) { edge.since(self.hot.snd_nxt) } else { 0 };
-            let length = unsent.min(room).min(u32::from(self.hot.mss));
-            let before = self.hot.snd_nxt;
-            self.send_new(length, unsent, fin);
-            if self.hot.snd_nxt == before {
+            if !self.send_one() {
                 return;
             }
             self.hot.set(flag::FORWARD_SENT);
         }
     }
 
-    /// Bytes to send as one: the port cuts them, or else we do.
-    fn batch(&self) -> u32 {
-        let mss = u32::from(self.hot.mss);
+    /// Bytes to send as one, segments of `mss`: the port cuts them, or else we do.
+    fn batch(&self, mss: u32) -> u32 {
         let most = match self.shared.offloads.segmentation {
             0 => BATCH * mss,
             _ if self.hot.has(flag::ACCURATE) && self.field_has_cwr() => mss,
@@ -209,9 +234,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.cold.flight.reduction.on_sent(sent.data());
         }
         self.spend(sent.data());
-        if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PROBE) {
-            self.restart_timer();
-        }
+        self.extend_timer();
         end == next
     }
 
@@ -235,17 +258,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
         }
         self.cold.progress_at = self.now;
-    }
-
-    /// Whether the window was used, so that it may grow.
-    fn note_use(&mut self) {
-        let pipe = self.pipe();
-        let slow_start = self.hot.has(flag::SLOW_START);
-        // In slow start half is enough: the window doubles in a round (RFC 7661 in spirit).
-        let used = pipe >= self.hot.cwnd || slow_start && pipe.saturating_mul(2) > self.hot.cwnd;
-        if used {
-            self.hot.set(flag::WINDOW_LIMITED);
-        }
     }
 
     /// Pacing: after a quantum, the next waits.

@@ -151,8 +151,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let has = |mark: u8| marks & mark != 0;
         let data =
             (end.since(start) - u32::from(has(mark::SYN)) - u32::from(has(mark::FIN))) as usize;
-        let mss = usize::from(self.hot.mss);
+        // What the path is probed with has the size that it has.
+        let whole = again || has(mark::PATH_PROBE);
+        let mss = if whole { usize::from(self.hot.mss) } else { self.full_size() as usize };
         let mut options = self.options();
+        let told = self.add_blocks(&mut options, data.min(mss));
         // RFC 9768 3.2.3.2.2: what has to be sent again goes without; full segments have no room.
         if self.hot.has(flag::ACCURATE) && !again && data + 12 <= mss {
             self.add_accurate_option(&mut options, 0);
@@ -187,7 +190,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             service,
             dont_fragment: !self.hot.has(flag::FRAGMENTS),
             data,
-            segment_size: if by_port { self.hot.mss } else { 0 },
+            segment_size: if by_port { mss as u16 } else { 0 },
         };
         let size = if cut && !by_port { mss } else { data };
         let mut left = data;
@@ -211,11 +214,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
             out.seq = out.seq.add(out.data as u32);
         };
+        let due = !told && self.hot.has(flag::ACK_NOW);
         if gone_to == start {
             self.take_back(before.0);
             self.hot.set(before.1);
         } else {
             self.acknowledged();
+            if told {
+                self.cold.gaps.told();
+            } else if due {
+                // What there is to tell found no room.
+                self.hot.set(flag::ACK_NOW);
+            }
         }
         if gone_to != end {
             self.wait_for_sink();

@@ -4,41 +4,59 @@ use crate::fifo::ByteFifo;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::{Tcb, rtt};
 
-/// Longest delay of an acknowledgment that a peer is believed to have: ns (RFC 8985 7.2).
-const WORST_DELAY: u64 = 200_000_000;
+/// The least that another timer's place is left to a time-out that is overdue: ns.
+const GRACE: u64 = 1_000_000;
 
 impl<F: ByteFifo> Tcb<'_, F> {
-    /// Starts the timer anew, for a probe of the tail when that comes first.
+    /// Starts the timer anew, since something was acknowledged or sent again (RFC 6298 5.3): for a probe of
+    /// the tail when that comes first.
     pub(crate) fn restart_timer(&mut self) {
+        let timeout = self.now.saturating_add(rtt::timeout(self.hot));
+        self.start_timer(timeout);
+    }
+
+    /// Goes on with the time-out that the oldest segment in flight has had all along, after another timer
+    /// took its place.
+    pub(crate) fn resume_timer(&mut self) {
+        self.hot.clear(flag::TIMER_KIND);
+        self.hot.retransmit_at = if self.cold.flight.is_empty() {
+            NEVER
+        } else {
+            self.oldest_timeout().max(self.now.saturating_add(GRACE))
+        };
+    }
+
+    /// Data was sent for the first time. RFC 6298 5.1: a time-out that runs is left alone. RFC 8985 7.2: a
+    /// probe counts from what was sent last, but never waits longer than the oldest segment's time-out.
+    #[inline]
+    pub(crate) fn extend_timer(&mut self) {
+        if self.hot.retransmit_at == NEVER {
+            self.restart_timer();
+        } else if self.hot.has(flag::TIMER_IS_PROBE) {
+            let latest = self.oldest_timeout().max(self.hot.retransmit_at);
+            self.start_timer(latest);
+        }
+    }
+
+    /// When the oldest segment in flight has waited for a whole time-out: ns.
+    fn oldest_timeout(&self) -> u64 {
+        let sent_at = self.cold.flight.oldest().unwrap_or(self.now);
+        sent_at.saturating_add(rtt::timeout(self.hot))
+    }
+
+    /// Runs until `timeout` (ns), or for a probe that is due before.
+    fn start_timer(&mut self, timeout: u64) {
         self.hot.clear(flag::TIMER_KIND);
         if self.cold.flight.is_empty() {
             self.hot.retransmit_at = NEVER;
             return;
         }
-        let timeout = rtt::timeout(self.hot);
         let probe = self.probe_timeout();
         if probe != NEVER {
             // RFC 8985 7.2: when the time-out would come first, the probe takes its place.
             self.hot.set(flag::TIMER_IS_PROBE);
         }
-        self.hot.retransmit_at = self.now.saturating_add(timeout.min(probe));
-    }
-
-    /// When a tail loss probe is due: ns from now.
-    fn probe_timeout(&self) -> u64 {
-        let flight = &self.cold.flight;
-        let barred = flag::RECOVERY | flag::LOSS | flag::PROBING;
-        let possible = self.hot.has(flag::SACK)
-            && !self.hot.has(barred)
-            && self.hot.srtt != 0
-            && self.hot.backoff == 0
-            && flight.sacked == 0
-            && flight.lost == 0;
-        if !possible {
-            return NEVER;
-        }
-        let single = self.hot.snd_nxt.since(self.hot.snd_una) <= u32::from(self.hot.mss);
-        2 * self.srtt_ns() + if single { WORST_DELAY } else { 2_000_000 }
+        self.hot.retransmit_at = timeout.min(self.now.saturating_add(probe));
     }
 
     /// After output: a timer runs while data is in flight, or waits for a closed window.
