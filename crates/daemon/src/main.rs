@@ -1,50 +1,39 @@
 //! The data plane: one control thread and one worker thread per configured core.
 //!
-//! | file | job |
+//! | module | job |
 //! | --- | --- |
-//! | `args`, `log`, `notify` | the command line, the log, the service manager |
-//! | `socket` | the API socket: one daemon holds it |
+//! | `args`, `log` | the command line, the log |
+//! | `service` | the daemon among the system's services: sockets, service manager, watchdog |
 //! | `run` | from start to stop |
-//! | `daemon` | all that the control thread owns |
-//! | `pools`, `ports`, `workers` | buffers, ports and worker threads |
-//! | `ids`, `topology`, `routes` | from the configuration to what the nodes read |
-//! | `slow_path` | packets that workers hand to the control thread, and timers |
-//! | `load`, `difference`, `reload` | a configuration, checked; the difference of two, found and applied |
-//! | `settings` | from the configuration to limits, times and switches |
-//! | `files` | routes and flows from files |
-//! | `health`, `port_change` | ports that go away and come back, or are changed on demand |
-//! | `neighbors`, `flows`, `counters` | what the API asks for, by name |
+//! | `workers` | worker threads: commands, queues, packets to them |
+//! | `ports` | ports, and the thread that opens and closes devices |
+//! | `routing` | routes, next hops, neighbours, numbers of interfaces |
+//! | `flows`, `bridges` | exact-match flows; what bridges have learned |
+//! | `functions`, `kernel_sides` | packet functions; the kernel's sides of ports |
+//! | `clients` | client processes |
+//! | `daemon` | these parts put together |
+//! | `reload` | another configuration in place of the one in force |
 //! | `api` | HTTP on the socket, one file per resource |
+//! | `settings` | from the configuration to limits, times and switches |
 #![forbid(unsafe_code)]
 
 mod api;
 mod args;
+mod bridges;
 mod clients;
-mod counters;
 mod daemon;
-mod difference;
-mod files;
 mod flows;
 mod functions;
-mod health;
-mod ids;
-mod kernel;
-mod load;
+mod kernel_sides;
 mod log;
-mod neighbors;
-mod notify;
-mod pools;
-mod port_change;
 mod ports;
 mod reload;
-mod routes;
+mod routing;
 mod run;
+mod service;
 mod settings;
-mod slow_path;
-mod socket;
 #[cfg(test)]
 mod testing;
-mod topology;
 mod workers;
 
 use std::process::ExitCode;
@@ -54,7 +43,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let config = match load::load(&args.config) {
+    let config = match reload::load(&args.config) {
         Ok(config) => config,
         Err(errors) => {
             for error in &errors {

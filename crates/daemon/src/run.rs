@@ -1,20 +1,23 @@
 //! From start to stop.
 
-use std::io;
 use std::path::Path;
 use std::time::Duration;
+use std::{io, panic, thread};
 
 use control::Config;
 use dpdk::{Device, Eal, EalError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::UnixListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::args::{Args, exit};
-use crate::daemon::{Daemon, Shared, StartError};
-use crate::socket::{Access, Carries, Claim, SocketError};
-use crate::{api, clients, files, health, notify, pools, reload, slow_path};
+use crate::daemon::{self, Shared, StartError};
+use crate::ports::eal_options;
+use crate::service::{Access, Carries, Claim, Progress, SocketError, notify};
+use crate::workers::Member;
+use crate::{api, clients, reload};
 
 /// How long requests in progress may go on after the daemon was told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,6 +33,8 @@ pub(crate) enum RunError {
     Start(#[from] StartError),
     #[error("the control thread: {0}")]
     System(#[from] io::Error),
+    #[error("a part of the daemon has ended unexpectedly; see the lines before")]
+    Task,
 }
 
 impl RunError {
@@ -55,13 +60,10 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
     let devices: Vec<Device> = devices.collect();
     // DPDK's own log shows errors, and with --log debug or trace all of it.
     let verbose = tracing::enabled!(tracing::Level::DEBUG);
-    let eal = Eal::init(&pools::eal_options(&config, devices, if verbose { 7 } else { 4 }))?;
+    let eal = Eal::init(&eal_options(&config, devices, if verbose { 7 } else { 4 }))?;
     tracing::info!(hugepages = eal.hugepages(), "{} runs", Eal::version());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let daemon = {
-        let _context = runtime.enter();
-        Daemon::start(args.config.clone(), config)?
-    };
+    let daemon = runtime.block_on(daemon::start(args.config.clone(), config))?;
     let ended = runtime.block_on(serve(&claim, &attach, daemon.clone()));
     daemon.lock().stop();
     tracing::info!("stopped");
@@ -89,54 +91,81 @@ async fn serve(claim: &Claim, attach: &Claim, daemon: Shared) -> Result<(), RunE
     let mut interrupt = signal(SignalKind::interrupt())?;
     let listener = UnixListener::from_std(claim.listener()?)?;
     let (stop, stopping) = watch::channel(false);
+    let mut panicked = panics();
+    let mut progress = Progress::default();
+    // None of these ends by itself.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
+    tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
+    tasks.spawn(clients::run(UnixListener::from_std(attach.listener()?)?, daemon.clone()));
+    if let Some(period) = notify::watchdog() {
+        tasks.spawn(watch_over(period, progress, daemon.clone()));
+    }
     let server = tokio::spawn(api::serve(listener, daemon.clone(), stopping));
-    let tasks = [
-        tokio::spawn(slow_path::run(daemon.clone())?),
-        tokio::spawn(health::run(daemon.clone())),
-        tokio::spawn(files::load_configured(daemon.clone())),
-        tokio::spawn(clients::run(UnixListener::from_std(attach.listener()?)?, daemon.clone())),
-    ];
-    let watchdog = notify::watchdog().map(|period| tokio::spawn(watch_over(period)));
+    tokio::spawn(reload::load_files(daemon.clone()));
     tracing::info!("the API is at {}", claim.path().display());
     tracing::info!("clients attach at {}", attach.path().display());
     notify::ready(&daemon.lock().status());
-    stop_signal(&mut hang_up, &mut terminate, &mut interrupt, &daemon).await;
+    let mut ended = Ok(());
+    loop {
+        tokio::select! {
+            Some(()) = hang_up.recv() => {
+                let daemon = daemon.clone();
+                // What is wrong is in the log, and the old configuration stays in force.
+                tokio::spawn(async move { reload::from_file(&daemon, None).await });
+            }
+            _ = terminate.recv() => break tracing::info!("SIGTERM: stopping"),
+            _ = interrupt.recv() => break tracing::info!("SIGINT: stopping"),
+            Some(_) = tasks.join_next() => {
+                ended = Err(RunError::Task);
+                break;
+            }
+            _ = panicked.wait_for(|panicked| *panicked) => {
+                ended = Err(RunError::Task);
+                break;
+            }
+        }
+    }
+    // A change that is being made is finished first: the service manager hears of its end before it hears of ours.
+    if tokio::time::timeout(PATIENCE, daemon.change()).await.is_err() {
+        tracing::warn!("a change was still being made after {PATIENCE:?}");
+    }
     notify::stopping();
     // Nobody listens any more when the server has ended by itself.
     let _ = stop.send(true);
     if tokio::time::timeout(PATIENCE, server).await.is_err() {
         tracing::warn!("requests were still in progress after {PATIENCE:?}");
     }
-    for task in tasks.iter().chain(&watchdog) {
-        task.abort();
-    }
-    Ok(())
+    tasks.abort_all();
+    ended
 }
 
-/// Reloads at each SIGHUP, and returns at SIGTERM or SIGINT.
-async fn stop_signal(
-    hang_up: &mut Signal,
-    terminate: &mut Signal,
-    interrupt: &mut Signal,
-    daemon: &Shared,
-) {
-    loop {
-        tokio::select! {
-            Some(()) = hang_up.recv() => {
-                // What is wrong is in the log, and the old configuration stays in force.
-                let _ = reload::from_file(daemon, None).await;
-            }
-            _ = terminate.recv() => break tracing::info!("SIGTERM: stopping"),
-            _ = interrupt.recv() => break tracing::info!("SIGINT: stopping"),
+/// Told when a task or thread panics, which no task gets over: the daemon ends then, cleanly. A worker's end is
+/// seen by its watch.
+fn panics() -> watch::Receiver<bool> {
+    let (panicked, told) = watch::channel(false);
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        print(info);
+        let worker = thread::current().name().is_some_and(|name| name.starts_with("millrace-w"));
+        if !worker {
+            panicked.send_replace(true);
         }
-    }
+    }));
+    told
 }
 
-/// Tells the service manager that this thread still comes round.
-async fn watch_over(period: Duration) {
+/// Tells the service manager that this daemon lives, while every task and every worker makes progress.
+async fn watch_over(period: Duration, mut progress: Progress, daemon: Shared) {
     let mut ticks = tokio::time::interval(period);
     loop {
         ticks.tick().await;
-        notify::alive();
+        let stuck = progress.stuck();
+        let silent = daemon.lock().workers.crew().iter().any(Member::is_silent);
+        if stuck.is_empty() && !silent {
+            notify::alive();
+        } else {
+            tracing::error!(?stuck, "no sign of life goes to the service manager");
+        }
     }
 }

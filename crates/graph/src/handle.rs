@@ -83,12 +83,51 @@ pub struct WorkerSetup {
     pub poll: PollMode,
 }
 
-/// A running worker.
-pub struct WorkerHandle {
+/// Leaves commands with a worker without ever waiting for it. Clones serve other tasks and threads.
+#[derive(Clone)]
+pub struct Remote {
     index: usize,
-    core: Option<usize>,
     commands: SyncSender<Command>,
     doorbell: Arc<Doorbell>,
+}
+
+impl Remote {
+    /// The worker's number.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The worker's doorbell, for rings to it.
+    #[must_use]
+    pub fn doorbell(&self) -> &Arc<Doorbell> {
+        &self.doorbell
+    }
+
+    /// Leaves `command` with the worker, which runs it between two vectors. When the worker ends
+    /// first, the command is dropped without having run.
+    ///
+    /// # Errors
+    /// [`WorkerError::Full`] or [`WorkerError::Ended`]; the command is dropped.
+    pub fn post(
+        &self,
+        command: impl FnOnce(&mut WorkerState) + Send + 'static,
+    ) -> Result<(), WorkerError> {
+        match self.commands.try_send(Box::new(command)) {
+            Ok(()) => {
+                self.doorbell.ring();
+                Ok(())
+            }
+            Err(TrySendError::Full(_)) => Err(WorkerError::Full(self.index)),
+            Err(TrySendError::Disconnected(_)) => Err(WorkerError::Ended(self.index)),
+        }
+    }
+}
+
+/// A running worker.
+pub struct WorkerHandle {
+    remote: Remote,
+    core: Option<usize>,
     counters: Arc<Counters>,
     nodes: Vec<&'static str>,
     thread: Option<JoinHandle<()>>,
@@ -129,13 +168,20 @@ impl WorkerHandle {
             Err(_) => return Err(WorkerError::Timeout(index)),
         }
         let thread = Some(thread);
-        Ok(Self { index, core, commands, doorbell, counters, nodes, thread })
+        let remote = Remote { index, commands, doorbell };
+        Ok(Self { remote, core, counters, nodes, thread })
+    }
+
+    /// What leaves commands with it and never waits.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        self.remote.clone()
     }
 
     /// Its number.
     #[must_use]
     pub fn index(&self) -> usize {
-        self.index
+        self.remote.index
     }
 
     /// The core that it is pinned to.
@@ -159,7 +205,7 @@ impl WorkerHandle {
     /// Its doorbell, for rings to it.
     #[must_use]
     pub fn doorbell(&self) -> &Arc<Doorbell> {
-        &self.doorbell
+        &self.remote.doorbell
     }
 
     /// Runs `command` on the worker, between two vectors, and waits for its answer. The worker
@@ -173,18 +219,13 @@ impl WorkerHandle {
         command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
     ) -> Result<R, WorkerError> {
         let (answer, answered) = mpsc::sync_channel(1);
-        let command: Command = Box::new(move |state| {
+        self.remote.post(move |state| {
             // Nobody listens after a timeout.
             let _ = answer.send(command(state));
-        });
-        match self.commands.try_send(command) {
-            Ok(()) => self.doorbell.ring(),
-            Err(TrySendError::Full(_)) => return Err(WorkerError::Full(self.index)),
-            Err(TrySendError::Disconnected(_)) => return Err(WorkerError::Ended(self.index)),
-        }
+        })?;
         answered.recv_timeout(timeout).map_err(|error| match error {
-            RecvTimeoutError::Timeout => WorkerError::Timeout(self.index),
-            RecvTimeoutError::Disconnected => WorkerError::Ended(self.index),
+            RecvTimeoutError::Timeout => WorkerError::Timeout(self.index()),
+            RecvTimeoutError::Disconnected => WorkerError::Ended(self.index()),
         })
     }
 
@@ -205,8 +246,7 @@ impl WorkerHandle {
 impl Drop for WorkerHandle {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            let _ = self.commands.try_send(Box::new(|state| drop(state.stop())));
-            self.doorbell.ring();
+            let _ = self.remote.post(|state| drop(state.stop()));
         }
     }
 }

@@ -63,7 +63,7 @@ pub use engine::{Graph, GraphBuilder, GraphError, NodeId};
 pub use exits::Exits;
 pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing};
-pub use handle::{WorkerError, WorkerHandle, WorkerSetup};
+pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
 pub use kernel::{KernelFilter, KernelSide};
 pub use node::{Edge, NoEdge, Node};

@@ -17,6 +17,7 @@ impl Watched for Workers {
     fn totals(&self, workers: &[Worker]) -> Result<(), Failure> {
         let mut table = Table::new(&[
             "#core",
+            "state",
             "#load",
             "#packets",
             "#cycles/packet",
@@ -28,6 +29,7 @@ impl Watched for Workers {
         for worker in workers {
             table.row([
                 worker.core.to_string(),
+                if worker.answers { "up" } else { "no answer" }.to_owned(),
                 percent(worker.utilization()),
                 count(worker.packets),
                 decimal(worker.cycles_per_packet()),
@@ -43,6 +45,7 @@ impl Watched for Workers {
     fn rates(&self, before: &[Worker], now: &[Worker], seconds: f64) -> Result<(), Failure> {
         let mut table = Table::new(&[
             "#core",
+            "state",
             "#load",
             "#packets",
             "#cycles/packet",

@@ -49,6 +49,8 @@ pub enum PortState {
     Up,
     /// Its link is down.
     LinkDown,
+    /// A worker that its packets go through does not answer.
+    WorkerDown,
     /// It was set down.
     AdminDown,
     /// Its device is gone; it is opened again when it comes back.

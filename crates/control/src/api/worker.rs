@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 pub struct Worker {
     /// Number of its core.
     pub core: u16,
+    /// Whether it answers. One that does not for a second has ended or is stuck.
+    pub answers: bool,
     /// Rounds of its loop.
     pub rounds: u64,
     /// Rounds that found no packet.

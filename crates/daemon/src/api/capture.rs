@@ -90,7 +90,7 @@ pub(crate) async fn stream(
         _place: place,
     };
     let options = CaptureOptions { filter, taps, snap: snap as usize, ring: RING };
-    running.start(&options)?;
+    running.start(&options).await?;
     let (pieces, body) = mpsc::channel(PIECES);
     let mut stopping = api.stopping.clone();
     tokio::spawn(async move {
@@ -104,15 +104,13 @@ pub(crate) async fn stream(
 }
 
 impl Running {
-    fn start(&mut self, options: &CaptureOptions) -> Result<(), Refusal> {
-        let daemon = self.daemon.lock();
-        for worker in daemon.workers.iter() {
+    async fn start(&mut self, options: &CaptureOptions) -> Result<(), Refusal> {
+        let crew = self.daemon.lock().workers.crew();
+        for member in crew.iter() {
             let (tap, frames) = graph::capture(options.clone());
             self.frames.push(frames);
-            daemon
-                .workers
-                .call(worker, move |state| state.set_tap(Some(tap)))
-                .map_err(|error| Refusal::failed(error, "see the log"))?;
+            let started = member.ask(move |state| state.set_tap(Some(tap))).get().await;
+            drop(started.map_err(|error| Refusal::failed(error, "see millrace show workers"))?);
         }
         Ok(())
     }
@@ -157,7 +155,7 @@ impl Running {
     fn put(&mut self, writer: &mut PcapNgWriter<Vec<u8>>, frame: &Frame) {
         let interface = self.ports.iter().position(|port| *port == frame.port);
         let interface = interface.unwrap_or_else(|| {
-            let name = self.daemon.lock().port_name(frame.port);
+            let name = self.daemon.lock().ports.name(frame.port).map(str::to_owned);
             let name = name.unwrap_or_else(|| format!("port {}", frame.port));
             let _ = writer.write_pcapng_block(InterfaceDescriptionBlock {
                 linktype: DataLink::ETHERNET,
@@ -196,10 +194,8 @@ fn options(direction: Direction) -> Vec<EnhancedPacketOption<'static>> {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let daemon = self.daemon.lock();
-        for worker in daemon.workers.iter() {
-            // A worker that has ended captures no more.
-            let _ = daemon.workers.call(worker, |state| state.set_tap(None));
+        for member in self.daemon.lock().workers.crew().iter() {
+            member.ask(|state| state.set_tap(None)).forget();
         }
     }
 }

@@ -9,7 +9,7 @@ use super::Api;
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::trace::within;
 use crate::daemon::Shared;
-use crate::flows::{FlowError, tuple};
+use crate::flows::{FlowError, Names, tuple};
 
 /// Flows in one request at most.
 const LIST: usize = 100_000;
@@ -45,7 +45,7 @@ pub(crate) async fn list(
     };
     let daemon = api.daemon.lock();
     let (flows4, flows6) = daemon.flows.len();
-    let (flows, next) = daemon.flows_from(first, limit);
+    let (flows, next) = daemon.flows.page(&daemon.routing, first, limit);
     let next = next.map(|place| place.to_string());
     Ok(Json(FlowPage { flows, total: (flows4 + flows6) as u64, next }))
 }
@@ -63,13 +63,16 @@ pub(crate) async fn list(
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Flow>>) -> Answer<Changed> {
     bounded(list.len())?;
     let mut daemon = api.daemon.lock();
-    let (added, replaced) = daemon.add_flows(&list).map_err(|error| match error {
+    let daemon = &mut *daemon;
+    let names = Names { config: &daemon.config, ports: &daemon.ports, routing: &daemon.routing };
+    let entered = daemon.flows.add(names, &list).map_err(|error| match error {
         FlowError::Refused { .. } => {
             Refusal::full(error, "raise limits.flows4 or limits.flows6 in the configuration")
         }
         _ => Refusal::invalid(error, "correct the flow and send the list again"),
     })?;
-    Ok(Json(Changed { added: added as u64, replaced: replaced as u64, removed: 0 }))
+    let replaced = entered.iter().filter(|flow| flow.replaced()).count() as u64;
+    Ok(Json(Changed { added: entered.len() as u64 - replaced, replaced, removed: 0 }))
 }
 
 /// `DELETE /v1/flows`
@@ -94,7 +97,7 @@ pub(crate) async fn remove(
     let mut daemon = api.daemon.lock();
     let mut tuples = Vec::with_capacity(selector.flows.len());
     for (at, key) in selector.flows.iter().enumerate() {
-        let found = tuple(key).filter(|tuple| daemon.flows.get(tuple).is_some());
+        let found = tuple(key).filter(|tuple| daemon.flows.has(tuple));
         tuples.push(found.ok_or_else(|| {
             Refusal::not_found(format!("flow {} is not there", at + 1), "see millrace show flows")
         })?);
@@ -111,7 +114,7 @@ async fn clear(daemon: &Shared) -> u64 {
     let (mut place, mut removed) = (0, 0);
     loop {
         // A step of its own, so that nobody waits for the lock while others have their turn.
-        let step = daemon.lock().retain_flows(place, STEP, |_| false);
+        let step = daemon.lock().flows.retain(place, STEP, |_| false);
         let Some((behind, gone)) = step else { return removed };
         place = behind;
         removed += gone;

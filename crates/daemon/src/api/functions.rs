@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use control::api::{Changed, ErrorBody, Function, FunctionAdd};
 
-use super::Api;
 use super::answer::{Answer, Body, Refusal};
+use super::{Api, carried_through};
 use crate::functions::FunctionError;
 
 /// `GET /v1/functions`
@@ -17,7 +17,7 @@ use crate::functions::FunctionError;
     )
 )]
 pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Function>> {
-    Json(api.daemon.lock().show_functions())
+    Json(api.daemon.lock().functions.show())
 }
 
 /// `POST /v1/functions`
@@ -34,14 +34,17 @@ pub(crate) async fn add(
     State(api): State<Api>,
     Body(asked): Body<FunctionAdd>,
 ) -> Answer<Function> {
-    let added = api.daemon.lock().add_function(asked);
-    added.map(Json).map_err(|error| match error {
-        FunctionError::Name(_) => Refusal::invalid(error, "name a file in functions.folder"),
-        FunctionError::Core(_) | FunctionError::Port(_) => {
-            Refusal::not_found(error, "name one that is there")
-        }
-        error => Refusal::failed(error, "correct the shared object, its owner or its argument"),
+    carried_through(async move {
+        let added = api.daemon.change().await.add_function(asked).await;
+        added.map(Json).map_err(|error| match error {
+            FunctionError::Name(_) => Refusal::invalid(error, "name a file in functions.folder"),
+            FunctionError::Core(_) | FunctionError::Port(_) => {
+                Refusal::not_found(error, "name one that is there")
+            }
+            error => Refusal::failed(error, "correct the shared object, its owner or its argument"),
+        })
     })
+    .await
 }
 
 /// `DELETE /v1/functions/{id}`
@@ -55,8 +58,11 @@ pub(crate) async fn add(
     )
 )]
 pub(crate) async fn remove(State(api): State<Api>, Path(id): Path<u32>) -> Answer<Changed> {
-    if api.daemon.lock().remove_function(id) {
-        return Ok(Json(Changed { removed: 1, ..Changed::default() }));
-    }
-    Err(Refusal::not_found(format!("there is no function {id}"), "see millrace show functions"))
+    carried_through(async move {
+        if api.daemon.change().await.remove_function(id).await {
+            return Ok(Json(Changed { removed: 1, ..Changed::default() }));
+        }
+        Err(Refusal::not_found(format!("there is no function {id}"), "see millrace show functions"))
+    })
+    .await
 }

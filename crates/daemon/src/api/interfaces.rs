@@ -12,6 +12,7 @@ use forward::state::{self, Interfaces, Mode};
 
 use super::Api;
 use crate::daemon::Daemon;
+use crate::ports::PortState;
 
 /// Learned addresses that are listed at most.
 const MACS: usize = 10_000;
@@ -26,7 +27,7 @@ const MACS: usize = 10_000;
 )]
 pub(crate) async fn list(axum_state: State<Api>) -> Json<Vec<Interface>> {
     let daemon = axum_state.daemon.lock();
-    let all = daemon.state.interfaces.load();
+    let all = daemon.routing.interfaces();
     let shown = all.list.iter().flatten().map(|interface| show(&daemon, &all, interface));
     Json(shown.collect())
 }
@@ -49,8 +50,7 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
         InterfaceKind::Bridge => None,
         _ => Some(vlan.map_or_else(|| interface.name.clone(), |vlan| vlan.port.clone())),
     };
-    let is_up =
-        |name: &str| daemon.ports.iter().any(|port| port.config.name == name && port.is_up());
+    let is_up = |name: &str| daemon.ports.get(name).is_some_and(PortState::is_up);
     let own4 = interface.addresses4.iter().map(|(address, length)| (IpAddr::V4(*address), *length));
     let own6 = interface.addresses6.iter().map(|(address, length)| (IpAddr::V6(*address), *length));
     let address = |(address, length): (IpAddr, u8)| -> Option<InterfaceAddress> {
@@ -80,11 +80,11 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
 )]
 pub(crate) async fn bridges(axum_state: State<Api>) -> Json<Vec<Bridge>> {
     let daemon = axum_state.daemon.lock();
-    let all = daemon.state.interfaces.load();
+    let all = daemon.routing.interfaces();
     let shown = daemon.config.bridges.iter().filter_map(|config| {
-        let number = daemon.topology.bridges.get(&config.name)?;
+        let number = daemon.routing.topology().bridges.get(&config.name)?;
         let bridge = all.bridges.get(usize::from(number))?;
-        let learned = daemon.learned_by(number);
+        let learned = daemon.bridges.learned_by(number);
         let name = |member: u16| {
             let member = bridge.members.get(usize::from(member))?;
             Some(all.get(member.interface)?.name.clone())

@@ -52,12 +52,12 @@ pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
 
 fn ports(daemon: &Daemon, text: &mut Exposition) {
     let mut up = text.gauge("millrace_port_up", "Whether the port carries packets.");
-    for port in &daemon.ports {
+    for port in daemon.ports.iter() {
         up.sample(&[("port", &port.config.name)], u8::from(port.is_up()));
     }
     for (name, help, value) in PORT {
         let mut family = text.counter(name, help);
-        for port in &daemon.ports {
+        for port in daemon.ports.iter() {
             family.sample(&[("port", &port.config.name)], value(&daemon.port_counters(port)));
         }
     }
@@ -72,6 +72,10 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
         text.counter("millrace_worker_packets_total", "Packets that came to a worker.");
     for worker in daemon.workers.iter() {
         packets.sample(&[("core", &worker.core)], worker.handle.counters().packets.get());
+    }
+    let mut answers = text.gauge("millrace_worker_up", "Whether the worker answers.");
+    for member in daemon.workers.crew().iter() {
+        answers.sample(&[("core", &member.core)], u8::from(!member.is_silent()));
     }
     let mut cycles = text.counter("millrace_worker_cycles_total", "TSC cycles by what for.");
     for worker in daemon.workers.iter() {
@@ -90,7 +94,7 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
 }
 
 fn tables(daemon: &Daemon, text: &mut Exposition) {
-    let (routes4, routes6) = daemon.rib().len();
+    let (routes4, routes6) = daemon.routing.rib().len();
     let mut routes = text.gauge("millrace_routes", "Static routes.");
     routes.sample(&[("family", &"ipv4")], routes4);
     routes.sample(&[("family", &"ipv6")], routes6);
@@ -98,9 +102,9 @@ fn tables(daemon: &Daemon, text: &mut Exposition) {
     let mut flows = text.gauge("millrace_flows", "Exact-match flows.");
     flows.sample(&[("family", &"ipv4")], flows4);
     flows.sample(&[("family", &"ipv6")], flows6);
-    text.gauge("millrace_neighbors", "Neighbours.").sample(&[], daemon.slow.neighbor_count());
+    text.gauge("millrace_neighbors", "Neighbours.").sample(&[], daemon.routing.neighbor_count());
     let mut free = text.gauge("millrace_buffers_free", "Packet buffers that nobody holds.");
-    for (node, pool) in daemon.pools.iter() {
+    for (node, pool) in daemon.devices.pools().iter() {
         free.sample(&[("numa", &node)], pool.available());
     }
     text.gauge("millrace_uptime_seconds", "Seconds since the daemon started.")

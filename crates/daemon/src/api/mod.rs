@@ -17,6 +17,8 @@ mod summary;
 mod trace;
 mod workers;
 
+use std::future::Future;
+
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{delete, get, patch, post};
@@ -24,6 +26,7 @@ use tokio::net::UnixListener;
 use tokio::sync::watch;
 
 use crate::daemon::Shared;
+use answer::Refusal;
 use streams::Streams;
 
 /// Longest body: a list of some 500,000 routes. Bytes.
@@ -52,6 +55,14 @@ pub(crate) async fn serve(
     if let Err(error) = served {
         tracing::error!("the API: {error}");
     }
+}
+
+/// Carries a change through, even when who asked for it goes away meanwhile.
+async fn carried_through<R: Send + 'static>(
+    change: impl Future<Output = Result<R, Refusal>> + Send + 'static,
+) -> Result<R, Refusal> {
+    let done = tokio::spawn(change).await;
+    done.unwrap_or_else(|error| Err(Refusal::failed(error, "see the log")))
 }
 
 fn router(api: Api) -> Router {

@@ -7,7 +7,7 @@ use control::config::StaticNeighbor;
 
 use super::Api;
 use super::answer::{Answer, Body, Refusal};
-use crate::neighbors::NeighborError;
+use crate::routing::NeighborError;
 
 /// Neighbours in one request at most.
 const LIST: usize = 65_536;
@@ -21,7 +21,7 @@ const LIST: usize = 65_536;
     )
 )]
 pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Neighbor>> {
-    Json(api.daemon.lock().neighbors())
+    Json(api.daemon.lock().routing.neighbors())
 }
 
 /// `POST /v1/neighbors`
@@ -43,19 +43,20 @@ pub(crate) async fn add(
         return Err(Refusal::invalid(format!("{} neighbours in one request", list.len()), remedy));
     }
     let mut daemon = api.daemon.lock();
+    let daemon = &mut *daemon;
     for neighbor in &list {
         daemon.config.check_neighbor(neighbor).map_err(|error| refusal(error.into()))?;
     }
-    let before = daemon.neighbors();
+    let before = daemon.routing.neighbors();
     let mut changed = Changed::default();
     for (at, neighbor) in list.iter().enumerate() {
         let known = before
             .iter()
             .find(|old| old.interface == neighbor.interface && old.address == neighbor.address);
-        if let Err(error) = daemon.add_neighbor(neighbor) {
+        if let Err(error) = daemon.routing.add_neighbor(&daemon.config, neighbor) {
             // The list is taken whole or not at all.
             for added in list.iter().take(at) {
-                let _ = daemon.remove_neighbor(&added.interface, added.address);
+                let _ = daemon.routing.remove_neighbor(&added.interface, added.address);
             }
             return Err(refusal(error));
         }
@@ -83,7 +84,8 @@ pub(crate) async fn remove(
 ) -> Answer<Changed> {
     let mut daemon = api.daemon.lock();
     let Some(address) = selector.address else {
-        let count = daemon.flush_neighbors(selector.interface.as_deref()).map_err(refusal)?;
+        let count =
+            daemon.routing.flush_neighbors(selector.interface.as_deref()).map_err(refusal)?;
         return Ok(Json(Changed { removed: count as u64, ..Changed::default() }));
     };
     let configured = |neighbor: &Neighbor| {
@@ -92,6 +94,7 @@ pub(crate) async fn remove(
             && fixed.any(|f| f.interface == neighbor.interface && f.address == neighbor.address)
     };
     let matching: Vec<Neighbor> = daemon
+        .routing
         .neighbors()
         .into_iter()
         .filter(|neighbor| neighbor.address == address)
@@ -113,7 +116,8 @@ pub(crate) async fn remove(
         matching.into_iter().filter(|neighbor| !configured(neighbor)).collect();
     let mut changed = Changed::default();
     for neighbor in removable {
-        let there = daemon.remove_neighbor(&neighbor.interface, address).map_err(refusal)?;
+        let there =
+            daemon.routing.remove_neighbor(&neighbor.interface, address).map_err(refusal)?;
         changed.removed += u64::from(there);
     }
     Ok(Json(changed))

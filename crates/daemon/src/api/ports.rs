@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use control::api::{ErrorBody, Port, PortChange, PortState as Shown, Queue};
 
-use super::Api;
 use super::answer::{Answer, Body, Refusal};
+use super::{Api, carried_through};
 use crate::daemon::Daemon;
 use crate::ports::{Condition, PortState};
 
@@ -44,17 +44,20 @@ pub(crate) async fn change(
     if let Some(mtu) = change.mtu.filter(|mtu| !MTU.contains(mtu)) {
         return Err(Refusal::invalid(format!("MTU {mtu} is out of bounds"), "use 68 to 9216"));
     }
-    let mut daemon = api.daemon.lock();
-    let Some(at) = daemon.ports.iter().position(|port| port.config.name == name) else {
-        let names: Vec<_> = daemon.ports.iter().map(|port| port.config.name.as_str()).collect();
-        let remedy = format!("use one of {}", names.join(", "));
-        return Err(Refusal::not_found(format!("there is no port {name}"), remedy));
-    };
-    daemon.change_port(at, change).map_err(|error| {
-        Refusal::failed(error, "see the log, and what the device can do in millrace show ports")
-    })?;
-    let port = daemon.ports.get(at).map(|port| show(&daemon, port));
-    port.map(Json).ok_or_else(|| Refusal::not_found("the port is gone", "see show ports"))
+    carried_through(async move {
+        let changing = api.daemon.change().await;
+        if changing.lock().ports.get(&name).is_none() {
+            let remedy = format!("use one of {}", changing.lock().ports.names());
+            return Err(Refusal::not_found(format!("there is no port {name}"), remedy));
+        }
+        changing.change_port(&name, change).await.map_err(|error| {
+            Refusal::failed(error, "see the log, and what the device can do in millrace show ports")
+        })?;
+        let daemon = changing.lock();
+        let port = daemon.ports.get(&name).map(|port| show(&daemon, port));
+        port.map(Json).ok_or_else(|| Refusal::not_found("the port is gone", "see show ports"))
+    })
+    .await
 }
 
 /// `GET /v1/queues`
@@ -88,6 +91,9 @@ fn show(daemon: &Daemon, port: &PortState) -> Port {
         _ if !port.enabled => (Shown::AdminDown, String::new()),
         Condition::Up => (Shown::Up, String::new()),
         Condition::Down(cause) => (Shown::LinkDown, cause.to_string()),
+        Condition::Unserved(core) => {
+            (Shown::WorkerDown, format!("the worker on core {core} does not answer"))
+        }
         Condition::Gone(reason) => (Shown::Gone, reason.clone()),
     };
     let info = port.open.as_ref().map(dpdk::Port::info);

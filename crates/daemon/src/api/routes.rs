@@ -11,17 +11,16 @@ use control::net::Prefix;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
 use forward::state::Kind;
 
-use super::Api;
 use super::answer::{Answer, Body, Parameters, Refusal};
-use crate::daemon::Daemon;
-use crate::files::RoutesError;
-use crate::routes::{prefix_from_rib, prefix_to_rib};
+use super::{Api, carried_through};
+use crate::daemon::{Changing, Daemon, RouteChanges};
+use crate::routing::{RoutesError, prefix_from_rib, prefix_to_rib};
 
 /// Routes of a page when nothing is said, and at most.
 const PAGE: u32 = 1000;
 const LONGEST_PAGE: u32 = 100_000;
 
-/// Routes that are changed in one request at most: a few 100 ms.
+/// Routes that are changed in one request at most.
 const LIST: usize = 100_000;
 
 /// `GET /v1/routes`
@@ -41,7 +40,7 @@ pub(crate) async fn list(
     let limit = super::trace::within(query.limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
     let families = families(&query)?;
     let daemon = api.daemon.lock();
-    let (total4, total6) = daemon.rib().len();
+    let (total4, total6) = daemon.routing.rib().len();
     let mut page = RoutePage::default();
     for six in families {
         page.total += if six { total6 } else { total4 } as u64;
@@ -51,7 +50,7 @@ pub(crate) async fn list(
         }
         while page.next.is_none() {
             let wanted = limit.saturating_sub(page.routes.len()).max(1);
-            let found = daemon.rib().routes(six, after, wanted);
+            let found = daemon.routing.rib().routes(six, after, wanted);
             let Some(last) = found.last().map(|route| route.prefix) else { break };
             after = Some(last);
             let within = |route: &&RouteInfo| {
@@ -96,10 +95,10 @@ pub(crate) async fn lookup(
     Parameters(query): Parameters<LookupQuery>,
 ) -> Answer<RouteLookup> {
     let daemon = api.daemon.lock();
-    let found = daemon.rib().lookup(query.address);
+    let found = daemon.routing.rib().lookup(query.address);
     let route = found.route.as_ref().and_then(|route| show(&daemon, route));
     let wanted: Vec<u32> = found.next_hops.iter().map(|(index, _)| *index).collect();
-    let next_hops = daemon.rib().next_hops().filter(|hop| wanted.contains(&hop.index));
+    let next_hops = daemon.routing.rib().next_hops().filter(|hop| wanted.contains(&hop.index));
     let next_hops = next_hops.map(|hop| show_next_hop(&daemon, &hop)).collect();
     Ok(Json(RouteLookup { address: query.address, route, next_hops }))
 }
@@ -116,11 +115,14 @@ pub(crate) async fn lookup(
 )]
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) -> Answer<Changed> {
     bounded(list.len())?;
-    let mut daemon = api.daemon.lock();
-    let there = |route: &&Route| daemon.has_static_route(prefix_to_rib(route.prefix));
-    let replaced = list.iter().filter(there).count() as u64;
-    daemon.add_routes(&list).map_err(refusal)?;
-    Ok(Json(Changed { added: list.len() as u64 - replaced, replaced, removed: 0 }))
+    carried_through(async move {
+        let changing = api.daemon.change().await;
+        let config = changing.lock().config.clone();
+        let mut changes = RouteChanges::default();
+        let added = changes.add(&changing, &config, &list).await;
+        answer(&changing, changes, added).await
+    })
+    .await
 }
 
 /// `DELETE /v1/routes`
@@ -138,11 +140,28 @@ pub(crate) async fn remove(
     Body(list): Body<Vec<Prefix>>,
 ) -> Answer<Changed> {
     bounded(list.len())?;
-    let mut daemon = api.daemon.lock();
-    let changes: Vec<rib::Change> =
-        list.iter().map(|prefix| rib::Change::Remove(prefix_to_rib(*prefix))).collect();
-    daemon.change_routes(&changes).map_err(|error| refusal(error.into()))?;
-    Ok(Json(Changed { removed: list.len() as u64, ..Changed::default() }))
+    carried_through(async move {
+        let changing = api.daemon.change().await;
+        let mut changes = RouteChanges::default();
+        let removed = changes.remove(&changing, &list).await;
+        answer(&changing, changes, removed).await
+    })
+    .await
+}
+
+/// All of a list was changed, or none of it.
+async fn answer(
+    changing: &Changing,
+    changes: RouteChanges,
+    done: Result<(), RoutesError>,
+) -> Answer<Changed> {
+    if let Err(error) = done {
+        changes.take_back(changing).await;
+        return Err(refusal(error));
+    }
+    let RouteChanges { added, replaced, removed, .. } = changes;
+    let [added, replaced, removed] = [added, replaced, removed].map(|count| count as u64);
+    Ok(Json(Changed { added, replaced, removed }))
 }
 
 /// `GET /v1/next-hops`
@@ -155,7 +174,7 @@ pub(crate) async fn remove(
 )]
 pub(crate) async fn next_hops(State(api): State<Api>) -> Json<Vec<NextHop>> {
     let daemon = api.daemon.lock();
-    Json(daemon.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect())
+    Json(daemon.routing.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect())
 }
 
 fn bounded(length: usize) -> Result<(), Refusal> {
@@ -187,7 +206,7 @@ fn refusal(error: RoutesError) -> Refusal {
 
 fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
     let prefix = prefix_from_rib(route.prefix);
-    let name = |id| daemon.topology.interfaces.name(id).map(str::to_owned);
+    let name = |id| daemon.routing.topology().interfaces.name(id).map(str::to_owned);
     let target = match &route.target {
         Target::Via(hops) => RouteTarget::Via(
             hops.iter()
@@ -211,7 +230,7 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
         Source::Static if daemon.config.static_routes.iter().any(|r| r.prefix == prefix) => {
             RouteOrigin::Config
         }
-        Source::Static if daemon.file_routes.binary_search(&prefix).is_ok() => RouteOrigin::File,
+        Source::Static if daemon.routing.is_from_file(&prefix) => RouteOrigin::File,
         Source::Static => RouteOrigin::Api,
     };
     Some(RouteEntry { route: Route { prefix, target }, origin })
@@ -225,7 +244,7 @@ fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {
         index: info.index,
         kind: kind_name(hop.kind).to_owned(),
         address: info.address,
-        interface: daemon.topology.interfaces.name(info.interface).map(str::to_owned),
+        interface: daemon.routing.topology().interfaces.name(info.interface).map(str::to_owned),
         mac: known.then(|| hop.destination.into()),
         mtu: hop.mtu,
         users: info.users.into(),

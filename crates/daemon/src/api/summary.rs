@@ -40,10 +40,10 @@ pub(crate) async fn version() -> Json<Version> {
 pub(crate) async fn summary(State(api): State<Api>) -> Json<Summary> {
     let daemon = api.daemon.lock();
     let limits = &daemon.config.limits;
-    let (routes4, routes6) = daemon.rib().len();
+    let (routes4, routes6) = daemon.routing.rib().len();
     let (flows4, flows6) = daemon.flows.len();
     let counters = daemon.port_totals();
-    let buffers = daemon.pools.iter().fold(Usage::default(), |sum, (_, pool)| Usage {
+    let buffers = daemon.devices.pools().iter().fold(Usage::default(), |sum, (_, pool)| Usage {
         used: sum.used + u64::from(pool.capacity().saturating_sub(pool.available())),
         capacity: sum.capacity + u64::from(pool.capacity()),
     });
@@ -51,19 +51,19 @@ pub(crate) async fn summary(State(api): State<Api>) -> Json<Summary> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime: daemon.started.elapsed().as_secs(),
         config: daemon.path.display().to_string(),
-        ports: usage(daemon.ports.iter().filter(|port| port.is_up()).count(), daemon.ports.len()),
+        ports: usage(daemon.ports.up(), daemon.ports.len()),
         interfaces: daemon.config.interfaces().count() as u64,
         cores: daemon.workers.iter().map(|worker| worker.core).collect(),
         hugepages: Eal::get().is_some_and(Eal::hugepages),
         buffers,
         routes4: usage(routes4, limits.routes4 as usize),
         routes6: usage(routes6, limits.routes6 as usize),
-        next_hops: usage(daemon.rib().next_hops().count(), limits.next_hops as usize),
-        neighbors: usage(daemon.slow.neighbor_count(), limits.neighbors as usize),
-        unresolved: usage(daemon.unresolved_count(), limits.unresolved as usize),
+        next_hops: usage(daemon.routing.rib().next_hops().count(), limits.next_hops as usize),
+        neighbors: usage(daemon.routing.neighbor_count(), limits.neighbors as usize),
+        unresolved: usage(daemon.routing.unresolved_count(), limits.unresolved as usize),
         flows4: usage(flows4, limits.flows4 as usize),
         flows6: usage(flows6, limits.flows6 as usize),
-        bridge_macs: usage(daemon.macs.entries(0).count(), limits.bridge_macs as usize),
+        bridge_macs: usage(daemon.bridges.len(), limits.bridge_macs as usize),
         rx_packets: counters.rx_packets,
         rx_bytes: counters.rx_bytes,
         tx_packets: counters.tx_packets,

@@ -74,7 +74,7 @@ pub(crate) async fn stream(
         count,
         _place: place,
     };
-    running.start(&options)?;
+    running.start(&options).await?;
     let (lines, body) = mpsc::channel(LINES);
     let mut stopping = api.stopping.clone();
     tokio::spawn(async move {
@@ -88,15 +88,13 @@ pub(crate) async fn stream(
 }
 
 impl Running {
-    fn start(&mut self, options: &TraceOptions) -> Result<(), Refusal> {
-        let daemon = self.daemon.lock();
-        for worker in daemon.workers.iter() {
+    async fn start(&mut self, options: &TraceOptions) -> Result<(), Refusal> {
+        let crew = self.daemon.lock().workers.crew();
+        for member in crew.iter() {
             let (tracer, ring) = graph::trace(options.clone());
-            self.rings.push((worker.core, ring));
-            daemon
-                .workers
-                .call(worker, move |state| state.set_tracer(Some(tracer)))
-                .map_err(|error| Refusal::failed(error, "see the log"))?;
+            self.rings.push((member.core, ring));
+            let started = member.ask(move |state| state.set_tracer(Some(tracer))).get().await;
+            drop(started.map_err(|error| Refusal::failed(error, "see millrace show workers"))?);
         }
         Ok(())
     }
@@ -148,10 +146,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let daemon = self.daemon.lock();
-        for worker in daemon.workers.iter() {
-            // A worker that has ended traces no more.
-            let _ = daemon.workers.call(worker, |state| state.set_tracer(None));
+        for member in self.daemon.lock().workers.crew().iter() {
+            member.ask(|state| state.set_tracer(None)).forget();
         }
     }
 }
@@ -159,7 +155,7 @@ impl Drop for Running {
 fn words(daemon: &Daemon, fate: Fate) -> String {
     match fate {
         Fate::Next(node) => format!("goes on to {node}"),
-        Fate::Transmitted(port) => match daemon.port_name(port) {
+        Fate::Transmitted(port) => match daemon.ports.name(port) {
             Some(name) => format!("leaves by port {name}"),
             None => "leaves by a port that is gone".to_owned(),
         },
@@ -180,14 +176,9 @@ pub(super) fn filter(
     protocol: Option<String>,
 ) -> Result<Filter, Refusal> {
     let port = port.map(|name| {
-        daemon
-            .ports
-            .iter()
-            .find(|port| port.config.name == name)
-            .and_then(|port| port.id())
-            .ok_or_else(|| {
-                Refusal::not_found(format!("no open port is named {name}"), "see show ports")
-            })
+        daemon.ports.id(name).ok_or_else(|| {
+            Refusal::not_found(format!("no open port is named {name}"), "see show ports")
+        })
     });
     let protocol = protocol.map(|word| {
         word.parse().map_err(|error: graph::MatchError| {

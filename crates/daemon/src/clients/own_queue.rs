@@ -197,7 +197,7 @@ impl Daemon {
             state.receive_mut().iter_mut().find_map(|rx| rx.take_client(token))
         });
         // Its port may be closed at this moment.
-        drop(self.pools.take_client(token));
+        self.devices.leave(move |pools| drop(pools.take_client(token)));
         // A worker that did not answer has it still: then it stays mapped.
         let memory = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
         self.clients.retired.extend(memory.map(|memory| Retired { segment, _memory: memory }));

@@ -3,7 +3,7 @@
 use control::config::ClientRule;
 use shm::attach::PeerCredentials;
 
-use crate::socket::group_id;
+use crate::service::group_id;
 
 /// The group whose members may attach where the configuration has no rules.
 pub(super) const GROUP: &str = "millrace";

@@ -1,0 +1,51 @@
+//! The kernel's sides of ports, which follow configuration and ports.
+
+use super::Changing;
+
+impl Changing {
+    /// Gives the workers the kernel's sides as configuration and ports are now.
+    pub(super) async fn renew_kernel_sides(&self) {
+        let (renewal, crew) = {
+            let mut daemon = self.lock();
+            let daemon = &mut *daemon;
+            let renewal = daemon.kernel_sides.renew(&daemon.config, &daemon.ports, daemon.pool);
+            (renewal, daemon.workers.crew())
+        };
+        let Some(renewal) = renewal else { return };
+        for number in renewal.gone {
+            drop(crew.ask_all(move |state| state.remove_function(number)).all().await);
+        }
+        for (port, tap) in renewal.pairs {
+            self.share_mac(&port, &tap).await;
+        }
+        for (number, function) in renewal.new {
+            for member in crew.iter() {
+                let function = Box::new(function.clone());
+                let added = member.ask(move |state| state.add_function(number, function));
+                if let Err(error) = added.get().await {
+                    tracing::error!("{error}");
+                }
+            }
+        }
+    }
+
+    /// On the wire the kernel is the same station as the port.
+    async fn share_mac(&self, port: &str, tap: &str) {
+        let (mac, device, devices) = {
+            let mut daemon = self.lock();
+            let Some(mac) = daemon.ports.get(port).map(|port| port.mac) else { return };
+            let device = daemon.ports.get_mut(tap).and_then(|port| port.lend());
+            (mac, device, daemon.devices.clone())
+        };
+        let Some(device) = device else { return };
+        let set = move |device: &mut dpdk::Port| device.set_mac(wire::MacAddr::from(mac).octets());
+        let back = devices.with(device, set).await;
+        let (device, set) = back.map_or((None, Ok(())), |(device, set)| (Some(device), set));
+        if let Some(port) = self.lock().ports.get_mut(tap) {
+            port.restore(device);
+        }
+        if let Err(error) = set {
+            tracing::warn!("{error}; frames for the kernel need the port's address {mac} on {tap}");
+        }
+    }
+}

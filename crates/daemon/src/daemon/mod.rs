@@ -1,0 +1,147 @@
+//! The daemon: its parts put together. Each part owns its state and knows nothing of this module.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `start` | from a configuration to a daemon, and its end |
+//! | `changing` | changes of what is open, one at a time, without anybody waiting for a worker or a device |
+//! | `ports` | opening, changing and closing ports |
+//! | `routes` | routes changed part by part, with a way back |
+//! | `functions`, `kernel_sides` | what follows ports on the workers |
+//! | `health` | ports that go away and come back, workers that stop answering |
+//! | `turn` | the slow path, for ever |
+//! | `counters` | sums over workers and control thread |
+
+mod changing;
+mod counters;
+mod functions;
+mod health;
+mod kernel_sides;
+mod ports;
+mod routes;
+mod start;
+mod turn;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use control::Config;
+use dpdk::BufferPool;
+use graph::Doorbell;
+use tokio::sync::Notify;
+
+use crate::bridges::Bridges;
+use crate::clients::Clients;
+use crate::flows::Flows;
+use crate::functions::Functions;
+use crate::kernel_sides::KernelSides;
+use crate::ports::{Devices, Ports};
+use crate::routing::Routing;
+use crate::settings;
+use crate::workers::Workers;
+
+pub(crate) use changing::Changing;
+pub(crate) use health::look_after;
+pub(crate) use ports::ChangeError;
+pub(crate) use routes::RouteChanges;
+pub(crate) use start::{StartError, start};
+pub(crate) use turn::slow_path;
+
+/// The daemon, shared by the tasks of the control thread. Locked for as long as one step takes: no task waits,
+/// and no step calls what can block, while it has the lock.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    daemon: Arc<Mutex<Daemon>>,
+    changes: Arc<tokio::sync::Mutex<()>>,
+    changed: Arc<Notify>,
+}
+
+impl Shared {
+    fn new(daemon: Daemon) -> Self {
+        let changed = daemon.routing.changed();
+        Self { daemon: Arc::new(Mutex::new(daemon)), changes: Arc::default(), changed }
+    }
+
+    /// The daemon, for one step.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Daemon> {
+        self.daemon.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The parts of a daemon.
+pub(crate) struct Daemon {
+    /// Where the configuration came from.
+    pub(crate) path: PathBuf,
+    /// The configuration in force.
+    pub(crate) config: Config,
+    /// When the daemon started.
+    pub(crate) started: Instant,
+    /// Worker threads.
+    pub(crate) workers: Workers,
+    /// The thread that opens and closes devices.
+    pub(crate) devices: Devices,
+    /// Ports.
+    pub(crate) ports: Ports,
+    /// Routes, next hops and neighbours.
+    pub(crate) routing: Routing,
+    /// Exact-match flows.
+    pub(crate) flows: Flows,
+    /// What bridges have learned.
+    pub(crate) bridges: Bridges,
+    /// Client processes.
+    pub(crate) clients: Clients,
+    /// Packet functions.
+    pub(crate) functions: Functions,
+    /// The kernel's sides of ports.
+    pub(crate) kernel_sides: KernelSides,
+    /// Buffers for packets that are made here.
+    pub(crate) pool: BufferPool,
+    /// Rung when packets for the control thread wait.
+    doorbell: Arc<Doorbell>,
+}
+
+impl Daemon {
+    /// Shows interfaces as they are now to the workers, the routes, the flows and the clients.
+    pub(crate) fn publish(&mut self) {
+        self.routing.show_interfaces(&self.config, &self.ports.attachments());
+        self.flows.show_interfaces(&self.routing.interfaces());
+        self.renumber_client_ports();
+    }
+
+    /// A line for the service manager.
+    pub(crate) fn status(&self) -> String {
+        let (routes4, routes6) = self.routing.rib().len();
+        let silent = self.workers.crew().iter().filter(|member| member.is_silent()).count();
+        let mut status = format!(
+            "{} of {} ports up, {} workers, {} routes",
+            self.ports.up(),
+            self.ports.len(),
+            self.workers.iter().count(),
+            routes4 + routes6
+        );
+        if silent > 0 {
+            status.push_str(&format!(", {silent} workers do not answer"));
+        }
+        status
+    }
+
+    /// Ends the workers and closes the ports.
+    pub(crate) fn stop(&mut self) {
+        self.workers.stop();
+        self.routing.clear();
+        self.ports.clear();
+    }
+}
+
+/// The switches of a configuration that routing has at a start.
+fn rib_of(
+    config: &Config,
+    epoch: &tables::Epoch,
+) -> Result<(forward::rib::Rib, forward::state::State), tables::OutOfMemory> {
+    forward::rib::Rib::new(
+        settings::limits(config),
+        settings::miss(config),
+        settings::settings(config),
+        epoch,
+    )
+}

@@ -1,0 +1,139 @@
+//! From a configuration to a daemon whose ports carry packets.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use control::Config;
+use dpdk::PoolError;
+use forward::bridge::MacTable;
+use forward::rib;
+use graph::{Doorbell, WorkerError};
+use tables::Epoch;
+
+use super::{Changing, Daemon, Shared, rib_of};
+use crate::bridges::Bridges;
+use crate::clients::Clients;
+use crate::flows::Flows;
+use crate::functions::Functions;
+use crate::kernel_sides::KernelSides;
+use crate::ports::{Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
+use crate::routing::{Routing, TooMany};
+use crate::settings;
+use crate::workers::{Tables, Workers, WorkersError, attach_receive, attach_transmit};
+
+/// Why the daemon does not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    #[error(transparent)]
+    Port(#[from] OpenError),
+    #[error(transparent)]
+    Workers(#[from] WorkersError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    #[error("{0} of interfaces; remove some")]
+    TooMany(#[from] TooMany),
+    #[error("no memory for the route tables: {0}; lower limits.routes4 and limits.routes6")]
+    Tables(#[from] tables::OutOfMemory),
+    #[error("no memory for flows or learned addresses: {0}; lower limits.flows4, limits.flows6")]
+    Flows(#[from] tables::FlowError),
+    #[error("the control thread's doorbell: {0}; raise LimitNOFILE (ulimit -n)")]
+    Doorbell(std::io::Error),
+    #[error("no thread for devices: {0}")]
+    Thread(std::io::Error),
+    #[error(transparent)]
+    Devices(#[from] Ended),
+    #[error("{0}; correct the configuration")]
+    Routes(String),
+}
+
+/// Opens the ports, starts the workers and applies the configuration.
+///
+/// Errors: [`StartError`]; ports and workers are closed again.
+pub(crate) async fn start(path: PathBuf, config: Config) -> Result<Shared, StartError> {
+    let devices = Devices::start(Pools::new(&config)).map_err(StartError::Thread)?;
+    let pool = devices.run(|pools| pools.of_node(0)).await??;
+    let mut ports = Ports::default();
+    let mut queues = Vec::new();
+    for section in &config.ports {
+        let mut port = PortState::new(section, Needs::of(&config, &section.name))?;
+        if !port.lacks_peer() {
+            let ready = devices.open(port.order()).await?;
+            queues.push((section.clone(), port.install(ready)));
+        }
+        ports.push(port);
+    }
+    let epoch = Epoch::new();
+    let (rib, state) = rib_of(&config, &epoch)?;
+    let hops = rib.flow_next_hops();
+    let flows = forward::flow::Flows::new(
+        settings::flow_limits(&config),
+        state.next_hops.clone(),
+        hops,
+        &epoch,
+    )?;
+    let macs = MacTable::new(settings::size(config.limits.bridge_macs), &epoch)?;
+    let doorbell = Arc::new(Doorbell::new().map_err(StartError::Doorbell)?);
+    let tables =
+        Tables { state: &state, flows: flows.readers(), macs: macs.reader(), pool, epoch: &epoch };
+    let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
+    let routing = Routing::new(&config, (rib, state), (rings.injector, rings.punts))?;
+    let shared = Shared::new(Daemon {
+        path,
+        config,
+        started: Instant::now(),
+        workers,
+        devices,
+        ports,
+        routing,
+        flows: Flows::new(flows),
+        bridges: Bridges::new(macs, rings.learned),
+        clients: Clients::default(),
+        functions: Functions::default(),
+        kernel_sides: KernelSides::default(),
+        pool,
+        doorbell,
+    });
+    let changing = shared.change().await;
+    // First the ways out: addresses are announced as soon as there are interfaces. Packets are
+    // taken in when everything is there.
+    let crew = changing.lock().workers.crew();
+    let mut receive = Vec::new();
+    for (section, queues) in queues {
+        let id = changing.lock().ports.id(&section.name);
+        if let Some(id) = id {
+            attach_transmit(&crew, id, queues.tx).await?;
+        }
+        receive.push((section, queues.rx));
+    }
+    changing.publish().await;
+    changing.lock().apply_static()?;
+    for (section, queues) in receive {
+        attach_receive(&crew, &section, queues).await?;
+    }
+    drop::<Changing>(changing);
+    Ok(shared)
+}
+
+impl Daemon {
+    /// The configuration's routes and neighbours.
+    fn apply_static(&mut self) -> Result<(), StartError> {
+        let wrong = |error: &dyn std::fmt::Display| StartError::Routes(error.to_string());
+        let routes: Result<Vec<_>, _> = self
+            .config
+            .static_routes
+            .iter()
+            .map(|route| self.routing.route(route).map(rib::Change::Add))
+            .collect();
+        let routes = routes.map_err(|error| wrong(&error))?;
+        self.routing.change_routes(&routes).map_err(|error| wrong(&error))?;
+        for neighbor in &self.config.static_neighbors {
+            if let Err(error) = self.routing.add_neighbor(&self.config, neighbor) {
+                tracing::error!("neighbour {}: {error}", neighbor.address);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Packet functions from shared objects: added to workers and taken away while packets flow.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use control::api;
+use graph::{PortId, WorkerError};
+use loader::{LoadError, Object};
+
+use crate::ports::Ports;
+use crate::workers::Crew;
+
+/// Numbers of functions on workers; a client's begin with its own number, which is not 0.
+fn worker_number(id: u32) -> u64 {
+    u64::from(id)
+}
+
+/// A function that was added.
+#[derive(Clone)]
+pub(crate) struct Added {
+    id: u32,
+    asked: api::FunctionAdd,
+    object: Object,
+    since: Instant,
+    /// The port that its instances are bound to; `None`: that port is gone, and with it the instances.
+    bound: Option<PortId>,
+}
+
+/// Why a function was not added.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FunctionError {
+    #[error("'{0}' is no name of a file in functions.folder")]
+    Name(String),
+    #[error("no worker runs on core {0}; see millrace show workers")]
+    Core(u16),
+    #[error("there is no port {0}, or it is not open; see millrace show ports")]
+    Port(String),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    #[error("a thread for it: {0}")]
+    Thread(String),
+}
+
+/// The packet functions that were added, in order.
+#[derive(Default)]
+pub(crate) struct Functions {
+    list: Vec<Added>,
+    last: u32,
+}
+
+impl Functions {
+    /// As the API shows them.
+    pub(crate) fn show(&self) -> Vec<api::Function> {
+        self.list.iter().map(show).collect()
+    }
+
+    /// A number for another one.
+    pub(crate) fn number(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1).max(1);
+        self.last
+    }
+
+    /// Notes one that the workers have.
+    pub(crate) fn push(&mut self, added: Added) -> api::Function {
+        tracing::info!(function = added.id, "{} added", added.object.path().display());
+        let shown = show(&added);
+        self.list.push(added);
+        shown
+    }
+
+    /// Forgets one. `None`: there was none.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<Added> {
+        let at = self.list.iter().position(|added| added.id == id)?;
+        let added = self.list.remove(at);
+        tracing::info!(function = id, "{} removed", added.object.path().display());
+        Some(added)
+    }
+
+    /// Those whose port came, went, or has another number, with the number that it has now.
+    pub(crate) fn astray(&self, ports: &Ports) -> Vec<(Added, Option<PortId>)> {
+        let bound = self.list.iter().filter_map(|added| {
+            let now = ports.id(added.asked.port.as_deref()?);
+            (now != added.bound).then(|| (added.clone(), now))
+        });
+        bound.collect()
+    }
+
+    /// Notes where one is bound now.
+    pub(crate) fn bind(&mut self, id: u32, bound: Option<PortId>) {
+        if let Some(added) = self.list.iter_mut().find(|added| added.id == id) {
+            added.bound = bound;
+        }
+    }
+}
+
+impl Added {
+    /// Loads the shared object that is asked for. It runs its initialisers, and they take the time they take.
+    ///
+    /// Errors: [`FunctionError`].
+    pub(crate) async fn load(
+        id: u32,
+        asked: api::FunctionAdd,
+        file: PathBuf,
+        bound: Option<PortId>,
+    ) -> Result<Self, FunctionError> {
+        let object = elsewhere(move || Object::load(&file)).await??;
+        Ok(Self { id, asked, object, since: Instant::now(), bound })
+    }
+
+    /// Makes an instance for each worker that is to have one, and gives it to the worker.
+    ///
+    /// Errors: [`FunctionError`]; some workers may have theirs.
+    pub(crate) async fn install(
+        &self,
+        crew: &Crew,
+        bound: Option<PortId>,
+    ) -> Result<(), FunctionError> {
+        for member in crew.iter() {
+            if self.asked.core.is_some_and(|wanted| wanted != member.core) {
+                continue;
+            }
+            let (object, argument) = (self.object.clone(), self.asked.argument.clone());
+            let instance = elsewhere(move || object.instance(&argument, bound)).await??;
+            let (number, instance) = (worker_number(self.id), Box::new(instance));
+            member.ask(move |state| state.add_function(number, instance)).get().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes its instances from the workers. Its own code takes them down: not between two vectors, and nobody
+    /// waits for it.
+    pub(crate) async fn uninstall(&self, crew: &Crew) {
+        let number = worker_number(self.id);
+        let taken = crew.ask_all(move |state| state.remove_function(number)).all().await;
+        drop(elsewhere(move || drop(taken)).await);
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+}
+
+/// Runs what a shared object does on a thread where it may take its time.
+async fn elsewhere<R: Send + 'static>(
+    run: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, FunctionError> {
+    let done = tokio::task::spawn_blocking(run).await;
+    done.map_err(|error| FunctionError::Thread(error.to_string()))
+}
+
+/// The path of a file in the folder for functions.
+///
+/// Errors: [`FunctionError::Name`]: it is not a name alone.
+pub(crate) fn path_of(folder: &Path, name: &str) -> Result<PathBuf, FunctionError> {
+    let alone = Path::new(name);
+    if alone.file_name() != Some(alone.as_os_str()) {
+        return Err(FunctionError::Name(name.escape_debug().to_string()));
+    }
+    Ok(folder.join(alone))
+}
+
+fn show(added: &Added) -> api::Function {
+    let (id, asked) = (added.id, added.asked.clone());
+    api::Function { id, age: added.since.elapsed().as_secs(), asked }
+}

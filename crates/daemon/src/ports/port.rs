@@ -1,0 +1,262 @@
+//! One port: what it is to be, what is open, how it is, what went through it.
+
+use std::path::Path;
+
+use control::api::PortCounters;
+use control::config;
+use control::net::MacAddr;
+use dpdk::{Cause, Device, DeviceKind, Health, Port};
+use graph::PortId;
+
+use super::counters::{add, less};
+use super::needs::Needs;
+use super::open::{OpenError, Order, Queues, Ready};
+
+/// How a port is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// It carries packets.
+    Up,
+    /// It does not now, and will by itself.
+    Down(Cause),
+    /// The worker on this core polls it and does not answer.
+    Unserved(u16),
+    /// Its device is gone; it is opened anew when the device is back. Why.
+    Gone(String),
+}
+
+/// One port.
+#[derive(Debug)]
+pub(crate) struct PortState {
+    /// Its section of the configuration.
+    pub(crate) config: config::Port,
+    /// What is to be opened.
+    pub(crate) device: Device,
+    /// What is open, unless it is lent.
+    pub(crate) open: Option<Port>,
+    /// Its number while the device is lent to the thread for devices.
+    lent: Option<PortId>,
+    /// How it is.
+    pub(crate) condition: Condition,
+    /// Whether the user wants it to carry packets.
+    pub(crate) enabled: bool,
+    /// Its MAC address; the last one known while its device is gone.
+    pub(crate) mac: MacAddr,
+    /// Receive and transmit queues that it has.
+    pub(crate) queues: (usize, usize),
+    /// Where the device could not do what was asked.
+    pub(crate) adjustments: Vec<String>,
+    needs: Needs,
+    unserved: Option<u16>,
+    /// What the workers had counted under its number when it was opened, and what went through it
+    /// before.
+    baseline: PortCounters,
+    before: PortCounters,
+    /// Looks since the last attempt to open it anew, and how many there must be.
+    retry: (u32, u32),
+}
+
+impl PortState {
+    /// A port that is not open yet.
+    ///
+    /// Errors: [`OpenError`]: it never could be.
+    pub(crate) fn new(config: &config::Port, needs: Needs) -> Result<Self, OpenError> {
+        let device: Device = config
+            .device
+            .as_str()
+            .parse()
+            .map_err(|source| OpenError::Device { name: config.name.clone(), source })?;
+        if device.kind() == DeviceKind::VirtioUser && device.option("server") == Some("1") {
+            return Err(OpenError::Server { name: config.name.clone() });
+        }
+        Ok(Self {
+            config: config.clone(),
+            device,
+            open: None,
+            lent: None,
+            condition: Condition::Gone("not opened yet".to_owned()),
+            enabled: true,
+            mac: config.mac.unwrap_or_else(|| made_up_mac(&config.name)),
+            queues: (0, 0),
+            adjustments: Vec::new(),
+            needs,
+            unserved: None,
+            baseline: PortCounters::default(),
+            before: PortCounters::default(),
+            retry: (0, 1),
+        })
+    }
+
+    /// Notes that a peer that makes the device's socket is not there yet; it may come later.
+    pub(crate) fn lacks_peer(&mut self) -> bool {
+        let virtio = self.device.kind() == DeviceKind::VirtioUser;
+        if !virtio || Path::new(self.device.argument()).exists() {
+            return false;
+        }
+        let peer = format!("there is no peer at {}", self.device.argument());
+        tracing::warn!(port = self.config.name, "{peer}; it is opened when there is one");
+        self.condition = Condition::Gone(peer);
+        true
+    }
+
+    /// What is to be opened.
+    pub(crate) fn order(&self) -> Order {
+        Order {
+            config: self.config.clone(),
+            device: self.device.clone(),
+            needs: self.needs,
+            mac: self.mac,
+        }
+    }
+
+    /// Its device was opened.
+    pub(crate) fn install(&mut self, ready: Ready) -> Queues {
+        let Ready { port, queues, mac, adjustments, transmit } = ready;
+        self.mac = mac;
+        self.adjustments = adjustments;
+        self.queues = (queues.rx.len(), transmit);
+        self.open = Some(port);
+        self.retry = (0, 1);
+        self.look();
+        queues
+    }
+
+    /// Its number; `None` while its device is gone.
+    pub(crate) fn id(&self) -> Option<PortId> {
+        self.open.as_ref().map(Port::id).or(self.lent)
+    }
+
+    /// Takes the open device out, to be given back to [`Self::restore`]. It keeps its number meanwhile.
+    pub(crate) fn lend(&mut self) -> Option<Port> {
+        self.lent = self.open.as_ref().map(Port::id);
+        self.open.take()
+    }
+
+    /// The device is back, or lost.
+    pub(crate) fn restore(&mut self, port: Option<Port>) {
+        self.lent = None;
+        self.open = port;
+    }
+
+    /// Whether it carries packets.
+    pub(crate) fn is_up(&self) -> bool {
+        self.enabled && self.condition == Condition::Up
+    }
+
+    /// Whether a closed port should be tried again: at every look first, then less and less often,
+    /// at least at every `longest`th.
+    pub(crate) fn retry_is_due(&mut self, longest: u32) -> bool {
+        let (looks, wait) = &mut self.retry;
+        if !self.enabled {
+            return false;
+        }
+        *looks += 1;
+        if looks < wait {
+            return false;
+        }
+        *looks = 0;
+        *wait = (*wait * 2).min(longest);
+        true
+    }
+
+    /// What went through it, when the workers have counted this much under its number.
+    pub(crate) fn since_opened(&self, counted: &PortCounters) -> PortCounters {
+        let mut sum = add(&self.before, &less(counted, &self.baseline));
+        if let Some(stats) = self.open.as_ref().and_then(|open| open.stats().ok()) {
+            sum.rx_missed += stats.rx_missed;
+            sum.rx_errors += stats.rx_errors;
+            sum.rx_no_buffer += stats.rx_no_buffer;
+            sum.tx_errors += stats.tx_errors;
+        }
+        sum
+    }
+
+    /// What went through it before its device went.
+    pub(crate) fn counted_before(&self) -> PortCounters {
+        self.before
+    }
+
+    /// It was opened, and the workers have counted this much under its number so far.
+    pub(crate) fn count_from(&mut self, counted: PortCounters) {
+        self.baseline = counted;
+    }
+
+    /// Whether it takes frames for any MAC address.
+    pub(crate) fn promiscuous(&self) -> bool {
+        self.needs.promiscuous
+    }
+
+    /// Its queues are going; the workers have counted this much under its number.
+    pub(crate) fn forget_queues(&mut self, counted: &PortCounters) {
+        self.before = self.since_opened(counted);
+        self.queues = (0, 0);
+        self.adjustments.clear();
+    }
+
+    /// The cores whose workers its packets go through.
+    pub(crate) fn cores(&self) -> impl Iterator<Item = u16> + '_ {
+        let open = |place: &&config::QueueCore| usize::from(place.queue) < self.queues.0;
+        let polling = self.config.queues.iter().filter(open).map(|place| place.core);
+        polling.chain(self.config.software_rss.iter().copied())
+    }
+
+    /// Notes which of the workers that poll it does not answer.
+    pub(crate) fn set_unserved(&mut self, core: Option<u16>) {
+        self.unserved = core;
+    }
+
+    /// Looks how the port is. Returns the new condition when it has changed.
+    pub(crate) fn look(&mut self) -> Option<&Condition> {
+        let port = self.open.as_ref()?;
+        let now = match port.health() {
+            Health::Up if self.unserved.is_some() => {
+                Condition::Unserved(self.unserved.unwrap_or_default())
+            }
+            Health::Up => Condition::Up,
+            Health::Down(cause) => Condition::Down(cause),
+            Health::Gone(cause) => Condition::Gone(cause.to_string()),
+        };
+        if now == self.condition {
+            return None;
+        }
+        self.condition = now;
+        Some(&self.condition)
+    }
+
+    /// Whether a new section of the configuration can be applied to the port as it is.
+    pub(crate) fn can_adapt(&self, config: &config::Port, needs: Needs) -> bool {
+        let rest = config::Port {
+            mtu: self.config.mtu,
+            promiscuous: self.config.promiscuous,
+            addresses: self.config.addresses.clone(),
+            next_hop_mac: self.config.next_hop_mac,
+            queues: self.config.queues.clone(),
+            software_rss: self.config.software_rss.clone(),
+            ..config.clone()
+        };
+        rest == self.config
+            && needs.workers == self.needs.workers
+            && needs.interrupts == self.needs.interrupts
+    }
+
+    /// Notes the section that it has been adapted to, and what it is to have now.
+    pub(crate) fn adapted(&mut self, config: config::Port, needs: Needs) {
+        self.config = config;
+        self.needs = needs;
+    }
+
+    /// What it has beyond its section.
+    pub(crate) fn needs(&self) -> Needs {
+        self.needs
+    }
+}
+
+/// Some devices have no address of their own: a locally administered one, made from the name.
+fn made_up_mac(name: &str) -> MacAddr {
+    // FNV-1a, 64 bits: stable over restarts and releases.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    let [a, b, c, d, e, ..] = hash.to_be_bytes();
+    MacAddr::new([0x02, a, b, c, d, e])
+}

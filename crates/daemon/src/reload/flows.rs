@@ -1,0 +1,96 @@
+//! Flows of the files that a configuration names, put in force part by part. What was done can be undone.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use control::Config;
+use wire::flow::FiveTuple;
+
+use super::ReloadError;
+use super::parts::{self, PART};
+use crate::daemon::Changing;
+use crate::flows::{Entered, Names, Stamp};
+
+/// What was done.
+#[derive(Default)]
+pub(super) struct Done {
+    entered: Vec<Entered>,
+    /// Hashes of the files' flows, not flows: 16 million of them fit.
+    present: HashSet<u64>,
+    stamps: Option<Vec<Stamp>>,
+}
+
+/// Enters the flows of the files, when these have changed.
+///
+/// Errors: a flow that does not fit, a file that has changed since it was checked.
+pub(super) async fn put_in_force(
+    changing: &Changing,
+    after: &Config,
+    done: &mut Done,
+) -> Result<(), ReloadError> {
+    let files = after.flows.files.clone();
+    let paths = files.clone();
+    let stamps = tokio::task::spawn_blocking(move || paths.into_iter().map(stamp).collect());
+    let stamps: Vec<Stamp> = stamps.await.unwrap_or_default();
+    if changing.lock().flows.files() == stamps {
+        return Ok(());
+    }
+    for path in files {
+        let mut file = parts::flows(path.clone());
+        let mut count = 0;
+        while let Some(part) = file.recv().await {
+            let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
+            let mut daemon = changing.lock();
+            let daemon = &mut *daemon;
+            let names = Names { config: after, ports: &daemon.ports, routing: &daemon.routing };
+            let entered = daemon.flows.add(names, &part);
+            let entered = entered
+                .map_err(|error| ReloadError::Flows(format!("{}: {error}", path.display())))?;
+            count += entered.len();
+            done.present.extend(entered.iter().map(|flow| hash(flow.tuple())));
+            done.entered.extend(entered);
+        }
+        tracing::info!("{}: {count} flows", path.display());
+    }
+    done.stamps = Some(stamps);
+    Ok(())
+}
+
+/// Takes back what [`put_in_force`] did.
+pub(super) async fn take_back(changing: &Changing, mut done: Done) {
+    while !done.entered.is_empty() {
+        let part = done.entered.split_off(done.entered.len().saturating_sub(PART));
+        {
+            let mut daemon = changing.lock();
+            let interfaces = daemon.routing.interfaces();
+            daemon.flows.take_back(part, &interfaces);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// When the files had changed: the tables hold their flows after this and no others; flows of the API last until
+/// then.
+pub(super) async fn finish(changing: &Changing, done: Done) {
+    let Some(stamps) = done.stamps else { return };
+    let keep = |tuple: &FiveTuple| done.present.contains(&hash(tuple));
+    let mut place = Some(0);
+    while let Some(first) = place {
+        place = changing.lock().flows.retain(first, PART, keep).map(|(behind, _)| behind);
+        tokio::task::yield_now().await;
+    }
+    changing.lock().flows.set_files(stamps);
+}
+
+fn stamp(path: PathBuf) -> Stamp {
+    let found = std::fs::metadata(&path).ok();
+    let modified = found.as_ref().and_then(|found| found.modified().ok());
+    (path, modified, found.map_or(0, |found| found.len()))
+}
+
+fn hash(tuple: &FiveTuple) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    Hash::hash(tuple, &mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,73 @@
+//! Static routes of a configuration and of the files that it names.
+
+use std::collections::HashSet;
+
+use control::config::Config;
+use control::net::Prefix;
+
+use super::ReloadError;
+use super::difference::route_changes;
+use super::parts;
+use crate::daemon::{Changing, RouteChanges};
+
+/// What was done.
+#[derive(Default)]
+pub(super) struct Done {
+    changes: RouteChanges,
+    /// Prefixes of the files' routes before.
+    file_routes: Option<Vec<Prefix>>,
+    /// Routes of the configuration itself that are new or different, and that are gone.
+    pub(super) added: usize,
+    pub(super) removed: usize,
+}
+
+/// Puts the routes of a configuration in force that shows its interfaces already.
+///
+/// Errors: a route that does not fit, a file that has changed since it was checked. [`take_back`] undoes what was
+/// done until then.
+pub(super) async fn put_in_force(
+    changing: &Changing,
+    before: &Config,
+    after: &Config,
+    done: &mut Done,
+) -> Result<(), ReloadError> {
+    let (added, removed) = route_changes(&before.static_routes, &after.static_routes);
+    done.changes.add(changing, after, &added).await?;
+    done.added = added.len();
+    let mut present = Vec::new();
+    for path in &after.routes.files {
+        let mut file = parts::routes(path.clone());
+        let from = present.len();
+        while let Some(part) = file.recv().await {
+            let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
+            done.changes.add(changing, after, &part).await?;
+            present.extend(part.iter().map(|route| route.prefix));
+        }
+        if present.len() > from {
+            tracing::info!("{}: {} routes", path.display(), present.len() - from);
+        }
+    }
+    present.sort_unstable();
+    present.dedup();
+    let files_before = changing.lock().routing.exchange_file_routes(present.clone());
+    let configured: HashSet<Prefix> =
+        after.static_routes.iter().map(|route| route.prefix).collect();
+    let stays =
+        |prefix: &Prefix| configured.contains(prefix) || present.binary_search(prefix).is_ok();
+    let from_config: Vec<Prefix> = removed.into_iter().filter(|prefix| !stays(prefix)).collect();
+    let from_files: Vec<Prefix> =
+        files_before.iter().filter(|prefix| !stays(prefix)).copied().collect();
+    done.file_routes = Some(files_before);
+    done.changes.remove_present(changing, &from_config).await?;
+    done.removed = done.changes.removed;
+    done.changes.remove_present(changing, &from_files).await?;
+    Ok(())
+}
+
+/// Takes back what [`put_in_force`] did. The interfaces are those of before again.
+pub(super) async fn take_back(changing: &Changing, done: Done) {
+    done.changes.take_back(changing).await;
+    if let Some(before) = done.file_routes {
+        changing.lock().routing.exchange_file_routes(before);
+    }
+}

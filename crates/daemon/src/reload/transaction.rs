@@ -1,0 +1,102 @@
+//! A configuration applied as a whole.
+
+use control::api::Reloaded;
+use control::config::Config;
+
+use super::difference::{hold_fixed, other_changes};
+use super::ports::{Plan, PortsDone};
+use super::{ReloadError, flows, routes};
+use crate::daemon::Changing;
+
+/// Applies the difference between the configuration in force and another one.
+///
+/// Errors: [`ReloadError`]; all is as it was.
+pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reloaded, ReloadError> {
+    let (before, topology) = {
+        let daemon = changing.lock();
+        (daemon.config.clone(), daemon.routing.topology().clone())
+    };
+    let at_restart = hold_fixed(&before, &mut new);
+    let mut next = topology.clone();
+    next.renumber(&new)?;
+    let plan = Plan::of(&changing.lock().ports, &new);
+    let mut changes = plan.words();
+    // What is opened and changed here is not in force yet, or can be put back.
+    let mut ports = PortsDone::default();
+    if let Err(error) = ports.prepare(changing, &plan, &new).await {
+        ports.take_back(changing).await;
+        return Err(error.into());
+    }
+    {
+        let mut daemon = changing.lock();
+        daemon.config = new.clone();
+        daemon.routing.set_topology(next);
+        ports.switch(&mut daemon.ports, &new);
+    }
+    changing.publish().await;
+    let (mut routes_done, mut flows_done) = (routes::Done::default(), flows::Done::default());
+    let mut filled = routes::put_in_force(changing, &before, &new, &mut routes_done).await;
+    if filled.is_ok() {
+        filled = flows::put_in_force(changing, &new, &mut flows_done).await;
+    }
+    if let Err(error) = filled {
+        flows::take_back(changing, flows_done).await;
+        {
+            let mut daemon = changing.lock();
+            ports.switch_back(&mut daemon.ports, &before);
+            daemon.config = before;
+            daemon.routing.set_topology(topology);
+        }
+        changing.publish().await;
+        routes::take_back(changing, routes_done).await;
+        ports.take_back(changing).await;
+        return Err(error);
+    }
+    // Nothing of what follows can fail.
+    for (count, words) in
+        [(routes_done.added, "routes added or changed"), (routes_done.removed, "routes removed")]
+    {
+        if count > 0 {
+            changes.push(format!("{count} {words}"));
+        }
+    }
+    ports.finish(changing).await;
+    changing.exchange_neighbors(&before, &mut changes);
+    flows::finish(changing, flows_done).await;
+    changing.lock().apply_client_rules();
+    changing.publish().await;
+    changes.extend(other_changes(&before, &new));
+    Ok(Reloaded { changes, at_restart })
+}
+
+/// Puts the routes and flows of the files in force that the configuration names.
+///
+/// Errors: [`ReloadError`]; what was loaded until then stays.
+pub(super) async fn load_files(changing: &Changing) -> Result<(), ReloadError> {
+    let config = changing.lock().config.clone();
+    routes::put_in_force(changing, &config, &config, &mut routes::Done::default()).await?;
+    let mut done = flows::Done::default();
+    flows::put_in_force(changing, &config, &mut done).await?;
+    flows::finish(changing, done).await;
+    Ok(())
+}
+
+impl Changing {
+    /// Static neighbours that are new, different or gone.
+    fn exchange_neighbors(&self, before: &Config, changes: &mut Vec<String>) {
+        let mut daemon = self.lock();
+        let daemon = &mut *daemon;
+        let after = &daemon.config.static_neighbors;
+        for neighbor in before.static_neighbors.iter().filter(|old| !after.contains(old)) {
+            // Its interface may be gone, and it with it.
+            let _ = daemon.routing.remove_neighbor(&neighbor.interface, neighbor.address);
+            changes.push(format!("neighbour {} removed", neighbor.address));
+        }
+        for neighbor in after.iter().filter(|new| !before.static_neighbors.contains(new)) {
+            match daemon.routing.add_neighbor(&daemon.config, neighbor) {
+                Ok(()) => changes.push(format!("neighbour {} added", neighbor.address)),
+                Err(error) => tracing::error!("neighbour {}: {error}", neighbor.address),
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Routes, next hops and neighbours: the control thread's side of forwarding.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `ids`, `topology` | numbers of interfaces, and what the nodes read of them |
+//! | `routes` | routes by the names of their interfaces |
+//! | `neighbors` | neighbours by the names of theirs |
+//! | `slow_path` | packets that workers hand to the control thread, and timers |
+
+mod ids;
+mod neighbors;
+mod routes;
+mod slow_path;
+mod topology;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use control::Config;
+use control::net::Prefix;
+use forward::neighbor::{Action, SlowPath};
+use forward::rib::Rib;
+use forward::state::{Interfaces, State};
+use graph::{Handoff, HandoffReceiver, Reason};
+use tokio::sync::Notify;
+
+use crate::ports::Attachments;
+use crate::settings;
+use crate::workers::Injector;
+
+pub(crate) use ids::TooMany;
+pub(crate) use neighbors::NeighborError;
+pub(crate) use routes::{RoutesError, prefix_from_rib, prefix_to_rib};
+pub(crate) use topology::Topology;
+
+/// The routing of one daemon.
+pub(crate) struct Routing {
+    topology: Topology,
+    /// What the workers read.
+    state: State,
+    slow: SlowPath<Handoff>,
+    /// What the slow path asks for; empty between two steps.
+    actions: Vec<Action<Handoff>>,
+    injector: Injector,
+    /// Packets for the control thread, by worker.
+    punts: Vec<HandoffReceiver>,
+    started: Instant,
+    /// Until when no address conflict is reported: nanoseconds since the start.
+    conflict_silence: u64,
+    /// Prefixes of the routes that came from files, sorted.
+    file_routes: Vec<Prefix>,
+    changed: Arc<Notify>,
+}
+
+impl Routing {
+    /// Routing without interfaces and routes, numbered as the configuration says.
+    ///
+    /// Errors: [`TooMany`].
+    pub(crate) fn new(
+        config: &Config,
+        (rib, state): (Rib, State),
+        (injector, punts): (Injector, Vec<HandoffReceiver>),
+    ) -> Result<Self, TooMany> {
+        let mut topology = Topology::default();
+        topology.renumber(config)?;
+        let slow = SlowPath::new(
+            rib,
+            state.clone(),
+            settings::timing(config),
+            settings::bounds(config),
+            settings::seed(),
+        );
+        Ok(Self {
+            topology,
+            state,
+            slow,
+            actions: Vec::new(),
+            injector,
+            punts,
+            started: Instant::now(),
+            conflict_silence: 0,
+            file_routes: Vec::new(),
+            changed: Arc::default(),
+        })
+    }
+
+    /// Told when the slow path has something new to do.
+    pub(crate) fn changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.changed)
+    }
+
+    /// The numbers of interfaces and bridges.
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Puts other numbers in force: those of a configuration that was checked, or the ones before.
+    pub(crate) fn set_topology(&mut self, topology: Topology) {
+        self.topology = topology;
+    }
+
+    /// The routing table.
+    pub(crate) fn rib(&self) -> &Rib {
+        self.slow.rib()
+    }
+
+    /// The interfaces as the workers see them.
+    pub(crate) fn interfaces(&self) -> Arc<Interfaces> {
+        self.state.interfaces.load_full()
+    }
+
+    /// Shows interfaces and switches to the workers, and follows with the routes that they imply.
+    pub(crate) fn show_interfaces(&mut self, config: &Config, ports: &Attachments) {
+        let interfaces = Arc::new(self.topology.interfaces(config, ports));
+        let macs = routes::next_hop_macs(config, &self.topology);
+        self.slow.set_switches(
+            settings::miss(config),
+            settings::settings(config),
+            settings::timing(config),
+            settings::bounds(config),
+        );
+        let now = self.now();
+        self.act(|slow, actions| slow.set_interfaces(interfaces, &macs, now, actions));
+    }
+
+    /// Packets that the control thread dropped for this reason.
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+        self.injector.dropped(reason)
+    }
+
+    /// Drops the packets that wait: the daemon ends.
+    pub(crate) fn clear(&mut self) {
+        self.punts.clear();
+        self.actions.clear();
+    }
+
+    /// Nanoseconds since the daemon started.
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Lets the slow path do something, and does what it asks for.
+    fn act<R>(
+        &mut self,
+        step: impl FnOnce(&mut SlowPath<Handoff>, &mut Vec<Action<Handoff>>) -> R,
+    ) -> R {
+        let mut actions = std::mem::take(&mut self.actions);
+        let done = step(&mut self.slow, &mut actions);
+        self.perform(actions);
+        self.changed.notify_one();
+        done
+    }
+}

@@ -1,0 +1,98 @@
+//! Neighbours by the names of their interfaces.
+
+use std::net::IpAddr;
+
+use control::api::{Neighbor, NeighborState};
+use control::config::{Config, StaticNeighbor};
+use forward::neighbor::State;
+
+use super::Routing;
+
+/// Why a neighbour was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NeighborError {
+    #[error(transparent)]
+    Unfit(#[from] control::config::NeighborError),
+    #[error("there is no interface {0}")]
+    NoInterface(String),
+    #[error(transparent)]
+    Refused(#[from] forward::neighbor::NeighborError),
+}
+
+impl Routing {
+    /// Adds or replaces a static neighbour.
+    pub(crate) fn add_neighbor(
+        &mut self,
+        config: &Config,
+        neighbor: &StaticNeighbor,
+    ) -> Result<(), NeighborError> {
+        config.check_neighbor(neighbor)?;
+        let id = self.interface_id(&neighbor.interface)?;
+        let (address, mac, now) = (neighbor.address, neighbor.mac.into(), self.now());
+        Ok(self.act(|slow, actions| slow.add_neighbor(id, address, mac, now, actions))?)
+    }
+
+    /// Forgets a neighbour. `false`: it was not there.
+    pub(crate) fn remove_neighbor(
+        &mut self,
+        interface: &str,
+        address: IpAddr,
+    ) -> Result<bool, NeighborError> {
+        let id = self.interface_id(interface)?;
+        Ok(self.act(|slow, actions| slow.remove_neighbor(id, address, actions)).is_ok())
+    }
+
+    /// Forgets the neighbours that were not configured, of one interface or of all. Returns how
+    /// many.
+    pub(crate) fn flush_neighbors(
+        &mut self,
+        interface: Option<&str>,
+    ) -> Result<usize, NeighborError> {
+        let id = interface.map(|name| self.interface_id(name)).transpose()?;
+        Ok(self.act(|slow, actions| slow.flush(id, actions)))
+    }
+
+    /// All neighbours.
+    pub(crate) fn neighbors(&self) -> Vec<Neighbor> {
+        let all = self.slow.neighbors(self.now());
+        let shown = all.into_iter().filter_map(|neighbor| {
+            Some(Neighbor {
+                interface: self.topology.interfaces.name(neighbor.interface)?.to_owned(),
+                address: neighbor.address,
+                mac: neighbor.mac.map(|mac| mac.into()),
+                state: state(neighbor.state),
+                age: Some(neighbor.age / 1_000_000),
+                queued: u32::try_from(neighbor.waiting).unwrap_or(u32::MAX),
+            })
+        });
+        shown.collect()
+    }
+
+    /// How many neighbours there are.
+    pub(crate) fn neighbor_count(&self) -> usize {
+        self.slow.neighbor_count()
+    }
+
+    /// Neighbours that are being asked for.
+    pub(crate) fn unresolved_count(&self) -> usize {
+        let all = self.slow.neighbors(self.now());
+        all.iter().filter(|neighbor| neighbor.state == State::Incomplete).count()
+    }
+
+    fn interface_id(&self, name: &str) -> Result<u16, NeighborError> {
+        let id = self.topology.interfaces.get(name);
+        id.ok_or_else(|| NeighborError::NoInterface(name.to_owned()))
+    }
+}
+
+fn state(state: State) -> NeighborState {
+    match state {
+        State::Incomplete => NeighborState::Incomplete,
+        State::Reachable => NeighborState::Reachable,
+        State::Stale => NeighborState::Stale,
+        State::Delay => NeighborState::Delay,
+        State::Probe => NeighborState::Probe,
+        State::Failed => NeighborState::Failed,
+        State::Permanent => NeighborState::Static,
+    }
+}

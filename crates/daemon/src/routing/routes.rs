@@ -1,0 +1,95 @@
+//! Routes by the names of their interfaces, and by the numbers that the tables have.
+
+use std::collections::BTreeMap;
+
+use control::config::{Config, NextHop, Route, RouteTarget};
+use control::net::Prefix;
+use forward::rib::{self, Change, NextHopMacs, Target, Via};
+
+use super::{Routing, Topology};
+
+/// An interface that is configured but has no number: a defect of the topology.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no interface {0}; see millrace show interfaces")]
+pub(crate) struct NoInterface(pub(crate) String);
+
+/// A route for the tables.
+pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, NoInterface> {
+    let id = |name: &str| topology.interfaces.get(name).ok_or_else(|| NoInterface(name.to_owned()));
+    let target = match &route.target {
+        RouteTarget::Via(hops) => {
+            let hop = |hop: &NextHop| {
+                let interface = hop.interface.as_deref().map(id).transpose()?;
+                Ok(Via { address: hop.address, interface, weight: hop.weight })
+            };
+            Target::Via(hops.iter().map(hop).collect::<Result<_, _>>()?)
+        }
+        RouteTarget::Port(name) => Target::Port(id(name)?),
+        RouteTarget::Blackhole => Target::Blackhole,
+        RouteTarget::Unreachable => Target::Unreachable,
+        RouteTarget::Local => Target::Local,
+    };
+    Ok(rib::Route { prefix: prefix_to_rib(route.prefix), target })
+}
+
+/// A prefix for the tables.
+pub(crate) fn prefix_to_rib(prefix: Prefix) -> rib::Prefix {
+    // The length is at most the family's, in either type.
+    rib::Prefix::containing(prefix.address(), prefix.length())
+        .unwrap_or_else(|_| rib::Prefix::host(prefix.address()))
+}
+
+/// A prefix as people see it.
+pub(crate) fn prefix_from_rib(prefix: rib::Prefix) -> Prefix {
+    Prefix::of(prefix.address(), prefix.length())
+}
+
+/// The fixed MAC addresses of what is beyond the ports, for routes by egress port.
+pub(crate) fn next_hop_macs(config: &Config, topology: &Topology) -> NextHopMacs {
+    let ports = config.ports.iter().filter_map(|port| {
+        let mac = port.next_hop_mac?;
+        Some((topology.interfaces.get(&port.name)?, mac.into()))
+    });
+    ports.collect::<BTreeMap<_, _>>()
+}
+
+impl Routing {
+    /// A route for the tables.
+    pub(crate) fn route(&self, route: &Route) -> Result<rib::Route, NoInterface> {
+        to_rib(route, &self.topology)
+    }
+
+    /// Notes the prefixes of the routes that come from files, sorted. Returns those before.
+    pub(crate) fn exchange_file_routes(&mut self, prefixes: Vec<Prefix>) -> Vec<Prefix> {
+        std::mem::replace(&mut self.file_routes, prefixes)
+    }
+
+    /// Whether the route to the prefix came from a file.
+    pub(crate) fn is_from_file(&self, prefix: &Prefix) -> bool {
+        self.file_routes.binary_search(prefix).is_ok()
+    }
+
+    /// Changes static routes: all of them or, on an error, none.
+    pub(crate) fn change_routes(&mut self, changes: &[Change]) -> Result<(), rib::ApplyError> {
+        self.slow.apply(changes)?;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Whether configuration, files or API have a route to the prefix.
+    pub(crate) fn has_static_route(&self, prefix: rib::Prefix) -> bool {
+        let routes = self.rib().routes_of(prefix);
+        routes.iter().any(|route| route.source == rib::Source::Static)
+    }
+}
+
+/// Why routes were refused; none of them was added.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum RoutesError {
+    #[error("route {}: {error}", at + 1)]
+    Unfit { at: usize, error: control::config::RouteError },
+    #[error(transparent)]
+    NoInterface(#[from] NoInterface),
+    #[error(transparent)]
+    Apply(#[from] rib::ApplyError),
+}

@@ -1,0 +1,77 @@
+//! Packets that workers hand to the control thread, and its timers.
+
+use std::time::Duration;
+
+use forward::Cause;
+use forward::neighbor::Action;
+use graph::{Handoff, Reason};
+
+use super::Routing;
+
+/// Packets taken from each worker's ring in one step: keeps a step below a millisecond.
+const STEP: usize = 256;
+
+/// What follows from a turn.
+pub(crate) struct Turn {
+    /// There is more to do at once.
+    pub(crate) more: bool,
+    /// Else: when something is due, from now on.
+    pub(crate) wait: Option<Duration>,
+}
+
+impl Routing {
+    /// Takes in what the workers handed up, and does what is due.
+    pub(crate) fn turn(&mut self) -> Turn {
+        let now = self.now();
+        let mut actions = std::mem::take(&mut self.actions);
+        let mut more = false;
+        for ring in &mut self.punts {
+            for _ in 0..STEP {
+                let Ok(packet) = ring.pop() else { break };
+                match Cause::try_from(packet.entry) {
+                    Ok(cause) => self.slow.input(cause, packet, now, &mut actions),
+                    // A node that punts for a reason that nobody takes.
+                    Err(_) => actions.push(Action::Drop { packet, reason: Reason::Forgotten }),
+                }
+            }
+            more |= !ring.is_empty();
+        }
+        let due = self.slow.poll(now, &mut actions);
+        self.perform(actions);
+        Turn { more, wait: due.map(|due| Duration::from_nanos(due.saturating_sub(now))) }
+    }
+
+    /// Whether packets for the control thread wait.
+    pub(crate) fn has_punts(&self) -> bool {
+        self.punts.iter().any(|ring| !ring.is_empty())
+    }
+
+    /// Does what the slow path asks for.
+    pub(super) fn perform(&mut self, mut actions: Vec<Action<Handoff>>) {
+        for action in actions.drain(..) {
+            match action {
+                Action::Send { interface, frame } => self.injector.send(interface, &frame),
+                Action::Release { packet } => self.injector.release(packet),
+                Action::Drop { packet, reason } => self.injector.drop(packet, reason),
+                Action::Conflict { interface, address, mac } => {
+                    self.report_conflict(interface, address, mac);
+                }
+            }
+        }
+        self.injector.notify();
+        // The memory is kept for the next turn.
+        self.actions = actions;
+    }
+
+    fn report_conflict(&mut self, interface: u16, address: std::net::IpAddr, mac: wire::MacAddr) {
+        // A station that claims our address does so with every packet.
+        const SILENCE: u64 = 10_000_000_000;
+        let now = self.now();
+        if now < self.conflict_silence {
+            return;
+        }
+        self.conflict_silence = now + SILENCE;
+        let name = self.topology.interfaces.name(interface).unwrap_or("?");
+        tracing::warn!("{mac} on interface {name} uses our address {address} too");
+    }
+}

@@ -1,0 +1,227 @@
+//! From the configuration to what the nodes read: interfaces, bridges, cross-connects.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+
+use control::config::Config;
+use control::net::{InterfaceAddress, MacAddr};
+use forward::state::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
+use graph::PortId;
+
+use super::ids::{Ids, TooMany};
+use crate::ports::{Attachments, port_of, takes_unnumbered};
+use crate::workers::PORTS;
+
+/// The port of interfaces whose port is gone: no worker has a way to it, so packets for it are
+/// dropped as `port-down`.
+pub(crate) const GONE: PortId = PortId::MAX;
+
+/// Interfaces at most: their number is 16 bits, and 0xffff means none.
+const INTERFACES: usize = 0xffff;
+
+/// Bridges at most.
+const BRIDGES: usize = 0xffff;
+
+/// The numbers of interfaces and bridges.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Topology {
+    /// Numbers of interfaces: ports, VLAN sub-interfaces and bridges with addresses.
+    pub(crate) interfaces: Ids,
+    /// Numbers of bridges.
+    pub(crate) bridges: Ids,
+}
+
+impl Topology {
+    /// Numbers what the configuration names, keeping the numbers of what was there.
+    ///
+    /// Errors: [`TooMany`], and nothing changes.
+    pub(crate) fn renumber(&mut self, config: &Config) -> Result<(), TooMany> {
+        let mut next = self.clone();
+        let ports = config.ports.iter().map(|port| port.name.as_str());
+        let mut interfaces: Vec<&str> = ports.collect();
+        interfaces.extend(config.vlans.iter().map(|vlan| vlan.name.as_str()));
+        let with_ip = config.bridges.iter().filter(|bridge| !bridge.addresses.is_empty());
+        interfaces.extend(with_ip.map(|bridge| bridge.name.as_str()));
+        let bridges: Vec<&str> = config.bridges.iter().map(|bridge| bridge.name.as_str()).collect();
+        next.interfaces.renumber(&interfaces, INTERFACES)?;
+        next.bridges.renumber(&bridges, BRIDGES)?;
+        *self = next;
+        Ok(())
+    }
+
+    /// What the nodes read.
+    pub(crate) fn interfaces(&self, config: &Config, ports: &Attachments) -> Interfaces {
+        let mut all = Interfaces {
+            list: vec![None; self.interfaces.len()],
+            ports: vec![PortEntry::default(); PORTS],
+            bridges: Vec::new(),
+        };
+        let modes = self.modes(config);
+        let unnumbered = takes_unnumbered(config);
+        let parts = config.ports.iter().map(|port| Part {
+            name: &port.name,
+            port: &port.name,
+            vlan: None,
+            mtu: port.mtu,
+            addresses: &port.addresses,
+            any_mac: port.promiscuous,
+        });
+        let tagged = config.vlans.iter().map(|vlan| Part {
+            name: &vlan.name,
+            port: &vlan.port,
+            vlan: Some(vlan.id),
+            mtu: vlan.mtu,
+            addresses: &vlan.addresses,
+            any_mac: false,
+        });
+        for part in parts.chain(tagged) {
+            let Some(id) = self.interfaces.get(part.name) else { continue };
+            let Some(attachment) = ports.get(part.port) else { continue };
+            let mode = modes.get(&id).copied().unwrap_or(Mode::Routed);
+            let mut interface = part.interface(mode, attachment.mac);
+            interface.port = Some(attachment.id.unwrap_or(GONE));
+            let bare = part.addresses.is_empty() && mode == Mode::Routed && unnumbered;
+            interface.unnumbered = bare;
+            interface.any_mac = part.any_mac || bare;
+            put(&mut all.list, id, interface);
+            let entry = attachment.id.and_then(|port| all.ports.get_mut(usize::from(port)));
+            match (entry, part.vlan) {
+                (Some(entry), Some(vlan)) => entry.vlans.push((vlan, id)),
+                (Some(entry), None) => entry.untagged = Some(id),
+                (None, _) => {}
+            }
+        }
+        self.add_bridges(config, ports, &mut all);
+        all
+    }
+
+    fn no_bridge() -> Bridge {
+        Bridge {
+            name: String::new(),
+            members: Vec::new(),
+            ip: None,
+            ip_vlan: 0,
+            ageing: 0,
+            mac_limit: 0,
+            vlan_filtering: false,
+            flood_rate: 0,
+        }
+    }
+
+    fn add_bridges(&self, config: &Config, ports: &Attachments, all: &mut Interfaces) {
+        all.bridges = vec![Self::no_bridge(); self.bridges.len()];
+        for bridge in &config.bridges {
+            let Some(number) = self.bridges.get(&bridge.name) else { continue };
+            let ip = self.interfaces.get(&bridge.name);
+            let members = bridge.members.iter().filter_map(|member| {
+                Some(BridgeMember {
+                    interface: self.interfaces.get(&member.interface)?,
+                    vlans: member.vlans.clone(),
+                    untagged: member.untagged,
+                })
+            });
+            if let Some(place) = all.bridges.get_mut(usize::from(number)) {
+                *place = Bridge {
+                    name: bridge.name.clone(),
+                    members: members.collect(),
+                    ip,
+                    // VLAN 1 is what a switch's untagged ports are in unless told otherwise.
+                    ip_vlan: bridge.members.iter().find_map(|m| m.untagged).unwrap_or(1),
+                    ageing: u32::try_from(bridge.ageing.as_secs()).unwrap_or(u32::MAX),
+                    mac_limit: bridge.mac_limit,
+                    vlan_filtering: bridge.vlan_filtering,
+                    flood_rate: bridge.flood_rate,
+                };
+            }
+            let Some(id) = ip else { continue };
+            let first = bridge.members.first().map(|member| port_of(config, &member.interface));
+            let first = first.and_then(|port| ports.get(port)).map(|port| port.mac);
+            let part = Part {
+                name: &bridge.name,
+                port: "",
+                vlan: None,
+                mtu: bridge.mtu,
+                addresses: &bridge.addresses,
+                any_mac: false,
+            };
+            let mac = bridge.mac.or(first).unwrap_or(MacAddr::new([0; 6]));
+            put(&mut all.list, id, part.interface(Mode::BridgeIp(number), mac));
+        }
+    }
+
+    /// Interfaces that are not routed.
+    fn modes(&self, config: &Config) -> HashMap<u16, Mode> {
+        let mut modes = HashMap::new();
+        for bridge in &config.bridges {
+            let Some(number) = self.bridges.get(&bridge.name) else { continue };
+            // The members' numbers are their places among those that exist, as in `bridges`.
+            let ids = bridge.members.iter().filter_map(|m| self.interfaces.get(&m.interface));
+            for (member, id) in (0u16..).zip(ids) {
+                modes.insert(id, Mode::Member { bridge: number, member });
+            }
+        }
+        for connect in &config.cross_connects {
+            let ends = (self.interfaces.get(&connect.from), self.interfaces.get(&connect.to));
+            let (Some(from), Some(to)) = ends else { continue };
+            modes.insert(from, Mode::CrossConnect(to));
+            if connect.both_ways {
+                modes.insert(to, Mode::CrossConnect(from));
+            }
+        }
+        modes
+    }
+}
+
+fn put(list: &mut [Option<Interface>], id: u16, interface: Interface) {
+    if let Some(place) = list.get_mut(usize::from(id)) {
+        *place = Some(interface);
+    }
+}
+
+/// What all kinds of interfaces have in the configuration.
+struct Part<'a> {
+    name: &'a str,
+    port: &'a str,
+    vlan: Option<u16>,
+    mtu: u16,
+    addresses: &'a [InterfaceAddress],
+    any_mac: bool,
+}
+
+impl Part<'_> {
+    fn interface(&self, mode: Mode, mac: MacAddr) -> Interface {
+        let mut addresses4 = Vec::new();
+        let mut addresses6 = Vec::new();
+        for address in self.addresses {
+            match address.address() {
+                IpAddr::V4(ip) => addresses4.push((ip, address.length())),
+                IpAddr::V6(ip) => addresses6.push((ip, address.length())),
+            }
+        }
+        let has_link_local = addresses6.iter().any(|(ip, _)| ip.is_unicast_link_local());
+        if !addresses6.is_empty() && !has_link_local {
+            addresses6.push((link_local(mac), 64));
+        }
+        Interface {
+            name: self.name.to_owned(),
+            port: None,
+            vlan: self.vlan,
+            mac: mac.into(),
+            mtu: self.mtu,
+            addresses4,
+            addresses6,
+            any_mac: false,
+            unnumbered: false,
+            mode,
+        }
+    }
+}
+
+/// RFC 4291 2.5.6 and appendix A: fe80::/64 and the modified EUI-64 of the MAC address.
+fn link_local(mac: MacAddr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = wire::MacAddr::from(mac).octets();
+    Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! The daemon among the system's services.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `socket` | a socket that one daemon holds |
+//! | `notify` | what the service manager is told |
+//! | `progress` | whether every task still makes progress, for the watchdog |
+
+pub(crate) mod notify;
+mod progress;
+mod socket;
+
+pub(crate) use progress::{Beat, Progress};
+pub(crate) use socket::{Access, Carries, Claim, SocketError, group_id};

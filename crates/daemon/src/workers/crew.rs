@@ -1,0 +1,142 @@
+//! Commands to workers. A command is left with its worker at once and answered later: nobody who holds the
+//! daemon waits for a worker.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use graph::{Remote, WorkerError, WorkerState};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// How long a worker may take to answer. It answers between two vectors, so this is a lost worker.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// A worker that takes commands.
+#[derive(Clone)]
+pub(crate) struct Member {
+    /// The core that it is pinned to.
+    pub(crate) core: u16,
+    pub(super) remote: Remote,
+    silent: Arc<AtomicBool>,
+}
+
+impl Member {
+    pub(super) fn new(core: u16, remote: Remote) -> Self {
+        Self { core, remote, silent: Arc::default() }
+    }
+
+    /// Whether it has stopped answering; see `watch`.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_silent(&self, silent: bool) {
+        self.silent.store(silent, Ordering::Relaxed);
+    }
+
+    /// Leaves a command with the worker. What a command returns too late is dropped on the worker.
+    pub(crate) fn ask<R: Send + 'static>(
+        &self,
+        command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
+    ) -> Answer<R> {
+        let worker = self.remote.index();
+        if self.is_silent() {
+            return Answer { worker, given: Err(WorkerError::Timeout(worker)) };
+        }
+        let (answer, given) = oneshot::channel();
+        let left = self.remote.post(move |state| {
+            // Nobody listens after the deadline.
+            let _ = answer.send(command(state));
+        });
+        Answer { worker, given: left.map(|()| given) }
+    }
+}
+
+/// What a worker will say.
+#[must_use]
+pub(crate) struct Answer<R> {
+    worker: usize,
+    given: Result<oneshot::Receiver<R>, WorkerError>,
+}
+
+impl<R: Send + 'static> Answer<R> {
+    /// Waits for it.
+    ///
+    /// Errors: [`WorkerError`]: the worker has ended, is silent, or has too many commands waiting.
+    pub(crate) async fn get(self) -> Result<R, WorkerError> {
+        match timeout(DEADLINE, self.given?).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(WorkerError::Ended(self.worker)),
+            Err(_) => Err(WorkerError::Timeout(self.worker)),
+        }
+    }
+
+    /// Waits for it elsewhere, and drops it: what a worker gives back is not dropped between two vectors.
+    pub(crate) fn forget(self) {
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(self.get());
+        }
+    }
+}
+
+/// All workers, in order, for those who leave commands with them.
+#[derive(Clone, Default)]
+pub(crate) struct Crew(Arc<[Member]>);
+
+impl Crew {
+    pub(super) fn of(members: Vec<Member>) -> Self {
+        Self(members.into())
+    }
+
+    /// The workers in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Member> {
+        self.0.iter()
+    }
+
+    /// How many workers there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A worker by its number.
+    pub(crate) fn get(&self, index: usize) -> Option<&Member> {
+        self.0.get(index)
+    }
+
+    /// The worker on a core.
+    pub(crate) fn on_core(&self, core: u16) -> Option<&Member> {
+        self.0.iter().find(|member| member.core == core)
+    }
+
+    /// The number of the worker on a core.
+    pub(crate) fn position(&self, core: u16) -> Option<usize> {
+        self.0.iter().position(|member| member.core == core)
+    }
+
+    /// Leaves the same command with every worker; they run it at the same time.
+    pub(crate) fn ask_all<R: Send + 'static>(
+        &self,
+        command: impl FnOnce(&mut WorkerState) -> R + Copy + Send + 'static,
+    ) -> Answers<R> {
+        Answers(self.0.iter().map(|member| member.ask(command)).collect())
+    }
+}
+
+/// What all workers will say.
+#[must_use]
+pub(crate) struct Answers<R>(Vec<Answer<R>>);
+
+impl<R: Send + 'static> Answers<R> {
+    /// Waits for all of them; what those do not say that do not answer is in the log.
+    pub(crate) async fn all(self) -> Vec<R> {
+        let mut all = Vec::with_capacity(self.0.len());
+        for answer in self.0 {
+            match answer.get().await {
+                Ok(answer) => all.push(answer),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,85 @@
+//! Packets that the control thread sends: frames of its own, and packets that it held for a neighbour.
+
+use dpdk::BufferPool;
+use forward::nodes;
+use graph::{Handoff, HandoffSender, InterfaceId, Reason};
+
+use super::Entries;
+
+/// Shortest Ethernet frame without its check sequence: bytes (IEEE 802.3 3.2.8).
+const SHORTEST_FRAME: usize = 60;
+
+/// The control thread's way into the workers' graphs, and what it dropped on that way.
+pub(crate) struct Injector {
+    senders: Vec<HandoffSender>,
+    entries: Entries,
+    pool: BufferPool,
+    next: usize,
+    dropped: [u64; Reason::COUNT],
+}
+
+impl Injector {
+    pub(super) fn new(senders: Vec<HandoffSender>, entries: Entries, pool: BufferPool) -> Self {
+        Self { senders, entries, pool, next: 0, dropped: [0; Reason::COUNT] }
+    }
+
+    /// Sends a frame out of an interface; a short one is padded.
+    pub(crate) fn send(&mut self, interface: InterfaceId, frame: &[u8]) {
+        let Some(node) = self.entries.node("interface-output") else { return };
+        let length = frame.len().max(SHORTEST_FRAME);
+        let buffer = self.pool.alloc().and_then(|mut buffer| {
+            let room = buffer.append(length)?;
+            let (head, padding) = room.split_at_mut_checked(frame.len())?;
+            head.copy_from_slice(frame);
+            padding.fill(0);
+            Some(buffer)
+        });
+        let Some(buffer) = buffer else { return self.count_drop(Reason::NoBuffer) };
+        let mut packet = Handoff::to_node(buffer, node);
+        packet.interface = interface;
+        packet.egress = interface;
+        self.inject(packet);
+    }
+
+    /// Lets a packet that waited for a neighbour go on.
+    pub(crate) fn release(&mut self, mut packet: Handoff) {
+        let Some(node) = self.entries.node(nodes::RELEASED) else { return };
+        packet.entry = node.0;
+        self.inject(packet);
+    }
+
+    /// Drops a packet, counted.
+    pub(crate) fn drop(&mut self, packet: Handoff, reason: Reason) {
+        self.count_drop(reason);
+        drop(packet);
+    }
+
+    /// Packets dropped here for this reason.
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+        self.dropped.get(reason as usize).copied().unwrap_or(0)
+    }
+
+    /// Wakes the workers that packets were sent through.
+    pub(crate) fn notify(&mut self) {
+        self.senders.iter_mut().for_each(HandoffSender::notify);
+    }
+
+    /// The workers take turns; a packet is dropped when all rings are full.
+    fn inject(&mut self, mut packet: Handoff) {
+        for _ in 0..self.senders.len() {
+            self.next = (self.next + 1) % self.senders.len().max(1);
+            let Some(sender) = self.senders.get_mut(self.next) else { break };
+            match sender.push(packet) {
+                Ok(()) => return,
+                Err(back) => packet = back,
+            }
+        }
+        self.drop(packet, Reason::HandoffFull);
+    }
+
+    fn count_drop(&mut self, reason: Reason) {
+        if let Some(count) = self.dropped.get_mut(reason as usize) {
+            *count += 1;
+        }
+    }
+}

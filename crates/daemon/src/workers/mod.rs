@@ -1,0 +1,214 @@
+//! Worker threads: one per configured core, each with its graph, queues and rings.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `crew` | commands, answered later |
+//! | `counters` | sums over all workers |
+//! | `injector` | packets that the control thread sends |
+//! | `queues` | a port's queues, given to workers and taken back |
+//! | `watch` | workers that have stopped answering |
+
+mod counters;
+mod crew;
+mod injector;
+mod queues;
+mod watch;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::config::{Config, Poll};
+use dpdk::BufferPool;
+use forward::bridge::{LearnReceiver, MacReader, learn_ring};
+use forward::flow::FlowReaders;
+use forward::nodes::{self, Parts};
+use forward::state::State;
+use graph::{
+    Counters, Doorbell, Exits, GraphError, HandoffReceiver, Inbound, NodeId, Output, PollMode,
+    WorkerError, WorkerHandle, WorkerSetup, WorkerState, ring,
+};
+use tables::{Epoch, TooManyReaders};
+
+pub(crate) use crew::{Crew, Member};
+pub(crate) use injector::Injector;
+pub(crate) use queues::{attach_receive, attach_transmit, detach, detach_receive};
+pub(crate) use watch::{Change, PERIOD, Watch};
+
+/// Ports of a daemon at most: each worker has a transmit buffer and counters for each. A port's
+/// number is DPDK's, of which Debian's builds have 32.
+pub(crate) const PORTS: usize = 64;
+
+/// Packets in a ring between two threads.
+const RING: usize = 1024;
+
+/// How long a worker may take to answer while the daemon starts or stops.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why the workers could not do something.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkersError {
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    #[error("the graph of nodes: {0}")]
+    Graph(#[from] GraphError),
+    #[error("no file descriptor for a worker: {0}; raise LimitNOFILE (ulimit -n)")]
+    Doorbell(#[from] io::Error),
+    #[error(transparent)]
+    TooMany(#[from] TooManyReaders),
+}
+
+/// One worker, as the control thread sees it.
+pub(crate) struct Worker {
+    /// The core that it is pinned to.
+    pub(crate) core: u16,
+    /// The thread.
+    pub(crate) handle: WorkerHandle,
+    member: Member,
+}
+
+impl Worker {
+    /// Whether it has stopped answering.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.member.is_silent()
+    }
+}
+
+/// Where packets of the control thread enter a graph; the same number in each worker's.
+#[derive(Debug, Clone)]
+pub(crate) struct Entries(HashMap<&'static str, NodeId>);
+
+impl Entries {
+    /// The node of that name.
+    pub(crate) fn node(&self, name: &str) -> Option<NodeId> {
+        self.0.get(name).copied()
+    }
+}
+
+/// What the graphs of all workers read.
+pub(crate) struct Tables<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) flows: FlowReaders,
+    pub(crate) macs: MacReader,
+    pub(crate) pool: BufferPool,
+    pub(crate) epoch: &'a Epoch,
+}
+
+/// The control thread's ends of rings, by worker.
+pub(crate) struct Rings {
+    /// Packets for the control thread.
+    pub(crate) punts: Vec<HandoffReceiver>,
+    /// Addresses that bridges have seen.
+    pub(crate) learned: Vec<LearnReceiver>,
+    /// Packets that the control thread sends.
+    pub(crate) injector: Injector,
+}
+
+/// All workers.
+pub(crate) struct Workers {
+    list: Vec<Worker>,
+    crew: Crew,
+}
+
+impl Workers {
+    /// Starts a worker on each configured core. Also returns the rings of packets for the control
+    /// thread, whose doorbell `control` is.
+    ///
+    /// Errors: [`WorkersError`]; workers that were started end again.
+    pub(crate) fn start(
+        config: &Config,
+        tables: &Tables<'_>,
+        control: &Arc<Doorbell>,
+    ) -> Result<(Self, Rings), WorkersError> {
+        let mut list = Vec::new();
+        let mut entries = Entries(HashMap::new());
+        let (mut punts, mut all_learned, mut senders) = (Vec::new(), Vec::new(), Vec::new());
+        let hz = dpdk::tsc_hz();
+        let drain = config.workers.drain.as_nanos() * u128::from(hz) / 1_000_000_000;
+        let drain = u64::try_from(drain).unwrap_or(u64::MAX);
+        for (index, core) in config.workers.cores.iter().enumerate() {
+            let (learn, learned) = learn_ring(RING);
+            all_learned.push(learned);
+            let graph = nodes::build(Parts {
+                state: tables.state.clone(),
+                flows: tables.flows.clone(),
+                macs: tables.macs.clone(),
+                learn,
+                pool: tables.pool,
+            })?;
+            let ids = graph.names().iter().filter_map(|name| Some((*name, graph.find(name)?)));
+            entries = Entries(ids.collect());
+            let (to_control, from_worker) = ring(RING, Arc::clone(control));
+            punts.push(from_worker);
+            let counters = Arc::new(Counters::new(graph.names().len(), PORTS));
+            let doorbell = Arc::new(Doorbell::new()?);
+            let handle = WorkerHandle::spawn(WorkerSetup {
+                index,
+                core: Some(usize::from(*core)),
+                graph,
+                entry: nodes::INPUT,
+                exits: Exits::new(Output::new(PORTS, drain), counters, to_control),
+                doorbell: Arc::clone(&doorbell),
+                burst: usize::from(config.workers.vector),
+                poll: match config.workers.poll {
+                    Poll::Adaptive => PollMode::Adaptive,
+                    Poll::Busy => PollMode::Busy,
+                },
+            })?;
+            let reader = tables.epoch.register()?;
+            let (inject, inbound) = ring(RING, doorbell);
+            handle.call(PATIENCE, move |state| {
+                state.set_reader(reader);
+                state.add_inbound(Inbound::Enter(inbound));
+            })?;
+            senders.push(inject);
+            let member = Member::new(*core, handle.remote());
+            list.push(Worker { core: *core, handle, member });
+        }
+        let crew = Crew::of(list.iter().map(|worker| worker.member.clone()).collect());
+        let injector = Injector::new(senders, entries, tables.pool);
+        Ok((Self { list, crew }, Rings { punts, learned: all_learned, injector }))
+    }
+
+    /// The workers in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Worker> {
+        self.list.iter()
+    }
+
+    /// Those who take commands.
+    pub(crate) fn crew(&self) -> Crew {
+        self.crew.clone()
+    }
+
+    /// Runs a command on one of the workers and waits for its answer.
+    pub(crate) fn call<R: Send + 'static>(
+        &self,
+        worker: &Worker,
+        command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
+    ) -> Result<R, WorkerError> {
+        worker.handle.call(PATIENCE, command)
+    }
+
+    /// Takes something back from every worker. It is dropped here, not between two vectors.
+    pub(crate) fn take_back<R: Send + 'static>(
+        &self,
+        take: impl FnOnce(&mut WorkerState) -> R + Copy + Send + 'static,
+    ) {
+        for worker in &self.list {
+            match self.call(worker, take) {
+                Ok(taken) => drop(taken),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+    }
+
+    /// Ends all workers, after they have sent what they hold.
+    pub(crate) fn stop(&mut self) {
+        for worker in self.list.drain(..) {
+            if let Err(error) = worker.handle.stop(PATIENCE) {
+                tracing::error!("{error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Workers that have stopped answering: noticed within a second.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Crew, Member};
+
+/// Between two looks.
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
+
+/// Looks without an answer until a worker counts as silent. Counted in looks, not in time: a machine that stood
+/// still as a whole has lost no worker.
+const LOOKS: u32 = 8;
+
+/// What a look found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// The worker on this core answers no more.
+    Silent(u16),
+    /// It answers again.
+    Answers(u16),
+}
+
+/// Asks every worker, again and again, whether it is there.
+pub(crate) struct Watch {
+    list: Vec<Watched>,
+}
+
+struct Watched {
+    member: Member,
+    /// Set by the worker.
+    answered: Arc<AtomicBool>,
+    /// The question is with it.
+    asked: bool,
+    looks: u32,
+}
+
+impl Watch {
+    pub(crate) fn new(crew: &Crew) -> Self {
+        let watched = |member: &Member| Watched {
+            member: member.clone(),
+            answered: Arc::default(),
+            asked: false,
+            looks: 0,
+        };
+        Self { list: crew.iter().map(watched).collect() }
+    }
+
+    /// One look, every [`PERIOD`].
+    pub(crate) fn look(&mut self) -> Vec<Change> {
+        self.list.iter_mut().filter_map(Watched::look).collect()
+    }
+}
+
+impl Watched {
+    fn look(&mut self) -> Option<Change> {
+        let core = self.member.core;
+        let answered = self.answered.swap(false, Ordering::Relaxed);
+        if answered || !self.asked {
+            let answer = Arc::clone(&self.answered);
+            // A worker that has ended drops the question, so it stays unanswered.
+            let left = self.member.remote.post(move |_| answer.store(true, Ordering::Relaxed));
+            self.asked = left.is_ok();
+        }
+        if answered {
+            self.looks = 0;
+            let was_silent = self.member.is_silent();
+            self.member.set_silent(false);
+            return was_silent.then_some(Change::Answers(core));
+        }
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < LOOKS || self.member.is_silent() {
+            return None;
+        }
+        self.member.set_silent(true);
+        Some(Change::Silent(core))
+    }
+}
