@@ -122,7 +122,7 @@ def main():
     path, mode, request = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.connect(path)
-    version = int(os.environ.get("PROTOCOL", "2"))
+    version = int(os.environ.get("PROTOCOL", "3"))
     more = json.loads(os.environ.get("MORE", "{}"))
     ask(connection, {"hello": {"protocol": version, "library": "python", "name": mode, **more}})
     reply, files = ask(connection, {"open": request})

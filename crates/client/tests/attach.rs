@@ -79,7 +79,8 @@ fn another_version_is_refused_with_both_named() {
     let error = Client::attach(Some(&stub.path()), "test").unwrap_err();
     assert!(matches!(error, Error::Version { .. }));
     let text = error.to_string();
-    for part in [millrace::VERSION, "protocol 2", "9.9.9", "protocol 99"] {
+    let ours = format!("protocol {}", millrace::PROTOCOL);
+    for part in [millrace::VERSION, &ours, "9.9.9", "protocol 99"] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     // The daemon may see it first.

@@ -97,7 +97,7 @@ async fn serve(claim: &Claim, attach: &Claim, daemon: Shared) -> Result<(), RunE
     let mut tasks = JoinSet::new();
     tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
     tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
-    tasks.spawn(clients::run(UnixListener::from_std(attach.listener()?)?, daemon.clone()));
+    tasks.spawn(clients::open(attach.listener()?, &daemon)?.serve(daemon.clone()));
     if let Some(period) = notify::watchdog() {
         tasks.spawn(watch_over(period, progress, daemon.clone()));
     }

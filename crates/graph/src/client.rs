@@ -3,8 +3,8 @@
 //!
 //! Nothing that a client does reaches further than its own queues. Full rings cost it packets, garbage in
 //! them is counted and dropped, and what it may send, by which port, how long and how much, is looked up here for each
-//! packet, before it is copied. One doorbell of a client is rung at most every 20 us, whatever it writes into its sleep
-//! words.
+//! packet, before it is copied. One doorbell of a user is rung at most every 20 us, whatever its clients write into their
+//! sleep words, and by a thread of that user's own.
 
 mod bells;
 mod channel;
@@ -13,19 +13,21 @@ mod delivery;
 mod lane;
 mod ports;
 mod share;
+mod wake;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool};
+use shm::Meta;
 use shm::attach::{Spread, Take, flag};
-use shm::{Doorbell, Meta};
 
 use crate::flow_hash::flow_hash;
-use crate::function::{Function, Outgoing};
+use crate::function::{Function, Outgoing, Wants};
 use crate::{CAPACITY, Exits, Filter, PortId};
 
 use bells::Bells;
+pub use bells::ClientPace;
 pub use channel::ClientChannel;
 pub use counters::ClientCounters;
 use delivery::Delivery;
@@ -34,9 +36,12 @@ pub use lane::{Lane, LaneClient};
 pub use ports::ClientPorts;
 pub(crate) use share::SPARE;
 use share::Share;
+pub use wake::{ClientWake, Errand};
 
-/// Channels of a client that are looked at in one round: each look may wait for a line from the client's core.
+/// Channels that are looked at in one round, of one client's queues and of all: each look may wait for a line from the
+/// client's core.
 const LOOKS: usize = 8;
+pub(crate) const ALL_LOOKS: usize = 16;
 /// Longest packet that is put together from several segments: bytes. A ring takes no longer one.
 const LONGEST: usize = 65_535;
 
@@ -55,7 +60,9 @@ pub struct ClientSetup {
     /// Its channels.
     pub channels: Vec<ClientChannel>,
     /// Rung by the client when this worker sleeps.
-    pub wake: Doorbell,
+    pub wake: ClientWake,
+    /// How often its user is rung by this worker.
+    pub pace: ClientPace,
     /// Where its packets get their buffers.
     pub pool: BufferPool,
     /// Counted for it, on this worker.
@@ -87,6 +94,7 @@ impl ClientQueues {
     pub fn new(setup: ClientSetup) -> Self {
         let taken = Vec::with_capacity(CAPACITY);
         let chosen = setup.channels.iter().map(|_| Vec::with_capacity(CAPACITY)).collect();
+        let bells = Bells::new(setup.pace.clone());
         Self {
             setup,
             chosen,
@@ -96,7 +104,7 @@ impl ClientQueues {
             first: 0,
             looks_at_all: false,
             share: Share::default(),
-            bells: Bells::new(),
+            bells,
         }
     }
 
@@ -131,30 +139,52 @@ impl Function for ClientQueues {
         exits: &mut Exits,
         now: u64,
     ) {
-        if self.setup.take == Take::Nothing {
-            return;
+        let all: Vec<u16> = (0..packets.len() as u16).collect();
+        self.receive_chosen(port, packets, &all, exits, now);
+    }
+
+    fn wants(&self) -> Wants<'_> {
+        match self.setup.take {
+            Take::Nothing => Wants::Nothing,
+            Take::Copy | Take::Divert => Wants::Matching(&self.setup.filter),
         }
+    }
+
+    fn receive_chosen(
+        &mut self,
+        port: PortId,
+        packets: &mut [Option<Buffer>],
+        chosen: &[u16],
+        exits: &mut Exits,
+        now: u64,
+    ) {
         let Some(number) = self.setup.receives.number(port) else { return };
-        let flags = if self.setup.take == Take::Divert { 0 } else { flag::COPY };
-        for (at, place) in packets.iter().enumerate() {
-            let Some(buffer) = place else { continue };
-            if self.setup.filter.matches(port, buffer.data()) {
+        let (diverts, flags) = match self.setup.take {
+            Take::Divert => (true, 0),
+            Take::Copy => (false, flag::COPY),
+            Take::Nothing => return,
+        };
+        for at in chosen {
+            let Some(Some(buffer)) = packets.get(usize::from(*at)) else { continue };
+            if !diverts && exits.copies <= 0 {
+                // The worker has others to forward.
+                self.setup.counters.full.add(1);
+            } else if self.setup.filter.matches(port, buffer.data()) {
+                exits.copies -= i32::from(!diverts);
                 let channel = self.channel_of(buffer, number);
                 if let Some(list) = self.chosen.get_mut(channel) {
-                    list.push(at as u16);
+                    list.push(*at);
                 }
             }
         }
         let Self { setup, chosen, taken, scratch, .. } = self;
-        let mut delivery = Delivery {
-            counters: &setup.counters,
-            taken: (setup.take == Take::Divert).then_some(taken),
-            exits,
-            scratch,
-        };
+        let mut delivery =
+            Delivery { counters: &setup.counters, taken: diverts.then_some(taken), exits, scratch };
         for (channel, list) in setup.channels.iter_mut().zip(chosen) {
-            delivery.run(channel, packets, list, Meta { port: number, flags });
-            list.clear();
+            if !list.is_empty() {
+                delivery.run(channel, packets, list, Meta { port: number, flags });
+                list.clear();
+            }
         }
         self.share.earn(self.taken.len());
         dpdk::free_bulk(&mut self.taken);
@@ -168,7 +198,9 @@ impl Function for ClientQueues {
         let mut found = 0;
         let count = channels.len().max(1);
         let mut left = share.allowance(&mut outgoing.spare);
-        let looks = if std::mem::take(looks_at_all) { count } else { count.min(LOOKS) };
+        let looks =
+            if std::mem::take(looks_at_all) { count } else { count.min(LOOKS).min(outgoing.looks) };
+        outgoing.looks = outgoing.looks.saturating_sub(looks);
         for turn in 0..looks {
             let Some(channel) = channels.get_mut((*first + turn) % count) else { break };
             let before = channel.passed();
@@ -202,18 +234,18 @@ impl Function for ClientQueues {
         for channel in &mut self.setup.channels {
             channel.arm();
         }
-        true
+        self.setup.wake.arm(dpdk::tsc())
     }
 
     fn event(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.setup.wake.as_fd())
+        self.setup.wake.event()
     }
 
     fn disarm(&mut self) {
         for channel in &mut self.setup.channels {
             channel.disarm();
         }
-        self.setup.wake.clear();
+        self.setup.wake.clear(dpdk::tsc());
     }
 }
 

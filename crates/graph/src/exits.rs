@@ -21,6 +21,8 @@ pub struct Exits {
     last_cause: u16,
     originated: VecDeque<Handoff>,
     dropped: Box<Dropped>,
+    /// Copies of packets that clients may be given now.
+    pub(crate) copies: i32,
 }
 
 /// Dropped packets, to be freed with one call.
@@ -46,6 +48,7 @@ impl Exits {
             last_cause: 0,
             originated: VecDeque::new(),
             dropped: Box::new(dropped),
+            copies: i32::MAX,
         }
     }
 

@@ -91,30 +91,33 @@ impl Filter {
         if self.source_port.is_none() && self.destination_port.is_none() {
             return true;
         }
-        let transport = [Some(Match::Ip(Protocol::TCP)), Some(Match::Ip(Protocol::UDP))];
-        let ports = match FiveTuple::of(seen.network).filter(|_| transport.contains(&seen.protocol))
-        {
-            Some(FiveTuple::V4(flow)) => (flow.source_port(), flow.destination_port()),
-            Some(FiveTuple::V6(flow)) => (flow.source_port(), flow.destination_port()),
-            None => return false,
-        };
+        let Some(ports) = seen.ports() else { return false };
         self.source_port.is_none_or(|wanted| ports.0 == wanted)
             && self.destination_port.is_none_or(|wanted| ports.1 == wanted)
     }
 }
 
 /// What a filter looks at in a frame.
-struct Seen<'a> {
-    ether_type: EtherType,
+pub(crate) struct Seen<'a> {
+    pub(crate) ether_type: EtherType,
     /// Source and destination.
-    ends: [Option<IpAddr>; 2],
-    protocol: Option<Match>,
+    pub(crate) ends: [Option<IpAddr>; 2],
+    pub(crate) protocol: Option<Match>,
     /// From the network header on.
     network: &'a [u8],
 }
 
 impl<'a> Seen<'a> {
-    fn of(frame: &'a [u8]) -> Option<Self> {
+    /// Source and destination port of TCP or UDP; 0 in a fragment.
+    pub(crate) fn ports(&self) -> Option<(u16, u16)> {
+        let transport = [Some(Match::Ip(Protocol::TCP)), Some(Match::Ip(Protocol::UDP))];
+        match FiveTuple::of(self.network).filter(|_| transport.contains(&self.protocol))? {
+            FiveTuple::V4(flow) => Some((flow.source_port(), flow.destination_port())),
+            FiveTuple::V6(flow) => Some((flow.source_port(), flow.destination_port())),
+        }
+    }
+
+    pub(crate) fn of(frame: &'a [u8]) -> Option<Self> {
         let (header, mut rest) = ethernet::Header::parse(frame).ok()?;
         let mut ether_type = header.ether_type();
         for _ in 0..TAGS {

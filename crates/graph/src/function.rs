@@ -5,8 +5,9 @@ use std::os::fd::BorrowedFd;
 
 use dpdk::Buffer;
 
-use crate::client::SPARE;
-use crate::{Exits, PortId};
+use crate::classifier::Classifier;
+use crate::client::{ALL_LOOKS, SPARE};
+use crate::{CAPACITY, Exits, Filter, PortId};
 
 /// A packet function of one worker.
 pub trait Function: Send {
@@ -20,6 +21,25 @@ pub trait Function: Send {
         exits: &mut Exits,
         now: u64,
     );
+
+    /// Which packets it is shown.
+    fn wants(&self) -> Wants<'_> {
+        Wants::All
+    }
+
+    /// In place of [`receive`](Self::receive) for one that [`wants`](Self::wants) some, with the places of packets that may match its filter; a function before this one
+    /// may have taken some.
+    fn receive_chosen(
+        &mut self,
+        port: PortId,
+        packets: &mut [Option<Buffer>],
+        chosen: &[u16],
+        exits: &mut Exits,
+        now: u64,
+    ) {
+        let _ = chosen;
+        self.receive(port, packets, exits, now);
+    }
 
     /// Once in a round: what it has to send. Gives how many packets it had.
     fn send(&mut self, outgoing: &mut Outgoing, now: u64) -> usize {
@@ -42,6 +62,17 @@ pub trait Function: Send {
     fn disarm(&mut self) {}
 }
 
+/// Which packets a function is shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Wants<'a> {
+    /// Every burst, by [`Function::receive`].
+    All,
+    /// Those that may match, by [`Function::receive_chosen`]. All filters of a worker are looked up at once.
+    Matching(&'a Filter),
+    /// None.
+    Nothing,
+}
+
 /// What functions have to send in one round.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -51,12 +82,14 @@ pub struct Outgoing {
     pub(crate) enter: Vec<Buffer>,
     /// Slots that clients may send in this round besides what they were given.
     pub(crate) spare: i32,
+    /// Channels of clients that may be looked at in this round.
+    pub(crate) looks: usize,
 }
 
 impl Default for Outgoing {
     /// Nothing yet.
     fn default() -> Self {
-        Self { transmit: Vec::new(), enter: Vec::new(), spare: SPARE }
+        Self { transmit: Vec::new(), enter: Vec::new(), spare: SPARE, looks: ALL_LOOKS }
     }
 }
 
@@ -75,24 +108,60 @@ impl Outgoing {
     }
 }
 
+/// Copies that clients may be given while the worker has no time to spare: this many from each burst, all clients together,
+/// and this many at most after a time in which it had.
+const COPIES: i32 = 8;
+const SAVED_COPIES: i32 = 4096;
+
 /// The functions of a worker, in the order of their numbers.
-#[derive(Default)]
 pub(crate) struct Functions {
     list: Vec<(u64, Box<dyn Function>)>,
     pub(crate) outgoing: Outgoing,
     /// The function that may send first.
     first: usize,
+    /// Their filters, by their places in the list.
+    classifier: Classifier,
+    /// Packets of a burst that each may want, by their places.
+    chosen: Vec<Vec<u16>>,
+    /// Packets of a burst that says that more wait.
+    full: usize,
+    copies: i32,
 }
 
 impl Functions {
+    /// `full`: packets that a receive queue gives at once when more wait.
+    pub(crate) fn new(full: usize) -> Self {
+        Self {
+            list: Vec::new(),
+            outgoing: Outgoing::default(),
+            first: 0,
+            classifier: Classifier::default(),
+            chosen: Vec::new(),
+            full,
+            copies: SAVED_COPIES,
+        }
+    }
+
+    fn classify(&mut self) {
+        let filters = self.list.iter().map(|(_, function)| match function.wants() {
+            Wants::Matching(filter) => Some(filter),
+            Wants::All | Wants::Nothing => None,
+        });
+        self.classifier = Classifier::new(filters);
+        self.chosen = self.list.iter().map(|_| Vec::with_capacity(CAPACITY)).collect();
+    }
+
     pub(crate) fn add(&mut self, number: u64, function: Box<dyn Function>) {
         let at = self.list.partition_point(|(other, _)| *other <= number);
         self.list.insert(at, (number, function));
+        self.classify();
     }
 
     pub(crate) fn remove(&mut self, number: u64) -> Option<Box<dyn Function>> {
         let at = self.list.iter().position(|(known, _)| *known == number)?;
-        Some(self.list.remove(at).1)
+        let removed = self.list.remove(at).1;
+        self.classify();
+        Some(removed)
     }
 
     #[inline(always)]
@@ -110,19 +179,44 @@ impl Functions {
         exits: &mut Exits,
         now: u64,
     ) -> usize {
+        let more = if packets.len() < self.full { SAVED_COPIES } else { COPIES };
+        exits.copies = (self.copies + more).min(SAVED_COPIES);
+        let Self { list, classifier, chosen, .. } = self;
         let mut left = packets.len();
-        for (_, function) in &mut self.list {
+        // Whether `chosen` says where packets are now.
+        let mut known = false;
+        for (at, (_, function)) in list.iter_mut().enumerate() {
             let packets = &mut packets[..left];
-            function.receive(port, packets, exits, now);
-            left = compact(packets);
+            match function.wants() {
+                Wants::Nothing => continue,
+                Wants::All => {
+                    left = compact(packets);
+                    function.receive(port, &mut packets[..left], exits, now);
+                    left = compact(&mut packets[..left]);
+                    known = false;
+                    continue;
+                }
+                Wants::Matching(_) if known => {}
+                Wants::Matching(_) => {
+                    choose(classifier, packets, chosen);
+                    known = true;
+                }
+            }
+            match chosen.get(at) {
+                Some(wanted) if !wanted.is_empty() => {
+                    function.receive_chosen(port, packets, wanted, exits, now);
+                }
+                _ => {}
+            }
         }
-        left
+        self.copies = exits.copies;
+        if known { compact(&mut packets[..left]) } else { left }
     }
 
     /// Gives how many packets they had to send, which lie in `outgoing`.
     pub(crate) fn send(&mut self, now: u64) -> usize {
-        let Self { list, outgoing, first } = self;
-        outgoing.spare = SPARE;
+        let Self { list, outgoing, first, .. } = self;
+        (outgoing.spare, outgoing.looks) = (SPARE, ALL_LOOKS);
         let mut found = 0;
         for turn in 0..list.len() {
             let at = (*first + turn) % list.len();
@@ -147,6 +241,23 @@ impl Functions {
     }
 }
 
+/// Finds out who may want what.
+#[inline]
+fn choose(classifier: &Classifier, packets: &[Option<Buffer>], chosen: &mut [Vec<u16>]) {
+    chosen.iter_mut().for_each(Vec::clear);
+    for (at, packet) in packets.iter().enumerate() {
+        let Some(packet) = packet else { continue };
+        classifier.find(packet.data(), |owner| {
+            if let Some(list) = chosen.get_mut(usize::from(owner)) {
+                // An address of either end may be both.
+                if list.last() != Some(&(at as u16)) {
+                    list.push(at as u16);
+                }
+            }
+        });
+    }
+}
+
 /// Moves the packets to the front, in order; gives how many there are.
 fn compact(packets: &mut [Option<Buffer>]) -> usize {
     let mut count = 0;
@@ -158,3 +269,6 @@ fn compact(packets: &mut [Option<Buffer>]) -> usize {
     }
     count
 }
+
+#[cfg(test)]
+mod tests;

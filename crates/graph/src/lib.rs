@@ -26,6 +26,7 @@
 
 mod backoff;
 mod capture;
+mod classifier;
 mod client;
 mod context;
 mod counters;
@@ -54,7 +55,8 @@ mod worker;
 pub use backoff::PollMode;
 pub use capture::{CaptureOptions, Direction, Frame, Frames, Tap, Taps, capture};
 pub use client::{
-    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Lane, LaneClient,
+    ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientQueues, ClientSetup, ClientWake,
+    Errand, Lane, LaneClient,
 };
 pub use context::Context;
 pub use counters::{BURST_SIZES, Counter, Counters, NodeCounters, PortCounters};
@@ -62,7 +64,7 @@ pub use doorbell::Doorbell;
 pub use engine::{Graph, GraphBuilder, GraphError, NodeId};
 pub use exits::Exits;
 pub use filter::{Filter, Match, MatchError};
-pub use function::{Function, Outgoing};
+pub use function::{Function, Outgoing, Wants};
 pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
 pub use kernel::{KernelFilter, KernelSide};

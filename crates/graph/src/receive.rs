@@ -65,21 +65,24 @@ impl RxAssignment {
 
     /// Prepares for sleep. `false` when nothing will wake the worker for this queue.
     pub(crate) fn arm(&mut self) -> bool {
+        let mut rings = true;
         if let Some(client) = self.lane.as_mut().and_then(|lane| lane.client_mut()) {
             client.channel.arm();
+            rings = client.wake.arm(dpdk::tsc());
         }
-        match self.wakes {
+        let wakes = match self.wakes {
             Wakes::Never => false,
             Wakes::Interrupt => self.queue.enable_interrupt().is_ok(),
             Wakes::Socket(_) => true,
-        }
+        };
+        rings & wakes
     }
 
     /// Back to polling.
     pub(crate) fn disarm(&mut self) {
         if let Some(client) = self.lane.as_mut().and_then(|lane| lane.client_mut()) {
             client.channel.disarm();
-            client.wake.clear();
+            client.wake.clear(dpdk::tsc());
         }
         if let Wakes::Interrupt = self.wakes {
             // A driver that cannot: one more interrupt ends the next sleep early.
@@ -99,7 +102,7 @@ impl RxAssignment {
             Wakes::Socket(socket) => Some(socket.as_fd()),
         };
         let client = self.lane.as_ref().and_then(|lane| lane.client());
-        queue.into_iter().chain(client.map(|client| client.wake.as_fd()))
+        queue.into_iter().chain(client.and_then(|client| client.wake.event()))
     }
 
     /// Takes a burst of at most `limit` packets into the vector; returns how many the queue had.

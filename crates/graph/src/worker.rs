@@ -65,7 +65,7 @@ impl WorkerState {
             burst,
             receive: Vec::new(),
             inbound: Vec::new(),
-            functions: Functions::default(),
+            functions: Functions::new(burst),
             reader: None,
             stop: false,
         }

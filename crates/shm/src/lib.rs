@@ -6,6 +6,8 @@
 #[cfg(not(loom))]
 pub mod attach;
 #[cfg(not(loom))]
+pub mod bell;
+#[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
 pub mod doorbell;
@@ -31,5 +33,5 @@ pub use process::Process;
 pub use queue::Trusting;
 pub use queue::{Consumer, Layout, LayoutError, Meta, Producer, PushError, Taken};
 #[cfg(not(loom))]
-pub use segment::{Region, Segment, SegmentError};
+pub use segment::{Growing, Grown, Region, Segment, SegmentError};
 pub use sleep::SleepWord;

@@ -2,7 +2,7 @@
 
 use graph::Filter;
 use shm::attach::Take;
-use wire::Protocol;
+use wire::{EtherType, Protocol};
 
 /// A client's conduct, from none to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,15 @@ pub(super) enum Conduct {
     Sleeper,
     /// It rings the worker's bell without end.
     Ringer,
+    /// The same, with a descriptor in every message.
+    Descriptors,
+    /// It has as many filters as a user may have, and nothing matches.
+    Filters,
+    /// It has 256 of them, which it is refused.
+    ManyFilters,
+    /// It has all that one user may have: connections, requests, channels; gets copies of every packet, reads them all, and
+    /// says all the time that it sleeps.
+    Everything,
     /// It writes garbage over all its memory.
     Garbage,
     /// It tries to take the pages out of its memory, which is closed against that.
@@ -45,13 +54,17 @@ pub(super) struct Request {
 
 impl Conduct {
     /// In the order of turns: without a client first.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Nobody,
         Self::Bystander,
         Self::Reader,
         Self::Deaf,
         Self::Sleeper,
         Self::Ringer,
+        Self::Descriptors,
+        Self::Filters,
+        Self::ManyFilters,
+        Self::Everything,
         Self::Garbage,
         Self::Holes,
         Self::Refused,
@@ -67,6 +80,10 @@ impl Conduct {
             Self::Deaf => "gets copies and never reads",
             Self::Sleeper => "says all the time that it sleeps",
             Self::Ringer => "rings the bell all the time",
+            Self::Descriptors => "sends descriptors over the bell all the time",
+            Self::Filters => "has 16 filters that nothing matches",
+            Self::ManyFilters => "256 filters, which it is refused",
+            Self::Everything => "16 requests for copies, read and asleep",
             Self::Garbage => "writes garbage over its memory",
             Self::Holes => "tries to take pages out of its memory",
             Self::Refused => "sends 60 B to no port",
@@ -75,7 +92,28 @@ impl Conduct {
         }
     }
 
-    pub(super) fn request(self) -> Request {
+    /// Requests that it has made: the default of `clients.queues`, but for one that goes beyond.
+    pub(super) fn requests(self) -> u16 {
+        match self {
+            Self::Filters | Self::Everything => 16,
+            Self::ManyFilters => 256,
+            _ => 1,
+        }
+    }
+
+    /// Channels of each request, for one that has not those that are asked for: together the default of
+    /// `clients.channels`.
+    pub(super) fn channels(self) -> Option<u16> {
+        match self {
+            Self::Nobody => Some(0),
+            Self::Filters | Self::ManyFilters => Some(1),
+            Self::Everything => Some(8),
+            _ => None,
+        }
+    }
+
+    /// What its request of that number asks for.
+    pub(super) fn request(self, number: u16) -> Request {
         let take = match self {
             Self::Refused | Self::RefusedLong | Self::Absurd => Take::Nothing,
             _ => Take::Copy,
@@ -88,6 +126,16 @@ impl Conduct {
                 ..Filter::default()
             },
             _ => Filter::default(),
+        };
+        let filter = match self {
+            // Each is of another kind, as far as there are kinds, and matches but for its port.
+            Self::Filters | Self::ManyFilters => Filter {
+                protocol: (number % 2 == 0).then_some(graph::Match::Ip(Protocol::UDP)),
+                ether_type: (number % 4 < 2).then_some(EtherType::IPV4),
+                destination_port: Some(5353 + number),
+                ..Filter::default()
+            },
+            _ => filter,
         };
         let (slots, capacity) = if self == Self::Absurd { (4096, 60) } else { (256, 2048) };
         let closed = self != Self::Garbage;

@@ -1,13 +1,15 @@
 //! What the client's thread does.
 
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, pwrite};
-use rustix::net::{SendFlags, send};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use shm::Meta;
 
 use super::conduct::Conduct;
@@ -29,14 +31,16 @@ const NAP: Duration = Duration::from_millis(1);
 /// that taking pages was refused, rings. Says when it has done the first.
 pub(super) fn run(
     conduct: Conduct,
-    ends: &mut Ends,
+    all: &mut [Ends],
     stop: &AtomicBool,
     begun: &AtomicBool,
 ) -> Result<u64, Failure> {
     let mut means = Means::new(conduct);
     let mut done = 0;
     while !stop.load(Ordering::Relaxed) {
-        done += step(conduct, ends, &mut means)?;
+        for ends in &mut *all {
+            done += step(conduct, ends, &mut means)?;
+        }
         begun.store(true, Ordering::Relaxed);
     }
     Ok(done)
@@ -67,12 +71,16 @@ pub(super) fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Resu
     let Means { scratch, random } = means;
     let channels = ends.channels.iter_mut();
     Ok(match conduct {
-        Conduct::Nobody | Conduct::Bystander | Conduct::Deaf => {
+        Conduct::Nobody
+        | Conduct::Bystander
+        | Conduct::Filters
+        | Conduct::ManyFilters
+        | Conduct::Deaf => {
             thread::sleep(NAP);
             0
         }
         Conduct::Reader => channels.map(|channel| read(channel, scratch)).sum(),
-        Conduct::Sleeper => channels.map(take).sum(),
+        Conduct::Sleeper | Conduct::Everything => channels.map(take).sum(),
         Conduct::Refused | Conduct::RefusedLong | Conduct::Absurd => {
             channels.map(|channel| flood(channel, scratch)).sum()
         }
@@ -82,6 +90,16 @@ pub(super) fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Resu
             rung.map(drop)
                 .or_else(|error| if error == Errno::AGAIN { Ok(()) } else { Err(error) })
                 .map_err(io::Error::from)?;
+            1
+        }
+        Conduct::Descriptors => {
+            let files = [ends.wake.as_fd()];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            ancillary.push(SendAncillaryMessage::ScmRights(&files));
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            // It is refused, or finds the socket full.
+            let _ = sendmsg(&ends.wake, &[IoSlice::new(&[1])], &mut ancillary, flags);
             1
         }
         Conduct::Garbage => write_garbage(ends, scratch, random)?,

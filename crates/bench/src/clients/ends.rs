@@ -2,11 +2,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dpdk::BufferPool;
-use graph::{ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, PortId};
+use graph::{
+    ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientQueues, ClientSetup, ClientWake,
+    Doorbell, Errand, PortId,
+};
 use shm::attach::Spread;
-use shm::{Consumer, Doorbell, Layout, Producer, Segment};
+use shm::bell::{self, Caller, Drain};
+use shm::{Consumer, Layout, Producer, Segment};
 
 use super::conduct::Request;
 use crate::failure::Failure;
@@ -15,6 +20,8 @@ use crate::failure::Failure;
 const PAGE: usize = 4096;
 /// Bytes of the longest IP packet that its port takes.
 const MTU: u16 = 1500;
+/// How long the user's thread waits before it sees that it is to end.
+const MOMENT: Duration = Duration::from_millis(1);
 /// The client's number for the port that packets come by. It has no other.
 const NUMBER: u8 = 0;
 
@@ -34,13 +41,45 @@ pub(super) struct Ends {
     pub(super) wake: OwnedFd,
 }
 
-/// Gives the worker's end, the client's, and what is counted for it.
+/// What the thread of the client's user does in the daemon.
+pub(super) struct User {
+    doorbell: Arc<Doorbell>,
+    rings: Vec<(Errand, Caller)>,
+    drain: (Errand, Drain),
+}
+
+impl User {
+    /// Does what the worker has called for, or waits a moment for it to call.
+    pub(super) fn attend(&self) {
+        self.doorbell.announce();
+        let due = self.rings.iter().filter(|(errand, _)| errand.take());
+        let mut done = due.map(|(_, caller)| caller.ring()).count();
+        if self.drain.0.take() {
+            self.drain.1.drain();
+            done += 1;
+        }
+        if done == 0 {
+            self.doorbell.wait(&[], MOMENT);
+        }
+        self.doorbell.awake();
+    }
+}
+
+/// All that there is of a client.
+pub(super) struct Client {
+    pub(super) queues: ClientQueues,
+    pub(super) ends: Ends,
+    pub(super) user: User,
+    pub(super) counters: Arc<ClientCounters>,
+}
+
+/// Makes it.
 pub(super) fn make(
     request: Request,
     channels: u16,
     port: PortId,
     pool: BufferPool,
-) -> Result<(ClientQueues, Ends, Arc<ClientCounters>), Failure> {
+) -> Result<Client, Failure> {
     let Request { closed, take, filter, slots, capacity } = request;
     let layout = Layout::new(slots, capacity)?;
     let each = layout.bytes().next_multiple_of(PAGE);
@@ -56,19 +95,24 @@ pub(super) fn make(
         let region = segment.region(number * each, layout.bytes());
         region.ok_or(Failure::OtherProcess("its memory is too short"))
     };
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let doorbell = Arc::new(Doorbell::new()?);
+    let (mut ours, mut theirs, mut rings) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..count {
-        let (bell, their_bell) = Doorbell::pair()?;
+        let (caller, their_bell) = bell::outward()?;
+        let errand = Errand::new(Arc::clone(&doorbell));
         let to = Producer::new(ring(&segment, 2 * number)?, layout)?;
         let from = Consumer::new(ring(&segment, 2 * number + 1)?, layout)?;
-        ours.push(ClientChannel::new(to, from, Arc::new(bell)));
+        ours.push(ClientChannel::new(to, from, errand.clone()));
+        rings.push((errand, caller));
         theirs.push(Channel {
             receive: Consumer::new(ring(&mapped, 2 * number)?, layout)?,
             transmit: Producer::new(ring(&mapped, 2 * number + 1)?, layout)?,
             _bell: their_bell,
         });
     }
-    let (wake, their_wake) = Doorbell::pair()?;
+    let (watch, drain, their_wake) = bell::inward()?;
+    let errand = Errand::new(Arc::clone(&doorbell));
+    let wake = ClientWake::new(watch, channels, errand.clone());
     let counters = Arc::<ClientCounters>::default();
     let ports = Arc::<ClientPorts>::default();
     ports.set(NUMBER, Some((port, MTU)));
@@ -80,8 +124,11 @@ pub(super) fn make(
         sends: ports,
         channels: ours,
         wake,
+        pace: ClientPace::default(),
         pool,
         counters: Arc::clone(&counters),
     });
-    Ok((queues, Ends { segment: mapped, channels: theirs, wake: their_wake }, counters))
+    let ends = Ends { segment: mapped, channels: theirs, wake: their_wake };
+    let user = User { doorbell, rings, drain: (errand, drain) };
+    Ok(Client { queues, ends, user, counters })
 }

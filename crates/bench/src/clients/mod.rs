@@ -105,9 +105,9 @@ fn measure(
     let mut findings: Vec<Finding> = Conduct::ALL
         .into_iter()
         .flat_map(|conduct| {
-            // Nobody has no channels.
-            let channels = if conduct == Conduct::Nobody { &[0][..] } else { &args.channels };
-            channels.iter().map(move |channels| (conduct, *channels))
+            let own = conduct.channels().map(|channels| vec![channels]);
+            let channels = own.unwrap_or_else(|| args.channels.clone());
+            channels.into_iter().map(move |channels| (conduct, channels))
         })
         .map(|(conduct, channels)| Finding {
             conduct,

@@ -18,7 +18,8 @@ struct Client {
 }
 
 fn client(conduct: Conduct, channels: u16, pool: BufferPool) -> Client {
-    let (queues, ends, counters) = ends::make(conduct.request(), channels, 0, pool).unwrap();
+    let ends::Client { queues, ends, counters, .. } =
+        ends::make(conduct.request(0), channels, 0, pool).unwrap();
     Client { conduct, queues, ends, counters, means: Means::new(conduct) }
 }
 

@@ -8,6 +8,7 @@ use dpdk::{BufferPool, RxQueue};
 use graph::{ClientCounters, Counters};
 
 use super::conduct::Conduct;
+use super::ends::User;
 use super::{SAMPLE, deeds, ends};
 use crate::environment;
 use crate::failure::Failure;
@@ -34,9 +35,15 @@ impl Counted {
     pub(super) const NAMES: [&'static str; 6] =
         ["delivered", "full", "sent", "refused", "no buffer", "malformed"];
 
-    fn of(counters: &ClientCounters) -> Self {
-        let ClientCounters { delivered, full, sent, refused, no_buffer, malformed, .. } = counters;
-        Self([delivered, full, sent, refused, no_buffer, malformed].map(graph::Counter::get))
+    fn of(counters: &[Arc<ClientCounters>]) -> Self {
+        let mut sum = [0; 6];
+        for one in counters {
+            let ClientCounters { delivered, full, sent, refused, no_buffer, malformed, .. } =
+                &**one;
+            let counted = [delivered, full, sent, refused, no_buffer, malformed];
+            sum.iter_mut().zip(counted).for_each(|(sum, one)| *sum += one.get());
+        }
+        Self(sum)
     }
 }
 
@@ -101,20 +108,28 @@ impl<'a> Stage<'a> {
         let rx = self.rx.take().ok_or(Failure::NoQueue)?;
         let port = rx.port();
         let before = (self.received(port), self.forwarded());
-        let mut counters = Arc::<ClientCounters>::default();
-        let mut client = None;
-        if conduct != Conduct::Nobody {
-            let (queues, ends, counted) = ends::make(conduct.request(), channels, port, self.pool)?;
-            let queues = Box::new(queues);
-            let handle = self.worker.handle();
-            handle.call(PATIENCE, move |state| state.add_function(FUNCTION, queues))?;
-            counters = counted;
-            client = Some(ends);
+        let (mut counters, mut ends, mut users) = (Vec::new(), Vec::new(), Vec::new());
+        let requests = if conduct == Conduct::Nobody { 0 } else { conduct.requests() };
+        for number in 0..requests {
+            let made = ends::make(conduct.request(number), channels, port, self.pool)?;
+            let queues = Box::new(made.queues);
+            let (handle, number) = (self.worker.handle(), FUNCTION + u64::from(number));
+            handle.call(PATIENCE, move |state| state.add_function(number, queues))?;
+            counters.push(made.counters);
+            ends.push(made.ends);
+            users.push(made.user);
         }
-        let (stop, begun) = (AtomicBool::new(false), AtomicBool::new(client.is_none()));
+        let (stop, begun) = (AtomicBool::new(false), AtomicBool::new(ends.is_empty()));
         let watched = std::thread::scope(|scope| {
-            let acting = client.map(|mut ends| {
+            let acting = (!ends.is_empty()).then(|| {
                 let (core, stop, begun) = (self.core, &stop, &begun);
+                scope.spawn(move || {
+                    environment::pin(core)?;
+                    while !stop.load(Ordering::Relaxed) {
+                        users.iter().for_each(User::attend);
+                    }
+                    Ok::<_, Failure>(())
+                });
                 scope.spawn(move || {
                     environment::pin(core)?;
                     deeds::run(conduct, &mut ends, stop, begun)
@@ -127,9 +142,12 @@ impl<'a> Stage<'a> {
         });
         self.rx = Some(self.worker.pause(port)?);
         self.settle(port, before)?;
-        let removed =
-            self.worker.handle().call(PATIENCE, |state| state.remove_function(FUNCTION))?;
-        drop(removed);
+        for number in 0..requests {
+            let number = FUNCTION + u64::from(number);
+            let removed =
+                self.worker.handle().call(PATIENCE, move |state| state.remove_function(number))?;
+            drop(removed);
+        }
         let (Watched { cycles, rounds }, done) = watched?;
         if conduct == Conduct::Nobody && !cycles.median().is_finite() {
             return Err(Failure::Idle("the forwarder"));

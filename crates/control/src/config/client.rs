@@ -11,10 +11,20 @@ pub struct Clients {
     /// Where clients attach; none: `attach.sock` beside the API's socket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// Clients at once.
+    /// Clients at once: of root, and of all other users together.
     pub most: u16,
-    /// Shared memory of one client at most: MiB.
+    /// Connections of one user at most.
+    pub connections: u16,
+    /// Requests for queues of one user that are granted at the same time.
+    pub queues: u16,
+    /// Channels of one user at most.
+    pub channels: u16,
+    /// Filters of one user that each packet is compared with; an address of either end counts twice.
+    pub filters: u16,
+    /// Shared memory of one user at most: MiB.
     pub memory: u32,
+    /// Requests of one user: a second.
+    pub requests: u32,
 }
 
 /// `[[client]]`: who may attach besides root.

@@ -1,35 +1,50 @@
 //! Client processes: who is attached, what each has, and taking it all back.
+//!
+//! | module | thread | job |
+//! | --- | --- | --- |
+//! | `door` | its own | accepts connections, and hands each to its user's thread |
+//! | `desk` | one for each user | what a user does keeps that thread busy, and no other |
+//! | `serve` | the user's | a connection: messages are received and answered, memory is made and unmapped |
+//! | `bells` | the user's | the user's doorbells are rung and drained |
+//! | `asks` | control | does what was asked: this module, `open`, `own_queue`, `bounds`, `watch` |
+//! | `permission` | both | who may attach |
 
+mod asks;
+mod bells;
+mod bounds;
+mod desk;
+mod door;
 mod open;
 mod own_queue;
 mod permission;
 mod serve;
 mod watch;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use control::api;
 use dpdk::DeviceMemory;
-use graph::{ClientCounters, ClientPorts, PortId};
+use graph::{ClientCounters, ClientPace, ClientPorts, PortId};
 use shm::Segment;
 use shm::attach::{
     Hello, Open, PROTOCOL, PeerCredentials, PortInfo, Refusal, RefusalKind, VERSION, Welcome,
 };
 
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Shared};
 
+use asks::Asked;
+use door::{Door, Rules};
 use open::Start;
 use own_queue::Retired;
-use permission::{Allowed, GROUP, Process};
-pub(crate) use serve::run;
+use permission::{Allowed, Process};
 use watch::Told;
 
 /// Longest name that a client gives itself: bytes.
 const LONGEST_NAME: usize = 63;
-/// Between two lines in the log about processes that may not attach.
-const SILENCE: Duration = Duration::from_secs(1);
 /// Numbers of ports in packets' marks.
 const NUMBERS: usize = 256;
 
@@ -38,9 +53,10 @@ const NUMBERS: usize = 256;
 pub(crate) struct Clients {
     list: BTreeMap<u32, Client>,
     last: u32,
-    /// Tries of processes that may not attach, since the log had a line about them.
-    strangers: u64,
-    told_of_strangers: Option<Instant>,
+    /// The rules in force, for the thread that accepts.
+    rules: Rules,
+    /// How often users are rung, by worker.
+    paces: HashMap<u32, Vec<ClientPace>>,
     /// Names of ports by their numbers in packets' marks: a port keeps its number for ever.
     numbers: Vec<String>,
     /// Memory of clients that are gone, in which buffers still lie.
@@ -70,6 +86,8 @@ struct Queues {
     /// By worker.
     counters: Vec<Arc<ClientCounters>>,
     told: Told,
+    /// Comparisons of its filter with each packet.
+    comparisons: usize,
     /// What is to be given to workers when the client has mapped its memory.
     start: Option<Start>,
     /// The device's buffers, when a receive queue is its own.
@@ -77,6 +95,15 @@ struct Queues {
 }
 
 impl Clients {
+    /// How often a user is rung by the worker of that place.
+    fn pace(&mut self, uid: u32, worker: usize) -> ClientPace {
+        let paces = self.paces.entry(uid).or_default();
+        if paces.len() <= worker {
+            paces.resize_with(worker + 1, ClientPace::default);
+        }
+        paces.get(worker).cloned().unwrap_or_default()
+    }
+
     /// The number of a port, its own for ever. `None`: there were too many.
     fn number(&mut self, name: &str) -> Option<u8> {
         let known = self.numbers.iter().position(|other| other == name);
@@ -88,7 +115,23 @@ impl Clients {
     }
 }
 
+/// Opens the attach socket. Gives what clients ask for, to be served by the control thread.
+///
+/// Errors: no thread.
+pub(crate) fn open(listener: UnixListener, daemon: &Shared) -> io::Result<Asked> {
+    let (control, asked) = asks::channel();
+    let locked = daemon.lock();
+    locked.show_rules_to_door();
+    let (bounds, rules) = (locked.config.clients.clone(), Arc::clone(&locked.clients.rules));
+    Door::new(listener, bounds, rules, control).open()?;
+    Ok(asked)
+}
+
 impl Client {
+    fn uid(&self) -> u32 {
+        self.process.credentials.uid
+    }
+
     fn memory(&self) -> usize {
         self.queues.values().map(|queues| queues.segment.length()).sum()
     }
@@ -100,27 +143,15 @@ fn function_number(client: u32, queues: u32) -> u64 {
 }
 
 impl Daemon {
-    /// Whether a process may attach.
-    fn may_attach(&self, process: &Process) -> bool {
-        Allowed::of(&self.config.client_rules, process).is_some()
+    fn show_rules_to_door(&self) {
+        let mut rules = self.clients.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        rules.clone_from(&self.config.client_rules);
     }
 
     /// A process says who it is.
     fn attach_client(&mut self, hello: Hello, process: Process) -> Result<Welcome, Refusal> {
         let Some(allowed) = Allowed::of(&self.config.client_rules, &process) else {
-            let (uid, gid) = (process.credentials.uid, process.credentials.gid);
-            // Any process of the machine can come here as often as it likes.
-            self.clients.strangers += 1;
-            if self.clients.told_of_strangers.is_none_or(|at| at.elapsed() >= SILENCE) {
-                let tries = std::mem::take(&mut self.clients.strangers);
-                self.clients.told_of_strangers = Some(Instant::now());
-                tracing::warn!(uid, gid, tries, "a process may not attach");
-            }
-            let problem = format!(
-                "user {uid} may not attach; be root or in the group {GROUP}, or have a [[client]] \
-                 rule in the configuration"
-            );
-            return Err(Refusal::new(RefusalKind::Permission, problem));
+            return Err(permission::stranger(&process));
         };
         if hello.protocol != PROTOCOL {
             let (theirs, library, ours) = (hello.protocol, &hello.library, PROTOCOL);
@@ -139,14 +170,16 @@ impl Daemon {
             let problem = "the client's name must have 1 to 63 printable bytes";
             return Err(Refusal::new(RefusalKind::Invalid, problem));
         }
+        let PeerCredentials { pid, uid, .. } = process.credentials;
         let most = usize::from(self.config.clients.most);
-        if self.clients.list.len() >= most {
+        // Nobody keeps root out.
+        let alike = self.clients.list.values().filter(|other| (other.uid() == 0) == (uid == 0));
+        if alike.count() >= most {
             let problem = format!("{most} clients are attached already; raise clients.most");
             return Err(Refusal::new(RefusalKind::Resources, problem));
         }
         self.clients.last = self.clients.last.wrapping_add(1).max(1);
         let id = self.clients.last;
-        let PeerCredentials { pid, uid, .. } = process.credentials;
         tracing::info!(client = id, pid, uid, "{} attached", hello.name);
         let client = Client {
             name: hello.name,
@@ -165,22 +198,23 @@ impl Daemon {
         Ok(Welcome { protocol: PROTOCOL, daemon, client: id, ports })
     }
 
-    /// Takes back all that a client had.
-    fn release_client(&mut self, id: u32, why: &str) {
-        let numbers: Vec<u32> = match self.clients.list.get(&id) {
-            Some(client) => client.queues.keys().copied().collect(),
-            None => return,
-        };
-        for number in numbers {
-            self.close_client_queues(id, number);
-        }
+    /// Takes back all that a client had. Gives its memory, to be unmapped by whoever asked.
+    fn release_client(&mut self, id: u32, why: &str) -> Vec<Arc<Segment>> {
+        let Some(client) = self.clients.list.get(&id) else { return Vec::new() };
+        let numbers: Vec<u32> = client.queues.keys().copied().collect();
+        let left = numbers.into_iter().filter_map(|number| self.close_client_queues(id, number));
+        let left = left.collect();
         if let Some(client) = self.clients.list.remove(&id) {
             tracing::info!(
                 client = id,
                 "{} is gone: {why}; all it had was taken back",
                 client.name
             );
+            if !self.clients.list.values().any(|other| other.uid() == client.uid()) {
+                self.clients.paces.remove(&client.uid());
+            }
         }
+        left
     }
 
     /// The configuration has changed: what clients may do from now on.
@@ -189,6 +223,7 @@ impl Daemon {
             let allowed = Allowed::of(&self.config.client_rules, &client.process);
             client.allowed = allowed.unwrap_or(Allowed::These(Vec::new()));
         }
+        self.show_rules_to_door();
         self.close_stray_own_queues();
         self.renumber_client_ports();
     }

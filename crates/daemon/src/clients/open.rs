@@ -1,38 +1,29 @@
 //! Queues of a client: made, handed to the workers, taken back.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use dpdk::DeviceMemory;
 use graph::{
-    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, LaneClient,
-    MatchError,
+    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Errand, Filter,
+    LaneClient, MatchError,
 };
 use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, RefusalKind, RingPlace};
-use shm::{Consumer, Doorbell, Layout, Producer, Segment};
+use shm::{Consumer, Layout, Producer, Segment};
 use wire::EtherType;
 
+use super::bells::QueueBells;
+use super::bounds::comparisons;
 use super::own_queue::Place;
 use super::{Queues, function_number};
 use crate::daemon::Daemon;
 
 /// Channels of one request at most.
 const MOST_CHANNELS: u16 = 64;
-/// Channels of one client at most: every worker looks at all of them in each of its rounds. With 2,048 a router's throughput
-/// was a third less, with 512 nothing was to be seen.
-const ALL_CHANNELS: usize = 256;
 /// Where regions of a segment begin: a page, so that no two share one.
 pub(super) const PAGE: usize = 4096;
 
 pub(super) fn invalid(problem: impl Into<String>) -> Refusal {
     Refusal::new(RefusalKind::Invalid, problem)
-}
-
-/// The two ends of a doorbell.
-pub(super) fn doorbell() -> Result<(Doorbell, OwnedFd), Refusal> {
-    Doorbell::pair().map_err(|error| {
-        no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))
-    })
 }
 
 pub(super) fn no_resources(problem: impl std::fmt::Display) -> Refusal {
@@ -53,59 +44,77 @@ impl std::fmt::Debug for Start {
     }
 }
 
-/// What goes over to the client.
-pub(super) struct Given {
-    pub(super) opened: Opened,
+/// What a user's thread has made for a request.
+#[derive(Debug)]
+pub(super) struct Made {
     pub(super) segment: Arc<Segment>,
-    pub(super) bells: Vec<OwnedFd>,
+    pub(super) bells: QueueBells,
+}
+
+/// How much memory a request takes, and in which pieces.
+struct Size {
+    layout: Layout,
+    /// Bytes of a ring, up to the next page.
+    each: usize,
+    bytes: usize,
 }
 
 impl Daemon {
-    /// Makes queues for a client and gives them to the workers.
-    pub(super) fn open_client_queues(&mut self, id: u32, asked: Open) -> Result<Given, Refusal> {
-        if let Some(wanted) = asked.queue.clone() {
-            return self.open_own_queue(id, asked, &wanted);
+    /// The bytes of memory that a request takes and the workers that serve it, if it can be granted.
+    pub(super) fn size_of_client_queues(
+        &self,
+        id: u32,
+        asked: &Open,
+    ) -> Result<(usize, usize), Refusal> {
+        if let Some(wanted) = &asked.queue {
+            return Ok((self.size_of_own_queue(id, asked, wanted)?.bytes, 1));
         }
         let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
-        self.check_request(id, &asked)?;
+        let size = self.size(asked)?;
+        self.check_request(id, asked, (comparisons(&filter), size.bytes))?;
+        Ok((size.bytes, self.workers.iter().count()))
+    }
+
+    fn size(&self, asked: &Open) -> Result<Size, Refusal> {
         let layout =
             Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
-        let workers = self.workers.iter().count();
-        let channels = usize::from(asked.channels);
+        let (workers, channels) = (self.workers.iter().count(), usize::from(asked.channels));
         if 1 + channels + workers > FILES {
             return Err(invalid(format!("{channels} channels are too many for {workers} workers")));
         }
         let each = layout.bytes().next_multiple_of(PAGE);
-        let bytes = each * 2 * channels * workers;
-        self.check_memory(id, bytes)?;
+        Ok(Size { layout, each, bytes: each * 2 * channels * workers })
+    }
+
+    /// Sets queues up in memory and with bells that were made for them. They begin when the client has mapped it.
+    pub(super) fn open_client_queues(
+        &mut self,
+        id: u32,
+        asked: Open,
+        made: Made,
+    ) -> Result<Opened, Refusal> {
+        if let Some(wanted) = asked.queue.clone() {
+            return self.open_own_queue(id, asked, &wanted, made);
+        }
+        let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
+        let Size { layout, each, bytes } = self.size(&asked)?;
+        // It was checked before the memory was made; much may have changed since.
+        self.check_request(id, &asked, (comparisons(&filter), bytes))?;
+        let Made { segment, bells } = made;
+        let workers = bells.wakes.len();
+        let pool = self.pool;
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
         client.last = client.last.wrapping_add(1);
-        let number = client.last;
-        let name = format!("millrace-client-{id}");
-        let segment = Arc::new(Segment::create(&name, bytes).map_err(no_resources)?);
-        let (receives, sends) = (Arc::<ClientPorts>::default(), Arc::clone(&client.sends));
-        let place = |at: usize| RingPlace {
-            offset: (at * each) as u64,
-            slots: asked.slots,
-            capacity: asked.capacity,
-        };
+        let (number, uid, sends) = (client.last, client.uid(), Arc::clone(&client.sends));
+        let receives = Arc::<ClientPorts>::default();
         // Ring of channel c from worker w, then the one to it.
         let at = |channel: usize, worker: usize| 2 * (channel * workers + worker);
-        let mut bells = Vec::new();
-        let mut own_bells = Vec::new();
-        for _ in 0..channels {
-            let (own, theirs) = doorbell()?;
-            own_bells.push(Arc::new(own));
-            bells.push(theirs);
-        }
         let mut setups = Vec::new();
-        for worker in 0..workers {
-            let (wake, theirs) = doorbell()?;
-            bells.push(theirs);
+        for (worker, wake) in bells.wakes.into_iter().enumerate() {
             let mut rings = Vec::new();
-            for (channel, bell) in own_bells.iter().enumerate() {
+            for (channel, bell) in bells.channels.iter().enumerate() {
                 let offset = at(channel, worker) * each;
-                rings.push(self::channel(&segment, offset, layout, Arc::clone(bell))?);
+                rings.push(self::channel(&segment, offset, layout, bell.clone())?);
             }
             setups.push(ClientSetup {
                 take: asked.take,
@@ -115,37 +124,43 @@ impl Daemon {
                 sends: Arc::clone(&sends),
                 channels: rings,
                 wake,
-                pool: self.pool,
+                pace: self.clients.pace(uid, worker),
+                pool,
                 counters: Arc::new(ClientCounters::default()),
             });
         }
+        let place = |at: usize| RingPlace {
+            offset: (at * each) as u64,
+            slots: asked.slots,
+            capacity: asked.capacity,
+        };
+        let pair = |channel, worker| [place(at(channel, worker)), place(at(channel, worker) + 1)];
         let opened = Opened {
             queues: number,
             workers: workers as u16,
-            channels: (0..channels)
+            channels: (0..usize::from(asked.channels))
                 .map(|channel| ChannelPlace {
-                    rings: (0..workers)
-                        .map(|worker| [place(at(channel, worker)), place(at(channel, worker) + 1)])
-                        .collect(),
+                    rings: (0..workers).map(|worker| pair(channel, worker)).collect(),
                 })
                 .collect(),
             buffers: None,
         };
-        let counters = setups.iter().map(|setup| Arc::clone(&setup.counters)).collect();
-        let told = super::Told::default();
         let queues = Queues {
             asked,
             receives,
-            segment: Arc::clone(&segment),
-            counters,
-            told,
+            segment,
+            counters: setups.iter().map(|setup| Arc::clone(&setup.counters)).collect(),
+            told: super::Told::default(),
+            comparisons: comparisons(&filter),
             start: Some(Start::Workers(setups)),
             memory: None,
         };
-        client.queues.insert(number, queues);
+        if let Some(client) = self.clients.list.get_mut(&id) {
+            client.queues.insert(number, queues);
+        }
         // The workers know the ports before they have the queues.
         self.renumber_client_ports();
-        Ok(Given { opened, segment, bells })
+        Ok(opened)
     }
 
     /// Gives the workers what a client has opened: it has mapped its memory.
@@ -174,34 +189,20 @@ impl Daemon {
         Ok(())
     }
 
-    /// Whether a client may have so many bytes of memory more.
-    pub(super) fn check_memory(&self, id: u32, bytes: usize) -> Result<(), Refusal> {
-        let Some(client) = self.clients.list.get(&id) else { return Err(invalid("not attached")) };
-        let (limit, has) = ((self.config.clients.memory as usize) << 20, client.memory());
-        if has.saturating_add(bytes) <= limit {
-            return Ok(());
-        }
-        let [bytes, has] = [bytes, has].map(|bytes| bytes.div_ceil(1 << 20));
-        Err(no_resources(format!(
-            "{bytes} MiB of shared memory, beside {has} that the client has; clients.memory is {}: ask \
-             for fewer slots or channels, or raise it",
-            self.config.clients.memory
-        )))
-    }
-
-    pub(super) fn check_request(&self, id: u32, asked: &Open) -> Result<(), Refusal> {
+    /// Whether a client may have what it asks for: so many comparisons with each packet, and bytes of memory.
+    pub(super) fn check_request(
+        &self,
+        id: u32,
+        asked: &Open,
+        size: (usize, usize),
+    ) -> Result<(), Refusal> {
         if !(1..=MOST_CHANNELS).contains(&asked.channels) {
             let given = asked.channels;
             return Err(invalid(format!("{given} channels; use 1 to {MOST_CHANNELS}")));
         }
         let Some(client) = self.clients.list.get(&id) else { return Err(invalid("not attached")) };
-        let has: usize = client.queues.values().map(|open| usize::from(open.asked.channels)).sum();
-        if has + usize::from(asked.channels) > ALL_CHANNELS {
-            return Err(no_resources(format!(
-                "{} channels, beside {has} that the client has, are more than {ALL_CHANNELS}: close some",
-                asked.channels
-            )));
-        }
+        let uid = client.uid();
+        self.clients.usage(uid).admit(uid, asked, size, &self.config.clients)?;
         for name in &asked.ports {
             if !self.ports.iter().any(|port| port.config.name == *name) {
                 let names: Vec<_> =
@@ -218,20 +219,19 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes queues back: no worker touches them after this. Gives whether there were any.
-    pub(super) fn close_client_queues(&mut self, id: u32, number: u32) -> bool {
-        let client = self.clients.list.get_mut(&id);
-        let Some(queues) = client.and_then(|client| client.queues.remove(&number)) else {
-            return false;
-        };
+    /// Takes queues back: no worker touches them after this. Gives their memory, to be unmapped by whoever asked;
+    /// `None`: there were none.
+    pub(super) fn close_client_queues(&mut self, id: u32, number: u32) -> Option<Arc<Segment>> {
+        let client = self.clients.list.get_mut(&id)?;
+        let (uid, queues) = (client.uid(), client.queues.remove(&number)?);
+        let segment = Arc::clone(&queues.segment);
         let function = function_number(id, number);
         if queues.memory.is_some() {
-            self.close_own_queue(function, queues);
-            return true;
+            self.close_own_queue(uid, function, queues);
+        } else {
+            self.workers.take_back(move |state| state.remove_function(function));
         }
-        self.workers.take_back(move |state| state.remove_function(function));
-        drop(queues);
-        true
+        Some(segment)
     }
 }
 
@@ -240,7 +240,7 @@ pub(super) fn channel(
     segment: &Arc<Segment>,
     offset: usize,
     layout: Layout,
-    bell: Arc<Doorbell>,
+    bell: Errand,
 ) -> Result<ClientChannel, Refusal> {
     let each = layout.bytes().next_multiple_of(PAGE);
     let region = |offset| {

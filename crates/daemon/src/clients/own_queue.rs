@@ -10,7 +10,7 @@ use shm::attach::{
 };
 use shm::{Layout, Segment};
 
-use super::open::{Given, PAGE, Start, channel, doorbell, invalid, no_resources};
+use super::open::{Made, PAGE, Start, channel, invalid, no_resources};
 use super::{Queues, Told, function_number};
 use crate::daemon::Daemon;
 use crate::ports::PortState;
@@ -22,7 +22,9 @@ const EARLIER: usize = 4;
 /// Memory of a client that is gone, until no buffer lies in it any more.
 #[derive(Debug)]
 pub(super) struct Retired {
-    segment: Arc<Segment>,
+    /// Whose it was.
+    pub(super) uid: u32,
+    pub(super) segment: Arc<Segment>,
     _memory: DeviceMemory,
 }
 
@@ -36,22 +38,33 @@ pub(super) struct Place {
     buffers: (u32, usize),
 }
 
+/// What a receive queue of a client's own takes.
+pub(super) struct OwnSize {
+    place: Place,
+    layout: Layout,
+    /// Bytes of a ring, up to the next page.
+    each: usize,
+    /// Bytes of the buffers.
+    area: usize,
+    pub(super) bytes: usize,
+}
+
 impl Daemon {
-    /// Gives a receive queue to a client.
-    pub(super) fn open_own_queue(
-        &mut self,
+    /// What it takes to give a receive queue to a client, if it can have it.
+    pub(super) fn size_of_own_queue(
+        &self,
         id: u32,
-        mut asked: Open,
+        asked: &Open,
         wanted: &PortQueue,
-    ) -> Result<Given, Refusal> {
+    ) -> Result<OwnSize, Refusal> {
         let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
         if !plain || asked.take != Take::Divert || asked.channels != 1 {
             return Err(invalid(
                 "a queue of one's own comes whole: divert, one channel, no other ports, no filter",
             ));
         }
-        asked.ports = vec![wanted.port.clone()];
-        self.check_request(id, &asked)?;
+        let asked = Open { ports: vec![wanted.port.clone()], ..asked.clone() };
+        self.check_request(id, &asked, (0, 0))?;
         let place = self.place_of(wanted)?;
         let layout =
             Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
@@ -59,9 +72,29 @@ impl Daemon {
         let (count, size) = place.buffers;
         let area = (count as usize * size).next_multiple_of(PAGE);
         let bytes = 2 * each + area;
-        self.check_memory(id, bytes)?;
-        let segment = Segment::create(&format!("millrace-client-{id}"), bytes);
-        let segment = Arc::new(segment.map_err(no_resources)?);
+        self.check_request(id, &asked, (0, bytes))?;
+        Ok(OwnSize { place, layout, each, area, bytes })
+    }
+
+    /// Sets a client's receive queue up, in memory and with bells that were made for it.
+    pub(super) fn open_own_queue(
+        &mut self,
+        id: u32,
+        mut asked: Open,
+        wanted: &PortQueue,
+        made: Made,
+    ) -> Result<Opened, Refusal> {
+        let OwnSize { place, layout, each, area, .. } =
+            self.size_of_own_queue(id, &asked, wanted)?;
+        asked.ports = vec![wanted.port.clone()];
+        let (count, size) = place.buffers;
+        let Made { segment, bells } = made;
+        let (bell, wake) = bells
+            .channels
+            .into_iter()
+            .zip(bells.wakes)
+            .next()
+            .ok_or_else(|| no_resources("the queue's bells were not made"))?;
         let buffers = segment.region(2 * each, area).ok_or_else(|| invalid("a short segment"))?;
         let port = self.ports.iter().find(|port| port.config.name == wanted.port);
         let port = port.and_then(|port| port.open.as_ref());
@@ -69,18 +102,18 @@ impl Daemon {
         let memory = port.reach(buffers).map_err(|error| invalid(error.to_string()))?;
         let number =
             self.clients.number(&wanted.port).ok_or_else(|| no_resources("too many ports"))?;
+        let at = self.workers.iter().position(|worker| worker.core == place.core).unwrap_or(0);
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
         client.last = client.last.wrapping_add(1);
-        let queues = client.last;
-        let (bell, their_bell) = doorbell()?;
-        let (wake, their_wake) = doorbell()?;
+        let (queues, uid, sends) = (client.last, client.uid(), Arc::clone(&client.sends));
         let counters = Arc::new(ClientCounters::default());
         let lane_client = LaneClient {
             token: function_number(id, queues),
             number,
-            sends: Arc::clone(&client.sends),
-            channel: channel(&segment, 0, layout, Arc::new(bell))?,
+            sends,
+            channel: channel(&segment, 0, layout, bell)?,
             wake,
+            pace: self.clients.pace(uid, at),
             counters: Arc::clone(&counters),
         };
         let memory = Arc::new(memory);
@@ -98,15 +131,18 @@ impl Daemon {
         let own = Queues {
             asked,
             receives: Arc::default(),
-            segment: Arc::clone(&segment),
+            segment,
             counters: vec![counters],
             told: Told::default(),
+            comparisons: 0,
             start: Some(Start::Own(place, Box::new(lane_client), Arc::clone(&memory))),
             memory: Some(memory),
         };
-        client.queues.insert(queues, own);
+        if let Some(client) = self.clients.list.get_mut(&id) {
+            client.queues.insert(queues, own);
+        }
         self.renumber_client_ports();
-        Ok(Given { opened, segment, bells: vec![their_bell, their_wake] })
+        Ok(opened)
     }
 
     /// The queue that a client means, if it can have it.
@@ -189,7 +225,7 @@ impl Daemon {
     }
 
     /// Takes a client's own queue back. Its memory goes when the last buffer has left it.
-    pub(super) fn close_own_queue(&mut self, token: u64, queues: Queues) {
+    pub(super) fn close_own_queue(&mut self, uid: u32, token: u64, queues: Queues) {
         let Queues { segment, memory, start, .. } = queues;
         // It may not have begun.
         drop(start);
@@ -200,7 +236,8 @@ impl Daemon {
         self.devices.leave(move |pools| drop(pools.take_client(token)));
         // A worker that did not answer has it still: then it stays mapped.
         let memory = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
-        self.clients.retired.extend(memory.map(|memory| Retired { segment, _memory: memory }));
+        let retired = memory.map(|memory| Retired { uid, segment, _memory: memory });
+        self.clients.retired.extend(retired);
     }
 
     /// Takes back queues that the configuration keeps for clients no more, or their client may not use any more.
@@ -218,15 +255,20 @@ impl Daemon {
         }
         for (id, number, port, queue) in stray {
             tracing::warn!(client = id, port, queue, "may not have the receive queue any more");
-            self.close_client_queues(id, number);
+            drop(self.close_client_queues(id, number));
         }
     }
 
-    /// Unmaps memory of clients that are gone in which no buffer lies any more. Gives whether that was all of it.
-    pub(super) fn free_retired(&mut self) -> bool {
+    /// Memory of clients that are gone in which no buffer lies any more, to be unmapped by whoever asked, and whether
+    /// that was all of it.
+    pub(super) fn free_retired(&mut self) -> (Vec<Arc<Segment>>, bool) {
         // One for itself, one for the device.
-        self.clients.retired.retain(|retired| Arc::strong_count(&retired.segment) > 2);
-        self.clients.retired.is_empty()
+        let retired = std::mem::take(&mut self.clients.retired).into_iter();
+        let (free, held): (Vec<_>, _) =
+            retired.partition(|retired| Arc::strong_count(&retired.segment) <= 2);
+        self.clients.retired = held;
+        let free: Vec<_> = free.into_iter().map(|retired| retired.segment).collect();
+        (free, self.clients.retired.is_empty())
     }
 }
 

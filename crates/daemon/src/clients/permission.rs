@@ -1,12 +1,12 @@
 //! Who may attach, and to which ports: by what the kernel says of the process.
 
 use control::config::ClientRule;
-use shm::attach::PeerCredentials;
+use shm::attach::{PeerCredentials, Refusal, RefusalKind};
 
 use crate::service::group_id;
 
 /// The group whose members may attach where the configuration has no rules.
-pub(super) const GROUP: &str = "millrace";
+const GROUP: &str = "millrace";
 
 /// What the kernel says of a process.
 #[derive(Debug, Clone)]
@@ -21,6 +21,16 @@ pub(super) struct Process {
 pub(super) enum Allowed {
     All,
     These(Vec<String>),
+}
+
+/// What a process hears that may not attach.
+pub(super) fn stranger(process: &Process) -> Refusal {
+    let problem = format!(
+        "user {} may not attach; be root or in the group {GROUP}, or have a [[client]] rule in the \
+         configuration",
+        process.credentials.uid
+    );
+    Refusal::new(RefusalKind::Permission, problem)
 }
 
 impl Allowed {

@@ -1,66 +1,33 @@
-//! The attach socket: a task for each connection. Its end, or its process's, is the end of the client.
+//! A connection, on its user's thread. Its end, or its process's, is the end of the client.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use shm::Segment;
-use shm::attach::{Channel, ChannelError, Refusal, RefusalKind, Reply, Request};
+use shm::attach::{
+    Channel, ChannelError, Hello, Open, Opened, Refusal, RefusalKind, Reply, Request,
+};
+use shm::{Growing, Grown, Segment};
 use tokio::io::Interest;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
+use super::bells::Theirs;
+use super::desk::{Place, Shared};
+use super::open::{Made, no_resources};
 use super::permission::Process;
-use crate::daemon::Shared;
 
-/// Connections that have not said hello yet, and those of clients: this many beyond `clients.most`. And as many of
-/// processes that may not attach.
-const SPARE: usize = 16;
 /// How long a process may take to say hello.
 const HELLO: Duration = Duration::from_secs(5);
 /// How often it is looked whether the workers are done with a client's memory, each time after a [`BREATH`].
 const LOOKS: usize = 50;
-/// Between two requests of one client at least: what it asks costs the control thread time.
+/// Between two looks.
 const BREATH: Duration = Duration::from_millis(1);
-/// Memory is made and taken down by one client at a time, which then waits this many times as long as that took: all
-/// clients together have a quarter of the control thread.
-const REST: u32 = 3;
-
-/// Serves clients for ever.
-pub(crate) async fn run(listener: UnixListener, daemon: Shared) {
-    let most = usize::from(daemon.lock().config.clients.most) + SPARE;
-    let places = Arc::new(Semaphore::new(most));
-    let strangers = Arc::new(Semaphore::new(SPARE));
-    let turns = Arc::new(Semaphore::new(1));
-    loop {
-        match listener.accept().await.and_then(|(stream, _)| Connection::of(stream)) {
-            Ok(connection) => {
-                let Some(process) = connection.process() else { continue };
-                // Who may not attach is told so, but takes no place from those who may.
-                let place = if daemon.lock().may_attach(&process) {
-                    Arc::clone(&places).acquire_owned().await
-                } else {
-                    let Ok(place) = Arc::clone(&strangers).try_acquire_owned() else { continue };
-                    Ok(place)
-                };
-                let Ok(place) = place else { return };
-                let (daemon, turns) = (daemon.clone(), Arc::clone(&turns));
-                tokio::spawn(async move {
-                    serve(connection, process, daemon, turns).await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::warn!("the attach socket: {error}");
-                sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-}
 
 /// A connection: to be waited for, and to be talked on.
 struct Connection {
@@ -69,19 +36,12 @@ struct Connection {
 }
 
 impl Connection {
-    fn of(stream: UnixStream) -> io::Result<Self> {
-        let channel = Channel::of(stream.as_fd().try_clone_to_owned()?);
-        Ok(Self { stream, channel })
+    fn of(socket: OwnedFd) -> io::Result<Self> {
+        let channel = Channel::of(socket.try_clone()?);
+        Ok(Self { stream: UnixStream::from_std(socket.into())?, channel })
     }
 
-    /// Who is at the other end. `None`: it is gone.
-    fn process(&self) -> Option<Process> {
-        let credentials = self.channel.peer().ok()?;
-        let groups = self.channel.peer_groups().unwrap_or_default();
-        Some(Process { credentials, groups })
-    }
-
-    /// The next request.
+    /// The next request. One that brings descriptors ends the connection: they are closed here.
     async fn hear(&self) -> Result<Request, ChannelError> {
         loop {
             self.stream.readable().await?;
@@ -91,38 +51,69 @@ impl Connection {
                 }
                 heard => Ok(heard),
             });
-            match heard {
-                Ok(heard) => return heard.map(|received| received.message),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            let received = match heard {
+                Ok(heard) => heard?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error.into()),
+            };
+            if !received.files.is_empty() {
+                return Err(ChannelError::Malformed("it brings descriptors".to_owned()));
             }
+            return Ok(received.message);
         }
+    }
+
+    /// The first one.
+    async fn hear_first(&self) -> Result<Request, String> {
+        match timeout(HELLO, self.hear()).await {
+            Ok(heard) => heard.map_err(|error| self.complain(error)),
+            Err(_) => Err("it did not say who it is".to_owned()),
+        }
+    }
+
+    /// Says what was wrong, if somebody is there.
+    fn complain(&self, error: ChannelError) -> String {
+        if let ChannelError::Closed = error {
+            return "it closed its connection".to_owned();
+        }
+        let refusal = Refusal::new(RefusalKind::Invalid, error.to_string());
+        let _ = self.say(&Reply::Refused(refusal), &[]);
+        error.to_string()
+    }
+
+    fn say(&self, reply: &Reply, files: &[BorrowedFd<'_>]) -> Result<(), ChannelError> {
+        self.channel.send(reply, files)
     }
 }
 
 /// A connection from its first word to its end.
-async fn serve(connection: Connection, process: Process, daemon: Shared, turns: Arc<Semaphore>) {
+pub(super) async fn serve(
+    socket: OwnedFd,
+    process: Process,
+    place: Result<Place, Refusal>,
+    shared: Arc<Shared>,
+) {
+    let connection = match Connection::of(socket) {
+        Ok(connection) => connection,
+        Err(error) => return tracing::warn!("a connection to the attach socket: {error}"),
+    };
+    let _place = match place {
+        Ok(place) => place,
+        Err(refusal) => {
+            // Who has not asked yet would take the end for the daemon's.
+            if connection.hear_first().await.is_ok() {
+                let _ = connection.say(&Reply::Refused(refusal), &[]);
+            }
+            return;
+        }
+    };
     let pid = process.credentials.pid;
-    let mut client = Attached { daemon, id: None, process, turns };
+    let mut client = Attached { shared, id: Arc::default(), process, tokens: Vec::new() };
     let why = tokio::select! {
         why = client.talk(&connection) => why,
         () = ended(pid) => "its process ended".to_owned(),
     };
-    if let Some(id) = client.id {
-        client.daemon.lock().release_client(id, &why);
-        unmap(&client.daemon).await;
-    }
-}
-
-/// Waits until the workers have moved a device's buffers out of memory that was a client's, and unmaps it. What a device
-/// still holds is looked for once a second.
-async fn unmap(daemon: &Shared) {
-    for _ in 0..LOOKS {
-        if daemon.lock().free_retired() {
-            return;
-        }
-        sleep(BREATH).await;
-    }
+    client.leave(why).await;
 }
 
 /// When the process ends; never where that cannot be seen. One that forked would keep the socket open
@@ -140,19 +131,19 @@ async fn ended(process: i32) {
 
 /// One connection's state.
 struct Attached {
-    daemon: Shared,
-    /// After its hello.
-    id: Option<u32>,
+    shared: Arc<Shared>,
+    /// After its hello; 0 before. The control thread writes it.
+    id: Arc<AtomicU32>,
     process: Process,
-    /// Who may ask for what takes long.
-    turns: Arc<Semaphore>,
+    /// Its queues' numbers, with what their bells are found by.
+    tokens: Vec<(u32, u64)>,
 }
 
 /// An answer with what goes along.
 struct Answer {
     reply: Reply,
     segment: Option<Arc<Segment>>,
-    bells: Vec<OwnedFd>,
+    bells: Theirs,
 }
 
 impl From<Reply> for Answer {
@@ -161,92 +152,201 @@ impl From<Reply> for Answer {
     }
 }
 
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        Reply::Refused(refusal).into()
+    }
+}
+
+/// While the daemon ends.
+fn ending() -> Refusal {
+    no_resources("the daemon ends")
+}
+
 impl Attached {
+    /// Its number. `None`: it has not said hello.
+    fn number(&self) -> Option<u32> {
+        Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
     /// Request by request. Gives why it is over.
     async fn talk(&mut self, connection: &Connection) -> String {
         loop {
-            let heard = if self.id.is_none() {
-                match timeout(HELLO, connection.hear()).await {
-                    Ok(heard) => heard,
-                    Err(_) => return "it did not say who it is".to_owned(),
-                }
+            let heard = if self.number().is_none() {
+                connection.hear_first().await
             } else {
-                connection.hear().await
+                connection.hear().await.map_err(|error| connection.complain(error))
             };
             let request = match heard {
                 Ok(request) => request,
-                Err(ChannelError::Closed) => return "it closed its connection".to_owned(),
-                Err(error) => {
-                    let refusal = Refusal::new(RefusalKind::Invalid, error.to_string());
-                    let _ = connection.channel.send(&Reply::Refused(refusal), &[]);
-                    return error.to_string();
-                }
+                Err(why) => return why,
             };
-            let long = matches!(request, Request::Open(_) | Request::Close(_));
-            let turn = if long { Arc::clone(&self.turns).acquire_owned().await.ok() } else { None };
-            let begun = Instant::now();
-            let answer = self.answer(request);
-            let rest = begun.elapsed() * REST;
-            let closed = matches!(&answer.reply, Reply::Closed(_));
-            let hopeless = matches!(&answer.reply, Reply::Refused(_)) && self.id.is_none();
+            self.shared.pace.wait().await;
+            let answer = self.answer(request).await;
+            let hopeless = matches!(&answer.reply, Reply::Refused(_)) && self.number().is_none();
             let segment = answer.segment.as_ref().map(|segment| segment.as_fd());
             let files: Vec<BorrowedFd<'_>> =
                 segment.into_iter().chain(answer.bells.iter().map(AsFd::as_fd)).collect();
-            if let Err(error) = connection.channel.send(&answer.reply, &files) {
+            if let Err(error) = connection.say(&answer.reply, &files) {
                 return format!("it does not take answers: {error}");
-            }
-            if closed {
-                unmap(&self.daemon).await;
             }
             if hopeless {
                 return "it was refused".to_owned();
             }
-            sleep(BREATH.max(rest)).await;
-            drop(turn);
         }
     }
 
-    fn answer(&mut self, request: Request) -> Answer {
-        let refused = |refusal| Answer::from(Reply::Refused(refusal));
-        let mut daemon = self.daemon.lock();
-        match (request, self.id) {
-            (Request::Hello(hello), None) => {
-                match daemon.attach_client(hello, self.process.clone()) {
-                    Ok(welcome) => {
-                        self.id = Some(welcome.client);
-                        Reply::Welcome(welcome).into()
+    async fn answer(&mut self, request: Request) -> Answer {
+        let invalid = |problem: &str| Refusal::new(RefusalKind::Invalid, problem).into();
+        match (request, self.number()) {
+            (Request::Hello(hello), None) => self.greet(hello).await,
+            (Request::Hello(_), Some(_)) => invalid("hello was said already"),
+            (_, None) => invalid("say hello first"),
+            (Request::Ports, Some(id)) => {
+                let ports = self.shared.control.ask(move |daemon| daemon.ports_of_client(id)).await;
+                ports.map_or_else(|| ending().into(), |ports| Reply::Ports(ports).into())
+            }
+            (Request::Open(asked), Some(id)) => match self.open(id, asked).await {
+                Ok((opened, segment, bells)) => {
+                    Answer { reply: Reply::Opened(opened), segment: Some(segment), bells }
+                }
+                Err(refusal) => refusal.into(),
+            },
+            (Request::Start(number), Some(id)) => {
+                let start = self.shared.control.ask(move |daemon| {
+                    let started = daemon.start_client_queues(id, number);
+                    let left = started.is_err().then(|| daemon.close_client_queues(id, number));
+                    started.map_err(|refusal| (refusal, left))
+                });
+                match start.await {
+                    Some(Ok(())) => Reply::Started(number).into(),
+                    Some(Err((refusal, left))) => {
+                        self.close_bells(number);
+                        drop(left);
+                        refusal.into()
                     }
-                    Err(refusal) => refused(refusal),
+                    None => ending().into(),
                 }
             }
-            (Request::Hello(_), Some(_)) => {
-                refused(Refusal::new(RefusalKind::Invalid, "hello was said already"))
+            (Request::Close(number), Some(id)) => self.close(id, number).await,
+        }
+    }
+
+    async fn greet(&self, hello: Hello) -> Answer {
+        let (process, id) = (self.process.clone(), Arc::clone(&self.id));
+        let attach = self.shared.control.ask(move |daemon| {
+            let welcome = daemon.attach_client(hello, process)?;
+            // Known from now on, even when nobody waits for the answer any more.
+            id.store(welcome.client, Ordering::Relaxed);
+            Ok::<_, Refusal>(welcome)
+        });
+        match attach.await {
+            Some(Ok(welcome)) => Reply::Welcome(welcome).into(),
+            Some(Err(refusal)) => refusal.into(),
+            None => ending().into(),
+        }
+    }
+
+    /// Opens queues: the control thread says how much memory they take, which is made here, and then hands both to the
+    /// workers.
+    async fn open(
+        &mut self,
+        id: u32,
+        asked: Open,
+    ) -> Result<(Opened, Arc<Segment>, Theirs), Refusal> {
+        let Shared { control, bells, turns, .. } = &*self.shared;
+        let _turn = turns.acquire().await.map_err(no_resources)?;
+        let wanted = asked.clone();
+        let size = control.ask(move |daemon| daemon.size_of_client_queues(id, &wanted)).await;
+        let (bytes, workers) = size.ok_or_else(ending)??;
+        let segment = grow(&format!("millrace-client-{id}"), bytes).await?;
+        let token = u64::from(id) << 32 | bells.next();
+        let made = bells.make(token, asked.channels, workers).map_err(|error| {
+            no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))
+        });
+        let opened = match made {
+            Ok((made, theirs)) => {
+                let made = Made { segment: Arc::clone(&segment), bells: made };
+                let open = control.ask(move |daemon| daemon.open_client_queues(id, asked, made));
+                open.await.unwrap_or_else(|| Err(ending())).map(|opened| (opened, theirs))
             }
-            (_, None) => refused(Refusal::new(RefusalKind::Invalid, "say hello first")),
-            (Request::Ports, Some(id)) => Reply::Ports(daemon.ports_of_client(id)).into(),
-            (Request::Open(asked), Some(id)) => match daemon.open_client_queues(id, asked) {
-                Ok(given) => Answer {
-                    reply: Reply::Opened(given.opened),
-                    segment: Some(given.segment),
-                    bells: given.bells,
-                },
-                Err(refusal) => refused(refusal),
-            },
-            (Request::Start(number), Some(id)) => match daemon.start_client_queues(id, number) {
-                Ok(()) => Reply::Started(number).into(),
-                Err(refusal) => {
-                    daemon.close_client_queues(id, number);
-                    refused(refusal)
-                }
-            },
-            (Request::Close(number), Some(id)) => {
-                if daemon.close_client_queues(id, number) {
-                    Reply::Closed(number).into()
-                } else {
-                    let problem = format!("there are no queues {number}");
-                    refused(Refusal::new(RefusalKind::Unknown, problem))
-                }
+            Err(refusal) => Err(refusal),
+        };
+        match opened {
+            Ok((opened, theirs)) => {
+                self.tokens.push((opened.queues, token));
+                Ok((opened, segment, theirs))
+            }
+            Err(refusal) => {
+                bells.close(|other| other == token);
+                Err(refusal)
             }
         }
+    }
+
+    async fn close(&mut self, id: u32, number: u32) -> Answer {
+        let shared = Arc::clone(&self.shared);
+        let Shared { control, turns, .. } = &*shared;
+        let _turn = turns.acquire().await;
+        let closed = control.ask(move |daemon| daemon.close_client_queues(id, number)).await;
+        match closed {
+            // The last to hold the memory is this thread.
+            Some(Some(left)) => {
+                drop(left);
+                unmap(&self.shared).await;
+            }
+            Some(None) => {
+                let problem = format!("there are no queues {number}");
+                return Refusal::new(RefusalKind::Unknown, problem).into();
+            }
+            None => return ending().into(),
+        }
+        self.close_bells(number);
+        Reply::Closed(number).into()
+    }
+
+    fn close_bells(&mut self, number: u32) {
+        let closed = self.tokens.iter().filter(|(queues, _)| *queues == number);
+        let tokens: Vec<u64> = closed.map(|(_, token)| *token).collect();
+        self.tokens.retain(|(queues, _)| *queues != number);
+        self.shared.bells.close(|token| tokens.contains(&token));
+    }
+
+    /// Has everything taken back that it had.
+    async fn leave(self, why: String) {
+        let id = Arc::clone(&self.id);
+        // What it asked for before is done before.
+        let release = self.shared.control.ask(move |daemon| {
+            let id = id.load(Ordering::Relaxed);
+            daemon.release_client(id, &why)
+        });
+        drop(release.await);
+        let client = u64::from(self.id.load(Ordering::Relaxed));
+        self.shared.bells.close(|token| token >> 32 == client);
+        unmap(&self.shared).await;
+    }
+}
+
+/// Makes memory, and lets others of the same user have their turns meanwhile.
+async fn grow(name: &str, bytes: usize) -> Result<Arc<Segment>, Refusal> {
+    let mut growing = Growing::new(name, bytes).map_err(no_resources)?;
+    loop {
+        match growing.step().map_err(no_resources)? {
+            Grown::Partly(rest) => growing = rest,
+            Grown::Whole(segment) => return Ok(Arc::new(segment)),
+        }
+        yield_now().await;
+    }
+}
+
+/// Waits until the workers have moved a device's buffers out of memory that was a client's, and unmaps it. What a device
+/// still holds is looked for once a second.
+async fn unmap(shared: &Shared) {
+    for _ in 0..LOOKS {
+        match shared.control.ask(|daemon| daemon.free_retired()).await {
+            Some((_unmapped_here, false)) => {}
+            _ => return,
+        }
+        sleep(BREATH).await;
     }
 }

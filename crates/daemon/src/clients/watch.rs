@@ -43,7 +43,11 @@ impl Told {
 impl Daemon {
     /// Looks at all clients: once a second.
     pub(crate) fn look_after_clients(&mut self) {
-        self.free_retired();
+        let (free, _) = self.free_retired();
+        if !free.is_empty() {
+            // Unmapping takes long; a thread of its own does it.
+            std::thread::spawn(move || drop(free));
+        }
         for (id, client) in &mut self.clients.list {
             let age = client.since.elapsed().as_secs();
             for (number, queues) in &mut client.queues {

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, listen, socket_with,
 };
+use shm::bell::forbid_descriptors;
 
 /// Who may connect to a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +41,8 @@ impl Access<'_> {
     }
 }
 
-/// Processes that wait to be attached at most.
-const BACKLOG: i32 = 64;
+/// Connections that wait to be accepted at most; `net.core.somaxconn` may be less.
+const BACKLOG: i32 = 1024;
 
 const CLOEXEC: SocketFlags = SocketFlags::CLOEXEC;
 
@@ -199,16 +200,20 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
 fn bind(path: &Path, access: Access<'_>, carries: Carries) -> Result<UnixListener, SocketError> {
     let mode = 0o777 & !access.mode();
     let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(mode));
-    let bound = match carries {
-        Carries::Bytes => UnixListener::bind(path),
-        Carries::Messages => listen_for_messages(path).map_err(io::Error::from),
-    };
+    let bound = listen_at(path, carries).map_err(io::Error::from);
     rustix::process::umask(before);
     bound.map_err(failed(path, "listen"))
 }
 
-fn listen_for_messages(path: &Path) -> Result<UnixListener, Errno> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, CLOEXEC, None)?;
+fn listen_at(path: &Path, carries: Carries) -> Result<UnixListener, Errno> {
+    let kind = match carries {
+        Carries::Bytes => SocketType::STREAM,
+        Carries::Messages => SocketType::SEQPACKET,
+    };
+    let socket = socket_with(AddressFamily::UNIX, kind, CLOEXEC, None)?;
+    // Nobody here wants descriptors, and closing one that somebody sends may block. Connections inherit this. Older
+    // kernels can't: there the attach socket's are closed on their users' threads.
+    forbid_descriptors(&socket);
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     listen(&socket, BACKLOG)?;
     Ok(UnixListener::from(socket))
@@ -302,7 +307,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("attach.sock");
         let claim = |path: &Path| Claim::take(path, Access::All, Carries::Messages);
-        let foreign = listen_for_messages(&path).unwrap();
+        let foreign = listen_at(&path, Carries::Messages).unwrap();
         assert!(matches!(claim(&path), Err(SocketError::Held { .. })));
         drop(foreign);
         let held = claim(&path).unwrap();

@@ -1,11 +1,9 @@
 //! The two rings of one channel of a client on one worker.
 
-use std::sync::Arc;
-
 use dpdk::{Buffer, BufferPool};
-use shm::{Consumer, Doorbell, Meta, Producer, Taken};
+use shm::{Consumer, Meta, Producer, Taken};
 
-use super::{ClientCounters, ClientPorts};
+use super::{ClientCounters, ClientPorts, Errand};
 use crate::PortId;
 
 /// A ring to the client and one from it.
@@ -13,7 +11,7 @@ use crate::PortId;
 pub struct ClientChannel {
     to: Producer,
     from: Consumer,
-    bell: Arc<Doorbell>,
+    bell: Errand,
     /// Something was pushed since it was last rung, for a client that waits for packets.
     pushed: bool,
     /// Something was taken since, for one that waits for room.
@@ -22,9 +20,9 @@ pub struct ClientChannel {
 }
 
 impl ClientChannel {
-    /// The rings; `bell` is the channel's, rung by every worker.
+    /// The rings; `bell` rings the channel's client, for every worker.
     #[must_use]
-    pub fn new(to: Producer, from: Consumer, bell: Arc<Doorbell>) -> Self {
+    pub fn new(to: Producer, from: Consumer, bell: Errand) -> Self {
         Self { to, from, bell, pushed: false, released: false, malformed: 0 }
     }
 

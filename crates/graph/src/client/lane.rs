@@ -10,10 +10,13 @@ mod taking;
 use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool, DeviceMemory, NoPlace, SharedBuffer, SharedPool};
+use shm::Meta;
 use shm::attach::flag;
-use shm::{Doorbell, Meta};
 
-use super::{Bells, ClientChannel, ClientCounters, ClientPorts, LONGEST, SPARE, Share, whole};
+use super::{
+    Bells, ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientWake, LONGEST, SPARE,
+    Share, whole,
+};
 use crate::{Exits, PortId, Reason, Vector};
 
 use taking::Way;
@@ -33,7 +36,9 @@ pub struct LaneClient {
     /// Its rings.
     pub channel: ClientChannel,
     /// Rung by the client when the worker sleeps.
-    pub wake: Doorbell,
+    pub wake: ClientWake,
+    /// How often its user is rung by this worker.
+    pub pace: ClientPace,
     /// Counted for it.
     pub counters: Arc<ClientCounters>,
 }
@@ -71,7 +76,7 @@ impl Lane {
             copies,
             client: None,
             share: Share::default(),
-            bells: Bells::new(),
+            bells: Bells::new(ClientPace::default()),
             held: Vec::new(),
             leaving: Vec::new(),
             outgoing: Vec::new(),
@@ -88,6 +93,7 @@ impl Lane {
     ) -> Result<(), NoPlace> {
         pool.lend(memory)?;
         self.held.resize_with(pool.capacity() as usize, || None);
+        self.bells = Bells::new(client.pace.clone());
         (self.client, self.share) = (Some(client), Share::default());
         Ok(())
     }

@@ -23,13 +23,20 @@ fn client(channels: usize, slots: u32) -> (Vec<ClientChannel>, Vec<Client>) {
             let end = |which| region(&segment, which, layout);
             let to = shm::Producer::new(end(0), layout).unwrap();
             let from = shm::Consumer::new(end(1), layout).unwrap();
-            let (bell, _theirs) = Doorbell::pair().unwrap();
             let from_daemon = shm::Consumer::new(end(0), layout).unwrap();
             let to_daemon = shm::Producer::new(end(1), layout).unwrap();
-            let ours = ClientChannel::new(to, from, Arc::new(bell));
+            let ours = ClientChannel::new(to, from, errand());
             (ours, Client { from_daemon, to_daemon, segment: Arc::clone(&segment) })
         })
         .unzip()
+}
+
+fn errand() -> Errand {
+    Errand::new(Arc::new(crate::Doorbell::new().unwrap()))
+}
+
+fn wake() -> ClientWake {
+    ClientWake::new(shm::bell::inward().unwrap().0, 1, errand())
 }
 
 fn queues(
@@ -48,7 +55,8 @@ fn queues(
         receives: Arc::clone(&ports),
         sends: ports,
         channels,
-        wake: Doorbell::pair().unwrap().0,
+        wake: wake(),
+        pace: ClientPace::default(),
         pool,
         counters: Arc::clone(&counters),
     });
@@ -266,6 +274,21 @@ fn who_was_given_packets_may_send_as_many() {
         flood(&mut clients, &[1; 60]);
         assert_eq!(queues.send(&mut Outgoing::default(), 0), expected, "{take:?}");
         assert_eq!(queues.send(&mut Outgoing::default(), 0), 8, "once");
+    }
+}
+
+#[test]
+fn copies_for_which_the_worker_has_no_time_are_left_out() {
+    let pool = own_pool("client-copies", 63);
+    let mut outside = Outside::new(1, 0, 64);
+    for (take, expected) in [(Take::Copy, (3, 7, 0)), (Take::Divert, (10, 0, 3))] {
+        let (channels, mut clients) = client(1, 16);
+        let (mut queues, counters) = queues(take, Spread::Flow, channels, pool);
+        outside.exits.copies = 3;
+        let mut packets: Vec<_> = (0..10).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        let got = received(&mut clients[0]).len() as u64;
+        assert_eq!((got, counters.full.get(), outside.exits.copies), expected, "{take:?}");
     }
 }
 

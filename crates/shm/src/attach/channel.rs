@@ -98,6 +98,12 @@ impl Channel {
         Self { socket }
     }
 
+    /// The connection itself.
+    #[must_use]
+    pub fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+
     /// Who is at the other end.
     ///
     /// # Errors

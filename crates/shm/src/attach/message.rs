@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::queue::{Layout, LayoutError};
 
 /// Version of these messages and of the queues' layout: both sides must have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -146,7 +146,8 @@ pub enum Reply {
     /// To [`Request::Ports`].
     Ports(Vec<PortInfo>),
     /// To [`Request::Open`]. File descriptors come with it: the segment, a doorbell for each channel, which the
-    /// daemon rings, and one for each worker, which the client rings ([`Doorbell::from_file`](crate::Doorbell)).
+    /// daemon rings, and one for each worker, which the client rings by sending a byte
+    /// ([`Doorbell::from_file`](crate::Doorbell)). Nothing can be sent to the former.
     Opened(Opened),
     /// To [`Request::Start`].
     Started(u32),

@@ -151,16 +151,18 @@ impl Bed {
         let sends = Arc::new(ClientPorts::default());
         sends.set(7, Some((self.port.id(), 1500)));
         let counters = Arc::new(ClientCounters::default());
-        let (bell, wake) = (Doorbell::pair().unwrap().0, Doorbell::pair().unwrap().0);
+        let errand = crate::Errand::new(Arc::new(crate::Doorbell::new().unwrap()));
+        let wake = ClientWake::new(shm::bell::inward().unwrap().0, 1, errand.clone());
         let to = Producer::new(ring(0), layout).unwrap();
         let from = Consumer::new(ring(1), layout).unwrap();
-        let channel = ClientChannel::new(to, from, Arc::new(bell));
+        let channel = ClientChannel::new(to, from, errand);
         let client = LaneClient {
             token: 1,
             number: 7,
             sends,
             channel,
             wake,
+            pace: ClientPace::default(),
             counters: Arc::clone(&counters),
         };
         let memory = self.port.reach(area).unwrap();
@@ -187,7 +189,7 @@ impl Bed {
     }
 
     pub(super) fn poll(&mut self, limit: usize) -> usize {
-        let mut functions = Functions::default();
+        let mut functions = Functions::new(usize::MAX);
         let way = (NodeId(0), 0);
         let Self { outside, vector, rx, .. } = self;
         let found = rx.poll(limit, vector, &mut outside.exits, &mut functions, way);

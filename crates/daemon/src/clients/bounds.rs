@@ -1,0 +1,141 @@
+//! What a user's clients may have, all together: a bound that held for one connection only would hold for nobody.
+
+use control::config;
+use graph::Filter;
+use shm::attach::{Open, Refusal};
+
+use super::open::no_resources;
+use super::{Client, Clients};
+
+/// What all clients of a user have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Usage {
+    /// Requests that were granted: each is a packet function and a descriptor to be waited for on every worker.
+    queues: usize,
+    channels: usize,
+    /// Comparisons with each packet.
+    filters: usize,
+    /// Bytes of shared memory.
+    memory: usize,
+}
+
+/// Comparisons that a filter takes: an address of either end takes two.
+pub(super) fn comparisons(filter: &Filter) -> usize {
+    match (filter == &Filter::default(), filter.host) {
+        (true, _) => 0,
+        (false, None) => 1,
+        (false, Some(_)) => 2,
+    }
+}
+
+impl Usage {
+    fn add(&mut self, client: &Client) {
+        for queues in client.queues.values() {
+            self.queues += 1;
+            self.channels += usize::from(queues.asked.channels);
+            self.filters += queues.comparisons;
+            self.memory += queues.segment.length();
+        }
+    }
+
+    /// Whether a request more is within the bounds.
+    pub(super) fn admit(
+        &self,
+        uid: u32,
+        asked: &Open,
+        (filters, bytes): (usize, usize),
+        bounds: &config::Clients,
+    ) -> Result<(), Refusal> {
+        let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
+        let memory = (bounds.memory as usize) << 20;
+        let channels = usize::from(asked.channels);
+        let checks = [
+            ("queues", self.queues, 1, usize::from(bounds.queues), "requests for queues"),
+            ("channels", self.channels, channels, usize::from(bounds.channels), "channels"),
+            ("filters", self.filters, filters, usize::from(bounds.filters), "filters"),
+            ("memory", self.memory, bytes, memory, "MiB of shared memory"),
+        ];
+        for (key, has, more, most, what) in checks {
+            if has.saturating_add(more) <= most {
+                continue;
+            }
+            let [has, more, most] = match key {
+                "memory" => [has, more, most].map(mebibytes),
+                _ => [has, more, most],
+            };
+            return Err(no_resources(format!(
+                "{more} {what} beside {has} that clients of user {uid} have: clients.{key} allows one \
+                 user {most}; ask for less, close some, or raise it"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Clients {
+    /// What the clients of a user have, and what is left of those before them.
+    pub(super) fn usage(&self, uid: u32) -> Usage {
+        let mut usage = Usage::default();
+        let own = self.list.values().filter(|client| client.uid() == uid);
+        own.for_each(|client| usage.add(client));
+        let left = self.retired.iter().filter(|retired| retired.uid == uid);
+        usage.memory += left.map(|retired| retired.segment.length()).sum::<usize>();
+        usage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shm::attach::{FilterText, Spread, Take};
+
+    fn asked(channels: u16) -> Open {
+        Open {
+            ports: Vec::new(),
+            take: Take::Copy,
+            spread: Spread::Flow,
+            filter: FilterText::default(),
+            channels,
+            slots: 64,
+            capacity: 2048,
+            queue: None,
+        }
+    }
+
+    #[test]
+    fn each_bound_is_named_when_it_is_reached() {
+        let bounds = config::Clients {
+            socket: None,
+            most: 4,
+            connections: 4,
+            queues: 3,
+            channels: 8,
+            filters: 2,
+            memory: 1,
+            requests: 10,
+        };
+        let has = Usage { queues: 2, channels: 6, filters: 1, memory: 1 << 19 };
+        let half = 1 << 19;
+        assert!(has.admit(7, &asked(2), (1, half), &bounds).is_ok());
+        let refused = |usage: Usage, channels, filters, bytes| {
+            usage.admit(7, &asked(channels), (filters, bytes), &bounds).unwrap_err().message
+        };
+        let all = [
+            (refused(Usage { queues: 3, ..has }, 1, 1, half), "clients.queues allows one user 3"),
+            (refused(has, 3, 1, half), "clients.channels allows one user 8"),
+            (refused(has, 2, 2, half), "clients.filters allows one user 2"),
+            (refused(has, 2, 1, half + 1), "clients.memory allows one user 1"),
+        ];
+        for (message, part) in all {
+            assert!(message.contains(part) && message.contains("user 7"), "{message}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_either_end_is_compared_twice() {
+        let host = Some("192.0.2.1".parse().unwrap());
+        assert_eq!(comparisons(&Filter::default()), 0);
+        assert_eq!(comparisons(&Filter { destination_port: Some(1), ..Filter::default() }), 1);
+        assert_eq!(comparisons(&Filter { host, ..Filter::default() }), 2);
+    }
+}

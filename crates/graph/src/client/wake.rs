@@ -1,0 +1,158 @@
+//! Waking a client and being woken by it, through a thread that belongs to the client's user.
+//!
+//! What a worker touches here is the daemon's alone: memory, the doorbell of that thread, and an epoll instance. The thread
+//! rings the client and drains what it has rung; it alone can be slowed by what the client does to its ends
+//! ([`shm::bell`]).
+
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use shm::SleepWord;
+use shm::bell::{RINGS, Watch};
+
+use crate::Doorbell;
+
+/// Something that the user's thread is to do for a worker.
+#[derive(Debug, Clone)]
+pub struct Errand {
+    due: Arc<AtomicBool>,
+    thread: Arc<Doorbell>,
+}
+
+impl Errand {
+    /// One of the thread that owns this doorbell.
+    #[must_use]
+    pub fn new(thread: Arc<Doorbell>) -> Self {
+        Self { due: Arc::default(), thread }
+    }
+
+    /// To be done.
+    #[inline]
+    pub(crate) fn call(&self) {
+        self.due.store(true, Ordering::Release);
+        self.thread.ring();
+    }
+
+    /// Rings the client if it sleeps. Gives whether it did.
+    #[inline]
+    pub(super) fn ring(&self, sleeps: SleepWord<'_>) -> bool {
+        let rings = sleeps.claim_wake();
+        if rings {
+            self.call();
+        }
+        rings
+    }
+
+    /// Whether it is to be done; asked by the thread, which does it then.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        self.due.load(Ordering::Relaxed) && self.due.swap(false, Ordering::Acquire)
+    }
+}
+
+/// Wake-ups of a worker by one client: a second, and at once after a pause. Who rings more often, or shuts its end down
+/// again and again, is looked at by the timer.
+const WAKES: u64 = 20_000;
+const SAVED: u64 = 64;
+
+/// What wakes a worker for a client.
+#[derive(Debug)]
+pub struct ClientWake {
+    watch: Watch,
+    drain: Errand,
+    /// Wake-ups since the last drain, and how many there may be.
+    woken: u32,
+    most: u32,
+    /// When the next wake-up would be due if they came evenly: TSC cycles.
+    due: u64,
+    /// Whether the worker waits for it.
+    listens: bool,
+}
+
+impl ClientWake {
+    /// `channels`: as many rings may come for one sleep. `drain`: takes out what was rung.
+    #[must_use]
+    pub fn new(watch: Watch, channels: u16, drain: Errand) -> Self {
+        let most = (RINGS / u32::from(channels).max(1)).max(1);
+        Self { watch, drain, woken: 0, most, due: 0, listens: true }
+    }
+
+    /// The worker is about to sleep. `false`: the client has woken it too often, and does not now.
+    pub(crate) fn arm(&mut self, now: u64) -> bool {
+        let saved = now.wrapping_sub(self.due) as i64;
+        self.listens = saved >= 0;
+        self.listens
+    }
+
+    /// What becomes readable when the client rings, if it may.
+    pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
+        self.listens.then(|| self.watch.as_fd())
+    }
+
+    /// Takes back what was rung.
+    pub(crate) fn clear(&mut self, now: u64) {
+        if !self.watch.clear() {
+            return;
+        }
+        let gap = dpdk::tsc_hz() / WAKES;
+        let earliest = now.wrapping_sub(gap * SAVED);
+        if (earliest.wrapping_sub(self.due) as i64) > 0 {
+            self.due = earliest;
+        }
+        self.due = self.due.wrapping_add(gap);
+        self.woken += 1;
+        if self.woken >= self.most {
+            self.woken = 0;
+            self.drain.call();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{SendFlags, send};
+
+    #[test]
+    fn a_bell_is_drained_before_it_is_full() {
+        let (watch, drain, theirs) = shm::bell::inward().unwrap();
+        let thread = Arc::new(Doorbell::new().unwrap());
+        let errand = Errand::new(thread);
+        let mut wake = ClientWake::new(watch, 4, errand.clone());
+        for sleep in 0..400_u32 {
+            // Each of the client's channels rings for the same sleep.
+            for _ in 0..4 {
+                assert_eq!(send(&theirs, &[1], SendFlags::DONTWAIT), Ok(1), "sleep {sleep}");
+            }
+            wake.clear(u64::from(sleep) << 40);
+            if errand.take() {
+                drain.drain();
+            }
+        }
+        assert!(!errand.take());
+    }
+
+    #[test]
+    fn who_wakes_a_worker_too_often_is_looked_at_by_the_timer() {
+        let (watch, drain, theirs) = shm::bell::inward().unwrap();
+        let errand = Errand::new(Arc::new(Doorbell::new().unwrap()));
+        let mut wake = ClientWake::new(watch, 1, errand);
+        let now = 1 << 50;
+        let mut heard = 0;
+        // It rings, and then shuts its end down without end: each time is told, and none fills anything.
+        while wake.arm(now) && heard < 1000 {
+            assert!(wake.event().is_some());
+            let _ = send(&theirs, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).unwrap();
+            wake.clear(now);
+            heard += 1;
+        }
+        assert_eq!(heard, SAVED + 1);
+        assert!(wake.event().is_none());
+        // After a second it may again.
+        let later = now + dpdk::tsc_hz();
+        assert!(wake.arm(later) && wake.event().is_some());
+        drop(drain);
+    }
+}
