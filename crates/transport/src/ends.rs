@@ -58,7 +58,10 @@ impl Ends {
     /// Whether both can be ends of a connection (RFC 1122 4.2.3.10).
     pub(crate) fn is_possible(&self) -> bool {
         let single = |ip: IpAddr| {
-            !ip.is_multicast() && !ip.is_unspecified() && ip != IpAddr::V4(Ipv4Addr::BROADCAST)
+            let mapped = matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
+            let broadcast = ip == IpAddr::V4(Ipv4Addr::BROADCAST);
+            // IPv4-mapped addresses are for calls, on no wire (RFC 4291 2.5.5.2).
+            !ip.is_multicast() && !ip.is_unspecified() && !broadcast && !mapped
         };
         let distinct = self.local != self.remote;
         let ports = self.local.port() != 0 && self.remote.port() != 0;

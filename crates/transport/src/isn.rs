@@ -12,6 +12,12 @@ pub(crate) fn initial(secret: &Secret, ends: &Ends, now: u64) -> Seq {
     Seq(((now / STEP) as u32).wrapping_add(secret.hash_ends(ends, [1, 0]) as u32))
 }
 
+/// An initial sequence number beyond all that a connection between the same ends has used, whose window may
+/// have been open (RFC 9293 3.10.7.4, RFC 6191); `after`: where it had come to.
+pub(crate) fn beyond(iss: Seq, after: Option<Seq>) -> Seq {
+    after.map_or(iss, |after| iss.max(after.add(64_000 + (1 << 16))))
+}
+
 /// What the time stamps of a connection are ahead of the clock: the same for all between these ends,
 /// so that they never go back (RFC 6191).
 pub(crate) fn timestamp_offset(secret: &Secret, ends: &Ends) -> u32 {

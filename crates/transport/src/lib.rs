@@ -26,6 +26,7 @@ mod siphash;
 mod stack;
 mod syn_cookie;
 mod tcp;
+mod time_wait;
 pub mod timer;
 pub mod udp;
 

@@ -18,6 +18,9 @@ pub struct Config {
     pub connections_v4: usize,
     /// Connections at most, over IPv6.
     pub connections_v6: usize,
+    /// Connections in TIME-WAIT at most that the application has closed, over both: 64 bytes each, beside
+    /// those above. One more takes the place of the oldest. 0: they count as the others do.
+    pub time_waits: usize,
     /// Bytes of an IP packet on the port, at most.
     pub mtu: u16,
     /// Secret random words, behind sequence numbers, ports and cookies. With the same seed, packets and
@@ -42,6 +45,7 @@ impl Default for Config {
         Self {
             connections_v4: 65_536,
             connections_v6: 65_536,
+            time_waits: 65_536,
             mtu: 1500,
             seed: [0; 2],
             challenges: 1000,
@@ -156,7 +160,7 @@ pub struct Options {
     pub delayed_ack: u64,
     /// Shortest retransmission time-out: ns. RFC 6298 2.4 says 1 s; 200 ms is what hosts use.
     pub minimum_rto: u64,
-    /// Time in TIME-WAIT: ns.
+    /// Time in TIME-WAIT: ns; 655 s at most when the peer's FIN comes again.
     pub time_wait: u64,
     /// Time in FIN-WAIT-2 after close (`TCP_LINGER2`): ns.
     pub fin_wait_2: u64,

@@ -88,6 +88,8 @@ pub struct Counters {
     pub datagrams_out: u64,
     /// ICMP errors sent about datagrams for no socket.
     pub unreachables_out: u64,
+    /// Connections in TIME-WAIT that had to go early, since there were too many.
+    pub time_waits_evicted: u64,
     /// Connections that Fast Open made, as server (RFC 7413).
     pub fast_opens: u64,
     /// Segments sent to search for the path MTU (RFC 4821).
@@ -112,6 +114,7 @@ impl Default for Counters {
             datagrams_in: 0,
             datagrams_out: 0,
             unreachables_out: 0,
+            time_waits_evicted: 0,
             fast_opens: 0,
             path_probes: 0,
             path_probes_lost: 0,

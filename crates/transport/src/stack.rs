@@ -4,6 +4,7 @@ mod icmp;
 mod input;
 mod open;
 mod slab;
+mod time_wait;
 
 use tables::{FlowReader, FlowTable, NO_FLOW, OutOfMemory};
 use wire::Protocol;
@@ -21,6 +22,7 @@ use crate::shared::Shared;
 use crate::tcp::Tcb;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
+use crate::time_wait::TimeWaits;
 use crate::timer::Timers;
 use crate::udp::Sockets;
 
@@ -32,6 +34,8 @@ pub struct Stack<B: Buffers> {
     pub(crate) slab: Slab<B::Fifo>,
     pub(crate) buffers: B,
     pub(crate) timers: Timers,
+    /// Connections in TIME-WAIT that have given their places back.
+    time_waits: TimeWaits,
     pub(crate) ports: Ports,
     pub(crate) udp: Sockets,
     pub(crate) udp_ports: Ports,
@@ -63,12 +67,13 @@ impl<B: Buffers> Stack<B> {
     /// # Errors
     /// [`OutOfMemory`] when the tables of connections do not fit.
     pub fn new(config: Config, buffers: B) -> Result<Self, OutOfMemory> {
-        let flows_v4 = FlowTable::new(config.connections_v4)?;
-        let flows_v6 = FlowTable::new(config.connections_v6)?;
+        let flows_v4 = FlowTable::new(config.connections_v4 + config.time_waits)?;
+        let flows_v6 = FlowTable::new(config.connections_v6 + config.time_waits)?;
         Ok(Self {
             slab: Slab::default(),
             buffers,
             timers: Timers::default(),
+            time_waits: TimeWaits::new(config.time_waits),
             ports: Ports::new(config.ephemeral_ports.clone()),
             udp: Sockets::default(),
             udp_ports: Ports::new(config.ephemeral_ports.clone()),
@@ -129,12 +134,13 @@ impl<B: Buffers> Stack<B> {
                 tcb.on_timer();
             });
         }
+        self.expire_time_waits();
     }
 
     /// When to call [`expire`](Self::expire): ns. `None`: only after something else happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
-        self.timers.next()
+        self.timers.next().into_iter().chain(self.time_waits.deadline()).min()
     }
 
     /// The next event, if there is one.
@@ -173,7 +179,7 @@ impl<B: Buffers> Stack<B> {
     /// Connections that there are, those in TIME-WAIT too.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.slab.len()
+        self.slab.len() + self.time_waits.len()
     }
 
     /// Takes a step on the connection at `index`, and draws the consequences.
@@ -229,6 +235,11 @@ impl<B: Buffers> Stack<B> {
                 self.shared.events.push_back(Event::Gone(id, end));
             }
         }
+        // The last acknowledgment may still be due.
+        let waits = hot.state == State::TimeWait && !hot.has(flag::ACK_NOW | flag::RESET_DUE);
+        if released && waits && hot.has(flag::IN_TABLE) && self.shared.config.time_waits > 0 {
+            return self.retire(index);
+        }
         let listed = over && hot.has(flag::IN_TABLE);
         if listed {
             hot.clear(flag::IN_TABLE);
@@ -267,12 +278,24 @@ impl<B: Buffers> Stack<B> {
     /// Whether there was room.
     pub(crate) fn list(&mut self, ends: &Ends, index: u32) -> bool {
         debug_assert_ne!(index, NO_FLOW, "the table is full long before");
-        self.list_key(&ends.key(), index)
+        let key = ends.key();
+        !self.is_crowded(&key) && self.list_key(&key, index)
     }
 
     /// Lists a connected UDP socket: whether there was room.
     pub(crate) fn list_datagrams(&mut self, ends: &Ends, index: u32) -> bool {
-        self.list_key(&ends.key_of(Protocol::UDP), index)
+        let key = ends.key_of(Protocol::UDP);
+        !self.is_crowded(&key) && self.list_key(&key, index)
+    }
+
+    /// Whether a connection more is one too many; those in TIME-WAIT have room of their own.
+    fn is_crowded(&self, key: &FiveTuple) -> bool {
+        let config = &self.shared.config;
+        let (listed, most) = match key {
+            FiveTuple::V4(_) => (self.flows_v4.len(), config.connections_v4),
+            FiveTuple::V6(_) => (self.flows_v6.len(), config.connections_v6),
+        };
+        listed - self.time_waits.len_of(matches!(key, FiveTuple::V6(_))) >= most
     }
 
     fn list_key(&mut self, key: &FiveTuple, index: u32) -> bool {

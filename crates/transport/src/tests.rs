@@ -15,5 +15,6 @@ mod path;
 mod rate;
 mod signals;
 mod sink;
+mod time_wait;
 mod transfer;
 mod udp;

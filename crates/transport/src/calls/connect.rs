@@ -6,6 +6,7 @@ use crate::ends::Ends;
 use crate::error::ConnectError;
 use crate::fifo::{Buffers, Grant, Opening};
 use crate::handle::{ConnectionId, ListenerId};
+use crate::isn;
 use crate::options::Options;
 use crate::ports::Ports;
 use crate::stack::Stack;
@@ -51,10 +52,18 @@ impl<B: Buffers> Stack<B> {
         }
         let secret = self.shared.secret;
         let mut ports = std::mem::replace(&mut self.ports, Ports::none());
-        let chosen = ports.choose(&secret, local, remote, |ends| {
-            let bound = self.shared.listeners.has_port(ends.local.port());
-            !bound && self.find(ends).is_none() && accepts(ends)
-        });
+        let mut choose = |late: bool| {
+            ports.choose(&secret, local, remote, |ends| {
+                let bound = self.shared.listeners.has_port(ends.local.port());
+                let is_free = match self.find(ends) {
+                    None => !late,
+                    Some(value) => late && self.may_take_over(value, options.timestamps),
+                };
+                !bound && is_free && accepts(ends)
+            })
+        };
+        // When all are taken, those in TIME-WAIT are as good.
+        let chosen = choose(false).or_else(|| choose(true));
         self.ports = ports;
         self.open(now, &chosen.ok_or(ConnectError::NoPort)?, options, None)
     }
@@ -95,8 +104,12 @@ impl<B: Buffers> Stack<B> {
         if !ends.is_possible() {
             return Err(ConnectError::Address);
         }
-        if self.find(ends).is_some() {
-            return Err(ConnectError::InUse);
+        let mut after = None;
+        if let Some(value) = self.find(ends) {
+            if !self.may_take_over(value, options.timestamps) {
+                return Err(ConnectError::InUse);
+            }
+            after = self.take_over(value);
         }
         let options = self.shared.sets.share(options);
         let (receive, transmit) =
@@ -117,6 +130,7 @@ impl<B: Buffers> Stack<B> {
             cold.fifos = given;
             cold.known = true;
             hot.state = State::SynSent;
+            cold.iss = isn::beyond(cold.iss, after);
             hot.snd_una = cold.iss;
             hot.snd_nxt = cold.iss;
             cold.progress_at = self.now;

@@ -12,6 +12,7 @@ use crate::reason::Reason;
 use crate::segment::Upper;
 use crate::sequence::Seq;
 use crate::tcp::icmp::Trouble;
+use crate::time_wait::TIME_WAIT;
 
 impl<B: Buffers> Stack<B> {
     pub(super) fn take_icmp(
@@ -29,7 +30,8 @@ impl<B: Buffers> Stack<B> {
             (ends, Some(seq)) => (ends, seq),
             (ends, None) => return self.on_datagram_trouble(&ends, trouble),
         };
-        let index = self.find(&ends).ok_or(Reason::IcmpUnmatched)?;
+        let index = self.find(&ends).filter(|value| value & TIME_WAIT == 0);
+        let index = index.ok_or(Reason::IcmpUnmatched)?;
         self.step(index, sink, |tcb| tcb.on_icmp(seq, trouble));
         Ok(())
     }

@@ -10,8 +10,9 @@ use crate::fifo::Buffers;
 use crate::packet::{Packet, Sink};
 use crate::reason::Reason;
 use crate::segment::{self, Segment, Upper, bits};
-use crate::tcp::input::may_be_replaced;
+use crate::tcp::input::{may_be_replaced, recent};
 use crate::tcp::state::State;
+use crate::time_wait::TIME_WAIT;
 
 /// Packets that are looked up together.
 const GROUP: usize = 64;
@@ -172,6 +173,9 @@ impl<B: Buffers> Stack<B> {
         segment: &Segment<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), Reason> {
+        if index & TIME_WAIT != 0 {
+            return self.take_late(index & !TIME_WAIT, segment, sink);
+        }
         if segment.flags & (bits::SYN | bits::ACK) == bits::SYN && self.gives_way(index, segment) {
             return self.replace(index, segment, sink);
         }
@@ -200,6 +204,7 @@ impl<B: Buffers> Stack<B> {
             return false;
         }
         let local = cold.ends().local;
-        may_be_replaced(hot, segment) && self.shared.listeners.is_listening(local)
+        let (next, recent) = (hot.rcv_nxt, recent(hot));
+        may_be_replaced(next, recent, segment) && self.shared.listeners.is_listening(local)
     }
 }

@@ -83,11 +83,7 @@ impl<B: Buffers> Stack<B> {
         self.step(connection.index(), sink, |tcb| {
             tcb.hot.set(flag::HALF_OPEN);
             tcb.hot.state = State::SynReceived;
-            if let Some(after) = after {
-                // RFC 9293 3.10.7.4: beyond what the old connection used.
-                let beyond = after.add(64_000 + (1 << 16));
-                tcb.cold.iss = tcb.cold.iss.max(beyond);
-            }
+            tcb.cold.iss = isn::beyond(tcb.cold.iss, after);
             tcb.choose_scale();
             tcb.take_syn(segment);
             tcb.take_ecn_offer(segment);

@@ -8,7 +8,7 @@ mod recovery;
 mod syn_sent;
 mod time_wait;
 
-pub(crate) use time_wait::may_be_replaced;
+pub(crate) use time_wait::{Late, judge_late, may_be_replaced, recent};
 
 use super::Tcb;
 use super::hot::flag;

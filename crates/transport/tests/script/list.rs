@@ -86,6 +86,7 @@ scripts! {
     tail_probe_single
     tail_probe_window
     tail_probe_writes
+    time_wait_late
     time_wait_reset
     time_wait_reuse
     timestamps_echo

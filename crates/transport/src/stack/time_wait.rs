@@ -1,0 +1,165 @@
+//! The end of TIME-WAIT: a place is given back as soon as nobody holds it, late segments find what is left
+//! of the connection, and new connections take over (RFC 9293 3.10.7.4, RFC 6191).
+
+use super::Stack;
+use crate::emit::{self, OptionBytes, Out};
+use crate::ends::Ends;
+use crate::fifo::Buffers;
+use crate::isn;
+use crate::options::SECOND;
+use crate::packet::Sink;
+use crate::reason::Reason;
+use crate::segment::{Segment, bits};
+use crate::sequence::Seq;
+use crate::tcp::hot::flag;
+use crate::tcp::input::{Late, judge_late, may_be_replaced};
+use crate::time_wait::{TIME_WAIT, Waiting};
+
+/// After this a new connection from here may have time stamps that are later than the old one's: ns.
+const REUSE: u64 = SECOND;
+
+impl<B: Buffers> Stack<B> {
+    /// A connection in TIME-WAIT that nobody holds, and that has nothing more to say, gives its place back.
+    pub(super) fn retire(&mut self, index: u32) {
+        let Some((hot, cold)) = self.slab.at(index) else { return };
+        let waiting = Waiting::of(hot, cold, self.now);
+        let key = cold.key;
+        hot.clear(flag::IN_TABLE);
+        if self.time_waits.is_full() {
+            if let Some(oldest) = self.time_waits.oldest() {
+                self.shared.counters.time_waits_evicted += 1;
+                self.forget(oldest);
+            }
+        }
+        let number = self.time_waits.push(waiting);
+        self.moved = true;
+        // The entry is there: only its value changes.
+        let changed = self.list_key(&key, TIME_WAIT | number);
+        debug_assert!(changed, "the connection was in the table");
+        self.timers.cancel(index);
+        self.free(index);
+    }
+
+    /// Nothing is left of it.
+    fn forget(&mut self, number: u32) -> Option<Waiting> {
+        let waiting = self.time_waits.remove(number & !TIME_WAIT)?;
+        self.unlist_key(&waiting.ends().key());
+        Some(waiting)
+    }
+
+    /// Those whose time is over go.
+    pub(super) fn expire_time_waits(&mut self) {
+        while self.time_waits.deadline().is_some_and(|deadline| deadline <= self.now) {
+            let Some(oldest) = self.time_waits.oldest() else { return };
+            self.forget(oldest);
+        }
+    }
+
+    /// Whether a new connection from here may take the place of what the table of flows has; `timestamps`:
+    /// it will use them. Without them, or too early, the peer could not tell its segments from the old
+    /// one's (RFC 6191 in our direction, as Linux's `tcp_tw_reuse`).
+    pub(crate) fn may_take_over(&mut self, value: u32, timestamps: bool) -> bool {
+        let now = self.now;
+        if value & TIME_WAIT == 0 {
+            return false;
+        }
+        self.time_waits.get_mut(value & !TIME_WAIT).is_some_and(|waiting| {
+            let late = now >= waiting.began_at().saturating_add(REUSE);
+            waiting.is_over(now) || timestamps && waiting.has_timestamps() && late
+        })
+    }
+
+    /// Makes way for a new connection. Gives the sequence number that the old one had come to.
+    pub(crate) fn take_over(&mut self, value: u32) -> Option<Seq> {
+        self.forget(value).map(|waiting| waiting.snd_nxt)
+    }
+
+    /// A segment for a connection in TIME-WAIT.
+    #[cold]
+    pub(super) fn take_late(
+        &mut self,
+        number: u32,
+        segment: &Segment<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Reason> {
+        let now = self.now;
+        let found = self.time_waits.get_mut(number).map(|waiting| waiting.ends());
+        let ends = &found.ok_or(Reason::NoConnection)?;
+        let over = |waiting: &&mut Waiting| !waiting.is_over(now);
+        let Some(waiting) = self.time_waits.get_mut(number).filter(over) else {
+            self.forget(number);
+            return self.take_unmatched(ends, segment, None, sink);
+        };
+        let recent = waiting.has_timestamps().then_some(waiting.ts_recent);
+        let (next, window) = (waiting.rcv_nxt, u32::from(waiting.window));
+        let opens = segment.flags & (bits::SYN | bits::ACK | bits::RST) == bits::SYN;
+        if opens && may_be_replaced(next, recent, segment) && self.is_served(ends) {
+            let after = self.take_over(number);
+            return self.take_unmatched(ends, segment, after, sink);
+        }
+        self.shared.counters.drop(Reason::TimeWait);
+        match judge_late(next, window, recent, segment) {
+            Late::Nothing => return Ok(()),
+            Late::Answer if !self.may_answer(number, segment) => return Err(Reason::RateLimit),
+            Late::Answer if !self.shared.challenges.allow(now, self.shared.config.challenges) => {
+                return Err(Reason::RateLimit);
+            }
+            Late::Answer => self.shared.counters.challenges += 1,
+            Late::Again => self.restart(number, segment),
+        }
+        if let Some(waiting) = self.find(ends).and_then(|value| self.waiting(value)) {
+            self.answer_late(&waiting, ends, sink);
+        }
+        Ok(())
+    }
+
+    /// Data and FIN are answered; what could be an answer itself, twice in a second.
+    fn may_answer(&mut self, number: u32, segment: &Segment<'_>) -> bool {
+        let now = self.now;
+        let harmless = segment.length() > 0 && !segment.has(bits::SYN);
+        harmless || self.time_waits.get_mut(number).is_some_and(|own| own.may_answer(now))
+    }
+
+    fn waiting(&mut self, value: u32) -> Option<Waiting> {
+        (value & TIME_WAIT != 0).then(|| self.time_waits.get_mut(value & !TIME_WAIT).copied())?
+    }
+
+    /// The peer's FIN again: the wait begins anew, behind the others.
+    fn restart(&mut self, number: u32, segment: &Segment<'_>) {
+        let Some(mut waiting) = self.time_waits.remove(number) else { return };
+        if let (true, Some((value, _))) = (waiting.has_timestamps(), segment.timestamps) {
+            if value.wrapping_sub(waiting.ts_recent) as i32 > 0 {
+                waiting.ts_recent = value;
+            }
+        }
+        let number = self.time_waits.push(waiting.restarted(self.now));
+        self.moved = true;
+        self.list_key(&waiting.ends().key(), TIME_WAIT | number);
+    }
+
+    fn answer_late(&mut self, waiting: &Waiting, ends: &Ends, sink: &mut dyn Sink) {
+        let mut options = OptionBytes::default();
+        if waiting.has_timestamps() {
+            let offset = isn::timestamp_offset(&self.shared.secret, ends);
+            options.timestamps(isn::timestamp(self.now, offset), waiting.ts_recent);
+        }
+        let out = Out {
+            key: &ends.key(),
+            seq: waiting.snd_nxt,
+            ack: waiting.rcv_nxt,
+            flags: bits::ACK,
+            window: waiting.window,
+            options: &options,
+            ttl: waiting.ttl,
+            service: waiting.service(),
+            dont_fragment: waiting.dont_fragment(),
+            data: 0,
+            segment_size: 0,
+        };
+        emit::emit::<B::Fifo>(sink, &mut self.shared, &out, None);
+    }
+
+    fn is_served(&mut self, ends: &Ends) -> bool {
+        self.shared.listeners.is_listening(ends.local)
+    }
+}
