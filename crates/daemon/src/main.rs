@@ -26,6 +26,7 @@ mod flows;
 mod functions;
 mod kernel_sides;
 mod log;
+mod origin;
 mod ports;
 mod reload;
 mod routing;
@@ -40,10 +41,11 @@ use std::process::ExitCode;
 
 use args::{Args, exit};
 use clap::Parser;
+use control::config::Reach;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let config = match reload::load(&args.config) {
+    let config = match reload::load(&args.config, Reach::Anywhere) {
         Ok(config) => config,
         Err(errors) => {
             for error in &errors {

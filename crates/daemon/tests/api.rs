@@ -143,6 +143,56 @@ fn hostile_requests_are_refused_in_one_form_and_nothing_breaks() {
     assert_eq!(daemon.get("/v1/version").status, 200);
 }
 
+/// Who may use the API may not read files as root.
+#[test]
+fn a_reload_opens_nothing_but_regular_files_of_its_folders() {
+    let more = tempfile::tempdir().unwrap();
+    let config = |routes: &str| {
+        let folders = format!("[daemon]\nfolders = [\"{}\"]\n", more.path().display());
+        format!("{folders}{}[routes]\nfiles = [{routes}]\n", two_ports())
+    };
+    let daemon = Instance::start(&config(""));
+    let secret = tempfile::tempdir().unwrap();
+    let secret = secret.path().join("shadow");
+    std::fs::create_dir_all(secret.parent().unwrap()).unwrap();
+    std::fs::write(&secret, "root:$6$hunter2:19000::::::\n").unwrap();
+    let write = |path: &std::path::Path, text: &str| std::fs::write(path, text).unwrap();
+    std::os::unix::fs::symlink(&secret, daemon.path("link")).unwrap();
+    let fifo = daemon.path("fifo");
+    let read = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, read, 0).unwrap();
+    write(&daemon.path("garbage"), "root:$6$hunter2:19000::::::\n");
+    write(&daemon.path("names.toml"), &config(&format!("\"{}\"", secret.display())));
+    write(&daemon.path("waits.toml"), &config("\"fifo\""));
+    write(&daemon.path("quotes.toml"), &config("\"garbage\""));
+    let reload = |path: &std::path::Path| {
+        let body = json!({"config": path.to_str().unwrap()}).to_string();
+        let answer = daemon.request("POST", "/v1/reload", &body);
+        assert!(!answer.text().contains("hunter2"), "{}", answer.text());
+        (answer.status, answer.text())
+    };
+    let outside = "it lies outside";
+    for (path, why) in [
+        (secret.clone(), outside),
+        ("/nowhere/at/all".into(), outside),
+        (daemon.path("../shadow"), outside),
+        (daemon.path("link"), outside),
+        (daemon.path("names.toml"), outside),
+        (fifo, "not a regular file"),
+        (daemon.path("waits.toml"), "not a regular file"),
+        ("/dev/zero".into(), outside),
+        (daemon.path("garbage"), "is not TOML"),
+        (daemon.path("quotes.toml"), "is not a route"),
+    ] {
+        let (status, text) = reload(&path);
+        assert!(status == 422 && text.contains(why), "{path:?}: {status} {text}");
+    }
+    let other = more.path().join("other.toml");
+    write(&other, &config(""));
+    assert_eq!(reload(&other).0, 200);
+    assert_eq!(reload(&daemon.path("millrace.toml")).0, 200);
+}
+
 #[test]
 fn neighbors_flows_and_ports_are_shown_and_changed() {
     let daemon = Instance::start(&two_ports());

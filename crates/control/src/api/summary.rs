@@ -76,7 +76,9 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reload {
-    /// Absolute path of the configuration file; absent: the one that is loaded.
+    /// Absolute path of the configuration file, a regular file below the folder of the configuration that the daemon was
+    /// started with or below one of `daemon.folders`, like the files that it names; no symbolic link may lead out of them.
+    /// Absent: the one that is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
 }

@@ -16,6 +16,9 @@ pub struct Daemon {
     /// Group that may use the API, besides root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// Folders besides the configuration's, below which files may lie that are named over the API.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
     /// What is logged.
     pub log: LogLevel,
 }

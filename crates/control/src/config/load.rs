@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::read::{LONGEST, MOST_ERRORS, read};
-use super::{Config, ConfigError, FlowFile, Route, RouteFile};
+use super::{Config, ConfigError, FlowFile, Reach, Route, RouteFile};
 use crate::cores;
 
 impl Config {
@@ -26,15 +26,15 @@ impl Config {
 
     /// Reads a configuration from a file, and every file of routes and flows that it names: the
     /// latter only to check them, so that what they hold takes no memory here. Open them again
-    /// with [`RouteFile`] and [`FlowFile`] to use it.
+    /// with [`RouteFile`] and [`FlowFile`] to use it. Gives its text, too.
     ///
     /// # Errors
     /// Everything that is wrong: at most 100 errors.
-    pub fn load(path: &Path) -> Result<Self, Vec<ConfigError>> {
-        let text = text_of(path).map_err(|error| vec![error])?;
-        let config = Self::parse(&text, path)?;
+    pub fn load(path: &Path, reach: Reach) -> Result<(Self, String), Vec<ConfigError>> {
+        let text = reach.read(path, LONGEST).map_err(|error| vec![error])?;
+        let config = Self { reach, ..Self::parse(&text, path)? };
         let errors = config.check_files();
-        if errors.is_empty() { Ok(config) } else { Err(errors) }
+        if errors.is_empty() { Ok((config, text)) } else { Err(errors) }
     }
 
     /// Reads every file of routes and flows that the configuration names, and checks each line
@@ -64,7 +64,7 @@ impl Config {
     }
 
     fn check_routes(&self, path: &Path, room: &mut Room, errors: &mut Vec<ConfigError>) {
-        let mut file = match RouteFile::open(path) {
+        let mut file = match RouteFile::within(path, &self.reach) {
             Ok(file) => file,
             Err(error) => return errors.push(error),
         };
@@ -80,7 +80,7 @@ impl Config {
     }
 
     fn check_flows(&self, path: &Path, room: &mut Room, errors: &mut Vec<ConfigError>) {
-        let mut file = match FlowFile::open(path) {
+        let mut file = match FlowFile::within(path, &self.reach) {
             Ok(file) => file,
             Err(error) => return errors.push(error),
         };
@@ -120,25 +120,4 @@ impl Room {
         let over = *count == (most as usize).saturating_add(1);
         if over { Err(Full { most, key: self.keys[usize::from(v6)] }) } else { Ok(()) }
     }
-}
-
-/// Reads a file of at most `LONGEST` bytes.
-fn text_of(path: &Path) -> Result<String, ConfigError> {
-    use std::io::Read as _;
-
-    let wrong = |problem: String, remedy: &str| ConfigError {
-        file: path.to_owned(),
-        line: 0,
-        key: String::new(),
-        problem,
-        remedy: remedy.to_owned(),
-    };
-    let file = std::fs::File::open(path).map_err(|error| {
-        wrong(format!("cannot be opened ({error})"), "name a configuration file that can be read")
-    })?;
-    let mut bytes = Vec::new();
-    file.take(LONGEST as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| wrong(format!("cannot be read ({error})"), "name a regular file"))?;
-    String::from_utf8(bytes).map_err(|_| wrong("is not UTF-8 text".to_owned(), "save it as UTF-8"))
 }

@@ -13,6 +13,7 @@ mod flow;
 mod interface;
 mod kernel;
 mod load;
+mod reach;
 mod read;
 mod route;
 
@@ -31,6 +32,7 @@ pub use files::{FlowFile, RouteFile, RouteTextError};
 pub use flow::{Flow, FlowKey, protocol_number};
 pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
 pub use kernel::{KernelFilter, KernelSide};
+pub use reach::Reach;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
 
 /// A valid configuration. It is written out as the TOML that it is read from.
@@ -49,6 +51,9 @@ pub struct Config {
     pub forwarding: Forwarding,
     /// Timers of neighbours.
     pub neighbors: Neighbors,
+    /// Where the files may lie that it names.
+    #[serde(skip)]
+    pub reach: Reach,
     /// Files of routes.
     pub routes: Files,
     /// Files of flows.

@@ -10,7 +10,12 @@ use super::{
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Millrace", description = "The data plane's API on its Unix socket."),
+    info(
+        title = "Millrace",
+        description = "The data plane's API on its Unix socket, for root and the members of `daemon.group`. They may change \
+                       what is forwarded and see every packet, but neither read nor write files as root: what they name is \
+                       opened below the configuration's folder and `daemon.folders` only."
+    ),
     paths(
         summary::version,
         summary::summary,

@@ -50,7 +50,7 @@ pub(crate) async fn summary(State(api): State<Api>) -> Json<Summary> {
     Json(Summary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime: daemon.started.elapsed().as_secs(),
-        config: daemon.path.display().to_string(),
+        config: daemon.origin.path().display().to_string(),
         ports: usage(daemon.ports.up(), daemon.ports.len()),
         interfaces: daemon.config.interfaces().count() as u64,
         cores: daemon.workers.iter().map(|worker| worker.core).collect(),

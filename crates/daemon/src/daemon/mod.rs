@@ -21,7 +21,6 @@ mod routes;
 mod start;
 mod turn;
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -35,6 +34,7 @@ use crate::clients::Clients;
 use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
+use crate::origin::Origin;
 use crate::ports::{Devices, Ports};
 use crate::routing::Routing;
 use crate::settings;
@@ -71,7 +71,7 @@ impl Shared {
 /// The parts of a daemon.
 pub(crate) struct Daemon {
     /// Where the configuration came from.
-    pub(crate) path: PathBuf,
+    pub(crate) origin: Origin,
     /// The configuration in force.
     pub(crate) config: Config,
     /// When the daemon started.

@@ -17,6 +17,7 @@ use crate::clients::Clients;
 use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
+use crate::origin::Origin;
 use crate::ports::{Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
 use crate::routing::{Routing, TooMany};
 use crate::settings;
@@ -81,7 +82,7 @@ pub(crate) async fn start(path: PathBuf, config: Config) -> Result<Shared, Start
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
     let routing = Routing::new(&config, (rib, state), (rings.injector, rings.punts))?;
     let shared = Shared::new(Daemon {
-        path,
+        origin: Origin::of_start(path, &config),
         config,
         started: Instant::now(),
         workers,

@@ -37,7 +37,7 @@ pub(super) async fn put_in_force(
         return Ok(());
     }
     for path in files {
-        let mut file = parts::flows(path.clone());
+        let mut file = parts::flows(path.clone(), after.reach.clone());
         let mut count = 0;
         while let Some(part) = file.recv().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;

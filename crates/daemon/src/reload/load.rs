@@ -3,15 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use control::config::Reach;
 use control::{Config, ConfigError};
 use dpdk::Device;
 
 /// Reads and checks a configuration file, on a thread where that may take its time.
 ///
 /// Errors: everything that is wrong.
-pub(super) async fn load_elsewhere(path: PathBuf) -> Result<Config, Vec<ConfigError>> {
+pub(super) async fn load_elsewhere(
+    path: PathBuf,
+    reach: Reach,
+) -> Result<Config, Vec<ConfigError>> {
     let file = path.clone();
-    let loaded = tokio::task::spawn_blocking(move || load(&file)).await;
+    let loaded = tokio::task::spawn_blocking(move || load(&file, reach)).await;
     loaded.unwrap_or_else(|error| Err(vec![unread(path, &error.to_string())]))
 }
 
@@ -23,9 +27,8 @@ fn unread(file: PathBuf, problem: &str) -> ConfigError {
 /// Reads and checks a configuration file. Nothing is opened.
 ///
 /// Errors: everything that is wrong.
-pub(crate) fn load(path: &Path) -> Result<Config, Vec<ConfigError>> {
-    let config = Config::load(path)?;
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+pub(crate) fn load(path: &Path, reach: Reach) -> Result<Config, Vec<ConfigError>> {
+    let (config, text) = Config::load(path, reach)?;
     let errors = wrong_devices(&config, path, &text);
     if errors.is_empty() { Ok(config) } else { Err(errors) }
 }

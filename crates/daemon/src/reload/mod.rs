@@ -49,7 +49,8 @@ fn lines(errors: &[ConfigError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Loads a configuration file (`None`: the one of the last time) and applies it. Who asked may go away: it is
+/// Loads a configuration file (`None`: the one of the last time; one that is named has to lie where the API reaches) and
+/// applies it. Who asked may go away: it is
 /// carried through.
 ///
 /// Errors: [`ReloadError`], also in the log; nothing has changed then.
@@ -61,13 +62,16 @@ pub(crate) async fn from_file(
     let task = tokio::spawn(async move {
         let changing = daemon.change().await;
         let told = notify::Reloading::begin();
-        let path = path.unwrap_or_else(|| changing.lock().path.clone());
-        let applied = match load::load_elsewhere(path.clone()).await {
+        let (path, reach) = {
+            let daemon = changing.lock();
+            daemon.origin.next(path, &daemon.config)
+        };
+        let applied = match load::load_elsewhere(path.clone(), reach).await {
             Ok(config) => transaction::apply(&changing, config).await,
             Err(errors) => Err(ReloadError::Config(errors)),
         };
         if applied.is_ok() {
-            changing.lock().path = path;
+            changing.lock().origin.set(path);
         }
         told.end(&changing.lock().status());
         tell(&applied);

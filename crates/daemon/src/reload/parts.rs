@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use control::ConfigError;
-use control::config::{Flow, FlowFile, Route, RouteFile};
+use control::config::{Flow, FlowFile, Reach, Route, RouteFile};
 use tokio::sync::mpsc;
 
 /// Entries of a part: changed in one step of a few milliseconds.
@@ -16,13 +16,13 @@ const WAITING: usize = 2;
 pub(super) type Parts<T> = mpsc::Receiver<Result<Vec<T>, ConfigError>>;
 
 /// The routes of a file.
-pub(super) fn routes(path: PathBuf) -> Parts<Route> {
-    parts(move || RouteFile::open(&path))
+pub(super) fn routes(path: PathBuf, reach: Reach) -> Parts<Route> {
+    parts(move || RouteFile::within(&path, &reach))
 }
 
 /// The flows of a file.
-pub(super) fn flows(path: PathBuf) -> Parts<Flow> {
-    parts(move || FlowFile::open(&path))
+pub(super) fn flows(path: PathBuf, reach: Reach) -> Parts<Flow> {
+    parts(move || FlowFile::within(&path, &reach))
 }
 
 fn parts<T: Send + 'static, F: Iterator<Item = Result<T, ConfigError>>>(

@@ -36,7 +36,7 @@ pub(super) async fn put_in_force(
     done.added = added.len();
     let mut present = Vec::new();
     for path in &after.routes.files {
-        let mut file = parts::routes(path.clone());
+        let mut file = parts::routes(path.clone(), after.reach.clone());
         let from = present.len();
         while let Some(part) = file.recv().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;

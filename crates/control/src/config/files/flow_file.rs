@@ -9,7 +9,7 @@ use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
 use super::lines::{BoundedLines, Source};
 use crate::config::read::nearest;
-use crate::config::{ConfigError, Flow, protocol_number};
+use crate::config::{ConfigError, Flow, Reach, protocol_number};
 use crate::net::shortened;
 
 /// Columns, the required ones first.
@@ -45,17 +45,35 @@ pub struct FlowFile {
 }
 
 impl FlowFile {
-    /// Opens a file and reads its header.
+    /// Opens a file for who has named it, and reads its header. Errors quote what is wrong.
     ///
     /// # Errors
     /// When it cannot be read, or its header lacks columns or has unknown ones.
     pub fn open(path: &Path) -> Result<Self, ConfigError> {
-        let (source, reader) = Source::open(path)?;
+        Self::of(Source::open(path, &Reach::Anywhere, true)?)
+    }
+
+    /// Opens a file that a configuration names. No error quotes a header without any known column: it may be any file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and when it is out of reach.
+    pub fn within(path: &Path, reach: &Reach) -> Result<Self, ConfigError> {
+        Self::of(Source::open(path, reach, false)?)
+    }
+
+    fn of(
+        (mut source, reader): (Source, BufReader<BoundedLines<File>>),
+    ) -> Result<Self, ConfigError> {
         // Without quoting a record is a line, which is bounded; `field` takes quotes off.
         let mut builder = ReaderBuilder::new();
         builder.quoting(false).trim(Trim::All).flexible(true).comment(Some(b'#'));
         let mut reader = builder.from_reader(reader);
         let header = reader.headers().map_err(|error| fault(&source, 1, &error))?;
+        if header.iter().any(|name| COLUMNS.contains(&plain(name))) {
+            source.is_sound();
+        } else if !source.quotes() && !header.is_empty() {
+            return Err(source.wrong(1, "line", &NO_HEADER));
+        }
         let places = columns(header).map_err(|(key, text)| source.wrong(1, &key, &text))?;
         let record = StringRecord::new();
         Ok(Self { source, reader, record, places, line: 1, over: false })
@@ -134,11 +152,20 @@ const ADDRESS: &str = "use an address, as in 192.0.2.1 or 2001:db8::1";
 const PORT: &str = "use 0 to 65535";
 const MAC: &str = "use six hexadecimal bytes, as in 02:00:00:00:00:01";
 
+/// What is said of a first line without any known column.
+const NO_HEADER: &str = "names no column of a flow file; the first line is \
+     source,destination,protocol,source_port,destination_port,egress_port";
+
+/// A column's name as it is meant.
+fn plain(name: &str) -> &str {
+    name.trim_matches('"').trim_start_matches('\u{feff}')
+}
+
 /// Where each of `COLUMNS` stands, or which one is wrong and how.
 fn columns(header: &StringRecord) -> Result<[Option<usize>; COLUMNS.len()], (String, String)> {
     let mut places = [None; COLUMNS.len()];
     for (place, name) in header.iter().enumerate() {
-        let name = name.trim_matches('"').trim_start_matches('\u{feff}');
+        let name = plain(name);
         let slot = COLUMNS.iter().position(|known| *known == name).and_then(|c| places.get_mut(c));
         match slot {
             Some(slot @ None) => *slot = Some(place),

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::config::ConfigError;
 use crate::config::read::halves;
+use crate::config::{ConfigError, Reach};
 
 /// Longest line: bytes. 64 next hops with interfaces and weights fit.
 pub(super) const LONGEST_LINE: usize = 8_192;
@@ -15,24 +15,36 @@ const BLOCK: usize = 256 << 10;
 
 /// A file that is read in order, and its name for errors.
 pub(super) struct Source {
-    pub(super) path: PathBuf,
+    path: PathBuf,
+    /// Whether errors may say what stands in it. Not while it may be any file that somebody has named who may not read it:
+    /// only once a part of it was found to be what it should be.
+    quotes: bool,
 }
 
 impl Source {
-    /// Opens a regular file, buffered, with bounded lines.
-    pub(super) fn open(path: &Path) -> Result<(Self, BufReader<BoundedLines<File>>), ConfigError> {
-        let source = Self { path: path.to_owned() };
+    /// Opens a regular file, buffered, with bounded lines. `quotes`: errors may say what stands in it from the beginning.
+    pub(super) fn open(
+        path: &Path,
+        reach: &Reach,
+        quotes: bool,
+    ) -> Result<(Self, BufReader<BoundedLines<File>>), ConfigError> {
+        let source = Self { path: path.to_owned(), quotes };
         let wrong = |error: std::io::Error| {
             let remedy =
                 "name a file that can be read; relative names start from the configuration";
             source.wrong(0, "files", &format!("cannot be read ({error}); {remedy}"))
         };
-        let file = File::open(path).map_err(wrong)?;
-        // A folder opens and a FIFO would wait for ever.
-        if !file.metadata().map_err(wrong)?.is_file() {
-            return Err(source.wrong(0, "files", &"is not a regular file; name one"));
-        }
+        let file = reach.open(path).map_err(wrong)?;
         Ok((source, BufReader::with_capacity(BLOCK, BoundedLines { inner: file, length: 0 })))
+    }
+
+    /// A part of it is what it should be.
+    pub(super) fn is_sound(&mut self) {
+        self.quotes = true;
+    }
+
+    pub(super) fn quotes(&self) -> bool {
+        self.quotes
     }
 
     /// An error whose text is `what is wrong; what would be right`.

@@ -4,8 +4,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use super::RouteTextError;
 use super::lines::{BoundedLines, Source};
-use crate::config::{ConfigError, Route};
+use crate::config::{ConfigError, Reach, Route};
+
+/// What is said of a line before any was a route.
+const NO_ROUTE: &str =
+    "is not a route; write PREFIX via ADDRESS, PREFIX dev NAME or PREFIX blackhole";
 
 /// The routes of a file, in order, each with its line. A bad line is an error and the next call
 /// goes on behind it; where the file itself fails, the error is the last item.
@@ -19,12 +24,23 @@ pub struct RouteFile {
 }
 
 impl RouteFile {
-    /// Opens a file.
+    /// Opens a file for who has named it. Errors quote what is wrong.
     ///
     /// # Errors
     /// When it cannot be opened or is not a regular file.
     pub fn open(path: &Path) -> Result<Self, ConfigError> {
-        let (source, reader) = Source::open(path)?;
+        Self::of(Source::open(path, &Reach::Anywhere, true)?)
+    }
+
+    /// Opens a file that a configuration names. Until a line of it is a route no error quotes it: it may be any file.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and when it is out of reach.
+    pub fn within(path: &Path, reach: &Reach) -> Result<Self, ConfigError> {
+        Self::of(Source::open(path, reach, false)?)
+    }
+
+    fn of((source, reader): (Source, BufReader<BoundedLines<File>>)) -> Result<Self, ConfigError> {
         Ok(Self { source, reader, text: Vec::new(), line: 0, over: false })
     }
 
@@ -65,12 +81,19 @@ impl Iterator for RouteFile {
                         ));
                     };
                     let route = text.split('#').next().unwrap_or_default().trim();
-                    if !route.is_empty() {
-                        let wrong = |error| self.wrong("line", &error);
-                        return Some(
-                            route.parse().map_err(|error: super::RouteTextError| wrong(error)),
-                        );
+                    if route.is_empty() {
+                        continue;
                     }
+                    return Some(match route.parse() {
+                        Ok(route) => {
+                            self.source.is_sound();
+                            Ok(route)
+                        }
+                        Err(error) if self.source.quotes() => {
+                            Err(self.wrong("line", &error as &RouteTextError))
+                        }
+                        Err(_) => Err(self.wrong("line", &NO_ROUTE)),
+                    });
                 }
             }
         }

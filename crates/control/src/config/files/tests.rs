@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{FlowFile, RouteFile};
-use crate::config::{Config, Route};
+use crate::config::{Config, Reach, Route};
 
 struct Folder(tempfile::TempDir);
 
@@ -101,7 +101,10 @@ fn a_line_without_end_is_refused() {
     let gone = RouteFile::open(Path::new("/nonexistent")).err().unwrap().to_string();
     assert!(gone.starts_with("/nonexistent: files: cannot be read (No such file"), "{gone}");
     let folder_error = RouteFile::open(folder.0.path()).err().unwrap();
-    assert_eq!(folder_error.problem, "is not a regular file");
+    assert_eq!(
+        folder_error.problem,
+        "cannot be read (it is not a regular file); name a file that can be read"
+    );
 }
 
 const HEADER: &str = "source,destination,protocol,source_port,destination_port,egress_port";
@@ -167,7 +170,7 @@ fn a_configuration_is_loaded_with_its_files() {
         192.0.2.1,192.0.2.2,6,1,2,a,\n192.0.2.1,192.0.2.2,6,1,2,b,\n192.0.2.1,2001:db8::1,6,1,2,a,\n\
         192.0.2.1,192.0.2.2,1,1,2,a,\n192.0.2.1,192.0.2.2,6,1,2,a,02:00:00:00:00:01\n\
         192.0.2.1,192.0.2.2,6,1,3,a,02:00:00:00:00:01\n2001:db8::1,2001:db8::2,6,1,3,a,\n").as_bytes());
-    let told = folder.told(&Config::load(&config).unwrap_err());
+    let told = folder.told(&Config::load(&config, Reach::Anywhere).unwrap_err());
     assert_eq!(
         told,
         [
@@ -186,9 +189,77 @@ fn a_configuration_is_loaded_with_its_files() {
     folder.write("gone", b"");
     folder.write("r", b"10.0.0.0/8 via 192.0.2.2\n");
     folder.write("f", HEADER.as_bytes());
-    assert_eq!(Config::load(&config).unwrap().routes.files.len(), 2);
-    let missing = Config::load(Path::new("/nonexistent")).unwrap_err()[0].to_string();
+    assert_eq!(Config::load(&config, Reach::Anywhere).unwrap().0.routes.files.len(), 2);
+    let missing =
+        Config::load(Path::new("/nonexistent"), Reach::Anywhere).unwrap_err()[0].to_string();
     assert!(missing.starts_with("/nonexistent: cannot be opened (No such file"), "{missing}");
+}
+
+/// What `/etc/shadow`, a key or a mailbox may hold.
+const SECRETS: [&str; 4] = [
+    "root:$6$hunter2:19000:0:99999:7:::\n",
+    "-----BEGIN hunter2 KEY-----\nhunter2hunter2\n",
+    "hunter2 = \"hunter2\"\n[hunter2]\na = 1\n",
+    "hunter2,hunter2\nhunter2,1\n",
+];
+
+#[test]
+fn what_is_something_else_is_not_quoted() {
+    let folder = Folder::new();
+    for secret in SECRETS {
+        let path = folder.write("secret", secret.as_bytes());
+        let mut errors = Config::load(&path, Reach::Anywhere).unwrap_err();
+        errors.extend(RouteFile::within(&path, &Reach::Anywhere).unwrap().filter_map(Result::err));
+        errors.extend(FlowFile::within(&path, &Reach::Anywhere).err());
+        let told = folder.told(&errors).join("\n");
+        assert!(errors.len() >= 3 && !told.contains("hunter2"), "{told}");
+    }
+    // What is nearly right is, so that it can be made right.
+    let text = "10.0.0.0/8 dev a\n10.0.0.0/8 dev a bee\n";
+    let path = folder.write("r", text.as_bytes());
+    let routes = RouteFile::within(&path, &Reach::Anywhere).unwrap();
+    let told = folder.told(&routes.filter_map(Result::err).collect::<Vec<_>>());
+    assert!(told.len() == 1 && told[0].starts_with("r:2: line: 'bee' has no meaning"), "{told:?}");
+    let path = folder.write("f", b"source,bee\n");
+    let told = folder.told(&[FlowFile::within(&path, &Reach::Anywhere).err().unwrap()]);
+    assert!(told[0].starts_with("f:1: bee: is not a known column"), "{told:?}");
+    let path = folder.write("c", b"[prot]\n");
+    let told = folder.told(&Config::load(&path, Reach::Anywhere).unwrap_err());
+    assert_eq!(told, ["c:1: prot: is not a known key; did you mean 'port'?"]);
+    // Who names it may read it.
+    let path = folder.write("r", b"10.0.0.0/8 dev a bee\n");
+    let told = folder.told(&[RouteFile::open(&path).unwrap().next().unwrap().unwrap_err()]);
+    assert!(told[0].contains("'bee'"), "{told:?}");
+}
+
+#[test]
+fn a_configuration_of_the_api_names_only_files_within_reach() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.0.path().join("etc")).unwrap();
+    std::fs::create_dir(folder.0.path().join("more")).unwrap();
+    folder.write("secret", b"hunter2");
+    folder.write("etc/r", b"10.0.0.0/8 via 192.0.2.2\n");
+    folder.write("more/r", b"11.0.0.0/8 via 192.0.2.2\n");
+    std::os::unix::fs::symlink("../secret", folder.0.path().join("etc/link")).unwrap();
+    let port = "[[port]]\nname='a'\ndevice='null'\naddresses=['192.0.2.1/24']\n";
+    let more = folder.0.path().join("more");
+    let first = format!("[daemon]\nfolders=['{}']\n{port}", more.display());
+    let first = folder.write("etc/m.toml", first.as_bytes());
+    let (config, _) = Config::load(&first, Reach::Anywhere).unwrap();
+    let reach = Reach::of_api(&first, &config);
+    let load = |name: &str, files: &str| {
+        let path = folder.write(name, format!("{port}[routes]\nfiles=[{files}]\n").as_bytes());
+        Config::load(&path, reach.clone())
+    };
+    assert!(load("etc/n.toml", "'r','../more/r'").is_err(), "by '..' nothing is reached");
+    let there = format!("'r','{}/r'", more.display());
+    assert!(load("etc/n.toml", &there).is_ok() && load("more/n.toml", &there).is_err());
+    for out in ["link", "../secret", "/etc/shadow", "/nowhere"] {
+        let told = folder.told(&load("etc/n.toml", &format!("'{out}'")).unwrap_err());
+        assert!(told.len() == 1 && told[0].contains("it lies outside"), "{told:?}");
+    }
+    let told = folder.told(&load("n.toml", "").unwrap_err());
+    assert!(told[0].starts_with("n.toml: cannot be opened (it lies outside"), "{told:?}");
 }
 
 proptest! {

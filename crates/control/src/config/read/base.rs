@@ -1,6 +1,6 @@
 //! Reads the sections about the program itself.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use super::section::Section;
@@ -14,6 +14,9 @@ const SOCKET_PATH: usize = 107;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
+
+/// Folders that `daemon.folders` may name.
+const MOST_FOLDERS: usize = 16;
 
 /// Files that one list may name.
 const MOST_FILES: usize = 256;
@@ -42,6 +45,7 @@ pub(super) fn daemon(mut section: Section<'_>) -> Daemon {
         }
         Some(text.to_owned())
     });
+    let folders = folders(&mut section);
     let levels = [
         ("error", LogLevel::Error),
         ("warn", LogLevel::Warn),
@@ -51,7 +55,28 @@ pub(super) fn daemon(mut section: Section<'_>) -> Daemon {
     ];
     let log = section.word("log", LogLevel::Info, &levels);
     section.finish();
-    Daemon { socket: socket.unwrap_or_else(|| crate::DEFAULT_SOCKET.into()), group, log }
+    Daemon { socket: socket.unwrap_or_else(|| crate::DEFAULT_SOCKET.into()), group, folders, log }
+}
+
+fn folders(section: &mut Section<'_>) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let Some(value) = section.value("folders") else { return folders };
+    for item in value.list() {
+        let Some(text) = item.text() else { continue };
+        let plain = !text.contains('\0')
+            && !Path::new(text).components().any(|part| part == Component::ParentDir);
+        if !text.starts_with('/') || !plain {
+            let problem = format!("'{}' is no absolute path of a folder", shortened(text));
+            item.wrong(problem, "name one, as in \"/srv/millrace\", without ..".to_owned());
+        } else if folders.len() == MOST_FOLDERS {
+            let remedy = "name a folder that holds them".to_owned();
+            item.wrong(format!("is beyond the {MOST_FOLDERS} folders"), remedy);
+            break;
+        } else {
+            folders.push(PathBuf::from(text));
+        }
+    }
+    folders
 }
 
 pub(super) fn memory(mut section: Section<'_>) -> Memory {

@@ -26,7 +26,7 @@ use report::Report;
 pub(super) use report::{MOST_ERRORS, halves};
 use section::Section;
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, Reach};
 
 /// Longest configuration: bytes.
 pub(super) const LONGEST: usize = 16 << 20;
@@ -82,6 +82,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
         limits,
         forwarding: base::forwarding(root.section("forwarding")),
         neighbors: base::neighbors(root.section("neighbors")),
+        reach: Reach::Anywhere,
         routes: base::files(root.section("routes"), folder),
         flows: base::files(root.section("flows"), folder),
         functions: client::functions(root.section("functions")),

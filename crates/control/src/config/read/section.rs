@@ -158,10 +158,19 @@ impl<'a> Section<'a> {
 
     /// As `finish`, for a section whose place is needed still.
     pub(super) fn finish_reading(&self) {
-        for (key, _) in self.table.into_iter().flatten() {
+        let keys = || self.table.into_iter().flatten().map(|(key, _)| key);
+        let is_known = |name: &str| self.known.contains(&name);
+        // It may be any file, of which nothing is to be quoted.
+        let strange = self.name.is_empty() && !keys().any(|key| is_known(key.get_ref()));
+        for key in keys() {
             let name = key.get_ref().as_ref();
-            if self.known.contains(&name) {
+            if is_known(name) {
                 continue;
+            }
+            if strange && nearest(name, self.known.iter().copied()).is_none() {
+                let problem = "is no configuration: it has none of the sections of one".to_owned();
+                let remedy = "see the configuration reference".to_owned();
+                return self.report.add(key.span().start, "", problem, remedy);
             }
             let remedy = match nearest(name, self.known.iter().copied()) {
                 Some(known) => format!("did you mean '{known}'?"),
