@@ -101,6 +101,8 @@ pub struct Talk {
     shut: bool,
     over: bool,
     trouble: Option<Trouble>,
+    /// What a write was told; a failure is told once.
+    failed: Option<Failure>,
     next_write: u64,
     next_read: u64,
     /// When it let go of its connection: ns.
@@ -138,6 +140,7 @@ impl Talk {
             shut: false,
             over: false,
             trouble: None,
+            failed: None,
             next_write: 0,
             next_read: 0,
             ended_at: None,
@@ -237,7 +240,8 @@ impl Talk {
         }
         if self.shut && stack.is_finished(id) {
             let short = self.received < self.plan.expected;
-            self.end(stack, short.then_some(Trouble::Short(self.received)));
+            let short = short.then_some(Trouble::Short(self.received));
+            self.end(stack, self.failed.map(Trouble::Failed).or(short));
             return u64::MAX;
         }
         [self.next_read, self.next_write]
@@ -288,7 +292,7 @@ impl Talk {
 
     fn write(&mut self, now: u64, stack: &mut HostStack, id: ConnectionId) {
         let seed = self.seeds().0;
-        while now >= self.next_write && self.sent < self.plan.bytes {
+        while now >= self.next_write && self.sent < self.plan.bytes && !self.shut {
             let count = (self.plan.bytes - self.sent).min(self.plan.write as u64);
             self.scratch.resize(count as usize, 0);
             if self.plan.checked {
@@ -298,7 +302,10 @@ impl Talk {
                 Ok(taken) => taken as u64,
                 Err(SocketError::NotConnected) => return,
                 // What was received before it failed is still to be read.
-                Err(SocketError::Failed(_)) => return,
+                Err(SocketError::Failed(why)) => {
+                    (self.failed, self.shut) = (Some(why), true);
+                    return;
+                }
                 Err(other) => return self.end(stack, Some(Trouble::Call(other))),
             };
             self.sent += taken;

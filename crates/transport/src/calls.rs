@@ -9,5 +9,6 @@ mod listen;
 mod options;
 mod udp;
 
-pub use info::Info;
+pub use data::{Readiness, Write};
+pub use info::{CongestionState, DataCounts, Info};
 pub use listen::Backlog;

@@ -30,7 +30,7 @@ mod time_wait;
 pub mod timer;
 pub mod udp;
 
-pub use calls::{Backlog, Info};
+pub use calls::{Backlog, CongestionState, DataCounts, Info, Readiness, Write};
 pub use congestion::Algorithm;
 pub use ends::Ends;
 pub use error::{BindError, ConnectError, SocketError};

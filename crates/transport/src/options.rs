@@ -99,7 +99,7 @@ pub enum PathProbing {
 pub struct Options {
     /// Small segments are not held back while data is in flight (Nagle off).
     pub no_delay: bool,
-    /// Only full segments are sent, until this is taken back.
+    /// Only full segments are sent, until this is taken back, or nothing has been in flight for 200 ms.
     pub cork: bool,
     /// Every data segment is acknowledged at once.
     pub quick_ack: bool,
@@ -127,6 +127,9 @@ pub struct Options {
     pub receive_buffer_limit: u32,
     /// Bytes of transmit buffer.
     pub transmit_buffer: u32,
+    /// Bytes written and not sent at most (`TCP_NOTSENT_LOWAT`), a write that begins below it aside;
+    /// `Writable` comes when half of it is left. `u32::MAX`: as many as the buffer holds.
+    pub not_sent_low_water: u32,
     /// Bytes of a segment's data at most, both ways; 0: what the path allows.
     pub mss: u16,
     /// Congestion control.
@@ -195,6 +198,7 @@ impl Default for Options {
             receive_buffer: 131_072,
             receive_buffer_limit: 6_291_456,
             transmit_buffer: 262_144,
+            not_sent_low_water: u32::MAX,
             mss: 0,
             congestion: Algorithm::Cubic,
             initial_window: 10,

@@ -11,6 +11,7 @@ use crate::shared::Shared;
 
 pub(crate) mod accurate;
 pub(crate) mod cold;
+pub(crate) mod counts;
 pub(crate) mod fast_open;
 pub(crate) mod flight;
 pub(crate) mod gaps;
@@ -96,6 +97,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// It is over, against somebody's will.
     pub(crate) fn fail(&mut self, failure: Failure) {
         self.cold.failure = Some(failure);
+        self.hot.set(flag::ERROR_DUE);
         let id = self.id();
         self.tell(Event::Failed(id, failure));
         self.end();
@@ -110,6 +112,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.set(flag::RESET_DUE);
         self.stop_timers();
         self.cold.failure = Some(failure);
+        self.hot.set(flag::ERROR_DUE);
         let id = self.id();
         self.tell(Event::Failed(id, failure));
     }
@@ -175,6 +178,20 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.mss = mss.saturating_sub(options).max(8);
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.set_mss(u32::from(self.hot.mss));
+        }
+    }
+
+    /// Tells that there is room again, to who was refused some: a third of the FIFO, and less than half of
+    /// what may wait unsent.
+    pub(crate) fn offer_room(&mut self) {
+        if !self.hot.has(flag::WANTS_ROOM) || self.hot.has(flag::TOLD_WRITABLE) {
+            return;
+        }
+        if self.cold.has_room(self.hot) {
+            self.hot.clear(flag::WANTS_ROOM);
+            self.hot.set(flag::TOLD_WRITABLE);
+            let id = self.id();
+            self.tell(Event::Writable(id));
         }
     }
 

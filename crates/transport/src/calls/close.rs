@@ -1,6 +1,7 @@
 //! Ending a connection (RFC 9293 3.10.4, 3.10.5).
 
 use crate::error::SocketError;
+use crate::event::Event;
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
 use crate::stack::Stack;
@@ -8,17 +9,36 @@ use crate::tcp::hot::flag;
 use crate::tcp::state::State;
 
 impl<B: Buffers> Stack<B> {
-    /// Sends no more: a FIN follows what was written. Receiving goes on.
+    /// Sends no more: a FIN follows what was written (`SHUT_WR`). Receiving goes on.
     ///
     /// # Errors
-    /// [`SocketError`] when the connection is over.
+    /// [`SocketError::NotConnected`] when the connection is over.
     pub fn shutdown(&mut self, id: ConnectionId) -> Result<(), SocketError> {
-        let (hot, cold) = self.held(id)?;
-        if let Some(failure) = cold.failure {
-            return Err(SocketError::Failed(failure));
+        let (hot, _) = self.held(id)?;
+        if hot.state == State::Closed {
+            return Err(SocketError::NotConnected);
         }
         hot.set(flag::FIN_QUEUED);
         self.touch(id);
+        Ok(())
+    }
+
+    /// Receives no more (`SHUT_RD`): reading ends with what has come. As in Linux the peer is told nothing,
+    /// and what it still sends can be read; once our own direction is shut down too, it is answered with a
+    /// reset.
+    ///
+    /// # Errors
+    /// [`SocketError::NotConnected`] when the connection is over.
+    pub fn shutdown_receive(&mut self, id: ConnectionId) -> Result<(), SocketError> {
+        let (hot, _) = self.held(id)?;
+        if hot.state == State::Closed {
+            return Err(SocketError::NotConnected);
+        }
+        hot.set(flag::DEAF);
+        if !hot.has(flag::TOLD_READABLE) {
+            hot.set(flag::TOLD_READABLE);
+            self.shared.events.push_back(Event::Readable(id));
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::flight::Slot;
 use super::gaps::Gaps;
+use super::hot::{Hot, flag};
 use crate::congestion::CongestionControl;
 use wire::flow::FiveTuple;
 
@@ -27,6 +28,7 @@ pub(crate) struct Cold<F> {
     pub(crate) progress_at: u64,
     /// When TS.Recent was taken: ns.
     pub(crate) ts_recent_at: u64,
+    pub(crate) counts: super::counts::Counts,
     pub(crate) options: Arc<Options>,
     pub(crate) gaps: Gaps,
     /// Search for a larger packet size; `None` until there is reason for it.
@@ -69,6 +71,7 @@ pub(crate) struct Cold<F> {
     pub(crate) undo_left: u32,
     /// Segments sent again.
     pub(crate) retransmitted: u32,
+    pub(crate) rare: super::counts::RarePlace,
     pub(crate) listener: Option<ListenerId>,
     /// Segment size that the peer announced.
     pub(crate) peer_mss: u16,
@@ -121,6 +124,8 @@ impl<F> Cold<F> {
             iss: zero,
             irs: zero,
             listener: None,
+            rare: super::counts::RarePlace::default(),
+            counts: super::counts::Counts::default(),
             failure: None,
             soft_failure: None,
             eifel: 0,
@@ -174,10 +179,58 @@ impl<F> Cold<F> {
         }
     }
 
+    /// What is sent at most when segments are spread over time: bytes per second.
+    pub(crate) fn pacing_rate(&self, hot: &Hot) -> Option<u64> {
+        let asked = self.congestion.as_ref().and_then(|congestion| congestion.pacing_rate());
+        let srtt = u64::from(hot.srtt) * 1000;
+        let rate = asked.or_else(|| {
+            // 1.2 windows in a round trip.
+            let window = u64::from(hot.cwnd) * 12 / 10;
+            (srtt > 0).then(|| (window * 1_000_000_000 / srtt).max(1))
+        });
+        match (rate, self.options.pacing_limit) {
+            (rate, 0) => rate,
+            (Some(rate), limit) => Some(rate.min(limit)),
+            (None, limit) => Some(limit),
+        }
+    }
+
+    /// The segment size that we announce: what the port takes (RFC 6691), by the options less.
+    pub(crate) fn announced_mss(&self, mtu: u16) -> u16 {
+        let mss = mtu.saturating_sub(self.ip_header() + 20);
+        match self.options.mss {
+            0 => mss,
+            limit => mss.min(limit),
+        }
+    }
+
     /// Whether segments are spread over time.
     pub(crate) fn is_paced(&self) -> bool {
         let asked = self.congestion.as_ref().is_some_and(|c| c.pacing_rate().is_some());
         asked || self.options.pacing || self.options.pacing_limit != 0
+    }
+
+    /// Bytes that were never sent.
+    pub(crate) fn unsent(&self, hot: &Hot) -> u32
+    where
+        F: crate::fifo::ByteFifo,
+    {
+        if hot.has(flag::FIN_SENT) {
+            return 0;
+        }
+        let sent = hot.snd_nxt.max(self.data_start).since(self.data_start);
+        self.queued().saturating_sub(sent)
+    }
+
+    /// Whether a write is worth while (`sk_stream_is_writeable`).
+    pub(crate) fn has_room(&self, hot: &Hot) -> bool
+    where
+        F: crate::fifo::ByteFifo,
+    {
+        let Some(pair) = &self.fifos else { return false };
+        let most = self.options.not_sent_low_water;
+        let roomy = pair.transmit.room() >= pair.transmit.capacity() / 3;
+        roomy && (most == u32::MAX || u64::from(self.unsent(hot)) * 2 < u64::from(most))
     }
 
     /// Bytes waiting or in flight in the transmit FIFO.

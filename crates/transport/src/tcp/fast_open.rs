@@ -55,7 +55,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.start_congestion();
         self.take_window(syn, 0);
         let fits = syn.data.get(..self.hot.rcv_wnd() as usize).unwrap_or(syn.data);
-        self.store(syn.seq.add(1), fits);
+        let taken = self.store(syn.seq.add(1), fits);
+        self.cold.rare.note().syn_data = taken as u16;
     }
 
     /// The handshake of a connection that Fast Open made is over; `reset`: by a reset.
@@ -139,6 +140,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
         }
         if taken {
+            self.cold.rare.note().syn_data = answer.ack.since(first) as u16;
             self.hot.set(flag::FAST_TAKEN);
         }
         if !self.cold.flight.is_empty() {

@@ -26,6 +26,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let options = &self.cold.options;
         let hot = &mut *self.hot;
         self.cold.irs = segment.seq;
+        self.cold.counts.begin(segment.seq);
         hot.rcv_nxt = segment.seq.add(1);
         hot.acked = hot.rcv_nxt;
         self.cold.urgent = hot.rcv_nxt;
@@ -260,7 +261,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(crate) fn send_syn(&mut self) -> bool {
         let answers = self.hot.state == State::SynReceived;
         let mut options = OptionBytes::default();
-        options.mss(self.announced_mss());
+        options.mss(self.cold.announced_mss(self.shared.config.mtu));
         let sack = self.hot.has(flag::SACK) || !answers && self.cold.options.sack;
         let stamps = self.hot.has(flag::TIMESTAMPS) || !answers && self.cold.options.timestamps;
         let clock = timestamp(self.now, self.hot.ts_offset);
@@ -301,15 +302,5 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.note_syn_data(carried);
         }
         gone
-    }
-
-    /// The segment size that we announce: what the port takes (RFC 6691), by the options less.
-    fn announced_mss(&self) -> u16 {
-        let headers = self.cold.ip_header() + 20;
-        let mss = self.shared.config.mtu.saturating_sub(headers);
-        match self.cold.options.mss {
-            0 => mss,
-            limit => mss.min(limit),
-        }
     }
 }

@@ -62,7 +62,8 @@ pub(crate) mod flag {
     pub(crate) const QUEUED: u64 = 1 << 25;
     /// Segments are spread over time.
     pub(crate) const PACED: u64 = 1 << 26;
-    /// Receiving was shut down: what arrives is dropped, with a reset.
+    /// Receiving was shut down: reading ends when the FIFO is empty. What arrives once our direction is shut
+    /// down too is dropped, with a reset.
     pub(crate) const DEAF: u64 = 1 << 27;
     /// The retransmission timer stands for something else than a time-out: a tail loss probe.
     pub(crate) const TIMER_IS_PROBE: u64 = 1 << 28;
@@ -112,6 +113,12 @@ pub(crate) mod flag {
     pub(crate) const DEFERRED: u64 = 1 << 52;
     /// The congestion window was full in this round trip.
     pub(crate) const WINDOW_FULL: u64 = 1 << 60;
+    /// More is to come with the next write (`MSG_MORE`): as [`CORK`] until then.
+    pub(crate) const MORE: u64 = 1 << 53;
+    /// What is held back with nothing in flight leaves when the timer that stands for a closed window fires.
+    pub(crate) const CORKED: u64 = 1 << 54;
+    /// The application has not been told of the failure by a call yet (`sk_err`).
+    pub(crate) const ERROR_DUE: u64 = 1 << 55;
     /// Any kind.
     pub(crate) const TIMER_KIND: u64 = TIMER_IS_PROBE | TIMER_IS_REORDER | TIMER_IS_PERSIST;
 }

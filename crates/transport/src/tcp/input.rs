@@ -26,6 +26,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.hot.received_at = self.now;
         self.hot.probes = 0;
+        self.cold.counts.note_received(segment.data.len(), self.now);
         match self.hot.state {
             State::Closed => self.refuse(segment, Reason::AfterClose),
             State::SynSent => self.on_syn_sent(segment),

@@ -44,6 +44,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 }
                 self.send_data();
             }
+            self.offer_room();
         }
         if self.hot.state.receives() {
             self.consider_window();

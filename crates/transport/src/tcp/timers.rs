@@ -73,6 +73,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return self.fail(failure);
         }
         self.shared.counters.timeouts += 1;
+        let rare = self.cold.rare.note();
+        rare.timeouts = rare.timeouts.saturating_add(1);
         self.hot.backoff = self.hot.backoff.saturating_add(1);
         self.cold.tries = self.cold.tries.saturating_add(1);
         if handshake && self.awaits_data() {
@@ -158,11 +160,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The peer's window is closed (RFC 9293 3.8.6.1).
     fn probe_window(&mut self) {
-        if self.is_given_up(u8::MAX) || self.hot.probes > self.cold.options.retries {
-            return self.fail(Failure::TimedOut);
-        }
+        self.hot.clear(flag::CORKED);
         if self.hot.snd_wnd > 0 && self.send_fitting() {
             return;
+        }
+        if self.is_given_up(u8::MAX) || self.hot.probes > self.cold.options.retries {
+            return self.fail(Failure::TimedOut);
         }
         self.hot.set(flag::TIMER_IS_PERSIST);
         if !self.probe() {

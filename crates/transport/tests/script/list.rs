@@ -19,6 +19,7 @@ scripts! {
     cookies
     cork
     cubic
+    defer_accept
     delayed_ack
     dsack_undo
     ecn_passive

@@ -228,6 +228,15 @@ impl Slot {
         }
     }
 
+    /// Least round-trip time: us, rounded up; 0: none yet.
+    pub(crate) fn min_rtt(&self) -> u32 {
+        let ns = match &self.content {
+            Content::Flight(flight) => flight.rack.min_rtt,
+            _ => u64::from(self.memory.min_rtt),
+        };
+        ns.div_ceil(1000).min(u64::from(u32::MAX)) as u32
+    }
+
     /// Asks the cache for what lies elsewhere.
     #[inline]
     pub(crate) fn prefetch(&self) {

@@ -116,6 +116,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
             State::SynReceived if self.hot.has(flag::PASSIVE) => self.end(),
             State::SynReceived => self.fail(Failure::Refused),
+            // As Linux: to write is what fails now, and reading has ended already.
+            State::CloseWait => self.fail(Failure::BrokenPipe),
             State::Closing | State::LastAck | State::TimeWait => self.end(),
             _ => self.fail(Failure::Reset),
         }

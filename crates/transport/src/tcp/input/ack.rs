@@ -1,7 +1,6 @@
 //! The acknowledgment field (RFC 9293 3.10.7.4 fifth).
 
-use crate::congestion::Ack;
-use crate::event::Event;
+use crate::congestion::{Ack, RateSample};
 use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
 use crate::reason::Reason;
@@ -110,7 +109,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.cold.max_window = hot.snd_wnd;
         }
         // The window opened: probing it is over.
-        if hot.snd_wnd > 0 && hot.has(flag::TIMER_IS_PERSIST) {
+        if hot.snd_wnd > 0 && hot.has(flag::TIMER_IS_PERSIST) && !hot.has(flag::CORKED) {
             hot.clear(flag::TIMER_KIND);
             hot.retransmit_at = NEVER;
             hot.backoff = 0;
@@ -119,19 +118,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// SND.UNA moves to `ack`.
     fn advance(&mut self, ack: Seq) {
+        self.cold.counts.note_acked(self.hot.snd_una, ack);
         self.hot.snd_una = ack;
         let count = ack.since(self.cold.data_start).min(self.cold.queued());
         if self.cold.data_start.before(ack) && count > 0 {
             if let Some(pair) = &mut self.cold.fifos {
                 pair.transmit.consume(count as usize);
                 self.cold.data_start = self.cold.data_start.add(count);
-                let roomy = pair.transmit.room() >= pair.transmit.capacity() / 3;
-                if roomy && self.hot.has(flag::WANTS_ROOM) && !self.hot.has(flag::TOLD_WRITABLE) {
-                    self.hot.clear(flag::WANTS_ROOM);
-                    self.hot.set(flag::TOLD_WRITABLE);
-                    let id = self.id();
-                    self.tell(Event::Writable(id));
-                }
+                self.offer_room();
             }
         }
     }
@@ -159,6 +153,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return self.reduce_by_duplicate(news.estimate);
         }
         let sample = self.cold.flight.rate.sample(news.bytes, news.newest.as_ref(), self.now);
+        self.note_rate(&sample);
         let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
         let limited = self.is_window_limited();
         if !limited && !recovering && !self.hot.has(flag::HEARS_ALL) {
@@ -203,6 +198,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let (threshold, mss) = (congestion.threshold(), u32::from(self.hot.mss));
         let reduction = &mut self.cold.flight.reduction;
         self.hot.cwnd = reduction.window(delivered, pipe, threshold, mss, safe);
+    }
+
+    /// The delivery rate for `info`: one that the application limited counts only when it is higher.
+    fn note_rate(&mut self, sample: &RateSample) {
+        if sample.interval == 0 || sample.delivered == 0 {
+            return;
+        }
+        let rate = sample.delivered.saturating_mul(1_000_000_000) / sample.interval;
+        if !sample.app_limited || rate >= self.cold.rare.rate {
+            let rare = self.cold.rare.note();
+            (rare.rate, rare.rate_limited) = (rate, sample.app_limited);
+        }
     }
 
     /// A duplicate from a peer without SACK: another segment has arrived there.

@@ -38,7 +38,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.set(flag::ACK_NOW);
         }
         if !data.is_empty() {
-            if self.hot.has(flag::RELEASED | flag::DEAF) {
+            let shut = self.hot.has(flag::DEAF) && self.hot.state != State::Established;
+            if self.hot.has(flag::RELEASED) || shut {
                 // RFC 9293 3.6.1: closed here, and data comes: the peer must know.
                 self.drop(Reason::AfterClose);
                 return self.reset(Failure::Aborted);
@@ -82,6 +83,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 self.drop(Reason::Reassembly);
                 return 0;
             }
+            let rare = self.cold.rare.note();
+            rare.out_of_order = rare.out_of_order.wrapping_add(1);
             // RFC 5681 4.2: at once.
             self.acknowledge_now();
             return taken;
@@ -96,6 +99,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.set(flag::ACK_NOW);
         }
         pair.receive.commit(next.since(self.hot.rcv_nxt) as usize);
+        self.cold.counts.note_taken(self.hot.rcv_nxt, next);
         self.hot.rcv_nxt = next;
         self.hot.rcv_mss = self.hot.rcv_mss.max(data.len().min(16_384) as u16);
         self.schedule_ack();
@@ -120,7 +124,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Eighth: the peer is done.
     fn on_fin(&mut self) {
         self.hot.clear(flag::FIN_AHEAD);
-        self.hot.rcv_nxt = self.hot.rcv_nxt.add(1);
+        let next = self.hot.rcv_nxt.add(1);
+        self.cold.counts.note_taken(self.hot.rcv_nxt, next);
+        self.hot.rcv_nxt = next;
         self.hot.rcv_adv = self.hot.rcv_adv.max(self.hot.rcv_nxt);
         self.hot.set(flag::PEER_CLOSED | flag::ACK_NOW);
         match self.hot.state {

@@ -42,6 +42,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return;
         }
         news.duplicate = true;
+        let rare = self.cold.rare.note();
+        rare.duplicates = rare.duplicates.wrapping_add(1);
         // From before this recovery, it says nothing of what was sent again in it.
         if end.after(self.cold.flight.undo_from) {
             let again = end.since(start);

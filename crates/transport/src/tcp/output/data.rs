@@ -90,14 +90,28 @@ impl<F: ByteFifo> Tcb<'_, F> {
                     continue;
                 }
             }
-            let Some(length) = self.next_length(unsent, fin) else { break };
-            if !self.send_new(length, unsent, fin) {
+            // A record that ends before the rest has its own segments.
+            let part = self.record_left(unsent);
+            let fin = fin && part == unsent;
+            let Some(length) = self.next_length(part, fin) else { break };
+            if !self.send_new(length, part, fin) {
                 break;
             }
         }
         if self.hot.snd_nxt != first || end.after(first) {
             self.note_use();
         }
+    }
+
+    /// Bytes of the `unsent` ones up to the end of a record (`MSG_EOR`).
+    fn record_left(&mut self, unsent: u32) -> u32 {
+        let next = self.hot.snd_nxt;
+        let Some(rare) = self.cold.rare.known() else { return unsent };
+        let records = &mut rare.records;
+        while records.front().is_some_and(|end| !end.after(next)) {
+            records.pop_front();
+        }
+        records.front().map_or(unsent, |end| end.since(next).min(unsent))
     }
 
     /// Bytes of the next segment; `None`: nothing may go now.
@@ -122,7 +136,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let last = length == unsent;
         let allowed = length >= mss
             || last && fin
-            || last && !self.hot.has(flag::CORK) && (self.hot.has(flag::NO_DELAY) || idle)
+            || last
+                && !self.hot.has(flag::CORK | flag::MORE)
+                && (self.hot.has(flag::NO_DELAY) || idle)
             || !last && length >= self.cold.max_window / 2;
         allowed.then_some(length)
     }
@@ -131,8 +147,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// (RFC 9293 3.8.6.2.1). Gives whether something left.
     pub(crate) fn send_fitting(&mut self) -> bool {
         let unsent = self.written_end().since(self.hot.snd_nxt);
-        let length = unsent.min(self.hot.snd_wnd).min(self.full_size());
-        length > 0 && self.send_new(length, unsent, self.hot.has(flag::FIN_QUEUED))
+        let part = self.record_left(unsent);
+        let length = part.min(self.hot.snd_wnd).min(self.full_size());
+        let fin = part == unsent && self.hot.has(flag::FIN_QUEUED);
+        length > 0 && self.send_new(length, part, fin)
     }
 
     /// Data that was not sent yet, and room for it in the peer's window: bytes.
@@ -154,10 +172,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// Gives whether there was one, and room for it.
     pub(crate) fn send_one(&mut self) -> bool {
         let (unsent, room) = self.unsent_and_room();
+        let part = self.record_left(unsent);
         let fin = self.hot.has(flag::FIN_QUEUED) && !self.hot.has(flag::FIN_SENT);
-        let length = unsent.min(room).min(self.full_size());
+        let length = part.min(room).min(self.full_size());
         let before = self.hot.snd_nxt;
-        self.send_new(length, unsent, fin);
+        self.send_new(length, part, fin && part == unsent);
         self.hot.snd_nxt != before
     }
 
@@ -273,17 +292,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Bytes per second.
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        let asked = self.cold.congestion.as_ref().and_then(|congestion| congestion.pacing_rate());
-        let srtt = self.srtt_ns();
-        let rate = asked.or_else(|| {
-            // 1.2 windows in a round trip.
-            let window = u64::from(self.hot.cwnd) * 12 / 10;
-            (srtt > 0).then(|| (window * 1_000_000_000 / srtt).max(1))
-        });
-        match (rate, self.cold.options.pacing_limit) {
-            (rate, 0) => rate,
-            (Some(rate), limit) => Some(rate.min(limit)),
-            (None, limit) => Some(limit),
-        }
+        self.cold.pacing_rate(self.hot)
     }
 }

@@ -129,6 +129,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         };
         let source = self.cold.fifos.as_ref().map(|pair| (&pair.transmit, 0));
         let gone = emit(self.sink, self.shared, &out, source);
+        if gone {
+            self.cold.counts.note_sent(1, data, self.now);
+        }
         if !gone {
             self.wait_for_sink();
         } else if flags & bits::ACK != 0 {
@@ -215,6 +218,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
             out.seq = out.seq.add(out.data as u32);
         };
         let due = !told && self.hot.has(flag::ACK_NOW);
+        let out = gone_to.since(start) as usize;
+        if out > 0 {
+            let each = if cut { mss } else { data.max(1) };
+            let segments = data.min(out).div_ceil(each).max(1);
+            self.cold.counts.note_sent(segments as u32, data.min(out), self.now);
+        }
+        if again {
+            self.cold.rare.note().bytes_resent += data.min(out) as u64;
+        }
         if gone_to == start {
             self.take_back(before.0);
             self.hot.set(before.1);
@@ -244,7 +256,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The right edge that the receive FIFO allows, if it is worth telling.
     fn wider_edge(&self) -> Option<Seq> {
-        if !self.hot.state.receives() || self.hot.has(flag::DEAF | flag::RELEASED) {
+        if !self.hot.state.receives() || self.hot.has(flag::RELEASED) {
             return None;
         }
         let fifo = &self.cold.fifos.as_ref()?.receive;

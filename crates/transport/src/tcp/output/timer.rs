@@ -7,6 +7,9 @@ use crate::tcp::{Tcb, rtt};
 /// The least that another timer's place is left to a time-out that is overdue: ns.
 const GRACE: u64 = 1_000_000;
 
+/// So long may a corked connection hold data back (`tcp(7)`): ns.
+const CORK_CEILING: u64 = 200_000_000;
+
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Starts the timer anew, since something was acknowledged or sent again (RFC 6298 5.3): for a probe of
     /// the tail when that comes first.
@@ -70,14 +73,25 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let unsent = self.written_end().since(self.hot.snd_nxt);
         let fin = self.hot.has(flag::FIN_QUEUED) && !self.hot.has(flag::FIN_SENT);
         let waits = self.hot.state.transmits() && !self.hot.has(flag::FIN_SENT);
-        let waits = waits && (unsent > 0 || fin) && self.hot.snd_wnd < unsent.max(1);
+        let closed = (unsent > 0 || fin) && self.hot.snd_wnd < unsent.max(1);
+        // Nagle's algorithm never waits with nothing in flight.
+        let corked = unsent > 0 && !closed && self.hot.has(flag::CORK | flag::MORE);
+        let waits = waits && (closed || corked);
+        if !waits || !corked {
+            self.hot.clear(flag::CORKED);
+        }
         if !waits {
             self.hot.clear(flag::TIMER_KIND);
             self.hot.retransmit_at = NEVER;
         } else if self.hot.retransmit_at == NEVER {
             self.hot.clear(flag::TIMER_KIND);
             self.hot.set(flag::TIMER_IS_PERSIST);
-            self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+            let mut timeout = rtt::timeout(self.hot);
+            if corked {
+                self.hot.set(flag::CORKED);
+                timeout = CORK_CEILING;
+            }
+            self.hot.retransmit_at = self.now.saturating_add(timeout);
         }
     }
 }
