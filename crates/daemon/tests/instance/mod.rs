@@ -54,7 +54,17 @@ next-hops = 500
 impl Instance {
     /// Starts a daemon and waits until its API answers.
     pub(crate) fn start(config: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), config)
+    }
+
+    /// Starts a daemon in place of one that has ended, in the same folder.
+    pub(crate) fn again(mut self, config: &str) -> Self {
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        drop(self);
+        Self::start_in(folder, config)
+    }
+
+    fn start_in(folder: tempfile::TempDir, config: &str) -> Self {
         fs::write(folder.path().join("millrace.toml"), config).unwrap();
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let child = command(folder.path()).stderr(log).stdout(Stdio::null()).spawn().unwrap();

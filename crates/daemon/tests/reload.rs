@@ -1,0 +1,278 @@
+//! Reloads are all or nothing: against a model, in random sequences with ports that go and daemons that are killed.
+#![allow(missing_docs, reason = "a test program")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod instance;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use instance::{Instance, PATIENCE, SMALL};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// Names that a model's ports and routes are drawn from: few, so that they meet again.
+const NAMES: u8 = 4;
+
+/// A configuration, as far as the model knows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Model {
+    /// Ports by name: MTU, third byte of the address, descriptors (another number opens the device anew).
+    ports: BTreeMap<u8, (u16, u8, u16)>,
+    /// Blackhole routes 10.N.0.0/16.
+    routes: BTreeSet<u8>,
+    /// Blackhole routes 172.16.N.0/24 of a file.
+    file: BTreeSet<u8>,
+}
+
+impl Model {
+    fn text(&self, more: &str) -> String {
+        let mut text = SMALL.to_owned();
+        for (name, (mtu, net, descriptors)) in &self.ports {
+            let _ = write!(
+                text,
+                "[[port]]\nname = \"p{name}\"\ndevice = \"null,no-rx=1\"\nmtu = {mtu}\n\
+                 rx-descriptors = {descriptors}\naddresses = [\"192.168.{net}.{name}/32\"]\n"
+            );
+        }
+        for route in &self.routes {
+            let _ =
+                write!(text, "[[route]]\nprefix = \"10.{route}.0.0/16\"\nkind = \"blackhole\"\n");
+        }
+        text + "[routes]\nfiles = [\"routes.txt\"]\n" + more
+    }
+
+    fn write(&self, daemon: &Instance, more: &str, lines: &str) {
+        let file: String =
+            self.file.iter().map(|n| format!("blackhole 172.16.{n}.0/24\n")).collect();
+        fs::write(daemon.path("routes.txt"), file + lines).unwrap();
+        daemon.write_config(&self.text(more));
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Another configuration, by the API or by SIGHUP.
+    Reload(Model, bool),
+    /// The same with something in it that is found out only while it is applied.
+    Refused(Model, Fault),
+    /// The client goes away while its reload goes on.
+    Abandoned(Model),
+    /// A port is set down, and maybe up again.
+    Port(u8, bool),
+    /// A route of the API.
+    Route(u8),
+    /// The daemon is killed and starts anew.
+    Kill,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// A device that is not there.
+    Device,
+    /// More routes in the file than the tables have room for: limits change at a start only.
+    Full,
+    /// A line that is no route.
+    Line,
+}
+
+fn model() -> impl Strategy<Value = Model> {
+    let port =
+        (prop::sample::select(vec![1400, 1500]), 0..3_u8, prop::sample::select(vec![256, 512]));
+    let set = || prop::collection::btree_set(0..NAMES, 0..4);
+    (prop::collection::btree_map(0..NAMES, port, 1..4), set(), set())
+        .prop_map(|(ports, routes, file)| Model { ports, routes, file })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let fault = prop::sample::select(vec![Fault::Device, Fault::Full, Fault::Line]);
+    prop_oneof![
+        4 => (model(), any::<bool>()).prop_map(|(model, hup)| Step::Reload(model, hup)),
+        4 => (model(), fault).prop_map(|(model, fault)| Step::Refused(model, fault)),
+        1 => model().prop_map(Step::Abandoned),
+        2 => (0..NAMES, any::<bool>()).prop_map(|(port, up)| Step::Port(port, up)),
+        2 => (0..NAMES).prop_map(Step::Route),
+        1 => Just(Step::Kill),
+    ]
+}
+
+/// What the daemon says it has.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    /// By name: MTU, state, address.
+    ports: BTreeMap<String, (u64, String, String)>,
+    /// Static routes with their origin.
+    routes: BTreeSet<String>,
+}
+
+fn seen(daemon: &Instance) -> Seen {
+    let mut seen = Seen::default();
+    let interfaces = daemon.get("/v1/interfaces").json();
+    for port in daemon.get("/v1/ports").json().as_array().unwrap() {
+        let name = port["name"].as_str().unwrap().to_owned();
+        let is_it = |interface: &&Value| interface["name"] == port["name"];
+        let interface = interfaces.as_array().unwrap().iter().find(is_it).unwrap();
+        let address = interface["addresses"][0].as_str().unwrap().to_owned();
+        let state = port["state"].as_str().unwrap().to_owned();
+        seen.ports.insert(name, (port["mtu"].as_u64().unwrap(), state, address));
+    }
+    for route in daemon.get("/v1/routes?family=4&limit=100000").json()["routes"].as_array().unwrap()
+    {
+        let origin = route["origin"].as_str().unwrap();
+        if ["config", "file", "api"].contains(&origin) {
+            seen.routes.insert(format!("{} {origin}", route["prefix"].as_str().unwrap()));
+        }
+    }
+    seen
+}
+
+/// What it must say.
+fn expected(model: &Model, down: &BTreeSet<u8>, api: &BTreeSet<u8>) -> Seen {
+    let port = |(name, (mtu, net, _)): (&u8, &(u16, u8, u16))| {
+        let state = if down.contains(name) { "admin-down" } else { "up" };
+        let address = format!("192.168.{net}.{name}/32");
+        (format!("p{name}"), (u64::from(*mtu), state.to_owned(), address))
+    };
+    let config = model.routes.iter().map(|n| format!("10.{n}.0.0/16 config"));
+    let file = model.file.iter().map(|n| format!("172.16.{n}.0/24 file"));
+    let api = api.iter().map(|n| format!("198.18.{n}.0/24 api"));
+    Seen {
+        ports: model.ports.iter().map(port).collect(),
+        routes: config.chain(file).chain(api).collect(),
+    }
+}
+
+/// Waits until the daemon says what it must, for as long as anything may take.
+fn must_become(daemon: &Instance, wanted: &Seen) -> TestCaseResult {
+    let start = Instant::now();
+    let mut now = seen(daemon);
+    while now != *wanted && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+        now = seen(daemon);
+    }
+    prop_assert_eq!(&now, wanted, "log:\n{}", daemon.log());
+    Ok(())
+}
+
+fn reload(daemon: &Instance) -> u16 {
+    daemon.request("POST", "/v1/reload", "{}").status
+}
+
+fn run(first: &Model, steps: Vec<Step>) -> TestCaseResult {
+    let mut daemon = Instance::start(&SMALL.replace("routes4 = 5000", "routes4 = 64"));
+    // The model's limits are those of the start.
+    first.write(&daemon, "", "");
+    prop_assert_eq!(reload(&daemon), 200);
+    let (mut model, mut down, mut api) = (first.clone(), BTreeSet::new(), BTreeSet::new());
+    for step in steps {
+        match step {
+            Step::Reload(next, hup) => {
+                next.write(&daemon, "", "");
+                if hup {
+                    daemon.signal(Signal::HUP);
+                } else {
+                    prop_assert_eq!(reload(&daemon), 200, "{}", daemon.log());
+                }
+                down.retain(|port| stays_open(*port, &model, &next));
+                model = next;
+            }
+            Step::Refused(next, fault) => {
+                let full: String =
+                    (0..200).map(|n| format!("blackhole 172.17.{n}.0/24\n")).collect();
+                let (more, lines) = match fault {
+                    Fault::Device => {
+                        ("[[port]]\nname = \"x\"\ndevice = \"afpacket:no-such-if\"\n", "")
+                    }
+                    Fault::Full => ("", full.as_str()),
+                    Fault::Line => ("", "no route\n"),
+                };
+                next.write(&daemon, more, lines);
+                let status = reload(&daemon);
+                prop_assert!(status == 409 || status == 422, "{}: {}", status, daemon.log());
+                // The same is in force, and the file again what it was.
+                prop_assert_eq!(seen(&daemon), expected(&model, &down, &api), "{}", daemon.log());
+                model.write(&daemon, "", "");
+            }
+            Step::Abandoned(next) => {
+                next.write(&daemon, "", "");
+                let mut stream = UnixStream::connect(daemon.socket()).unwrap();
+                let head = "POST /v1/reload HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\n\
+                            Content-Length: 2\r\n\r\n{}";
+                stream.write_all(head.as_bytes()).unwrap();
+                // Long enough for the request to be read, not for an answer to be waited for.
+                std::thread::sleep(Duration::from_millis(5));
+                drop(stream);
+                // One after the other: this one begins when that one is over, whether it was begun or not.
+                prop_assert_eq!(reload(&daemon), 200, "{}", daemon.log());
+                down.retain(|port| stays_open(*port, &model, &next));
+                model = next;
+            }
+            Step::Port(port, up) => {
+                if model.ports.contains_key(&port) {
+                    let path = format!("/v1/ports/p{port}");
+                    let body = json!({ "up": up }).to_string();
+                    prop_assert_eq!(daemon.request("PATCH", &path, &body).status, 200);
+                    if up {
+                        down.remove(&port)
+                    } else {
+                        down.insert(port)
+                    };
+                }
+            }
+            Step::Route(route) => {
+                let body = json!([{"prefix": format!("198.18.{route}.0/24"), "kind": "blackhole"}]);
+                prop_assert_eq!(
+                    daemon.request("POST", "/v1/routes", &body.to_string()).status,
+                    200
+                );
+                api.insert(route);
+            }
+            Step::Kill => {
+                daemon.signal(Signal::KILL);
+                daemon.wait();
+                let text = model.text("").replace("routes4 = 5000", "routes4 = 64");
+                daemon = daemon.again(&text);
+                daemon.write_config(&model.text(""));
+                (down, api) = (BTreeSet::new(), BTreeSet::new());
+            }
+        }
+        must_become(&daemon, &expected(&model, &down, &api))?;
+    }
+    daemon.signal(Signal::TERM);
+    prop_assert_eq!(daemon.wait().code(), Some(0), "{}", daemon.log());
+    Ok(())
+}
+
+/// Whether a port keeps its device: one that is opened anew is up.
+fn stays_open(port: u8, before: &Model, after: &Model) -> bool {
+    let descriptors =
+        |model: &Model| model.ports.get(&port).map(|(_, _, descriptors)| *descriptors);
+    descriptors(after).is_some() && descriptors(before) == descriptors(after)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_leaves_what_the_model_has(first in model(), steps in prop::collection::vec(step(), 1..12)) {
+        run(&first, steps)?;
+    }
+}
+
+#[test]
+fn a_stop_waits_for_a_reload_that_has_begun() {
+    let small = Model { ports: [(0, (1500, 0, 256))].into(), ..Model::default() };
+    let mut daemon =
+        Instance::start(&small.text("").replace("files = [\"routes.txt\"]", "files = []"));
+    let large = Model { ports: (0..4).map(|n| (n, (1500, 0, 256))).collect(), ..small };
+    large.write(&daemon, "", "");
+    daemon.signal(Signal::HUP);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code(), Some(0), "{}", daemon.log());
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# A worker that a packet function holds up, or ends, is noticed within a second: its ports are down and it is said
+# everywhere. The control thread goes on.
+. "$(dirname "$0")/lab.sh"
+needs_millrace
+two_hosts
+two_ports
+functions=$lab/functions
+config '' '[functions]' "folder = \"$functions\""
+mkdir "$functions"
+chmod 755 "$lab"
+# For a UDP datagram to port 7777: sleeps. To port 7778: ends the worker's thread, and nobody tells anybody.
+cat >"$lab/hold.c" <<'END'
+#include <millrace_function.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *create(const char *argument, char *error, uint32_t room) {
+  static int instance;
+  (void)argument, (void)error, (void)room;
+  return &instance;
+}
+static void process(void *instance, struct millrace_function_packet *packets, uint32_t count) {
+  (void)instance;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint8_t *b = packets[i].data;
+    if (packets[i].length < 42 || b[12] != 8 || b[13] != 0 || b[14] != 0x45 || b[23] != 17) continue;
+    int port = b[36] << 8 | b[37];
+    if (port == 7777) sleep(5);
+    if (port == 7778) syscall(SYS_exit, 0);
+  }
+}
+static void destroy(void *instance) { (void)instance; }
+static const struct millrace_function_table table = {MILLRACE_FUNCTION_VERSION, create, process, destroy};
+const struct millrace_function_table *millrace_function(void) { return &table; }
+END
+cc -shared -fPIC -Wall -Werror -I "$lab_root/crates/function/include" -o "$functions/hold.so" "$lab/hold.c" || fail "hold.c"
+start
+
+datagram() { on a bash -c "echo stop >/dev/udp/10.0.2.2/$1"; }
+metric() { curl -s --unix-socket "$lab_socket" http://millrace/metrics; }
+# Every answer within a second: the command line's start is in it.
+answers() { for _ in 1 2 3; do timeout 1 "$LAB_BIN/millrace" --socket "$lab_socket" show routes >/dev/null || return 1; done; }
+
+check "pings pass" pings a 10.0.2.2
+check "the worker is up" says '[0-9]+ +up ' millrace show workers
+check "the function is added" millrace function add hold.so
+check "pings pass it" pings a 10.0.2.2
+
+check "a datagram holds the worker up" datagram 7777
+check "it is said of the worker" within 2 says 'no answer' millrace show workers
+check "its ports are down, and why" says 'worker-down' millrace show ports
+check "the metrics say so" says 'millrace_worker_up\{core="[0-9]+"\} 0' metric
+check "the log says so" grep -q 'the worker does not answer' "$lab/daemon.log"
+check "the API answers meanwhile" answers
+check "a change is refused, not waited for" fails timeout 2 "$LAB_BIN/millrace" --socket "$lab_socket" function add hold.so
+check "the worker is back when its function is" within 10 says '[0-9]+ +up ' millrace show workers
+check "so are its ports" within 3 fails says 'worker-down' millrace show ports
+check "and pings pass" within 5 pings a 10.0.2.2
+
+check "a datagram ends the worker" datagram 7778
+check "that is noticed too" within 2 says 'no answer' millrace show workers
+check "the API answers" answers
+ends() { kill -TERM "$daemon" && within 20 fails kill -0 "$daemon"; }
+check "the daemon still ends" ends
