@@ -68,11 +68,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.cold.flight.pipe(self.hot.snd_una, self.hot.snd_nxt, self.hot.mss)
     }
 
-    /// Notes what is sent for the first time. Gives its record.
+    /// Notes what is sent for the first time, in segments with so many bytes of data. Gives its record.
     #[inline]
-    pub(crate) fn note_sent(&mut self, range: (Seq, Seq), marks: u8) -> flight::Sent {
+    pub(crate) fn note_sent(&mut self, range: (Seq, Seq), marks: u8, size: u16) -> flight::Sent {
         let whole = self.hot.has(flag::HEARS_ALL);
-        self.cold.flight.push(&mut self.shared.flights, range, marks, self.now, whole)
+        self.cold.flight.push(&mut self.shared.flights, range, (marks, size), self.now, whole)
     }
 
     pub(crate) fn srtt_ns(&self) -> u64 {

@@ -108,7 +108,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let start = self.hot.snd_nxt;
             let end = start.add(length);
             let all = length == self.cold.queued();
-            self.note_sent((start, end), if all { mark::PUSH } else { 0 });
+            let marks = if all { mark::PUSH } else { 0 };
+            self.note_sent((start, end), marks, self.hot.mss);
             self.hot.snd_nxt = end;
         }
     }

@@ -9,8 +9,10 @@ use std::collections::VecDeque;
 use crate::sequence::Seq;
 use crate::tcp::prr::Reduction;
 
+mod loss;
 mod rack;
 mod rate;
+mod scoreboard;
 mod slot;
 
 pub(crate) use rack::Rack;
@@ -36,6 +38,10 @@ pub(crate) struct Sent {
     pub(crate) start: Seq,
     pub(crate) end: Seq,
     pub(crate) marks: u8,
+    /// Bytes of data of each of its segments but the last, which may be shorter.
+    pub(crate) size: u16,
+    /// How many segments were sacked, of what is.
+    segments: u32,
     /// Last sent at: ns.
     pub(crate) sent_at: u64,
     /// State of the rate estimation then.
@@ -62,6 +68,16 @@ impl Sent {
         let marks = u32::from(self.is(mark::SYN)) + u32::from(self.is(mark::FIN));
         self.length().saturating_sub(marks)
     }
+
+    /// Segments that it went out in.
+    fn segments(&self) -> u32 {
+        self.data().div_ceil(u32::from(self.size.max(1))).max(1)
+    }
+
+    /// Sent last at `at`, or at that time with `end` behind its own: it was sent before (RFC 8985 6.1).
+    fn is_older(&self, at: u64, end: Seq) -> bool {
+        self.sent_at < at || self.sent_at == at && self.end.before(end)
+    }
 }
 
 /// What an acknowledgment has newly delivered.
@@ -85,21 +101,36 @@ pub(crate) struct Delivered {
     pub(crate) marks: u8,
     /// The peer told of a duplicate (RFC 2883).
     pub(crate) duplicate: bool,
+    /// The duplicate was what a tail loss probe had sent again.
+    pub(crate) probe_duplicate: bool,
     /// Bytes found lost by it.
     pub(crate) lost: u32,
+    /// ns.
+    now: u64,
+    /// The time stamp that the peer echoed is older than the first retransmission: originals arrived.
+    pub(crate) echo_is_older: bool,
+    /// Highest sequence number delivered before.
+    highest: Seq,
+    /// Highest end among what was delivered now.
+    reached: Seq,
+    /// The newest record that says what the path's delay is: sent at, end.
+    latest: Option<(u64, Seq)>,
 }
 
 impl Delivered {
+    /// Of an acknowledgment that came now; `highest`: what was the highest delivered before.
+    pub(crate) fn new(now: u64, highest: Seq, echo_is_older: bool) -> Self {
+        Self { now, highest, reached: highest, echo_is_older, ..Self::default() }
+    }
+
     fn take(&mut self, sent: &Sent) {
         self.bytes += sent.length();
         self.records += 1;
+        self.reached = self.reached.max(sent.end);
         if !sent.is(mark::RETRANSMITTED) {
             self.clean_sent_at = self.clean_sent_at.max(Some(sent.sent_at));
         }
-        let newer = self.newest.is_none_or(|newest| {
-            (newest.sent_at, newest.end.0) < (sent.sent_at, newest.end.max(sent.end).0)
-        });
-        if newer {
+        if self.newest.is_none_or(|newest| newest.is_older(sent.sent_at, sent.end)) {
             self.newest = Some(*sent);
         }
     }
@@ -109,12 +140,18 @@ impl Delivered {
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     pub(crate) sent: VecDeque<Sent>,
-    /// Bytes sacked.
+    /// Bytes sacked, and segments.
     pub(crate) sacked: u32,
+    sacked_segments: u32,
     /// Bytes lost and not sent again yet.
     pub(crate) lost: u32,
     /// No record before this is lost.
     lost_from: Seq,
+    /// No record before this is in flight for the first time.
+    fresh_from: Seq,
+    /// What was sent again, in the order of time: when, and where it begins. Some of it may be delivered
+    /// or lost by now.
+    again: VecDeque<(u64, Seq)>,
     /// Duplicate acknowledgments from a peer without SACK.
     pub(crate) duplicates: u32,
     pub(crate) rack: Rack,
@@ -140,9 +177,11 @@ pub(crate) struct Probe {
 impl Flight {
     /// As new, but for the memory of its records.
     fn clear(&mut self) {
-        let mut sent = std::mem::take(&mut self.sent);
+        let (mut sent, mut again) =
+            (std::mem::take(&mut self.sent), std::mem::take(&mut self.again));
         sent.clear();
-        *self = Self { sent, ..Self::default() };
+        again.clear();
+        *self = Self { sent, again, ..Self::default() };
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -168,9 +207,11 @@ impl Flight {
     }
 
     /// Notes what was sent for the first time.
-    fn push(&mut self, start: Seq, end: Seq, marks: u8, now: u64) -> Sent {
+    fn push(&mut self, start: Seq, end: Seq, marks: u8, size: u16, now: u64) -> Sent {
         if self.sent.is_empty() {
             self.rate.restart(now);
+            self.fresh_from = start;
+            self.again.clear();
             // Most connections have one segment under way at a time: no memory for more.
             if self.sent.capacity() == 0 {
                 self.sent.reserve_exact(1);
@@ -182,6 +223,8 @@ impl Flight {
             start,
             end,
             marks: marks | limited,
+            size,
+            segments: 0,
             sent_at: now,
             delivered: self.rate.delivered as u32,
             delivered_at: self.rate.delivered_at,
@@ -191,75 +234,6 @@ impl Flight {
         };
         self.sent.push_back(sent);
         sent
-    }
-
-    /// Takes off what `ack` covers.
-    pub(crate) fn acknowledge(&mut self, ack: Seq, news: &mut Delivered) {
-        while let Some(front) = self.sent.front_mut() {
-            let whole = !front.end.after(ack);
-            let part = if whole { *front } else { Sent { end: ack.max(front.start), ..*front } };
-            let length = part.length();
-            if length == 0 {
-                break;
-            }
-            news.acked += length;
-            news.ambiguous |= part.is(mark::RETRANSMITTED);
-            if part.is(mark::SACKED) {
-                self.sacked -= length;
-            } else {
-                if part.is(mark::LOST) {
-                    self.lost -= length;
-                }
-                news.take(&part);
-            }
-            if !whole {
-                front.start = ack;
-                front.marks &= !mark::SYN;
-                break;
-            }
-            news.marks |= part.marks & (mark::SYN | mark::FIN);
-            self.sent.pop_front();
-        }
-        if self.sent.is_empty() && self.sent.capacity() > 64 {
-            self.sent = VecDeque::new();
-        }
-    }
-
-    /// Marks what a block covers, which lies within the flight.
-    pub(crate) fn sack(&mut self, start: Seq, end: Seq, news: &mut Delivered) {
-        self.split_at(start);
-        self.split_at(end);
-        let first = self.sent.partition_point(|sent| sent.start.before(start));
-        for sent in self.sent.range_mut(first..) {
-            if sent.end.after(end) {
-                break;
-            }
-            if sent.is(mark::SACKED) {
-                continue;
-            }
-            news.take(sent);
-            if sent.is(mark::LOST) {
-                self.lost -= sent.length();
-                sent.marks &= !mark::LOST;
-            }
-            sent.marks |= mark::SACKED;
-            self.sacked += sent.length();
-        }
-    }
-
-    /// Makes `at` a border between two records.
-    pub(crate) fn split_at(&mut self, at: Seq) {
-        let place = self.sent.partition_point(|sent| !sent.end.after(at));
-        let Some(sent) = self.sent.get_mut(place) else { return };
-        if !sent.start.before(at) {
-            return;
-        }
-        let mut rest = *sent;
-        rest.start = at;
-        rest.marks &= !mark::SYN;
-        sent.end = at;
-        sent.marks &= !(mark::FIN | mark::PUSH);
-        self.sent.insert(place + 1, rest);
     }
 
     /// The first record to be sent again.
@@ -282,13 +256,6 @@ impl Flight {
         self.sent.get(place).is_some_and(|sent| sent.start == start && sent.is(mark::LOST))
     }
 
-    /// Any record may be marked as lost now.
-    fn lose_front(&mut self) {
-        if let Some(front) = self.sent.front() {
-            self.lost_from = front.start;
-        }
-    }
-
     /// Notes that the record at `start` was sent again.
     pub(crate) fn resent(&mut self, start: Seq, now: u64) {
         let place = self.sent.partition_point(|sent| sent.start.before(start));
@@ -304,77 +271,12 @@ impl Flight {
         sent.lost = self.rate.lost;
         sent.marks = (sent.marks & !mark::LOST) | mark::RETRANSMITTED;
         sent.sent_at = now;
+        sent.size = sent.length().min(65_535) as u16;
         (sent.delivered, sent.delivered_at, sent.first_sent_at) = rate;
-    }
-
-    /// The first record is lost: three duplicates from a peer without SACK, or a partial acknowledgment.
-    /// Gives bytes newly lost.
-    pub(crate) fn lose_first(&mut self, mss: u32) -> u32 {
-        // Of what the port has cut, one segment.
-        if let Some(front) = self.sent.front() {
-            self.split_at(front.start.add(mss));
+        self.again.push_back((now, start));
+        if self.again.len() > 64 + 2 * self.sent.len() {
+            self.sort_again();
         }
-        self.lose_front();
-        match self.sent.front_mut() {
-            Some(sent) if !sent.is(mark::LOST | mark::SACKED) => {
-                sent.marks |= mark::LOST;
-                self.rate.on_lost(sent);
-                self.lost += sent.length();
-                sent.length()
-            }
-            _ => 0,
-        }
-    }
-
-    /// Everything that was not sacked is lost. Gives bytes newly lost.
-    pub(crate) fn lose_all(&mut self) -> u32 {
-        self.lose_old(u64::MAX, 0)
-    }
-
-    /// A time-out: the oldest is lost, and what else was not sacked, but for what was sent so lately that
-    /// it may still be acknowledged (RFC 8985 6.3). Gives bytes newly lost.
-    pub(crate) fn lose_old(&mut self, now: u64, srtt: u64) -> u32 {
-        let before = self.lost;
-        let patience = self.rack.round_trip().unwrap_or(srtt);
-        self.lose_front();
-        for (place, sent) in self.sent.iter_mut().enumerate() {
-            let recent = place > 0 && sent.sent_at.saturating_add(patience) > now;
-            if !recent && !sent.is(mark::LOST | mark::SACKED) {
-                sent.marks |= mark::LOST;
-                self.rate.on_lost(sent);
-                self.lost += sent.length();
-            }
-        }
-        self.duplicates = 0;
-        self.lost - before
-    }
-
-    /// What is larger than `size` did not fit the path.
-    pub(crate) fn lose_oversized(&mut self, size: u32) {
-        self.lose_front();
-        for sent in &mut self.sent {
-            if sent.data() > size && !sent.is(mark::LOST | mark::SACKED) {
-                sent.marks |= mark::LOST;
-                self.lost += sent.length();
-            }
-        }
-    }
-
-    /// Nothing was lost after all: what was taken for lost is in flight. Sent again or not, it stays
-    /// acknowledged by whatever arrives first.
-    pub(crate) fn forgive(&mut self) {
-        for sent in &mut self.sent {
-            sent.marks &= !mark::LOST;
-        }
-        self.lost = 0;
-    }
-
-    /// The peer took back what it had told of (RFC 2018 8): none of it is trusted.
-    pub(crate) fn forget_sacks(&mut self) {
-        for sent in &mut self.sent {
-            sent.marks &= !mark::SACKED;
-        }
-        self.sacked = 0;
     }
 }
 

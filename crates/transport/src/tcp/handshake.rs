@@ -294,7 +294,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !gone {
             self.hot.set(flag::ACK_NOW);
         } else if first {
-            self.note_sent((iss, iss.add(1)), super::flight::mark::SYN);
+            self.note_sent((iss, iss.add(1)), super::flight::mark::SYN, self.hot.mss);
             self.hot.backoff = 0;
             self.hot.snd_una = iss;
             self.hot.snd_nxt = iss.add(1);

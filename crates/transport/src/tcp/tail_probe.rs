@@ -77,11 +77,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return;
         }
         let again = self.cold.flight.probe.again;
-        if !again || news.duplicate {
+        if !again || news.probe_duplicate {
             return self.hot.clear(flag::PROBING);
         }
         if una == end {
-            if plain {
+            if plain && news.bytes == 0 {
                 self.hot.clear(flag::PROBING);
             }
             return;

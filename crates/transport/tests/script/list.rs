@@ -73,6 +73,7 @@ scripts! {
     sack_overlap
     sack_receiver
     sack_retransmissions
+    sack_small_blocks
     segmentation
     segmentation_loss
     silly_window_receiver

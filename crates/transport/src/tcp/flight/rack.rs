@@ -1,10 +1,12 @@
 //! RACK: time-based detection of loss (RFC 8985 6).
 
-use super::{Delivered, Flight, mark};
+use super::{Delivered, Flight, Sent, mark};
 use crate::sequence::Seq;
 
 /// Segments sacked that stand for three duplicate acknowledgments (RFC 8985 6.2 step 4).
 const THRESHOLD: u32 = 3;
+/// Segments whose turn has not come that are looked at for when it comes: one acknowledgment costs no more.
+const WAITING: usize = 256;
 /// Round trips without a duplicate told until the reordering window is small again.
 const PERSISTENCE: u8 = 16;
 
@@ -61,6 +63,41 @@ impl Rack {
         (self.rtt > 0).then_some(self.rtt)
     }
 
+    /// Highest sequence number delivered.
+    pub(crate) fn highest(&self) -> Seq {
+        self.highest
+    }
+
+    /// A record is delivered, cumulatively or selectively (6.2 steps 1 to 3).
+    pub(super) fn deliver(&mut self, sent: &Sent, news: &mut Delivered) {
+        news.take(sent);
+        let rtt = news.now.saturating_sub(sent.sent_at);
+        let again = sent.is(mark::RETRANSMITTED);
+        // Step 2: which of both arrived cannot be told, or it was the first.
+        let doubtful = again && (news.echo_is_older || rtt < self.min_rtt);
+        let newer = news
+            .latest
+            .is_none_or(|(at, end)| sent.sent_at > at || sent.sent_at == at && sent.end.after(end));
+        if !doubtful && newer {
+            news.latest = Some((sent.sent_at, sent.end));
+        }
+        if again {
+            return;
+        }
+        if self.min_rtt == 0 || rtt < self.min_rtt {
+            self.min_rtt = rtt.max(1);
+        }
+        // Step 3: something earlier came later, without having been sent twice.
+        if sent.end.before(news.highest) {
+            self.reordering = true;
+        }
+    }
+
+    /// What was taken for lost was only late.
+    pub(crate) fn note_reordering(&mut self) {
+        self.reordering = true;
+    }
+
     /// The recovery is over.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
@@ -70,44 +107,34 @@ impl Rack {
     }
 }
 
+impl Sent {
+    /// In flight for the first time.
+    fn is_fresh(&self) -> bool {
+        !self.is(mark::SACKED | mark::LOST | mark::RETRANSMITTED)
+    }
+
+    /// In flight, and not for the first time.
+    pub(super) fn is_again(&self) -> bool {
+        self.is(mark::RETRANSMITTED) && !self.is(mark::SACKED | mark::LOST)
+    }
+}
+
 impl Flight {
-    /// Takes in what was delivered (RFC 8985 6.2 steps 1 to 4). `echo_is_older`: the time stamp that
-    /// the peer echoed is older than the retransmission: the original arrived.
-    pub(crate) fn rack_update(
-        &mut self,
-        news: &Delivered,
-        echo_is_older: bool,
-        una: Seq,
-        next: Seq,
-        now: u64,
-    ) {
+    /// Takes in what was delivered (RFC 8985 6.2 steps 2 and 4), up to `highest`.
+    pub(crate) fn rack_update(&mut self, news: &Delivered, una: Seq, next: Seq) {
         let rack = &mut self.rack;
-        if let Some(sent) = news.newest {
-            let rtt = now.saturating_sub(sent.sent_at);
-            let retransmitted = sent.is(mark::RETRANSMITTED);
-            let doubtful = retransmitted && (echo_is_older || rtt < rack.min_rtt);
-            if !retransmitted && (rack.min_rtt == 0 || rtt < rack.min_rtt) {
-                rack.min_rtt = rtt.max(1);
+        if let Some((sent_at, end)) = news.latest {
+            rack.rtt = news.now.saturating_sub(sent_at);
+            if sent_at > rack.sent_at || sent_at == rack.sent_at && end.after(rack.end) {
+                (rack.sent_at, rack.end) = (sent_at, end);
             }
-            if !doubtful {
-                rack.rtt = rtt;
-                let newer = sent.sent_at > rack.sent_at
-                    || (sent.sent_at == rack.sent_at && sent.end.after(rack.end));
-                if newer {
-                    rack.sent_at = sent.sent_at;
-                    rack.end = sent.end;
-                }
-            }
-            // Step 3: something earlier came later, without having been sent twice.
-            if sent.end.before(rack.highest) && !retransmitted {
-                rack.reordering = true;
-            }
-            rack.highest = rack.highest.max(sent.end).max(una);
         }
+        rack.highest = rack.highest.max(news.reached).max(una);
         if rack.round_end.is_some_and(|end| !una.before(end)) {
             rack.round_end = None;
         }
-        if news.duplicate && rack.round_end.is_none() {
+        // A duplicate widens the window where reordering may have made one.
+        if news.duplicate && rack.reordering && rack.round_end.is_none() {
             rack.round_end = Some(next);
             rack.multiplier = rack.multiplier.saturating_add(1);
             rack.persist = PERSISTENCE;
@@ -115,9 +142,9 @@ impl Flight {
     }
 
     /// The reordering window (6.2 step 4): ns.
-    fn reordering_window(&self, recovering: bool, mss: u16, srtt: u64) -> u64 {
+    fn reordering_window(&self, recovering: bool, srtt: u64) -> u64 {
         let rack = &self.rack;
-        if !rack.reordering && (recovering || self.sacked >= THRESHOLD * u32::from(mss)) {
+        if !rack.reordering && (recovering || self.sacked_segments >= THRESHOLD) {
             return 0;
         }
         (rack.min_rtt / 4).saturating_mul(u64::from(rack.multiplier)).min(srtt)
@@ -127,34 +154,105 @@ impl Flight {
     pub(crate) fn detect_loss(
         &mut self,
         recovering: bool,
-        mss: u16,
         srtt: u64,
         now: u64,
     ) -> (u32, Option<u64>) {
-        let patience = self.rack.rtt + self.reordering_window(recovering, mss, srtt);
-        let (newest, end) = (self.rack.sent_at, self.rack.end);
-        let (mut lost, mut wake) = (0, None::<u64>);
-        for sent in &mut self.sent {
-            if !sent.start.before(self.rack.highest) && sent.sent_at >= newest {
-                break;
-            }
-            let older = sent.sent_at < newest || (sent.sent_at == newest && sent.end.before(end));
-            if !older || sent.is(mark::SACKED | mark::LOST) {
+        let patience = self.rack.rtt.saturating_add(self.reordering_window(recovering, srtt));
+        let mut search = Search { patience, now, lost: 0, wake: None, waiting: 0 };
+        self.search_fresh(&mut search);
+        self.search_again(&mut search);
+        (search.lost, search.wake)
+    }
+
+    /// Records that were sent once: their order is that of time.
+    fn search_fresh(&mut self, search: &mut Search) {
+        let from = self.fresh_from;
+        let first = self.sent.partition_point(|sent| sent.start.before(from));
+        let mut all_seen = true;
+        for place in first..self.sent.len() {
+            let Some(sent) = self.sent.get(place) else { break };
+            if !sent.is_fresh() {
                 continue;
             }
-            let due = sent.sent_at.saturating_add(patience);
-            if due <= now {
-                if self.lost + lost == 0 || sent.start.before(self.lost_from) {
-                    self.lost_from = sent.start;
-                }
-                sent.marks |= mark::LOST;
-                self.rate.on_lost(sent);
-                lost += sent.length();
-            } else {
-                wake = Some(wake.map_or(due, |wake| wake.max(due)));
+            let older = sent.is_older(self.rack.sent_at, self.rack.end);
+            if older && search.is_due(sent.sent_at) {
+                self.lose(place, search);
+                continue;
+            }
+            if std::mem::take(&mut all_seen) {
+                self.fresh_from = sent.start;
+            }
+            if !older || search.waiting > WAITING {
+                break;
             }
         }
-        self.lost += lost;
-        (lost, wake)
+        if let (true, Some(last)) = (all_seen, self.sent.back()) {
+            self.fresh_from = last.end;
+        }
+    }
+
+    /// Records that were sent again, in the order of time.
+    fn search_again(&mut self, search: &mut Search) {
+        search.waiting = 0;
+        let mut next = 0;
+        while let Some((sent_at, start)) = self.again.get(next).copied() {
+            // Its beginning may have been acknowledged.
+            let place = self.sent.partition_point(|sent| !sent.end.after(start));
+            let sent =
+                self.sent.get(place).filter(|sent| sent.is_again() && sent.sent_at == sent_at);
+            let Some(sent) = sent else {
+                // It is settled.
+                if next == 0 {
+                    self.again.pop_front();
+                } else {
+                    next += 1;
+                }
+                continue;
+            };
+            if !sent.is_older(self.rack.sent_at, self.rack.end) || search.waiting > WAITING {
+                break;
+            }
+            if search.is_due(sent_at) {
+                self.lose(place, search);
+            } else {
+                next += 1;
+            }
+        }
+    }
+
+    fn lose(&mut self, place: usize, search: &mut Search) {
+        let Some(sent) = self.sent.get_mut(place) else { return };
+        if self.lost == 0 || sent.start.before(self.lost_from) {
+            self.lost_from = sent.start;
+        }
+        sent.marks |= mark::LOST;
+        self.rate.on_lost(sent);
+        self.lost += sent.length();
+        search.lost += sent.length();
+    }
+}
+
+/// A look for what is lost.
+struct Search {
+    /// What a segment is given after it was sent: ns.
+    patience: u64,
+    now: u64,
+    /// Bytes found.
+    lost: u32,
+    /// When all that waits for its turn has had it: ns.
+    wake: Option<u64>,
+    /// How many wait.
+    waiting: usize,
+}
+
+impl Search {
+    /// Whether the patience with what was sent at `sent_at` is at its end.
+    fn is_due(&mut self, sent_at: u64) -> bool {
+        let due = sent_at.saturating_add(self.patience);
+        if due > self.now {
+            self.wake = Some(self.wake.map_or(due, |wake| wake.max(due)));
+            self.waiting += 1;
+        }
+        due <= self.now
     }
 }

@@ -52,8 +52,8 @@ struct Lone {
 enum Content {
     #[default]
     Nothing,
-    /// With its marks.
-    Lone(u8, Lone),
+    /// With its marks, and the size of its segments.
+    Lone(u8, u16, Lone),
     Flight(Box<Flight>),
 }
 
@@ -75,6 +75,9 @@ static EMPTY: Flight = Flight {
     sacked: 0,
     lost: 0,
     lost_from: Seq(0),
+    sacked_segments: 0,
+    fresh_from: Seq(0),
+    again: VecDeque::new(),
     duplicates: 0,
     rack: Rack::NEW,
     rate: Rate::NEW,
@@ -101,7 +104,7 @@ impl Slot {
     pub(crate) fn oldest(&self) -> Option<u64> {
         match &self.content {
             Content::Nothing => None,
-            Content::Lone(_, lone) => Some(lone.sent_at),
+            Content::Lone(_, _, lone) => Some(lone.sent_at),
             Content::Flight(flight) => flight.sent.front().map(|sent| sent.sent_at),
         }
     }
@@ -111,7 +114,7 @@ impl Slot {
     pub(crate) fn is_single(&self, mss: u16) -> bool {
         let length = match &self.content {
             Content::Nothing => 0,
-            Content::Lone(_, lone) => lone.end.since(lone.start),
+            Content::Lone(_, _, lone) => lone.end.since(lone.start),
             Content::Flight(flight) if flight.sent.len() > 1 => return false,
             Content::Flight(flight) => flight.sent.front().map_or(0, Sent::length),
         };
@@ -123,7 +126,7 @@ impl Slot {
     pub(crate) fn usage(&self) -> u32 {
         match &self.content {
             Content::Nothing => 0,
-            Content::Lone(_, lone) => lone.end.since(lone.start),
+            Content::Lone(_, _, lone) => lone.end.since(lone.start),
             Content::Flight(flight) => flight.usage,
         }
     }
@@ -149,14 +152,14 @@ impl Slot {
         &mut self,
         spares: &mut Spares,
         (start, end): (Seq, Seq),
-        marks: u8,
+        (marks, size): (u8, u16),
         now: u64,
         whole: bool,
     ) -> Sent {
         if matches!(self.content, Content::Nothing) && !whole {
             let lone = Lone { start, end, sent_at: now };
-            self.content = Content::Lone(marks, lone);
-            return self.memory.record(marks, &lone);
+            self.content = Content::Lone(marks, size, lone);
+            return self.memory.record(marks, size, &lone);
         }
         if matches!(self.content, Content::Nothing) {
             let mut flight = spares.0.pop().unwrap_or_default();
@@ -165,26 +168,26 @@ impl Slot {
         } else {
             self.open(spares);
         }
-        Flight::push(self, start, end, marks, now)
+        Flight::push(self, start, end, marks, size, now)
     }
 
     /// Makes a flight of a lone segment.
     #[inline]
     pub(crate) fn open(&mut self, spares: &mut Spares) {
-        if let Content::Lone(marks, lone) = self.content {
+        if let Content::Lone(marks, size, lone) = self.content {
             let flight = spares.0.pop().unwrap_or_default();
-            self.content = Content::Flight(self.memory.open(flight, marks, &lone));
+            self.content = Content::Flight(self.memory.open(flight, marks, size, &lone));
         }
     }
 
     /// Takes off the only segment in flight, if that is all there is and `ack` covers it. Gives whether.
     #[inline]
     pub(crate) fn acknowledge_lone(&mut self, ack: Seq, now: u64, news: &mut Delivered) -> bool {
-        let Content::Lone(marks, lone) = self.content else { return false };
+        let Content::Lone(marks, size, lone) = self.content else { return false };
         if lone.end != ack {
             return false;
         }
-        let sent = self.memory.record(marks, &lone);
+        let sent = self.memory.record(marks, size, &lone);
         self.content = Content::Nothing;
         news.acked = sent.length();
         news.take(&sent);
@@ -220,7 +223,7 @@ impl Slot {
     fn make(&self) -> Box<Flight> {
         let mut flight = Box::default();
         match &self.content {
-            Content::Lone(marks, lone) => self.memory.open(flight, *marks, lone),
+            Content::Lone(marks, size, lone) => self.memory.open(flight, *marks, *size, lone),
             _ => {
                 self.memory.restore(&mut flight, Seq(0));
                 flight
@@ -248,12 +251,14 @@ impl Slot {
 
 impl Memory {
     /// What a lone segment's record says.
-    fn record(&self, marks: u8, lone: &Lone) -> Sent {
+    fn record(&self, marks: u8, size: u16, lone: &Lone) -> Sent {
         let Lone { start, end, sent_at } = *lone;
         Sent {
             start,
             end,
             marks: marks | if self.app_limited { mark::APP_LIMITED } else { 0 },
+            size,
+            segments: 0,
             sent_at,
             delivered_at: sent_at,
             first_sent_at: sent_at,
@@ -265,18 +270,18 @@ impl Memory {
 
     /// A flight of a lone segment.
     #[cold]
-    fn open(&self, mut flight: Box<Flight>, marks: u8, lone: &Lone) -> Box<Flight> {
+    fn open(&self, mut flight: Box<Flight>, marks: u8, size: u16, lone: &Lone) -> Box<Flight> {
         self.restore(&mut flight, lone.start);
         flight.rate.restart(lone.sent_at);
         (flight.usage, flight.usage_end) = (lone.end.since(lone.start), lone.end);
-        flight.sent.push_back(self.record(marks, lone));
+        flight.sent.push_back(self.record(marks, size, lone));
         flight
     }
 
     /// A flight that begins at `start`.
     fn restore(&self, flight: &mut Flight, start: Seq) {
         flight.rack.begin(start);
-        flight.usage_end = start;
+        (flight.usage_end, flight.fresh_from) = (start, start);
         flight.rack.min_rtt = u64::from(self.min_rtt);
         flight.rack.reordering = self.reordering;
         flight.rack.multiplier = self.multiplier;
@@ -327,16 +332,18 @@ mod tests {
     use super::*;
 
     fn round_trip(slot: &mut Slot, spares: &mut Spares, start: u32, whole: bool) -> Delivered {
-        slot.push(spares, (Seq(start), Seq(start + 100)), 0, 1000, whole);
+        slot.push(spares, (Seq(start), Seq(start + 100)), (0, 100), 1000, whole);
         assert!(!slot.is_empty());
-        let (mut news, ack) = (Delivered::default(), Seq(start + 100));
+        let (mut news, ack) = (Delivered::new(5000, Seq(start), false), Seq(start + 100));
         if !slot.acknowledge_lone(ack, 5000, &mut news) {
             slot.acknowledge(ack, &mut news);
-            slot.rack_update(&news, false, ack, ack, 5000);
+            slot.rack_update(&news, ack, ack);
             slot.rate.sample(news.bytes, news.newest.as_ref(), 5000);
             slot.rest(spares);
         }
         assert!(slot.is_empty() && slot.sent.capacity() == 0);
+        // RACK's, which has nothing to find.
+        news.latest = None;
         news
     }
 
@@ -346,9 +353,9 @@ mod tests {
         let (mut one, mut other) = (Slot::default(), Slot::default());
         round_trip(&mut one, &mut spares, 0, true);
         assert_eq!(spares.0.len(), 1);
-        other.push(&mut spares, (Seq(7), Seq(8)), 0, 0, true);
+        other.push(&mut spares, (Seq(7), Seq(8)), (0, 100), 0, true);
         assert_eq!((other.rate.delivered, other.rack.min_rtt, other.sent.len()), (0, 0, 1));
-        one.push(&mut spares, (Seq(100), Seq(200)), 0, 9000, true);
+        one.push(&mut spares, (Seq(100), Seq(200)), (0, 100), 9000, true);
         assert_eq!((one.rate.delivered, one.rack.min_rtt), (100, 4000));
     }
 
@@ -364,8 +371,8 @@ mod tests {
         }
         for slot in [&mut lone, &mut whole] {
             let is_lone = matches!(slot.content, Content::Nothing);
-            slot.push(&mut spares, (Seq(200), Seq(300)), mark::PUSH, 9000, !is_lone);
-            slot.push(&mut spares, (Seq(300), Seq(400)), 0, 9500, false);
+            slot.push(&mut spares, (Seq(200), Seq(300)), (mark::PUSH, 100), 9000, !is_lone);
+            slot.push(&mut spares, (Seq(300), Seq(400)), (0, 100), 9500, false);
         }
         assert_eq!(format!("{:?}", *lone), format!("{:?}", *whole));
         let mut news = Delivered::default();

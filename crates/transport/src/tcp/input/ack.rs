@@ -42,7 +42,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if ack == una && self.cold.flight.is_empty() && segment.sack_count == 0 {
             return true;
         }
-        let mut news = Delivered::default();
+        let mut news = Delivered::new(self.now, una, false);
         if !self.hot.has(NOT_PLAIN) && segment.sack_count == 0 {
             // A lone segment is acknowledged, which is all there is to it.
             if self.cold.flight.acknowledge_lone(ack, self.now, &mut news) {
@@ -59,6 +59,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
         }
         self.cold.flight.open(&mut self.shared.flights);
+        let older = self.echo_is_older(segment);
+        news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
         let prior = self.pipe();
         if segment.sack_count > 0 && self.hot.has(flag::SACK) {
             self.take_sack(segment, &mut news);
@@ -72,7 +74,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.measure(segment, &news);
         let plain = ack == una && segment.length() == 0 && !window_moved;
-        self.detect_loss(segment, &mut news, plain);
+        self.detect_loss(&mut news, plain);
         if self.hot.has(flag::ACCURATE) {
             self.take_feedback(segment, &news);
         } else if segment.flags & (bits::ECE | bits::SYN) == bits::ECE && self.hot.has(flag::ECN) {

@@ -41,6 +41,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
             // No window was ever that large, or nothing that was received begins there.
             return;
         }
+        let probe = self.cold.flight.probe;
+        if self.hot.has(flag::PROBING) && probe.again && end == probe.end {
+            // RFC 8985 7.4.2: the probe and what it repeated.
+            news.probe_duplicate = true;
+            return;
+        }
         news.duplicate = true;
         let rare = self.cold.rare.note();
         rare.duplicates = rare.duplicates.wrapping_add(1);
@@ -52,22 +58,21 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// `plain`: nothing but the acknowledgment is in the segment, and it is one as before.
-    pub(super) fn detect_loss(&mut self, segment: &Segment<'_>, news: &mut Delivered, plain: bool) {
+    pub(super) fn detect_loss(&mut self, news: &mut Delivered, plain: bool) {
         let una = self.hot.snd_una;
-        let older = self.echo_is_older(segment);
         if self.hot.has(flag::RECOVERY | flag::LOSS) {
-            self.maybe_undo(older, news, plain);
+            self.maybe_undo(news, plain);
             if !una.before(self.cold.recover) && self.hot.has(flag::RECOVERY | flag::LOSS) {
                 self.leave_recovery();
             }
         }
-        if self.hot.has(flag::PROBING) && (news.acked > 0 || news.duplicate || plain) {
+        if self.hot.has(flag::PROBING) && (news.acked > 0 || news.probe_duplicate || plain) {
             self.settle_probe(news, plain);
         }
         let recovering = self.hot.has(flag::RECOVERY | flag::LOSS);
         let lost = if self.hot.has(flag::SACK) {
             let next = self.hot.snd_nxt;
-            self.cold.flight.rack_update(news, older, una, next, self.now);
+            self.cold.flight.rack_update(news, una, next);
             self.detect_by_time(recovering)
         } else {
             let before = self.cold.flight.duplicates;
@@ -91,8 +96,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// RACK; also when its timer has run out.
     pub(crate) fn detect_by_time(&mut self, recovering: bool) -> u32 {
-        let (mss, srtt) = (self.hot.mss, self.srtt_ns());
-        let (lost, wake) = self.cold.flight.detect_loss(recovering, mss, srtt, self.now);
+        let srtt = self.srtt_ns();
+        let (lost, wake) = self.cold.flight.detect_loss(recovering, srtt, self.now);
         let lost = if lost > 0 { self.excuse_path_probe(lost, recovering) } else { 0 };
         match wake {
             Some(at) => {
@@ -173,7 +178,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Whether the peer echoes a time stamp from before the first retransmission.
-    fn echo_is_older(&self, segment: &Segment<'_>) -> bool {
+    pub(super) fn echo_is_older(&self, segment: &Segment<'_>) -> bool {
         match segment.timestamps {
             Some((_, echo)) if self.hot.has(flag::TIMESTAMPS) && self.hot.has(flag::SENT_AGAIN) => {
                 (echo.wrapping_sub(self.cold.eifel) as i32) < 0
@@ -184,11 +189,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Eifel (RFC 3522 3.2): the original arrived, so it was not lost; or every retransmission was
     /// told of as a duplicate; or F-RTO says so.
-    fn maybe_undo(&mut self, older: bool, news: &Delivered, plain: bool) {
-        let late = news.acked > 0 && older;
+    fn maybe_undo(&mut self, news: &Delivered, plain: bool) {
+        let late = news.acked > 0 && news.echo_is_older;
         let all_twice = news.duplicate && self.cold.undo_left == 0;
         if self.is_spurious(news, plain) || late || all_twice {
             self.cold.flight.forgive();
+            if self.hot.has(flag::RECOVERY) {
+                self.cold.flight.rack.note_reordering();
+            }
             self.cold.recover = self.hot.snd_una;
             if let Some(congestion) = &mut self.cold.congestion {
                 congestion.undo(self.now);

@@ -238,13 +238,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.restart_idle();
         }
         let answers = self.hot.quick > 0 && self.answers();
+        let probes = marks & mark::PATH_PROBE != 0;
+        let size = if probes { next.since(start) } else { self.full_size() } as u16;
         let end = self.transmit((start, next), marks, false);
         if end == start {
             return false;
         }
         // Only what left is noted.
         let marks = if end == next { marks } else { marks & !(mark::FIN | mark::PUSH) };
-        let sent = self.note_sent((start, end), marks);
+        let sent = self.note_sent((start, end), marks, size);
         self.hot.snd_nxt = end;
         if answers {
             self.hot.quick = 0;

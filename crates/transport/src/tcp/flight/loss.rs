@@ -1,0 +1,101 @@
+//! What is lost by other signs than RACK's, and what turned out not to be.
+
+use super::{Flight, mark};
+
+impl Flight {
+    /// Any record may be marked as lost now.
+    fn lose_front(&mut self) {
+        if let Some(front) = self.sent.front() {
+            self.lost_from = front.start;
+        }
+    }
+
+    /// The first record is lost: three duplicates from a peer without SACK, or a partial acknowledgment.
+    /// Gives bytes newly lost.
+    pub(crate) fn lose_first(&mut self, mss: u32) -> u32 {
+        // Of what the port has cut, one segment.
+        if let Some(front) = self.sent.front() {
+            self.split_at(front.start.add(mss));
+        }
+        self.lose_front();
+        match self.sent.front_mut() {
+            Some(sent) if !sent.is(mark::LOST | mark::SACKED) => {
+                sent.marks |= mark::LOST;
+                self.rate.on_lost(sent);
+                self.lost += sent.length();
+                sent.length()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Everything that was not sacked is lost. Gives bytes newly lost.
+    pub(crate) fn lose_all(&mut self) -> u32 {
+        self.lose_old(u64::MAX, 0)
+    }
+
+    /// A time-out: the oldest is lost, and what else was not sacked, but for what was sent so lately that
+    /// it may still be acknowledged (RFC 8985 6.3). Gives bytes newly lost.
+    pub(crate) fn lose_old(&mut self, now: u64, srtt: u64) -> u32 {
+        let before = self.lost;
+        let patience = self.rack.round_trip().unwrap_or(srtt);
+        self.lose_front();
+        for (place, sent) in self.sent.iter_mut().enumerate() {
+            let recent = place > 0 && sent.sent_at.saturating_add(patience) > now;
+            if !recent && !sent.is(mark::LOST | mark::SACKED) {
+                sent.marks |= mark::LOST;
+                self.rate.on_lost(sent);
+                self.lost += sent.length();
+            }
+        }
+        self.duplicates = 0;
+        self.lost - before
+    }
+
+    /// Segments with more than `size` bytes of data did not fit the path.
+    pub(crate) fn lose_oversized(&mut self, size: u32) {
+        self.lose_front();
+        for sent in &mut self.sent {
+            let oversized = sent.data().min(sent.size.into()) > size;
+            if oversized && !sent.is(mark::LOST | mark::SACKED) {
+                sent.marks |= mark::LOST;
+                self.lost += sent.length();
+            }
+        }
+    }
+
+    /// Nothing was lost after all: what was taken for lost is in flight. Sent again or not, it stays
+    /// acknowledged by whatever arrives first.
+    pub(crate) fn forgive(&mut self) {
+        for sent in &mut self.sent {
+            sent.marks &= !mark::LOST;
+        }
+        self.lost = 0;
+        self.watch_all();
+    }
+
+    /// The peer took back what it had told of (RFC 2018 8): none of it is trusted.
+    pub(crate) fn forget_sacks(&mut self) {
+        for sent in &mut self.sent {
+            sent.marks &= !mark::SACKED;
+        }
+        (self.sacked, self.sacked_segments) = (0, 0);
+        self.watch_all();
+    }
+
+    /// Any record may be in flight now.
+    fn watch_all(&mut self) {
+        if let Some(front) = self.sent.front() {
+            self.fresh_from = front.start;
+        }
+        self.sort_again();
+    }
+
+    /// Lists what was sent again and is in flight, in the order of time.
+    pub(super) fn sort_again(&mut self) {
+        self.again.clear();
+        let again = self.sent.iter().filter(|sent| sent.is_again());
+        self.again.extend(again.map(|sent| (sent.sent_at, sent.start)));
+        self.again.make_contiguous().sort_by_key(|(sent_at, _)| *sent_at);
+    }
+}
