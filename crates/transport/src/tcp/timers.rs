@@ -98,9 +98,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.suspect_black_hole();
         if !self.hot.has(flag::LOSS) {
             self.cold.recover = self.hot.snd_nxt;
-            self.hot.clear(flag::SENT_AGAIN);
-            self.cold.undo_left = 0;
-            self.cold.flight.undo_from = self.hot.snd_una;
+            self.prepare_undo();
         }
         self.hot.clear(flag::RECOVERY | flag::PROBING);
         self.hot.set(flag::LOSS);

@@ -26,6 +26,7 @@ scripts! {
     ecn_sender
     ecn_syn_lost
     eifel
+    eifel_earlier_recovery
     fast_open_client
     fast_open_server
     frto

@@ -28,7 +28,10 @@ pub(crate) fn bytes(line: &Line, numbers: &Numbers) -> Result<Vec<u8>, String> {
         let stamp = |text: &str| match text {
             "last" => Ok(numbers.last_stamp),
             "first" => Ok(numbers.first_stamp.unwrap_or(0)),
-            _ => number(text),
+            _ => match text.strip_prefix("last-") {
+                Some(earlier) => Ok(numbers.last_stamp.wrapping_sub(number(earlier)?)),
+                None => number(text),
+            },
         };
         match word(0) {
             "mss" => {

@@ -1,6 +1,6 @@
 //! What is lost by other signs than RACK's, and what turned out not to be.
 
-use super::{Flight, mark};
+use super::{Flight, Sent, mark};
 
 impl Flight {
     /// Any record may be marked as lost now.
@@ -89,6 +89,12 @@ impl Flight {
             self.fresh_from = front.start;
         }
         self.sort_again();
+    }
+
+    /// Bytes that were sent again, and that nobody has told of.
+    pub(crate) fn sent_again(&self) -> u32 {
+        let again = |sent: &&Sent| sent.is(mark::RETRANSMITTED) && !sent.is(mark::SACKED);
+        self.sent.iter().filter(again).map(Sent::length).sum()
     }
 
     /// Lists what was sent again and is in flight, in the order of time.

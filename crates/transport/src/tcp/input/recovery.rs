@@ -146,9 +146,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let told = flight.sacked.saturating_add(flight.inferred(self.hot.mss));
         let recovery = in_flight.saturating_sub(told).saturating_add(delivered);
         self.cold.recover = self.hot.snd_nxt;
-        self.cold.undo_left = 0;
-        self.hot.clear(flag::SENT_AGAIN | flag::PROBING);
-        self.cold.flight.undo_from = self.hot.snd_una;
+        self.hot.clear(flag::PROBING);
+        self.prepare_undo();
         self.cold.flight.reduction = Reduction::begin(recovery);
         self.hot.set(flag::RECOVERY);
         self.hot.set(flag::REDUCED);
@@ -165,6 +164,17 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if !self.hot.has(flag::TIMER_IS_REORDER) {
             self.restart_timer();
         }
+    }
+
+    /// A recovery begins that may turn out to be a mistake. What an earlier one sent again may still be on
+    /// the way: its time stamps and duplicates say nothing of this one.
+    pub(crate) fn prepare_undo(&mut self) {
+        let again = self.cold.flight.sent_again();
+        if again == 0 {
+            self.hot.clear(flag::SENT_AGAIN);
+        }
+        self.cold.undo_left = again;
+        self.cold.flight.undo_from = self.hot.snd_una;
     }
 
     fn leave_recovery(&mut self) {
