@@ -4,6 +4,7 @@ mod bind;
 mod close;
 mod connect;
 mod data;
+mod fast_open;
 mod info;
 mod listen;
 mod options;

@@ -46,9 +46,67 @@ pub(crate) enum Told {
     Cookie(Cookie),
 }
 
-/// The cookie for a client's address at `now` (ns): 8 bytes.
-pub(crate) fn make(secret: &Secret, client: IpAddr, now: u64) -> Cookie {
-    made_in(secret, client, now / PERIOD)
+/// Keys that are given from outside (`TCP_FASTOPEN_KEY`), as when several servers answer for one address, or one
+/// is to be followed by another that knows its cookies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct FastOpenKeys {
+    /// Cookies are made with it.
+    pub primary: [u8; 16],
+    /// Cookies that were made with it are good too, and are renewed. Before a key is changed it stands here at
+    /// all servers; afterwards the old one does.
+    pub backup: Option<[u8; 16]>,
+}
+
+impl std::fmt::Debug for FastOpenKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FastOpenKeys")
+            .field("backup", &self.backup.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What cookies are made with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keys {
+    /// Changes by itself with the day.
+    secret: Secret,
+    given: Option<FastOpenKeys>,
+}
+
+fn secret_of(key: [u8; 16]) -> Secret {
+    let bits = u128::from_le_bytes(key);
+    Secret([bits as u64, (bits >> 64) as u64])
+}
+
+impl Keys {
+    pub(crate) fn new(secret: Secret) -> Self {
+        Self { secret, given: None }
+    }
+
+    /// Uses given keys from now on; `None`: its own again.
+    pub(crate) fn give(&mut self, keys: Option<FastOpenKeys>) {
+        self.given = keys;
+    }
+
+    /// The cookie for a client's address at `now` (ns): 8 bytes.
+    pub(crate) fn make(&self, client: IpAddr, now: u64) -> Cookie {
+        match self.given {
+            Some(keys) => made_in(&secret_of(keys.primary), client, 0),
+            None => made_in(&self.secret, client, now / PERIOD),
+        }
+    }
+
+    /// Judges a cookie that comes from `client` at `now` (ns).
+    pub(crate) fn judge(&self, client: IpAddr, cookie: &Cookie, now: u64) -> Verdict {
+        if self.make(client, now) == *cookie {
+            return Verdict::Good;
+        }
+        let older = match self.given {
+            Some(keys) => keys.backup.map(|key| made_in(&secret_of(key), client, 0)),
+            None => (now / PERIOD).checked_sub(1).map(|last| made_in(&self.secret, client, last)),
+        };
+        if older == Some(*cookie) { Verdict::Old } else { Verdict::Bad }
+    }
 }
 
 fn made_in(secret: &Secret, client: IpAddr, period: u64) -> Cookie {
@@ -69,18 +127,6 @@ pub(crate) enum Verdict {
     /// Good, but the key has changed since: the client should get a new one.
     Old,
     Bad,
-}
-
-/// Judges a cookie that comes from `client` at `now` (ns).
-pub(crate) fn judge(secret: &Secret, client: IpAddr, cookie: &Cookie, now: u64) -> Verdict {
-    let period = now / PERIOD;
-    if made_in(secret, client, period) == *cookie {
-        return Verdict::Good;
-    }
-    match period.checked_sub(1) {
-        Some(last) if made_in(secret, client, last) == *cookie => Verdict::Old,
-        _ => Verdict::Bad,
-    }
 }
 
 /// What a client knows of a server.
@@ -178,15 +224,33 @@ mod tests {
     #[test]
     fn a_cookie_is_good_for_one_address_and_one_to_two_periods() {
         let secret = Secret([1, 2]);
-        let cookie = make(&secret, ip(1), PERIOD);
-        let judged = |secret: &Secret, n, now| judge(secret, ip(n), &cookie, now);
+        let cookie = Keys::new(secret).make(ip(1), PERIOD);
+        let judged = |secret: &Secret, n, now| Keys::new(*secret).judge(ip(n), &cookie, now);
         assert_eq!(judged(&secret, 1, 2 * PERIOD - 1), Verdict::Good);
         assert_eq!(judged(&secret, 1, 2 * PERIOD), Verdict::Old);
         assert_eq!(judged(&secret, 1, 3 * PERIOD), Verdict::Bad);
         assert_eq!(judged(&secret, 2, PERIOD), Verdict::Bad);
         assert_eq!(judged(&Secret([1, 3]), 1, PERIOD), Verdict::Bad);
         let short = Cookie::new(&cookie.as_slice()[..4]).unwrap();
-        assert_eq!(judge(&secret, ip(1), &short, PERIOD), Verdict::Bad);
+        assert_eq!(Keys::new(secret).judge(ip(1), &short, PERIOD), Verdict::Bad);
+    }
+
+    #[test]
+    fn given_keys_follow_one_another() {
+        let (old, new) = ([1; 16], [2; 16]);
+        let with = |primary, backup| {
+            let mut keys = Keys::new(Secret([1, 2]));
+            keys.give(Some(FastOpenKeys { primary, backup }));
+            keys
+        };
+        let cookie = with(old, None).make(ip(1), 5);
+        let judged = |keys: Keys| keys.judge(ip(1), &cookie, 9 * PERIOD);
+        assert_eq!(judged(with(old, Some(new))), Verdict::Good, "whenever, at any server");
+        assert_eq!(judged(with(new, Some(old))), Verdict::Old);
+        assert_eq!(judged(with(new, None)), Verdict::Bad);
+        assert_eq!(judged(Keys::new(Secret([1, 2]))), Verdict::Bad);
+        assert_ne!(cookie, with(new, None).make(ip(1), 5));
+        assert!(!format!("{:?}", with(old, Some(new))).contains("1, 1"), "keys are not shown");
     }
 
     #[test]

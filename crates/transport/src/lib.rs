@@ -28,6 +28,7 @@ mod syn_cookie;
 mod tcp;
 mod time_wait;
 pub mod timer;
+mod transport;
 pub mod udp;
 
 pub use calls::{Backlog, CongestionState, DataCounts, Info, Readiness, Write};
@@ -36,6 +37,7 @@ pub use ends::Ends;
 pub use error::{BindError, ConnectError, SocketError};
 pub use event::{End, Event};
 pub use failure::Failure;
+pub use fast_open::FastOpenKeys;
 pub use fifo::{Buffers, ByteFifo, Grant, Opening, Pair, Ring, Rings};
 pub use handle::{ConnectionId, ListenerId, UdpId};
 pub use listener::{Binding, Spread};
@@ -45,7 +47,8 @@ pub use reason::{Counters, Reason};
 pub use sequence::Seq;
 pub use stack::Stack;
 pub use tcp::state::State;
-pub use udp::{Message, Received, UdpError, UdpOptions, UdpTrouble};
+pub use transport::Transport;
+pub use udp::{Message, Received, Run, UdpError, UdpOptions, UdpTrouble};
 
 #[cfg(test)]
 mod tests;

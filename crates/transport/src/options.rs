@@ -146,6 +146,9 @@ pub struct Options {
     /// in its SYN, once the server has given a cookie; the application must bear that the server gets it
     /// twice. A listener gives cookies, and takes data in a SYN that has one.
     pub fast_open: bool,
+    /// Fast Open without cookies, at both ends (`TCP_FASTOPEN_NO_COOKIE`), for networks in which nobody forges
+    /// addresses: data goes in every first SYN, and is taken from any.
+    pub fast_open_without_cookie: bool,
     /// Connections of a listener that Fast Open made and whose handshake goes on, at most; beyond that
     /// data in a SYN is not taken.
     pub fast_open_pending: u16,
@@ -206,6 +209,7 @@ impl Default for Options {
             timestamps: true,
             sack: true,
             fast_open: false,
+            fast_open_without_cookie: false,
             fast_open_pending: 128,
             ecn: Ecn::Passive,
             pacing_limit: 0,

@@ -24,6 +24,8 @@ pub struct Offloads {
     pub checksum: bool,
     /// Bytes of payload of one large packet that it cuts into segments; 0: it does not cut.
     pub segmentation: u32,
+    /// Bytes of data of one large UDP packet that it cuts into datagrams of one size; 0: it does not.
+    pub datagram_segmentation: u32,
 }
 
 /// A packet that is complete.

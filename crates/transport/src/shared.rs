@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::event::Event;
-use crate::fast_open::Servers;
+use crate::fast_open::{Keys, Servers};
 use crate::listener::Listeners;
 use crate::options::{Config, SECOND, Sets};
 use crate::packet::Offloads;
@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) unreachables: Limiter,
     pub(crate) paths: Paths,
     pub(crate) servers: Servers,
+    /// Of the cookies that are given out.
+    pub(crate) keys: Keys,
     /// Flights that no connection uses.
     pub(crate) flights: Spares,
 }
@@ -60,6 +62,7 @@ impl Shared {
         Self {
             paths: Paths::new(config.path_mtus),
             servers: Servers::new(config.fast_open_cookies),
+            keys: Keys::new(secret),
             config,
             counters: Counters::default(),
             offloads: Offloads::default(),

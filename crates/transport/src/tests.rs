@@ -9,6 +9,7 @@ mod fast_open;
 mod forward;
 mod hostile;
 mod info;
+mod layers;
 mod offload;
 mod open;
 mod options;

@@ -38,6 +38,8 @@ pub struct UdpOptions {
     pub multicast_loop: bool,
     /// Differentiated services code point.
     pub dscp: u8,
+    /// ECN bits of what is sent, unless a message has its own.
+    pub ecn: u8,
 }
 
 impl Default for UdpOptions {
@@ -54,6 +56,7 @@ impl Default for UdpOptions {
             multicast_ttl: 1,
             multicast_loop: true,
             dscp: 0,
+            ecn: 0,
         }
     }
 }
@@ -73,6 +76,17 @@ pub struct Received {
     pub service: u8,
 }
 
+/// Datagrams of one flow and size that were received one behind the other (`UDP_GRO`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Of the first; its length is the size of all, the last aside, which may be shorter.
+    pub first: Received,
+    /// How many.
+    pub count: usize,
+    /// Bytes of data of all that were copied.
+    pub copied: usize,
+}
+
 /// A datagram to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'a> {
@@ -82,15 +96,17 @@ pub struct Message<'a> {
     pub from: Option<IpAddr>,
     /// Its data.
     pub data: &'a [u8],
-    /// Cuts the data into datagrams of so many bytes; 0: it is one.
+    /// Cuts the data into datagrams of so many bytes (`UDP_SEGMENT`); 0: it is one.
     pub segment_size: u16,
+    /// Its ECN bits (RFC 3168), as QUIC sets them; `None`: the socket's.
+    pub ecn: Option<u8>,
 }
 
 impl<'a> Message<'a> {
     /// For the peer of a connected socket.
     #[must_use]
     pub fn new(data: &'a [u8]) -> Self {
-        Self { to: None, from: None, data, segment_size: 0 }
+        Self { to: None, from: None, data, segment_size: 0, ecn: None }
     }
 
     /// For anybody.

@@ -225,11 +225,12 @@ impl World {
                 let to = if which & 4 != 0 { Some(SocketAddr::new(group, 1000)) } else { to };
                 let from = Some(address(host, v6));
                 let segment_size = u16::from(bytes.byte());
-                let message = Message { to, from, data: &buffer[..length], segment_size };
+                let ecn = Some(which as u8);
+                let message = Message { to, from, data: &buffer[..length], segment_size, ecn };
                 let _ = stack.udp_send(self.now, id, &message, &mut list);
             }
             (9 | 10, Some(id)) => {
-                let _ = (stack.udp_recv(id, &mut buffer), stack.udp_trouble(id));
+                let _ = (stack.udp_recv_run(id, &mut buffer), stack.udp_trouble(id));
             }
             (11, Some(id)) => drop(stack.udp_join(id, group, None)),
             (12, Some(id)) => drop(stack.udp_leave(id, group, None)),

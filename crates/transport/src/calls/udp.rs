@@ -6,7 +6,7 @@ use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::handle::UdpId;
 use crate::stack::Stack;
-use crate::udp::{Received, UdpError, UdpOptions, UdpTrouble};
+use crate::udp::{Received, Run, UdpError, UdpOptions, UdpTrouble};
 
 impl<B: Buffers> Stack<B> {
     /// A socket at an address: an unspecified one stands for all of its version, `[::]` for both unless the
@@ -93,6 +93,27 @@ impl<B: Buffers> Stack<B> {
             return Err(UdpError::Trouble(trouble));
         }
         Ok(socket.queue.pop(target))
+    }
+
+    /// The same, without taking it (`MSG_PEEK`).
+    ///
+    /// # Errors
+    /// [`UdpError::Gone`].
+    pub fn udp_peek(&self, id: UdpId, target: &mut [u8]) -> Result<Option<Received>, UdpError> {
+        Ok(self.udp.get(id).ok_or(UdpError::Gone)?.queue.peek(target))
+    }
+
+    /// The next datagram and those behind it that are of its flow and size, as many as `target` holds whole,
+    /// one behind the other; a shorter one is the last. `None`: there is none.
+    ///
+    /// # Errors
+    /// As [`udp_recv`](Self::udp_recv).
+    pub fn udp_recv_run(&mut self, id: UdpId, target: &mut [u8]) -> Result<Option<Run>, UdpError> {
+        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
+        if let Some((trouble, _)) = socket.trouble.take_if(|_| socket.remote.is_some()) {
+            return Err(UdpError::Trouble(trouble));
+        }
+        Ok(socket.queue.pop_run(target))
     }
 
     /// What the network said last about what was sent, and to whom; told once.

@@ -4,7 +4,7 @@ use super::Tcb;
 use super::flight::mark;
 use super::hot::flag;
 use crate::emit::OptionBytes;
-use crate::fast_open::{Plan, Told, Verdict, judge, make};
+use crate::fast_open::{Plan, Told, Verdict};
 use crate::fifo::ByteFifo;
 use crate::reason::Reason;
 use crate::segment::Segment;
@@ -13,9 +13,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// A listener's SYN (4.2.2): whether its data is taken, and a cookie given.
     pub(crate) fn take_fast_open(&mut self, syn: &Segment<'_>) {
         let told = if self.cold.options.fast_open { syn.fast_open() } else { Told::Nothing };
+        let free = self.cold.options.fast_open && self.cold.options.fast_open_without_cookie;
         let verdict = match told {
+            _ if free => Verdict::Good,
             Told::Cookie(cookie) => {
-                judge(&self.shared.secret, self.cold.ends().remote.ip(), &cookie, self.now)
+                self.shared.keys.judge(self.cold.ends().remote.ip(), &cookie, self.now)
             }
             Told::Nothing | Told::Request => {
                 if told == Told::Request {
@@ -80,7 +82,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let peer = self.cold.ends().remote.ip();
         if answers {
             if self.hot.has(flag::FAST_COOKIE) {
-                options.fast_open(make(&self.shared.secret, peer, self.now).as_slice());
+                options.fast_open(self.shared.keys.make(peer, self.now).as_slice());
             }
             return 0;
         }
@@ -88,18 +90,28 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return 0;
         }
         let queued = self.cold.queued();
-        match self.shared.servers.plan(peer, self.now) {
+        let plan = self.shared.servers.plan(peer, self.now);
+        if self.cold.options.fast_open_without_cookie && plan != Plan::Plain {
+            self.hot.set(flag::FAST_TRIED);
+            let known = if let Plan::Send(_, mss) = plan { mss } else { u16::MAX };
+            return queued.min(self.syn_room(known, options) as u32);
+        }
+        match plan {
             Plan::Ask if options.fast_open(&[]) => self.hot.set(flag::FAST_TRIED),
             Plan::Send(cookie, mss) if queued > 0 && options.fast_open(cookie.as_slice()) => {
                 self.hot.set(flag::FAST_TRIED);
-                let headers = self.cold.ip_header() + 20;
-                let room = self.cold.path_mtu.saturating_sub(headers).min(mss);
-                let room = usize::from(room).saturating_sub(options.len());
-                return queued.min(room as u32);
+                return queued.min(self.syn_room(mss, options) as u32);
             }
             _ => {}
         }
         0
+    }
+
+    /// Bytes of data that fit into a SYN with these options, to a server that takes `mss`.
+    fn syn_room(&self, mss: u16, options: &OptionBytes) -> usize {
+        let headers = self.cold.ip_header() + 20;
+        let room = self.cold.path_mtu.saturating_sub(headers).min(mss);
+        usize::from(room).saturating_sub(options.len())
     }
 
     /// Notes the data that our SYN carries.

@@ -268,3 +268,74 @@ fn a_connection_that_ends_is_not_counted_twice() {
     let fast_opens = scene.link.stacks[SERVER].counters().fast_opens;
     assert_eq!((fast_opens, scene.dropped(Reason::FastOpenQueue)), (2, 1));
 }
+
+#[test]
+fn the_application_knows_whether_a_syn_takes_data_and_what_it_took() {
+    let mut scene = Scene::new(&options());
+    let peer = ADDRESSES[SERVER].into();
+    let room = |scene: &Scene, options: &Options| {
+        scene.link.stacks[CLIENT].fast_open_room(scene.link.now, peer, options)
+    };
+    assert_eq!(room(&scene, &options()), 0, "no cookie yet");
+    scene.acquaint();
+    assert_eq!((room(&scene, &options()), room(&scene, &Options::default())), (1420, 0));
+    let id = scene.open(&pattern(3000));
+    scene.link.run(SECOND);
+    let accepted = scene.accept().unwrap();
+    let taken = [(CLIENT, id), (SERVER, accepted)].map(|(side, id)| scene.info(side, id).syn_data);
+    assert_eq!(taken, [1428, 1428]);
+    scene.link.run(2 * 86_400 * SECOND);
+    let id = scene.open(b"with a cookie that is too old");
+    scene.link.run(SECOND);
+    assert_eq!(scene.info(CLIENT, id).syn_data, 0);
+}
+
+#[test]
+fn servers_with_the_same_keys_know_one_anothers_cookies() {
+    let keys = |primary, backup| Some(FastOpenKeys { primary, backup });
+    let mut scene = Scene::new(&options());
+    scene.link.stacks[SERVER].set_fast_open_keys(keys([1; 16], None));
+    scene.acquaint();
+    // Rotation: the next key is known, used, and the old one forgotten.
+    let mut taken = Vec::new();
+    for (primary, backup) in [([1; 16], Some([2; 16])), ([2; 16], Some([1; 16])), ([2; 16], None)] {
+        scene.link.run(86_400 * SECOND);
+        scene.link.stacks[SERVER].set_fast_open_keys(keys(primary, backup));
+        let id = scene.open(b"request");
+        scene.link.run(SECOND);
+        taken.push(scene.info(CLIENT, id).fast_open);
+        scene.accept().unwrap();
+    }
+    assert_eq!(taken, [true; 3], "the second was renewed, so the third knows it");
+    scene.link.stacks[SERVER].set_fast_open_keys(keys([3; 16], None));
+    let id = scene.open(b"request");
+    scene.link.run(SECOND);
+    assert!(!scene.info(CLIENT, id).fast_open);
+}
+
+#[test]
+fn among_friends_no_cookie_is_needed() {
+    let free = Options { fast_open_without_cookie: true, ..options() };
+    let mut scene = Scene::new(&free);
+    let to = std::net::SocketAddr::from((ADDRESSES[SERVER], 80));
+    let from = ADDRESSES[CLIENT].into();
+    let client = &mut scene.link.stacks[CLIENT];
+    assert!(client.fast_open_room(1, to.ip(), &free) > 1400);
+    let id = client.connect(scene.link.now, from, 0, to, &free).unwrap();
+    client.send(id, b"request").unwrap();
+    scene.link.run(5 * MILLISECOND);
+    assert_eq!(scene.last_syn(CLIENT), (None, 7));
+    let accepted = scene.accept().unwrap();
+    assert_eq!(scene.read(SERVER, accepted), b"request");
+    scene.link.run(SECOND);
+    assert_eq!((scene.info(CLIENT, id).syn_data, scene.info(SERVER, accepted).syn_data), (7, 7));
+    // A listener that wants cookies takes nothing without.
+    let mut scene = Scene::new(&options());
+    let client = &mut scene.link.stacks[CLIENT];
+    let id = client.connect(scene.link.now, from, 0, to, &free).unwrap();
+    client.send(id, b"request").unwrap();
+    scene.link.run(SECOND);
+    assert_eq!((scene.dropped(Reason::SynData), scene.info(CLIENT, id).syn_data), (1, 0));
+    let accepted = scene.accept().unwrap();
+    assert_eq!(scene.read(SERVER, accepted), b"request");
+}

@@ -14,7 +14,7 @@ struct Port {
 
 impl Sink for Port {
     fn offloads(&self) -> Offloads {
-        Offloads { checksum: true, segmentation: 65_000 }
+        Offloads { checksum: true, segmentation: 65_000, ..Offloads::default() }
     }
 
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {

@@ -32,11 +32,10 @@ impl<B: Buffers> Stack<B> {
         let mut error = [0; QUOTED.1];
         let Some(length) = unreachable(original, ends, &mut error) else { return };
         let bytes = error.get(..length).unwrap_or(&[]);
-        let Some(buffer) = sink.buffer(length) else {
+        if !put(sink, bytes) {
             self.shared.counters.drop(Reason::SinkFull);
             return;
-        };
-        buffer.copy_from_slice(bytes);
+        }
         let header_length = length as u16;
         sink.send(Departure { length, segment_size: 0, header_length });
         self.shared.counters.unreachables_out += 1;
@@ -73,6 +72,26 @@ impl<B: Buffers> Stack<B> {
         }
         Ok(())
     }
+}
+
+/// Copies a packet into a buffer, or into a chain of them. Gives whether there was one.
+fn put(sink: &mut dyn Sink, bytes: &[u8]) -> bool {
+    let Some(buffer) = sink.buffer(bytes.len()) else { return false };
+    let (now, mut rest) = bytes.split_at(buffer.len().min(bytes.len()));
+    if let Some(place) = buffer.get_mut(..now.len()) {
+        place.copy_from_slice(now);
+    }
+    while !rest.is_empty() {
+        let Some(piece) = sink.extend(rest.len()).filter(|piece| !piece.is_empty()) else {
+            return false;
+        };
+        let (now, later) = rest.split_at(piece.len().min(rest.len()));
+        if let Some(place) = piece.get_mut(..now.len()) {
+            place.copy_from_slice(now);
+        }
+        rest = later;
+    }
+    true
 }
 
 /// Writes 'port unreachable' about a packet. Gives its bytes.

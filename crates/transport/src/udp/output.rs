@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use wire::checksum::Sum;
 use wire::udp::{HEADER_LENGTH, Header};
 use wire::{Protocol, ipv4, ipv6};
 use zerocopy::IntoBytes;
@@ -10,7 +11,7 @@ use super::{Message, Received, Socket, UdpError};
 use crate::ends::{Ends, to_v6};
 use crate::fifo::Buffers;
 use crate::handle::UdpId;
-use crate::packet::{Departure, Sink};
+use crate::packet::{Departure, Offloads, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
 
@@ -52,29 +53,70 @@ impl<B: Buffers> Stack<B> {
             return Err(UdpError::TooLong { length: size, most });
         }
         let options = socket.options.clone();
-        let chunks = message.data.chunks(size.max(1));
+        let offloads = sink.offloads();
+        let multicast = ends.remote.ip().is_multicast();
+        // What the port cuts goes as one packet, as far as a packet can hold it.
+        let room = (usize::from(u16::MAX) - whole).min(offloads.datagram_segmentation as usize);
+        let together = if message.segment_size == 0 { 1 } else { (room / size.max(1)).max(1) };
+        let chunks = message.data.chunks(size.max(1) * together);
         let empty: [&[u8]; 1] = [&[]];
         let pieces = chunks.chain(empty.into_iter().take(usize::from(message.data.is_empty())));
         let mut sent = 0;
         for piece in pieces {
-            self.identification = self.identification.wrapping_add(1);
-            if !emit(sink, &ends, &options, self.identification, piece) {
+            let count = piece.len().div_ceil(size.max(1)).max(1);
+            self.identification = self.identification.wrapping_add(count as u16);
+            let out = Out {
+                ends: &ends,
+                ttl: if multicast { options.multicast_ttl } else { options.ttl },
+                service: options.dscp << 2 | message.ecn.unwrap_or(options.ecn) & 3,
+                dont_fragment: options.dont_fragment,
+                identification: self.identification.wrapping_sub(count as u16 - 1),
+                data: piece,
+                segment_size: if count > 1 { message.segment_size } else { 0 },
+            };
+            if !emit(sink, offloads, &out) {
                 self.shared.counters.drop(Reason::SinkFull);
                 break;
             }
-            sent += 1;
-            self.shared.counters.datagrams_out += 1;
-            if options.multicast_loop && ends.remote.ip().is_multicast() {
-                self.loop_back(&ends, &options, piece);
+            sent += count;
+            self.shared.counters.datagrams_out += count as u64;
+            if options.multicast_loop && multicast {
+                for datagram in piece.chunks(size.max(1)) {
+                    self.loop_back(&ends, &options, out.service, datagram);
+                }
             }
         }
         if sent == 0 { Err(UdpError::NoBuffer) } else { Ok(sent) }
     }
 
+    /// Sends messages in their order, each a datagram or several of one size (`sendmmsg`). Gives how many
+    /// messages left whole; the first that did not ends it.
+    ///
+    /// # Errors
+    /// [`UdpError`] of the first message; that of a later one comes again with the next call.
+    pub fn udp_send_all(
+        &mut self,
+        now: u64,
+        id: UdpId,
+        messages: &[Message<'_>],
+        sink: &mut dyn Sink,
+    ) -> Result<usize, UdpError> {
+        for (place, message) in messages.iter().enumerate() {
+            let size = usize::from(message.segment_size);
+            let datagrams = if size == 0 { 1 } else { message.data.len().div_ceil(size).max(1) };
+            match self.udp_send(now, id, message, sink) {
+                Ok(sent) if sent == datagrams => {}
+                Err(error) if place == 0 => return Err(error),
+                Ok(_) | Err(_) => return Ok(place),
+            }
+        }
+        Ok(messages.len())
+    }
+
     /// What is sent to a group is received by its members here (RFC 1112 6.1).
-    fn loop_back(&mut self, ends: &Ends, options: &super::UdpOptions, data: &[u8]) {
+    fn loop_back(&mut self, ends: &Ends, options: &super::UdpOptions, service: u8, data: &[u8]) {
         let (from, to) = (ends.local, ends.remote);
-        let (ttl, service) = (options.multicast_ttl, options.dscp << 2);
+        let ttl = options.multicast_ttl;
         let head = Received { from, to, length: data.len(), ttl, service };
         for index in self.udp.find_all(to, from) {
             if let Err(reason) = self.deliver(index, head, data) {
@@ -103,36 +145,82 @@ fn ends(socket: &Socket, message: &Message<'_>) -> Result<Ends, UdpError> {
     Ok(ends)
 }
 
-/// Writes one. Gives whether there was a buffer.
-fn emit(
-    sink: &mut dyn Sink,
-    ends: &Ends,
-    options: &super::UdpOptions,
+/// A datagram to be written, or several of one size.
+struct Out<'a> {
+    ends: &'a Ends,
+    ttl: u8,
+    /// DSCP and ECN.
+    service: u8,
+    dont_fragment: bool,
     identification: u16,
-    data: &[u8],
-) -> bool {
-    let offload = sink.offloads().checksum;
-    let length = HEADER_LENGTH + data.len();
-    let total = ends.ip_header() + length;
-    let Some(buffer) = sink.buffer(total) else { return false };
-    let multicast = ends.remote.ip().is_multicast();
-    let ttl = if multicast { options.multicast_ttl } else { options.ttl };
-    let service = options.dscp << 2;
-    let Some((ip, rest)) = buffer.split_at_mut_checked(ends.ip_header()) else { return false };
+    data: &'a [u8],
+    /// Bytes of data of each datagram that the port cuts it into; 0: it is one.
+    segment_size: u16,
+}
+
+/// Writes one packet. Gives whether there was a buffer.
+fn emit(sink: &mut dyn Sink, offloads: Offloads, out: &Out<'_>) -> bool {
+    let headers = out.ends.ip_header() + HEADER_LENGTH;
+    let length = headers + out.data.len();
+    let sums = !offloads.checksum && out.segment_size == 0;
+    let Some((head, body)) =
+        sink.buffer(length).and_then(|buffer| buffer.split_at_mut_checked(headers))
+    else {
+        return false;
+    };
+    let first = body.len().min(out.data.len());
+    let (start, rest) = out.data.split_at(first);
+    let mut sum = body.get_mut(..first).map_or(Sum::new(), |body| fill(start, body, sums));
+    if rest.is_empty() {
+        write_headers(head, out, sums.then_some(sum));
+    } else {
+        let (mut rest, mut at) = (rest, first);
+        while !rest.is_empty() {
+            let Some(piece) = sink.extend(rest.len()).filter(|piece| !piece.is_empty()) else {
+                return false;
+            };
+            let (now, later) = rest.split_at(piece.len().min(rest.len()));
+            let part =
+                piece.get_mut(..now.len()).map_or(Sum::new(), |piece| fill(now, piece, sums));
+            sum = sum.join(part, at);
+            (rest, at) = (later, at + now.len());
+        }
+        let Some(head) = sink.head().and_then(|head| head.get_mut(..headers)) else { return false };
+        write_headers(head, out, sums.then_some(sum));
+    }
+    let header_length = headers as u16;
+    sink.send(Departure { length, segment_size: out.segment_size, header_length });
+    true
+}
+
+/// Copies, and sums in the same pass if asked to.
+fn fill(source: &[u8], target: &mut [u8], sums: bool) -> Sum {
+    if sums {
+        return Sum::new().copy(source, target);
+    }
+    target.copy_from_slice(source);
+    Sum::new()
+}
+
+/// Writes both headers; `data`: sum of the data, `None` when the port does the rest.
+fn write_headers(bytes: &mut [u8], out: &Out<'_>, data: Option<Sum>) {
+    let (ends, ttl) = (out.ends, out.ttl);
+    let length = HEADER_LENGTH + out.data.len();
+    let Some((ip, udp)) = bytes.split_at_mut_checked(ends.ip_header()) else { return };
     match (ends.local.ip(), ends.remote.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
-            let dont_fragment = options.dont_fragment;
             let fields = ipv4::Fields {
                 source,
                 destination,
                 protocol: Protocol::UDP,
                 ttl,
-                service,
+                service: out.service,
                 // RFC 6864 4.1: it tells apart only what may be fragmented.
-                identification: if dont_fragment { 0 } else { identification },
-                dont_fragment,
+                identification: if out.dont_fragment { 0 } else { out.identification },
+                dont_fragment: out.dont_fragment,
             };
-            ip.copy_from_slice(fields.header(total as u16).as_bytes());
+            let total = (ends.ip_header() + length) as u16;
+            ip.copy_from_slice(fields.header(total).as_bytes());
         }
         (source, destination) => {
             let fields = ipv6::Fields {
@@ -140,7 +228,7 @@ fn emit(
                 destination: to_v6(destination),
                 next_header: Protocol::UDP,
                 hop_limit: ttl,
-                traffic_class: service,
+                traffic_class: out.service,
                 flow_label: 0,
             };
             ip.copy_from_slice(fields.header(length as u16).as_bytes());
@@ -148,16 +236,12 @@ fn emit(
     }
     let mut header = Header::new(ends.local.port(), ends.remote.port(), length as u16);
     let pseudo = ends.pseudo_of(Protocol::UDP, length);
-    header.set_checksum(if offload {
+    header.set_checksum(match data {
+        Some(data) => pseudo.bytes(header.as_bytes()).join(data, 0).finish_udp(),
         // The port adds the rest to the pseudo header's sum.
-        !pseudo.finish()
-    } else {
-        pseudo.bytes(header.as_bytes()).bytes(data).finish_udp()
+        None => !pseudo.finish(),
     });
-    let Some((head, body)) = rest.split_at_mut_checked(HEADER_LENGTH) else { return false };
-    head.copy_from_slice(header.as_bytes());
-    body.copy_from_slice(data);
-    let header_length = (ends.ip_header() + HEADER_LENGTH) as u16;
-    sink.send(Departure { length: total, segment_size: 0, header_length });
-    true
+    if let Some(place) = udp.get_mut(..HEADER_LENGTH) {
+        place.copy_from_slice(header.as_bytes());
+    }
 }

@@ -2,16 +2,17 @@
 
 use std::collections::VecDeque;
 
-use super::Received;
+use super::{Received, Run};
+use crate::fifo::{ByteFifo, Ring};
 
 /// What a datagram costs beyond its data: bytes. A flood of empty ones is bounded too.
 const COST: usize = 64;
 
-/// Datagrams in order of arrival.
+/// Datagrams in order of arrival: what each is, and one behind the other their bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     heads: VecDeque<Received>,
-    bytes: VecDeque<u8>,
+    bytes: Ring,
 }
 
 impl Queue {
@@ -21,18 +22,50 @@ impl Queue {
         if used + data.len() > limit as usize {
             return false;
         }
+        if self.bytes.capacity() < limit as usize {
+            self.bytes.resize(limit as usize);
+        }
         self.heads.push_back(head);
-        self.bytes.extend(data);
-        true
+        self.bytes.append(data) == data.len()
+    }
+
+    /// The first, as much of it as `target` holds, without taking it.
+    pub(crate) fn peek(&self, target: &mut [u8]) -> Option<Received> {
+        let head = *self.heads.front()?;
+        let count = head.length.min(target.len());
+        self.bytes.peek(0, target.get_mut(..count)?);
+        Some(head)
     }
 
     /// Takes the first out, as much of it as `target` holds.
     pub(crate) fn pop(&mut self, target: &mut [u8]) -> Option<Received> {
-        let head = self.heads.pop_front()?;
-        for (byte, place) in self.bytes.drain(..head.length).zip(target) {
-            *place = byte;
-        }
+        let head = self.peek(target)?;
+        self.heads.pop_front();
+        self.bytes.consume(head.length);
         Some(head)
+    }
+
+    /// Takes the first out and those behind it that are of its flow and size and fit into `target` whole; a
+    /// shorter one is the last.
+    pub(crate) fn pop_run(&mut self, target: &mut [u8]) -> Option<Run> {
+        let first = *self.heads.front()?;
+        let (mut count, mut length) = (1, first.length);
+        for head in self.heads.range(1..) {
+            let alike = Received { length: first.length, ..*head } == first;
+            let fits = head.length <= first.length && length + head.length <= target.len();
+            if !alike || !fits || head.length == 0 {
+                break;
+            }
+            (count, length) = (count + 1, length + head.length);
+            if head.length < first.length {
+                break;
+            }
+        }
+        let copied = length.min(target.len());
+        self.bytes.peek(0, target.get_mut(..copied)?);
+        self.bytes.consume(length);
+        self.heads.drain(..count);
+        Some(Run { first, count, copied })
     }
 }
 
@@ -52,6 +85,8 @@ mod tests {
             assert!(queue.push(head(data.len()), data, 1000));
         }
         let mut target = [0; 4];
+        assert_eq!(queue.peek(&mut []).unwrap().length, 3);
+        assert_eq!(queue.peek(&mut target).unwrap().length, 3);
         assert_eq!(queue.pop(&mut target).unwrap().length, 3);
         assert_eq!(&target[..3], b"one");
         assert_eq!(queue.pop(&mut target).unwrap().length, 0);
@@ -65,5 +100,46 @@ mod tests {
         let mut queue = Queue::default();
         assert!(!queue.push(head(1000), &[0; 1000], 1000));
         assert_eq!((0..100).filter(|_| queue.push(head(0), &[], 640)).count(), 10);
+    }
+
+    #[test]
+    fn a_run_is_of_one_flow_and_size() {
+        let other = Received { from: ([10, 0, 0, 2], 5).into(), ..head(3) };
+        let mut queue = Queue::default();
+        for (head, data) in [
+            (head(3), &b"abc"[..]),
+            (head(3), b"def"),
+            (head(2), b"gh"),
+            (head(3), b"ijk"),
+            (other, b"lmn"),
+            (head(4), b"opqr"),
+            (head(4), b"stuv"),
+            (head(0), b""),
+            (head(0), b""),
+        ] {
+            assert!(queue.push(head, data, 2000));
+        }
+        let mut target = [0; 8];
+        let mut next = || {
+            let run = queue.pop_run(&mut target)?;
+            let text = String::from_utf8_lossy(&target[..run.copied]).into_owned();
+            Some((text, run.count, run.first.length))
+        };
+        assert_eq!(next(), Some(("abcdefgh".into(), 3, 3)));
+        assert_eq!(next(), Some(("ijk".into(), 1, 3)));
+        assert_eq!(next(), Some(("lmn".into(), 1, 3)));
+        assert_eq!(next(), Some(("opqrstuv".into(), 2, 4)));
+        assert_eq!(
+            (next(), next(), next()),
+            (Some((String::new(), 1, 0)), Some((String::new(), 1, 0)), None)
+        );
+        // What does not fit is cut as by `recv`, what would not fit whole stays.
+        queue.push(head(5), b"12345", 1000);
+        queue.push(head(5), b"67890", 1000);
+        let run = queue.pop_run(&mut [0; 9]).unwrap();
+        assert_eq!((run.count, run.copied), (1, 5));
+        let run = queue.pop_run(&mut [0; 2]).unwrap();
+        assert_eq!((run.count, run.copied, run.first.length), (1, 2, 5));
+        assert!(queue.heads.is_empty() && queue.bytes.is_empty());
     }
 }
