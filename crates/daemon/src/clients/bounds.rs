@@ -4,7 +4,7 @@ use control::config;
 use graph::Filter;
 use shm::attach::{Open, Refusal};
 
-use super::open::no_resources;
+use super::refusal::no_resources;
 use super::{Client, Clients};
 
 /// What all clients of a user have.

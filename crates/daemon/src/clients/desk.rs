@@ -2,9 +2,9 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shm::attach::Refusal;
 use tokio::runtime::Builder;
@@ -15,6 +15,7 @@ use super::asks::Control;
 use super::bells::Bells;
 use super::permission::Process;
 use super::serve::serve;
+use super::user::{Pace, Place, Shared};
 
 /// Connections that wait for the thread. More are closed unheard.
 const WAITING: usize = 64;
@@ -22,9 +23,6 @@ const WAITING: usize = 64;
 const REFUSED: usize = 16;
 /// A thread without a connection ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
-/// Requests that may come at once after a pause.
-const BURST: u32 = 64;
-
 /// Whose thread it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum User {
@@ -39,16 +37,6 @@ pub(super) struct Coming {
     pub(super) socket: OwnedFd,
     pub(super) process: Process,
     pub(super) place: Result<Place, Refusal>,
-}
-
-/// One of a user's places, given back when it is dropped.
-#[derive(Debug)]
-pub(super) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// A user's thread, as the door sees it.
@@ -88,8 +76,7 @@ impl Desk {
 
     /// A place, which only the door takes.
     pub(super) fn place(&self) -> Place {
-        self.taken.fetch_add(1, Ordering::Relaxed);
-        Place(Arc::clone(&self.taken))
+        Place::of(&self.taken)
     }
 
     /// Gives a connection to the thread; gives it back when the thread has enough of them, or has ended.
@@ -101,15 +88,6 @@ impl Desk {
     pub(super) fn is_closed(&self) -> bool {
         self.coming.is_closed()
     }
-}
-
-/// What all connections of a user share.
-pub(super) struct Shared {
-    pub(super) control: Control,
-    pub(super) bells: Bells,
-    /// Memory is made and taken down by one connection at a time.
-    pub(super) turns: Semaphore,
-    pub(super) pace: Pace,
 }
 
 async fn attend(mut coming: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
@@ -147,36 +125,6 @@ async fn attend(mut coming: mpsc::Receiver<Coming>, shared: Arc<Shared>) {
     }
     while Arc::strong_count(&served) > 1 {
         sleep(IDLE / 10).await;
-    }
-}
-
-/// How often a user may ask for something.
-#[derive(Debug)]
-pub(super) struct Pace {
-    interval: Duration,
-    /// When the next request would be due, if they came evenly.
-    due: Mutex<Instant>,
-}
-
-impl Pace {
-    fn new(requests: u32) -> Self {
-        Self { interval: Duration::from_secs(1) / requests.max(1), due: Mutex::new(Instant::now()) }
-    }
-
-    /// How long a request that comes at `now` has to wait.
-    fn take(&self, now: Instant) -> Duration {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let saved = self.interval * BURST;
-        *due = (*due).max(now.checked_sub(saved).unwrap_or(now)) + self.interval;
-        due.saturating_duration_since(now)
-    }
-
-    /// Waits until a request may be worked on.
-    pub(super) async fn wait(&self) {
-        let wait = self.take(Instant::now());
-        if !wait.is_zero() {
-            sleep(wait).await;
-        }
     }
 }
 
@@ -247,15 +195,5 @@ mod tests {
         assert!(hears(&stopped).is_err(), "it sleeps in a close");
         let other = Desk::open(User::Uid(1), 100, control).unwrap();
         assert!(matches!(hears(&other).unwrap().message, Reply::Refused(_)));
-    }
-
-    #[test]
-    fn requests_come_in_bursts_and_then_evenly() {
-        let pace = Pace::new(100);
-        let now = Instant::now() + Duration::from_secs(10);
-        let waits: Vec<_> = (0..BURST + 3).map(|_| pace.take(now).as_millis()).collect();
-        assert!(waits[..BURST as usize].iter().all(|wait| *wait == 0));
-        assert_eq!(waits[BURST as usize..], [10, 20, 30]);
-        assert_eq!(pace.take(now + Duration::from_secs(10)).as_millis(), 0);
     }
 }

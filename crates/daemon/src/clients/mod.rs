@@ -5,8 +5,10 @@
 //! | `door` | its own | accepts connections, and hands each to its user's thread |
 //! | `desk` | one for each user | what a user does keeps that thread busy, and no other |
 //! | `serve` | the user's | a connection: messages are received and answered, memory is made and unmapped |
+//! | `user` | the user's | what its connections share: the pace of requests, turns, places |
 //! | `bells` | the user's | the user's doorbells are rung and drained |
 //! | `asks` | control | does what was asked: this module, `open`, `own_queue`, `bounds`, `watch` |
+//! | `stages` | all | queues on their way from a request to the workers and back |
 //! | `permission` | both | who may attach |
 
 mod asks;
@@ -17,7 +19,10 @@ mod door;
 mod open;
 mod own_queue;
 mod permission;
+mod refusal;
 mod serve;
+mod stages;
+mod user;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -38,9 +43,9 @@ use crate::daemon::{Daemon, Shared};
 
 use asks::Asked;
 use door::{Door, Rules};
-use open::Start;
 use own_queue::Retired;
 use permission::{Allowed, Process};
+use stages::{Left, Start};
 use watch::Told;
 
 /// Longest name that a client gives itself: bytes.
@@ -198,8 +203,8 @@ impl Daemon {
         Ok(Welcome { protocol: PROTOCOL, daemon, client: id, ports })
     }
 
-    /// Takes back all that a client had. Gives its memory, to be unmapped by whoever asked.
-    fn release_client(&mut self, id: u32, why: &str) -> Vec<Arc<Segment>> {
+    /// Takes back all that a client had. Gives what is left, to be waited for by whoever asked.
+    fn release_client(&mut self, id: u32, why: &str) -> Vec<Left> {
         let Some(client) = self.clients.list.get(&id) else { return Vec::new() };
         let numbers: Vec<u32> = client.queues.keys().copied().collect();
         let left = numbers.into_iter().filter_map(|number| self.close_client_queues(id, number));

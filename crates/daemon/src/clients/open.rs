@@ -2,55 +2,20 @@
 
 use std::sync::Arc;
 
-use dpdk::DeviceMemory;
-use graph::{
-    ClientChannel, ClientCounters, ClientPorts, ClientQueues, ClientSetup, Errand, Filter,
-    LaneClient, MatchError,
-};
+use graph::{ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, MatchError};
+use shm::Layout;
 use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, RefusalKind, RingPlace};
-use shm::{Consumer, Layout, Producer, Segment};
 use wire::EtherType;
 
-use super::bells::QueueBells;
 use super::bounds::comparisons;
-use super::own_queue::Place;
+use super::refusal::{invalid, no_resources};
+use super::stages::{Left, Made, PAGE, Place, Start, Starting, Taken, channel};
 use super::{Queues, function_number};
 use crate::daemon::Daemon;
+use crate::workers::Member;
 
 /// Channels of one request at most.
 const MOST_CHANNELS: u16 = 64;
-/// Where regions of a segment begin: a page, so that no two share one.
-pub(super) const PAGE: usize = 4096;
-
-pub(super) fn invalid(problem: impl Into<String>) -> Refusal {
-    Refusal::new(RefusalKind::Invalid, problem)
-}
-
-pub(super) fn no_resources(problem: impl std::fmt::Display) -> Refusal {
-    Refusal::new(RefusalKind::Resources, problem.to_string())
-}
-
-/// What a client will have once it has mapped its memory.
-pub(super) enum Start {
-    /// Its rings, by worker.
-    Workers(Vec<ClientSetup>),
-    /// A receive queue of its own, and the memory for its buffers.
-    Own(Place, Box<LaneClient>, Arc<DeviceMemory>),
-}
-
-impl std::fmt::Debug for Start {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Start")
-    }
-}
-
-/// What a user's thread has made for a request.
-#[derive(Debug)]
-pub(super) struct Made {
-    pub(super) segment: Arc<Segment>,
-    pub(super) bells: QueueBells,
-}
-
 /// How much memory a request takes, and in which pieces.
 struct Size {
     layout: Layout,
@@ -65,20 +30,21 @@ impl Daemon {
         &self,
         id: u32,
         asked: &Open,
+        place: Option<&Place>,
     ) -> Result<(usize, usize), Refusal> {
-        if let Some(wanted) = &asked.queue {
-            return Ok((self.size_of_own_queue(id, asked, wanted)?.bytes, 1));
+        if let (Some(wanted), Some(place)) = (&asked.queue, place) {
+            return Ok((self.size_of_own_queue(id, asked, (wanted, place))?.bytes, 1));
         }
         let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
         let size = self.size(asked)?;
         self.check_request(id, asked, (comparisons(&filter), size.bytes))?;
-        Ok((size.bytes, self.workers.iter().count()))
+        Ok((size.bytes, self.workers.crew().len()))
     }
 
     fn size(&self, asked: &Open) -> Result<Size, Refusal> {
         let layout =
             Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
-        let (workers, channels) = (self.workers.iter().count(), usize::from(asked.channels));
+        let (workers, channels) = (self.workers.crew().len(), usize::from(asked.channels));
         if 1 + channels + workers > FILES {
             return Err(invalid(format!("{channels} channels are too many for {workers} workers")));
         }
@@ -91,10 +57,10 @@ impl Daemon {
         &mut self,
         id: u32,
         asked: Open,
-        made: Made,
+        (made, place): (Made, Option<Place>),
     ) -> Result<Opened, Refusal> {
-        if let Some(wanted) = asked.queue.clone() {
-            return self.open_own_queue(id, asked, &wanted, made);
+        if let (Some(wanted), Some(place)) = (asked.queue.clone(), place) {
+            return self.open_own_queue(id, asked, (&wanted, place), made);
         }
         let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
         let Size { layout, each, bytes } = self.size(&asked)?;
@@ -112,9 +78,9 @@ impl Daemon {
         let mut setups = Vec::new();
         for (worker, wake) in bells.wakes.into_iter().enumerate() {
             let mut rings = Vec::new();
-            for (channel, bell) in bells.channels.iter().enumerate() {
-                let offset = at(channel, worker) * each;
-                rings.push(self::channel(&segment, offset, layout, bell.clone())?);
+            for (index, bell) in bells.channels.iter().enumerate() {
+                let offset = at(index, worker) * each;
+                rings.push(channel(&segment, offset, layout, bell.clone())?);
             }
             setups.push(ClientSetup {
                 take: asked.take,
@@ -164,7 +130,11 @@ impl Daemon {
     }
 
     /// Gives the workers what a client has opened: it has mapped its memory.
-    pub(super) fn start_client_queues(&mut self, id: u32, number: u32) -> Result<(), Refusal> {
+    pub(super) fn start_client_queues(
+        &mut self,
+        id: u32,
+        number: u32,
+    ) -> Result<Starting, Refusal> {
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
         let queues = client.queues.get_mut(&number).ok_or_else(|| {
             Refusal::new(RefusalKind::Unknown, format!("there are no queues {number}"))
@@ -173,20 +143,18 @@ impl Daemon {
             queues.start.take().ok_or_else(|| invalid("the queues were started already"))?;
         // Who could take pages out of the memory could make a worker wait for each that it touches.
         queues.segment.close().map_err(no_resources)?;
-        match start {
-            Start::Own(place, client, memory) => self.give(&place, *client, memory),
-            Start::Workers(setups) => self.add_to_workers(function_number(id, number), setups),
-        }
-    }
-
-    fn add_to_workers(&self, function: u64, setups: Vec<ClientSetup>) -> Result<(), Refusal> {
-        for (worker, setup) in self.workers.iter().zip(setups) {
-            let queues = Box::new(ClientQueues::new(setup));
-            let added =
-                self.workers.call(worker, move |state| state.add_function(function, queues));
-            added.map_err(no_resources)?;
-        }
-        Ok(())
+        let function = function_number(id, number);
+        Ok(match start {
+            Start::Own(place, client, memory) => Starting::Own(self.give(&place, *client, memory)?),
+            Start::Workers(setups) => {
+                let crew = self.workers.crew();
+                let add = |(worker, setup): (&Member, ClientSetup)| {
+                    let queues = Box::new(ClientQueues::new(setup));
+                    worker.ask(move |state| state.add_function(function, queues))
+                };
+                Starting::Workers(crew.iter().zip(setups).map(add).collect())
+            }
+        })
     }
 
     /// Whether a client may have what it asks for: so many comparisons with each packet, and bytes of memory.
@@ -219,37 +187,23 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes queues back: no worker touches them after this. Gives their memory, to be unmapped by whoever asked;
-    /// `None`: there were none.
-    pub(super) fn close_client_queues(&mut self, id: u32, number: u32) -> Option<Arc<Segment>> {
+    /// Takes queues back: the workers are told to, and what is left is to be waited for by whoever asked. `None`: there
+    /// were none.
+    pub(super) fn close_client_queues(&mut self, id: u32, number: u32) -> Option<Left> {
         let client = self.clients.list.get_mut(&id)?;
         let (uid, queues) = (client.uid(), client.queues.remove(&number)?);
-        let segment = Arc::clone(&queues.segment);
-        let function = function_number(id, number);
-        if queues.memory.is_some() {
-            self.close_own_queue(uid, function, queues);
-        } else {
-            self.workers.take_back(move |state| state.remove_function(function));
-        }
-        Some(segment)
+        let Queues { segment, memory, start, .. } = queues;
+        let token = function_number(id, number);
+        let taken = match memory {
+            Some(memory) => {
+                Taken::Own(self.close_own_queue(uid, token, Arc::clone(&segment), memory))
+            }
+            None => Taken::Workers(
+                self.workers.crew().ask_all(move |state| state.remove_function(token)),
+            ),
+        };
+        Some(Left { taken, _start: start, _segment: segment })
     }
-}
-
-/// The rings of a channel on one worker: that to the client at `offset` of the segment, the other on the pages behind it.
-pub(super) fn channel(
-    segment: &Arc<Segment>,
-    offset: usize,
-    layout: Layout,
-    bell: Errand,
-) -> Result<ClientChannel, Refusal> {
-    let each = layout.bytes().next_multiple_of(PAGE);
-    let region = |offset| {
-        let region = segment.region(offset, layout.bytes());
-        region.ok_or_else(|| invalid("a segment too short"))
-    };
-    let to = Producer::new(region(offset)?, layout).map_err(|e| invalid(e.to_string()))?;
-    let from = Consumer::new(region(offset + each)?, layout).map_err(|e| invalid(e.to_string()))?;
-    Ok(ClientChannel::new(to, from, bell))
 }
 
 /// The filter that a client's words say.

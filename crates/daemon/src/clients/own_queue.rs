@@ -10,11 +10,12 @@ use shm::attach::{
 };
 use shm::{Layout, Segment};
 
-use super::open::{Made, PAGE, Start, channel, invalid, no_resources};
+use super::refusal::{invalid, no_resources};
+use super::stages::{Given, Made, PAGE, Place, Start, channel};
 use super::{Queues, Told, function_number};
 use crate::daemon::Daemon;
 use crate::ports::PortState;
-use crate::workers::Worker;
+use crate::workers::{Answer, Answers, Member};
 
 /// Clients before this one whose memory a device's ring may still hold.
 const EARLIER: usize = 4;
@@ -25,22 +26,43 @@ pub(super) struct Retired {
     /// Whose it was.
     pub(super) uid: u32,
     pub(super) segment: Arc<Segment>,
-    _memory: DeviceMemory,
+    /// A worker that does not give it back keeps it mapped.
+    memory: Arc<DeviceMemory>,
 }
 
-/// A queue that is to be given.
-pub(super) struct Place {
+/// The workers are asked who polls a queue.
+pub(super) struct Search {
     port: PortId,
-    queue: u16,
-    /// Of the worker that polls it.
-    core: u16,
-    /// Buffers, and bytes of each.
-    buffers: (u32, usize),
+    wanted: PortQueue,
+    /// By core.
+    answers: Vec<(u16, Answer<Option<Found>>)>,
+}
+
+/// Of a queue that a worker polls: buffers, bytes of each, and clients before whose memory the device may still hold.
+type Found = (u32, usize, usize);
+
+impl Search {
+    /// The queue that a client means, when the workers have answered.
+    pub(super) async fn place(self) -> Result<Place, Refusal> {
+        let Self { port, wanted: PortQueue { port: name, queue }, answers } = self;
+        for (core, answer) in answers {
+            let Some((count, size, earlier)) = answer.get().await.map_err(no_resources)? else {
+                continue;
+            };
+            if earlier >= EARLIER {
+                return Err(no_resources(format!(
+                    "the device still holds memory of {earlier} clients before; it comes back as \
+                     packets arrive: try again later"
+                )));
+            }
+            return Ok(Place { port, queue, core, buffers: (count, size) });
+        }
+        Err(no_resources(format!("queue {queue} of port {name} is not polled now")))
+    }
 }
 
 /// What a receive queue of a client's own takes.
 pub(super) struct OwnSize {
-    place: Place,
     layout: Layout,
     /// Bytes of a ring, up to the next page.
     each: usize,
@@ -55,7 +77,7 @@ impl Daemon {
         &self,
         id: u32,
         asked: &Open,
-        wanted: &PortQueue,
+        (wanted, place): (&PortQueue, &Place),
     ) -> Result<OwnSize, Refusal> {
         let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
         if !plain || asked.take != Take::Divert || asked.channels != 1 {
@@ -65,7 +87,10 @@ impl Daemon {
         }
         let asked = Open { ports: vec![wanted.port.clone()], ..asked.clone() };
         self.check_request(id, &asked, (0, 0))?;
-        let place = self.place_of(wanted)?;
+        if let Some(other) = self.client_of_queue(&wanted.port, wanted.queue) {
+            let PortQueue { port, queue } = wanted;
+            return Err(no_resources(format!("client {other} has queue {queue} of port {port}")));
+        }
         let layout =
             Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
         let each = layout.bytes().next_multiple_of(PAGE);
@@ -73,7 +98,7 @@ impl Daemon {
         let area = (count as usize * size).next_multiple_of(PAGE);
         let bytes = 2 * each + area;
         self.check_request(id, &asked, (0, bytes))?;
-        Ok(OwnSize { place, layout, each, area, bytes })
+        Ok(OwnSize { layout, each, area, bytes })
     }
 
     /// Sets a client's receive queue up, in memory and with bells that were made for it.
@@ -81,11 +106,11 @@ impl Daemon {
         &mut self,
         id: u32,
         mut asked: Open,
-        wanted: &PortQueue,
+        (wanted, place): (&PortQueue, Place),
         made: Made,
     ) -> Result<Opened, Refusal> {
-        let OwnSize { place, layout, each, area, .. } =
-            self.size_of_own_queue(id, &asked, wanted)?;
+        let OwnSize { layout, each, area, .. } =
+            self.size_of_own_queue(id, &asked, (wanted, &place))?;
         asked.ports = vec![wanted.port.clone()];
         let (count, size) = place.buffers;
         let Made { segment, bells } = made;
@@ -102,7 +127,7 @@ impl Daemon {
         let memory = port.reach(buffers).map_err(|error| invalid(error.to_string()))?;
         let number =
             self.clients.number(&wanted.port).ok_or_else(|| no_resources("too many ports"))?;
-        let at = self.workers.iter().position(|worker| worker.core == place.core).unwrap_or(0);
+        let at = self.workers.crew().position(place.core).unwrap_or(0);
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
         client.last = client.last.wrapping_add(1);
         let (queues, uid, sends) = (client.last, client.uid(), Arc::clone(&client.sends));
@@ -145,8 +170,8 @@ impl Daemon {
         Ok(opened)
     }
 
-    /// The queue that a client means, if it can have it.
-    fn place_of(&self, wanted: &PortQueue) -> Result<Place, Refusal> {
+    /// Asks the workers for the queue that a client means, if it can have it.
+    pub(super) fn find_own_queue(&self, wanted: &PortQueue) -> Result<Search, Refusal> {
         let PortQueue { port: name, queue } = wanted;
         let port = self.ports.iter().find(|port| port.config.name == *name);
         let Some((port, id)) = port.and_then(|port| Some((port, port.id()?))) else {
@@ -165,26 +190,16 @@ impl Daemon {
             };
             return Err(Refusal::new(RefusalKind::Unknown, problem));
         }
-        if let Some(other) = self.client_of_queue(name, *queue) {
-            return Err(no_resources(format!("client {other} has queue {queue} of port {name}")));
-        }
-        let place = (id, *queue);
-        for worker in self.workers.iter() {
-            let found = self.on_queue(worker, place, |rx| {
-                let pool = rx.queue.shared()?;
-                Some((pool.capacity(), pool.size(), pool.earlier()))
-            })?;
-            let Some((count, size, earlier)) = found.flatten() else { continue };
-            if earlier >= EARLIER {
-                return Err(no_resources(format!(
-                    "the device still holds memory of {earlier} clients before; it comes back as \
-                     packets arrive: try again later"
-                )));
-            }
-            let buffers = (count, size);
-            return Ok(Place { port: id, queue: *queue, core: worker.core, buffers });
-        }
-        Err(no_resources(format!("queue {queue} of port {name} is not polled now")))
+        let about = |rx: &mut RxAssignment| {
+            let pool = rx.queue.shared()?;
+            Some((pool.capacity(), pool.size(), pool.earlier()))
+        };
+        let ask = |member: &Member| {
+            let place = (id, *queue);
+            (member.core, member.ask(move |state| on_queue(state, place, about).flatten()))
+        };
+        let answers = self.workers.crew().iter().map(ask).collect();
+        Ok(Search { port: id, wanted: wanted.clone(), answers })
     }
 
     pub(super) fn give(
@@ -192,27 +207,13 @@ impl Daemon {
         place: &Place,
         client: LaneClient,
         memory: Arc<DeviceMemory>,
-    ) -> Result<(), Refusal> {
-        let worker = self.workers.iter().find(|worker| worker.core == place.core);
-        let worker = worker.ok_or_else(|| no_resources("the worker is gone"))?;
-        let given =
-            self.on_queue(worker, (place.port, place.queue), move |rx| rx.give(client, &memory))?;
-        given.unwrap_or(Err(graph::LaneError::None)).map_err(no_resources)?;
-        tracing::info!(port = place.port, queue = place.queue, "a client has the receive queue");
-        Ok(())
-    }
-
-    /// Does something with a receive queue, on its worker.
-    fn on_queue<R: Send + 'static>(
-        &self,
-        worker: &Worker,
-        (port, queue): (PortId, u16),
-        act: impl FnOnce(&mut RxAssignment) -> R + Send + 'static,
-    ) -> Result<Option<R>, Refusal> {
-        let is_it = move |rx: &&mut RxAssignment| rx.port == port && rx.queue.index() == queue;
-        let find =
-            move |state: &mut WorkerState| state.receive_mut().iter_mut().find(is_it).map(act);
-        self.workers.call(worker, find).map_err(no_resources)
+    ) -> Result<Answer<Given>, Refusal> {
+        let crew = self.workers.crew();
+        let worker = crew.on_core(place.core).ok_or_else(|| no_resources("the worker is gone"))?;
+        let (port, queue) = (place.port, place.queue);
+        tracing::info!(port, queue, "a client is given the receive queue");
+        let give = move |rx: &mut RxAssignment| rx.give(client, &memory);
+        Ok(worker.ask(move |state| on_queue(state, (port, queue), give)))
     }
 
     /// The client that has a queue for itself.
@@ -225,19 +226,20 @@ impl Daemon {
     }
 
     /// Takes a client's own queue back. Its memory goes when the last buffer has left it.
-    pub(super) fn close_own_queue(&mut self, uid: u32, token: u64, queues: Queues) {
-        let Queues { segment, memory, start, .. } = queues;
-        // It may not have begun.
-        drop(start);
-        self.workers.take_back(move |state| {
+    pub(super) fn close_own_queue(
+        &mut self,
+        uid: u32,
+        token: u64,
+        segment: Arc<Segment>,
+        memory: Arc<DeviceMemory>,
+    ) -> Answers<Option<LaneClient>> {
+        let taken = self.workers.crew().ask_all(move |state| {
             state.receive_mut().iter_mut().find_map(|rx| rx.take_client(token))
         });
         // Its port may be closed at this moment.
         self.devices.leave(move |pools| drop(pools.take_client(token)));
-        // A worker that did not answer has it still: then it stays mapped.
-        let memory = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
-        let retired = memory.map(|memory| Retired { uid, segment, _memory: memory });
-        self.clients.retired.extend(retired);
+        self.clients.retired.push(Retired { uid, segment, memory });
+        taken
     }
 
     /// Takes back queues that the configuration keeps for clients no more, or their client may not use any more.
@@ -255,7 +257,9 @@ impl Daemon {
         }
         for (id, number, port, queue) in stray {
             tracing::warn!(client = id, port, queue, "may not have the receive queue any more");
-            drop(self.close_client_queues(id, number));
+            if let Some(left) = self.close_client_queues(id, number) {
+                left.forget();
+            }
         }
     }
 
@@ -264,12 +268,23 @@ impl Daemon {
     pub(super) fn free_retired(&mut self) -> (Vec<Arc<Segment>>, bool) {
         // One for itself, one for the device.
         let retired = std::mem::take(&mut self.clients.retired).into_iter();
-        let (free, held): (Vec<_>, _) =
-            retired.partition(|retired| Arc::strong_count(&retired.segment) <= 2);
+        let (free, held): (Vec<_>, _) = retired.partition(|retired| {
+            Arc::strong_count(&retired.memory) == 1 && Arc::strong_count(&retired.segment) <= 2
+        });
         self.clients.retired = held;
         let free: Vec<_> = free.into_iter().map(|retired| retired.segment).collect();
         (free, self.clients.retired.is_empty())
     }
+}
+
+/// Does something with a receive queue, on its worker.
+fn on_queue<R>(
+    state: &mut WorkerState,
+    (port, queue): (PortId, u16),
+    act: impl FnOnce(&mut RxAssignment) -> R,
+) -> Option<R> {
+    let is_it = |rx: &&mut RxAssignment| rx.port == port && rx.queue.index() == queue;
+    state.receive_mut().iter_mut().find(is_it).map(act)
 }
 
 /// The receive queues of a port that clients can have. While it is closed: those that it will have.

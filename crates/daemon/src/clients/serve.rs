@@ -18,9 +18,11 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::bells::Theirs;
-use super::desk::{Place, Shared};
-use super::open::{Made, no_resources};
 use super::permission::Process;
+use super::refusal::no_resources;
+use super::stages::Made;
+use super::user::{Place, Shared};
+use crate::daemon::Daemon;
 
 /// How long a process may take to say hello.
 const HELLO: Duration = Duration::from_secs(5);
@@ -212,22 +214,13 @@ impl Attached {
                 }
                 Err(refusal) => refusal.into(),
             },
-            (Request::Start(number), Some(id)) => {
-                let start = self.shared.control.ask(move |daemon| {
-                    let started = daemon.start_client_queues(id, number);
-                    let left = started.is_err().then(|| daemon.close_client_queues(id, number));
-                    started.map_err(|refusal| (refusal, left))
-                });
-                match start.await {
-                    Some(Ok(())) => Reply::Started(number).into(),
-                    Some(Err((refusal, left))) => {
-                        self.close_bells(number);
-                        drop(left);
-                        refusal.into()
-                    }
-                    None => ending().into(),
+            (Request::Start(number), Some(id)) => match self.start(id, number).await {
+                Ok(()) => Reply::Started(number).into(),
+                Err(refusal) => {
+                    self.close(id, number).await;
+                    refusal.into()
                 }
-            }
+            },
             (Request::Close(number), Some(id)) => self.close(id, number).await,
         }
     }
@@ -256,9 +249,17 @@ impl Attached {
     ) -> Result<(Opened, Arc<Segment>, Theirs), Refusal> {
         let Shared { control, bells, turns, .. } = &*self.shared;
         let _turn = turns.acquire().await.map_err(no_resources)?;
-        let wanted = asked.clone();
-        let size = control.ask(move |daemon| daemon.size_of_client_queues(id, &wanted)).await;
-        let (bytes, workers) = size.ok_or_else(ending)??;
+        let place = match asked.queue.clone() {
+            Some(wanted) => {
+                let search = control.ask(move |daemon| daemon.find_own_queue(&wanted)).await;
+                Some(search.ok_or_else(ending)??.place().await?)
+            }
+            None => None,
+        };
+        let (wanted, at) = (asked.clone(), place.clone());
+        let size =
+            move |daemon: &mut Daemon| daemon.size_of_client_queues(id, &wanted, at.as_ref());
+        let (bytes, workers) = control.ask(size).await.ok_or_else(ending)??;
         let segment = grow(&format!("millrace-client-{id}"), bytes).await?;
         let token = u64::from(id) << 32 | bells.next();
         let made = bells.make(token, asked.channels, workers).map_err(|error| {
@@ -267,6 +268,7 @@ impl Attached {
         let opened = match made {
             Ok((made, theirs)) => {
                 let made = Made { segment: Arc::clone(&segment), bells: made };
+                let made = (made, place);
                 let open = control.ask(move |daemon| daemon.open_client_queues(id, asked, made));
                 open.await.unwrap_or_else(|| Err(ending())).map(|opened| (opened, theirs))
             }
@@ -284,6 +286,11 @@ impl Attached {
         }
     }
 
+    async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
+        let start = move |daemon: &mut Daemon| daemon.start_client_queues(id, number);
+        self.shared.control.ask(start).await.ok_or_else(ending)??.done().await
+    }
+
     async fn close(&mut self, id: u32, number: u32) -> Answer {
         let shared = Arc::clone(&self.shared);
         let Shared { control, turns, .. } = &*shared;
@@ -292,7 +299,7 @@ impl Attached {
         match closed {
             // The last to hold the memory is this thread.
             Some(Some(left)) => {
-                drop(left);
+                left.taken().await;
                 unmap(&self.shared).await;
             }
             Some(None) => {
@@ -320,7 +327,9 @@ impl Attached {
             let id = id.load(Ordering::Relaxed);
             daemon.release_client(id, &why)
         });
-        drop(release.await);
+        for left in release.await.unwrap_or_default() {
+            left.taken().await;
+        }
         let client = u64::from(self.id.load(Ordering::Relaxed));
         self.shared.bells.close(|token| token >> 32 == client);
         unmap(&self.shared).await;

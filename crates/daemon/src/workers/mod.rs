@@ -27,11 +27,11 @@ use forward::nodes::{self, Parts};
 use forward::state::State;
 use graph::{
     Counters, Doorbell, Exits, GraphError, HandoffReceiver, Inbound, NodeId, Output, PollMode,
-    WorkerError, WorkerHandle, WorkerSetup, WorkerState, ring,
+    WorkerError, WorkerHandle, WorkerSetup, ring,
 };
 use tables::{Epoch, TooManyReaders};
 
-pub(crate) use crew::{Crew, Member};
+pub(crate) use crew::{Answer, Answers, Crew, Member};
 pub(crate) use injector::Injector;
 pub(crate) use queues::{attach_receive, attach_transmit, detach, detach_receive};
 pub(crate) use watch::{Change, PERIOD, Watch};
@@ -179,28 +179,6 @@ impl Workers {
     /// Those who take commands.
     pub(crate) fn crew(&self) -> Crew {
         self.crew.clone()
-    }
-
-    /// Runs a command on one of the workers and waits for its answer.
-    pub(crate) fn call<R: Send + 'static>(
-        &self,
-        worker: &Worker,
-        command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
-    ) -> Result<R, WorkerError> {
-        worker.handle.call(PATIENCE, command)
-    }
-
-    /// Takes something back from every worker. It is dropped here, not between two vectors.
-    pub(crate) fn take_back<R: Send + 'static>(
-        &self,
-        take: impl FnOnce(&mut WorkerState) -> R + Copy + Send + 'static,
-    ) {
-        for worker in &self.list {
-            match self.call(worker, take) {
-                Ok(taken) => drop(taken),
-                Err(error) => tracing::error!("{error}"),
-            }
-        }
     }
 
     /// Ends all workers, after they have sent what they hold.
