@@ -14,6 +14,7 @@
 //! | `statistics`, `report` | samples, results, JSON |
 //! | `environment`, `probe` | the machine, and how far apart its cores are |
 //! | `progress` | a bar on the terminal |
+//! | `output` | lines on standard output |
 //! | `failure` | what goes wrong |
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod dma;
 mod environment;
 mod failure;
 mod forward;
+mod output;
 mod prefixes;
 mod probe;
 mod progress;
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("millrace-bench: {failure}");
+            output::complain(format_args!("{failure}"));
             ExitCode::FAILURE
         }
     }

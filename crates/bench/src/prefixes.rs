@@ -93,6 +93,21 @@ const LENGTHS6: [(u8, usize); 46] = [
     (128, 6),
 ];
 
+/// The large blocks of IPv6 addresses that the regional registries give out (IANA, IPv6 Global Unicast Address Assignments).
+const BLOCKS6: [(u128, u8); 7] = [
+    (0x2001 << 112, 16),
+    (0x2400 << 112, 12),
+    (0x2600 << 112, 12),
+    (0x2800 << 112, 12),
+    (0x2a00 << 112, 12),
+    (0x2a10 << 112, 12),
+    (0x2c00 << 112, 12),
+];
+/// From this length on prefixes of IPv6 are parts of what one network was given.
+const GIVEN6: u8 = 28;
+/// Of so many longer prefixes one is not a part of another that is in the table.
+const APART6: usize = 4;
+
 /// Where the table is looked for when nobody says, from the checkout's folder.
 const USUAL: &str = "../shared/data/internet-prefixes.txt.gz";
 
@@ -150,31 +165,41 @@ impl Prefixes {
         Some(())
     }
 
-    /// A table of the same size and the same lengths; all else is chance.
+    /// A table of the same size and the same lengths. IPv6 prefixes lie where registries give them out, and most of the
+    /// longer ones in shorter ones, as they do in the Internet; all else is chance.
     pub(crate) fn generate(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let v4 = generate(&LENGTHS4, || {
+        let v4 = generate(&LENGTHS4, |_| {
             let word = random.next() as u32;
             // 1.0.0.0 to 223.255.255.255 without the private and the loopback network.
             let first = word >> 24;
             (1..224).contains(&first).then_some(word).filter(|_| first != 10 && first != 127)
         });
-        // 2000::/3 is what is given out (RFC 4291 2.4).
-        let v6 = generate(&LENGTHS6, || Some(random.wide() >> 3 | 1 << 125));
+        let v6 = generate(&LENGTHS6, |shorter| {
+            let apart = random.below(APART6) == 0;
+            let given =
+                shorter.get(random.below(shorter.len())).filter(|given| given.len() >= GIVEN6);
+            match given.filter(|_| !apart) {
+                Some(given) => Some(host(*given, &mut random)),
+                None => BLOCKS6
+                    .get(random.below(BLOCKS6.len()))
+                    .map(|(block, length)| block | random.wide() >> length),
+            }
+        });
         Self { v4, v6, origin: "made up, with a full table's histogram of lengths".into() }
     }
 }
 
 fn generate<A: Address>(
     lengths: &[(u8, usize)],
-    mut address: impl FnMut() -> Option<A>,
+    mut address: impl FnMut(&[Prefix<A>]) -> Option<A>,
 ) -> Vec<Prefix<A>> {
     let mut all = Vec::new();
     let mut known = HashSet::new();
     for (length, count) in lengths {
         let end = all.len() + count;
         while all.len() < end {
-            let prefix = address().and_then(|address| Prefix::covering(address, *length).ok());
+            let prefix = address(&all).and_then(|address| Prefix::covering(address, *length).ok());
             // Short prefixes are few, so chance finds others soon.
             if let Some(prefix) = prefix.filter(|prefix| known.insert(*prefix)) {
                 all.push(prefix);
@@ -244,7 +269,21 @@ mod tests {
         assert_eq!(all.v4.len(), 901_899);
         let unique: HashSet<_> = all.v4.iter().collect();
         assert_eq!(unique.len(), all.v4.len());
-        assert!(all.v6.iter().all(|prefix| prefix.bits() >> 125 == 1));
+        assert_eq!(histogram(&all.v6), LENGTHS6.into_iter().collect());
+        assert!(all.v6.iter().all(|prefix| prefix.bits() >> 125 == 1), "2000::/3, RFC 4291 2.4");
+    }
+
+    /// A table of the size that `millrace-bench forward` has must take it.
+    #[test]
+    fn a_made_up_table_fits_like_a_real_one() {
+        let all = Prefixes::generate(1);
+        let capacity = tables::LpmCapacity::routes(500_000);
+        let mut table = tables::Lpm6::new(capacity, &tables::Epoch::new()).unwrap();
+        for prefix in &all.v6 {
+            table.insert(*prefix, 1).unwrap();
+        }
+        let used = table.trie_bytes();
+        assert!(used < capacity.trie_bytes / 4 * 3, "{used} of {} bytes", capacity.trie_bytes);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::statistics::Samples;
 
 /// All of one run.
@@ -135,7 +136,7 @@ pub(crate) fn print(results: &[Outcome]) {
             outcome.meets_goal().map_or("", verdict).to_owned(),
         ]
     });
-    println!("{}", table(&header, rows.collect()));
+    say!("{}", table(&header, rows.collect()));
 }
 
 fn number(value: f64) -> String {

@@ -27,6 +27,20 @@ fn shows_the_document_s_figures_and_what_was_counted() {
 }
 
 #[test]
+fn ends_quietly_when_nobody_reads_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("dma.json");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_millrace-bench"));
+    command.args(["dma", "--quick", "--json"]).arg(&json).stdout(writer);
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{errors}");
+    assert!(json.exists(), "what was measured is written all the same");
+}
+
+#[test]
 fn refuses_what_no_link_has() {
     for wrong in [["--fetch", "3"], ["--sizes", "63"], ["--payload", "64"], ["--generations", "6"]]
     {

@@ -1,6 +1,7 @@
 //! What goes wrong, told with its remedy, and the exit status.
 
-use std::io::ErrorKind;
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -72,15 +73,22 @@ impl Failure {
             // The reader has seen enough, as in `millrace show routes | head`.
             return ExitCode::SUCCESS;
         }
-        eprintln!("millrace: {self}");
+        complain(format_args!("millrace: {self}"));
         match &self {
             Self::Client(ClientError::Refused { error, .. })
             | Self::Part { error: ClientError::Refused { error, .. }, .. } => {
-                error.details.iter().for_each(|detail| eprintln!("  {detail}"));
+                error.details.iter().for_each(|detail| complain(format_args!("  {detail}")));
             }
-            Self::Lines(_, errors) => errors.iter().for_each(|error| eprintln!("  {error}")),
+            Self::Lines(_, errors) => {
+                errors.iter().for_each(|error| complain(format_args!("  {error}")));
+            }
             _ => {}
         }
         if matches!(self, Self::Usage(_)) { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
     }
+}
+
+/// Writes a line to standard error. When that cannot be written, nobody can be told.
+fn complain(line: Arguments<'_>) {
+    let _ = writeln!(stderr(), "{line}");
 }

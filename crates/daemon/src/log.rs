@@ -1,6 +1,6 @@
 //! The log: lines on standard error, which systemd stores.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 
 use control::config::LogLevel;
 use tracing_subscriber::EnvFilter;
@@ -31,6 +31,6 @@ pub(crate) fn start(level: &str) {
         None => lines.try_init(),
     };
     if let Err(error) = started {
-        eprintln!("millraced: no log: {error}");
+        let _ = writeln!(std::io::stderr(), "millraced: no log: {error}");
     }
 }

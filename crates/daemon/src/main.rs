@@ -37,6 +37,7 @@ mod settings;
 mod testing;
 mod workers;
 
+use std::io::{Write as _, stderr, stdout};
 use std::process::ExitCode;
 
 use args::{Args, exit};
@@ -49,13 +50,14 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(errors) => {
             for error in &errors {
-                eprintln!("{error}");
+                // A reader may have seen enough of them.
+                let _ = writeln!(stderr(), "{error}");
             }
             return ExitCode::from(exit::CONFIGURATION);
         }
     };
     if args.check {
-        println!("{}: the configuration is valid", args.config.display());
+        let _ = writeln!(stdout(), "{}: the configuration is valid", args.config.display());
         return ExitCode::SUCCESS;
     }
     log::start(args.log.as_deref().unwrap_or(log::filter(config.daemon.log)));

@@ -31,6 +31,7 @@ use crate::forward::bed::{Bed, Source};
 use crate::forward::cases::Frames;
 use crate::forward::packets::Packets;
 use crate::forward::router::{Router, mac};
+use crate::output::say;
 use crate::prefixes::{Prefixes, sample};
 use crate::report::Report;
 use crate::statistics::Samples;
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &args::Clients) -> Result<(), Failure> {
     let mut bed = Bed::new(args.common.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
-    println!("{}", environment.line());
+    say!("{}", environment.line());
     let before = probe::round_trip(bed.cores)?;
     let findings = measure(args, &mut bed, &sample(&prefixes.v4, ROUTES, 2))?;
     let after = probe::round_trip(bed.cores)?;

@@ -3,6 +3,7 @@
 use super::Finding;
 use super::conduct::Conduct;
 use super::turn::Counted;
+use crate::output::say;
 use crate::report::{Better, Outcome, table};
 
 const HEADER: [&str; 9] = [
@@ -21,12 +22,13 @@ const HEADER: [&str; 9] = [
 pub(super) fn print(findings: &[Finding], probes: [f64; 2]) {
     let alone = alone(findings, Finding::least);
     let rows = findings.iter().map(|finding| row(finding, alone));
-    println!("{}", table(&HEADER, rows.collect()));
-    println!(
+    say!("{}", table(&HEADER, rows.collect()));
+    say!(
         "cycles/packet: TSC cycles for a packet of everybody else, median of rounds, and least of all samples; \
          times: to that without a client, median of rounds, and least to least; none: nothing was forwarded for a second; \
          us/round: from one look at the port to the next; core to core: {:.0} and {:.0} cycles",
-        probes[0], probes[1]
+        probes[0],
+        probes[1]
     );
 }
 

@@ -33,6 +33,7 @@ use dpdk::{Eal, EalOptions, Memory};
 use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::output::say;
 use crate::progress;
 use crate::random::Random;
 use crate::report::Report;
@@ -109,24 +110,24 @@ pub(crate) fn run(args: &args::Dma) -> Result<(), Failure> {
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
-    println!("{}", environment.line());
+    say!("{}", environment.line());
     let generation = args.generations.first().copied().unwrap_or(Generation::Three);
     let contest = Contest::of(args, generation);
-    println!("{}", tables::settings(&contest));
-    println!("{}\n", tables::bytes(&contest, &args.sizes));
+    say!("{}", tables::settings(&contest));
+    say!("{}\n", tables::bytes(&contest, &args.sizes));
     let mut results = results::bytes(&contest, &args.sizes);
     let contests = args.generations.iter().map(|generation| Contest::of(args, *generation));
     let contests: Vec<Contest> = contests.collect();
-    println!("{}\n", tables::rates(&contests, &args.lanes, &args.sizes));
+    say!("{}\n", tables::rates(&contests, &args.lanes, &args.sizes));
     results.extend(results::rates(&contests, &args.lanes, &args.sizes));
     let proofs = proofs(&contest, args)?;
-    println!("{}\n", tables::proofs(&proofs));
+    say!("{}\n", tables::proofs(&proofs));
     results.extend(proofs.iter().map(Proven::outcome));
     let measured = between_cores(args)?;
     results.extend(measured.iter().flat_map(results::between_cores));
     if let Some(folder) = &args.plots {
         plots::write(folder, &contests, &args.lanes, &measured)?;
-        println!("plots: {}", folder.display());
+        say!("plots: {}", folder.display());
     }
     let report = Report { environment, results };
     args.json.as_ref().map_or(Ok(()), |path| report.write(path))
@@ -164,7 +165,7 @@ fn between_cores(args: &args::Dma) -> Result<Vec<Measured>, Failure> {
     let cores = environment::cores();
     let (Some(first), Some(last)) = (cores.first(), cores.last()) else { return Ok(Vec::new()) };
     if first == last {
-        println!("two cores are not measured: this process may use one only");
+        say!("two cores are not measured: this process may use one only");
         return Ok(Vec::new());
     }
     let (rounds, count) = if args.quick { (1, 10_000) } else { (args.rounds, 400_000) };
@@ -172,7 +173,7 @@ fn between_cores(args: &args::Dma) -> Result<Vec<Measured>, Failure> {
     let (measured, probes) =
         software::measure([*first, *last], &args.sizes, rounds, count, || bar.inc(1))?;
     bar.finish_and_clear();
-    println!("{}", tables::between_cores(&measured));
-    println!("{}\n", tables::probes(&probes));
+    say!("{}", tables::between_cores(&measured));
+    say!("{}\n", tables::probes(&probes));
     Ok(measured)
 }

@@ -15,6 +15,7 @@ use tables::Prefix;
 use crate::args;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::prefixes::{Prefixes, sample};
 use crate::progress;
 use crate::report::Report;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &args::Forward) -> Result<(), Failure> {
     let mut bed = Bed::new(args.common.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
-    println!("{}", environment.line());
+    say!("{}", environment.line());
     let turns = Turns::of(args);
     let bar = progress::bar(cases.len() * turns.rounds as usize);
     let mut contests = Vec::new();

@@ -2,6 +2,7 @@
 
 use super::cases::Routes;
 use super::measure::{Contest, GOAL};
+use crate::output::say;
 use crate::report::{table, verdict};
 use crate::statistics::Samples;
 
@@ -10,24 +11,24 @@ const SCALE: f64 = 2.0;
 
 /// Prints all contests, and how they compare with the goals.
 pub(crate) fn print(contests: &[Contest], profile: bool) {
-    println!("TSC cycles per packet on one core, median (least):");
-    println!("{}", table(&HEADER, contests.iter().map(row).collect()));
+    say!("TSC cycles per packet on one core, median (least):");
+    say!("{}", table(&HEADER, contests.iter().map(row).collect()));
     for contest in contests {
         let (median, least) = contest.above_io();
         if median.is_finite() {
             let case = contest.case;
             let met = verdict(median <= GOAL);
-            println!("{case}: {median:.1} ({least:.1}) above io; goal {GOAL}: {met}");
+            say!("{case}: {median:.1} ({least:.1}) above io; goal {GOAL}: {met}");
         }
     }
     scale(contests);
     for contest in contests.iter().filter(|_| profile) {
-        println!("\n{}: TSC cycles of each node", contest.case);
+        say!("\n{}: TSC cycles of each node", contest.case);
         let rows = contest.profile.iter();
         let rows = rows.map(|(name, vector, cycles)| {
             vec![(*name).to_owned(), format!("{vector:.0}"), format!("{cycles:.2}")]
         });
-        println!("{}", table(&["node", "packets/vector", "cycles/packet"], rows.collect()));
+        say!("{}", table(&["node", "packets/vector", "cycles/packet"], rows.collect()));
     }
 }
 
@@ -67,7 +68,7 @@ fn scale(contests: &[Contest]) {
         if let Some(small) = small {
             let times = large.forward.median() / small.forward.median();
             let met = verdict(times <= SCALE);
-            println!(
+            say!(
                 "{}: {times:.2} times the cycles of 10k flows and routes; goal {SCALE}: {met}",
                 large.case
             );

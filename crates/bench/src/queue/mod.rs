@@ -31,6 +31,7 @@ use indicatif::ProgressBar;
 use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::output::say;
 use crate::progress;
 use crate::report::Report;
 use crate::statistics::Samples;
@@ -59,11 +60,11 @@ pub(crate) fn run(args: &args::Queue) -> Result<(), Failure> {
     let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
     let eal = Eal::init(&EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
-    println!("{}", environment.line());
+    say!("{}", environment.line());
     let all = environment::cores();
     let cores = [all.first(), all.last()].map(|core| core.copied().unwrap_or(0));
     if all.len() < 2 {
-        println!("there is one core only: both processes share it, and the numbers mean little");
+        say!("there is one core only: both processes share it, and the numbers mean little");
     }
     let mut ours = Ours::start(cores)?;
     let findings = measure(args, &mut ours, cores, eal.hugepages())?;

@@ -5,6 +5,7 @@ use super::cases::{Case, GOAL};
 use super::ours::WakeUps;
 use super::pair::Kind;
 use super::rounds::{Comparison, Contest};
+use crate::output::say;
 use crate::report::{Better, Outcome, table, verdict};
 use crate::statistics::Samples;
 
@@ -24,20 +25,20 @@ pub(super) fn print(findings: &Findings) {
         "ratio",
         "core to core",
     ];
-    println!("{}", table(&header, findings.contests.iter().map(row).collect()));
-    println!(
+    say!("{}", table(&header, findings.contests.iter().map(row).collect()));
+    say!(
         "ratio: median of the pairs of turns in one phase of the machine (in brackets, where some were \
          not); core to core: TSC cycles there and back, least to most"
     );
     for (size, trips) in &findings.trips {
         let (median, late) = (trips.median(), trips.percentile(99.0));
-        println!("one packet of {size} B there and back: median {median:.0} ns, p99 {late:.0} ns");
+        say!("one packet of {size} B there and back: median {median:.0} ns, p99 {late:.0} ns");
     }
     findings.wake_ups.iter().for_each(print_wake_ups);
     let goal = findings.contests.iter().find(|contest| contest.case == GOAL);
     if let Some(memif) = goal.and_then(|contest| contest.against(0)) {
         let met = verdict(memif.ratio >= TIMES);
-        println!("{GOAL}: {:.2} times memif's packets/s; goal {TIMES}: {met}", memif.ratio);
+        say!("{GOAL}: {:.2} times memif's packets/s; goal {TIMES}: {met}", memif.ratio);
     }
 }
 
@@ -47,7 +48,7 @@ fn print_wake_ups(wake_ups: &WakeUps) {
         let (median, late) = (samples.median() / 1e3, samples.percentile(99.0) / 1e3);
         format!("median {median:.1} us, p99 {late:.1} us")
     };
-    println!(
+    say!(
         "wake-up by doorbell, a packet every {pause:?}, {:.0} % found a sleeper: {}; goal {:.0} us: {}; the \
          kernel's wake-up of a thread alone: {}",
         slept * 100.0,

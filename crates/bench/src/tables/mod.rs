@@ -11,6 +11,7 @@ use dpdk::{Eal, EalOptions};
 use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::output::say;
 use crate::prefixes::{Prefixes, sample};
 use crate::progress;
 use crate::report::{Report, print};
@@ -44,9 +45,9 @@ pub(crate) fn run(args: &args::Tables) -> Result<(), Failure> {
     let memory = args.common.memory();
     let eal = Eal::init(&EalOptions { megabytes, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, &prefixes.origin);
-    println!("{}", environment.line());
+    say!("{}", environment.line());
     if !eal.hugepages() {
-        println!(
+        say!(
             "DPDK's tables are in pages of 4 KB, which slows them; for a fair comparison write {} to \
              /proc/sys/vm/nr_hugepages before",
             megabytes.div_ceil(2)

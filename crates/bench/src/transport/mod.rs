@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::output::say;
 use crate::progress;
 use crate::report::{Better, Outcome, Report, print};
 use crate::statistics::Samples;
@@ -91,16 +92,14 @@ pub(crate) fn run(args: &args::Transport) -> Result<(), Failure> {
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
-    println!("{}", environment.line());
+    say!("{}", environment.line());
     environment::pin(environment::cores().last().copied().unwrap_or(0))?;
     let rounds = if args.quick { 1 } else { args.rounds };
     let counts: Vec<usize> =
         args.connections.iter().copied().filter(|count| !args.quick || *count <= FEW).collect();
     let lwip = lwip::program().filter(|_| !args.no_yardstick);
     if lwip.is_none() && !args.no_yardstick {
-        println!(
-            "lwIP is left out: `make bench` builds its program where liblwip-dev is installed"
-        );
+        say!("lwIP is left out: `make bench` builds its program where liblwip-dev is installed");
     }
     let bar = progress::bar(counts.len() * ALL.len());
     let mut results: Vec<Outcome> = Vec::new();

@@ -9,6 +9,7 @@ use transport::options::{MILLISECOND, SECOND};
 use transport::{Algorithm, Options};
 
 use crate::failure::Failure;
+use crate::output::say;
 use crate::progress;
 use crate::report::table;
 
@@ -118,8 +119,8 @@ pub(super) fn write(folder: &Path, quick: bool) -> Result<(), Failure> {
         bar.inc(1);
     }
     bar.finish_and_clear();
-    println!("{}", table(&["flows", "share of the path", "Jain's index", "sent again"], rows));
-    println!("plots: {}", folder.display());
+    say!("{}", table(&["flows", "share of the path", "Jain's index", "sent again"], rows));
+    say!("plots: {}", folder.display());
     Ok(())
 }
 
