@@ -13,6 +13,7 @@ mod fast_open;
 pub mod fifo;
 pub mod handle;
 mod isn;
+mod limiter;
 mod listener;
 pub mod options;
 pub mod packet;

@@ -21,20 +21,25 @@ pub struct Config {
     /// Connections in TIME-WAIT at most that the application has closed, over both: 64 bytes each, beside
     /// those above. One more takes the place of the oldest. 0: they count as the others do.
     pub time_waits: usize,
+    /// Connections that the application has closed, and that still have something to send or wait for the
+    /// peer's FIN, at most (as Linux's `tcp_max_orphans`): one more is reset when it is closed.
+    pub orphans: usize,
     /// Bytes of an IP packet on the port, at most.
     pub mtu: u16,
     /// Secret random words, behind sequence numbers, ports and cookies. With the same seed, packets and
     /// times everything happens again.
     pub seed: [u64; 2],
-    /// Challenge acknowledgments per second at most (RFC 5961 7).
+    /// Challenge acknowledgments per second (RFC 5961 7). This and the next two are means: how many it is in
+    /// a second is chosen at random between half and one and a half times as many, and one peer gets a
+    /// quarter at most, so that nobody learns from them what others were sent (CVE-2016-5696, SAD DNS).
     pub challenges: u32,
-    /// Resets in answer to packets for no connection, per second at most.
+    /// Resets in answer to packets for no connection, per second.
     pub resets: u32,
     /// Path MTUs remembered between connections at most, one a peer; 0: none.
     pub path_mtus: usize,
     /// Fast Open cookies kept at most, one a server; 0: none (RFC 7413).
     pub fast_open_cookies: usize,
-    /// ICMP errors in answer to datagrams for no socket, per second at most.
+    /// ICMP errors in answer to datagrams for no socket, per second.
     pub unreachables: u32,
     /// Ports to choose from for connections opened without one (RFC 6056 3.2).
     pub ephemeral_ports: std::ops::RangeInclusive<u16>,
@@ -46,6 +51,7 @@ impl Default for Config {
             connections_v4: 65_536,
             connections_v6: 65_536,
             time_waits: 65_536,
+            orphans: 16_384,
             mtu: 1500,
             seed: [0; 2],
             challenges: 1000,
@@ -110,6 +116,9 @@ pub struct Options {
     pub user_timeout: u64,
     /// Retransmissions until an established connection fails.
     pub retries: u8,
+    /// The same once the application has closed it; also probes of a closed window, answered or not (as
+    /// Linux's `tcp_orphan_retries`).
+    pub orphan_retries: u8,
     /// Retransmissions of a SYN (`TCP_SYNCNT`).
     pub syn_retries: u8,
     /// Retransmissions of the answer to a SYN.
@@ -194,6 +203,7 @@ impl Default for Options {
             keepalive: None,
             user_timeout: 0,
             retries: 15,
+            orphan_retries: 8,
             syn_retries: 6,
             syn_ack_retries: 5,
             defer_accept: 0,

@@ -90,6 +90,8 @@ pub struct Counters {
     pub unreachables_out: u64,
     /// Connections in TIME-WAIT that had to go early, since there were too many.
     pub time_waits_evicted: u64,
+    /// Connections that were reset when they were closed, since too many closed ones go on.
+    pub orphans_reset: u64,
     /// Connections that Fast Open made, as server (RFC 7413).
     pub fast_opens: u64,
     /// Segments sent to search for the path MTU (RFC 4821).
@@ -115,6 +117,7 @@ impl Default for Counters {
             datagrams_out: 0,
             unreachables_out: 0,
             time_waits_evicted: 0,
+            orphans_reset: 0,
             fast_opens: 0,
             path_probes: 0,
             path_probes_lost: 0,

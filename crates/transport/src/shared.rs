@@ -1,34 +1,18 @@
 //! What all connections of a stack share.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use crate::event::Event;
 use crate::fast_open::{Keys, Servers};
+use crate::limiter::Limiter;
 use crate::listener::Listeners;
-use crate::options::{Config, SECOND, Sets};
+use crate::options::{Config, Sets};
 use crate::packet::Offloads;
 use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
 use crate::tcp::flight::Spares;
-
-/// So many in a second.
-#[derive(Debug, Default)]
-pub(crate) struct Limiter {
-    second: u64,
-    used: u32,
-}
-
-impl Limiter {
-    pub(crate) fn allow(&mut self, now: u64, limit: u32) -> bool {
-        let second = now / SECOND;
-        if second != self.second {
-            (self.second, self.used) = (second, 0);
-        }
-        self.used = self.used.saturating_add(1);
-        self.used <= limit
-    }
-}
 
 /// What all connections of a stack share.
 #[derive(Debug)]
@@ -45,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) secret: Secret,
     pub(crate) sets: Sets,
     pub(crate) listeners: Listeners,
+    /// Connections that their applications have closed, and that go on.
+    pub(crate) orphans: usize,
     pub(crate) challenges: Limiter,
     pub(crate) resets: Limiter,
     pub(crate) unreachables: Limiter,
@@ -57,6 +43,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Whether a challenge may go to `peer`.
+    pub(crate) fn may_challenge(&mut self, peer: IpAddr, now: u64) -> bool {
+        self.challenges.allow(peer, now, self.config.challenges)
+    }
+
+    /// Whether a reset may go to `peer` that belongs to no connection.
+    pub(crate) fn may_reset(&mut self, peer: IpAddr, now: u64) -> bool {
+        self.resets.allow(peer, now, self.config.resets)
+    }
+
     pub(crate) fn new(config: Config) -> Self {
         let secret = Secret(config.seed);
         Self {
@@ -72,23 +68,11 @@ impl Shared {
             secret,
             sets: Sets::default(),
             listeners: Listeners::default(),
-            challenges: Limiter::default(),
-            resets: Limiter::default(),
-            unreachables: Limiter::default(),
+            orphans: 0,
+            challenges: Limiter::new(secret, 8),
+            resets: Limiter::new(secret, 9),
+            unreachables: Limiter::new(secret, 10),
             flights: Spares::default(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_second_has_its_own_allowance() {
-        let mut limiter = Limiter::default();
-        let allowed = (0..10).filter(|_| limiter.allow(5, 3)).count();
-        assert_eq!(allowed, 3);
-        assert!(limiter.allow(SECOND, 3));
     }
 }

@@ -225,6 +225,10 @@ impl<B: Buffers> Stack<B> {
         let deadline = hot.deadline();
         let released = hot.has(flag::RELEASED);
         let key = cold.key;
+        if hot.has(flag::ORPHAN) && (over || hot.state == State::TimeWait) {
+            hot.clear(flag::ORPHAN);
+            self.shared.orphans -= 1;
+        }
         if released {
             if let Some(pair) = cold.fifos.take() {
                 self.buffers.close(id, pair);

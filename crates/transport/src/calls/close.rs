@@ -46,6 +46,7 @@ impl<B: Buffers> Stack<B> {
     /// later, the peer is told by a reset (RFC 2525 2.17). `Gone` follows.
     pub fn close(&mut self, id: ConnectionId) {
         let now = self.now;
+        let full = self.shared.orphans >= self.shared.config.orphans;
         let Ok((hot, cold)) = self.held(id) else { return };
         if cold.options.linger == Some(0) {
             return self.abort(id);
@@ -54,6 +55,10 @@ impl<B: Buffers> Stack<B> {
         match hot.state {
             State::Closed => {}
             State::SynSent => hot.state = State::Closed,
+            _ if full && hot.state != State::TimeWait => {
+                self.shared.counters.orphans_reset += 1;
+                return self.abort(id);
+            }
             _ if unread && hot.state != State::TimeWait => return self.abort(id),
             State::FinWait2 => {
                 hot.life_at = now.saturating_add(cold.options.fin_wait_2);
@@ -84,8 +89,12 @@ impl<B: Buffers> Stack<B> {
         hot.set(flag::RELEASED);
         if matches!(hot.state, State::Closed | State::TimeWait) {
             self.settle(id.index());
-        } else {
-            self.touch(id);
+            return;
         }
+        if !hot.has(flag::RESET_DUE) {
+            hot.set(flag::ORPHAN);
+            self.shared.orphans += 1;
+        }
+        self.touch(id);
     }
 }

@@ -9,6 +9,7 @@ use crate::stack::Stack;
 use crate::tcp::cold::Cold;
 use crate::tcp::hot::{Hot, NEVER, flag};
 use crate::tcp::settings;
+use crate::tcp::state::State;
 
 impl<B: Buffers> Stack<B> {
     /// Options of a connection. `None`: it is gone.
@@ -26,7 +27,7 @@ impl<B: Buffers> Stack<B> {
     pub fn set_options(&mut self, id: ConnectionId, options: Options) -> Result<(), SocketError> {
         let now = self.now;
         let (hot, cold) = held(self.slab.get_mut(id))?;
-        let probed = options.keepalive.is_some() && cold.options.keepalive != options.keepalive;
+        let probed = cold.options.keepalive;
         let other = options.congestion != cold.options.congestion;
         let receive = sized(cold.options.receive_buffer, options.receive_buffer);
         let transmit = sized(cold.options.transmit_buffer, options.transmit_buffer);
@@ -44,12 +45,25 @@ impl<B: Buffers> Stack<B> {
         if other {
             replace_congestion(hot, cold, now);
         }
-        if probed && hot.state.is_synchronized() && hot.life_at == NEVER {
-            hot.life_at = now.saturating_add(cold.options.keepalive.map_or(NEVER, |k| k.idle));
+        if probed != cold.options.keepalive && hot.state.is_synchronized() {
+            rearm_keepalive(hot, cold, probed.is_some(), now);
         }
         self.touch(id);
         Ok(())
     }
+}
+
+/// Keepalive was switched, or has other times; `probed`: it was on. What has passed of the silence counts, as
+/// with Linux's `TCP_KEEPIDLE`.
+fn rearm_keepalive<F>(hot: &mut Hot, cold: &Cold<F>, probed: bool, now: u64) {
+    if hot.state == State::TimeWait {
+        return;
+    }
+    hot.life_at = match cold.options.keepalive {
+        None => NEVER,
+        Some(keepalive) if !probed => now.saturating_add(keepalive.idle),
+        Some(keepalive) => hot.received_at.saturating_add(keepalive.idle).max(now),
+    };
 }
 
 /// What the slab gives for a handle.

@@ -137,7 +137,7 @@ impl<B: Buffers> Stack<B> {
         reason: Reason,
         sink: &mut dyn Sink,
     ) -> Result<(), Reason> {
-        if self.shared.resets.allow(self.now, self.shared.config.resets) {
+        if self.shared.may_reset(ends.remote.ip(), self.now) {
             emit::reset_for(sink, &mut self.shared, ends, segment);
         } else {
             self.shared.counters.drop(Reason::RateLimit);

@@ -101,7 +101,7 @@ impl<B: Buffers> Stack<B> {
         match judge_late(next, window, recent, segment) {
             Late::Nothing => return Ok(()),
             Late::Answer if !self.may_answer(number, segment) => return Err(Reason::RateLimit),
-            Late::Answer if !self.shared.challenges.allow(now, self.shared.config.challenges) => {
+            Late::Answer if !self.shared.may_challenge(ends.remote.ip(), now) => {
                 return Err(Reason::RateLimit);
             }
             Late::Answer => self.shared.counters.challenges += 1,

@@ -28,15 +28,18 @@ impl Trouble {
 impl<F: ByteFifo> Tcb<'_, F> {
     /// `seq`: of the segment that the error quotes.
     pub(crate) fn on_icmp(&mut self, seq: Seq, trouble: Trouble) {
-        // RFC 5927 4.1: only about what is in flight.
-        let in_flight = seq.within(self.hot.snd_una, self.hot.snd_nxt);
+        // RFC 5927 4.1: only about what is in flight, SND.UNA =< SEQ < SND.NXT.
+        let in_flight = !seq.before(self.hot.snd_una) && seq.before(self.hot.snd_nxt);
         if !in_flight || self.cold.flight.is_empty() {
             return self.drop(Reason::IcmpUnmatched);
         }
         match trouble {
             Trouble::TooBig(mtu) => self.shrink(mtu),
             // RFC 5927 5.2: hard errors end only what is not synchronised.
-            Trouble::Hard(failure) if self.hot.state == State::SynSent => self.fail(failure),
+            Trouble::Hard(failure) if self.hot.state == State::SynSent => {
+                self.give_fast_open_up();
+                self.fail(failure);
+            }
             Trouble::Hard(failure) | Trouble::Soft(failure) => {
                 self.cold.soft_failure = Some(failure);
             }

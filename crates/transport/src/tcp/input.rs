@@ -24,8 +24,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.hot.has(flag::RESET_DUE) {
             return self.drop(Reason::AfterClose);
         }
-        self.hot.received_at = self.now;
-        self.hot.probes = 0;
         self.cold.counts.note_received(segment.data.len(), self.now);
         match self.hot.state {
             State::Closed => self.refuse(segment, Reason::AfterClose),
@@ -79,6 +77,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
+    /// A segment that is the peer's beyond doubt: it is alive.
+    #[inline]
+    pub(super) fn note_life(&mut self) {
+        self.hot.received_at = self.now;
+        self.hot.probes = 0;
+    }
+
     /// Sixth: the urgent pointer is noted; urgent data stays in the stream (RFC 6093 2).
     fn on_urgent(&mut self, segment: &Segment<'_>) {
         let urgent = segment.seq.add(u32::from(segment.urgent));
@@ -95,8 +100,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if segment.has(bits::RST) {
             return;
         }
-        if self.shared.resets.allow(self.now, self.shared.config.resets) {
-            crate::emit::reset_for(self.sink, self.shared, &self.cold.ends(), segment);
+        let ends = self.cold.ends();
+        if self.shared.may_reset(ends.remote.ip(), self.now) {
+            crate::emit::reset_for(self.sink, self.shared, &ends, segment);
         } else {
             self.drop(Reason::RateLimit);
         }

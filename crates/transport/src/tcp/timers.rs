@@ -63,8 +63,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.cold.flight.is_empty() && !handshake {
             return;
         }
-        let tries = if handshake { self.handshake_tries() } else { self.cold.options.retries };
-        if self.is_given_up(tries) {
+        let tries = if handshake { self.handshake_tries() } else { self.retries() };
+        // RFC 9293 3.8.6.1: a window that was closed over data in flight is probed with it, for as long as
+        // the peer answers.
+        let probes = !handshake && self.hot.snd_wnd == 0 && !self.hot.has(flag::RELEASED);
+        let over = if probes { self.is_silent() } else { self.is_given_up(tries, handshake) };
+        if over {
             let failure = self.cold.soft_failure.unwrap_or(Failure::TimedOut);
             let known = self.hot.has(flag::FAST_PENDING);
             if self.hot.state == State::SynReceived && self.hot.has(flag::PASSIVE) && !known {
@@ -76,7 +80,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let rare = self.cold.rare.note();
         rare.timeouts = rare.timeouts.saturating_add(1);
         self.hot.backoff = self.hot.backoff.saturating_add(1);
-        self.cold.tries = self.cold.tries.saturating_add(1);
+        self.cold.tries = self.cold.tries.saturating_add(u8::from(!probes));
         if handshake && self.awaits_data() {
             self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
             return;
@@ -112,12 +116,23 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.cwnd = self.hot.cwnd.max(self.pipe().saturating_add(self.hot.mss.into()));
         self.hot.pace_at = 0;
         self.hot.clear(flag::HELD_BACK);
-        self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
-        if self.cold.options.user_timeout != 0 {
-            // Not later than the time at which it is given up.
-            let end = self.cold.progress_at.saturating_add(self.cold.options.user_timeout);
-            self.hot.retransmit_at = self.hot.retransmit_at.min(end.max(self.now));
+        self.hot.retransmit_at = self.within_user_timeout(rtt::timeout(self.hot));
+    }
+
+    /// So many ns from now, but not later than the time at which the connection is given up.
+    pub(super) fn within_user_timeout(&self, delay: u64) -> u64 {
+        let at = self.now.saturating_add(delay);
+        match self.cold.options.user_timeout {
+            0 => at,
+            limit => at.min(self.cold.progress_at.saturating_add(limit).max(self.now)),
         }
+    }
+
+    /// Retransmissions until the connection fails: fewer when nobody waits for it any more.
+    fn retries(&self) -> u8 {
+        let options = &self.cold.options;
+        let orphan = self.hot.has(flag::RELEASED);
+        if orphan { options.retries.min(options.orphan_retries) } else { options.retries }
     }
 
     /// Our SYN, or the answer to the peer's, once more.
@@ -148,11 +163,21 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// Whether retransmitting has gone on for long enough.
-    fn is_given_up(&self, tries: u8) -> bool {
+    /// Whether retransmitting has gone on for long enough: for as long as the user timeout says, which
+    /// counts from when data began to wait (RFC 9293 3.9.1, RFC 5482), or so many times. A SYN is bounded
+    /// by both.
+    fn is_given_up(&self, tries: u8, handshake: bool) -> bool {
+        let limit = self.cold.options.user_timeout;
+        let waits = self.now.saturating_sub(self.cold.progress_at);
+        limit != 0 && waits >= limit || (limit == 0 || handshake) && self.cold.tries >= tries
+    }
+
+    /// Whether nothing has come from the peer for so long that a closed window is no excuse.
+    fn is_silent(&self) -> bool {
+        let limit = 2 * 1000 * rtt::MAXIMUM_RTO;
         match self.cold.options.user_timeout {
-            0 => self.cold.tries >= tries,
-            limit => self.now.saturating_sub(self.cold.progress_at) >= limit,
+            0 => self.now.saturating_sub(self.hot.received_at.max(self.cold.progress_at)) > limit,
+            _ => self.is_given_up(u8::MAX, false),
         }
     }
 
@@ -162,7 +187,12 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.hot.snd_wnd > 0 && self.send_fitting() {
             return;
         }
-        if self.is_given_up(u8::MAX) || self.hot.probes > self.cold.options.retries {
+        // Whoever closed it does not wait for ever, though the peer answers (as Linux's orphan retries).
+        let orphan = self.hot.has(flag::RELEASED);
+        if orphan && self.hot.backoff >= self.cold.options.orphan_retries {
+            return self.reset(Failure::TimedOut);
+        }
+        if self.is_given_up(u8::MAX, false) || self.hot.probes > self.retries() {
             return self.fail(Failure::TimedOut);
         }
         self.hot.set(flag::TIMER_IS_PERSIST);
@@ -172,7 +202,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.hot.probes = self.hot.probes.saturating_add(1);
         self.hot.backoff = self.hot.backoff.saturating_add(1).min(12);
-        self.hot.retransmit_at = self.now.saturating_add(rtt::timeout(self.hot));
+        self.hot.retransmit_at = self.within_user_timeout(rtt::timeout(self.hot));
     }
 
     fn on_life_timer(&mut self) {

@@ -25,7 +25,8 @@ impl<B: Buffers> Stack<B> {
         if from.is_unspecified() || from.is_loopback() != ends.local.ip().is_loopback() {
             return;
         }
-        if !self.shared.unreachables.allow(self.now, self.shared.config.unreachables) {
+        let limit = self.shared.config.unreachables;
+        if !self.shared.unreachables.allow(from, self.now, limit) {
             self.shared.counters.drop(Reason::RateLimit);
             return;
         }

@@ -248,6 +248,7 @@ impl Runner {
                 "initial_window" => options.initial_window = parsed(value)?,
                 "mss" => options.mss = parsed(value)?,
                 "retries" => options.retries = parsed(value)?,
+                "orphan_retries" => options.orphan_retries = parsed(value)?,
                 "syn_retries" => options.syn_retries = parsed(value)?,
                 "syn_ack_retries" => options.syn_ack_retries = parsed(value)?,
                 "defer_accept" => options.defer_accept = seconds(value)?,

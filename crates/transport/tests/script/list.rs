@@ -10,6 +10,7 @@ scripts! {
     close_abort
     close_active
     close_both
+    close_both_ack_lost
     close_fin_acks_fin
     close_fin_lost
     close_late_data
@@ -30,14 +31,17 @@ scripts! {
     fast_open_client
     fast_open_server
     frto
+    icmp_prohibited
     icmp_refused
     icmp_soft
+    icmp_window
     initial_window
     initial_window_jumbo
     initial_window_syn_lost
     isn_active
     isn_passive
     keepalive
+    keepalive_times
     listen_odd
     lost_retransmission
     nagle
@@ -52,6 +56,8 @@ scripts! {
     open_refused
     open_simultaneous
     open_syn_lost
+    orphan_limit
+    orphan_window
     pacing
     path_mtu_v4
     path_mtu_v6
@@ -82,6 +88,8 @@ scripts! {
     sink_full
     sink_full_syn
     slow_start_sacked
+    syn_data
+    syn_received
     syn_validation
     tail_probe
     tail_probe_closed_window
@@ -96,8 +104,10 @@ scripts! {
     unacceptable
     urgent
     user_timeout
+    user_timeout_window
     window_scale
     window_scale_limit
     window_scale_refused
+    window_shrunk
     zero_window
 }

@@ -195,6 +195,7 @@ pub(crate) fn icmp(quoted: &[u8], kind: &str, mtu: u16) -> Option<Vec<u8>> {
             "too-big" => Message::PacketTooBig { mtu: mtu.into() },
             "no-port" => Message::Unreachable { code: unreachable::PORT },
             "no-host" => Message::Unreachable { code: unreachable::ADDRESS },
+            "prohibited" => Message::Unreachable { code: unreachable::ADMINISTRATIVELY_PROHIBITED },
             _ => return None,
         };
         let network = network(v6, [router, host], Protocol::ICMPV6, 0);
@@ -205,6 +206,9 @@ pub(crate) fn icmp(quoted: &[u8], kind: &str, mtu: u16) -> Option<Vec<u8>> {
             "too-big" => Message::Unreachable { code: unreachable::FRAGMENTATION_NEEDED, mtu },
             "no-port" => Message::Unreachable { code: unreachable::PORT, mtu: 0 },
             "no-host" => Message::Unreachable { code: unreachable::HOST, mtu: 0 },
+            "prohibited" => {
+                Message::Unreachable { code: unreachable::ADMINISTRATIVELY_PROHIBITED, mtu: 0 }
+            }
             _ => return None,
         };
         let network = network(v6, [router, host], Protocol::ICMPV4, 0);

@@ -77,6 +77,7 @@ pub(crate) fn run(text: &str, v6: bool) -> Result<(), String> {
         match name {
             "mtu" => config.mtu = value.parse().map_err(|_| format!("mtu '{value}'"))?,
             "challenges" => config.challenges = value.parse().map_err(|_| "challenges")?,
+            "orphans" => config.orphans = value.parse().map_err(|_| "orphans")?,
             "resets" => config.resets = value.parse().map_err(|_| "resets")?,
             _ => return Err(format!("no such setting of the host: {name}")),
         }

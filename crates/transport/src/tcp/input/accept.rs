@@ -11,7 +11,8 @@ use crate::tcp::state::State;
 
 /// A time stamp older than this says nothing: 24 days (RFC 7323 5.5): ns.
 const STALE: u64 = 24 * 86_400 * 1_000_000_000;
-/// Between two answers to segments without data outside the window, per connection: ms.
+/// Between two challenges, or answers to segments without data outside the window, per connection: ms (Linux's
+/// `tcp_invalid_ratelimit`).
 const PATIENCE: u32 = 500;
 
 impl<F: ByteFifo> Tcb<'_, F> {
@@ -54,6 +55,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
             let old = segment.length() > 0 && !segment.end().after(self.hot.rcv_nxt);
             self.drop(if old { Reason::OldData } else { Reason::OutOfWindow });
+            // A segment again, whose end is where we are: its acknowledgment may be news, as with a FIN
+            // that crossed ours (RFC 9293 3.10.7.4: valid acknowledgments are accepted).
+            let again = old && segment.end() == self.hot.rcv_nxt && segment.has(bits::ACK);
+            if again && !segment.has(bits::SYN) && self.hot.state.is_synchronized() {
+                let goes_on = self.on_ack(segment);
+                if !goes_on || self.hot.state == State::Closed {
+                    return false;
+                }
+            }
             if old && !segment.data.is_empty() && self.hot.has(flag::SACK) {
                 // RFC 2883 4.1
                 self.cold.gaps.note_duplicate(segment.seq, segment.end());
@@ -69,6 +79,13 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return false;
         }
         if segment.has(bits::SYN) {
+            let passive = self.hot.state == State::SynReceived && self.hot.has(flag::PASSIVE);
+            if passive && !self.hot.has(flag::FAST_PENDING) {
+                // RFC 9293 3.10.7.4, fourth: back to LISTEN. The peer is told, as Linux does.
+                self.refuse(segment, Reason::SynChallenged);
+                self.end();
+                return false;
+            }
             // RFC 5961 4
             self.drop(Reason::SynChallenged);
             self.challenge();
@@ -123,22 +140,30 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// Tells the peer where we are, unless that could go on for ever.
+    /// Tells the peer where we are, unless that could go on for ever: data and FIN are no answers.
     fn answer(&mut self, segment: &Segment<'_>) {
-        if segment.data.is_empty() {
-            let now = (self.now / 1_000_000) as u32;
-            let last = self.cold.challenged_at;
-            if last != 0 && now.wrapping_sub(last) < PATIENCE {
-                return self.drop(Reason::RateLimit);
-            }
-            self.cold.challenged_at = now.max(1);
+        let harmless = segment.length() > 0 && !segment.has(bits::SYN);
+        if !harmless && !self.has_patience() {
+            return self.drop(Reason::RateLimit);
         }
         self.acknowledge_now();
     }
 
-    /// A challenge acknowledgment, at most so many in a second (RFC 5961 7).
+    /// Whether the connection has not answered for a while.
+    fn has_patience(&mut self) -> bool {
+        let now = (self.now / 1_000_000) as u32;
+        let last = self.cold.challenged_at;
+        let has = last == 0 || now.wrapping_sub(last) >= PATIENCE;
+        if has {
+            self.cold.challenged_at = now.max(1);
+        }
+        has
+    }
+
+    /// A challenge acknowledgment, at most so many in a second (RFC 5961 7), and two a connection.
     pub(crate) fn challenge(&mut self) {
-        if self.shared.challenges.allow(self.now, self.shared.config.challenges) {
+        let peer = self.cold.ends().remote.ip();
+        if self.has_patience() && self.shared.may_challenge(peer, self.now) {
             self.shared.counters.challenges += 1;
             self.acknowledge_now();
         } else {

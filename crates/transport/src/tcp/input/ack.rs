@@ -38,6 +38,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
             return true;
         }
+        self.note_life();
         let window_moved = self.update_window(segment);
         if ack == una && self.cold.flight.is_empty() && segment.sack_count == 0 {
             return true;

@@ -17,6 +17,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.set(flag::ACK_NOW);
             return self.drop(Reason::OldData);
         }
+        self.note_life();
         self.note_marks(segment);
         let (mut start, mut data) = (segment.seq, segment.data);
         let mut fin = segment.has(bits::FIN);
@@ -107,14 +108,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
         taken
     }
 
-    /// Every second full segment is acknowledged at once, others wait (RFC 9293 3.8.6.3).
+    /// What is more than a full segment is acknowledged at once, less waits (RFC 9293 3.8.6.3; as Linux's
+    /// `__tcp_ack_snd_check`).
     fn schedule_ack(&mut self) {
         let hot = &mut *self.hot;
         let unacknowledged = hot.rcv_nxt.since(hot.acked);
         if hot.quick > 0 || hot.has(flag::QUICK_ACK) {
             hot.quick = hot.quick.saturating_sub(1);
             hot.set(flag::ACK_NOW);
-        } else if unacknowledged >= 2 * u32::from(hot.rcv_mss) {
+        } else if unacknowledged > u32::from(hot.rcv_mss) {
             hot.set(flag::ACK_NOW);
         } else if hot.ack_at == NEVER {
             hot.ack_at = self.now.saturating_add(self.cold.options.delayed_ack);

@@ -36,6 +36,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             }
         }
         // Fourth
+        self.note_life();
         self.take_syn(segment);
         if !acks {
             // Simultaneous open: our SYN goes out again, with an acknowledgment.

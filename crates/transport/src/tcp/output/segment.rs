@@ -17,11 +17,6 @@ const CAPABLE: u8 = 2;
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Sends an acknowledgment without data. When the sink is full, it stays due.
     pub(crate) fn acknowledge_now(&mut self) {
-        if self.hot.state == State::SynReceived {
-            // The handshake's own answer says it.
-            self.send_syn();
-            return;
-        }
         let before = self.promises();
         let window = self.advertise();
         let mut options = self.options();

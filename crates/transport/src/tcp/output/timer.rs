@@ -86,12 +86,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
         } else if self.hot.retransmit_at == NEVER {
             self.hot.clear(flag::TIMER_KIND);
             self.hot.set(flag::TIMER_IS_PERSIST);
-            let mut timeout = rtt::timeout(self.hot);
             if corked {
                 self.hot.set(flag::CORKED);
-                timeout = CORK_CEILING;
+                self.hot.retransmit_at = self.now.saturating_add(CORK_CEILING);
+                return;
             }
-            self.hot.retransmit_at = self.now.saturating_add(timeout);
+            // Now it begins to wait.
+            self.cold.progress_at = self.now;
+            self.hot.retransmit_at = self.within_user_timeout(rtt::timeout(self.hot));
         }
     }
 }
