@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
+use crate::Segments;
 use crate::ffi::{self, Mbuf};
-use crate::{BufferPool, Segments};
 
 const RX_VLAN: u64 = 1 << 0;
 const RX_RSS_HASH: u64 = 1 << 1;
@@ -282,18 +282,6 @@ impl Buffer {
             room = after;
         }
         true
-    }
-
-    /// A copy in one segment of a buffer from `pool`. `None` when the pool is empty or the packet
-    /// is longer than one of its buffers.
-    #[must_use]
-    pub fn copy(&self, pool: &BufferPool) -> Option<Self> {
-        let mut copy = pool.alloc()?;
-        for segment in self.segments() {
-            copy.append(segment.data.len())?.copy_from_slice(segment.data);
-        }
-        copy.mbuf_mut().port = self.mbuf().port;
-        Some(copy)
     }
 
     /// Copies the packet, at most `longest` bytes of it, to the end of `target`.

@@ -3,7 +3,7 @@
 //! | file | job |
 //! | --- | --- |
 //! | `shim.c` | what is inline in DPDK's headers or differs between its releases |
-//! | `eal`, `memory`, `affinity` | DPDK's environment: one per process, hugepages or not |
+//! | `eal` | DPDK's environment: one per process, hugepages or not |
 //! | `thread` | a buffer cache for a thread |
 //! | `clock` | the time-stamp counter |
 //! | `pool`, `buffer`, `segments` | packets and where they come from |
@@ -12,13 +12,11 @@
 //! | `yardstick` | feature `yardsticks`: what the bench compares with |
 //! | `port` | a device, configured and started, with its queues |
 
-mod affinity;
 mod buffer;
 mod clock;
 mod device;
 mod eal;
 mod ffi;
-mod memory;
 mod pool;
 mod port;
 mod segments;
@@ -30,13 +28,12 @@ pub mod yardstick;
 pub use buffer::{Buffer, Checksum};
 pub use clock::{tsc, tsc_hz};
 pub use device::{Device, DeviceError, DeviceKind};
-pub use eal::{Eal, EalError, EalOptions};
-pub use memory::Memory;
+pub use eal::{Eal, EalError, EalOptions, Memory};
 pub use pool::{BufferPool, HEADROOM, PoolError, free_bulk};
 pub use port::{
-    Adjustment, Cause, DeviceMemory, Health, Link, Opened, Port, PortConfig, PortError, PortInfo,
-    PortStats, RxQueue, TxQueue,
+    Adjustment, Cause, Health, Link, Opened, Port, PortConfig, PortError, PortInfo, PortStats,
+    RxQueue, TxQueue,
 };
 pub use segments::{Segment, Segments};
-pub use shared::{NoPlace, SharedBuffer, SharedPool};
+pub use shared::{DeviceMemory, NoPlace, SharedBuffer, SharedPool};
 pub use thread::{Registration, ThreadError, lcore_id, register_thread};

@@ -138,6 +138,20 @@ impl BufferPool {
     }
 }
 
+impl Buffer {
+    /// A copy in one segment of a buffer from `pool`. `None` when the pool is empty or the packet
+    /// is longer than one of its buffers.
+    #[must_use]
+    pub fn copy(&self, pool: &BufferPool) -> Option<Self> {
+        let mut copy = pool.alloc()?;
+        for segment in self.segments() {
+            copy.append(segment.data.len())?.copy_from_slice(segment.data);
+        }
+        copy.mbuf_mut().port = self.mbuf().port;
+        Some(copy)
+    }
+}
+
 /// Frees every packet in `slots` with one call, and empties them.
 #[inline]
 pub fn free_bulk(slots: &mut [Option<Buffer>]) {

@@ -37,6 +37,7 @@ mod pools;
 mod queue;
 mod sending;
 mod sizes;
+mod transmit;
 
 pub use devices::{Devices, Port};
 pub use dpdk::{Adjustment, Health, Memory, PortStats, Registration, ThreadError, register_thread};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dpdk::{Buffer, BufferPool, RxQueue, TxQueue};
 
 use crate::Packet;
-use crate::sending::Transmit;
+use crate::transmit::Transmit;
 
 /// Packets that a device is asked for at one time.
 const BURST: usize = 64;

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod cause;
+mod indices;
 
 pub mod bridge;
 pub mod flow;

@@ -34,14 +34,12 @@ use delivery::Delivery;
 pub(crate) use lane::Around;
 pub use lane::{Lane, LaneClient};
 pub use ports::ClientPorts;
-pub(crate) use share::SPARE;
 use share::Share;
 pub use wake::{ClientWake, Errand};
 
-/// Channels that are looked at in one round, of one client's queues and of all: each look may wait for a line from the
-/// client's core.
+/// Channels of one client's queues that are looked at in one round: each look may wait for a line from the client's
+/// core.
 const LOOKS: usize = 8;
-pub(crate) const ALL_LOOKS: usize = 16;
 /// Longest packet that is put together from several segments: bytes. A ring takes no longer one.
 const LONGEST: usize = 65_535;
 

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::pending::{List, NODES, Pending};
 use crate::trace::{Before, Tracer};
 use crate::vector::SLOTS;
-use crate::{CAPACITY, Context, Exits, Node, Reason, Slot, Vector};
+use crate::{CAPACITY, Context, Exits, Node, NodeId, Reason, Slot, Vector};
 
 /// Node calls for one vector at most. The longest sensible way through the graph is far shorter;
 /// what still goes round after that is dropped as [`Reason::Loop`].
@@ -13,10 +13,6 @@ const CALLS: usize = 4 * NODES;
 
 /// Every so many vectors the cycles of each node are measured.
 const SAMPLE: u64 = 16;
-
-/// A node by its place in its graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeId(pub u16);
 
 /// Why nodes could not be joined.
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use std::os::fd::BorrowedFd;
 use dpdk::Buffer;
 
 use crate::classifier::Classifier;
-use crate::client::{ALL_LOOKS, SPARE};
 use crate::{CAPACITY, Exits, Filter, PortId};
 
 /// A packet function of one worker.
@@ -72,6 +71,12 @@ pub enum Wants<'a> {
     /// None.
     Nothing,
 }
+
+/// Slots that clients may send in a round besides what they were given. A round of a busy worker forwards 64 packets
+/// of others, which take some 60 cycles each; a slot that another core has just written takes 110 and more.
+pub(crate) const SPARE: i32 = 8;
+/// Channels of all clients that are looked at in one round: each look may wait for a line from another core.
+const ALL_LOOKS: usize = 16;
 
 /// What functions have to send in one round.
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `vector` | the packets in flight as parallel arrays |
 //! | `reason` | the one vocabulary of drops |
-//! | `node` | what a node is; typed edges |
+//! | `node`, `edge` | what a node is, and where it sends packets |
 //! | `context` | what a node may do with a slot |
 //! | `engine`, `pending` | nodes joined into a graph, run on a vector |
 //! | `exits`, `output` | the ways in which packets leave the graph; transmit buffers |
@@ -31,6 +31,7 @@ mod client;
 mod context;
 mod counters;
 mod doorbell;
+mod edge;
 mod engine;
 mod exits;
 mod filter;
@@ -61,19 +62,20 @@ pub use client::{
 pub use context::Context;
 pub use counters::{BURST_SIZES, Counter, Counters, NodeCounters, PortCounters};
 pub use doorbell::Doorbell;
-pub use engine::{Graph, GraphBuilder, GraphError, NodeId};
+pub use edge::{Edge, NoEdge};
+pub use engine::{Graph, GraphBuilder, GraphError};
 pub use exits::Exits;
 pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing, Wants};
 pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
 pub use kernel::{KernelFilter, KernelSide};
-pub use node::{Edge, NoEdge, Node};
+pub use node::Node;
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;
 pub use receive::{Inbound, KeptLane, LaneError, RxAssignment};
 pub use sockets::Sockets;
 pub use spread::Spread;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
-pub use vector::{CAPACITY, InterfaceId, Picked, PortId, Slot, Vector, in_place};
+pub use vector::{CAPACITY, InterfaceId, NodeId, Picked, PortId, Slot, Vector, in_place};
 pub use worker::{Stopped, WorkerState};

@@ -14,6 +14,10 @@ pub type PortId = u16;
 /// An interface (port, VLAN sub-interface or bridge) by its place in the interface table.
 pub type InterfaceId = u16;
 
+/// A node by its place in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeId(pub u16);
+
 /// All slots in order.
 pub(crate) const SLOTS: [Slot; CAPACITY] = {
     let mut slots = [0; CAPACITY];

@@ -1,6 +1,6 @@
 //! A function's instance on one worker.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use dpdk::Buffer;
@@ -8,7 +8,13 @@ use function::{RawPacket, Verdict};
 use graph::{CAPACITY, Exits, Function, PortId, Reason};
 use libloading::Library;
 
-use crate::object::Functions;
+/// The functions of a table that is complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Functions {
+    pub(crate) create: unsafe extern "C" fn(*const c_char, *mut c_char, u32) -> *mut c_void,
+    pub(crate) process: unsafe extern "C" fn(*mut c_void, *mut RawPacket, u32),
+    pub(crate) destroy: unsafe extern "C" fn(*mut c_void),
+}
 
 /// A function of a shared object, on one worker.
 pub struct Instance {

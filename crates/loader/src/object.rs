@@ -1,6 +1,6 @@
 //! A shared object that was loaded.
 
-use std::ffi::{CString, c_char};
+use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use function::{Table, VERSION};
 use libloading::Library;
 
-use crate::Instance;
+use crate::instance::{Functions, Instance};
 
 /// Room for a refusal's words: bytes.
 const WORDS: usize = 256;
@@ -57,15 +57,6 @@ pub enum LoadError {
     /// The argument has a zero byte.
     #[error("the argument has a zero byte")]
     Argument,
-}
-
-/// The functions of a table that is complete.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Functions {
-    pub(crate) create:
-        unsafe extern "C" fn(*const c_char, *mut c_char, u32) -> *mut std::ffi::c_void,
-    pub(crate) process: unsafe extern "C" fn(*mut std::ffi::c_void, *mut function::RawPacket, u32),
-    pub(crate) destroy: unsafe extern "C" fn(*mut std::ffi::c_void),
 }
 
 /// A shared object that was loaded; it stays so while there are instances.

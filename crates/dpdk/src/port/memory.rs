@@ -1,32 +1,9 @@
-//! Memory of others that a port's device may fill.
+//! Letting a port's device reach memory of others.
 
 use shm::Region;
 
 use super::{Port, PortError};
-use crate::{DeviceKind, ffi};
-
-/// Bytes of a page of a segment.
-const PAGE: usize = 4096;
-
-/// Memory that the device of a port may write packets into: for [`SharedPool::lend`](crate::SharedPool::lend). To be
-/// dropped when no buffer lies in it any more.
-#[derive(Debug)]
-pub struct DeviceMemory {
-    region: Region,
-    /// The port of a device that reaches memory by itself.
-    mapped: Option<u16>,
-}
-
-impl DeviceMemory {
-    pub(crate) fn region(&self) -> &Region {
-        &self.region
-    }
-
-    /// Whether devices that reach memory by themselves reach it.
-    pub(crate) fn is_mapped(&self) -> bool {
-        self.mapped.is_some()
-    }
-}
+use crate::{DeviceKind, DeviceMemory, ffi};
 
 impl Port {
     /// Lets the device reach `region`: whole pages, for a device that reaches memory by itself.
@@ -42,31 +19,21 @@ impl Port {
             | DeviceKind::Memif
             | DeviceKind::VhostUser
             | DeviceKind::Pcap
-            | DeviceKind::Null => Ok(DeviceMemory { region, mapped: None }),
+            | DeviceKind::Null => Ok(DeviceMemory::new(region, None)),
             // AF_XDP sockets have the pool itself for their memory, virtio's other end has maps of DPDK's.
             DeviceKind::AfXdp | DeviceKind::VirtioUser => Err(PortError::Unsupported {
                 port: self.device().to_string(),
                 operation: "receive into memory of others",
             }),
             DeviceKind::Pci => {
-                let length = region.length() / PAGE * PAGE;
+                let length = DeviceMemory::length(&region);
                 // SAFETY: the port is open, and the region is mapped for as long as the value that we return lives.
                 let rc = unsafe {
                     ffi::millrace_dma_map(self.id(), region.base().as_ptr().cast(), length)
                 };
                 self.handle.result(rc, "reach memory of others (that needs an IOMMU, vfio-pci)")?;
-                Ok(DeviceMemory { region, mapped: Some(self.id()) })
+                Ok(DeviceMemory::new(region, Some(self.id())))
             }
-        }
-    }
-}
-
-impl Drop for DeviceMemory {
-    fn drop(&mut self) {
-        if let Some(port) = self.mapped {
-            let length = self.region.length() / PAGE * PAGE;
-            // SAFETY: takes back what `reach` did; a port that is gone meanwhile is no error.
-            unsafe { ffi::millrace_dma_unmap(port, self.region.base().as_ptr().cast(), length) };
         }
     }
 }

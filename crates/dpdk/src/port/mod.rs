@@ -30,7 +30,6 @@ use std::sync::Arc;
 
 pub use config::{Adjustment, PortConfig, PortError};
 pub use info::{Cause, Health, Link, PortInfo, PortStats};
-pub use memory::DeviceMemory;
 pub use queue::{RxQueue, TxQueue};
 
 use crate::{Device, ffi};

@@ -8,7 +8,9 @@
 //! a [`SharedBuffer`] can be copied, referred to and sent, not read.
 
 mod buffer;
+mod memory;
 mod pool;
 
 pub use buffer::SharedBuffer;
+pub use memory::DeviceMemory;
 pub use pool::{NoPlace, SharedPool};

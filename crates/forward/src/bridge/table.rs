@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tables::{Epoch, FlowReader, FlowTable, NO_FLOW, OutOfMemory};
 
 use super::{Learn, MacKey};
-use crate::rib::Indices;
+use crate::indices::Indices;
 
 /// Where an address was seen: member (16 bits of the first word) and second (the other word).
 struct Place {

@@ -10,7 +10,7 @@ use wire::MacAddr;
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 
 use super::{Flow, FlowRefusal, Rewrite, TRANSLATED, Translation, Translations};
-use crate::rib::Indices;
+use crate::indices::Indices;
 use crate::state::{Interfaces, Kind, NextHop, NextHops};
 
 /// What the workers read.

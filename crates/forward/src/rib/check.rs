@@ -7,12 +7,10 @@ use wire::special::{Special, classify_v4, classify_v6};
 
 use super::fib::Named;
 use super::link::is_link_local;
+use super::route::Step;
 use super::target::Goal;
 use super::{ApplyError, Change, Prefix, Rib, Route, RouteError, Target, Via};
 use crate::state::WAYS;
-
-/// A static route to set (`Some`: its target, one user more) or to remove.
-pub(super) type Step = (Prefix, Option<u32>);
 
 impl Rib {
     /// The steps of a batch. On an error nothing has happened.

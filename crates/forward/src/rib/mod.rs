@@ -8,7 +8,6 @@
 //! | `route` | routes as they are given and listed |
 //! | `error` | why a change is refused |
 //! | `link` | interfaces as routes see them; the routes that their addresses imply |
-//! | `index` | indices that are reused only after a grace period |
 //! | `next_hop` | next hops by what they lead to, counted and written |
 //! | `ways` | slots of an ECMP group, moved as little as possible |
 //! | `target` | what routes share: sets of next hops, reserved answers |
@@ -22,7 +21,6 @@
 mod check;
 mod error;
 mod fib;
-mod index;
 mod link;
 mod list;
 mod lpm;
@@ -38,7 +36,6 @@ mod ways;
 
 pub(crate) use check::is_host;
 pub use error::{ApplyError, RouteError};
-pub(crate) use index::Indices;
 pub use link::NextHopMacs;
 pub use list::{Explanation, NextHopInfo};
 pub use next_hop::Status;

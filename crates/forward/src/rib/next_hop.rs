@@ -8,8 +8,8 @@ use graph::InterfaceId;
 use tables::Epoch;
 use wire::MacAddr;
 
-use super::index::Indices;
 use super::link::Link;
+use crate::indices::Indices;
 use crate::state::{Kind, NextHop, NextHops, reserved};
 
 /// What a next hop leads to, behind its interface.

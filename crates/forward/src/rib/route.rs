@@ -55,6 +55,9 @@ pub enum Change {
     Remove(Prefix),
 }
 
+/// A static route to set (`Some`: its target, one user more) or to remove.
+pub(super) type Step = (Prefix, Option<u32>);
+
 /// Where a route comes from; the earlier one wins for the same prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {

@@ -9,10 +9,10 @@ use graph::InterfaceId;
 use tables::{Epoch, Lpm4, Lpm6, LpmCapacity, OutOfMemory};
 use wire::prefix::{Ipv4Prefix, Ipv6Prefix};
 
-use super::check::Step;
 use super::fib::{Fib, Named};
 use super::link::{Links, NextHopMacs};
 use super::next_hop::Hops;
+use super::route::Step;
 use super::target::{Goal, Targets};
 use super::{ApplyError, Change, Prefix, RouteError};
 use crate::flow;

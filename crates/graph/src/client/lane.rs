@@ -14,9 +14,10 @@ use shm::Meta;
 use shm::attach::flag;
 
 use super::{
-    Bells, ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientWake, LONGEST, SPARE,
-    Share, whole,
+    Bells, ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientWake, LONGEST, Share,
+    whole,
 };
+use crate::function::SPARE;
 use crate::{Exits, PortId, Reason, Vector};
 
 use taking::Way;

@@ -3,9 +3,6 @@
 //! A client sends as many slots as it was given packets to keep (an echo, a packet given back), and a few more in
 //! each round of the worker, which all clients share. A packet of many slots is paid for by the rounds after it.
 
-/// Slots that clients may send in a round besides what they were given. A round of a busy worker forwards 64 packets
-/// of others, which take some 60 cycles each; a slot that another core has just written takes 110 and more.
-pub(crate) const SPARE: i32 = 8;
 /// Slots taken from one client in one round at most: it may have kept packets of many rounds.
 const BURST: i32 = 256;
 /// Packets that a client has kept and not sent yet, as far as they count: several rings full.
@@ -58,6 +55,7 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::function::SPARE;
 
     #[test]
     fn what_was_given_may_be_sent_and_a_little_more() {

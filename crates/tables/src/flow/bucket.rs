@@ -1,11 +1,13 @@
 //! How a bucket lies in memory, and the single steps that change or read one.
 
-use super::NO_FLOW;
 use crate::{
     memory::Region,
     prefetch::prefetch_line,
     sync::{AtomicU64, Ordering, fence},
 };
+
+/// What a look-up of a key that is not there gives.
+pub const NO_FLOW: u32 = u32::MAX;
 
 /// Version of a header, above the bits for the slots.
 const VERSION: u32 = 1 << 4;

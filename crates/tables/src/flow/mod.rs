@@ -31,5 +31,6 @@ mod model;
 mod reader;
 mod writer;
 
-pub use reader::{FlowReader, NO_FLOW};
+pub use bucket::NO_FLOW;
+pub use reader::FlowReader;
 pub use writer::{FlowError, FlowTable, Refused};

@@ -2,15 +2,12 @@
 
 use std::fmt;
 
-use super::bucket::{Bucket, Layout, word};
+use super::bucket::{Bucket, Layout, NO_FLOW, word};
 use crate::{
     hash::Seed,
     memory::Region,
     sync::{Arc, AtomicU64, Ordering, fence},
 };
-
-/// What a look-up of a key that is not there gives.
-pub const NO_FLOW: u32 = u32::MAX;
 
 /// Keys that go through the stages of a batch together.
 const GROUP: usize = 64;

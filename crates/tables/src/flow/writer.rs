@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    bucket::Layout,
-    reader::{FlowReader, Moves, NO_FLOW, Shared},
+    bucket::{Layout, NO_FLOW},
+    reader::{FlowReader, Moves, Shared},
 };
 use crate::{
     OutOfMemory,

@@ -1,6 +1,6 @@
 //! The CPU affinity of the calling thread, which EAL changes and we put back.
 
-use crate::EalError;
+use super::EalError;
 
 pub(crate) struct Affinity(libc::cpu_set_t);
 

@@ -2,19 +2,7 @@
 
 use std::path::Path;
 
-use crate::{EalError, EalOptions};
-
-/// Which kind of pages to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Memory {
-    /// Hugepages when enough are free and every device works with them, else ordinary pages.
-    #[default]
-    Auto,
-    /// Hugepages, or an error.
-    Huge,
-    /// Ordinary pages: works everywhere, costs about half of the speed.
-    Plain,
-}
+use super::{EalError, EalOptions, Memory};
 
 /// Whether to use hugepages.
 pub(crate) fn choose(options: &EalOptions) -> Result<bool, EalError> {

@@ -3,65 +3,16 @@
 use std::ffi::{CStr, CString, c_char};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::affinity::Affinity;
-use crate::memory::{self, Memory};
-use crate::{Device, DeviceKind, ffi};
+mod affinity;
+mod error;
+mod memory;
+mod options;
 
-/// How EAL is to run.
-#[derive(Debug, Clone)]
-pub struct EalOptions {
-    /// Memory for buffer pools and DPDK itself: MB.
-    pub megabytes: u32,
-    /// Which kind of pages that memory has.
-    pub memory: Memory,
-    /// Devices that will be opened. Only these PCI devices are touched, and the memory mode suits
-    /// the kinds that are named here.
-    pub devices: Vec<Device>,
-    /// DPDK's log level for standard error, 1 (emergency) to 8 (debug); 4 is errors only.
-    pub log_level: u8,
-}
+use crate::{DeviceKind, ffi};
+use affinity::Affinity;
 
-impl Default for EalOptions {
-    fn default() -> Self {
-        Self { megabytes: 256, memory: Memory::Auto, devices: Vec::new(), log_level: 4 }
-    }
-}
-
-/// Why EAL did not start.
-#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
-pub enum EalError {
-    /// There is one EAL per process, and it was started (or tried) before.
-    #[error("DPDK was started before in this process, and that works only once")]
-    Once,
-    /// Nobody called [`Eal::init`] yet.
-    #[error("DPDK does not run yet: call Eal::init first")]
-    NotRunning,
-    /// Hugepages were demanded and too few are free.
-    #[error(
-        "{needed} MB of hugepages are needed and {free} MB are free: write more to \
-         /proc/sys/vm/nr_hugepages, or allow ordinary pages"
-    )]
-    Hugepages {
-        /// MB asked for.
-        needed: u32,
-        /// MB free.
-        free: u64,
-    },
-    /// Less memory than DPDK can start with, or more than it can address.
-    #[error("{0} MB of memory is out of range: 64 to 1048576 is possible")]
-    Megabytes(u32),
-    /// `rte_eal_init` failed.
-    #[error("DPDK did not start ({reason}) with arguments `{arguments}`; its log says more")]
-    Init {
-        /// The error number's words.
-        reason: String,
-        /// What it was started with.
-        arguments: String,
-    },
-    /// The system refused to tell or to set the thread's CPU affinity.
-    #[error("the thread's CPU affinity: {0}")]
-    Affinity(String),
-}
+pub use error::EalError;
+pub use options::{EalOptions, Memory};
 
 /// Proof that EAL runs. It runs until the process ends: buffers and pools rely on its memory.
 #[derive(Debug)]
