@@ -79,14 +79,6 @@ impl Daemon {
         asked: &Open,
         (wanted, place): (&PortQueue, &Place),
     ) -> Result<OwnSize, Refusal> {
-        let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
-        if !plain || asked.take != Take::Divert || asked.channels != 1 {
-            return Err(invalid(
-                "a queue of one's own comes whole: divert, one channel, no other ports, no filter",
-            ));
-        }
-        let asked = Open { ports: vec![wanted.port.clone()], ..asked.clone() };
-        self.check_request(id, &asked, (0, 0))?;
         if let Some(other) = self.client_of_queue(&wanted.port, wanted.queue) {
             let PortQueue { port, queue } = wanted;
             return Err(no_resources(format!("client {other} has queue {queue} of port {port}")));
@@ -97,7 +89,7 @@ impl Daemon {
         let (count, size) = place.buffers;
         let area = (count as usize * size).next_multiple_of(PAGE);
         let bytes = 2 * each + area;
-        self.check_request(id, &asked, (0, bytes))?;
+        self.check_own_queue(id, asked, bytes)?;
         Ok(OwnSize { layout, each, area, bytes })
     }
 
@@ -170,8 +162,27 @@ impl Daemon {
         Ok(opened)
     }
 
+    /// Whether a client may have a receive queue of its own, and so many bytes for it.
+    fn check_own_queue(&self, id: u32, asked: &Open, bytes: usize) -> Result<(), Refusal> {
+        let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
+        if !plain || asked.take != Take::Divert || asked.channels != 1 {
+            return Err(invalid(
+                "a queue of one's own comes whole: divert, one channel, no other ports, no filter",
+            ));
+        }
+        let port = asked.queue.as_ref().map(|wanted| wanted.port.clone());
+        let asked = Open { ports: port.into_iter().collect(), ..asked.clone() };
+        self.check_request(id, &asked, (0, bytes))
+    }
+
     /// Asks the workers for the queue that a client means, if it can have it.
-    pub(super) fn find_own_queue(&self, wanted: &PortQueue) -> Result<Search, Refusal> {
+    pub(super) fn find_own_queue(
+        &self,
+        id: u32,
+        asked: &Open,
+        wanted: &PortQueue,
+    ) -> Result<Search, Refusal> {
+        self.check_own_queue(id, asked, 0)?;
         let PortQueue { port: name, queue } = wanted;
         let port = self.ports.iter().find(|port| port.config.name == *name);
         let Some((port, id)) = port.and_then(|port| Some((port, port.id()?))) else {

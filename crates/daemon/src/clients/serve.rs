@@ -251,8 +251,9 @@ impl Attached {
         let _turn = turns.acquire().await.map_err(no_resources)?;
         let place = match asked.queue.clone() {
             Some(wanted) => {
-                let search = control.ask(move |daemon| daemon.find_own_queue(&wanted)).await;
-                Some(search.ok_or_else(ending)??.place().await?)
+                let asked = asked.clone();
+                let find = move |daemon: &mut Daemon| daemon.find_own_queue(id, &asked, &wanted);
+                Some(control.ask(find).await.ok_or_else(ending)??.place().await?)
             }
             None => None,
         };
