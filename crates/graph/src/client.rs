@@ -12,6 +12,7 @@ mod counters;
 mod delivery;
 mod lane;
 mod ports;
+mod runt;
 mod share;
 mod wake;
 

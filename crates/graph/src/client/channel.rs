@@ -1,8 +1,10 @@
 //! The two rings of one channel of a client on one worker.
 
 use dpdk::{Buffer, BufferPool};
+use shm::attach::flag;
 use shm::{Consumer, Meta, Producer, Taken};
 
+use super::runt::padded;
 use super::{ClientCounters, ClientPorts, Errand};
 use crate::PortId;
 
@@ -97,7 +99,8 @@ impl ClientChannel {
         let buffer = self.copy(taken, pool, counters)?;
         counters.sent.add(1);
         counters.sent_bytes.add(buffer.len() as u64);
-        Some((buffer, port))
+        let enters = taken.meta().flags & flag::GRAPH != 0;
+        if enters { Some((buffer, port)) } else { Some((padded(buffer)?, port)) }
     }
 
     /// Its bytes in a buffer of ours. `None`: there was none, or they are too many for one.

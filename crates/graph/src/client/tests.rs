@@ -163,6 +163,32 @@ fn what_a_client_sends_is_checked() {
 }
 
 #[test]
+fn frames_too_short_for_a_device_are_padded_with_zeros() {
+    let pool = own_pool("client-runts", 63);
+    // Nothing of a packet of before may go out.
+    drop((0..63).map(|_| packet(&pool, &[0xee; 100])).collect::<Vec<_>>());
+    let (channels, mut clients) = client(1, 16);
+    let (mut queues, counters) = queues(Take::Nothing, Spread::Flow, channels, pool);
+    let lengths = [14, 33, 34, 59];
+    for length in lengths {
+        let to = &mut clients[0].to_daemon;
+        to.push(&vec![1; length], Meta { port: 7, flags: 0 }).unwrap();
+        to.push(&vec![1; length], Meta { port: 7, flags: flag::GRAPH }).unwrap();
+    }
+    let mut outgoing = Outgoing { spare: 64, ..Outgoing::default() };
+    queues.send(&mut outgoing, 0);
+    for ((sent, _), (length, on_the_wire)) in
+        outgoing.transmit.iter().zip(lengths.iter().zip([60, 60, 34, 59]))
+    {
+        let mut expected = vec![1; *length];
+        expected.resize(on_the_wire, 0);
+        assert_eq!(sent.data(), expected);
+    }
+    assert_eq!(outgoing.enter.iter().map(Buffer::len).collect::<Vec<_>>(), lengths, "no device");
+    assert_eq!(counters.sent_bytes.get(), 2 * (14 + 33 + 34 + 59));
+}
+
+#[test]
 fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
     let pool = own_pool("client-garbage", 63);
     let mut outside = Outside::new(1, 0, 64);

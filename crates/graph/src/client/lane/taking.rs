@@ -4,6 +4,7 @@ use dpdk::{Buffer, BufferPool, SharedBuffer};
 use shm::attach::{REFERENCE, RETURNS, Reference, flag, places};
 use shm::{Meta, Taken};
 
+use super::super::runt::{is_runt, padded};
 use super::{Around, LaneClient};
 use crate::PortId;
 
@@ -105,15 +106,23 @@ impl LaneClient {
         };
         self.counters.sent.add(1);
         self.counters.sent_bytes.add(buffer.len() as u64);
-        if meta.flags & flag::GRAPH == 0 {
+        let enters = meta.flags & flag::GRAPH != 0;
+        if !enters && !is_runt(buffer.len()) {
             way.put(buffer, port);
             return None;
         }
-        // The graph reads packets, so they must be ours alone.
+        // The graph reads packets, so they must be ours alone; what is padded must be, too, as behind it the client's
+        // bytes lie.
         let copy = buffer.copy(way.copies);
         way.around.pool.take_back(buffer);
         if copy.is_none() {
             self.counters.no_buffer.add(1);
+        }
+        if !enters {
+            // In the order in which they were sent.
+            way.leave();
+            way.around.exits.transmit(padded(copy?)?, port, way.around.now);
+            return None;
         }
         copy.map(|mut copy| {
             copy.set_port(port);
