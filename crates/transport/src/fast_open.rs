@@ -185,10 +185,12 @@ impl Servers {
         }
     }
 
-    /// The server did not take the data, and gave no new cookie: the old one is worth nothing.
-    pub(crate) fn refused(&mut self, server: IpAddr) {
+    /// The server did not take the data, and gave no new cookie: the old one is worth nothing, and none is
+    /// asked for before a pause (RFC 7413 4.1.3.1), from none of its ports.
+    pub(crate) fn refused(&mut self, server: IpAddr, now: u64) {
         if let Some(known) = self.known.get_mut(&server) {
             known.cookie = None;
+            known.pause_until = now.saturating_add(PAUSE);
         }
     }
 
@@ -273,8 +275,9 @@ mod tests {
         servers.silent(ip(1), 6 + PAUSE);
         assert_eq!(servers.plan(ip(1), 6 + 3 * PAUSE - 1), Plan::Plain);
         assert_eq!(servers.plan(ip(1), 6 + 3 * PAUSE), Plan::Send(cookie.unwrap(), 1000));
-        servers.refused(ip(1));
-        assert_eq!(servers.plan(ip(1), 6 + 3 * PAUSE), Plan::Ask);
+        servers.refused(ip(1), 6 + 3 * PAUSE);
+        assert_eq!(servers.plan(ip(1), 6 + 4 * PAUSE - 1), Plan::Plain);
+        assert_eq!(servers.plan(ip(1), 6 + 4 * PAUSE), Plan::Ask);
         servers.silent(ip(2), 7 + PAUSE);
         servers.silent(ip(3), 8 + PAUSE);
         assert_eq!((servers.known.len(), servers.plan(ip(1), 9 + PAUSE)), (2, Plan::Ask));

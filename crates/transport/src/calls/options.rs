@@ -7,6 +7,7 @@ use crate::handle::ConnectionId;
 use crate::options::Options;
 use crate::stack::Stack;
 use crate::tcp::cold::Cold;
+use crate::tcp::handshake::QUICK;
 use crate::tcp::hot::{Hot, NEVER, flag};
 use crate::tcp::settings;
 use crate::tcp::state::State;
@@ -47,6 +48,23 @@ impl<B: Buffers> Stack<B> {
         }
         if probed != cold.options.keepalive && hot.state.is_synchronized() {
             rearm_keepalive(hot, cold, probed.is_some(), now);
+        }
+        self.touch(id);
+        Ok(())
+    }
+}
+
+impl<B: Buffers> Stack<B> {
+    /// Acknowledges at once for a while, what is due now included, or ends that: as Linux's `TCP_QUICKACK`,
+    /// which data of our own in answer ends by itself. [`Options::quick_ack`] is for good.
+    ///
+    /// # Errors
+    /// [`SocketError::Gone`].
+    pub fn set_quick_ack(&mut self, id: ConnectionId, on: bool) -> Result<(), SocketError> {
+        let (hot, _) = held(self.slab.get_mut(id))?;
+        hot.quick = if on { QUICK } else { 0 };
+        if on && hot.ack_at != NEVER {
+            hot.set(flag::ACK_NOW);
         }
         self.touch(id);
         Ok(())

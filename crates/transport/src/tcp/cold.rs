@@ -67,6 +67,8 @@ pub(crate) struct Cold<F> {
     pub(crate) urgent: Seq,
     /// Time stamp of the first retransmission after a time-out, for Eifel (RFC 3522).
     pub(crate) eifel: u32,
+    /// Behind the last segment that was sent and was not full (Minshall's part of Nagle's algorithm).
+    pub(crate) small_end: Seq,
     /// Bytes retransmitted in this recovery that no duplicate was told of yet.
     pub(crate) undo_left: u32,
     /// Segments sent again.
@@ -129,6 +131,7 @@ impl<F> Cold<F> {
             failure: None,
             soft_failure: None,
             eifel: 0,
+            small_end: zero,
             undo_left: 0,
             reduced_until: zero,
             max_window: 0,

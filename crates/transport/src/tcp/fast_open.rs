@@ -149,7 +149,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let mss = self.cold.peer_mss;
             self.shared.servers.answered(server, cookie, mss, self.now);
             if carried && !taken && cookie.is_none() {
-                self.shared.servers.refused(server);
+                self.shared.servers.refused(server, self.now);
             }
         }
         if taken {

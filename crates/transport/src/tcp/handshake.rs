@@ -16,7 +16,7 @@ use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 
 /// Segments that are acknowledged at once before delays begin: the peer is in slow start.
-const QUICK: u8 = 16;
+pub(crate) const QUICK: u8 = 16;
 /// Segment size of a peer that announces none (RFC 9293 3.7.1): bytes, IPv4 and IPv6.
 const DEFAULT_MSS: (u16, u16) = (536, 1220);
 
@@ -85,6 +85,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.hot.rto = 3 * rtt::INITIAL_RTO;
         }
         self.cold.recover = self.cold.iss;
+        self.cold.small_end = self.cold.iss;
         self.cold.reduced_until = self.cold.iss;
         self.cold.progress_at = self.now;
         self.cold.tuning = Tuning::begin(self.now);

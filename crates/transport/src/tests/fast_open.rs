@@ -168,7 +168,10 @@ fn a_listener_without_it_takes_no_data() {
     let accepted = scene.accept().unwrap();
     assert_eq!(scene.read(SERVER, accepted), b"request");
     assert_eq!((scene.info(CLIENT, id).fast_open, scene.dropped(Reason::SynData)), (false, 1));
-    // The cookie is forgotten.
+    // The cookie is forgotten, and none is asked for in the next minute.
+    scene.open(b"request");
+    assert_eq!(scene.last_syn(CLIENT), (None, 0));
+    scene.link.run(60 * SECOND);
     scene.open(b"request");
     assert_eq!(scene.last_syn(CLIENT), (Some(vec![]), 0));
 }

@@ -84,7 +84,9 @@ impl Runner {
                 let (is, wanted) = (self.stack.connections(), parsed::<usize>(argument)?);
                 if is == wanted { Ok(()) } else { Err(format!("{is} connections")) }
             }
-            "send" | "recv" | "shutdown" | "close" | "abort" | "info" => self.call_connection(line),
+            "send" | "recv" | "quick_ack" | "shutdown" | "close" | "abort" | "info" => {
+                self.call_connection(line)
+            }
             other => Err(format!("no such line: {other}")),
         }
     }
@@ -97,6 +99,10 @@ impl Runner {
         match line.word(0) {
             "send" => self.send(which, parsed(argument)?),
             "recv" => self.recv(which, argument),
+            "quick_ack" => {
+                let on = parsed(argument)?;
+                self.stack.set_quick_ack(id, on).map_err(|error| error.to_string())
+            }
             "shutdown" => self.stack.shutdown(id).map_err(|error| error.to_string()),
             "close" => {
                 self.stack.close(id);

@@ -45,6 +45,7 @@ scripts! {
     listen_odd
     lost_retransmission
     nagle
+    nagle_minshall
     newreno
     nodelay
     open_active
@@ -66,6 +67,7 @@ scripts! {
     prr
     prr_progress
     quick_ack
+    quick_ack_switch
     rack_reordering
     rack_threshold
     rack_timer

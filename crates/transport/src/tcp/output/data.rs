@@ -130,9 +130,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let most = self.batch(mss).min(unsent).min(peer).min(own.max(mss));
         let length = if most > mss { most / mss * mss } else { most };
         // Sender's silly-window avoidance and Nagle (RFC 9293 3.8.6.2.1, 3.7.4).
-        let handshake = self.hot.state == State::SynReceived;
-        let nothing = if handshake { self.cold.data_start } else { self.hot.snd_una };
-        let idle = nothing == self.hot.snd_nxt;
+        // As Minshall and Linux have it, only a segment that was not full keeps another such waiting.
+        let small = self.cold.small_end;
+        let idle = !small.after(self.hot.snd_una) || small.after(self.hot.snd_nxt);
         let last = length == unsent;
         let allowed = length >= mss
             || last && fin
@@ -149,8 +149,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let unsent = self.written_end().since(self.hot.snd_nxt);
         let part = self.record_left(unsent);
         let length = part.min(self.hot.snd_wnd).min(self.full_size());
-        let fin = part == unsent && self.hot.has(flag::FIN_QUEUED);
-        length > 0 && self.send_new(length, part, fin)
+        let fin = length == unsent && self.hot.has(flag::FIN_QUEUED);
+        // Pushed, whatever follows (as Linux's `tcp_write_wakeup`).
+        length > 0 && self.send_new(length, length, fin)
     }
 
     /// Data that was not sent yet, and room for it in the peer's window: bytes.
@@ -250,6 +251,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.hot.snd_nxt = end;
         if answers {
             self.hot.quick = 0;
+        }
+        if sent.data() % u32::from(self.hot.mss) != 0 {
+            self.cold.small_end = end;
         }
         if self.hot.has(flag::RECOVERY) {
             self.cold.flight.reduction.on_sent(sent.data());
