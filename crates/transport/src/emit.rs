@@ -40,13 +40,16 @@ pub(crate) struct Out<'a> {
 /// A FIFO with data to send, and where in it the data begins.
 pub(crate) type Source<'a, F> = Option<(&'a F, usize)>;
 
-/// Writes a packet. Returns whether there was a buffer.
+/// Writes a packet. Returns whether there was a buffer, and a segment was still allowed.
 pub(crate) fn emit<F: ByteFifo>(
     sink: &mut dyn Sink,
     shared: &mut Shared,
     out: &Out<'_>,
     source: Source<'_, F>,
 ) -> bool {
+    if shared.allowance == 0 {
+        return false;
+    }
     let ip = match out.key {
         FiveTuple::V4(_) => ipv4::HEADER_LENGTH,
         FiveTuple::V6(_) => ipv6::HEADER_LENGTH,
@@ -62,32 +65,35 @@ pub(crate) fn emit<F: ByteFifo>(
         return false;
     };
     let filled = body.len().min(out.data);
-    let data = body.get_mut(..filled).map_or(Sum::new(), |body| fill(source, sums, body));
-    if filled == out.data {
-        write_headers(header, out, length, sums.then_some(data));
-    } else {
+    let mut sum = body.get_mut(..filled).map_or(Sum::new(), |body| fill(source, sums, body));
+    let mut header = header;
+    if filled < out.data {
         let rest = fill_chain(sink, source, sums, (filled, out.data));
         let whole = rest.and_then(|rest| Some((rest, sink.head()?.get_mut(..header_length)?)));
-        let Some((rest, header)) = whole else {
+        let Some((rest, head)) = whole else {
             shared.counters.drop(Reason::SinkFull);
             return false;
         };
-        write_headers(header, out, length, sums.then_some(data.join(rest, filled)));
+        sum = sum.join(rest, filled);
+        header = head;
     }
+    write_headers(header, out, length, sums.then_some(sum));
     sink.send(Departure {
         length,
         segment_size: out.segment_size,
         header_length: header_length as u16,
     });
-    shared.counters.segments_out += match out.segment_size {
+    let segments = match out.segment_size {
         0 => 1,
-        size => out.data.div_ceil(usize::from(size)) as u64,
+        size => out.data.div_ceil(usize::from(size)),
     };
+    shared.counters.segments_out += segments as u64;
+    shared.allowance = shared.allowance.saturating_sub(segments);
     true
 }
 
 /// Copies data from a FIFO, and sums it if asked to.
-#[inline]
+#[inline(always)]
 fn fill<F: ByteFifo>(source: Source<'_, F>, sums: bool, target: &mut [u8]) -> Sum {
     if target.is_empty() {
         return Sum::new();
@@ -128,7 +134,7 @@ fn fill_chain<F: ByteFifo>(
 }
 
 /// Writes both headers and the options; `data`: sum of the data, `None` when the port does the rest.
-#[inline]
+#[inline(always)]
 fn write_headers(bytes: &mut [u8], out: &Out<'_>, length: usize, data: Option<Sum>) {
     let (ports, pseudo, tcp) = match out.key {
         FiveTuple::V4(flow) => {

@@ -19,6 +19,8 @@ use crate::tcp::flight::Spares;
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) counters: Counters,
+    /// Segments that may still leave in this step.
+    pub(crate) allowance: usize,
     /// What the sink of this call can do.
     pub(crate) offloads: Offloads,
     pub(crate) events: VecDeque<Event>,
@@ -61,6 +63,7 @@ impl Shared {
             keys: Keys::new(secret),
             config,
             counters: Counters::default(),
+            allowance: usize::MAX,
             offloads: Offloads::default(),
             events: VecDeque::new(),
             dirty: Vec::new(),

@@ -28,6 +28,9 @@ use crate::udp::Sockets;
 
 use slab::Slab;
 
+/// Segments that a connection sends in one turn when turns are counted.
+const QUOTA: usize = 32;
+
 /// TCP for one thread: see `docs/transport.md` for how a round goes.
 pub struct Stack<B: Buffers> {
     pub(crate) shared: Shared,
@@ -96,25 +99,43 @@ impl<B: Buffers> Stack<B> {
     /// Sends what packets, timers and calls have left to send. When the sink is full, the rest waits for
     /// the next flush: [`is_flush_due`](Self::is_flush_due).
     pub fn flush(&mut self, now: u64, sink: &mut dyn Sink) {
+        self.flush_within(now, usize::MAX, sink);
+    }
+
+    /// The same, `budget` segments at most. What is left goes on with the next flush, with the connections that
+    /// had no turn; one that has much to send gives way to others after a few dozen segments. Gives what is left
+    /// of the budget: 0 when there is more to send.
+    pub fn flush_within(&mut self, now: u64, budget: usize, sink: &mut dyn Sink) -> usize {
         self.now = self.now.max(now);
         self.shared.offloads = sink.offloads();
-        let mut dirty = std::mem::take(&mut self.shared.dirty);
         self.shared.sink_is_full = false;
-        let mut seen = 0;
-        while let Some(index) = dirty.get(seen).copied() {
+        // Who is interrupted goes to the list's end, and has its next turn there.
+        let turns = if budget == usize::MAX { self.shared.dirty.len() } else { usize::MAX };
+        let (mut seen, mut left) = (0, budget);
+        while let Some(index) = self.shared.dirty.get(seen).copied().filter(|_| seen < turns) {
+            if left == 0 {
+                break;
+            }
             seen += 1;
+            let quota = if budget == usize::MAX { left } else { left.min(QUOTA) };
+            self.shared.allowance = quota;
             self.step(index, sink, |tcb| {
                 tcb.hot.clear(flag::DIRTY);
                 tcb.output();
             });
-            if self.shared.sink_is_full {
+            left -= quota - self.shared.allowance;
+            let interrupted = std::mem::take(&mut self.shared.sink_is_full);
+            if interrupted && self.shared.allowance > 0 {
                 break;
             }
         }
-        // Those that were not looked at come before the one that met the full sink.
-        dirty.drain(..seen);
-        dirty.append(&mut self.shared.dirty);
-        self.shared.dirty = dirty;
+        self.shared.allowance = usize::MAX;
+        if seen == self.shared.dirty.len() {
+            self.shared.dirty.clear();
+        } else {
+            self.shared.dirty.drain(..seen);
+        }
+        left
     }
 
     /// Whether a connection waits for the next flush: something happened to it since the last, or the sink
@@ -126,15 +147,26 @@ impl<B: Buffers> Stack<B> {
 
     /// Acts on timers whose time has come.
     pub fn expire(&mut self, now: u64, sink: &mut dyn Sink) {
+        self.expire_within(now, usize::MAX, sink);
+    }
+
+    /// The same, for `budget` timers at most, the earliest first. Gives what is left of the budget: 0 when more
+    /// may be due.
+    pub fn expire_within(&mut self, now: u64, budget: usize, sink: &mut dyn Sink) -> usize {
         self.now = self.now.max(now);
         self.shared.offloads = sink.offloads();
-        while let Some(index) = self.timers.expired(self.now) {
+        let mut left = budget;
+        while left > 0 {
+            let Some(index) = self.timers.expired(self.now) else { break };
+            left -= 1;
+            self.shared.allowance = if budget == usize::MAX { budget } else { QUOTA };
             self.step(index, sink, |tcb| {
                 tcb.hot.armed_at = NEVER;
                 tcb.on_timer();
             });
         }
-        self.expire_time_waits();
+        self.shared.allowance = usize::MAX;
+        self.expire_time_waits(left)
     }
 
     /// When to call [`expire`](Self::expire): ns. `None`: only after something else happens.

@@ -4,6 +4,8 @@ mod accurate;
 mod admission;
 mod attack;
 mod bind;
+mod budget;
+mod chain;
 mod close;
 mod fast_open;
 mod forward;

@@ -35,9 +35,13 @@ pub struct Timers {
     heads: Vec<u32>,
     /// A bit for each slot that is not empty.
     used: [[u64; SLOTS / 64]; LEVELS],
+    /// A bit for each of a level's words that is not zero.
+    busy: [u8; LEVELS],
     /// Ticks that have been gone through.
     tick: u64,
     due: u32,
+    /// No slot is to be emptied before this tick.
+    earliest: u64,
 }
 
 impl Default for Timers {
@@ -46,8 +50,10 @@ impl Default for Timers {
             entries: Vec::new(),
             heads: vec![NONE; SLOTS * LEVELS],
             used: [[0; SLOTS / 64]; LEVELS],
+            busy: [0; LEVELS],
             tick: 0,
             due: NONE,
+            earliest: u64::MAX,
         }
     }
 }
@@ -97,6 +103,13 @@ impl Timers {
     /// tick (65.5 us) behind it.
     pub fn expired(&mut self, now: u64) -> Option<u32> {
         let target = now >> TICK;
+        if self.due == NONE && target < self.earliest {
+            return None;
+        }
+        self.expired_by(target)
+    }
+
+    fn expired_by(&mut self, target: u64) -> Option<u32> {
         while self.due == NONE && self.tick < target {
             // Empty stretches are jumped over.
             let Some(next) = self.next_tick().filter(|next| *next <= target) else {
@@ -108,6 +121,7 @@ impl Timers {
         }
         let index = self.due;
         if index == NONE {
+            self.earliest = self.next_tick().unwrap_or(u64::MAX);
             return None;
         }
         self.cancel(index);
@@ -129,10 +143,10 @@ impl Timers {
     }
 
     fn next_of(&self, level: u32) -> Option<u64> {
-        let used = self.used.get(level as usize)?;
-        if used.iter().all(|word| *word == 0) {
+        if self.busy.get(level as usize).is_none_or(|busy| *busy == 0) {
             return None;
         }
+        let used = self.used.get(level as usize)?;
         let at = self.tick >> (BITS * level);
         let first = (at as usize + 1) % SLOTS;
         let slot = (0..=SLOTS / 64).find_map(|step| {
@@ -162,6 +176,7 @@ impl Timers {
             .unwrap_or(LEVELS as u32 - 1);
         let shifted =
             (tick >> (BITS * level)).min((self.tick >> (BITS * level)) + SLOTS as u64 - 1);
+        self.earliest = self.earliest.min(shifted << (BITS * level));
         self.link(index, level * SLOTS as u32 + (shifted % SLOTS as u64) as u32);
     }
 
@@ -190,6 +205,10 @@ impl Timers {
         if let Some(word) = self.used.get_mut(level).and_then(|level| level.get_mut(place / 64)) {
             let bit = 1 << (place % 64);
             *word = if is_used { *word | bit } else { *word & !bit };
+            let (is_zero, bit) = (*word == 0, 1 << (place / 64));
+            if let Some(busy) = self.busy.get_mut(level) {
+                *busy = if is_zero { *busy & !bit } else { *busy | bit };
+            }
         }
     }
 

@@ -28,7 +28,7 @@ impl Sum {
         Self(self.0 + bulk::sum(bytes))
     }
 
-    /// Copies `source` to `target` and adds it, in one pass over the memory; of the longer of the two what the
+    /// Copies `source` to `target` and adds it, while one comes from memory once; of the longer of the two what the
     /// other lacks is left alone. The same holds for an odd last byte as with [`bytes`](Self::bytes).
     #[inline]
     pub fn copy(self, source: &[u8], target: &mut [u8]) -> Self {

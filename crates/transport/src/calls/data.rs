@@ -62,8 +62,9 @@ impl<B: Buffers> Stack<B> {
             hot.set(flag::WANTS_ROOM);
         }
         note_write(hot, cold, write, taken == bytes.len());
-        if taken > 0 || !write.more {
-            self.touch(id);
+        if (taken > 0 || !write.more) && !hot.has(flag::DIRTY) {
+            hot.set(flag::DIRTY);
+            self.shared.dirty.push(id.index());
         }
         Ok(taken)
     }
@@ -75,6 +76,7 @@ impl<B: Buffers> Stack<B> {
     /// [`SocketError`] when nothing will come any more, after all that had come was read. Why a connection
     /// failed is said once, by the first call that can; then comes the end.
     pub fn recv(&mut self, id: ConnectionId, target: &mut [u8]) -> Result<usize, SocketError> {
+        let now = self.now;
         let (hot, cold) = self.held(id)?;
         let pair = match &mut cold.fifos {
             Some(pair) => pair,
@@ -83,11 +85,13 @@ impl<B: Buffers> Stack<B> {
             }
         };
         let count = pair.receive.peek(0, target);
+        if count == 0 {
+            return take_failure(hot, cold)
+                .map_or(Ok(0), |failure| Err(SocketError::Failed(failure)));
+        }
         pair.receive.consume(count);
-        if count > 0 {
-            self.received(id, count);
-        } else if let Some(failure) = take_failure(hot, cold) {
-            return Err(SocketError::Failed(failure));
+        if note_read(hot, cold, count, now) {
+            self.shared.dirty.push(id.index());
         }
         Ok(count)
     }
@@ -173,14 +177,8 @@ impl<B: Buffers> Stack<B> {
     pub fn received(&mut self, id: ConnectionId, count: usize) {
         let now = self.now;
         let Ok((hot, cold)) = self.held(id) else { return };
-        cold.tuning.take(count);
-        tune(hot, cold, now);
-        // Only a window that may have opened is worth a look at the next flush.
-        let Some(pair) = cold.fifos.as_ref() else { return };
-        let small = (hot.rcv_wnd() as usize) < pair.receive.capacity() / 2;
-        if small && hot.state.receives() {
-            hot.set(flag::HAS_READ);
-            self.touch(id);
+        if note_read(hot, cold, count, now) {
+            self.shared.dirty.push(id.index());
         }
     }
 }
@@ -251,10 +249,28 @@ fn take_failure<F>(hot: &mut Hot, cold: &Cold<F>) -> Option<Failure> {
     cold.failure.filter(|_| due)
 }
 
+/// `count` bytes were taken off the receive FIFO. Gives whether the connection is to be put on the list of those
+/// to flush: only a window that may have opened is worth a look.
+#[inline]
+fn note_read<F: ByteFifo>(hot: &mut Hot, cold: &mut Cold<F>, count: usize, now: u64) -> bool {
+    cold.tuning.take(count);
+    if let Some(taken) = cold.tuning.round(hot.srtt.max(1000), now) {
+        tune(cold, taken);
+    }
+    let Some(pair) = cold.fifos.as_ref() else { return false };
+    if hot.rcv_wnd() as usize >= pair.receive.capacity() / 2 || !hot.state.receives() {
+        return false;
+    }
+    hot.set(flag::HAS_READ);
+    let is_new = !hot.has(flag::DIRTY);
+    hot.set(flag::DIRTY);
+    is_new
+}
+
 /// Receive auto-tuning: a buffer that is emptied within a round trip may be what holds the peer up, so
-/// it becomes twice as large as what was taken in the round trip.
-fn tune<F: ByteFifo>(hot: &Hot, cold: &mut Cold<F>, now: u64) {
-    let Some(taken) = cold.tuning.round(hot.srtt.max(1000), now) else { return };
+/// it becomes twice as large as what was taken in the round trip. `taken`: bytes.
+#[cold]
+fn tune<F: ByteFifo>(cold: &mut Cold<F>, taken: u32) {
     let wanted = taken.saturating_mul(2).min(cold.options.receive_buffer_limit);
     if let Some(pair) = &mut cold.fifos {
         if wanted as usize > pair.receive.capacity() {

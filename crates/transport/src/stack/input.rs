@@ -28,6 +28,7 @@ impl<B: Buffers> Stack<B> {
     pub fn input(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut dyn Sink) {
         self.now = self.now.max(now);
         self.shared.offloads = sink.offloads();
+        self.shared.allowance = usize::MAX;
         for group in packets.chunks(GROUP) {
             self.moved = false;
             if let [packet] = group {

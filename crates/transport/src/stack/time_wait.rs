@@ -47,12 +47,15 @@ impl<B: Buffers> Stack<B> {
         Some(waiting)
     }
 
-    /// Those whose time is over go.
-    pub(super) fn expire_time_waits(&mut self) {
-        while self.time_waits.deadline().is_some_and(|deadline| deadline <= self.now) {
-            let Some(oldest) = self.time_waits.oldest() else { return };
+    /// Those whose time is over go, `budget` at most. Gives what is left of it.
+    pub(super) fn expire_time_waits(&mut self, budget: usize) -> usize {
+        let mut left = budget;
+        while left > 0 && self.time_waits.deadline().is_some_and(|deadline| deadline <= self.now) {
+            let Some(oldest) = self.time_waits.oldest() else { break };
             self.forget(oldest);
+            left -= 1;
         }
+        left
     }
 
     /// Whether a new connection from here may take the place of what the table of flows has; `timestamps`:

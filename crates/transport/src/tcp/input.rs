@@ -20,6 +20,7 @@ use crate::segment::{Segment, bits};
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Takes a segment in. What is due in answer is left to the next flush but for what must not
     /// wait: duplicate and challenge acknowledgments, resets.
+    #[inline(always)]
     pub(crate) fn on_segment(&mut self, segment: &Segment<'_>) {
         if self.hot.has(flag::RESET_DUE) {
             return self.drop(Reason::AfterClose);
@@ -34,16 +35,52 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.touch();
     }
 
+    #[inline(always)]
     fn on_synchronized(&mut self, segment: &Segment<'_>) {
-        let mut segment = *segment;
-        if self.hot.state == State::SynReceived && !self.settle_syn(&mut segment) {
+        let mut own;
+        let mut segment = segment;
+        if self.hot.state == State::SynReceived {
+            own = *segment;
+            if !self.on_syn_received(&mut own) {
+                return;
+            }
+            segment = &own;
+        } else if !self.is_to_be_read(segment) {
             return;
         }
-        if !self.is_acceptable(&segment) {
+        // Fifth to eighth: acknowledgment, urgent pointer, data, FIN.
+        if !self.on_ack(segment) || !self.hot.state.is_synchronized() {
             return;
+        }
+        if segment.has(bits::URG) && self.hot.state.receives() {
+            self.on_urgent(segment);
+        }
+        if segment.length() > 0 {
+            self.on_data(segment);
+        }
+    }
+
+    /// The handshake's end. Gives whether to go on with the segment, less what it said of the handshake.
+    #[cold]
+    fn on_syn_received(&mut self, segment: &mut Segment<'_>) -> bool {
+        if !self.settle_syn(segment) || !self.is_to_be_read(segment) || !self.establish(segment) {
+            return false;
+        }
+        if segment.length() == 0 && segment.sack_count == 0 {
+            // The ACE field was read as the handshake has it (RFC 9768 3.2.2.1).
+            segment.flags |= bits::WITH_SYN;
+        }
+        true
+    }
+
+    /// First to fifth: whether the segment has something to say here.
+    #[inline(always)]
+    fn is_to_be_read(&mut self, segment: &Segment<'_>) -> bool {
+        if !self.is_acceptable(segment) {
+            return false;
         }
         if self.hot.has(flag::ACCURATE) {
-            self.count_marks(&segment);
+            self.count_marks(segment);
         }
         // RFC 7323 4.3: only a segment that holds the last acknowledgment sent is a fresh mark.
         if let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) {
@@ -55,26 +92,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         // RFC 9293 3.10.7.4, fifth: if the ACK bit is off, drop the segment.
         if !segment.has(bits::ACK) {
-            return self.drop(Reason::NoAck);
+            self.drop(Reason::NoAck);
+            return false;
         }
-        if self.hot.state == State::SynReceived {
-            if !self.establish(&segment) {
-                return;
-            }
-            if segment.length() == 0 && segment.sack_count == 0 {
-                // The ACE field was read as the handshake has it (RFC 9768 3.2.2.1).
-                segment.flags |= bits::WITH_SYN;
-            }
-        }
-        if !self.on_ack(&segment) || !self.hot.state.is_synchronized() {
-            return;
-        }
-        if segment.has(bits::URG) && self.hot.state.receives() {
-            self.on_urgent(&segment);
-        }
-        if segment.length() > 0 {
-            self.on_data(&segment);
-        }
+        true
     }
 
     /// A segment that is the peer's beyond doubt: it is alive.

@@ -5,76 +5,98 @@
 //! additions and a shift for each word, without carries, for as long as neither sum of halves overflows.
 
 /// Bytes of a step.
-const STEP: usize = 32;
+const STEP: usize = 64;
 const LANES: usize = STEP / 4;
-/// Bytes after which a sum of halves might overflow: 65,536 words in each lane.
-const SPAN: usize = STEP * 65_536;
-/// Below this, whole words with carries take fewer steps.
-const SHORT: usize = 128;
+/// Lanes that are left when they have been added up in vector registers.
+const NARROW: usize = 4;
+/// Bytes after which a sum of halves might overflow: 65,536 words in each of those lanes.
+const SPAN: usize = 4 * NARROW * 65_536;
+/// Bytes that are copied before they are summed.
+const PIECE: usize = 4096;
 
-#[derive(Default)]
+/// Sums of words, and of their upper halves. Loops over their number are unrolled, and become vectors, only while
+/// they are loops over a constant range.
 struct Lanes {
     words: [u32; LANES],
     upper: [u32; LANES],
 }
 
+#[expect(
+    clippy::needless_range_loop,
+    reason = "iterators over several arrays are not made vectors"
+)]
 impl Lanes {
     #[inline(always)]
-    fn add(&mut self, block: &[u8]) {
-        let lanes = self.words.iter_mut().zip(&mut self.upper);
-        for (word, (sum, upper)) in block.chunks_exact(4).zip(lanes) {
-            if let &[a, b, c, d] = word {
-                let word = u32::from_ne_bytes([a, b, c, d]);
-                *sum = sum.wrapping_add(word);
-                *upper = upper.wrapping_add(word >> 16);
-            }
+    fn new() -> Self {
+        Self { words: [0; LANES], upper: [0; LANES] }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, block: &[u32; LANES]) {
+        for lane in 0..LANES {
+            self.words[lane] = self.words[lane].wrapping_add(block[lane]);
+        }
+        for lane in 0..LANES {
+            self.upper[lane] = self.upper[lane].wrapping_add(block[lane] >> 16);
         }
     }
 
     #[inline(always)]
     fn total(&self) -> u64 {
-        let lanes = self.words.iter().zip(&self.upper);
-        lanes.map(|(sum, upper)| u64::from(sum.wrapping_sub(upper << 16)) + u64::from(*upper)).sum()
+        let (mut words, mut upper) = ([0u32; NARROW], [0u32; NARROW]);
+        for lane in 0..LANES {
+            words[lane % NARROW] = words[lane % NARROW].wrapping_add(self.words[lane]);
+            upper[lane % NARROW] = upper[lane % NARROW].wrapping_add(self.upper[lane]);
+        }
+        let mut total = 0;
+        for lane in 0..NARROW {
+            let lower = words[lane].wrapping_sub(upper[lane] << 16);
+            total += u64::from(lower) + u64::from(upper[lane]);
+        }
+        total
     }
 }
 
-/// The sum of 16-bit words in the machine's order, not folded, below 2^33 for each 4 MB.
+#[inline(always)]
+fn words(block: &[u8; STEP]) -> [u32; LANES] {
+    let mut words = [0; LANES];
+    for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
+        if let &[a, b, c, d] = bytes {
+            *word = u32::from_ne_bytes([a, b, c, d]);
+        }
+    }
+    words
+}
+
+/// The sum of 16-bit words in the machine's order, not folded: below 2^35 for a megabyte.
 #[inline]
 pub(super) fn sum(bytes: &[u8]) -> u64 {
-    if bytes.len() < SHORT {
-        return short(bytes);
-    }
-    long(bytes)
+    if bytes.len() < STEP { short(bytes) } else { long(bytes) }
 }
 
 fn long(bytes: &[u8]) -> u64 {
     let mut total = 0;
     for span in bytes.chunks(SPAN) {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes::new();
         let mut blocks = span.chunks_exact(STEP);
         for block in &mut blocks {
-            lanes.add(block);
+            if let Ok(block) = <&[u8; STEP]>::try_from(block) {
+                lanes.add(&words(block));
+            }
         }
         total += lanes.total() + short(blocks.remainder());
     }
     total
 }
 
-/// Copies `source` to `target`, which are of one length, and sums what it copied.
+/// Copies `source` to `target`, which are of one length, and sums what it copied, a piece at a time: what was
+/// copied is summed while it is in the nearest cache.
 #[inline]
 pub(super) fn copy(source: &[u8], target: &mut [u8]) -> u64 {
     let mut total = 0;
-    for (source, target) in source.chunks(SPAN).zip(target.chunks_mut(SPAN)) {
-        let mut lanes = Lanes::default();
-        let mut blocks = source.chunks_exact(STEP);
-        let mut places = target.chunks_exact_mut(STEP);
-        for (block, place) in (&mut blocks).zip(&mut places) {
-            place.copy_from_slice(block);
-            lanes.add(block);
-        }
-        let (rest, place) = (blocks.remainder(), places.into_remainder());
-        place.copy_from_slice(rest);
-        total += lanes.total() + short(rest);
+    for (source, target) in source.chunks(PIECE).zip(target.chunks_mut(PIECE)) {
+        target.copy_from_slice(source);
+        total += sum(source);
     }
     total
 }
@@ -87,27 +109,29 @@ fn short(bytes: &[u8]) -> u64 {
     for word in &mut words {
         if let &[a, b, c, d, e, f, g, h] = word {
             let (next, carry) = sum.overflowing_add(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
-            // What is carried was lost from 2^64 - 1 at most, so this does not overflow.
+            // A sum that has carried is below 2^64 - 1, so this does not overflow.
             sum = next + u64::from(carry);
         }
     }
-    fold(sum) + tail(words.remainder())
+    let rest = words.remainder();
+    if rest.is_empty() { fold(sum) } else { fold(sum) + tail(rest) }
 }
 
 /// Less than eight bytes.
 #[inline]
 fn tail(bytes: &[u8]) -> u64 {
-    match *bytes {
-        [] => 0,
-        [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),
-        _ => {
-            let mut whole = [0; 8];
-            for (place, byte) in whole.iter_mut().zip(bytes) {
-                *place = *byte;
-            }
-            fold(u64::from_ne_bytes(whole))
-        }
-    }
+    let mut words = bytes.chunks_exact(4);
+    let whole = match words.next() {
+        Some(&[a, b, c, d]) => u64::from(u32::from_ne_bytes([a, b, c, d])),
+        _ => 0,
+    };
+    let rest = match *words.remainder() {
+        [a, b, c] => [a, b, c, 0],
+        [a, b] => [a, b, 0, 0],
+        [a] => [a, 0, 0, 0],
+        _ => [0; 4],
+    };
+    whole + u64::from(u32::from_ne_bytes(rest))
 }
 
 #[inline(always)]

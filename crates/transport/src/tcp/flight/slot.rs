@@ -161,6 +161,16 @@ impl Slot {
             self.content = Content::Lone(marks, size, lone);
             return self.memory.record(marks, size, &lone);
         }
+        self.push_whole(spares, (start, end), (marks, size), now)
+    }
+
+    fn push_whole(
+        &mut self,
+        spares: &mut Spares,
+        (start, end): (Seq, Seq),
+        (marks, size): (u8, u16),
+        now: u64,
+    ) -> Sent {
         if matches!(self.content, Content::Nothing) {
             let mut flight = spares.0.pop().unwrap_or_default();
             self.memory.restore(&mut flight, start);
@@ -251,6 +261,7 @@ impl Slot {
 
 impl Memory {
     /// What a lone segment's record says.
+    #[inline]
     fn record(&self, marks: u8, size: u16, lone: &Lone) -> Sent {
         let Lone { start, end, sent_at } = *lone;
         Sent {

@@ -41,6 +41,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Answers what must not be taken. Gives whether to go on.
+    #[inline]
     pub(super) fn is_acceptable(&mut self, segment: &Segment<'_>) -> bool {
         let reset = segment.has(bits::RST);
         if self.hot.has(flag::TIMESTAMPS) && !reset && !self.is_recent(segment) {
@@ -95,6 +96,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// PAWS. A segment without a time stamp is dropped too (RFC 7323 3.2).
+    #[inline]
     fn is_recent(&self, segment: &Segment<'_>) -> bool {
         let Some((value, _)) = segment.timestamps else { return false };
         let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
@@ -102,6 +104,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// First: the four cases of the window.
+    #[inline]
     fn is_in_window(&self, segment: &Segment<'_>) -> bool {
         let (next, edge) = (self.hot.rcv_nxt, self.hot.rcv_adv);
         let length = segment.length();

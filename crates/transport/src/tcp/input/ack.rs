@@ -22,6 +22,7 @@ const NOT_PLAIN: u64 = flag::RECOVERY
 
 impl<F: ByteFifo> Tcb<'_, F> {
     /// Gives whether the rest of the segment is to be looked at.
+    #[inline]
     pub(super) fn on_ack(&mut self, segment: &Segment<'_>) -> bool {
         let (ack, una) = (segment.ack, self.hot.snd_una);
         if ack.after(self.hot.snd_nxt) {
@@ -43,8 +44,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if ack == una && self.cold.flight.is_empty() && segment.sack_count == 0 {
             return true;
         }
-        let mut news = Delivered::new(self.now, una, false);
         if !self.hot.has(NOT_PLAIN) && segment.sack_count == 0 {
+            let mut news = Delivered::new(self.now, una, false);
             // A lone segment is acknowledged, which is all there is to it.
             if self.cold.flight.acknowledge_lone(ack, self.now, &mut news) {
                 self.advance(ack);
@@ -59,9 +60,15 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 return true;
             }
         }
+        self.on_ack_of_many(segment, window_moved)
+    }
+
+    /// The same, when more than one segment is in flight, or there is more to do about it.
+    fn on_ack_of_many(&mut self, segment: &Segment<'_>, window_moved: bool) -> bool {
+        let (ack, una) = (segment.ack, self.hot.snd_una);
         self.cold.flight.open(&mut self.shared.flights);
         let older = self.echo_is_older(segment);
-        news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
+        let mut news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
         let prior = self.pipe();
         if segment.sack_count > 0 && self.hot.has(flag::SACK) {
             self.take_sack(segment, &mut news);
@@ -89,6 +96,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// SND.WND by SND.WL1 and SND.WL2. Gives whether it changed.
+    #[inline]
     fn update_window(&mut self, segment: &Segment<'_>) -> bool {
         let hot = &mut *self.hot;
         let newer = hot.snd_wl1.before(segment.seq)
@@ -120,6 +128,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// SND.UNA moves to `ack`.
+    #[inline]
     fn advance(&mut self, ack: Seq) {
         self.cold.counts.note_acked(self.hot.snd_una, ack);
         self.hot.snd_una = ack;
@@ -135,6 +144,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Round-trip time: of a segment that was sent once, unless it may have waited for one that was sent
     /// again (RFC 6298 3); else by the time stamp.
+    #[inline]
     fn measure(&mut self, segment: &Segment<'_>, news: &Delivered) {
         let minimum = (self.cold.options.minimum_rto / 1000) as u32;
         if let (Some(sent_at), false) = (news.clean_sent_at, news.ambiguous) {

@@ -11,6 +11,7 @@ use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 
 impl<F: ByteFifo> Tcb<'_, F> {
+    #[inline]
     pub(super) fn on_data(&mut self, segment: &Segment<'_>) {
         if !self.hot.state.receives() {
             // After the peer's FIN there is no more text: ignored.
@@ -110,6 +111,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// What is more than a full segment is acknowledged at once, less waits (RFC 9293 3.8.6.3; as Linux's
     /// `__tcp_ack_snd_check`).
+    #[inline]
     fn schedule_ack(&mut self) {
         let hot = &mut *self.hot;
         let unacknowledged = hot.rcv_nxt.since(hot.acked);

@@ -127,8 +127,9 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if peer == 0 {
             return None;
         }
-        let most = self.batch(mss).min(unsent).min(peer).min(own.max(mss));
-        let length = if most > mss { most / mss * mss } else { most };
+        let most = unsent.min(peer).min(own.max(mss));
+        // Divisions are slow: most messages are one segment.
+        let length = if most > mss { self.batch(mss).min(most) / mss * mss } else { most };
         // Sender's silly-window avoidance and Nagle (RFC 9293 3.8.6.2.1, 3.7.4).
         // As Minshall and Linux have it, only a segment that was not full keeps another such waiting.
         let small = self.cold.small_end;
@@ -211,6 +212,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         bytes.min(u64::from(u32::MAX)) as u32
     }
 
+    #[inline]
     fn send_new(&mut self, length: u32, unsent: u32, fin: bool) -> bool {
         let start = self.hot.snd_nxt;
         let edge = self.hot.snd_una.add(self.hot.snd_wnd);
@@ -273,6 +275,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Sending begins with nothing in flight: what was quiet for long starts anew (RFC 5681 4.1).
+    #[inline]
     fn restart_idle(&mut self) {
         let idle = self.now.saturating_sub(self.cold.progress_at);
         let rto = u64::from(self.hot.rto) * 1000;

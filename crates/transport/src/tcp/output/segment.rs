@@ -135,6 +135,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         gone
     }
 
+    #[inline]
     fn acknowledged(&mut self) {
         self.hot.acked = self.hot.rcv_nxt;
         self.hot.ack_at = NEVER;
@@ -143,6 +144,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Sends a record from `start` to `end`, for the first time or again. Gives where what left ends: a
     /// full sink takes only a part, or nothing.
+    #[inline]
     pub(crate) fn transmit(&mut self, (start, end): (Seq, Seq), marks: u8, again: bool) -> Seq {
         let before = (self.promises(), self.hot.flags & flag::REDUCED);
         let window = self.advertise();
@@ -242,6 +244,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The window to tell, as it is written. The right edge moves only by what is worth it, and never
     /// back (RFC 9293 3.8.6.2.2).
+    #[inline]
     fn advertise(&mut self) -> u16 {
         if let Some(edge) = self.wider_edge() {
             self.hot.rcv_adv = edge;
@@ -250,6 +253,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// The right edge that the receive FIFO allows, if it is worth telling.
+    #[inline]
     fn wider_edge(&self) -> Option<Seq> {
         if !self.hot.state.receives() || self.hot.has(flag::RELEASED) {
             return None;
