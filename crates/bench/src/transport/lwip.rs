@@ -21,7 +21,7 @@ pub(super) fn measure(program: &PathBuf, what: What, count: usize, rounds: u32) 
         What::Pair(_) => "pair",
         What::Receive(_) => "receive",
         What::Send(_) => "send",
-        What::Short => return None,
+        What::Burst | What::Short(_) => return None,
     };
     // It walks a list of all connections for each segment: seconds for a round.
     let rounds = if count > 1 { 1 } else { rounds };

@@ -42,8 +42,28 @@ trait Contestant {
     fn receive(&mut self, size: usize) -> Result<f64, Failure>;
     /// A segment of `size` bytes from the server on each connection, and its acknowledgment: per segment.
     fn send(&mut self, size: usize) -> Result<f64, Failure>;
+    /// Ten full segments from the server on each connection at once, and their acknowledgments: per segment.
+    fn burst(&mut self) -> Result<Option<f64>, Failure>;
     /// Open, request, response, close, on new connections: per connection.
-    fn short(&mut self) -> Result<Option<f64>, Failure>;
+    fn short(&mut self, kind: Short) -> Result<Option<f64>, Failure>;
+}
+
+/// Segments of a burst: what the initial window lets out.
+const BURST: usize = 10;
+/// Data of a full segment: bytes.
+const FULL: usize = 1448;
+/// Listeners of a group: one for each of a server's workers.
+const QUEUES: usize = 64;
+
+/// How connections that are used once come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Short {
+    /// The client closes first, and waits the time out.
+    ClientFirst,
+    /// The server does.
+    ServerFirst,
+    /// The client does; connections are spread over a group of listeners.
+    Group,
 }
 
 /// One quantity.
@@ -52,16 +72,20 @@ enum What {
     Pair(usize),
     Receive(usize),
     Send(usize),
-    Short,
+    Burst,
+    Short(Short),
 }
 
-const ALL: [What; 6] = [
+const ALL: [What; 9] = [
     What::Pair(64),
     What::Receive(64),
     What::Receive(1448),
     What::Send(64),
     What::Send(1448),
-    What::Short,
+    What::Burst,
+    What::Short(Short::ClientFirst),
+    What::Short(Short::ServerFirst),
+    What::Short(Short::Group),
 ];
 
 impl What {
@@ -70,7 +94,10 @@ impl What {
             Self::Pair(size) => ("request and response", size),
             Self::Receive(size) => ("segment received", size),
             Self::Send(size) => ("segment sent", size),
-            Self::Short => ("open, request, response, close", 64),
+            Self::Burst => ("segment of a burst of ten sent", FULL),
+            Self::Short(Short::ClientFirst) => ("open, request, response, close", 64),
+            Self::Short(Short::ServerFirst) => ("the same, the server closes first", 64),
+            Self::Short(Short::Group) => ("the same, 64 listeners in a group", 64),
         }
     }
 
@@ -79,7 +106,8 @@ impl What {
             Self::Pair(size) => contestant.pairs(size).map(Some),
             Self::Receive(size) => contestant.receive(size).map(Some),
             Self::Send(size) => contestant.send(size).map(Some),
-            Self::Short => contestant.short(),
+            Self::Burst => contestant.burst(),
+            Self::Short(kind) => contestant.short(kind),
         }
     }
 }

@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use transport::{Config, ConnectionId, Event, ListenerId, Options, Packet, Rings, Stack};
+use transport::{Binding, Config, ConnectionId, Event, ListenerId, Options, Packet, Rings, Stack};
 
 use super::wire::Wire;
-use super::{BATCH, Contestant};
+use super::{BATCH, BURST, Contestant, FULL, QUEUES, Short};
 use crate::failure::Failure;
 
 const MILLISECOND: u64 = 1_000_000;
-const PORT: u16 = 80;
+/// Of one listener, and of a group.
+const PORTS: [u16; 2] = [80, 81];
 
 /// Two stacks, and connections between them.
 pub(super) struct Ours {
@@ -17,7 +18,8 @@ pub(super) struct Ours {
     server: Stack<Rings>,
     /// Both ends of each.
     ids: Vec<(ConnectionId, ConnectionId)>,
-    listener: ListenerId,
+    /// At each of the ports.
+    listeners: [Vec<ListenerId>; 2],
     to_server: Wire,
     to_client: Wire,
     now: u64,
@@ -25,8 +27,17 @@ pub(super) struct Ours {
     buffer: Vec<u8>,
 }
 
-fn server_address() -> SocketAddr {
-    ([10, 0, 0, 2], PORT).into()
+fn server_address(port: u16) -> SocketAddr {
+    ([10, 0, 0, 2], port).into()
+}
+
+/// One more listener of a group.
+fn join(server: &mut Stack<Rings>, address: SocketAddr) -> Result<ListenerId, Failure> {
+    let failed = |_| Failure::Transport("listen in a group");
+    let binding = Binding { reuse_port: true, ..Binding::default() };
+    let id = server.bind(address, &binding).map_err(failed)?;
+    server.listen_on(id, 2 * BATCH, &Options::default()).map_err(failed)?;
+    Ok(id)
 }
 
 fn client_address(number: usize) -> (IpAddr, u16) {
@@ -45,14 +56,17 @@ impl Ours {
             Stack::new(config, Rings)
         };
         let (client, mut server) = (stack(1)?, stack(2)?);
+        let [one, group] = PORTS;
         let listener = server
-            .listen(server_address(), 2 * BATCH, &Options::default())
+            .listen(server_address(one), 2 * BATCH, &Options::default())
             .map_err(|_| Failure::Transport("listen"))?;
+        let group = (0..QUEUES).map(|_| join(&mut server, server_address(group)));
+        let listeners = [vec![listener], group.collect::<Result<_, _>>()?];
         let mut made = Self {
             client,
             server,
             ids: Vec::with_capacity(count),
-            listener,
+            listeners,
             to_server: Wire::default(),
             to_client: Wire::default(),
             now: 1_000_000_000,
@@ -61,7 +75,7 @@ impl Ours {
         };
         while made.ids.len() < count {
             let first = made.ids.len();
-            let opened = made.open(first, BATCH.min(count - first))?;
+            let opened = made.open(first, BATCH.min(count - first), Short::ClientFirst)?;
             made.ids.extend(opened);
         }
         Ok(made)
@@ -98,21 +112,34 @@ impl Ours {
         &mut self,
         first: usize,
         count: usize,
+        kind: Short,
     ) -> Result<Vec<(ConnectionId, ConnectionId)>, Failure> {
         let options = Options::default();
+        let place = usize::from(kind == Short::Group);
+        let (server, listeners) = (server_address(PORTS[place]), self.listeners[place].clone());
         let mut ours = Vec::with_capacity(count);
         for number in first..first + count {
             let (local, port) = client_address(number);
-            let id = self.client.connect(self.now, local, port, server_address(), &options);
+            let id = self.client.connect(self.now, local, port, server, &options);
             ours.push(id.map_err(|_| Failure::Transport("connect"))?);
         }
         self.exchange();
-        let (listener, mut theirs) = (self.listener, Vec::with_capacity(count));
+        let mut theirs = Vec::with_capacity(count);
         self.serve(|server, _, _, _, _| {
-            while let Some(id) = server.accept(listener) {
-                theirs.push(id);
+            for listener in listeners {
+                while let Some(id) = server.accept(listener) {
+                    theirs.push(id);
+                }
             }
             while server.poll_event().is_some() {}
+        });
+        // A group gives them in another order than they were opened in.
+        theirs.sort_by_key(|id| {
+            let remote = self.server.info(*id).map(|info| info.ends.remote);
+            (0..count).find(|number| {
+                let (ip, port) = client_address(first + number);
+                remote == Some(SocketAddr::new(ip, port))
+            })
         });
         while self.client.poll_event().is_some() {}
         if theirs.len() != count {
@@ -236,30 +263,55 @@ impl Contestant for Ours {
         self.per(count, expected)
     }
 
-    fn short(&mut self) -> Result<Option<f64>, Failure> {
+    fn burst(&mut self) -> Result<Option<f64>, Failure> {
+        let (body, mut count, mut expected) = (vec![7; BURST * FULL], 0, 0);
+        self.spent = 0;
+        for group in self.groups() {
+            self.now += MILLISECOND / 50;
+            self.serve(|server, now, out, _, _| {
+                for (_, id) in &group {
+                    let _ = server.send(*id, &body);
+                }
+                server.flush(now, out);
+            });
+            count += self.carry_back() * BURST;
+            self.rest();
+            self.carry_out(None);
+            expected += group.len() * BURST;
+        }
+        self.per(count, expected).map(Some)
+    }
+
+    fn short(&mut self, kind: Short) -> Result<Option<f64>, Failure> {
         let (body, mut count) = (vec![7; 64], 0);
         self.spent = 0;
         for _ in 0..100 {
-            let pairs = self.open(self.ids.len(), BATCH)?;
+            let pairs = self.open(self.ids.len(), BATCH, kind)?;
             for (id, _) in &pairs {
                 let _ = self.client.send(*id, &body);
             }
             self.carry_out(Some(&body));
             count += self.carry_back();
-            for (id, _) in &pairs {
-                self.client.close(*id);
-            }
-            self.exchange();
-            self.serve(|server, _, _, _, _| {
-                while server.poll_event().is_some() {}
-                for (_, id) in &pairs {
-                    server.close(*id);
+            let sides = [kind == Short::ServerFirst, kind != Short::ServerFirst];
+            for server_closes in sides {
+                if server_closes {
+                    self.serve(|server, _, _, _, _| {
+                        while server.poll_event().is_some() {}
+                        for (_, id) in &pairs {
+                            server.close(*id);
+                        }
+                    });
+                } else {
+                    for (id, _) in &pairs {
+                        self.client.close(*id);
+                    }
                 }
-            });
-            self.exchange();
-            // The client's ends wait their time out.
+                self.exchange();
+            }
+            // Those that closed first wait their time out.
             self.now += 61_000 * MILLISECOND;
             self.client.expire(self.now, &mut self.to_server);
+            self.serve(|server, now, out, _, _| server.expire(now, out));
             while self.client.poll_event().is_some() || self.server.poll_event().is_some() {}
         }
         self.per(count, 100 * BATCH).map(Some)

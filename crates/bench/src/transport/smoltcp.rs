@@ -8,11 +8,13 @@ use ::smoltcp::socket::tcp::{Socket, SocketBuffer};
 use ::smoltcp::time::Instant;
 use ::smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use super::{BATCH, Contestant};
+use super::{BATCH, BURST, Contestant, FULL, Short};
 use crate::failure::Failure;
 
 /// Bytes of each buffer: room for one segment.
 const BUFFER: usize = 2048;
+/// The same of a lone connection: room for a burst.
+const LARGE: usize = 32_768;
 const PORT: u16 = 80;
 
 /// Packets in and out.
@@ -20,20 +22,26 @@ const PORT: u16 = 80;
 struct Port {
     arrived: VecDeque<Vec<u8>>,
     sent: VecDeque<Vec<u8>>,
+    /// Memory of packets that were taken in, and what is there for those to come: as a port's pool has it.
+    used: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
 }
 
-struct Received(Vec<u8>);
-struct Sending<'a>(&'a mut VecDeque<Vec<u8>>);
+struct Received<'a>(Vec<u8>, &'a mut Vec<Vec<u8>>);
+struct Sending<'a>(&'a mut VecDeque<Vec<u8>>, &'a mut Vec<Vec<u8>>);
 
-impl RxToken for Received {
+impl RxToken for Received<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, take: F) -> R {
-        take(&self.0)
+        let result = take(&self.0);
+        self.1.push(self.0);
+        result
     }
 }
 
 impl TxToken for Sending<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
-        let mut packet = vec![0; length];
+        let mut packet = self.1.pop().unwrap_or_default();
+        packet.resize(length, 0);
         let result = fill(&mut packet);
         self.0.push_back(packet);
         result
@@ -41,16 +49,16 @@ impl TxToken for Sending<'_> {
 }
 
 impl Device for Port {
-    type RxToken<'a> = Received;
+    type RxToken<'a> = Received<'a>;
     type TxToken<'a> = Sending<'a>;
 
-    fn receive(&mut self, _: Instant) -> Option<(Received, Sending<'_>)> {
+    fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Sending<'_>)> {
         let packet = self.arrived.pop_front()?;
-        Some((Received(packet), Sending(&mut self.sent)))
+        Some((Received(packet, &mut self.used), Sending(&mut self.sent, &mut self.spare)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sending<'_>> {
-        Some(Sending(&mut self.sent))
+        Some(Sending(&mut self.sent, &mut self.spare))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -66,6 +74,8 @@ struct Host {
     port: Port,
     sockets: SocketSet<'static>,
     handles: Vec<SocketHandle>,
+    /// What an application reads into.
+    buffer: Vec<u8>,
 }
 
 impl Host {
@@ -79,24 +89,27 @@ impl Host {
         });
         let mut sockets = SocketSet::new(Vec::with_capacity(count));
         let handles = (0..count).map(|_| {
-            let buffer = || SocketBuffer::new(vec![0; BUFFER]);
+            let bytes = if count == 1 { LARGE } else { BUFFER };
+            let buffer = || SocketBuffer::new(vec![0; bytes]);
             sockets.add(Socket::new(buffer(), buffer()))
         });
         let handles = handles.collect();
-        Self { interface, port, sockets, handles }
+        Self { interface, port, sockets, handles, buffer: vec![0; LARGE] }
     }
 
     fn poll(&mut self, now: i64) {
+        self.port.spare.append(&mut self.port.used);
         self.interface.poll(Instant::from_micros(now), &mut self.port, &mut self.sockets);
     }
 
     /// Reads what is there and writes `body`. Gives how many had something.
     fn serve(&mut self, group: &[usize], body: Option<&[u8]>, reads: bool) -> usize {
-        let (mut buffer, mut count) = ([0; BUFFER], 0);
+        let mut count = 0;
         for handle in group.iter().filter_map(|place| self.handles.get(*place)) {
             let socket = self.sockets.get_mut::<Socket<'_>>(*handle);
             if reads {
-                count += usize::from(socket.recv_slice(&mut buffer).is_ok_and(|length| length > 0));
+                count +=
+                    usize::from(socket.recv_slice(&mut self.buffer).is_ok_and(|length| length > 0));
             }
             if let Some(body) = body {
                 let _ = socket.send_slice(body);
@@ -239,8 +252,31 @@ impl Contestant for Smoltcp {
         self.per(count, expected)
     }
 
+    /// With many connections its buffers hold a segment.
+    fn burst(&mut self) -> Result<Option<f64>, Failure> {
+        if self.server.handles.len() > 1 {
+            return Ok(None);
+        }
+        let (body, mut count, mut expected) = (vec![7; BURST * FULL], 0, 0);
+        self.spent = 0;
+        for group in self.groups() {
+            self.now += 20;
+            self.timed(|server, now| {
+                server.serve(&group, Some(&body), false);
+                server.poll(now);
+            });
+            self.carry_back();
+            count += self.client.serve(&group, None, true) * BURST;
+            self.now += 50_000;
+            self.carry_out();
+            self.timed(Host::poll);
+            expected += group.len() * BURST;
+        }
+        self.per(count, expected).map(Some)
+    }
+
     /// Its sockets are made before; opening and closing would be measured without that.
-    fn short(&mut self) -> Result<Option<f64>, Failure> {
+    fn short(&mut self, _: Short) -> Result<Option<f64>, Failure> {
         Ok(None)
     }
 }
