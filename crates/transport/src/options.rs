@@ -11,6 +11,9 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 pub const MILLISECOND: u64 = 1_000_000;
 
+/// Bytes of a transmit buffer whose size nobody has chosen.
+pub(crate) const TRANSMIT_BUFFER: u32 = 262_144;
+
 /// What holds for the whole stack.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -24,6 +27,8 @@ pub struct Config {
     /// Connections that the application has closed, and that still have something to send or wait for the
     /// peer's FIN, at most (as Linux's `tcp_max_orphans`): one more is reset when it is closed.
     pub orphans: usize,
+    /// Bytes to which a transmit buffer grows by itself.
+    pub transmit_buffer_limit: u32,
     /// Bytes of an IP packet on the port, at most.
     pub mtu: u16,
     /// Secret random words, behind sequence numbers, ports and cookies. With the same seed, packets and
@@ -52,6 +57,7 @@ impl Default for Config {
             connections_v6: 65_536,
             time_waits: 65_536,
             orphans: 16_384,
+            transmit_buffer_limit: 4_194_304,
             mtu: 1500,
             seed: [0; 2],
             challenges: 1000,
@@ -134,7 +140,8 @@ pub struct Options {
     pub receive_buffer: u32,
     /// Bytes to which the receive buffer may grow by itself; equal: it does not grow.
     pub receive_buffer_limit: u32,
-    /// Bytes of transmit buffer.
+    /// Bytes of transmit buffer. The default grows with the congestion window, up to
+    /// [`Config::transmit_buffer_limit`]; another value stays (as after `SO_SNDBUF`).
     pub transmit_buffer: u32,
     /// Bytes written and not sent at most (`TCP_NOTSENT_LOWAT`), a write that begins below it aside;
     /// `Writable` comes when half of it is left. `u32::MAX`: as many as the buffer holds.
@@ -210,7 +217,7 @@ impl Default for Options {
             linger: None,
             receive_buffer: 131_072,
             receive_buffer_limit: 6_291_456,
-            transmit_buffer: 262_144,
+            transmit_buffer: TRANSMIT_BUFFER,
             not_sent_low_water: u32::MAX,
             mss: 0,
             congestion: Algorithm::Cubic,

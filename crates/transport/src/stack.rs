@@ -73,9 +73,9 @@ impl<B: Buffers> Stack<B> {
         let flows_v4 = FlowTable::new(config.connections_v4 + config.time_waits)?;
         let flows_v6 = FlowTable::new(config.connections_v6 + config.time_waits)?;
         Ok(Self {
-            slab: Slab::default(),
+            slab: Slab::new(config.connections_v4 + config.connections_v6 + 1),
             buffers,
-            timers: Timers::default(),
+            timers: Timers::with_room(config.connections_v4 + config.connections_v6 + 1),
             time_waits: TimeWaits::new(config.time_waits),
             ports: Ports::new(config.ephemeral_ports.clone()),
             udp: Sockets::default(),

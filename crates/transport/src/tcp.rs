@@ -4,6 +4,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
+use crate::options::TRANSMIT_BUFFER;
 use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::sequence::Seq;
@@ -195,8 +196,22 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// Sequence number behind the last byte that the application wrote.
+    /// Sequence number behind the last byte that the application wrote. Never behind what was sent: a FIFO
+    /// whose writer takes bytes back has nothing new.
     pub(crate) fn written_end(&self) -> Seq {
-        self.cold.data_start.add(self.cold.queued())
+        self.cold.data_start.add(self.cold.queued()).max(self.hot.snd_nxt)
+    }
+
+    /// What is in flight takes more than half of the transmit buffer: it grows, so that the application has the
+    /// next window ready while one is under way. One whose size was chosen stays as it is.
+    #[cold]
+    pub(crate) fn grow_transmit(&mut self) {
+        let limit = self.shared.config.transmit_buffer_limit;
+        let wanted = self.hot.cwnd.saturating_mul(2).min(limit) as usize;
+        let chosen = self.cold.options.transmit_buffer != TRANSMIT_BUFFER;
+        let Some(pair) = self.cold.fifos.as_mut().filter(|_| !chosen) else { return };
+        if wanted > pair.transmit.capacity() {
+            pair.transmit.resize(wanted);
+        }
     }
 }

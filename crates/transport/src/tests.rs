@@ -8,6 +8,7 @@ mod budget;
 mod chain;
 mod close;
 mod fast_open;
+mod foreign;
 mod forward;
 mod hostile;
 mod info;

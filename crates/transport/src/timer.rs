@@ -64,6 +64,15 @@ fn tick_after(time: u64) -> u64 {
 }
 
 impl Timers {
+    /// With addresses reserved for so many timers, so that they are never copied.
+    #[must_use]
+    pub fn with_room(count: usize) -> Self {
+        let mut timers = Self::default();
+        // An error leaves it as it was: it grows when it must.
+        let _ = timers.entries.try_reserve_exact(count);
+        timers
+    }
+
     /// When the timer of `index` fires: ns; `None`: it is not armed.
     #[inline]
     #[must_use]

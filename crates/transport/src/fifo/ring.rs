@@ -72,9 +72,12 @@ impl ByteFifo for Ring {
     #[inline]
     fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room().saturating_sub(offset));
+        if count == 0 {
+            return 0;
+        }
         let bytes = bytes.get(..count).unwrap_or(&[]);
         let at = self.length + offset;
-        if count > 0 && at + count > self.bytes.len() {
+        if at + count > self.bytes.len() {
             self.reserve(at + count);
         }
         let start = self.place(at);

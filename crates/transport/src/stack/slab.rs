@@ -19,13 +19,13 @@ pub(crate) struct Slab<F> {
     free: Vec<u32>,
 }
 
-impl<F> Default for Slab<F> {
-    fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
-    }
-}
-
 impl<F> Slab<F> {
+    /// For so many connections: addresses are reserved for all of them now, so that none is ever copied; memory
+    /// comes a page at a time, as the kernel gives it.
+    pub(crate) fn new(connections: usize) -> Self {
+        Self { places: reserved(connections), free: reserved(connections) }
+    }
+
     /// Connections held.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
@@ -97,6 +97,14 @@ impl<F> Slab<F> {
     }
 }
 
+/// Room for so many entries; where that many addresses cannot be had, it grows when it must.
+pub(crate) fn reserved<T>(count: usize) -> Vec<T> {
+    let mut entries = Vec::new();
+    // An error leaves it as it was.
+    let _ = entries.try_reserve_exact(count);
+    entries
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,13 +116,24 @@ mod tests {
     fn a_stale_handle_finds_nothing() {
         let ends = Ends { local: ([1, 1, 1, 1], 1).into(), remote: ([2, 2, 2, 2], 2).into() };
         let cold = || Cold::<Ring>::new(ends, Arc::default(), 1500);
-        let mut slab = Slab::default();
+        let mut slab = Slab::new(2);
         let first = slab.add(cold());
         slab.free(first.index());
         slab.free(first.index());
         let second = slab.add(cold());
         assert_eq!((first.index(), slab.len()), (second.index(), 1));
         assert!(slab.get(first).is_none() && slab.get_mut(second).is_some());
+    }
+
+    #[test]
+    fn places_stay_where_they_are() {
+        let ends = Ends { local: ([1, 1, 1, 1], 1).into(), remote: ([2, 2, 2, 2], 2).into() };
+        let mut slab = Slab::new(1000);
+        let start = slab.places.as_ptr();
+        for _ in 0..1000 {
+            slab.add(Cold::<Ring>::new(ends, Arc::default(), 1500));
+        }
+        assert_eq!((slab.places.as_ptr(), slab.len()), (start, 1000));
     }
 
     #[test]

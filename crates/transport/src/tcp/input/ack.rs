@@ -132,14 +132,20 @@ impl<F: ByteFifo> Tcb<'_, F> {
     fn advance(&mut self, ack: Seq) {
         self.cold.counts.note_acked(self.hot.snd_una, ack);
         self.hot.snd_una = ack;
-        let count = ack.since(self.cold.data_start).min(self.cold.queued());
-        if self.cold.data_start.before(ack) && count > 0 {
-            if let Some(pair) = &mut self.cold.fifos {
-                pair.transmit.consume(count as usize);
-                self.cold.data_start = self.cold.data_start.add(count);
-                self.offer_room();
-            }
+        // What was sent tells how much of it is data, not the FIFO, which somebody else may write.
+        let fin = self.hot.has(flag::FIN_SENT) && ack == self.hot.snd_nxt;
+        let end = if fin { ack.sub(1) } else { ack };
+        if !self.cold.data_start.before(end) {
+            return;
         }
+        let count = end.since(self.cold.data_start) as usize;
+        self.cold.data_start = end;
+        let Some(pair) = &mut self.cold.fifos else { return };
+        pair.transmit.consume(count);
+        if self.hot.cwnd as usize > pair.transmit.capacity() / 2 {
+            self.grow_transmit();
+        }
+        self.offer_room();
     }
 
     /// Round-trip time: of a segment that was sent once, unless it may have waited for one that was sent

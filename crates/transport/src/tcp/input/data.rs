@@ -80,7 +80,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let ahead = start.since(self.hot.rcv_nxt);
         if ahead > 0 {
             let end = start.add(data.len() as u32);
-            let taken = pair.receive.write_at(ahead as usize, data);
+            let taken = pair.receive.write_at(ahead as usize, data).min(data.len());
             if taken < data.len() || !self.cold.gaps.insert(start, end, pair.receive.capacity()) {
                 self.drop(Reason::Reassembly);
                 return 0;
@@ -91,7 +91,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.acknowledge_now();
             return taken;
         }
-        let taken = pair.receive.write_at(0, data);
+        let taken = pair.receive.write_at(0, data).min(data.len());
         let mut next = self.hot.rcv_nxt.add(taken as u32);
         if taken < data.len() {
             self.hot.set(flag::ACK_NOW);
