@@ -38,7 +38,7 @@ pub struct Stack<B: Buffers> {
     pub(crate) buffers: B,
     pub(crate) timers: Timers,
     /// Connections in TIME-WAIT that have given their places back.
-    time_waits: TimeWaits,
+    pub(crate) time_waits: TimeWaits,
     pub(crate) ports: Ports,
     pub(crate) udp: Sockets,
     pub(crate) udp_ports: Ports,

@@ -187,6 +187,11 @@ impl TimeWaits {
         Some(removed)
     }
 
+    /// In no particular order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Waiting> {
+        self.chunks.iter().flatten().filter(|waiting| waiting.deadline != 0)
+    }
+
     /// The one that came first.
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.len() > 0).then(|| self.first.wrapping_add(self.gone as u32) & NUMBERS)

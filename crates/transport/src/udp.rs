@@ -24,6 +24,9 @@ pub struct UdpOptions {
     pub v6_only: bool,
     /// Sockets with the same address that all say so share its datagrams, by flow.
     pub share: bool,
+    /// Sockets that all say so may have the same address (`SO_REUSEADDR`): datagrams to many go to each, others
+    /// to the one that was bound last.
+    pub reuse_address: bool,
     /// May send to 255.255.255.255.
     pub broadcast: bool,
     /// ICMP errors about datagrams of an unconnected socket are told too, with the address they are about.
@@ -48,6 +51,7 @@ impl Default for UdpOptions {
             receive_buffer: 212_992,
             v6_only: false,
             share: false,
+            reuse_address: false,
             broadcast: false,
             errors: false,
             dont_fragment: false,

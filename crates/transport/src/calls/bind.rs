@@ -9,7 +9,7 @@ use crate::handle::ListenerId;
 use crate::listener::Binding;
 use crate::listener::binding::{Claim, canonical};
 use crate::stack::Stack;
-use crate::tcp::hot::flag;
+use crate::tcp::hot::{Hot, flag};
 
 impl<B: Buffers> Stack<B> {
     /// Reserves an address and port for a socket, which [`listen_on`](Self::listen_on) and
@@ -74,18 +74,23 @@ impl<B: Buffers> Stack<B> {
             return false;
         }
         let port = claim.address.port();
+        let binding = Binding::default();
+        let meets = |local: SocketAddr| {
+            let other = Claim { address: local, binding, listens: false };
+            local.port() == port && claim.overlaps(&other)
+        };
+        // Whoever shares addresses does so with what is left in TIME-WAIT.
+        let shares = claim.binding.reuse_address || claim.binding.reuse_port;
+        if !shares && self.time_waits.all().any(|waiting| meets(waiting.ends().local)) {
+            return false;
+        }
         if !self.shared.listeners.has_opened(port) {
             return true;
         }
         // Rare: connections that were opened from this port without being bound to it.
-        !self.slab.all().any(|(hot, cold)| {
-            let local = cold.ends().local;
-            let opened = cold.listener.is_none() && hot.has(flag::IN_TABLE);
-            let binding = Binding::default();
-            opened
-                && local.port() == port
-                && claim.overlaps(&Claim { address: local, binding, listens: false })
-        })
+        let opened =
+            |hot: &Hot, listener: Option<ListenerId>| hot.has(flag::IN_TABLE) && listener.is_none();
+        !self.slab.all().any(|(hot, cold)| opened(hot, cold.listener) && meets(cold.ends().local))
     }
 
     /// Address, port and binding of a socket that listens or is only bound. `None`: it is closed.

@@ -171,8 +171,8 @@ impl<B: Buffers> Stack<B> {
     /// [`UdpError::Gone`].
     pub fn udp_set_options(&mut self, id: UdpId, options: &UdpOptions) -> Result<(), UdpError> {
         let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
-        let (share, v6_only) = (socket.options.share, socket.options.v6_only);
-        socket.options = UdpOptions { share, v6_only, ..options.clone() };
+        let UdpOptions { share, reuse_address, v6_only, .. } = socket.options;
+        socket.options = UdpOptions { share, reuse_address, v6_only, ..options.clone() };
         Ok(())
     }
 

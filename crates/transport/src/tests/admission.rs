@@ -249,3 +249,21 @@ fn a_handshake_outlives_its_listener_in_a_group() {
     let left = Backlog { waiting: 0, half_open: 0, limit: 10 };
     assert_eq!(link.stacks[SERVER].backlog(listeners[1]), Some(left));
 }
+
+#[test]
+fn a_queue_that_fills_during_a_handshake_lets_it_end_later() {
+    let mut scene = Scene::new(&Options::default(), 2);
+    scene.open();
+    scene.link.run(SECOND);
+    let ids = [scene.open(), scene.open()];
+    scene.link.run(SECOND / 2);
+    assert!(ids.iter().all(|id| scene.link.events[CLIENT].contains(&Event::Connected(*id))));
+    let full = Backlog { waiting: 2, half_open: 1, limit: 2 };
+    assert_eq!(scene.link.stacks[SERVER].backlog(scene.listener), Some(full));
+    assert_eq!(scene.dropped(Reason::AcceptQueue), 1);
+    assert!(scene.accept().is_some() && scene.accept().is_some());
+    // The answer to the SYN is repeated, and its acknowledgment comes in time.
+    scene.link.run(2 * SECOND);
+    assert!(scene.accept().is_some());
+    assert_eq!(scene.link.stacks[SERVER].counters().resets_out, 0);
+}

@@ -177,3 +177,23 @@ fn both_versions_or_one() {
     link.run(SECOND);
     assert_eq!(link.events[CLIENT], [Event::Connected(id)]);
 }
+
+#[test]
+fn time_wait_keeps_a_port_from_who_does_not_share() {
+    let mut link = Link::new();
+    let ids = link.connect(&Options::default(), &Options::default());
+    link.stacks[SERVER].close(ids[SERVER]);
+    link.run(SECOND);
+    link.stacks[CLIENT].close(ids[CLIENT]);
+    link.run(SECOND);
+    let server = &mut link.stacks[SERVER];
+    assert_eq!(server.connections(), 1, "in TIME-WAIT");
+    assert_eq!(server.bind(any(80), &Binding::default()), Err(BindError::InUse));
+    let other = server.bind(([10, 9, 9, 9], 80).into(), &Binding::default()).unwrap();
+    server.close_listener(other);
+    let again = server.bind(any(80), &REUSE).unwrap();
+    server.listen_on(again, 5, &Options::default()).unwrap();
+    server.close_listener(again);
+    link.run(61 * SECOND);
+    link.stacks[SERVER].bind(any(80), &Binding::default()).unwrap();
+}

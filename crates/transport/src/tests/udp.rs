@@ -427,3 +427,25 @@ fn many_are_sent_and_received_with_one_call_and_marked() {
     assert_eq!((run.count, run.first.service, &buffer[..run.copied]), (1, 41, &b"dddd"[..]));
     assert_eq!(stack.udp_recv_run(server, &mut buffer), Ok(None));
 }
+
+#[test]
+fn of_those_that_reuse_an_address_the_last_is_heard() {
+    let mut hosts = Hosts::new();
+    let options = UdpOptions { reuse_address: true, ..UdpOptions::default() };
+    let any: SocketAddr = "0.0.0.0:600".parse().unwrap();
+    let [one, two] = [(); 2].map(|()| hosts.stacks[SERVER].udp_bind(any, &options).unwrap());
+    let refused = hosts.stacks[SERVER].udp_bind(any, &UdpOptions::default());
+    assert_eq!(refused, Err(UdpError::InUse));
+    let client = hosts.bind(CLIENT, v4(CLIENT, 7));
+    let group = SocketAddr::from(([239, 1, 1, 1], 600));
+    for id in [one, two] {
+        hosts.stacks[SERVER].udp_join(id, group.ip(), None).unwrap();
+    }
+    for (to, expected) in [(v4(SERVER, 600), [false, true]), (group, [true, true])] {
+        hosts.send(CLIENT, client, &Message::to(to, b"x")).unwrap();
+        assert_eq!([one, two].map(|id| hosts.recv(SERVER, id).is_some()), expected);
+    }
+    hosts.stacks[SERVER].udp_close(two);
+    hosts.send(CLIENT, client, &Message::to(v4(SERVER, 600), b"x")).unwrap();
+    assert!(hosts.recv(SERVER, one).is_some());
+}

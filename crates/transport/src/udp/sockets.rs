@@ -55,6 +55,7 @@ impl Sockets {
                 || local.ip().is_unspecified()
                 || other.local.ip().is_unspecified();
             let shared = local == other.local && options.share && other.options.share;
+            let shared = shared || options.reuse_address && other.options.reuse_address;
             // A connected one has only its peer's datagrams.
             versions && same && !shared && other.remote.is_none()
         })
@@ -98,8 +99,13 @@ impl Sockets {
     pub(crate) fn find(&self, to: SocketAddr, from: SocketAddr, hash: u64) -> Option<u32> {
         let ranked = || self.with_port(to.port()).filter_map(|s| Some((s.rank(to, from)?, s)));
         let best = ranked().map(|(rank, _)| rank).min()?;
-        let count = ranked().filter(|(rank, _)| *rank == best).count() as u64;
-        let chosen = ranked().filter(|(rank, _)| *rank == best).nth((hash % count.max(1)) as usize);
+        let all = || ranked().filter(|(rank, _)| *rank == best);
+        let chosen = if all().all(|(_, socket)| socket.options.share) {
+            let count = all().count() as u64;
+            all().nth((hash % count.max(1)) as usize)
+        } else {
+            all().last()
+        };
         chosen.map(|(_, socket)| socket.id.index())
     }
 
