@@ -37,3 +37,17 @@ check "a wrong configuration is refused without loss" lossless wrong
 check "the refusal names the line" says 'millrace.toml:[0-9]+: ' millrace reload
 check "nothing of it is in force" says 'Net Unreachable' on a ping -n -c 1 -W 1 203.0.113.1
 check "what was there still is" pings a 198.51.100.1
+
+# A configuration that is found out only while it is applied: nothing of it stays, also not what a device was told first.
+cp "$lab/first.toml" "$lab_config"
+check "back to the first" millrace reload
+bytes() { on router cat /sys/class/net/left/mtu; }
+check "the port has its MTU" test "$(bytes)" -eq 1500
+sed -i '/^name = "left"$/a mtu = 1400' "$lab_config"
+check "another one is taken" lossless millrace reload
+check "by the device too" test "$(bytes)" -eq 1400
+sed -i 's/^mtu = 1400$/mtu = 1300/' "$lab_config"
+config '' '[[port]]' 'name = "missing"' 'device = "afpacket:missing"'
+check "a port that cannot be opened is refused" lossless fails millrace reload
+check "the device is as it was" test "$(bytes)" -eq 1400
+check "and the daemon too" equal "$(value 'show ports' '.[] | select(.name == "left") | .mtu')" 1400

@@ -1,13 +1,18 @@
 //! Answers: JSON, and refusals in the one form that all errors have.
 
+use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Query, Request};
-use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use control::ConfigError;
 use control::api::ErrorBody;
 use serde::de::DeserializeOwned;
+
+/// Longest body that is read at once: bytes. Some 10 us for each kilobyte.
+const SHORT: usize = 16 << 10;
 
 /// What a handler returns.
 pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
@@ -99,16 +104,31 @@ impl IntoResponse for Refusal {
 /// A JSON body whose faults are told in the common form.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        let Json(body) =
-            Json::from_request(request, state).await.map_err(|rejection: JsonRejection| {
-                Refusal::of_status(rejection.status(), rejection.body_text())
-            })?;
-        Ok(Self(body))
+        let refuse = |rejection: JsonRejection| {
+            Refusal::of_status(rejection.status(), rejection.body_text())
+        };
+        if !is_long(request.headers()) {
+            return Ok(Self(Json::from_request(request, state).await.map_err(refuse)?.0));
+        }
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(|rejection| Refusal::of_status(rejection.status(), rejection.body_text()))?;
+        let read = tokio::task::spawn_blocking(move || Json::from_bytes(&bytes));
+        let read = read.await.map_err(|error| Refusal::failed(error, "send it again"))?;
+        Ok(Self(read.map_err(refuse)?.0))
     }
+}
+
+/// Whether a JSON body takes so long to read that others would notice: then it is read on a thread of its own.
+fn is_long(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    length.is_none_or(|length: usize| length > SHORT)
+        && text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("application/json"))
 }
 
 /// Query parameters whose faults are told in the common form.

@@ -8,8 +8,8 @@ use forward::rib::{self, ApplyError, Change, RouteError, Source};
 use super::Changing;
 use crate::routing::{RoutesError, Routing, prefix_to_rib};
 
-/// Routes that are changed in one step: a few milliseconds.
-const STEP: usize = 2048;
+/// Routes that are changed in one step: about a millisecond.
+const STEP: usize = 512;
 
 /// What was changed, and how it is undone.
 #[derive(Debug, Default)]
