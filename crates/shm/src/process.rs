@@ -60,6 +60,10 @@ fn pid() -> u32 {
 
 /// A word that is zero in a forked child, whoever forked and however: no handler has to run. `None`: Linux before 4.14.
 fn wiped_on_fork() -> Option<&'static AtomicU32> {
+    // Miri knows no advice on mappings, and no fork.
+    if cfg!(miri) {
+        return None;
+    }
     let mut word = WORD.load(Ordering::Acquire);
     if word.is_null() {
         let fresh = wiped_page()?;

@@ -66,6 +66,10 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::Size`]; [`SegmentError::System`] when there is no memory or no descriptor left.
     pub fn create(name: &str, length: usize) -> Result<Self, SegmentError> {
+        #[cfg(miri)]
+        if (1..=LARGEST).contains(&length) {
+            return Self::of_miri(length);
+        }
         let mut growing = Growing::new(name, length)?;
         loop {
             match growing.step()? {
@@ -73,6 +77,19 @@ impl Segment {
                 Grown::Whole(segment) => return Ok(segment),
             }
         }
+    }
+
+    /// Miri maps no files: memory of this process alone, which both ends of a queue may use all the same.
+    #[cfg(miri)]
+    fn of_miri(length: usize) -> Result<Self, SegmentError> {
+        let system = |source| SegmentError::System { bytes: length, source };
+        let file = std::fs::File::open("/dev/null").map_err(system)?.into();
+        let words = vec![0_u64; length.div_ceil(8) + LINE / 8].leak();
+        let base = words.as_mut_ptr().cast::<u8>();
+        // SAFETY: a line more was taken than is used.
+        let base = unsafe { base.add(base.align_offset(LINE)) };
+        let base = NonNull::new(base).ok_or(SegmentError::Size(length))?;
+        Ok(Self { file, base, length, process: Process::current() })
     }
 
     /// Maps a segment that another process made.
@@ -148,7 +165,7 @@ impl AsFd for Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         // In a forked child something else may lie there by now.
-        if !self.process.is_current() {
+        if !self.process.is_current() || cfg!(miri) {
             return;
         }
         // Step by step: all threads of the process that map or unmap something wait for each.
