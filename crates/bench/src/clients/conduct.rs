@@ -81,7 +81,7 @@ impl Conduct {
             Self::Sleeper => "says all the time that it sleeps",
             Self::Ringer => "rings the bell all the time",
             Self::Descriptors => "sends descriptors over the bell all the time",
-            Self::Filters => "has 16 filters that nothing matches",
+            Self::Filters => "has 8 filters that nothing matches",
             Self::ManyFilters => "256 filters, which it is refused",
             Self::Everything => "16 requests for copies, read and asleep",
             Self::Garbage => "writes garbage over its memory",
@@ -92,10 +92,11 @@ impl Conduct {
         }
     }
 
-    /// Requests that it has made: the default of `clients.queues`, but for one that goes beyond.
+    /// Requests that it has made: the defaults of `clients.queues` and `clients.filters`, but for one that goes beyond.
     pub(super) fn requests(self) -> u16 {
         match self {
-            Self::Filters | Self::Everything => 16,
+            Self::Filters => 8,
+            Self::Everything => 16,
             Self::ManyFilters => 256,
             _ => 1,
         }

@@ -20,7 +20,7 @@ pub(super) fn clients(mut section: Section<'_>) -> Clients {
         connections: section.number("connections", 16, 1..=1_024, "connections of one user"),
         queues: section.number("queues", 16, 1..=1_024, "requests of one user"),
         channels: section.number("channels", 128, 1..=4_096, "channels of one user"),
-        filters: section.number("filters", 16, 1..=1_024, "filters of one user"),
+        filters: section.number("filters", 8, 1..=1_024, "filters of one user"),
         requests: section.number("requests", 100, 1..=100_000, "requests a second of one user"),
         memory: section.number("memory", 256, 1..=65_536, "MiB"),
     };
