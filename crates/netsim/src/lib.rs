@@ -10,6 +10,7 @@
 //! | `link` | what one direction of the path does to a packet |
 //! | `router` | ICMP errors about packets that do not fit |
 //! | `network` | hosts, links and time |
+//! | `departed` | connections on the way from one stack of a host to the next |
 //! | `segment` | a port that cuts large segments |
 //! | `buffers` | FIFOs that are counted |
 //! | `talk` | one end of a conversation, which checks every byte |
@@ -19,6 +20,7 @@
 
 mod buffers;
 mod capture;
+mod departed;
 pub mod flows;
 mod link;
 mod network;

@@ -5,10 +5,11 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use transport::{Config, Event, Packet, Stack};
+use transport::{Config, ConnectionId, Contents, Event, Packet, Stack};
 
 use crate::buffers::CountedRings;
 use crate::capture::{self, Record};
+use crate::departed::Departed;
 use crate::link::{Fate, Link, LinkOptions};
 use crate::random::Random;
 use crate::router;
@@ -22,6 +23,12 @@ pub trait Application {
     /// Something may have happened: packets, a timer, or the time that was asked for. Gives when to be
     /// asked again at the latest: ns; `u64::MAX`: only when something happens.
     fn run(&mut self, now: u64, stack: &mut HostStack, events: &[Event]) -> u64;
+
+    /// The host has another stack from now on, without sockets; connections follow by [`moved`](Self::moved).
+    fn restarted(&mut self, _stack: &mut HostStack) {}
+
+    /// A connection came from the old stack into the new one.
+    fn moved(&mut self, _old: ConnectionId, _new: ConnectionId) {}
 }
 
 /// Where a host is.
@@ -42,6 +49,40 @@ struct Host<A> {
     delay: u64,
     port: Port,
     wakes_at: u64,
+    config: Config,
+    /// What its stack's clock is ahead of simulated time: ns.
+    ahead: u64,
+    /// Its connections while they are on the way from one stack to the next.
+    away: Option<Departed>,
+}
+
+impl<A: Application> Host<A> {
+    /// When it has something to do by itself: ns of simulated time.
+    fn deadline(&self) -> Option<u64> {
+        match &self.away {
+            Some(departed) => Some(departed.back_at()),
+            None => self.stack.next_deadline().map(|at| at.saturating_sub(self.ahead)),
+        }
+    }
+
+    /// Whether it can do anything: its connections may be on the way, and arrive now.
+    fn is_back(&mut self, now: u64) -> bool {
+        let Some(departed) = self.away.take_if(|departed| departed.back_at() <= now) else {
+            return self.away.is_none();
+        };
+        let Ok(stack) = Stack::new(self.config.clone(), self.buffers.clone()) else { return false };
+        self.stack = stack;
+        self.ahead = departed.ahead();
+        let departed_at = departed.left_at();
+        self.application.restarted(&mut self.stack);
+        self.away = departed.arrive(&mut self.stack, now, |old, new| {
+            self.application.moved(old, new);
+        });
+        if departed_at < now {
+            self.wakes_at = now;
+        }
+        self.away.is_none()
+    }
 }
 
 /// Two sides, a link each way, and hosts that run an `A`.
@@ -105,7 +146,7 @@ impl<A: Application> Network<A> {
     ) -> Option<usize> {
         let buffers = CountedRings::default();
         config.seed = [self.seed, self.hosts.len() as u64];
-        let stack = Stack::new(config, buffers.clone()).ok()?;
+        let stack = Stack::new(config.clone(), buffers.clone()).ok()?;
         let port = Port::new(segmentation);
         self.hosts.push(Host {
             stack,
@@ -115,8 +156,42 @@ impl<A: Application> Network<A> {
             delay,
             port,
             wakes_at: self.now,
+            config,
+            ahead: 0,
+            away: None,
         });
         Some(self.hosts.len() - 1)
+    }
+
+    /// Gives a host a new stack, with a clock that is `ahead` of simulated time, and moves all connections into
+    /// it, which takes `gap` (both ns): meanwhile packets for the host are lost. Gives how many there were.
+    ///
+    /// # Errors
+    /// A connection could not be exported, or left something behind.
+    pub fn restart(
+        &mut self,
+        host: usize,
+        contents: Contents,
+        gap: u64,
+        ahead: u64,
+    ) -> Result<usize, String> {
+        let now = self.now;
+        let host = self.hosts.get_mut(host).ok_or("no such host")?;
+        if host.away.is_some() {
+            return Ok(0);
+        }
+        let departed =
+            Departed::leave(&mut host.stack, contents, now + host.ahead, now, gap, ahead)?;
+        let count = departed.len();
+        host.away = Some(departed);
+        host.is_back(now);
+        Ok(count)
+    }
+
+    /// Why connections did not arrive in a host's new stack.
+    #[must_use]
+    pub fn lost_on_the_way(&self) -> Option<String> {
+        self.hosts.iter().find_map(|host| host.away.as_ref()?.trouble())
     }
 
     /// From then on, a link is another: ns of simulated time.
@@ -185,8 +260,9 @@ impl<A: Application> Network<A> {
     fn next(&self) -> Option<u64> {
         let wire = self.wire.first_key_value().map(|((at, _), _)| *at);
         let change = self.changes.first_key_value().map(|(at, _)| *at);
-        let timers = self.hosts.iter().filter_map(|host| host.stack.next_deadline());
-        let wakes = self.hosts.iter().map(|host| host.wakes_at).filter(|at| *at != u64::MAX);
+        let timers = self.hosts.iter().filter_map(Host::deadline);
+        let here = self.hosts.iter().filter(|host| host.away.is_none());
+        let wakes = here.map(|host| host.wakes_at).filter(|at| *at != u64::MAX);
         timers.chain(wakes).chain(wire).chain(change).min()
     }
 
@@ -224,16 +300,20 @@ impl<A: Application> Network<A> {
     fn run_host(&mut self, index: usize, packets: &[Vec<u8>]) {
         let now = self.now;
         let Some(host) = self.hosts.get_mut(index) else { return };
-        let due = host.stack.next_deadline().is_some_and(|at| at <= now);
+        if !host.is_back(now) {
+            return;
+        }
+        let due = host.deadline().is_some_and(|at| at <= now);
         if packets.is_empty() && !due && host.wakes_at > now {
             return;
         }
         let batch: Vec<Packet<'_>> = packets.iter().map(|packet| Packet::new(packet)).collect();
-        host.stack.input(now, &batch, &mut host.port);
-        host.stack.expire(now, &mut host.port);
+        let clock = now + host.ahead;
+        host.stack.input(clock, &batch, &mut host.port);
+        host.stack.expire(clock, &mut host.port);
         let events: Vec<Event> = std::iter::from_fn(|| host.stack.poll_event()).collect();
         host.wakes_at = host.application.run(now, &mut host.stack, &events);
-        host.stack.flush(now, &mut host.port);
+        host.stack.flush(clock, &mut host.port);
         let (side, delay) = (host.side, host.delay);
         for packet in std::mem::take(&mut host.port.packets) {
             self.send(index, side, delay, packet);

@@ -96,6 +96,8 @@ pub struct Talk {
     /// Sends what a taker sends.
     takes: bool,
     id: Option<ConnectionId>,
+    /// Its connection in the stack before, until it has moved.
+    old: Option<ConnectionId>,
     sent: u64,
     received: u64,
     shut: bool,
@@ -135,6 +137,7 @@ impl Talk {
             role,
             plan,
             id: None,
+            old: None,
             sent: 0,
             received: 0,
             shut: false,
@@ -374,6 +377,23 @@ impl Talks {
 }
 
 impl Application for Talks {
+    fn restarted(&mut self, stack: &mut HostStack) {
+        for (address, options, listener) in &mut self.listening {
+            *listener = stack.listen(*address, 64, options).ok();
+        }
+        // Until each has moved it has no connection.
+        for talk in &mut self.talks {
+            talk.old = talk.connection();
+        }
+    }
+
+    fn moved(&mut self, old: ConnectionId, new: ConnectionId) {
+        if let Some(talk) = self.talks.iter_mut().find(|talk| talk.old == Some(old)) {
+            talk.id = Some(new);
+            talk.old = None;
+        }
+    }
+
     fn run(&mut self, now: u64, stack: &mut HostStack, _: &[Event]) -> u64 {
         for (address, options, listener) in &mut self.listening {
             if listener.is_none() {

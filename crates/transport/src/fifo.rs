@@ -37,6 +37,10 @@ pub trait ByteFifo {
     /// Returns bytes copied: less than given where room ends.
     fn write_at(&mut self, offset: usize, bytes: &[u8]) -> usize;
 
+    /// Copies into `target` what was written `offset` bytes beyond the readable end, as when the connection
+    /// moves to another stack. Returns bytes copied.
+    fn peek_beyond(&self, offset: usize, target: &mut [u8]) -> usize;
+
     /// Makes `count` bytes more readable; they were written before. At most [`room`](Self::room) are.
     fn commit(&mut self, count: usize);
 

@@ -2,6 +2,9 @@
 //! and events come out. `docs/transport.md` is the contract.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+pub mod moving;
+
 mod calls;
 pub mod congestion;
 mod emit;
@@ -42,6 +45,7 @@ pub use fast_open::FastOpenKeys;
 pub use fifo::{Buffers, ByteFifo, Grant, Opening, Pair, Ring, Rings};
 pub use handle::{ConnectionId, ListenerId, UdpId};
 pub use listener::{Binding, Spread};
+pub use moving::{Contents, ExportError, Exported, ImportError};
 pub use options::{Config, Ecn, Keepalive, Options, PathProbing};
 pub use packet::{Departure, Offloads, Packet, PacketList, Sink};
 pub use reason::{Counters, Reason};

@@ -14,6 +14,7 @@ use crate::ends::Ends;
 use crate::event::{End, Event};
 use crate::fifo::Buffers;
 use crate::handle::ConnectionId;
+use crate::moving::Held;
 use crate::options::Config;
 use crate::packet::Sink;
 use crate::ports::Ports;
@@ -54,6 +55,8 @@ pub struct Stack<B: Buffers> {
     keys_v6: Vec<[u8; 40]>,
     values_v4: Vec<u32>,
     values_v6: Vec<u32>,
+    /// Connections that are away.
+    pub(crate) held: Held,
     /// A connection left the tables since the batch was looked up.
     moved: bool,
     /// Key and value of the last packet that came alone.
@@ -90,6 +93,7 @@ impl<B: Buffers> Stack<B> {
             keys_v6: Vec::new(),
             values_v4: Vec::new(),
             values_v6: Vec::new(),
+            held: Held::default(),
             moved: false,
             recent: ([0; 16], NO_FLOW),
             shared: Shared::new(config),
@@ -271,8 +275,10 @@ impl<B: Buffers> Stack<B> {
                 self.shared.events.push_back(Event::Gone(id, end));
             }
         }
-        // The last acknowledgment may still be due.
-        let waits = hot.state == State::TimeWait && !hot.has(flag::ACK_NOW | flag::RESET_DUE);
+        // The last acknowledgment may still be due; the short form knows this stack's time stamps only.
+        let due = hot.has(flag::ACK_NOW | flag::RESET_DUE);
+        let other = hot.has(flag::MOVED) && hot.has(flag::TIMESTAMPS);
+        let waits = hot.state == State::TimeWait && !due && !other;
         if released && waits && hot.has(flag::IN_TABLE) && self.shared.config.time_waits > 0 {
             return self.retire(index);
         }
@@ -344,6 +350,11 @@ impl<B: Buffers> Stack<B> {
 
     pub(crate) fn unlist_datagrams(&mut self, ends: &Ends) {
         self.unlist_key(&ends.key_of(Protocol::UDP));
+    }
+
+    /// Takes a connection out of the table.
+    pub(crate) fn unlist(&mut self, ends: &Ends) {
+        self.unlist_key(&ends.key());
     }
 
     fn unlist_key(&mut self, key: &FiveTuple) {

@@ -13,6 +13,7 @@ mod forward;
 mod hostile;
 mod info;
 mod layers;
+mod moving;
 mod offload;
 mod open;
 mod options;

@@ -9,6 +9,7 @@
 mod bound;
 mod draw;
 mod fairness;
+mod moving;
 mod scenario;
 
 use std::env::var;
@@ -17,7 +18,7 @@ use std::fs::File;
 use scenario::{Outcome, Scenario};
 
 /// Seeds of a plain run.
-const SEEDS: u64 = 3000;
+const SEEDS: u64 = 2000;
 
 fn number(name: &str) -> Option<u64> {
     var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: no number")))

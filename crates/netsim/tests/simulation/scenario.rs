@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 
 use millrace_netsim::{LinkOptions, Network, Plan, Random, Role, Side, Talk, Talks, Trouble};
 use transport::options::{PathProbing, SECOND};
-use transport::{Config, Failure, Options};
+use transport::{Algorithm, Config, Failure, Options, State};
 
 use crate::bound::Path;
 use crate::draw;
+use crate::moving::Moves;
 
 /// Left and right host.
 const HOSTS: [usize; 2] = [0, 1];
@@ -45,6 +46,7 @@ pub(crate) struct Scenario {
     class: Class,
     path: Path,
     conversations: Vec<Conversation>,
+    moves: Option<Moves>,
     text: String,
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct Outcome {
 
 impl std::fmt::Debug for Scenario {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}: {}", self.class, self.text)?;
+        write!(f, "{:?}: {} {:?}", self.class, self.text, self.moves)?;
         for host in HOSTS {
             let talks = self.network.application(host).map_or(&[][..], |talks| talks.all());
             for talk in talks {
@@ -80,6 +82,11 @@ impl std::fmt::Debug for Scenario {
 
 impl Scenario {
     pub(crate) fn new(seed: u64) -> Self {
+        Self::with(seed, 3)
+    }
+
+    /// With so many conversations at most.
+    pub(crate) fn with(seed: u64, most: u64) -> Self {
         let class = Class::of(seed);
         let mut random = Random::new(seed ^ 0x6d69_6c6c);
         let mtu = random.one_of(&[1500, 1500, 9000, 1280]).unwrap_or(1500);
@@ -91,7 +98,7 @@ impl Scenario {
             change(&mut random, &mut network, &mut path, &mut text);
         }
         let mut hosts = [Talks::default(), Talks::default()];
-        let count = 1 + random.below(3);
+        let count = 1 + random.below(most);
         let conversations: Vec<Conversation> = (0..count)
             .map(|place| {
                 let mut drawn = converse(&mut random, class, network.now());
@@ -111,12 +118,16 @@ impl Scenario {
         }
         for (host, talks) in hosts.into_iter().enumerate() {
             let segmentation = random.one_of(&[0, 65_000]).unwrap_or(0);
+            // The short form of TIME-WAIT answers without what it has forgotten (the ACE field), and cannot
+            // be moved into: a single conversation does without, so that two runs can be compared.
+            let time_waits = if most == 1 { 0 } else { 64 };
+            let (connections_v4, connections_v6) = (32, 32);
             let config =
-                Config { connections_v4: 32, connections_v6: 32, mtu, ..Config::default() };
+                Config { connections_v4, connections_v6, mtu, time_waits, ..Config::default() };
             let side = if host == 0 { Side::Left } else { Side::Right };
             network.add(side, 0, segmentation, config, talks).unwrap();
         }
-        Self { network, class, path, conversations, text }
+        Self { network, class, path, conversations, moves: None, text }
     }
 
     /// Gives what came of it, or what was wrong.
@@ -130,6 +141,7 @@ impl Scenario {
             if !self.network.step(limit) {
                 return Err("not over in time".into());
             }
+            self.go_on()?;
             if self.network.packets() > most {
                 return Err(format!("{} packets for {bytes} bytes", self.network.packets()));
             }
@@ -139,7 +151,10 @@ impl Scenario {
         }
         let used = if self.class == Class::Completes { self.check_times()? } else { 0.0 };
         // TIME-WAIT, last retransmissions, and what was only half-open.
-        self.network.run_until(self.network.now() + 2_000 * SECOND);
+        let end = self.network.now() + 2_000 * SECOND;
+        while self.network.step(end) {
+            self.go_on()?;
+        }
         for host in HOSTS {
             let stack = self.network.stack(host).ok_or("no stack")?;
             let left = (stack.connections(), self.network.fifos_held(host), stack.next_deadline());
@@ -148,6 +163,29 @@ impl Scenario {
             }
         }
         Ok(Outcome { digest: self.network.digest(), used })
+    }
+
+    /// Lets connections move from stack to stack meanwhile.
+    pub(crate) fn moving(mut self, moves: Moves) -> Self {
+        self.moves = Some(moves);
+        self
+    }
+
+    /// Whether a connection spreads its segments over time.
+    pub(crate) fn is_paced(&self) -> bool {
+        let all = self.conversations.iter().flat_map(|drawn| &drawn.options);
+        all.into_iter().any(|options| options.pacing || options.congestion == Algorithm::Bbr)
+    }
+
+    /// States in which connections have moved.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = State> {
+        self.moves.iter().flat_map(|moves| moves.states.iter().copied())
+    }
+
+    fn go_on(&mut self) -> Result<(), String> {
+        let Some(moves) = &mut self.moves else { return Ok(()) };
+        self.path.outages += moves.at_random(&mut self.network)?;
+        Ok(())
     }
 
     fn writes(&self) -> u64 {

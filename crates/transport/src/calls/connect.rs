@@ -59,7 +59,7 @@ impl<B: Buffers> Stack<B> {
                     None => !late,
                     Some(value) => late && self.may_take_over(value, options.timestamps),
                 };
-                !bound && is_free && accepts(ends)
+                !bound && is_free && !self.held.has(ends, self.now) && accepts(ends)
             })
         };
         // When all are taken, those in TIME-WAIT are as good.
@@ -103,6 +103,9 @@ impl<B: Buffers> Stack<B> {
         self.now = self.now.max(now);
         if !ends.is_possible() {
             return Err(ConnectError::Address);
+        }
+        if self.held.has(ends, self.now) {
+            return Err(ConnectError::InUse);
         }
         let mut after = None;
         if let Some(value) = self.find(ends) {

@@ -5,10 +5,13 @@
 //! Section numbers are the draft's. Not obeyed: a mark counts as a loss (the draft leaves ECN open), and
 //! after idling shorter than a time-out the pacing rate is not set anew.
 
+use std::any::Any;
+
 use super::{Ack, Congestion, CongestionControl, Start};
 
 mod cycle;
 mod model;
+mod moving;
 mod rounds;
 
 use cycle::Cycle;
@@ -231,7 +234,7 @@ impl Bbr {
 
     fn quantized(&self, inflight: u32) -> u32 {
         // 5.6.3: a batch of the port is a millisecond's worth.
-        let batch = part(self.rate / 1000.0, 1.0).clamp(2 * self.mss, 65_536);
+        let batch = part(self.rate / 1000.0, 1.0).min(65_536).max(2 * self.mss);
         let probing = if self.state == State::ProbeBw(Phase::Up) { 2 * self.mss } else { 0 };
         inflight.max(batch.saturating_mul(3)).max(self.least()).saturating_add(probing)
     }
@@ -362,6 +365,10 @@ impl CongestionControl for Bbr {
 
     fn rules_recovery(&self) -> bool {
         true
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

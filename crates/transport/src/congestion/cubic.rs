@@ -2,6 +2,8 @@
 //!
 //! Windows are in bytes; the cubic function is in segments and seconds, as the standard writes it.
 
+use std::any::Any;
+
 use super::{Ack, Congestion, CongestionControl, Start};
 
 /// Multiplicative decrease (4.6).
@@ -49,6 +51,29 @@ pub struct Cubic {
     mss: u16,
     samples: u8,
 }
+
+/// Segments of a window, as far as an imported one is believed.
+const SEGMENTS: std::ops::RangeInclusive<f64> = 0.1..=4.3e9;
+
+carried!(Shape {
+    window in SEGMENTS,
+    reno in SEGMENTS,
+    epoch @ time,
+    threshold in 0.0..=f32::INFINITY,
+    highest in 0.0..=f32::MAX,
+    k in 0.0..=1e6,
+    initial in 0.0..=4.3e9,
+});
+
+carried!(Cubic {
+    now,
+    before,
+    paused_at @ time,
+    round_end,
+    rounds,
+    mss in 1..=u16::MAX,
+    samples,
+});
 
 const _: () = assert!(size_of::<Cubic>() <= 72, "a block of 80 bytes with the allocator's word");
 
@@ -233,6 +258,10 @@ impl CongestionControl for Cubic {
     fn threshold(&self) -> u32 {
         // A cast of what is too large gives the largest.
         (f64::from(self.now.threshold) * self.mss()) as u32
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

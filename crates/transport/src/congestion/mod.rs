@@ -4,6 +4,7 @@
 //! algorithm is told what happened and answers with a window in bytes. It must not look at a clock:
 //! every time is given.
 
+use std::any::Any;
 use std::fmt;
 
 pub use bbr::Bbr;
@@ -191,4 +192,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn rules_recovery(&self) -> bool {
         false
     }
+
+    /// Itself, so that its state can be told when the connection moves.
+    fn as_any(&self) -> &dyn Any;
 }

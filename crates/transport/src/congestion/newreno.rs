@@ -1,5 +1,7 @@
 //! NewReno (RFC 5681, RFC 6582).
 
+use std::any::Any;
+
 use super::{Ack, Congestion, CongestionControl, Start};
 
 /// Additive increase, multiplicative decrease.
@@ -14,6 +16,15 @@ pub struct NewReno {
     before: Option<(u32, u32)>,
     initial: u32,
 }
+
+carried!(NewReno {
+    mss in 1..=65_535,
+    window,
+    threshold,
+    counted,
+    before,
+    initial,
+});
 
 impl NewReno {
     /// Slow start from the initial window.
@@ -104,6 +115,10 @@ impl CongestionControl for NewReno {
 
     fn threshold(&self) -> u32 {
         self.threshold
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 

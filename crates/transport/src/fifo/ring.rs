@@ -95,6 +95,19 @@ impl ByteFifo for Ring {
         count
     }
 
+    fn peek_beyond(&self, offset: usize, target: &mut [u8]) -> usize {
+        let at = self.length + offset;
+        let count = target.len().min(self.bytes.len().saturating_sub(at));
+        if count == 0 {
+            return 0;
+        }
+        let (front, back) = self.parts(at, count);
+        let (first, rest) = target.split_at_mut(front.len());
+        first.copy_from_slice(front);
+        rest.iter_mut().zip(back).for_each(|(byte, value)| *byte = *value);
+        count
+    }
+
     #[inline]
     fn commit(&mut self, count: usize) {
         self.length += count.min(self.bytes.len() - self.length);

@@ -37,6 +37,9 @@ impl<B: Buffers> Stack<B> {
             return Err(Reason::NoConnection);
         }
         let now = self.now;
+        if self.held.is_quiet(ends, now) {
+            return Err(Reason::Moving);
+        }
         if segment.has(bits::ACK) {
             let cookie = !segment.has(bits::SYN);
             if cookie && self.shared.listeners.takes_cookies(ends.local, now) {
@@ -96,7 +99,7 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// Chooses among listeners that share an address.
-    fn group_hash(&self, ends: &Ends) -> u64 {
+    pub(crate) fn group_hash(&self, ends: &Ends) -> u64 {
         self.shared.secret.hash_ends(ends, [8, 0])
     }
 

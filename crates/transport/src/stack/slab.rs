@@ -31,6 +31,13 @@ impl<F> Slab<F> {
         self.places.len() - self.free.len()
     }
 
+    /// All of them.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> {
+        self.places.iter().zip(0..).filter_map(|(place, index)| {
+            place.cold.as_ref().map(|_| ConnectionId::new(index, place.hot.generation))
+        })
+    }
+
     /// Bytes of memory of a place.
     pub(crate) const PLACE: usize = size_of::<Place<F>>();
 

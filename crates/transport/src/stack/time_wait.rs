@@ -47,6 +47,12 @@ impl<B: Buffers> Stack<B> {
         Some(waiting)
     }
 
+    /// Takes the oldest out.
+    pub(crate) fn take_oldest(&mut self) -> Option<Waiting> {
+        let oldest = self.time_waits.oldest()?;
+        self.forget(oldest)
+    }
+
     /// Those whose time is over go, `budget` at most. Gives what is left of it.
     pub(super) fn expire_time_waits(&mut self, budget: usize) -> usize {
         let mut left = budget;

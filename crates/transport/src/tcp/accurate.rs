@@ -80,6 +80,33 @@ enum Heard {
     Zeroed,
 }
 
+carried!(Counts { cep, ceb, e0b, e1b });
+
+carried!(Accurate {
+    received,
+    sent,
+    syn_ecn in 0..=3,
+    last_marked,
+    told,
+    news,
+    tests,
+    mute,
+    answers_handshake,
+    counted_answer,
+    heard,
+    options,
+    covered in 0..=64 * 8,
+    all_marked,
+    round,
+    round_end,
+});
+
+carried_as!(Heard {
+    Self::Nothing => 0 => Self::Nothing,
+    Self::Good => 1 => Self::Good,
+    Self::Zeroed => 2 => Self::Zeroed,
+});
+
 /// What an acknowledgment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct News {

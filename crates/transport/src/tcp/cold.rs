@@ -108,6 +108,8 @@ impl Tuning {
     }
 }
 
+carried!(Tuning { began @ micros, taken });
+
 impl<F> Cold<F> {
     pub(crate) fn new(ends: Ends, options: Arc<Options>, path_mtu: u16) -> Self {
         let zero = Seq(0);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
+use crate::moving::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
 /// Counters of one connection: what every segment touches.
@@ -56,6 +57,38 @@ static NOTHING: Rare = Rare {
     syn_data: 0,
     timeouts: 0,
 };
+
+carried!(Counts {
+    segments_in,
+    segments_out,
+    data_in,
+    data_out,
+    sent_at @ millis,
+    received_at @ millis,
+    wraps_out,
+    wraps_in,
+});
+
+carried!(Rare {
+    records,
+    rate,
+    rate_limited,
+    bytes_resent,
+    duplicates,
+    out_of_order,
+    syn_data,
+    timeouts,
+});
+
+impl Carried for RarePlace {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(Self(Carried::take(from)?))
+    }
+}
 
 impl RarePlace {
     /// For writing.

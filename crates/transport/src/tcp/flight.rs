@@ -280,5 +280,64 @@ impl Flight {
     }
 }
 
+carried!(Sent {
+    start,
+    end,
+    marks,
+    size,
+    segments,
+    sent_at @ time,
+    delivered_at @ time,
+    first_sent_at @ time,
+    delivered,
+    tx_in_flight,
+    lost,
+});
+
+carried!(Probe { end, again });
+
+carried!(Flight {
+    sent,
+    sacked,
+    lost,
+    lost_from,
+    duplicates,
+    rack,
+    rate,
+    reduction,
+    probe,
+    undo_from,
+    usage,
+    usage_end,
+    sacked_segments,
+    fresh_from,
+    // Told by the records.
+    again @ local,
+});
+
+impl Flight {
+    /// Whether its records join up from `una` to `next`, and its counters are theirs: an imported one may be
+    /// anything.
+    fn is_sound(&self, una: Seq, next: Seq) -> bool {
+        let (mut at, mut sacked, mut lost, mut segments) = (una, 0, 0, 0u64);
+        for sent in &self.sent {
+            if sent.start != at || !at.before(sent.end) || sent.end.after(next) {
+                return false;
+            }
+            sacked += if sent.is(mark::SACKED) { sent.length() } else { 0 };
+            lost += if sent.is(mark::LOST) { sent.length() } else { 0 };
+            segments += if sent.is(mark::SACKED) { u64::from(sent.segments) } else { 0 };
+            let before = self.rate.is_after(sent);
+            if sent.is(mark::SACKED) && sent.is(mark::LOST) || !before {
+                return false;
+            }
+            at = sent.end;
+        }
+        segments == u64::from(self.sacked_segments)
+            && at == next
+            && (sacked, lost) == (self.sacked, self.lost)
+    }
+}
+
 #[cfg(test)]
 mod tests;

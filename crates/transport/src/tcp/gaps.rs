@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::moving::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
 /// Bytes of receive buffer for each piece that is kept: a piece costs 8 bytes, and a peer decides how
@@ -70,6 +71,24 @@ impl Gaps {
         let all = self.0.as_ref();
         let count = all.map_or(0, |all| all.pieces.len() + usize::from(all.duplicate.is_some()));
         count.min(BLOCKS)
+    }
+
+    /// All pieces, in order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> {
+        self.0.iter().flat_map(|pieces| pieces.pieces.iter().copied())
+    }
+
+    /// Whether the pieces are apart from each other, in order, and lie between `next` and `edge`.
+    pub(crate) fn is_sound(&self, next: Seq, edge: Seq) -> bool {
+        let mut at = next;
+        let window = edge.since(next);
+        let sound = self.pieces().all(|(start, end)| {
+            let (from, to) = (start.since(next), end.since(next));
+            let apart = from > at.since(next) && from < to && to <= window;
+            at = end;
+            apart
+        });
+        sound && self.0.as_ref().is_none_or(|pieces| pieces.recent.len() <= BLOCKS)
     }
 
     fn tidy(&mut self) {
@@ -156,6 +175,18 @@ impl Pieces {
         (blocks, count)
     }
 }
+
+impl Carried for Gaps {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(Self(Carried::take(from)?))
+    }
+}
+
+carried!(Pieces { pieces, recent, duplicate });
 
 #[cfg(test)]
 mod tests {

@@ -111,6 +111,8 @@ pub(crate) mod flag {
     pub(crate) const FRAGMENTS: u64 = 1 << 51;
     /// The handshake's last acknowledgment came; the connection waits for data (`TCP_DEFER_ACCEPT`).
     pub(crate) const DEFERRED: u64 = 1 << 52;
+    /// It came from another stack, which chose what its time stamps are ahead of the clock.
+    pub(crate) const MOVED: u64 = 1 << 56;
     /// The congestion window was full in this round trip.
     pub(crate) const WINDOW_FULL: u64 = 1 << 60;
     /// More is to come with the next write (`MSG_MORE`): as [`CORK`] until then.

@@ -138,7 +138,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         let Some(accurate) = &mut self.cold.accurate else { return };
         if answer.ecn == CONGESTION_EXPERIENCED && !accurate.counted_answer {
             accurate.counted_answer = true;
-            accurate.received.cep += 1;
+            accurate.received.cep = accurate.received.cep.wrapping_add(1);
         }
     }
 
@@ -172,7 +172,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         match ace(segment.flags) {
             0b000 => self.hot.set(flag::UNMARKABLE | flag::MARKS_MEAN_NOTHING),
             0b110 => {
-                accurate.sent.cep += 1;
+                accurate.sent.cep = accurate.sent.cep.wrapping_add(1);
                 // What left as not capable came in marked: both are told (3.2.2.3).
                 self.hot.set(flag::UNMARKABLE);
                 self.reduce(65_536);

@@ -44,6 +44,16 @@ pub(crate) struct Search {
     raise_at: u64,
 }
 
+carried!(Search {
+    above in 1..=u16::MAX,
+    probe,
+    lost in 0..=TRIES,
+    halves,
+    start,
+    end,
+    raise_at @ time,
+});
+
 impl<F: ByteFifo> Tcb<'_, F> {
     fn by_version(&self, (v4, v6): (u16, u16)) -> u16 {
         if self.cold.is_v4() { v4 } else { v6 }

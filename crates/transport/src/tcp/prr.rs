@@ -38,7 +38,9 @@ impl Reduction {
         self.delivered += u64::from(delivered);
         let share = if pipe > threshold {
             // Proportional part.
-            (self.delivered * u64::from(threshold)).div_ceil(self.flight).saturating_sub(self.sent)
+            (self.delivered * u64::from(threshold))
+                .div_ceil(self.flight.max(1))
+                .saturating_sub(self.sent)
         } else {
             // 6.2: conservative, with slow start's bound while recovery makes progress.
             let owed = self.delivered.saturating_sub(self.sent).max(u64::from(delivered));
@@ -50,6 +52,11 @@ impl Reduction {
         pipe.saturating_add(share.max(least).min(u64::from(u32::MAX)) as u32)
     }
 }
+
+/// So many bytes are never in flight.
+const MOST: u64 = 1 << 31;
+
+carried!(Reduction { flight in 0..=MOST, delivered in 0..=MOST, sent in 0..=1 << 60 });
 
 #[cfg(test)]
 mod tests {

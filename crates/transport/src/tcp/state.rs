@@ -1,7 +1,7 @@
 //! States of a connection (RFC 9293 3.3.2). LISTEN is a listener's; CLOSED means over.
 
 /// Where a connection is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum State {
     /// Over: nothing is sent or received any more.

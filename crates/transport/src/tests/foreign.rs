@@ -57,6 +57,11 @@ impl ByteFifo for Foreign {
         self.ring.commit(count);
     }
 
+    fn peek_beyond(&self, offset: usize, target: &mut [u8]) -> usize {
+        let most = self.said(target.len()).min(target.len());
+        self.ring.peek_beyond(offset, &mut target[..most])
+    }
+
     fn peek(&self, offset: usize, target: &mut [u8]) -> usize {
         let most = self.said(target.len()).min(target.len());
         self.ring.peek(offset, &mut target[..most])

@@ -43,6 +43,24 @@ pub(super) struct Cycle {
     random: u32,
 }
 
+carried!(Cycle {
+    feedback,
+    samples,
+    began @ time,
+    wait,
+    acked,
+    acked_per_segment in 1..=u32::MAX,
+    rounds in 0..=30,
+    random in 1..=u32::MAX,
+});
+
+carried_as!(Feedback {
+    Self::None => 0 => Self::None,
+    Self::Starting => 1 => Self::Starting,
+    Self::Arriving => 2 => Self::Arriving,
+    Self::Stopping => 3 => Self::Stopping,
+});
+
 impl Cycle {
     pub(super) fn new(start: &Start) -> Self {
         Self {

@@ -49,6 +49,36 @@ struct Aggregation {
     window_began: u64,
 }
 
+/// What an imported model is believed: bytes/s.
+const RATES: std::ops::RangeInclusive<f64> = 0.0..=1e18;
+/// The same: bytes, or events.
+const MOST: u64 = 1 << 60;
+
+carried!(Model {
+    rates,
+    rate_short in 0.0..=f64::INFINITY,
+    inflight_short,
+    inflight_long,
+    rate_latest in RATES,
+    inflight_latest in 0..=MOST,
+    loss_round_ends_at in 0..=MOST,
+    loss_round_over,
+    lossy,
+    loss_events in 0..=1 << 30,
+    min_rtt,
+    min_rtt_at @ time,
+    probed_rtt,
+    probed_rtt_at @ time,
+    aggregation,
+});
+
+carried!(Aggregation {
+    began @ time,
+    delivered in 0..=MOST,
+    extra,
+    window_began in 0..=MOST,
+});
+
 /// `share` of `bytes`, as whole bytes.
 pub(super) fn part(bytes: f64, share: f64) -> u32 {
     (bytes * share).clamp(0.0, f64::from(u32::MAX)) as u32

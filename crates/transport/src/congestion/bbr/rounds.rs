@@ -15,6 +15,12 @@ pub(super) struct Round {
     pub(super) since_probe: u32,
 }
 
+/// So many no connection counts.
+const MOST: u64 = 1 << 60;
+
+carried!(Round { ends_at, start, count in 0..=MOST, since_probe });
+carried!(Full { rate in 0.0..=1e18, count in 0..=3, now, reached });
+
 impl Round {
     pub(super) fn update(&mut self, ack: &Ack) {
         self.start = ack.sample.interval > 0 && ack.sample.prior_delivered >= self.ends_at;

@@ -218,3 +218,12 @@ fn nothing_that_a_peer_says_makes_it_stumble() {
         assert!(bbr.window() >= 1 && bbr.pacing_rate() > Some(0));
     }
 }
+
+/// Segments of more than half of 64 KB, as a loopback has them: a batch is two of them at least.
+#[test]
+fn very_large_segments_are_taken() {
+    let mss = 65_483;
+    let start = Start { mss, window: 10 * mss, threshold: u32::MAX, now: 0, seed: 7 };
+    let bbr = Bbr::new(&start);
+    assert!(bbr.inflight(1.0) >= 6 * mss);
+}

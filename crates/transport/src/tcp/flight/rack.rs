@@ -10,6 +10,9 @@ const WAITING: usize = 256;
 /// Round trips without a duplicate told until the reordering window is small again.
 const PERSISTENCE: u8 = 16;
 
+/// A round-trip time that is believed when a connection is imported: ns.
+const LONGEST: u64 = 1 << 50;
+
 /// State of the detection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rack {
@@ -118,6 +121,18 @@ impl Sent {
         self.is(mark::RETRANSMITTED) && !self.is(mark::SACKED | mark::LOST)
     }
 }
+
+carried!(Rack {
+    sent_at @ time,
+    end,
+    rtt in 0..=LONGEST,
+    min_rtt in 0..=LONGEST,
+    highest,
+    reordering,
+    multiplier,
+    persist,
+    round_end,
+});
 
 impl Flight {
     /// Takes in what was delivered (RFC 8985 6.2 steps 2 and 4), up to `highest`.

@@ -23,7 +23,25 @@ pub(crate) struct Rate {
     heavy: Option<Box<HeavyLoss>>,
 }
 
+/// So many bytes no connection delivers.
+const MOST: u64 = 1 << 62;
+
+carried!(Rate {
+    delivered in 0..=MOST,
+    delivered_at @ time,
+    first_sent_at @ time,
+    limited_until in 0..=MOST,
+    lost,
+    sampled_lost,
+    heavy,
+});
+
 impl Rate {
+    /// Whether a record may have been sent before what was delivered until now.
+    pub(super) fn is_after(&self, sent: &Sent) -> bool {
+        u64::from((self.delivered as u32).wrapping_sub(sent.delivered)) <= self.delivered
+    }
+
     pub(super) const NEW: Self = Self {
         delivered: 0,
         delivered_at: 0,

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
 use super::{Delivered, Flight, Rack, Rate, Sent, mark};
+use crate::moving::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
 /// Flights kept for the next connection that needs one.
@@ -310,6 +311,57 @@ impl Memory {
             persist: flight.rack.persist,
             app_limited: flight.rate.is_app_limited(),
         };
+    }
+}
+
+carried!(Slot { content, memory });
+carried!(Memory { min_rtt, delivered, lost, multiplier, persist, reordering, app_limited });
+carried!(Lone { start, end, sent_at @ time });
+
+impl Carried for Content {
+    fn put(&self, to: &mut Writer) {
+        match self {
+            Self::Nothing => 0u8.put(to),
+            Self::Lone(marks, size, lone) => {
+                1u8.put(to);
+                marks.put(to);
+                size.put(to);
+                lone.put(to);
+            }
+            Self::Flight(flight) => {
+                2u8.put(to);
+                flight.put(to);
+            }
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        match u8::take(from)? {
+            0 => Ok(Self::Nothing),
+            1 => {
+                let (marks, size) = Carried::take(from)?;
+                Ok(Self::Lone(marks, size, Carried::take(from)?))
+            }
+            2 => {
+                let mut flight: Box<Flight> = Carried::take(from)?;
+                flight.sort_again();
+                Ok(Self::Flight(flight))
+            }
+            _ => from.refuse(),
+        }
+    }
+}
+
+impl Slot {
+    /// Whether it holds all that is in flight from `una` to `next`, and nothing else.
+    pub(crate) fn is_sound(&self, una: Seq, next: Seq) -> bool {
+        match &self.content {
+            Content::Nothing => una == next,
+            Content::Lone(_, _, lone) => {
+                (lone.start, lone.end) == (una, next) && lone.start.before(lone.end)
+            }
+            Content::Flight(flight) => flight.is_sound(una, next),
+        }
     }
 }
 

@@ -26,6 +26,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
             Late::Nothing => {}
             Late::Answer => self.challenge(),
             Late::Again => {
+                if let (Some(recent), Some((value, _))) = (recent, segment.timestamps) {
+                    if value.wrapping_sub(recent) as i32 > 0 {
+                        self.hot.ts_recent = value;
+                    }
+                }
                 self.enter_time_wait();
                 self.acknowledge_now();
             }

@@ -1,0 +1,177 @@
+//! What travels, and how: one declaration for both directions.
+
+use std::collections::VecDeque;
+
+use super::bytes::{Reader, Writer};
+use super::error::ImportError;
+use crate::sequence::Seq;
+
+/// Something that goes into the bytes of a connection, and comes out of bytes that nobody trusts.
+pub(crate) trait Carried: Sized {
+    fn put(&self, to: &mut Writer);
+
+    /// # Errors
+    /// [`ImportError`]: missing, or a value that it cannot have.
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError>;
+}
+
+/// Declares how a struct travels: all of its fields, in the order of the format. A field that is not named does
+/// not compile. `@ time`: ns by the stack's clock; `@ micros`, `@ millis`: parts of it modulo 2^32; `@ stamp`: what
+/// our time stamps are ahead of it; `@ local`: does not travel. `in RANGE`: other values are refused.
+macro_rules! carried {
+    ($name:ident $(<$data:ident>)? {
+        $($field:ident $(@ $kind:ident)? $(in $range:expr)?),* $(,)?
+    }) => {
+        impl $(<$data>)? $crate::moving::Carried for $name $(<$data>)? {
+            fn put(&self, to: &mut $crate::moving::Writer) {
+                let Self { $($field),* } = self;
+                $(carried!(@put to, $field $(, $kind)?);)*
+            }
+
+            fn take(
+                from: &mut $crate::moving::Reader<'_>,
+            ) -> Result<Self, $crate::moving::ImportError> {
+                $(
+                    from.field = stringify!($field);
+                    let $field = carried!(@take from $(, $kind)?);
+                    $(if !($range).contains(&$field) {
+                        from.field = stringify!($field);
+                        return from.refuse();
+                    })?
+                )*
+                Ok(Self { $($field),* })
+            }
+        }
+    };
+    (@put $to:ident, $field:ident) => { $crate::moving::Carried::put($field, $to) };
+    (@put $to:ident, $field:ident, local) => { let _ = $field; };
+    (@put $to:ident, $field:ident, $kind:ident) => { $to.$kind(*$field) };
+    (@take $from:ident) => { $crate::moving::Carried::take($from)? };
+    (@take $from:ident, local) => { Default::default() };
+    (@take $from:ident, $kind:ident) => { $from.$kind()? };
+}
+
+/// Declares the numbers of an enumeration.
+macro_rules! carried_as {
+    ($name:ty { $($variant:pat => $code:literal => $value:expr),* $(,)? }) => {
+        impl $crate::moving::Carried for $name {
+            fn put(&self, to: &mut $crate::moving::Writer) {
+                let code: u8 = match self { $($variant => $code),* };
+                $crate::moving::Carried::put(&code, to);
+            }
+
+            fn take(
+                from: &mut $crate::moving::Reader<'_>,
+            ) -> Result<Self, $crate::moving::ImportError> {
+                match <u8 as $crate::moving::Carried>::take(from)? {
+                    $($code => Ok($value),)*
+                    _ => from.refuse(),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {
+        $(impl Carried for $number {
+            fn put(&self, to: &mut Writer) {
+                to.array(self.to_le_bytes());
+            }
+
+            fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+                Ok(Self::from_le_bytes(from.array()?))
+            }
+        })*
+    };
+}
+
+numbers!(u8, u16, u32, u64, f32, f64);
+
+impl Carried for bool {
+    fn put(&self, to: &mut Writer) {
+        u8::from(*self).put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        match u8::take(from)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => from.refuse(),
+        }
+    }
+}
+
+impl Carried for Seq {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(Self(u32::take(from)?))
+    }
+}
+
+impl<T: Carried> Carried for Option<T> {
+    fn put(&self, to: &mut Writer) {
+        self.is_some().put(to);
+        if let Some(value) = self {
+            value.put(to);
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(if bool::take(from)? { Some(T::take(from)?) } else { None })
+    }
+}
+
+impl<T: Carried> Carried for Box<T> {
+    fn put(&self, to: &mut Writer) {
+        (**self).put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(Self::new(T::take(from)?))
+    }
+}
+
+impl<T: Carried, U: Carried> Carried for (T, U) {
+    fn put(&self, to: &mut Writer) {
+        self.0.put(to);
+        self.1.put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok((T::take(from)?, U::take(from)?))
+    }
+}
+
+impl<T: Carried + Default + Copy, const N: usize> Carried for [T; N] {
+    fn put(&self, to: &mut Writer) {
+        self.iter().for_each(|value| value.put(to));
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        let mut values = [T::default(); N];
+        for value in &mut values {
+            *value = T::take(from)?;
+        }
+        Ok(values)
+    }
+}
+
+impl<T: Carried> Carried for VecDeque<T> {
+    fn put(&self, to: &mut Writer) {
+        (self.len() as u32).put(to);
+        self.iter().for_each(|value| value.put(to));
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        let count = u32::take(from)? as usize;
+        // Each takes a byte at least; memory follows what is there, not what is claimed.
+        if count > from.left() {
+            return Err(ImportError::Short(from.field));
+        }
+        (0..count).map(|_| T::take(from)).collect()
+    }
+}

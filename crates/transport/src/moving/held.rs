@@ -1,0 +1,61 @@
+//! Addresses and ports whose connection is away: what comes for them is dropped without a word.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use crate::ends::Ends;
+use crate::fifo::Buffers;
+use crate::stack::Stack;
+
+/// Those that are held quiet.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Until then: ns.
+    ends: BTreeMap<(SocketAddr, SocketAddr), u64>,
+    /// Everything that is for no connection, until then: ns.
+    all_until: u64,
+}
+
+impl Held {
+    /// Whether a segment for no connection gets no answer.
+    pub(crate) fn is_quiet(&self, ends: &Ends, now: u64) -> bool {
+        self.all_until > now || self.has(ends, now)
+    }
+
+    /// Whether a connection between these ends is away.
+    pub(crate) fn has(&self, ends: &Ends, now: u64) -> bool {
+        self.ends.get(&(ends.local, ends.remote)).is_some_and(|until| *until > now)
+    }
+
+    pub(crate) fn release(&mut self, ends: &Ends) {
+        self.ends.remove(&(ends.local, ends.remote));
+    }
+
+    fn hold(&mut self, ends: &Ends, now: u64, until: u64) {
+        // Those that were never released go now and then.
+        if self.ends.len().is_power_of_two() {
+            self.ends.retain(|_, until| *until > now);
+        }
+        self.ends.insert((ends.local, ends.remote), until);
+    }
+}
+
+impl<B: Buffers> Stack<B> {
+    /// Holds addresses and ports quiet until then (ns) while their connection is away: what comes for them is
+    /// dropped and counted (`moving`), without a reset, and they are not used for another. Ends with
+    /// [`end_hold`](Self::end_hold), or when the connection is imported here.
+    pub fn hold(&mut self, ends: &Ends, until: u64) {
+        self.held.hold(ends, self.now, until);
+    }
+
+    /// The connection is gone for good, or packets for it no longer come here.
+    pub fn end_hold(&mut self, ends: &Ends) {
+        self.held.release(ends);
+    }
+
+    /// Until then (ns) nothing that is for no connection is answered by a reset, nor opens one: for a stack that
+    /// is about to import what packets already come for, and cannot tell which.
+    pub fn keep_quiet(&mut self, until: u64) {
+        self.held.all_until = until;
+    }
+}
