@@ -43,6 +43,7 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	scripts/header --check
 	scripts/check-layers
+	scripts/check-cycles
 	scripts/check-licences
 	@if command -v cargo-deny >/dev/null; then echo "cargo deny check"; $(CARGO) deny --all-features check; fi
 	shellcheck $(SHELL_SCRIPTS)
