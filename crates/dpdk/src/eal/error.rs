@@ -6,7 +6,7 @@ pub enum EalError {
     /// There is one EAL per process, and it was started (or tried) before.
     #[error("DPDK was started before in this process, and that works only once")]
     Once,
-    /// Nobody called [`Eal::init`] yet.
+    /// Nobody called [`Eal::init`](crate::Eal::init) yet.
     #[error("DPDK does not run yet: call Eal::init first")]
     NotRunning,
     /// Hugepages were demanded and too few are free.

@@ -1,7 +1,7 @@
 //! A connection as bytes: exported by one stack, imported by another, without its peer noticing.
 //!
 //! `docs/transport.md`, 'Moving a connection', has the format. What a struct carries stands beside it
-//! ([`carried!`](carried)): it names every field, so a new one does not compile until somebody has decided how
+//! (the macro `carried!`): it names every field, so a new one does not compile until somebody has decided how
 //! it travels.
 
 #[macro_use]
