@@ -39,11 +39,13 @@ via = \"192.0.2.1\""
 refuses "a prefix with host bits" 'bad.toml:5: .*10.0.0.0/8' <<<"${base}[[route]]
 prefix = \"10.0.0.1/8\"
 kind = \"blackhole\""
-both=$(on router "$LAB_BIN/millraced" --check --config <(printf '%s' "${base}mtu = 1
+printf '%s' "${base}mtu = 1
 promiscuous = 7
-") 2>&1)
+" >"$lab/both.toml"
+both=$(on router "$LAB_BIN/millraced" --check --config "$lab/both.toml" 2>&1)
 check "every fault is told at once" grep -q 'mtu' <<<"$both"
 check "the second too" grep -q 'promiscuous' <<<"$both"
+check "what is no regular file is refused" says 'regular file' on router "$LAB_BIN/millraced" --check --config <(printf '%s' "$base")
 check "a missing file is named" says '/nowhere.toml' on router "$LAB_BIN/millraced" --config "/nowhere.toml"
 
 refuses_device() {
