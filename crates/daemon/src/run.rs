@@ -1,11 +1,13 @@
 //! From start to stop.
 
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 use std::{io, panic, thread};
 
 use control::Config;
 use dpdk::{Device, Eal, EalError};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +20,10 @@ use crate::ports::eal_options;
 use crate::service::{Access, Carries, Claim, Progress, SocketError, notify};
 use crate::workers::Member;
 use crate::{api, clients, reload};
+
+/// Descriptors that the process's table has room for from the start. Each doubling makes whoever accepts or opens
+/// something wait for all threads: 8 to 14 ms were seen (AMD EPYC, Linux 6.18); alone it is 0.02 ms.
+const DESCRIPTORS: u64 = 16_384;
 
 /// How long requests in progress may go on after the daemon was told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -75,6 +81,11 @@ fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         tracing::debug!("the limit of file descriptors stays at {:?}: {error}", limit.current);
+    }
+    let most = i32::try_from(limit.maximum.unwrap_or(DESCRIPTORS).min(DESCRIPTORS)).unwrap_or(1024);
+    if let Ok(file) = File::open("/dev/null") {
+        // The kernel makes the table as large as the highest number needs.
+        drop(fcntl_dupfd_cloexec(&file, most - 1));
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
+use std::{io, thread};
 
 use graph::{Remote, WorkerError, WorkerState};
 use tokio::sync::oneshot;
@@ -19,11 +21,26 @@ pub(crate) struct Member {
     pub(crate) core: u16,
     pub(super) remote: Remote,
     silent: Arc<AtomicBool>,
+    late: Sender<Late>,
+}
+
+/// What a worker gives to somebody who has gone.
+type Late = Box<dyn Send>;
+
+/// Starts the thread that drops what comes too late: a queue that closes a device, a client's memory that is
+/// unmapped. It ends with the last worker.
+///
+/// Errors: the system has no thread for it.
+pub(super) fn late() -> io::Result<Sender<Late>> {
+    let (sender, receiver) = channel::<Late>();
+    let body = move || receiver.into_iter().for_each(drop);
+    thread::Builder::new().name("millrace-late".to_owned()).spawn(body)?;
+    Ok(sender)
 }
 
 impl Member {
-    pub(super) fn new(core: u16, remote: Remote) -> Self {
-        Self { core, remote, silent: Arc::default() }
+    pub(super) fn new(core: u16, remote: Remote, late: Sender<Late>) -> Self {
+        Self { core, remote, silent: Arc::default(), late }
     }
 
     /// Whether it has stopped answering; see `watch`.
@@ -35,7 +52,7 @@ impl Member {
         self.silent.store(silent, Ordering::Relaxed);
     }
 
-    /// Leaves a command with the worker. What a command returns too late is dropped on the worker.
+    /// Leaves a command with the worker. What it returns to nobody is dropped elsewhere, not between two vectors.
     pub(crate) fn ask<R: Send + 'static>(
         &self,
         command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
@@ -45,9 +62,12 @@ impl Member {
             return Answer { worker, given: Err(WorkerError::Timeout(worker)) };
         }
         let (answer, given) = oneshot::channel();
+        let late = self.late.clone();
         let left = self.remote.post(move |state| {
-            // Nobody listens after the deadline.
-            let _ = answer.send(command(state));
+            // Nobody listens after the deadline, or when who asked has gone.
+            if let Err(result) = answer.send(command(state)) {
+                let _ = late.send(Box::new(result));
+            }
         });
         Answer { worker, given: left.map(|()| given) }
     }

@@ -121,6 +121,7 @@ impl Workers {
         tables: &Tables<'_>,
         control: &Arc<Doorbell>,
     ) -> Result<(Self, Rings), WorkersError> {
+        let late = crew::late()?;
         let mut list = Vec::new();
         let mut entries = Entries(HashMap::new());
         let (mut punts, mut all_learned, mut senders) = (Vec::new(), Vec::new(), Vec::new());
@@ -163,7 +164,7 @@ impl Workers {
                 state.add_inbound(Inbound::Enter(inbound));
             })?;
             senders.push(inject);
-            let member = Member::new(*core, handle.remote());
+            let member = Member::new(*core, handle.remote(), late.clone());
             list.push(Worker { core: *core, handle, member });
         }
         let crew = Crew::of(list.iter().map(|worker| worker.member.clone()).collect());

@@ -32,19 +32,20 @@ impl Default for ClientPorts {
 }
 
 impl ClientPorts {
-    /// Gives a number to a port (its id and the bytes of its longest IP packet), or takes it away.
+    /// Gives a number to a port (its id and the bytes of its longest IP packet), or takes it away. A worker that reads
+    /// meanwhile sees what stays as it was: a packet must not pass its client by because somebody else has come.
     pub fn set(&self, number: u8, port: Option<(PortId, u16)>) {
-        for place in &self.by_port {
-            if place.load(Ordering::Relaxed) == u16::from(number) + 1 {
+        let ours = u16::from(number) + 1;
+        let own = port.map(|(port, _)| usize::from(port));
+        for (at, place) in self.by_port.iter().enumerate() {
+            if Some(at) == own {
+                place.store(ours, Ordering::Relaxed);
+            } else if place.load(Ordering::Relaxed) == ours {
                 place.store(0, Ordering::Relaxed);
             }
         }
-        let entry = port.map_or(0, |(port, mtu)| {
-            if let Some(place) = self.by_port.get(usize::from(port)) {
-                place.store(u16::from(number) + 1, Ordering::Relaxed);
-            }
-            (u64::from(mtu) + FRAMING) << PORT_BITS | u64::from(port)
-        });
+        let entry =
+            port.map_or(0, |(port, mtu)| (u64::from(mtu) + FRAMING) << PORT_BITS | u64::from(port));
         if let Some(place) = self.by_number.get(usize::from(number)) {
             place.store(entry, Ordering::Relaxed);
         }
@@ -92,5 +93,23 @@ mod tests {
         let admitted = [13, 14, 1522, 1523].map(|length| ports.admit(255, length));
         assert_eq!(admitted, [None, Some(300), Some(300), None]);
         assert_eq!((ports.number(300), ports.of_number(255)), (None, Some((300, 1522))));
+    }
+
+    #[test]
+    fn what_stays_is_there_all_the_time() {
+        let ports = ClientPorts::default();
+        ports.set(3, Some((9, 1500)));
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    ports.set(3, Some((9, 1500)));
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            while !over.load(Ordering::Relaxed) {
+                assert_eq!((ports.number(9), ports.of_number(3)), (Some(3), Some((9, 1522))));
+            }
+        });
     }
 }
