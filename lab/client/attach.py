@@ -93,13 +93,32 @@ class Buffers:
         self.memory[self.span(reference)] = packet
 
 
-def ask(connection, request):
+class Queues:
+    """What an answer to an open brought: the segment mapped, its rings, and the bells that wake workers."""
+
+    def __init__(self, opened, files):
+        self.number, self.workers = opened["queues"], opened["workers"]
+        self.memory = mmap.mmap(files[0], 0)
+        rings = [pair for channel in opened["channels"] for pair in channel["rings"]]
+        self.receive = [Ring(self.memory, pair[0]) for pair in rings]
+        self.transmit = [Ring(self.memory, pair[1]) for pair in rings]
+        self.buffers = Buffers(self.memory, opened.get("buffers"))
+        channels = len(opened["channels"])
+        self.bells = [socket.socket(fileno=file) for file in files[1 + channels : 1 + channels + self.workers]]
+
+
+def exchange(connection, request):
+    """A request and its answer; an answer of no bytes, at the end of the connection, is None."""
     connection.send(json.dumps(request).encode())
     files = array.array("i")
     reply, ancillary, _, _ = connection.recvmsg(65536, socket.CMSG_SPACE(160 * files.itemsize))
     for _, _, data in ancillary:
         files.frombytes(data[: len(data) // files.itemsize * files.itemsize])
-    reply = json.loads(reply)
+    return json.loads(reply) if reply else None, files
+
+
+def ask(connection, request):
+    reply, files = exchange(connection, request)
     if "refused" in reply:
         print("refused:", reply["refused"]["kind"] + ":", reply["refused"]["message"], flush=True)
         sys.exit(3)
@@ -126,14 +145,9 @@ def main():
     more = json.loads(os.environ.get("MORE", "{}"))
     ask(connection, {"hello": {"protocol": version, "library": "python", "name": mode, **more}})
     reply, files = ask(connection, {"open": request})
-    memory = mmap.mmap(files[0], 0)
-    rings = [pair for channel in reply["opened"]["channels"] for pair in channel["rings"]]
-    receive = [Ring(memory, pair[0]) for pair in rings]
-    transmit = [Ring(memory, pair[1]) for pair in rings]
-    buffers = Buffers(memory, reply["opened"].get("buffers"))
-    channels, workers = len(reply["opened"]["channels"]), reply["opened"]["workers"]
-    bells = [socket.socket(fileno=file) for file in files[1 + channels : 1 + channels + workers]]
-    ask(connection, {"start": reply["opened"]["queues"]})
+    queues = Queues(reply["opened"], files)
+    memory, buffers, receive, transmit = queues.memory, queues.buffers, queues.receive, queues.transmit
+    ask(connection, {"start": queues.number})
     print("attached", flush=True)
     generator = random.Random(1)
     while True:
@@ -167,9 +181,10 @@ def main():
                 buffers.write(slot, packet)
             outgoing.send(slot if reference else packet, port, reference | (GRAPH if mode == "return" else 0))
             incoming.give_back()
-            outgoing.wake(bells[at % workers])
+            outgoing.wake(queues.bells[at % queues.workers])
         if not busy:
             time.sleep(0.0005)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Hostile neighbours: for a while (LAB_HOSTILE_SECONDS, 60) processes of six users do to the attach socket whatever comes to
+# their minds (lab/hostile; LAB_HOSTILE_SEED), beside a good client, pings, ARP and the API. Nobody else loses anything, and
+# nothing is left of them. Prints what they did and how long anybody waited.
+. "$(dirname "$0")/lab.sh"
+needs_millrace
+two_hosts
+two_ports
+host c
+link side c 10.0.3.2/24
+gateway c 10.0.3.1
+port side 10.0.3.1/24
+config 'client-queues = 1'
+config '' '[clients]' 'memory = 32'
+# The good client's user, two that share the ports with everybody, and two that have a port to themselves; two more have no
+# rule.
+for uid in 2000 2001 2002; do config '' '[[client]]' "uid = $uid" 'ports = ["left", "right"]'; done
+for uid in 2003 2004; do config '' '[[client]]' "uid = $uid" 'ports = ["side"]'; done
+users=('2001:left,right' '2002:left,right' 2003:side 2004:side 2005 2006)
+sed -i '/^\[daemon\]/a log = "warn"' "$lab_config"
+start
+attach=$lab/attach.sock
+chmod 755 "$lab"
+cp "$lab_root/lab/client/attach.py" "$lab/attach.py"
+python=$(command -v /usr/bin/python3 python3 | head -n 1)
+seconds=${LAB_HOSTILE_SECONDS:-60}
+# What the daemon may keep of its own memory: what its threads' allocators hold, which doesn't grow with time. KiB.
+most=32768
+
+exec_on router setpriv --reuid 2000 --regid 2000 --clear-groups "$python" "$lab/attach.py" "$attach" echo \
+  '{"ports": ["left"], "take": "divert", "filter": {"protocol": "udp", "destination-port": 7}, "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}' \
+  >"$lab/echo" 2>&1 &
+within 5 grep -q '^attached' "$lab/echo" || fail "the good client is not attached: $(cat "$lab/echo")"
+
+# Something for clients to take: datagrams to port 9, by both ports that they may use.
+for host in a c; do
+  exec_on "$host" python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    s.sendto(b"food" * 20, ("10.0.2.2", 9))
+    time.sleep(0.002)' 2>/dev/null &
+done
+
+clients() { value "show clients" '[.[].name] | join(" ")'; }
+files() { find "/proc/$daemon/fd" -type l | wc -l; }
+threads() { find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l; }
+names() { sort "/proc/$daemon"/task/*/comm; }
+segments() { grep -c millrace-client "/proc/$daemon/maps"; }
+# The same memory, open in processes of this router's namespace.
+memories() {
+  local pid
+  for pid in $(ip netns pids "$lab_name-router"); do find "/proc/$pid/fd" -lname '/memfd:millrace-client*' 2>/dev/null; done | wc -l
+}
+# KiB of one kind: memory RssAnon (the daemon's own) | RssShmem
+memory() { awk -v key="$1:" '$1 == key {print $2}' "/proc/$daemon/status"; }
+
+# Asks for ARP, the API and the good client's echo while a command runs: asking NAME COMMAND...
+asking() {
+  local name=$1 status=0 prober
+  shift
+  mkfifo "$lab/hold"
+  exec_on a "$lab_root/lab/prober" left 10.0.1.1 "$lab_socket" $((seconds * 2 + 120)) 10.0.2.2 <"$lab/hold" >"$lab/probed-$name" &
+  prober=$!
+  exec 9>"$lab/hold"
+  "$@" >"$lab/$name" 2>&1 || { status=1; cat "$lab/$name"; }
+  exec 9>&-
+  wait "$prober" || { status=1; cat "$lab/probed-$name"; }
+  rm "$lab/hold"
+  return $status
+}
+hostility() {
+  on router "$lab_root/lab/hostile" "$attach" "$lab_socket" "$seconds" "${LAB_HOSTILE_SEED:-0}" "${users[@]}"
+}
+waits() {
+  sed "s/^/$1: /" "$lab/probed-$1"
+  awk -F '[/ =]+' -v name="$1" '/^rtt/ && $8 > worst {worst = $8} END {print name ": pings, worst " worst " ms"}' "$lab"/lossless-*
+}
+
+check "nobody is hostile" lossless asking calm sleep 3
+waits calm
+# A thread of the runtime's that was needed at the start has ended when it is looked again.
+before="$(threads) $(files) $(segments) $(memories)"
+names >"$lab/threads"
+own=$(memory RssAnon) shared=$(memory RssShmem)
+echo "before: $(threads) threads, $(files) descriptors, $own KiB of its own, $shared KiB shared"
+
+check "all others are served while neighbours are hostile" lossless asking hostile hostility
+cat "$lab/hostile"
+waits hostile
+# The threads of users end ten seconds after their last client.
+only_the_good_one() { equal "$(clients)" echo; }
+as_before() {
+  local threads files segments memories
+  read -r threads files segments memories <<<"$before"
+  equal "$(segments) $(memories)" "$segments $memories" && equal "$(comm -13 "$lab/threads" <(names))" '' &&
+    [ "$(threads)" -le "$threads" ] && { [ "$(files)" -le "$files" ] || equal "$(files)" "$files"; }
+}
+check "none of them is attached any more" within 30 only_the_good_one
+check "no thread, descriptor or memory of theirs is left" within 60 as_before
+grown() { [ $(($(memory RssAnon) - own)) -le "$most" ]; }
+same_shared() { [ $(($(memory RssShmem) - shared)) -le 1024 ]; }
+check "the daemon's own memory has not grown by more than $most KiB" grown
+check "nor the memory that it shares" within 10 same_shared
+echo "after: $(threads) threads, $(files) descriptors, $(memory RssAnon) KiB of its own, $(memory RssShmem) KiB shared"
+check "the worker answers" says '[0-9]+ +up ' millrace show workers
+# On a machine that is too busy for its worker that is said; it is no fault of the daemon's.
+echo "the worker was called silent $(grep -c 'ERROR the worker does not answer' "$lab/daemon.log") times"
+faults() { grep -v 'the worker does not answer' "$lab/daemon.log" | grep -i -E 'panic| ERROR '; }
+check "the daemon has not complained about itself" fails faults
+check "a client that comes now is served" says '^attached' timeout 2 \
+  python3 "$lab/attach.py" "$attach" deaf '{"take": "nothing", "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}'
+check "and the router goes on" lossless sleep 1
