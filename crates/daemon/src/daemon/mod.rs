@@ -37,7 +37,6 @@ use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
 use crate::ports::{Devices, Ports};
 use crate::routing::Routing;
-use crate::settings;
 use crate::workers::Workers;
 
 pub(crate) use changing::Changing;
@@ -131,17 +130,4 @@ impl Daemon {
         self.routing.clear();
         self.ports.clear();
     }
-}
-
-/// The switches of a configuration that routing has at a start.
-fn rib_of(
-    config: &Config,
-    epoch: &tables::Epoch,
-) -> Result<(forward::rib::Rib, forward::state::State), tables::OutOfMemory> {
-    forward::rib::Rib::new(
-        settings::limits(config),
-        settings::miss(config),
-        settings::settings(config),
-        epoch,
-    )
 }

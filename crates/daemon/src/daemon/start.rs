@@ -7,11 +7,11 @@ use std::time::Instant;
 use control::Config;
 use dpdk::PoolError;
 use forward::bridge::MacTable;
-use forward::rib;
+use forward::rib::{self, Rib};
 use graph::{Doorbell, WorkerError};
 use tables::Epoch;
 
-use super::{Changing, Daemon, Shared, rib_of};
+use super::{Changing, Daemon, Shared};
 use crate::bridges::Bridges;
 use crate::clients::Clients;
 use crate::flows::Flows;
@@ -67,7 +67,12 @@ pub(crate) async fn start(path: PathBuf, config: Config) -> Result<Shared, Start
         ports.push(port);
     }
     let epoch = Epoch::new();
-    let (rib, state) = rib_of(&config, &epoch)?;
+    let (rib, state) = Rib::new(
+        settings::limits(&config),
+        settings::miss(&config),
+        settings::settings(&config),
+        &epoch,
+    )?;
     let hops = rib.flow_next_hops();
     let flows = forward::flow::Flows::new(
         settings::flow_limits(&config),
