@@ -18,6 +18,8 @@ mod process;
 pub mod queue;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod session;
 pub mod sleep;
 mod sync;
 

@@ -1,0 +1,207 @@
+//! What is said. Every field is checked by who receives it: these types only say what can be said.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::attach::{ChannelPlace, Refusal};
+
+/// Version of these messages and of what lies in a stack's segment: both sides must have the same.
+pub const PROTOCOL: u32 = 1;
+/// Version of this library, for people.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// From a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// First of all.
+    Hello(Hello),
+    /// A stack's queues.
+    OpenStack(OpenStack),
+    /// The stack of that number begins: the process has mapped its segment, and maps it no more.
+    StartStack(u32),
+    /// Gives a stack back, by its number.
+    CloseStack(u32),
+    /// A stack serves what a socket is bound to. One descriptor comes along: the socket.
+    Listen(Listen),
+    /// The listener of that number does not take new connections for that stack any more: stack, listener.
+    Unlisten(u32, u32),
+    /// A range of local ports for a stack's outgoing connections, by the stack's number.
+    Lease(u32),
+    /// Which way packets to an address go.
+    Route(IpAddr),
+}
+
+/// Who comes. Another version's may say more, and is to be told that it is another version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Hello {
+    /// [`PROTOCOL`] of its library.
+    pub protocol: u32,
+    /// [`VERSION`] of its library.
+    pub library: String,
+    /// What it calls itself: 1 to 63 bytes, shown to people.
+    pub name: String,
+}
+
+/// Asks for a stack's queues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OpenStack {
+    /// Slots of each ring: a power of two.
+    pub slots: u32,
+    /// Bytes of packet that a slot holds.
+    pub capacity: u32,
+    /// Places in the table of claims: a power of two; as many flows of listeners as it expects, and half as many again.
+    pub claims: u32,
+}
+
+/// A transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransportProtocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// Asks for new flows to what a socket is bound to. Asking again, with the same socket or another that is bound alike,
+/// changes the weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Listen {
+    /// The stack that serves.
+    pub stack: u32,
+    /// Its share of new flows among the listener's members. 0: only while all others have 0 too.
+    pub weight: u8,
+}
+
+/// From the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Welcome(Welcome),
+    /// To [`Request::OpenStack`]. File descriptors come with it: the segment, a doorbell that the daemon rings, and one
+    /// for each worker, which the process rings.
+    StackOpened(StackOpened),
+    /// To [`Request::StartStack`].
+    StackStarted(u32),
+    /// To [`Request::CloseStack`].
+    StackClosed(u32),
+    /// To [`Request::Listen`].
+    Listening(Listening),
+    /// To [`Request::Unlisten`].
+    Unlistened(u32, u32),
+    /// To [`Request::Lease`].
+    Leased(PortRange),
+    /// To [`Request::Route`].
+    Routed(Routed),
+    /// To any.
+    Refused(Refusal),
+}
+
+/// The daemon says who it is. As in [`Hello`], there may be more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Welcome {
+    /// Its [`PROTOCOL`].
+    pub protocol: u32,
+    /// Its version.
+    pub daemon: String,
+    /// The process's number, as in `millrace show stacks`.
+    pub client: u32,
+    /// Addresses of the router, on which listeners can be reached.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Queues of a stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StackOpened {
+    /// Its number.
+    pub stack: u32,
+    /// A ring from each worker and one to each, in the workers' order.
+    pub rings: ChannelPlace,
+    /// The table of claims.
+    pub claims: ClaimsPlace,
+    /// What all stacks of the machine share, so that sequence numbers and time stamps between the same ends go on when a
+    /// connection moves.
+    pub seed: [u64; 2],
+}
+
+/// Where the table of claims lies in the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClaimsPlace {
+    /// Bytes from the segment's beginning.
+    pub offset: u64,
+    /// Places for tags of eight bytes: a power of two.
+    pub places: u32,
+    /// The key of the tags.
+    pub key: [u64; 2],
+}
+
+/// A listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Listening {
+    /// Its number.
+    pub listener: u32,
+    /// Its protocol, as the socket says.
+    pub protocol: TransportProtocol,
+    /// Its address, as the socket says. The unspecified IPv6 address stands for both versions unless `only_v6`.
+    pub address: SocketAddr,
+    /// IPv6 only.
+    pub only_v6: bool,
+}
+
+/// Ports from `first` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PortRange {
+    /// The first.
+    pub first: u16,
+    /// How many.
+    pub count: u16,
+}
+
+/// Which way packets to an address go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routed {
+    /// Through Millrace.
+    Millrace {
+        /// The local address that they come from.
+        source: IpAddr,
+        /// Bytes of an IP packet on the way out.
+        mtu: u16,
+    },
+    /// Millrace does not know the way: the kernel may.
+    Kernel,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_as_they_went() {
+        let listening = Reply::Listening(Listening {
+            listener: 7,
+            protocol: TransportProtocol::Tcp,
+            address: "[::]:80".parse().unwrap(),
+            only_v6: false,
+        });
+        let bytes = serde_json::to_vec(&listening).unwrap();
+        assert_eq!(crate::attach::parse::<Reply>(&bytes).unwrap(), listening);
+        let routed = r#"{"routed":{"millrace":{"source":"192.0.2.1","mtu":1500}}}"#;
+        let wanted = Routed::Millrace { source: "192.0.2.1".parse().unwrap(), mtu: 1500 };
+        let parsed: Reply = crate::attach::parse(routed.as_bytes()).unwrap();
+        assert_eq!(parsed, Reply::Routed(wanted));
+        let strange = br#"{"listen":{"stack":1,"weight":300}}"#;
+        assert!(crate::attach::parse::<Request>(strange).is_err());
+    }
+}

@@ -1,0 +1,16 @@
+//! How a process that serves and the daemon meet: the sessions socket. Like the attach socket, it carries one JSON message
+//! in each packet, and each request has one answer; unlike there, descriptors travel both ways, because a socket that the
+//! process has bound is its permission to serve ([`Request::Listen`]).
+//!
+//! A process gets a stack's packet queues: a pair of rings to and from each worker. Packets in them begin with their IP
+//! header.
+
+mod message;
+
+pub use message::{
+    ClaimsPlace, Hello, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Routed,
+    StackOpened, TransportProtocol, VERSION, Welcome,
+};
+
+/// A flag in [`Meta::flags`](crate::Meta) of a packet to a stack: its TCP or UDP checksum was found right.
+pub const GOOD_CHECKSUM: u8 = 16;
