@@ -1,0 +1,58 @@
+# shellcheck shell=bash disable=SC2154
+# For tests of programs that serve on Millrace: source it after lab.sh.
+# Servers run in the router's namespace, whose kernel has none of the router's addresses; clients use the kernel's
+# stack in host a. With LAB_ROUTER=kernel the servers run on the kernel, which shows that a test is sound.
+
+served=$lab/served
+preload=$LAB_BIN/libmillrace_preload.so
+export MILLRACE_SESSIONS=$lab/sessions.sock
+# Workers give up root: they still have to reach the daemon and the files.
+chmod 755 "$lab"
+mkdir -p "$served/files" "$served/logs" "$served/temp"
+chmod 777 "$served/temp" "$served/logs"
+
+# Host a, one link, the router's addresses 10.0.1.1 and 2001:db8:1::1.
+one_host() {
+  host a
+  link left a 10.0.1.2/24 2001:db8:1::2/64
+  gateway a 10.0.1.1 2001:db8:1::1
+  port left 10.0.1.1/24 2001:db8:1::1/64
+}
+
+# Starts the router and makes sure that programs can be served by it.
+start_serving() {
+  start
+  [ "$LAB_ROUTER" = millrace ] || return 0
+  [ -e "$preload" ] || skip "no $preload: cargo build -p millrace-preload"
+  within 5 test -S "$MILLRACE_SESSIONS" || fail "the daemon has no sessions socket at $MILLRACE_SESSIONS"
+}
+
+# A command whose sockets are Millrace's: serve COMMAND...; in the background, $! is the command's own process.
+serve() {
+  if [ "$LAB_ROUTER" = kernel ]; then exec_on router "$@"; else exec_on router env LD_PRELOAD="$preload" "$@"; fi
+}
+
+# BYTES of data in which each byte differs from its neighbours in no regular way, the same every time: data BYTES KEY
+data() { head -c "$1" /dev/zero | openssl enc -aes-128-ctr -nosalt -K "$(printf '%032x' "$2")" -iv 0 2>/dev/null; }
+# Hash of standard input.
+hash() { sha256sum | cut -d ' ' -f 1; }
+
+# curl in host a: quiet, an error from status 400 on, no longer than 20 s.
+get() { on a curl -s -S -f -g --max-time 20 "$@"; }
+# Succeeds when the page's body is the file, byte by byte: same FILE URL [CURL-OPTION...]
+same() {
+  local file=$1
+  shift
+  equal "$(get "$@" | hash)" "$(hash <"$file")"
+}
+
+# Whether a process is there: alive PID
+alive() { kill -0 "$1" 2>/dev/null; }
+# Ends a process that this test started, and waits for its end.
+end() {
+  kill -"${2:-KILL}" "$1" 2>/dev/null
+  wait "$1" 2>/dev/null || true
+}
+
+# TCP segments that the kernel of the router's namespace has received, loopback's among them.
+kernel_segments() { on router nstat -asz TcpInSegs | awk '$1 == "TcpInSegs" {print $2}'; }

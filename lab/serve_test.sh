@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# NGINX as the distribution has it, on Millrace's own stack: pages, files, uploads, proxy, master and workers.
+. "$(dirname "$0")/lab.sh"
+. "$(dirname "$0")/serve/serve.sh"
+command -v nginx >/dev/null || skip "no nginx: scripts/setup"
+one_host
+start_serving
+
+# Starts NGINX with a configuration's http and other sections: nginx NAME MAIN-DIRECTIVES <<END
+nginx() {
+  local name=$1 tries=0
+  {
+    echo "pid $served/$name.pid; error_log $served/logs/$name info; $2 events { worker_connections 1024; }"
+    echo "http { access_log off; default_type text/plain;"
+    for temp in client_body proxy fastcgi uwsgi scgi; do echo "${temp}_temp_path $served/temp/$temp;"; done
+    cat
+    echo "}"
+  } >"$served/$name.conf"
+  # NGINX writes to standard error what it cannot write to its log.
+  if [ "${3:-served}" = served ]; then
+    serve nginx -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
+  else
+    exec_on router nginx -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
+  fi
+  nginx=$!
+  until [ -s "$served/$name.pid" ]; do
+    if ! alive "$nginx" || [ "$tries" -ge 100 ]; then nginx_log "$name"; fail "nginx ($name) does not start"; fi
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+}
+nginx_log() { tail -n 20 "$served/logs/$1.stderr" "$served/logs/$1" 2>/dev/null | sed 's/^/nginx: /'; }
+# What follows makes no sense without it: must WHAT COMMAND...
+must() {
+  local before=$lab_failures
+  check "$@"
+  [ "$lab_failures" -eq "$before" ] || { nginx_log "$nginx_name"; fail "without that the rest makes no sense"; }
+}
+
+for size in 1 65536 10000000; do data "$size" "$size" >"$served/files/$size"; done
+chmod -R a+rX "$served"
+
+# 1. The milestone: one process, one page.
+nginx_name=single
+nginx single 'daemon off; master_process off;' <<END
+  server {
+    listen 80;
+    listen [::]:80;
+    listen 10.0.1.1:8000;
+    location = /hello { return 200 "hello from \$server_addr:\$server_port\n"; }
+    location / { root $served/files; sendfile on; }
+    location /copied/ { alias $served/files/; sendfile off; }
+    location /upload/ { alias $served/temp/; dav_methods PUT; client_max_body_size 100m; }
+  }
+END
+must "curl gets a page from preloaded nginx" says '^hello from 10\.0\.1\.1:80$' get http://10.0.1.1/hello
+if [ "$LAB_ROUTER" = millrace ]; then
+  check "the kernel has no such address" fails on router ip route get 10.0.1.2
+  check "millrace show listeners has it" says '(0\.0\.0\.0|\*):80 .*nginx' millrace show listeners
+  check "and the one of a single address" says '10\.0\.1\.1:8000 ' millrace show listeners
+fi
+check "over IPv6" says '^hello from .*2001:db8:1::1.*:80$' get 'http://[2001:db8:1::1]/hello'
+check "on a port of a single address" says '^hello from 10\.0\.1\.1:8000$' get http://10.0.1.1:8000/hello
+check "the same server is reached over the kernel's loopback" says '^hello from 127\.0\.0\.1:80$' \
+  on router curl -s -S --max-time 5 http://127.0.0.1/hello
+check "where nobody listens, connections are refused" says 'Connection refused|Failed to connect' get http://10.0.1.1:81/
+before=$(kernel_segments)
+for size in 1 65536 10000000; do
+  check "a file of $size bytes by sendfile" same "$served/files/$size" "http://10.0.1.1/$size"
+  check "and copied" same "$served/files/$size" "http://10.0.1.1/copied/$size"
+done
+check "over IPv6 as well" same "$served/files/10000000" 'http://[2001:db8:1::1]/10000000'
+[ "$LAB_ROUTER" = kernel ] || check "the kernel saw none of it" equal "$(kernel_segments)" "$before"
+check "a range of a file" equal "$(get -r 1000000-1999999 http://10.0.1.1/10000000 | hash)" \
+  "$(tail -c +1000001 "$served/files/10000000" | head -c 1000000 | hash)"
+check "HEAD" says '^Content-Length: 65536' get -I http://10.0.1.1/65536
+check "404" says '404' get http://10.0.1.1/nothing
+check "three requests on one connection" says '^1-0-0-$' get -w '%{num_connects}-' \
+  -o /dev/null http://10.0.1.1/1 -o /dev/null http://10.0.1.1/65536 -o /dev/null http://10.0.1.1/hello
+data 5000000 7 >"$lab/upload"
+check "an upload of 5 MB" get -T "$lab/upload" http://10.0.1.1/upload/five
+check "is what was sent" cmp "$lab/upload" "$served/temp/five"
+check "a slow reader gets all" same "$served/files/10000000" http://10.0.1.1/10000000 --limit-rate 5M
+many() { on a curl -s -S -f --max-time 20 -Z --parallel-max 50 -o /dev/null "http://10.0.1.1/65536?[1-200]"; }
+check "200 requests, 50 at a time" many
+end "$nginx" TERM
+check "when nginx ends, connections are refused" within 2 says 'Connection refused|Failed to connect' \
+  get http://10.0.1.1/hello
+[ "$LAB_ROUTER" = kernel ] || check "and the listeners are gone" within 2 fails says ':80 ' millrace show listeners
+
+# 2. As a user has it: a master and two workers without root, behind them what the kernel serves.
+exec_on router "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
+backend=$!
+within 5 on router curl -s http://127.0.0.1:9000/ >/dev/null || fail "no backend: $(cat "$served/logs/backend")"
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$served/key" -out "$served/certificate" -days 2 \
+  -subj /CN=10.0.1.1 >/dev/null 2>&1
+nginx_name=workers
+nginx workers 'daemon off; worker_processes 2; user www-data;' <<END
+  upstream back { server 127.0.0.1:9000; keepalive 4; }
+  map \$http_upgrade \$connection_upgrade { default upgrade; '' ''; }
+  server {
+    listen 80;
+    listen [::]:80;
+    listen 443 ssl http2;
+    ssl_certificate $served/certificate;
+    ssl_certificate_key $served/key;
+    gzip on;
+    gzip_types text/plain;
+    client_max_body_size 100m;
+    location = /pid { return 200 "\$pid\n"; }
+    location / { root $served/files; sendfile on; }
+    location /slow/ { alias $served/files/; limit_rate 200k; }
+    location /back/ {
+      proxy_pass http://back;
+      proxy_http_version 1.1;
+      proxy_set_header Upgrade \$http_upgrade;
+      proxy_set_header Connection \$connection_upgrade;
+    }
+  }
+END
+workers() { pgrep -P "$nginx" 2>/dev/null | sort; }
+two_workers() { equal "$(workers | wc -l)" 2; }
+must "master and two workers serve" within 5 same "$served/files/65536" http://10.0.1.1/65536
+# Processes that answer 40 requests, 10 connections at a time.
+answering() { get -Z --parallel-max 10 'http://10.0.1.1/pid?[1-40]' -H 'Connection: close' | sort -u; }
+both_serve() { equal "$(answering)" "$(workers)"; }
+# Workers of $lab/old neither answer nor keep others from answering.
+only_new() {
+  answering >"$lab/answering" && [ -s "$lab/answering" ] && equal "$(comm -12 "$lab/answering" "$lab/old")" ''
+}
+# The kernel wakes whoever slept last.
+[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" both_serve
+check "a body goes through the proxy to the kernel's stack and back" \
+  same "$lab/upload" http://10.0.1.1/back/echo --data-binary "@$lab/upload"
+check "small ones too" equal "$(get http://10.0.1.1/back/word -d 'a few words')" 'a few words'
+check "TLS" same "$served/files/10000000" -k https://10.0.1.1/10000000
+check "HTTP/2" says '^2 200$' get -k --http2 -o /dev/null -w '%{http_version} %{http_code}\n' \
+  https://10.0.1.1/65536 -o /dev/null https://10.0.1.1/1
+seq 100000 >"$served/files/text"
+check "gzip" same "$served/files/text" --compressed http://10.0.1.1/text
+check "an upgraded connection is a stream of bytes" says '^echoed 300000$' on a python3 -c '
+import socket, sys, hashlib
+s = socket.create_connection(("10.0.1.1", 80), 10)
+s.sendall(b"GET /back/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+head = b""
+while b"\r\n\r\n" not in head: head += s.recv(1)
+assert b" 101 " in head, head
+said = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(9375))
+s.sendall(said)
+back = b""
+while len(back) < len(said): back += s.recv(65536)
+assert back == said
+print("echoed", len(back))'
+
+# 3. Nothing is lost while workers come and go.
+load() {
+  rm -f "$lab/enough"
+  exec_on a "$lab_root/lab/serve/load" 10.0.1.1 80 /65536 65536 "$(hash <"$served/files/65536")" 4 "$lab/enough" \
+    >"$lab/load" 2>&1 &
+  load=$!
+}
+enough() {
+  touch "$lab/enough"
+  wait "$load"
+}
+changed() { two_workers && [ -z "$(comm -12 <(workers) "$lab/old")" ]; }
+load
+sleep 1
+for round in 1 2 3; do
+  workers >"$lab/old"
+  kill -HUP "$nginx"
+  check "reload $round: new workers" within 10 changed
+  sleep 0.5
+done
+enough
+check "not one request failed over three reloads" says '^[1-9][0-9]* requests, 0 failed' cat "$lab/load"
+exec_on a curl -s -S -o /dev/null http://10.0.1.1/slow/10000000 2>"$lab/victim" &
+victim=$!
+exec_on a curl -s -S -o /dev/null http://10.0.1.1/slow/10000000 2>"$lab/survivor" &
+survivor=$!
+sleep 1
+workers >"$lab/old"
+kill -HUP "$nginx"
+check "after a reload only new workers get connections" within 5 only_new
+check "while old ones keep what they have" alive "$survivor"
+comm -12 <(workers) "$lab/old" >"$lab/shutting"
+while read -r pid; do kill -KILL "$pid"; done <"$lab/shutting"
+for pid in $victim $survivor; do
+  check "the connection of a killed worker ends at once" within 3 fails alive "$pid"
+  wait "$pid"
+  check "with an error" fails equal $? 0
+done
+check "its end leaves the others alone" only_new
+workers >"$lab/old"
+while read -r pid; do kill -KILL "$pid"; done <"$lab/old"
+check "the master replaces killed workers" within 5 changed
+check "and they serve" within 5 only_new
+kill -QUIT "$nginx"
+wait "$nginx"
+check "an orderly end" equal $? 0
+check "after which connections are refused" within 2 says 'Connection refused|Failed to connect' get http://10.0.1.1/pid
+end "$backend"
+if [ "$LAB_ROUTER" = millrace ]; then
+  no_stacks() { equal "$(value "show stacks" length)" 0; }
+  check "nothing is left in the daemon" within 2 no_stacks
+fi
