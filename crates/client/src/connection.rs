@@ -7,8 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown, sockopt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use shm::Process;
-use shm::attach::{Channel, ChannelError, RefusalKind, Reply, Request};
+use shm::attach::{Channel, ChannelError, Received, Refusal, RefusalKind, Reply, Request};
 
 use crate::Error;
 
@@ -51,30 +53,37 @@ impl Connection {
     /// [`Error::Refused`], [`Error::Version`], [`Error::DaemonGone`], [`Error::Silent`], [`Error::Nonsense`],
     /// [`Error::Forked`].
     pub(crate) fn ask(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), Error> {
+        let answer = self.exchange::<_, Reply>(request, &[])?;
+        match answer.message {
+            Reply::Refused(refusal) => Err(refused(refusal)),
+            reply => Ok((reply, answer.files)),
+        }
+    }
+
+    /// Asks, with descriptors, and hears the answer, whatever the protocol.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`], [`Error::Silent`], [`Error::Nonsense`], [`Error::Forked`].
+    pub(crate) fn exchange<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        request: &Q,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Received<R>, Error> {
         // Before the lock, which another thread may have held when it forked.
         if !self.is_ours() {
             return Err(Error::Forked);
         }
         let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = patiently(|| self.socket.send(request, &[]))
-            .and_then(|()| patiently(|| self.socket.receive::<Reply>()));
-        match answer {
-            Ok(answer) => match answer.message {
-                Reply::Refused(refusal) if refusal.kind == RefusalKind::Version => {
-                    Err(Error::Version { daemon: refusal.message })
-                }
-                Reply::Refused(refusal) => Err(Error::Refused(refusal)),
-                reply => Ok((reply, answer.files)),
-            },
-            Err(error) => {
-                // What comes later would be taken for the answer to another question.
-                let _ = shutdown(&self.socket, Shutdown::Both);
-                Err(match error {
-                    ChannelError::System(source) if is_timeout(&source) => Error::Silent(ANSWER),
-                    other => other.into(),
-                })
+        let answer = patiently(|| self.socket.send(request, files))
+            .and_then(|()| patiently(|| self.socket.receive::<R>()));
+        answer.map_err(|error| {
+            // What comes later would be taken for the answer to another question.
+            let _ = shutdown(&self.socket, Shutdown::Both);
+            match error {
+                ChannelError::System(source) if is_timeout(&source) => Error::Silent(ANSWER),
+                other => other.into(),
             }
-        }
+        })
     }
 
     /// Whether this process made it: a forked child has a copy of the socket, through which it must say nothing.
@@ -92,6 +101,14 @@ impl Connection {
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// The daemon says no.
+pub(crate) fn refused(refusal: Refusal) -> Error {
+    match refusal.kind {
+        RefusalKind::Version => Error::Version { daemon: refusal.message },
+        _ => Error::Refused(refusal),
     }
 }
 

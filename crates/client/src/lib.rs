@@ -43,6 +43,7 @@ mod options;
 mod packet;
 mod pair;
 mod sending;
+pub mod session;
 mod waiting;
 
 pub use channel::{Channel, Counters};

@@ -37,7 +37,7 @@ impl Drop for Lease {
     }
 }
 
-fn nonsense(what: impl Into<String>) -> Error {
+pub(crate) fn nonsense(what: impl Into<String>) -> Error {
     Error::Nonsense(what.into())
 }
 
@@ -154,7 +154,7 @@ fn buffers(segment: &Arc<Segment>, place: &BufferPlace) -> Result<Buffers, Error
     buffers.ok_or_else(outside)
 }
 
-fn rings(
+pub(crate) fn rings(
     segment: &Arc<Segment>,
     receive: RingPlace,
     transmit: RingPlace,

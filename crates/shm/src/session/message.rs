@@ -46,7 +46,7 @@ pub struct Hello {
 }
 
 /// Asks for a stack's queues.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OpenStack {
     /// Slots of each ring: a power of two.

@@ -1,0 +1,162 @@
+//! Meeting the daemon as a process that serves or connects.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use shm::attach::Received;
+use shm::session::{
+    Hello, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Routed, StackOpened,
+    VERSION, Welcome,
+};
+
+use crate::Error;
+use crate::connection::{Connection, refused};
+
+use super::Queues;
+
+/// Where the daemon listens when nothing else is said.
+pub const DEFAULT_SESSIONS: &str = "/run/millrace/sessions.sock";
+/// The environment variable that names another socket.
+pub const SESSIONS_VARIABLE: &str = "MILLRACE_SESSIONS";
+
+/// A process's connection to the sessions socket. Everything that the process has of the daemon ends with it.
+#[derive(Debug)]
+pub struct Link {
+    connection: Connection,
+    welcome: Welcome,
+}
+
+impl Link {
+    /// Connects to the daemon at `path`; without one at what [`SESSIONS_VARIABLE`] says, else at [`DEFAULT_SESSIONS`].
+    /// `name` is shown to people: 1 to 63 bytes.
+    ///
+    /// # Errors
+    /// [`Error::NoDaemon`]; [`Error::Version`] names both versions; [`Error::Refused`] when this process may not.
+    pub fn open(path: Option<&Path>, name: &str) -> Result<Self, Error> {
+        let path = path.map_or_else(default_socket, Path::to_owned);
+        let connection = Connection::open(&path)?;
+        let hello = Hello { protocol: PROTOCOL, library: VERSION.into(), name: name.into() };
+        match ask(&connection, &Request::Hello(hello), &[])?.message {
+            Reply::Welcome(welcome) if welcome.protocol == PROTOCOL => {
+                Ok(Self { connection, welcome })
+            }
+            Reply::Welcome(other) => Err(Error::Version {
+                daemon: format!(
+                    "version {} with protocol {} of sessions",
+                    other.daemon, other.protocol
+                ),
+            }),
+            _ => Err(unexpected("a welcome")),
+        }
+    }
+
+    /// Addresses of the router, as they were when the connection was opened.
+    #[must_use]
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.welcome.addresses
+    }
+
+    /// Opens a stack's packet queues and starts them. `keep` may move descriptors out of the way of others.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::Memory`], [`Error::Nonsense`], [`Error::Forked`].
+    pub fn open_stack(
+        &self,
+        asked: &OpenStack,
+        keep: impl Fn(OwnedFd) -> OwnedFd,
+    ) -> Result<Queues, Error> {
+        let Received { message, files } = self.ask(&Request::OpenStack(*asked), &[])?;
+        let Reply::StackOpened(opened) = message else { return Err(unexpected("a stack")) };
+        let StackOpened { stack, .. } = opened;
+        let queues = Queues::map(opened, files.into_iter().map(keep).collect())?;
+        match self.ask(&Request::StartStack(stack), &[])?.message {
+            Reply::StackStarted(_) => Ok(queues),
+            _ => Err(unexpected("that a stack starts")),
+        }
+    }
+
+    /// Has new flows to what `socket` is bound to given to a stack, with that weight among all who serve there.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] says what is wrong with the socket.
+    pub fn listen(
+        &self,
+        stack: u32,
+        weight: u8,
+        socket: BorrowedFd<'_>,
+    ) -> Result<Listening, Error> {
+        match self.ask(&Request::Listen(Listen { stack, weight }), &[socket])?.message {
+            Reply::Listening(listening) => Ok(listening),
+            _ => Err(unexpected("a listener")),
+        }
+    }
+
+    /// Takes no new flows for that stack and listener any more.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such listener.
+    pub fn unlisten(&self, stack: u32, listener: u32) -> Result<(), Error> {
+        self.ask(&Request::Unlisten(stack, listener), &[]).map(drop)
+    }
+
+    /// A range of local ports for a stack's outgoing connections.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when none are left, or this user has as many as it may have.
+    pub fn lease(&self, stack: u32) -> Result<PortRange, Error> {
+        match self.ask(&Request::Lease(stack), &[])?.message {
+            Reply::Leased(range) => Ok(range),
+            _ => Err(unexpected("ports")),
+        }
+    }
+
+    /// Which way packets to an address go.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`], [`Error::Silent`].
+    pub fn route(&self, destination: IpAddr) -> Result<Routed, Error> {
+        match self.ask(&Request::Route(destination), &[])?.message {
+            Reply::Routed(routed) => Ok(routed),
+            _ => Err(unexpected("a route")),
+        }
+    }
+
+    /// Whether the daemon is gone; one system call.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Received<Reply>, Error> {
+        ask(&self.connection, request, files)
+    }
+}
+
+impl AsFd for Link {
+    /// The connection: it hangs up when the daemon is gone.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.connection.as_fd()
+    }
+}
+
+fn default_socket() -> PathBuf {
+    let named = std::env::var_os(SESSIONS_VARIABLE).filter(|path| !path.is_empty());
+    named.map_or_else(|| DEFAULT_SESSIONS.into(), PathBuf::from)
+}
+
+fn ask(
+    connection: &Connection,
+    request: &Request,
+    files: &[BorrowedFd<'_>],
+) -> Result<Received<Reply>, Error> {
+    let answer = connection.exchange::<_, Reply>(request, files)?;
+    match answer.message {
+        Reply::Refused(refusal) => Err(refused(refusal)),
+        _ => Ok(answer),
+    }
+}
+
+fn unexpected(wanted: &str) -> Error {
+    Error::Nonsense(format!("asked for {wanted}, it answered something else"))
+}

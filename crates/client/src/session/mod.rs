@@ -1,0 +1,7 @@
+//! Sockets on a stack of the process's own: the connection to the daemon's sessions socket, and the packet queues of the stack.
+
+mod link;
+mod queues;
+
+pub use link::{DEFAULT_SESSIONS, Link, SESSIONS_VARIABLE};
+pub use queues::{Inbound, Outbound, Queues};

@@ -1,0 +1,212 @@
+//! A stack's packet queues: a pair of rings with each worker of the daemon.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use shm::attach::{ChannelPlace, Direction};
+use shm::session::{GOOD_CHECKSUM, StackOpened};
+use shm::{Doorbell, Meta, Producer, Segment, Taken, Trusting};
+use transport::{Departure, Packet, Sink};
+
+use crate::Error;
+use crate::opened::{nonsense, rings};
+
+/// Packets that are taken out of a ring at once.
+const BURST: usize = 64;
+
+/// All queues of a stack.
+#[derive(Debug)]
+pub struct Queues {
+    /// The stack's number, as in `millrace show stacks`.
+    pub number: u32,
+    /// From the workers.
+    pub inbound: Inbound,
+    /// To the workers.
+    pub outbound: Outbound,
+    bell: Doorbell,
+}
+
+/// The rings from the workers.
+#[derive(Debug)]
+pub struct Inbound {
+    rings: Vec<Trusting>,
+    /// A packet of several slots in one piece.
+    scratch: Vec<u8>,
+}
+
+/// The rings to the workers. All packets go to one worker, so that flows stay in order.
+#[derive(Debug)]
+pub struct Outbound {
+    ring: Producer,
+    worker: Doorbell,
+    /// Something was pushed since the worker was last rung.
+    touched: bool,
+    /// The packet that is being made.
+    packet: Box<[u8]>,
+}
+
+impl Queues {
+    /// Maps what the daemon has handed over.
+    pub(super) fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
+        let StackOpened { stack, rings: place, .. } = opened;
+        let workers = place.rings.len();
+        if workers == 0 || files.len() != 2 + workers {
+            let count = files.len();
+            return Err(nonsense(format!(
+                "{count} descriptors for a stack with {workers} workers"
+            )));
+        }
+        let mut files = files.into_iter();
+        let mut next = || files.next().ok_or_else(|| nonsense("a descriptor is missing"));
+        let segment = Arc::new(Segment::from_file(next()?)?);
+        let doorbell = |file| {
+            let bell = Doorbell::from_file(file);
+            bell.map_err(|source| Error::System { what: "a doorbell", source })
+        };
+        let bell = doorbell(next()?)?;
+        // Stacks differ in where they send.
+        let home = stack as usize % workers;
+        let (mut receive, mut transmit) = (Vec::new(), None);
+        for worker in 0..workers {
+            let theirs = doorbell(next()?)?;
+            let (from, to) = pair(&segment, &place, worker)?;
+            receive.push(from);
+            if worker == home {
+                transmit = Some((to, theirs));
+            }
+        }
+        let Some((ring, worker)) = transmit else { return Err(nonsense("a stack without rings")) };
+        let packet = vec![0; usize::from(u16::MAX)].into_boxed_slice();
+        Ok(Self {
+            number: stack,
+            inbound: Inbound { rings: receive, scratch: Vec::new() },
+            outbound: Outbound { ring, worker, touched: false, packet },
+            bell,
+        })
+    }
+
+    /// Before sleeping: the workers ring when something comes, or when there is room again if `for_room`. `false`: there is
+    /// something already, do not sleep.
+    #[must_use]
+    pub fn arm(&mut self, for_room: bool) -> bool {
+        self.outbound.ring();
+        self.inbound.rings.iter().for_each(|ring| ring.sleeps().announce());
+        if for_room {
+            self.outbound.ring.sleeps().announce();
+        }
+        let has_room = for_room && self.outbound.ring.has_room();
+        !(has_room || self.inbound.has_packets())
+    }
+
+    /// After it: what was rung is taken back.
+    pub fn disarm(&mut self) {
+        self.inbound.rings.iter().for_each(|ring| ring.sleeps().withdraw());
+        self.outbound.ring.sleeps().withdraw();
+        self.bell.clear();
+    }
+}
+
+impl AsFd for Queues {
+    /// The doorbell: readable after [`Queues::arm`] when a worker has rung.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+}
+
+fn pair(
+    segment: &Arc<Segment>,
+    place: &ChannelPlace,
+    worker: usize,
+) -> Result<(Trusting, Producer), Error> {
+    let at = |direction| place.ring(worker, direction);
+    match (at(Direction::Receive), at(Direction::Transmit)) {
+        (Some(receive), Some(transmit)) => rings(segment, receive, transmit),
+        _ => Err(nonsense("a worker without rings")),
+    }
+}
+
+impl Inbound {
+    /// Whether a packet waits.
+    #[must_use]
+    pub fn has_packets(&self) -> bool {
+        self.rings.iter().any(|ring| ring.has_next())
+    }
+
+    /// Takes packets out of each ring, in bursts of at most 64, and gives back their slots. Gives how many there were.
+    pub fn receive(&mut self, mut input: impl FnMut(&[Packet<'_>])) -> usize {
+        let Self { rings, scratch } = self;
+        let mut count = 0;
+        for ring in rings {
+            let mut taken: [Option<Taken>; BURST] = [const { None }; BURST];
+            let mut waiting = 0;
+            for place in &mut taken {
+                let Some(next) = ring.next() else { break };
+                let long = next.slots() > 1;
+                *place = Some(next);
+                waiting += 1;
+                if long {
+                    break;
+                }
+            }
+            if waiting == 0 {
+                continue;
+            }
+            count += waiting;
+            deliver(ring, taken.get(..waiting).unwrap_or_default(), scratch, &mut input);
+            taken.into_iter().flatten().for_each(|taken| ring.release(taken));
+        }
+        count
+    }
+}
+
+/// Packets of one slot each where they lie; the last one may be longer.
+fn deliver(
+    ring: &Trusting,
+    taken: &[Option<Taken>],
+    scratch: &mut Vec<u8>,
+    input: &mut impl FnMut(&[Packet<'_>]),
+) {
+    let good = |taken: &Taken| taken.meta().flags & GOOD_CHECKSUM != 0;
+    let mut packets = [Packet::new(&[]); BURST];
+    let mut short = 0;
+    for next in taken.iter().flatten().filter(|next| next.slots() == 1) {
+        let (Some(bytes), Some(place)) = (ring.bytes(next, 0), packets.get_mut(short)) else {
+            continue;
+        };
+        *place = Packet { bytes, checksum_is_good: good(next) };
+        short += 1;
+    }
+    if short > 0 {
+        input(packets.get(..short).unwrap_or_default());
+    }
+    for long in taken.iter().flatten().filter(|next| next.slots() > 1) {
+        scratch.resize(long.length(), 0);
+        ring.copy(long, scratch);
+        input(&[Packet { bytes: scratch, checksum_is_good: good(long) }]);
+    }
+}
+
+impl Outbound {
+    /// Wakes the worker if it sleeps and was given something.
+    #[inline]
+    pub fn ring(&mut self) {
+        if std::mem::take(&mut self.touched) {
+            self.worker.ring(self.ring.consumer_sleeps());
+        }
+    }
+}
+
+impl Sink for Outbound {
+    fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
+        if !self.ring.has_room() {
+            return None;
+        }
+        self.packet.get_mut(..length)
+    }
+
+    fn send(&mut self, departure: Departure) {
+        let packet = self.packet.get(..departure.length).unwrap_or_default();
+        // There was room for a packet of one slot; a longer one may be lost, as in any network.
+        self.touched |= self.ring.push(packet, Meta::default()).is_ok();
+    }
+}
