@@ -192,7 +192,8 @@ impl Flight {
     #[inline]
     pub(crate) fn pipe(&self, una: Seq, next: Seq, mss: u16) -> u32 {
         let inferred = self.inferred(mss);
-        next.since(una).saturating_sub(self.sacked).saturating_sub(self.lost + inferred)
+        let out = next.since(una).saturating_sub(self.sacked);
+        out.saturating_sub(self.lost).saturating_sub(inferred)
     }
 
     /// Bytes that a peer without SACK has let know of by duplicates.
@@ -335,6 +336,8 @@ impl Flight {
         }
         segments == u64::from(self.sacked_segments)
             && at == next
+            // Each tells of a byte at least.
+            && self.duplicates <= next.since(una)
             && (sacked, lost) == (self.sacked, self.lost)
     }
 }

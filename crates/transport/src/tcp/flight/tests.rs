@@ -278,3 +278,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_imported_flight_counts_no_more_duplicates_than_there_are_bytes() {
+    let mut flight = flight(4);
+    let is_sound = |flight: &Flight| flight.is_sound(Seq(0), Seq(400));
+    flight.duplicates = 400;
+    assert!(is_sound(&flight));
+    flight.duplicates = 401;
+    assert!(!is_sound(&flight));
+    // Whatever was counted, and found lost besides, nothing less than nothing is on the way.
+    flight.duplicates = u32::MAX;
+    flight.lose_all();
+    assert_eq!(flight.pipe(Seq(0), Seq(400), u16::MAX), 0);
+}
