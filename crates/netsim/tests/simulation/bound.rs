@@ -97,9 +97,8 @@ impl Path {
     fn trouble(&self, timeout: u64) -> u64 {
         let loss = self.loss();
         let row = if loss > 0.0 { (RARE.ln() / loss.ln()).ceil() as u32 } else { 0 };
-        // At an outage's end the sender waits as long again at most; what was acknowledged before it may be
-        // measured only then (RFC 7323 4.3), for a time-out of the same length and four variations.
-        let mut next = timeout.max(3 * SECOND).max(2 * self.outages);
+        // At an outage's end the sender waits as long again at most.
+        let mut next = timeout.max(3 * SECOND).max(self.outages);
         let mut sum = self.outages;
         for _ in 0..=row + HOLE * self.holes {
             sum += next.min(LONGEST_TIMEOUT);

@@ -19,6 +19,8 @@ use scenario::{Outcome, Scenario};
 
 /// Seeds of a plain run.
 const SEEDS: u64 = 2000;
+/// Others that something was found with: an echo as old as the outage of a handshake was taken for a round trip.
+const FOUND: [u64; 1] = [4849];
 
 fn number(name: &str) -> Option<u64> {
     var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: no number")))
@@ -47,7 +49,7 @@ fn seeds() {
     }
     let seeds = number("MILLRACE_SEEDS").unwrap_or(SEEDS);
     let (mut failures, mut used) = (Vec::new(), Vec::new());
-    for seed in 0..seeds {
+    for seed in (0..seeds).chain(FOUND) {
         match run(seed) {
             Ok(outcome) => used.push((outcome.used, seed)),
             Err(failure) => failures.push(failure),

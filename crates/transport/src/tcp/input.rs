@@ -82,20 +82,27 @@ impl<F: ByteFifo> Tcb<'_, F> {
         if self.hot.has(flag::ACCURATE) {
             self.count_marks(segment);
         }
-        // RFC 7323 4.3: only a segment that holds the last acknowledgment sent is a fresh mark.
-        if let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) {
-            let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
-            if newer && !segment.seq.after(self.hot.acked) {
-                self.hot.ts_recent = value;
-                self.cold.ts_recent_at = self.now;
-            }
-        }
+        self.note_timestamp(segment);
         // RFC 9293 3.10.7.4, fifth: if the ACK bit is off, drop the segment.
         if !segment.has(bits::ACK) {
             self.drop(Reason::NoAck);
             return false;
         }
         true
+    }
+
+    /// TS.Recent, which is what we echo (RFC 7323 4.3): the newest of the segments that hold the last
+    /// acknowledgment sent, or lie before it.
+    #[inline(always)]
+    fn note_timestamp(&mut self, segment: &Segment<'_>) {
+        let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) else {
+            return;
+        };
+        let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
+        if newer && !segment.seq.after(self.hot.acked) {
+            self.hot.ts_recent = value;
+            self.cold.ts_recent_at = self.now;
+        }
     }
 
     /// A segment that is the peer's beyond doubt: it is alive.

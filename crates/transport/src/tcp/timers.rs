@@ -148,6 +148,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.shared.counters.retransmissions += 1;
             let iss = self.cold.iss;
             self.cold.flight.resent(iss, self.now);
+            self.note_again();
         }
     }
 

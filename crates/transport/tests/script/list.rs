@@ -77,6 +77,9 @@ scripts! {
     rto
     rto_kept
     rto_recent
+    rtt_old_echo
+    rtt_old_echo_duplicate
+    rtt_old_echo_syn
     sack_data
     sack_duplicate
     sack_overlap
@@ -102,7 +105,9 @@ scripts! {
     time_wait_late
     time_wait_reset
     time_wait_reuse
+    timestamps_again
     timestamps_echo
+    timestamps_syn_again
     unacceptable
     urgent
     user_timeout

@@ -29,6 +29,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
                 return false;
             }
             // The answer was lost: once more.
+            self.note_timestamp(segment);
             self.hot.set(flag::ACK_NOW);
             return false;
         }
@@ -57,9 +58,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
             let old = segment.length() > 0 && !segment.end().after(self.hot.rcv_nxt);
             self.drop(if old { Reason::OldData } else { Reason::OutOfWindow });
             // A segment again, whose end is where we are: its acknowledgment may be news, as with a FIN
-            // that crossed ours (RFC 9293 3.10.7.4: valid acknowledgments are accepted).
+            // that crossed ours (RFC 9293 3.10.7.4: valid acknowledgments are accepted), and so is its time
+            // stamp (as Linux's `tcp_sequence`).
             let again = old && segment.end() == self.hot.rcv_nxt && segment.has(bits::ACK);
             if again && !segment.has(bits::SYN) && self.hot.state.is_synchronized() {
+                self.note_timestamp(segment);
                 let goes_on = self.on_ack(segment);
                 if !goes_on || self.hot.state == State::Closed {
                     return false;

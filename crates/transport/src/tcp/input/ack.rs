@@ -149,7 +149,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Round-trip time: of a segment that was sent once, unless it may have waited for one that was sent
-    /// again (RFC 6298 3); else by the time stamp.
+    /// again (RFC 6298 3); else by the time stamp, unless that is ambiguous too.
     #[inline]
     fn measure(&mut self, segment: &Segment<'_>, news: &Delivered) {
         let minimum = (self.cold.options.minimum_rto / 1000) as u32;
@@ -160,10 +160,19 @@ impl<F: ByteFifo> Tcb<'_, F> {
             (news.acked > 0, self.hot.has(flag::TIMESTAMPS), segment.timestamps)
         {
             let taken = timestamp(self.now, self.hot.ts_offset).wrapping_sub(echo);
-            if taken < 60_000 {
+            if taken < 60_000 && !self.is_old_echo(news) {
                 rtt::measure(self.hot, taken.max(1) * 1000, minimum);
             }
         }
+    }
+
+    /// Whether what was sent again is acknowledged with an echo from before, which may be as old as an outage:
+    /// the first copy arrived, its acknowledgment was lost, and the peer echoes the first copy's time stamp still
+    /// (RFC 7323 5.3 R2). The peer tells of the duplicate then, if it can (RFC 2883); without, the first copy
+    /// took that long.
+    fn is_old_echo(&self, news: &Delivered) -> bool {
+        let tells = self.hot.has(flag::SACK) && news.marks & mark::SYN == 0;
+        news.echo_is_older && (news.duplicate || news.probe_duplicate || !tells)
     }
 
     /// Tells congestion control, and sets the window.
@@ -248,6 +257,10 @@ impl<F: ByteFifo> Tcb<'_, F> {
         // RFC 8985 6.2 step 5: the window of reordering that this acknowledgment opened goes before.
         if !self.hot.has(flag::TIMER_IS_REORDER) {
             self.restart_timer();
+        }
+        if news.marks & mark::SYN != 0 {
+            // Only the SYN was sent again.
+            self.hot.clear(flag::SENT_AGAIN);
         }
         if news.marks & mark::FIN == 0 {
             return;

@@ -39,10 +39,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.shared.counters.retransmissions += 1;
         self.cold.retransmitted = self.cold.retransmitted.saturating_add(1);
-        if !self.hot.has(flag::SENT_AGAIN) {
-            self.hot.set(flag::SENT_AGAIN);
-            self.cold.eifel = crate::isn::timestamp(self.now, self.hot.ts_offset);
-        }
+        self.note_again();
         self.cold.undo_left = self.cold.undo_left.saturating_add(sent.length());
         self.cold.flight.resent(sent.start, self.now);
         if sent.start == self.hot.snd_una
@@ -55,6 +52,14 @@ impl<F: ByteFifo> Tcb<'_, F> {
         self.cold.flight.reduction.on_sent(sent.length());
         self.spend(sent.length());
         true
+    }
+
+    /// Something is sent again: an echo from before the first time is not of it (RFC 3522 3.2).
+    pub(crate) fn note_again(&mut self) {
+        if !self.hot.has(flag::SENT_AGAIN) {
+            self.hot.set(flag::SENT_AGAIN);
+            self.cold.eifel = crate::isn::timestamp(self.now, self.hot.ts_offset);
+        }
     }
 
     /// Whether pacing says to wait; then it is woken when the wait is over.
