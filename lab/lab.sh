@@ -242,10 +242,24 @@ says() {
 }
 
 # All packets come back: pings HOST ADDRESS [PING-OPTION...]
+# Once some are answered, ping waits for the last for twice the longest time so far only: what comes later, the host's
+# kernel has counted.
 pings() {
-  local from=$1 to=$2
+  local from=$1 to=$2 before output
   shift 2
-  says ' 0% packet loss' on "$from" ping -n -i 0.1 -c 5 -W 1 "$@" "$to"
+  before=$(echoes "$from")
+  output=$(says ' 0% packet loss' on "$from" ping -n -i 0.1 -c 5 -W 1 "$@" "$to") && return
+  echo "$output"
+  within 2 answered "$from" 5 "$before"
+}
+# Whether COUNT requests or more were sent since then, and replies to all of them came: answered HOST COUNT COUNTS-OF-BEFORE
+answered() {
+  echo "$3" "$(echoes "$1")" | awk -v count="$2" '{
+    sent = $5 - $1 + $7 - $3
+    back = $6 - $2 + $8 - $4
+    print sent " sent, " back " back"
+    exit !(sent >= count && sent == back)
+  }'
 }
 
 # MAC address of an interface: mac HOST INTERFACE
@@ -298,7 +312,7 @@ transfers() {
 lossless() {
   local pids=() address status=0 before
   rm -f "$lab/enough"
-  before=$(echoes)
+  before=$(echoes a)
   for address in 10.0.2.2 2001:db8:2::2; do
     keep_pinging "$address" >"$lab/lossless-$address" 2>&1 &
     pids+=($!)
@@ -312,14 +326,14 @@ lossless() {
   return $status
 }
 
-# Echo requests that a has sent so far, and replies that came, by family.
+# Echo requests that a host has sent so far, and replies that came, by family: echoes HOST
 echoes() {
-  on a nstat -asz IcmpOutEchos IcmpInEchoReps Icmp6OutEchos Icmp6InEchoReplies |
+  on "$1" nstat -asz IcmpOutEchos IcmpInEchoReps Icmp6OutEchos Icmp6InEchoReplies |
     awk '/^Icmp/ {n[$1] = $2} END {print n["IcmpOutEchos"], n["IcmpInEchoReps"], n["Icmp6OutEchos"], n["Icmp6InEchoReplies"]}'
 }
 # Whether replies to all requests since then have come: all_back COUNTS-OF-BEFORE
 all_back() {
-  echo "$1" "$(echoes)" | awk '{
+  echo "$1" "$(echoes a)" | awk '{
     print "IPv4: " $5 - $1 " sent, " $6 - $2 " back; IPv6: " $7 - $3 " sent, " $8 - $4 " back"
     exit !($5 - $1 >= 100 && $5 - $1 == $6 - $2 && $7 - $3 >= 100 && $7 - $3 == $8 - $4)
   }'
