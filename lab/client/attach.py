@@ -76,7 +76,7 @@ class Ring:
 
 
 class Buffers:
-    """The device's buffers in the segment, for a receive queue of one's own."""
+    """The device's buffers in the segment, for a dedicated receive queue."""
 
     def __init__(self, memory, place):
         self.memory, self.place = memory, place

@@ -19,7 +19,7 @@ pub(crate) struct Pair {
     worker: Arc<Doorbell>,
     /// Something was pushed since the last ring.
     touched: bool,
-    /// The device's buffers, for a receive queue of the client's own.
+    /// The device's buffers, for a dedicated receive queue.
     buffers: Option<Buffers>,
     /// Numbers of those that are to go back; never more than there are buffers.
     returning: Vec<u32>,

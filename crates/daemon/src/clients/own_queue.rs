@@ -1,4 +1,4 @@
-//! A receive queue of a client's own: its packets go to the client where the device has put them.
+//! Dedicated receive queues: their packets reach the client where the device has put them.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Search {
     }
 }
 
-/// What a receive queue of a client's own takes.
+/// What a dedicated receive queue takes.
 pub(super) struct OwnSize {
     layout: Layout,
     /// Bytes of a ring, up to the next page.
@@ -162,12 +162,12 @@ impl Daemon {
         Ok(opened)
     }
 
-    /// Whether a client may have a receive queue of its own, and so many bytes for it.
+    /// Whether a client may have a dedicated receive queue, and so many bytes for it.
     fn check_own_queue(&self, id: u32, asked: &Open, bytes: usize) -> Result<(), Refusal> {
         let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
         if !plain || asked.take != Take::Divert || asked.channels != 1 {
             return Err(invalid(
-                "a queue of one's own comes whole: divert, one channel, no other ports, no filter",
+                "a dedicated queue is given whole: divert, one channel, no other ports, no filter",
             ));
         }
         let port = asked.queue.as_ref().map(|wanted| wanted.port.clone());
@@ -236,7 +236,7 @@ impl Daemon {
         clients.find(|(_, client)| client.queues.values().any(is_it)).map(|(id, _)| *id)
     }
 
-    /// Takes a client's own queue back. Its memory goes when the last buffer has left it.
+    /// Takes a dedicated queue back. Its memory goes when the last buffer has left it.
     pub(super) fn close_own_queue(
         &mut self,
         uid: u32,

@@ -33,7 +33,7 @@ pub(super) type Given = Option<Result<(), graph::LaneError>>;
 pub(super) enum Start {
     /// Its rings, by worker.
     Workers(Vec<ClientSetup>),
-    /// A receive queue of its own, and the memory for its buffers.
+    /// A dedicated receive queue, and the memory for its buffers.
     Own(Place, Box<LaneClient>, Arc<DeviceMemory>),
 }
 

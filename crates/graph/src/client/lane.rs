@@ -25,7 +25,7 @@ use taking::Way;
 /// Buffers of a client that is gone which are freed in one round.
 const LEAVING: usize = 64;
 
-/// What a client needs to have a receive queue of its own.
+/// What a client needs to have a dedicated receive queue.
 #[derive(Debug)]
 pub struct LaneClient {
     /// The caller's number, to find it again.

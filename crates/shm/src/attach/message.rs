@@ -195,7 +195,7 @@ pub struct Opened {
     pub workers: u16,
     /// Its channels.
     pub channels: Vec<ChannelPlace>,
-    /// The device's buffers, for a receive queue of the client's own.
+    /// The device's buffers, for a dedicated receive queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<BufferPlace>,
 }

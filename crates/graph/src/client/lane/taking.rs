@@ -1,4 +1,4 @@
-//! What a client with a queue of its own says in the ring to the worker.
+//! What a client with a dedicated queue says in the ring to the worker.
 
 use dpdk::{Buffer, BufferPool, SharedBuffer};
 use shm::attach::{REFERENCE, RETURNS, Reference, flag, places};
