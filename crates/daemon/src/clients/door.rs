@@ -99,12 +99,12 @@ impl Door {
         let Ok(credentials) = channel.peer() else { return };
         let groups = channel.peer_groups().unwrap_or_default();
         let process = Process { credentials, groups };
-        let allowed = {
+        let stranger = {
             let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-            Allowed::of(&rules, &process)
+            let allowed = Allowed::of(&rules, &process);
+            allowed.is_none().then(|| permission::stranger(&rules, &process))
         };
-        let user = allowed.map_or(User::Strangers, |_| User::Uid(process.credentials.uid));
-        let refusal = self.refuse(user, &process);
+        let (user, refusal) = self.place(credentials.uid, stranger);
         let socket = channel.into_socket();
         let unheard = match self.desk(user) {
             Ok(desk) => {
@@ -164,36 +164,84 @@ impl Door {
     /// The user's thread.
     fn desk(&mut self, user: User) -> io::Result<&Desk> {
         if self.desks.get(&user).is_none_or(Desk::is_closed) {
-            if self.desks.len() > usize::from(self.bounds.most) && user != User::Uid(0) {
-                return Err(io::Error::other("more users than clients.most"));
-            }
             let desk = Desk::open(user, self.bounds.requests, self.control.clone())?;
             self.desks.insert(user, desk);
         }
         self.desks.get(&user).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Why there is no place for another connection of a user. `None`: there is one.
-    fn refuse(&self, user: User, process: &Process) -> Option<Refusal> {
+    /// Whose thread hears a connection, and why there is no place for it if there is none. `stranger`: it may not attach.
+    fn place(&self, uid: u32, stranger: Option<Refusal>) -> (User, Option<Refusal>) {
+        if stranger.is_some() {
+            return (User::Strangers, stranger);
+        }
+        let user = User::Uid(uid);
         let has = self.desks.get(&user).map_or(0, Desk::taken);
         let most = usize::from(self.bounds.most);
         let own = usize::from(self.bounds.connections);
-        let others = self.desks.iter().filter(|(user, _)| **user != User::Uid(0));
-        let all: usize = others.map(|(_, desk)| desk.taken()).sum();
-        let problem = match user {
-            User::Strangers => return Some(permission::stranger(process)),
-            User::Uid(0) if has >= most + SPARE => {
+        let others = || self.desks.iter().filter(|(user, _)| matches!(user, User::Uid(1..)));
+        let all: usize = others().map(|(_, desk)| desk.taken()).sum();
+        let known = self.desks.get(&user).is_some_and(|desk| !desk.is_closed());
+        let problem = match uid {
+            0 if has >= most + SPARE => {
                 format!("root has {has} connections; clients.most is {most}: raise it")
             }
-            User::Uid(uid) if uid != 0 && has >= own => format!(
+            0 => return (user, None),
+            // Each has a thread, so who has none hears it from that of all who get none.
+            _ if !known && others().count() >= most => {
+                let problem =
+                    format!("{most} users have connections; clients.most is {most}: raise it");
+                return (User::Strangers, Some(Refusal::new(RefusalKind::Resources, problem)));
+            }
+            _ if has >= own => format!(
                 "user {uid} has {has} connections, as many as clients.connections allows one user; \
                  close some, or raise it"
             ),
-            User::Uid(uid) if uid != 0 && all >= most + SPARE => {
+            _ if all >= most + SPARE => {
                 format!("all users have {all} connections; clients.most is {most}: raise it")
             }
-            User::Uid(_) => return None,
+            _ => return (user, None),
         };
-        Some(Refusal::new(RefusalKind::Resources, problem))
+        (user, Some(Refusal::new(RefusalKind::Resources, problem)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A door at which users have arrived.
+    fn door(most: u16, users: &[u32]) -> Door {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("attach")).unwrap();
+        let (control, _asked) = crate::clients::asks::channel();
+        let bounds = config::Clients {
+            socket: None,
+            most,
+            connections: 2,
+            queues: 1,
+            channels: 1,
+            filters: 1,
+            memory: 1,
+            requests: 10,
+        };
+        let mut door = Door::new(listener, bounds, Rules::default(), control);
+        for user in users {
+            door.desk(User::Uid(*user)).unwrap();
+        }
+        door
+    }
+
+    #[test]
+    fn a_user_too_many_hears_why_and_root_is_no_other_user() {
+        let door = door(2, &[0, 5, 6]);
+        let of = |uid| door.place(uid, None);
+        assert_eq!(of(0), (User::Uid(0), None));
+        assert_eq!(of(5), (User::Uid(5), None), "it has its thread already");
+        let (heard_by, refusal) = of(7);
+        assert_eq!(heard_by, User::Strangers);
+        let refusal = refusal.unwrap();
+        assert_eq!(refusal.kind, RefusalKind::Resources);
+        assert!(refusal.message.contains("clients.most is 2"), "{}", refusal.message);
     }
 }

@@ -156,7 +156,7 @@ impl Daemon {
     /// A process says who it is.
     fn attach_client(&mut self, hello: Hello, process: Process) -> Result<Welcome, Refusal> {
         let Some(allowed) = Allowed::of(&self.config.client_rules, &process) else {
-            return Err(permission::stranger(&process));
+            return Err(permission::stranger(&self.config.client_rules, &process));
         };
         if hello.protocol != PROTOCOL {
             let (theirs, library, ours) = (hello.protocol, &hello.library, PROTOCOL);

@@ -23,13 +23,20 @@ pub(super) enum Allowed {
     These(Vec<String>),
 }
 
-/// What a process hears that may not attach.
-pub(super) fn stranger(process: &Process) -> Refusal {
-    let problem = format!(
-        "user {} may not attach; be root or in the group {GROUP}, or have a [[client]] rule in the \
-         configuration",
-        process.credentials.uid
-    );
+/// What a process hears that may not attach. `rules`: those in force, by which the group counts or does not.
+pub(super) fn stranger(rules: &[ClientRule], process: &Process) -> Refusal {
+    let uid = process.credentials.uid;
+    let problem = if rules.is_empty() {
+        format!(
+            "user {uid} may not attach; be root or in the group {GROUP}, or add a [[client]] rule \
+             to the configuration"
+        )
+    } else {
+        format!(
+            "user {uid} may not attach: no [[client]] rule of the configuration names it or one of \
+             its groups; add one, or be root"
+        )
+    };
     Refusal::new(RefusalKind::Permission, problem)
 }
 
@@ -97,5 +104,15 @@ mod tests {
         let credentials = PeerCredentials { pid: 1, uid: 1000, gid: 4_000_000 };
         let nobody = Process { credentials, groups: vec![4_000_000] };
         assert_eq!(Allowed::of(&[], &nobody), None);
+    }
+
+    #[test]
+    fn a_stranger_hears_of_the_group_only_while_it_counts() {
+        let credentials = PeerCredentials { pid: 1, uid: 1000, gid: 1000 };
+        let process = Process { credentials, groups: vec![1000] };
+        let without = stranger(&[], &process).message;
+        assert!(without.contains("in the group millrace"), "{without}");
+        let with = stranger(&[rule(Some(5), None, &[])], &process).message;
+        assert!(!with.contains(GROUP) && with.contains("no [[client]] rule"), "{with}");
     }
 }
