@@ -28,6 +28,7 @@ mod kernel_sides;
 mod log;
 mod origin;
 mod ports;
+mod processes;
 mod reload;
 mod routing;
 mod run;

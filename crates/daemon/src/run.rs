@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::args::{Args, exit};
 use crate::daemon::{self, Shared, StartError};
 use crate::ports::eal_options;
+use crate::processes::asks;
 use crate::service::{Access, Carries, Claim, Progress, SocketError, notify};
 use crate::workers::Member;
 use crate::{api, clients, reload};
@@ -108,7 +109,10 @@ async fn serve(claim: &Claim, attach: &Claim, daemon: Shared) -> Result<(), RunE
     let mut tasks = JoinSet::new();
     tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
     tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
-    tasks.spawn(clients::open(attach.listener()?, &daemon)?.serve(daemon.clone()));
+    let (control, asked) = asks();
+    clients::open(attach.listener()?, &daemon, control)?;
+    let asking = daemon.clone();
+    tasks.spawn(asked.serve(move |act| act(&mut asking.lock())));
     if let Some(period) = notify::watchdog() {
         tasks.spawn(watch_over(period, progress, daemon.clone()));
     }

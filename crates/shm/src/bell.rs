@@ -39,14 +39,22 @@ const SO_PASSRIGHTS: i32 = 83;
 /// Forbids the peer to send descriptors to this socket, or to the sockets that this one accepts: its `sendmsg` fails with
 /// `EPERM`. `false`: the kernel is older than 6.16 and can't.
 pub fn forbid_descriptors(socket: impl AsFd) -> bool {
-    let none = 0_i32;
-    // SAFETY: the kernel reads the four bytes of `none`, which lives until the call returns.
+    pass_rights(socket.as_fd(), 0)
+}
+
+/// Takes [`forbid_descriptors`] back for one socket.
+pub fn allow_descriptors(socket: impl AsFd) -> bool {
+    pass_rights(socket.as_fd(), 1)
+}
+
+fn pass_rights(socket: BorrowedFd<'_>, allowed: i32) -> bool {
+    // SAFETY: the kernel reads the four bytes of `allowed`, which lives until the call returns.
     let done = unsafe {
         libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
+            socket.as_raw_fd(),
             libc::SOL_SOCKET,
             SO_PASSRIGHTS,
-            (&raw const none).cast(),
+            (&raw const allowed).cast(),
             size_of::<i32>() as libc::socklen_t,
         )
     };

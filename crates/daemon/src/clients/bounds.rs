@@ -4,8 +4,8 @@ use control::config;
 use graph::Filter;
 use shm::attach::{Open, Refusal};
 
-use super::refusal::no_resources;
 use super::{Client, Clients};
+use crate::processes::no_resources;
 
 /// What all clients of a user have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,27 +2,19 @@
 //!
 //! | module | thread | job |
 //! | --- | --- | --- |
-//! | `door` | its own | accepts connections, and hands each to its user's thread |
-//! | `desk` | one for each user | what a user does keeps that thread busy, and no other |
-//! | `serve` | the user's | a connection: messages are received and answered, memory is made and unmapped |
-//! | `user` | the user's | what its connections share: the pace of requests, turns, places |
-//! | `bells` | the user's | the user's doorbells are rung and drained |
-//! | `asks` | control | does what was asked: this module, `open`, `own_queue`, `bounds`, `watch` |
+//! | `attaching` | its own | who may come to the attach socket |
+//! | `serve` | the user's | requests are answered, memory is made and unmapped |
+//! | `open`, `own_queue`, `bounds`, `watch` | control | what was asked is done, as here |
 //! | `stages` | all | queues on their way from a request to the workers and back |
 //! | `permission` | both | who may attach |
 
-mod asks;
-mod bells;
+mod attaching;
 mod bounds;
-mod desk;
-mod door;
 mod open;
 mod own_queue;
 mod permission;
-mod refusal;
 mod serve;
 mod stages;
-mod user;
 mod watch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,16 +32,14 @@ use shm::attach::{
 };
 
 use crate::daemon::{Daemon, Shared};
+use crate::processes::{Control, Door, Process, check_name, no_resources, printable};
 
-use asks::Asked;
-use door::{Door, Rules};
+use attaching::{Attaching, Rules};
 use own_queue::Retired;
-use permission::{Allowed, Process};
+use permission::Allowed;
 use stages::{Left, Start};
 use watch::Told;
 
-/// Longest name that a client gives itself: bytes.
-const LONGEST_NAME: usize = 63;
 /// Numbers of ports in packets' marks.
 const NUMBERS: usize = 256;
 
@@ -120,16 +110,18 @@ impl Clients {
     }
 }
 
-/// Opens the attach socket. Gives what clients ask for, to be served by the control thread.
+/// Opens the attach socket.
 ///
 /// Errors: no thread.
-pub(crate) fn open(listener: UnixListener, daemon: &Shared) -> io::Result<Asked> {
-    let (control, asked) = asks::channel();
+pub(crate) fn open(
+    listener: UnixListener,
+    daemon: &Shared,
+    control: Control<Daemon>,
+) -> io::Result<()> {
     let locked = daemon.lock();
     locked.show_rules_to_door();
-    let (bounds, rules) = (locked.config.clients.clone(), Arc::clone(&locked.clients.rules));
-    Door::new(listener, bounds, rules, control).open()?;
-    Ok(asked)
+    let (bounds, rules) = (&locked.config.clients, Arc::clone(&locked.clients.rules));
+    Door::new(listener, Attaching::new(bounds, rules, control)).open()
 }
 
 impl Client {
@@ -160,7 +152,7 @@ impl Daemon {
         };
         if hello.protocol != PROTOCOL {
             let (theirs, library, ours) = (hello.protocol, &hello.library, PROTOCOL);
-            let library = library.chars().take(32).collect::<String>().escape_debug().to_string();
+            let library = printable(library);
             return Err(Refusal::new(
                 RefusalKind::Version,
                 format!(
@@ -170,18 +162,15 @@ impl Daemon {
                 ),
             ));
         }
-        let fits = !hello.name.is_empty() && hello.name.len() <= LONGEST_NAME;
-        if !fits || hello.name.chars().any(char::is_control) || hello.library.len() > LONGEST_NAME {
-            let problem = "the client's name must have 1 to 63 printable bytes";
-            return Err(Refusal::new(RefusalKind::Invalid, problem));
-        }
+        check_name(&hello.name, &hello.library)?;
         let PeerCredentials { pid, uid, .. } = process.credentials;
         let most = usize::from(self.config.clients.most);
         // Nobody keeps root out.
         let alike = self.clients.list.values().filter(|other| (other.uid() == 0) == (uid == 0));
         if alike.count() >= most {
-            let problem = format!("{most} clients are attached already; raise clients.most");
-            return Err(Refusal::new(RefusalKind::Resources, problem));
+            return Err(no_resources(format!(
+                "{most} clients are attached already; raise clients.most"
+            )));
         }
         self.clients.last = self.clients.last.wrapping_add(1).max(1);
         let id = self.clients.last;

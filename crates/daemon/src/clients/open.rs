@@ -8,10 +8,10 @@ use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, Refusa
 use wire::EtherType;
 
 use super::bounds::comparisons;
-use super::refusal::{invalid, no_resources};
-use super::stages::{Left, Made, PAGE, Place, Start, Starting, Taken, channel};
+use super::stages::{Left, Place, Start, Starting, Taken, channel};
 use super::{Queues, function_number};
 use crate::daemon::Daemon;
+use crate::processes::{Made, PAGE, invalid, no_resources, printable, unknown};
 use crate::workers::Member;
 
 /// Channels of one request at most.
@@ -136,9 +136,8 @@ impl Daemon {
         number: u32,
     ) -> Result<Starting, Refusal> {
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
-        let queues = client.queues.get_mut(&number).ok_or_else(|| {
-            Refusal::new(RefusalKind::Unknown, format!("there are no queues {number}"))
-        })?;
+        let queues = client.queues.get_mut(&number);
+        let queues = queues.ok_or_else(|| unknown(format!("there are no queues {number}")))?;
         let start =
             queues.start.take().ok_or_else(|| invalid("the queues were started already"))?;
         // Who could take pages out of the memory could make a worker wait for each that it touches.
@@ -175,9 +174,8 @@ impl Daemon {
             if !self.ports.iter().any(|port| port.config.name == *name) {
                 let names: Vec<_> =
                     self.ports.iter().map(|port| port.config.name.as_str()).collect();
-                let name = name.chars().take(32).collect::<String>().escape_debug().to_string();
-                let problem = format!("there is no port {name}; use some of {}", names.join(", "));
-                return Err(Refusal::new(RefusalKind::Unknown, problem));
+                let (name, names) = (printable(name), names.join(", "));
+                return Err(unknown(format!("there is no port {name}; use some of {names}")));
             }
             if !client.allowed.has(name) {
                 let problem = format!("port {name} is not one that this client may use");

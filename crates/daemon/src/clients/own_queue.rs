@@ -10,11 +10,11 @@ use shm::attach::{
 };
 use shm::{Layout, Segment};
 
-use super::refusal::{invalid, no_resources};
-use super::stages::{Given, Made, PAGE, Place, Start, channel};
+use super::stages::{Given, Place, Start, channel};
 use super::{Queues, Told, function_number};
 use crate::daemon::Daemon;
 use crate::ports::PortState;
+use crate::processes::{Made, PAGE, invalid, no_resources};
 use crate::workers::{Answer, Answers, Member};
 
 /// Clients before this one whose memory a device's ring may still hold.

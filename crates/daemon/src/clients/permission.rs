@@ -1,20 +1,13 @@
 //! Who may attach, and to which ports: by what the kernel says of the process.
 
 use control::config::ClientRule;
-use shm::attach::{PeerCredentials, Refusal, RefusalKind};
+use shm::attach::{Refusal, RefusalKind};
 
+use crate::processes::Process;
 use crate::service::group_id;
 
 /// The group whose members may attach where the configuration has no rules.
 const GROUP: &str = "millrace";
-
-/// What the kernel says of a process.
-#[derive(Debug, Clone)]
-pub(super) struct Process {
-    pub(super) credentials: PeerCredentials,
-    /// All of its groups.
-    pub(super) groups: Vec<u32>,
-}
 
 /// The ports that a client may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +70,7 @@ impl Allowed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shm::attach::PeerCredentials;
 
     fn rule(uid: Option<u32>, gid: Option<u32>, ports: &[&str]) -> ClientRule {
         ClientRule { uid, gid, ports: ports.iter().map(ToString::to_string).collect() }

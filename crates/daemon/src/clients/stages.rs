@@ -8,12 +8,8 @@ use graph::{ClientChannel, ClientSetup, Errand, Function, LaneClient, PortId};
 use shm::attach::Refusal;
 use shm::{Consumer, Layout, Producer, Segment};
 
-use super::bells::QueueBells;
-use super::refusal::{invalid, no_resources};
+use crate::processes::{PAGE, invalid, no_resources};
 use crate::workers::{Answer, Answers};
-
-/// Where regions of a segment begin: a page, so that no two share one.
-pub(super) const PAGE: usize = 4096;
 
 /// A queue that is to be given.
 #[derive(Debug, Clone)]
@@ -94,13 +90,6 @@ impl Left {
     pub(super) fn forget(self) {
         tokio::spawn(self.taken());
     }
-}
-
-/// What a user's thread has made for a request.
-#[derive(Debug)]
-pub(super) struct Made {
-    pub(super) segment: Arc<Segment>,
-    pub(super) bells: QueueBells,
 }
 
 /// The rings of a channel on one worker: that to the client at `offset` of the segment, the other on the pages behind it.

@@ -290,6 +290,12 @@ pub enum RefusalKind {
     Resources,
 }
 
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 impl Refusal {
     /// A reason.
     #[must_use]

@@ -103,6 +103,12 @@ pub enum Reply {
     Refused(Refusal),
 }
 
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 /// The daemon says who it is. As in [`Hello`], there may be more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

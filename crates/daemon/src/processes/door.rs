@@ -1,4 +1,4 @@
-//! The attach socket: a thread that accepts and hands each connection to its user's thread, and does nothing else.
+//! A socket: a thread that accepts and hands each connection to its user's thread, and does nothing else.
 //!
 //! It takes no message, closes no descriptor of others and waits for nobody but the next connection. Places are
 //! counted by user, so that nobody can take those of others; root has its own beside them.
@@ -7,40 +7,34 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use control::config::{self, ClientRule};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use shm::attach::{Channel, Refusal, RefusalKind};
 use shm::bell::forbid_descriptors;
 
-use super::asks::Control;
-use super::desk::{Coming, Desk, User};
-use super::permission::{self, Allowed, Process};
+use super::desk::{Desk, User};
+use super::user::Coming;
+use super::{Process, Service};
 
-/// Connections that have not said hello yet: this many beyond `clients.most`. As many of processes that may not attach.
+/// Connections that have not said hello yet: this many beyond `most`. As many of processes that may not come.
 const SPARE: usize = 16;
-/// Between two lines in the log about processes that may not attach, or connections that were closed unheard.
+/// Between two lines in the log about processes that may not come, or connections that were closed unheard.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Threads that close connections at once. When all of them are kept busy nobody is accepted until one is done.
 const CLOSERS: usize = 64;
 /// After something that the system has too few of: a descriptor, memory, a thread.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// The rules of the configuration in force, for the door.
-pub(super) type Rules = Arc<Mutex<Vec<ClientRule>>>;
-
 /// The thread's state.
-pub(super) struct Door {
+pub(crate) struct Door<S> {
     listener: UnixListener,
-    bounds: config::Clients,
-    rules: Rules,
-    control: Control,
+    service: Arc<S>,
     desks: HashMap<User, Desk>,
     /// Whether no descriptors come, so that closing a connection closes nothing else.
     forbids: bool,
@@ -51,29 +45,25 @@ pub(super) struct Door {
     said: Option<Instant>,
 }
 
-impl Door {
-    pub(super) fn new(
-        listener: UnixListener,
-        bounds: config::Clients,
-        rules: Rules,
-        control: Control,
-    ) -> Self {
+impl<S: Service> Door<S> {
+    pub(crate) fn new(listener: UnixListener, service: S) -> Self {
         let forbids = forbid_descriptors(&listener);
         if !forbids {
             tracing::info!(
-                "this kernel can't forbid descriptors on the attach socket (Linux 6.16 can)"
+                "this kernel can't forbid descriptors on the {} socket (Linux 6.16 can)",
+                S::SOCKET
             );
         }
-        let desks = HashMap::new();
+        let (service, desks) = (Arc::new(service), HashMap::new());
         let (closing, unsaid) = (Arc::default(), [0; 2]);
-        Self { listener, bounds, rules, control, desks, forbids, closing, unsaid, said: None }
+        Self { listener, service, desks, forbids, closing, unsaid, said: None }
     }
 
     /// Opens it.
     ///
     /// Errors: no thread.
-    pub(super) fn open(mut self) -> io::Result<()> {
-        thread::Builder::new().name("attach".into()).spawn(move || self.watch()).map(drop)
+    pub(crate) fn open(mut self) -> io::Result<()> {
+        thread::Builder::new().name(S::SOCKET.into()).spawn(move || self.watch()).map(drop)
     }
 
     /// For ever.
@@ -85,7 +75,7 @@ impl Door {
                 // Whoever came is gone again.
                 Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
                 Err(error) => {
-                    tracing::warn!("the attach socket: {error}");
+                    tracing::warn!("the {} socket: {error}", S::SOCKET);
                     thread::sleep(BREATH);
                 }
             }
@@ -99,12 +89,7 @@ impl Door {
         let Ok(credentials) = channel.peer() else { return };
         let groups = channel.peer_groups().unwrap_or_default();
         let process = Process { credentials, groups };
-        let stranger = {
-            let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-            let allowed = Allowed::of(&rules, &process);
-            allowed.is_none().then(|| permission::stranger(&rules, &process))
-        };
-        let (user, refusal) = self.place(credentials.uid, stranger);
+        let (user, refusal) = self.place(credentials.uid, self.service.admit(&process).err());
         let socket = channel.into_socket();
         let unheard = match self.desk(user) {
             Ok(desk) => {
@@ -157,48 +142,49 @@ impl Door {
             uid,
             strangers,
             unheard,
-            "connections of processes that may not attach, or too many"
+            "connections to the {} socket of processes that may not come, or too many",
+            S::SOCKET
         );
     }
 
     /// The user's thread.
     fn desk(&mut self, user: User) -> io::Result<&Desk> {
         if self.desks.get(&user).is_none_or(Desk::is_closed) {
-            let desk = Desk::open(user, self.bounds.requests, self.control.clone())?;
+            let desk = Desk::open(user, Arc::clone(&self.service))?;
             self.desks.insert(user, desk);
         }
         self.desks.get(&user).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Whose thread hears a connection, and why there is no place for it if there is none. `stranger`: it may not attach.
+    /// Whose thread hears a connection, and why there is no place for it if there is none. `stranger`: it may not come.
     fn place(&self, uid: u32, stranger: Option<Refusal>) -> (User, Option<Refusal>) {
         if stranger.is_some() {
             return (User::Strangers, stranger);
         }
         let user = User::Uid(uid);
         let has = self.desks.get(&user).map_or(0, Desk::taken);
-        let most = usize::from(self.bounds.most);
-        let own = usize::from(self.bounds.connections);
+        let (bounds, section) = (self.service.bounds(), S::SECTION);
+        let (most, own) = (usize::from(bounds.most), usize::from(bounds.connections));
         let others = || self.desks.iter().filter(|(user, _)| matches!(user, User::Uid(1..)));
         let all: usize = others().map(|(_, desk)| desk.taken()).sum();
         let known = self.desks.get(&user).is_some_and(|desk| !desk.is_closed());
         let problem = match uid {
             0 if has >= most + SPARE => {
-                format!("root has {has} connections; clients.most is {most}: raise it")
+                format!("root has {has} connections; {section}.most is {most}: raise it")
             }
             0 => return (user, None),
             // Each has a thread, so who has none hears it from that of all who get none.
             _ if !known && others().count() >= most => {
                 let problem =
-                    format!("{most} users have connections; clients.most is {most}: raise it");
+                    format!("{most} users have connections; {section}.most is {most}: raise it");
                 return (User::Strangers, Some(Refusal::new(RefusalKind::Resources, problem)));
             }
             _ if has >= own => format!(
-                "user {uid} has {has} connections, as many as clients.connections allows one user; \
+                "user {uid} has {has} connections, as many as {section}.connections allows one user; \
                  close some, or raise it"
             ),
             _ if all >= most + SPARE => {
-                format!("all users have {all} connections; clients.most is {most}: raise it")
+                format!("all users have {all} connections; {section}.most is {most}: raise it")
             }
             _ => return (user, None),
         };
@@ -209,23 +195,13 @@ impl Door {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::testing::Closed;
 
     /// A door at which users have arrived.
-    fn door(most: u16, users: &[u32]) -> Door {
+    fn door(most: u16, users: &[u32]) -> Door<Closed> {
         let folder = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(folder.path().join("attach")).unwrap();
-        let (control, _asked) = crate::clients::asks::channel();
-        let bounds = config::Clients {
-            socket: None,
-            most,
-            connections: 2,
-            queues: 1,
-            channels: 1,
-            filters: 1,
-            memory: 1,
-            requests: 10,
-        };
-        let mut door = Door::new(listener, bounds, Rules::default(), control);
+        let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+        let mut door = Door::new(listener, Closed { most });
         for user in users {
             door.desk(User::Uid(*user)).unwrap();
         }
@@ -242,6 +218,6 @@ mod tests {
         assert_eq!(heard_by, User::Strangers);
         let refusal = refusal.unwrap();
         assert_eq!(refusal.kind, RefusalKind::Resources);
-        assert!(refusal.message.contains("clients.most is 2"), "{}", refusal.message);
+        assert!(refusal.message.contains("test.most is 2"), "{}", refusal.message);
     }
 }

@@ -18,20 +18,20 @@ enum Deed {
 }
 
 /// The ends of bells that a client is handed.
-pub(super) type Theirs = Vec<OwnedFd>;
+pub(crate) type Theirs = Vec<OwnedFd>;
 
 /// The bells of one request, of a client's queues: as workers have them.
 #[derive(Debug)]
-pub(super) struct QueueBells {
+pub(crate) struct QueueBells {
     /// By channel.
-    pub(super) channels: Vec<Errand>,
+    pub(crate) channels: Vec<Errand>,
     /// By worker.
-    pub(super) wakes: Vec<ClientWake>,
+    pub(crate) wakes: Vec<ClientWake>,
 }
 
 /// All bells of one user. Its thread owns the sockets: no other sends to them, takes from them or closes them.
 #[derive(Debug)]
-pub(super) struct Bells {
+pub(crate) struct Bells {
     doorbell: Arc<Doorbell>,
     errands: Mutex<Vec<(u64, Errand, Deed)>>,
     last: AtomicU32,
@@ -44,7 +44,7 @@ impl Bells {
     }
 
     /// A number that no other request of this user has.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed).into()
     }
 
@@ -53,7 +53,7 @@ impl Bells {
     }
 
     /// Makes the bells of a request: `token` finds them again.
-    pub(super) fn make(
+    pub(crate) fn make(
         &self,
         token: u64,
         channels: u16,
@@ -80,7 +80,7 @@ impl Bells {
     }
 
     /// Closes bells of queues that are no more.
-    pub(super) fn close(&self, gone: impl Fn(u64) -> bool) {
+    pub(crate) fn close(&self, gone: impl Fn(u64) -> bool) {
         let closed: Vec<_> = self.with(|errands| {
             let all = std::mem::take(errands).into_iter();
             let (closed, open) = all.partition(|(token, _, _)| gone(*token));

@@ -1,13 +1,15 @@
-//! What all connections of a user share.
+//! What comes to a user's thread, and what all connections of a user share.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use shm::attach::Refusal;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
-use super::asks::Control;
+use super::Process;
 use super::bells::Bells;
 
 /// Requests that may come at once after a pause.
@@ -31,39 +33,45 @@ impl Drop for Place {
     }
 }
 
+/// A connection that was accepted, and whether there is a place for it.
+pub(super) struct Coming {
+    pub(super) socket: OwnedFd,
+    pub(super) process: Process,
+    pub(super) place: Result<Place, Refusal>,
+}
+
 /// What all connections of a user share.
-pub(super) struct Shared {
-    pub(super) control: Control,
-    pub(super) bells: Bells,
+pub(crate) struct Shared {
+    pub(crate) bells: Bells,
     /// Memory is made and taken down by one connection at a time.
-    pub(super) turns: Semaphore,
+    pub(crate) turns: Semaphore,
     pub(super) pace: Pace,
 }
 
-/// How often a user may ask for something.
+/// When a user has asked for something.
 #[derive(Debug)]
 pub(super) struct Pace {
-    interval: Duration,
     /// When the next request would be due, if they came evenly.
     due: Mutex<Instant>,
 }
 
 impl Pace {
-    pub(super) fn new(requests: u32) -> Self {
-        Self { interval: Duration::from_secs(1) / requests.max(1), due: Mutex::new(Instant::now()) }
+    pub(super) fn new() -> Self {
+        Self { due: Mutex::new(Instant::now()) }
     }
 
-    /// How long a request that comes at `now` has to wait.
-    fn take(&self, now: Instant) -> Duration {
+    /// How long a request that comes at `now` has to wait, of so many a second.
+    fn take(&self, now: Instant, requests: u32) -> Duration {
+        let interval = Duration::from_secs(1) / requests.max(1);
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let saved = self.interval * BURST;
-        *due = (*due).max(now.checked_sub(saved).unwrap_or(now)) + self.interval;
+        let saved = interval * BURST;
+        *due = (*due).max(now.checked_sub(saved).unwrap_or(now)) + interval;
         due.saturating_duration_since(now)
     }
 
-    /// Waits until a request may be worked on.
-    pub(super) async fn wait(&self) {
-        let wait = self.take(Instant::now());
+    /// Waits until a request may be worked on, of so many a second.
+    pub(super) async fn wait(&self, requests: u32) {
+        let wait = self.take(Instant::now(), requests);
         if !wait.is_zero() {
             sleep(wait).await;
         }
@@ -76,11 +84,11 @@ mod tests {
 
     #[test]
     fn requests_come_in_bursts_and_then_evenly() {
-        let pace = Pace::new(100);
+        let pace = Pace::new();
         let now = Instant::now() + Duration::from_secs(10);
-        let waits: Vec<_> = (0..BURST + 3).map(|_| pace.take(now).as_millis()).collect();
+        let waits: Vec<_> = (0..BURST + 3).map(|_| pace.take(now, 100).as_millis()).collect();
         assert!(waits[..BURST as usize].iter().all(|wait| *wait == 0));
         assert_eq!(waits[BURST as usize..], [10, 20, 30]);
-        assert_eq!(pace.take(now + Duration::from_secs(10)).as_millis(), 0);
+        assert_eq!(pace.take(now + Duration::from_secs(10), 100).as_millis(), 0);
     }
 }

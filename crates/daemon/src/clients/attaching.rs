@@ -1,0 +1,53 @@
+//! What there is at the attach socket, for the threads that serve it.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use control::config::{self, ClientRule};
+use shm::attach::Refusal;
+
+use super::permission::{self, Allowed};
+use super::serve::Attached;
+use crate::daemon::Daemon;
+use crate::processes::{Bounds, Control, Process, Service, Shared};
+
+/// The rules of the configuration in force, for the door.
+pub(super) type Rules = Arc<Mutex<Vec<ClientRule>>>;
+
+/// The attach socket's service.
+pub(super) struct Attaching {
+    bounds: Bounds,
+    rules: Rules,
+    control: Control<Daemon>,
+}
+
+impl Attaching {
+    pub(super) fn new(config: &config::Clients, rules: Rules, control: Control<Daemon>) -> Self {
+        let config::Clients { most, connections, requests, .. } = *config;
+        Self { bounds: Bounds { most, connections, requests }, rules, control }
+    }
+}
+
+impl Service for Attaching {
+    const SOCKET: &'static str = "attach";
+    const THREAD: &'static str = "user";
+    const SECTION: &'static str = "clients";
+    type Guest = Attached;
+
+    fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    fn admit(&self, process: &Process) -> Result<(), Refusal> {
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        match Allowed::of(&rules, process) {
+            Some(_) => Ok(()),
+            None => Err(permission::stranger(&rules, process)),
+        }
+    }
+
+    fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached {
+        let (control, id) = (self.control.clone(), Arc::<AtomicU32>::default());
+        Attached { control, shared, id, process, tokens: Vec::new() }
+    }
+}

@@ -1,0 +1,106 @@
+//! Sockets at which processes of this machine ask the daemon for something. Whatever a user does keeps that user's thread
+//! busy, and no other.
+//!
+//! | module | thread | job |
+//! | --- | --- | --- |
+//! | `door` | one for each socket | accepts connections, and hands each to its user's thread |
+//! | `desk` | one for each socket and user | what a user does keeps that thread busy, and no other |
+//! | `visit` | the user's | a connection: requests are received, paced and answered |
+//! | `user` | the user's | what its connections share: the pace of requests, turns, places |
+//! | `bells` | the user's | the user's doorbells are rung and drained |
+//! | `memory` | the user's | segments are made |
+//! | `asks` | control | does what was asked |
+//!
+//! What is asked and answered at a socket is its [`Service`]'s.
+
+mod asks;
+mod bells;
+mod desk;
+mod door;
+mod memory;
+mod refusal;
+#[cfg(test)]
+mod testing;
+mod user;
+mod visit;
+
+use std::future::Future;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shm::attach::{PeerCredentials, Refusal};
+
+pub(crate) use asks::{Control, asks};
+pub(crate) use bells::Theirs;
+pub(crate) use door::Door;
+pub(crate) use memory::{Made, PAGE, grow};
+pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
+pub(crate) use user::Shared;
+pub(crate) use visit::Answer;
+
+/// What the kernel says of a process.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) credentials: PeerCredentials,
+    /// All of its groups.
+    pub(crate) groups: Vec<u32>,
+}
+
+/// How much may come to a socket: keys of its section of the configuration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// `most`: processes at once, of root, and of all other users together.
+    pub(crate) most: u16,
+    /// `connections`: of one user.
+    pub(crate) connections: u16,
+    /// `requests`: of one user, a second.
+    pub(crate) requests: u32,
+}
+
+/// What there is at a socket.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// The socket's name, which the accepting thread bears.
+    const SOCKET: &'static str;
+    /// What the users' threads are called, before the user's number.
+    const THREAD: &'static str;
+    /// Its section of the configuration.
+    const SECTION: &'static str;
+    /// What a process that came is here.
+    type Guest: Guest;
+
+    /// The bounds in force.
+    fn bounds(&self) -> Bounds;
+
+    /// Whether a process may come.
+    ///
+    /// Errors: what it is told.
+    fn admit(&self, process: &Process) -> Result<(), Refusal>;
+
+    /// A process has come.
+    fn receive(&self, process: Process, shared: Arc<Shared>) -> Self::Guest;
+}
+
+/// A process at a socket, on its user's thread.
+pub(crate) trait Guest: Send + Sync + 'static {
+    /// Most descriptors that come with one of its requests.
+    const FILES: usize;
+    /// What it says.
+    type Request: DeserializeOwned + Send;
+    /// What it is told.
+    type Reply: Serialize + From<Refusal> + Send + Sync;
+
+    /// Whether it has said hello, and was welcomed.
+    fn is_known(&self) -> bool;
+
+    /// Answers a request.
+    fn answer(
+        &mut self,
+        request: Self::Request,
+        files: Vec<OwnedFd>,
+    ) -> impl Future<Output = Answer<Self::Reply>> + Send;
+
+    /// Has everything taken back that it had.
+    fn leave(self, why: String) -> impl Future<Output = ()> + Send;
+}

@@ -1,0 +1,176 @@
+//! A connection, on its user's thread. Its end, or its process's, is the end of the visit.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shm::Segment;
+use shm::attach::{Channel, ChannelError, Received, Refusal};
+use shm::bell::allow_descriptors;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::timeout;
+
+use super::bells::Theirs;
+use super::refusal::invalid;
+use super::user::{Coming, Shared};
+use super::{Guest, Service};
+
+/// How long a process may take to say hello.
+const HELLO: Duration = Duration::from_secs(5);
+
+/// A connection: to be waited for, and to be talked on.
+struct Connection {
+    stream: UnixStream,
+    channel: Channel,
+}
+
+impl Connection {
+    fn of(socket: OwnedFd) -> io::Result<Self> {
+        let channel = Channel::of(socket.try_clone()?);
+        Ok(Self { stream: UnixStream::from_std(socket.into())?, channel })
+    }
+
+    /// The next request. One that brings too many descriptors ends the connection: they are closed here.
+    async fn hear<M: DeserializeOwned>(&self, files: usize) -> Result<Received<M>, ChannelError> {
+        loop {
+            self.stream.readable().await?;
+            let heard = self.stream.try_io(Interest::READABLE, || match self.channel.receive() {
+                Err(ChannelError::System(error)) if error.kind() == ErrorKind::WouldBlock => {
+                    Err(error)
+                }
+                heard => Ok(heard),
+            });
+            let received: Received<M> = match heard {
+                Ok(heard) => heard?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if received.files.len() > files {
+                let problem = format!("{} descriptors come with it", received.files.len());
+                return Err(ChannelError::Malformed(problem));
+            }
+            return Ok(received);
+        }
+    }
+
+    /// What the other side of a service says next; before its hello it has no descriptors to show, and not for ever time.
+    async fn hear_from<G: Guest>(&self, is_known: bool) -> Result<Received<G::Request>, String> {
+        let heard = if is_known {
+            self.hear(G::FILES).await
+        } else {
+            match timeout(HELLO, self.hear(0)).await {
+                Ok(heard) => heard,
+                Err(_) => return Err("it did not say who it is".to_owned()),
+            }
+        };
+        heard.map_err(|error| self.complain::<G::Reply>(error))
+    }
+
+    /// Says what was wrong, if somebody is there.
+    fn complain<R: Serialize + From<Refusal>>(&self, error: ChannelError) -> String {
+        if let ChannelError::Closed = error {
+            return "it closed its connection".to_owned();
+        }
+        let _ = self.say(&R::from(invalid(error.to_string())), &[]);
+        error.to_string()
+    }
+
+    fn say(&self, reply: &impl Serialize, files: &[BorrowedFd<'_>]) -> Result<(), ChannelError> {
+        self.channel.send(reply, files)
+    }
+}
+
+/// An answer with what goes along.
+pub(crate) struct Answer<R> {
+    pub(crate) reply: R,
+    pub(crate) segment: Option<Arc<Segment>>,
+    pub(crate) bells: Theirs,
+}
+
+impl<R> From<R> for Answer<R> {
+    fn from(reply: R) -> Self {
+        Self { reply, segment: None, bells: Vec::new() }
+    }
+}
+
+impl<R: From<Refusal>> Answer<R> {
+    /// A refusal.
+    pub(crate) fn no(refusal: Refusal) -> Self {
+        R::from(refusal).into()
+    }
+}
+
+/// A connection from its first word to its end.
+pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: Arc<Shared>) {
+    let Coming { socket, process, place } = coming;
+    let connection = match Connection::of(socket) {
+        Ok(connection) => connection,
+        Err(error) => return tracing::warn!("a connection to the {} socket: {error}", S::SOCKET),
+    };
+    let _place = match place {
+        Ok(place) => place,
+        Err(refusal) => {
+            // Who has not asked yet would take the end for the daemon's.
+            if connection.hear_from::<S::Guest>(false).await.is_ok() {
+                let _ = connection.say(&<S::Guest as Guest>::Reply::from(refusal), &[]);
+            }
+            return;
+        }
+    };
+    let pid = process.credentials.pid;
+    let mut guest = service.receive(process, Arc::clone(&shared));
+    let why = tokio::select! {
+        why = talk(&*service, &mut guest, &connection, &shared) => why,
+        () = ended(pid) => "its process ended".to_owned(),
+    };
+    guest.leave(why).await;
+}
+
+/// Request by request. Gives why it is over.
+async fn talk<S: Service>(
+    service: &S,
+    guest: &mut S::Guest,
+    connection: &Connection,
+    shared: &Shared,
+) -> String {
+    loop {
+        let was_known = guest.is_known();
+        let Received { message, files } = match connection.hear_from::<S::Guest>(was_known).await {
+            Ok(heard) => heard,
+            Err(why) => return why,
+        };
+        shared.pace.wait(service.bounds().requests).await;
+        let answer = guest.answer(message, files).await;
+        if !was_known && guest.is_known() && <S::Guest as Guest>::FILES > 0 {
+            allow_descriptors(&connection.channel);
+        }
+        let segment = answer.segment.as_ref().map(|segment| segment.as_fd());
+        let files: Vec<BorrowedFd<'_>> =
+            segment.into_iter().chain(answer.bells.iter().map(AsFd::as_fd)).collect();
+        if let Err(error) = connection.say(&answer.reply, &files) {
+            return format!("it does not take answers: {error}");
+        }
+        if !guest.is_known() {
+            return "it was refused".to_owned();
+        }
+    }
+}
+
+/// When the process ends; never where that cannot be seen. One that forked would keep the socket open
+/// when it dies itself.
+async fn ended(process: i32) {
+    let process = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+    // The runtime waits for a process as it does for a pipe.
+    match process.map(Receiver::from_owned_fd_unchecked) {
+        Some(Ok(process)) => {
+            let _ = process.readable().await;
+        }
+        _ => std::future::pending().await,
+    }
+}
