@@ -125,4 +125,12 @@ pub trait Buffers {
 
     /// Takes them back: the stack is done with the connection.
     fn close(&mut self, connection: ConnectionId, pair: Pair<Self::Fifo>);
+
+    /// A connection that came in through a listener entered the stack's table: packets between these ends are
+    /// the stack's from now on.
+    fn came(&mut self, _ends: &Ends) {}
+
+    /// A connection left the table, its TIME-WAIT over: nothing is kept between these ends. Comes for those
+    /// that were opened from here too.
+    fn went(&mut self, _ends: &Ends) {}
 }

@@ -212,6 +212,12 @@ impl<B: Buffers> Stack<B> {
         &self.shared.counters
     }
 
+    /// The source of data buffers.
+    #[must_use]
+    pub fn buffers_mut(&mut self) -> &mut B {
+        &mut self.buffers
+    }
+
     /// Connections that there are, those in TIME-WAIT too.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -360,10 +366,19 @@ impl<B: Buffers> Stack<B> {
     fn unlist_key(&mut self, key: &FiveTuple) {
         self.moved = true;
         self.recent = ([0; 16], NO_FLOW);
-        match key {
-            FiveTuple::V4(flow) => self.flows_v4.remove(&flow.key()),
-            FiveTuple::V6(flow) => self.flows_v6.remove(&flow.key()),
+        let protocol = match key {
+            FiveTuple::V4(flow) => {
+                self.flows_v4.remove(&flow.key());
+                flow.protocol()
+            }
+            FiveTuple::V6(flow) => {
+                self.flows_v6.remove(&flow.key());
+                flow.protocol()
+            }
         };
+        if protocol == Protocol::TCP {
+            self.buffers.went(&Ends::of_received(key));
+        }
     }
 }
 

@@ -85,6 +85,10 @@ impl<B: Buffers> Stack<B> {
             }
         };
         let count = pair.receive.peek(0, target);
+        if count == 0 && hot.has(flag::PEER_CLOSED) {
+            // The end was reached before anything failed, as Linux's SOCK_DONE: writes tell of the failure.
+            return Ok(0);
+        }
         if count == 0 {
             return take_failure(hot, cold)
                 .map_or(Ok(0), |failure| Err(SocketError::Failed(failure)));

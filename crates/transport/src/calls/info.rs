@@ -136,6 +136,12 @@ pub enum CongestionState {
 }
 
 impl<B: Buffers> Stack<B> {
+    /// Where a connection is in its life. `None`: it is gone.
+    #[must_use]
+    pub fn state(&self, id: ConnectionId) -> Option<State> {
+        self.slab.get(id).map(|(hot, _)| hot.state)
+    }
+
     /// A look at a connection. `None`: it is gone.
     #[must_use]
     pub fn info(&self, id: ConnectionId) -> Option<Info> {

@@ -153,6 +153,20 @@ impl<B: Buffers> Stack<B> {
         self.udp.all().flat_map(|socket| socket.groups.iter().copied())
     }
 
+    /// Has a socket that is not connected take datagrams for any address again, after a connect has given it
+    /// one. `any`: the unspecified address of its version.
+    ///
+    /// # Errors
+    /// [`UdpError::Gone`]; [`UdpError::Address`] when it is connected, or the address a certain one.
+    pub fn udp_widen(&mut self, id: UdpId, any: IpAddr) -> Result<(), UdpError> {
+        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
+        if socket.remote.is_some() || !any.is_unspecified() {
+            return Err(UdpError::Address);
+        }
+        socket.local.set_ip(any);
+        Ok(())
+    }
+
     /// Address and peer of a socket.
     #[must_use]
     pub fn udp_ends(&self, id: UdpId) -> Option<(SocketAddr, Option<SocketAddr>)> {

@@ -121,6 +121,9 @@ impl<B: Buffers> Stack<B> {
         hot.clear(LOCAL);
         if lives {
             hot.set(flag::IN_TABLE);
+            if listener.is_some() {
+                self.buffers.came(&ends);
+            }
         }
         let own = timestamp_offset(&self.shared.secret, &ends) == hot.ts_offset;
         if own {

@@ -129,6 +129,7 @@ impl<B: Buffers> Stack<B> {
         if let Some(listener) = listener {
             hot.set(flag::PASSIVE | flag::RELEASED);
             self.shared.listeners.enter(listener);
+            self.buffers.came(ends);
         }
         Some(id)
     }

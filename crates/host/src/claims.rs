@@ -1,0 +1,40 @@
+//! Flows that came in through listeners, for whoever steers packets to this stack.
+
+use std::collections::VecDeque;
+
+use transport::{Buffers, ConnectionId, Ends, Grant, Opening, Pair, Ring};
+
+/// A flow that belongs to this stack, or does no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// A SYN was taken: from now on packets between these ends are this stack's.
+    Made(Ends),
+    /// Nothing is left of the connection, its TIME-WAIT over. Also comes for connections that were opened
+    /// from a port that was not leased, which were never claimed.
+    Gone(Ends),
+}
+
+/// Gives connections their FIFOs, and hears which ones come and go.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    pub(crate) claims: VecDeque<Claim>,
+}
+
+impl Buffers for Store {
+    type Fifo = Ring;
+
+    fn open(&mut self, opening: &Opening) -> Grant<Ring> {
+        let (receive, transmit) = (Ring::new(opening.receive), Ring::new(opening.transmit));
+        Grant::Given(Pair { receive, transmit })
+    }
+
+    fn close(&mut self, _: ConnectionId, _: Pair<Ring>) {}
+
+    fn came(&mut self, ends: &Ends) {
+        self.claims.push_back(Claim::Made(*ends));
+    }
+
+    fn went(&mut self, ends: &Ends) {
+        self.claims.push_back(Claim::Gone(*ends));
+    }
+}

@@ -1,0 +1,274 @@
+//! Datagrams (`udp_sendmsg`, `udp_recvmsg`).
+
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+
+use transport::udp::Received as Head;
+use transport::{Message, Sink, UdpError, UdpId, UdpTrouble};
+
+use crate::address::{any, plain, told};
+use crate::errno::Errno;
+use crate::mask::Mask;
+use crate::message::{Incoming, Outgoing, Received, Shape};
+use crate::session::{Domain, Id, Role, Session};
+use crate::sessions::Sessions;
+
+/// Longest datagram: bytes of data.
+const LONGEST: usize = 65_535;
+
+impl Sessions {
+    pub(crate) fn connect_datagrams(
+        &mut self,
+        id: Id,
+        source: IpAddr,
+        remote: SocketAddr,
+    ) -> Result<(), Errno> {
+        let session = self.get(id)?;
+        let remote = destination(session, remote, Errno::AFNOSUPPORT)?;
+        let socket = self.bound_datagrams(id)?;
+        let (local, _) = self.stack.udp_ends(socket).ok_or(Errno::BADF)?;
+        // A source that an earlier connect has settled stays.
+        let own =
+            Some(local.ip()).filter(|ip| !ip.is_unspecified() && ip.is_ipv4() == remote.is_ipv4());
+        let source = own.unwrap_or(source.to_canonical());
+        self.stack.udp_connect(socket, source, remote).map_err(refused)
+    }
+
+    pub(crate) fn disconnect_datagrams(&mut self, id: Id) -> Result<(), Errno> {
+        let session = self.get(id)?;
+        let Role::Datagrams(Some(socket)) = session.role else { return Ok(()) };
+        let (domain, bound) = (session.domain, session.bound());
+        self.stack.udp_disconnect(socket).map_err(refused)?;
+        match bound {
+            None => {
+                // Linux gives a port back that nobody asked for.
+                self.stack.udp_close(socket);
+                self.become_role(id, Role::Datagrams(None));
+            }
+            Some(bound) if bound.ip().is_unspecified() => {
+                let any = if bound.is_ipv4() { any(Domain::V4) } else { any(domain) };
+                self.stack.udp_widen(socket, any).map_err(refused)?;
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn recv_datagram(
+        &mut self,
+        id: Id,
+        socket: Option<UdpId>,
+        targets: &mut [IoSliceMut<'_>],
+        incoming: Incoming,
+    ) -> Result<Received, Errno> {
+        let session = self.get_mut(id)?;
+        if incoming.urgent {
+            return Err(Errno::OPNOTSUPP);
+        }
+        if incoming.errors {
+            return Err(Errno::AGAIN);
+        }
+        let domain = session.domain;
+        session.take_error()?;
+        let socket = socket.ok_or(Errno::AGAIN)?;
+        let (head, bytes) = match targets {
+            [target] => {
+                let head = self.next_datagram(socket, target, incoming.peek)?;
+                (head, head.length.min(target.len()))
+            }
+            _ => self.scatter(socket, targets, incoming.peek)?,
+        };
+        let shape = Shape {
+            length: head.length,
+            from: told(domain, head.from),
+            to: told(domain, head.to),
+            ttl: head.ttl,
+            service: head.service,
+        };
+        Ok(Received { bytes, shape: Some(shape) })
+    }
+
+    fn next_datagram(
+        &mut self,
+        socket: UdpId,
+        target: &mut [u8],
+        peek: bool,
+    ) -> Result<Head, Errno> {
+        let head = if peek {
+            self.stack.udp_peek(socket, target)
+        } else {
+            self.stack.udp_recv(socket, target)
+        };
+        head.map_err(refused)?.ok_or(Errno::AGAIN)
+    }
+
+    /// Into several targets, or into none.
+    fn scatter(
+        &mut self,
+        socket: UdpId,
+        targets: &mut [IoSliceMut<'_>],
+        peek: bool,
+    ) -> Result<(Head, usize), Errno> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let room: usize = targets.iter().map(|target| target.len()).sum();
+        scratch.resize(room.min(LONGEST), 0);
+        let taken = self.next_datagram(socket, &mut scratch, peek);
+        let mut bytes = 0;
+        if let Ok(head) = &taken {
+            let mut rest = scratch.get(..head.length.min(scratch.len())).unwrap_or(&[]);
+            bytes = rest.len();
+            for target in targets {
+                let (now, later) = rest.split_at(target.len().min(rest.len()));
+                if let Some(place) = target.get_mut(..now.len()) {
+                    place.copy_from_slice(now);
+                }
+                rest = later;
+            }
+        }
+        self.scratch = scratch;
+        Ok((taken?, bytes))
+    }
+
+    pub(crate) fn send_datagram(
+        &mut self,
+        id: Id,
+        data: &[IoSlice<'_>],
+        outgoing: Outgoing,
+    ) -> Result<usize, Errno> {
+        let length: usize = data.iter().map(|piece| piece.len()).sum();
+        if length > LONGEST {
+            return Err(Errno::MSGSIZE);
+        }
+        if outgoing.urgent {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let session = self.get(id)?;
+        let to = match outgoing.to {
+            Some(to) => Some(destination(session, to, Errno::NETUNREACH)?),
+            None if self.has_peer(id) => None,
+            None => return Err(Errno::DESTADDRREQ),
+        };
+        if to.is_some_and(|to| to.port() == 0) {
+            return Err(Errno::INVAL);
+        }
+        let socket = self.bound_datagrams(id)?;
+        let session = self.get_mut(id)?;
+        // sock_alloc_send_pskb.
+        session.take_error()?;
+        if session.shut.1 {
+            return Err(Errno::PIPE);
+        }
+        let (segment, room) = (session.settings.segment, session.settings.send_buffer as usize);
+        if self.outbox.bytes_of(id) >= room {
+            self.outbox.starve(id);
+            return Err(Errno::AGAIN);
+        }
+        match data {
+            [piece] => self.emit(id, socket, piece, (to, segment), outgoing)?,
+            _ => {
+                let mut scratch = std::mem::take(&mut self.scratch);
+                scratch.clear();
+                data.iter().for_each(|piece| scratch.extend_from_slice(piece));
+                let sent = self.emit(id, socket, &scratch, (to, segment), outgoing);
+                self.scratch = scratch;
+                sent?;
+            }
+        }
+        Ok(length)
+    }
+
+    fn emit(
+        &mut self,
+        id: Id,
+        socket: UdpId,
+        data: &[u8],
+        (to, segment): (Option<SocketAddr>, u16),
+        outgoing: Outgoing,
+    ) -> Result<(), Errno> {
+        let (local, _) = self.stack.udp_ends(socket).ok_or(Errno::BADF)?;
+        let source = outgoing.source.map(|source| source.to_canonical());
+        let from = source.filter(|_| local.ip().is_unspecified() || to.is_some());
+        let from = from.filter(|from| local.ip().is_unspecified() || *from == local.ip());
+        let segment_size = if outgoing.segment_size == 0 { segment } else { outgoing.segment_size };
+        let ecn = outgoing.service.map(|service| service & 3);
+        let message = Message { to, from, data, segment_size, ecn };
+        let sink = self.outbox.of(id);
+        self.stack.udp_send(self.now, socket, &message, sink).map_err(refused)?;
+        Ok(())
+    }
+
+    /// Sends the datagrams that wait, as far as there is room.
+    pub(crate) fn flush_datagrams(&mut self, sink: &mut dyn Sink) {
+        if self.outbox.drain(sink) {
+            for id in self.outbox.take_starved() {
+                self.wake(id, Mask::WRITABLE);
+            }
+        }
+    }
+
+    /// The network has said something about what a socket has sent: `sk_err`.
+    pub(crate) fn note_trouble(&mut self, socket: UdpId) {
+        let Some(id) = self.of_socket(socket) else { return };
+        let Some((trouble, _)) = self.stack.udp_trouble(socket) else { return };
+        if let Ok(session) = self.get_mut(id) {
+            session.error = told_of(trouble).0;
+        }
+        self.wake(id, Mask::ERR);
+    }
+
+    pub(crate) fn datagram_mask(&mut self, id: Id) -> Mask {
+        let Ok(session) = self.get(id) else { return Mask::NONE };
+        let (shut, error) = (session.shut, session.error != 0);
+        let room = session.settings.send_buffer as usize;
+        let waiting = match session.role {
+            Role::Datagrams(Some(socket)) => {
+                self.stack.udp_peek(socket, &mut []).is_ok_and(|head| head.is_some())
+            }
+            _ => false,
+        };
+        // sock_writeable: half of the buffer is free.
+        let writable = self.outbox.bytes_of(id) * 2 < room.max(1);
+        if !writable {
+            self.outbox.starve(id);
+        }
+        (Mask::WRITE | Mask::WRBAND).when(writable)
+            | Mask::READ.when(waiting || shut.0)
+            | Mask::RDHUP.when(shut.0)
+            | Mask::HUP.when(shut.0 && shut.1)
+            | Mask::ERR.when(error)
+    }
+}
+
+/// Where a datagram goes when it is told an address; IPv4 without a detour over mapping too, as Linux takes it.
+fn destination(session: &Session, to: SocketAddr, mixed: Errno) -> Result<SocketAddr, Errno> {
+    if session.domain == Domain::V4 && to.is_ipv6() {
+        return Err(Errno::AFNOSUPPORT);
+    }
+    let address = plain(to);
+    if session.domain == Domain::V6 && address.is_ipv4() && session.settings.v6_only {
+        return Err(if to.is_ipv6() { Errno::NETUNREACH } else { mixed });
+    }
+    Ok(address)
+}
+
+fn told_of(trouble: UdpTrouble) -> Errno {
+    match trouble {
+        UdpTrouble::Failed(failure) => Errno(failure.errno()),
+        UdpTrouble::TooBig(_) => Errno::MSGSIZE,
+    }
+}
+
+fn refused(error: UdpError) -> Errno {
+    match error {
+        UdpError::Gone => Errno::BADF,
+        UdpError::InUse => Errno::ADDRINUSE,
+        UdpError::NoPort | UdpError::NoBuffer => Errno::AGAIN,
+        UdpError::Full => Errno::NOBUFS,
+        UdpError::NoDestination => Errno::DESTADDRREQ,
+        UdpError::Address => Errno::NETUNREACH,
+        UdpError::Broadcast => Errno::ACCES,
+        UdpError::TooLong { .. } => Errno::MSGSIZE,
+        UdpError::Group => Errno::INVAL,
+        UdpError::Trouble(trouble) => told_of(trouble),
+    }
+}

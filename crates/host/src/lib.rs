@@ -1,0 +1,36 @@
+//! Sockets as Linux has them, over the stack of crate `transport`: non-blocking calls with Linux's
+//! results, error numbers, options and readiness bits. Packets and time go in, packets come out; there is
+//! no I/O, no clock, no file descriptor and no system call. `docs/sockets.md` is the contract.
+#![forbid(unsafe_code)]
+
+mod address;
+mod bind;
+mod claims;
+mod close;
+mod connect;
+mod data;
+mod datagram;
+mod errno;
+mod listen;
+mod mask;
+mod message;
+mod names;
+mod options;
+mod outbox;
+mod ports;
+mod readiness;
+mod round;
+mod session;
+mod sessions;
+mod settings;
+mod stream;
+
+pub use claims::Claim;
+pub use close::Lingering;
+pub use errno::Errno;
+pub use mask::Mask;
+pub use message::{Incoming, Outgoing, Received, Shape};
+pub use options::Value;
+pub use readiness::Ready;
+pub use session::{Domain, How, Id, Kind};
+pub use sessions::Sessions;

@@ -1,0 +1,58 @@
+//! Addresses of sockets.
+
+use std::net::SocketAddr;
+
+use transport::{State, Transport};
+
+use crate::address::{any, told};
+use crate::errno::Errno;
+use crate::session::{Id, Role};
+use crate::sessions::Sessions;
+
+impl Sessions {
+    /// The local address (`getsockname`), as a socket of its domain tells it.
+    ///
+    /// # Errors
+    /// [`Errno::BADF`].
+    pub fn name(&self, id: Id) -> Result<SocketAddr, Errno> {
+        let session = self.get(id)?;
+        let address = match session.role {
+            Role::Fresh | Role::Deferred | Role::Datagrams(None) => session.bound(),
+            Role::Bound(listener) | Role::Listening(listener) => {
+                self.stack.bound(listener).map(|(address, _)| address)
+            }
+            Role::Connection(connection) => {
+                Transport::ends(&self.stack, connection).map(|ends| ends.local)
+            }
+            Role::Datagrams(Some(socket)) => self.stack.udp_ends(socket).map(|ends| ends.0),
+        };
+        let domain = session.domain;
+        Ok(told(domain, address.unwrap_or(SocketAddr::new(any(domain), 0))))
+    }
+
+    /// The peer's address (`getpeername`).
+    ///
+    /// # Errors
+    /// [`Errno::NOTCONN`] before a connection is established and when it is over; [`Errno::BADF`].
+    pub fn peer(&self, id: Id) -> Result<SocketAddr, Errno> {
+        let session = self.get(id)?;
+        let remote = match session.role {
+            Role::Connection(connection) => {
+                let over = matches!(
+                    self.stack.state(connection),
+                    None | Some(State::Closed | State::SynSent | State::TimeWait)
+                );
+                let ends = Transport::ends(&self.stack, connection).filter(|_| !over);
+                ends.map(|ends| ends.remote)
+            }
+            Role::Datagrams(Some(socket)) => self.stack.udp_ends(socket).and_then(|ends| ends.1),
+            _ => None,
+        };
+        remote.map(|remote| told(session.domain, remote)).ok_or(Errno::NOTCONN)
+    }
+
+    /// Whether a socket for datagrams is connected.
+    pub(crate) fn has_peer(&self, id: Id) -> bool {
+        self.peer(id).is_ok()
+    }
+}

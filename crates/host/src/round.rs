@@ -1,0 +1,77 @@
+//! A round: packets in, timers, events, packets out.
+
+use transport::{Event, Packet, Sink};
+
+use crate::claims::Claim;
+use crate::mask::Mask;
+use crate::sessions::Sessions;
+
+impl Sessions {
+    /// Takes packets in; `now`: ns that never go back, as everywhere.
+    pub fn input(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut dyn Sink) {
+        self.now = self.now.max(now);
+        self.stack.input(now, packets, sink);
+        self.take_events();
+    }
+
+    /// Acts on timers that are due, and sends what packets, timers and calls have left to send.
+    pub fn turn(&mut self, now: u64, sink: &mut dyn Sink) {
+        self.now = self.now.max(now);
+        self.stack.expire(now, sink);
+        self.stack.flush(now, sink);
+        if !self.outbox.is_empty() {
+            self.flush_datagrams(sink);
+        }
+        self.take_events();
+    }
+
+    /// When to call [`turn`](Self::turn): ns. `None`: only after something else happens.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.stack.next_deadline()
+    }
+
+    /// Whether something is left to send.
+    #[must_use]
+    pub fn wants_turn(&self) -> bool {
+        self.stack.is_flush_due() || !self.outbox.is_empty()
+    }
+
+    /// The next flow that came in through a listener, or is gone.
+    pub fn next_claim(&mut self) -> Option<Claim> {
+        loop {
+            match self.stack.buffers_mut().claims.pop_front()? {
+                // It was opened from here.
+                Claim::Gone(ends) if self.leases.has(ends.local.port()) => {}
+                claim => return Some(claim),
+            }
+        }
+    }
+
+    /// Wakes the sessions that something happened to.
+    pub(crate) fn take_events(&mut self) {
+        while let Some(event) = self.stack.poll_event() {
+            match event {
+                Event::Readable(connection) => self.wake_connection(connection, Mask::READABLE),
+                Event::Writable(connection) => self.wake_connection(connection, Mask::WRITABLE),
+                Event::Urgent(connection) => self.wake_connection(connection, Mask::PRI),
+                // Linux: sk_state_change and sk_error_report.
+                Event::Connected(connection)
+                | Event::PeerClosed(connection)
+                | Event::Failed(connection, _) => self.wake_connection(connection, Mask::ALL),
+                Event::Incoming(listener) => {
+                    if let Some(id) = self.of_listener(listener) {
+                        self.wake(id, Mask::READABLE);
+                    }
+                }
+                Event::UdpReadable(socket) => {
+                    if let Some(id) = self.of_socket(socket) {
+                        self.wake(id, Mask::READABLE);
+                    }
+                }
+                Event::UdpError(socket) => self.note_trouble(socket),
+                Event::Gone(..) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! All sessions of one stack, and how they are found.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use transport::{Config, ConnectionId, Counters, ListenerId, Stack, UdpId};
+
+use crate::claims::Store;
+use crate::errno::Errno;
+use crate::outbox::Outbox;
+use crate::ports::Leases;
+use crate::session::{Domain, Id, Kind, Role, Session};
+use crate::settings::Shelf;
+
+/// No session has it.
+const NOBODY: u32 = u32::MAX;
+
+/// The sockets of one stack. It belongs to one thread at a time; `docs/sockets.md` has the order of a round.
+#[derive(Debug)]
+pub struct Sessions {
+    pub(crate) stack: Stack<Store>,
+    sessions: Vec<Option<Session>>,
+    connections: Owners,
+    listeners: Owners,
+    sockets: Owners,
+    /// Sessions that were woken, each once.
+    pub(crate) woken: VecDeque<Id>,
+    pub(crate) leases: Leases,
+    /// Datagrams on their way out.
+    pub(crate) outbox: Outbox,
+    pub(crate) shelf: Shelf,
+    /// The latest time that was given: ns.
+    pub(crate) now: u64,
+    /// Pieces of a datagram, put together.
+    pub(crate) scratch: Vec<u8>,
+}
+
+impl Sessions {
+    /// None yet.
+    ///
+    /// # Errors
+    /// [`Errno::NOMEM`] when the tables of connections do not fit.
+    pub fn new(config: Config) -> Result<Self, Errno> {
+        let seed = config.seed;
+        Ok(Self {
+            stack: Stack::new(config, Store::default()).map_err(|_| Errno::NOMEM)?,
+            sessions: Vec::new(),
+            connections: Owners::default(),
+            listeners: Owners::default(),
+            sockets: Owners::default(),
+            woken: VecDeque::new(),
+            leases: Leases::new(seed),
+            outbox: Outbox::default(),
+            shelf: Shelf::new(),
+            now: 0,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Opens a socket at a place that is free.
+    ///
+    /// # Errors
+    /// [`Errno::EXIST`] when there is a session at this place.
+    pub fn open(&mut self, id: Id, domain: Domain, kind: Kind) -> Result<(), Errno> {
+        let (role, settings) = match kind {
+            Kind::Stream => (Role::Fresh, Arc::clone(&self.shelf.stream)),
+            Kind::Datagram => (Role::Datagrams(None), Arc::clone(&self.shelf.datagrams)),
+        };
+        self.put(id, Session::new(domain, role, settings))
+    }
+
+    /// Whether there is a session at this place.
+    #[must_use]
+    pub fn has(&self, id: Id) -> bool {
+        self.get(id).is_ok()
+    }
+
+    /// Domain and kind of a socket.
+    ///
+    /// # Errors
+    /// [`Errno::BADF`].
+    pub fn kind(&self, id: Id) -> Result<(Domain, Kind), Errno> {
+        self.get(id).map(|session| (session.domain, session.kind()))
+    }
+
+    /// What the stack has counted.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        self.stack.counters()
+    }
+
+    pub(crate) fn put(&mut self, id: Id, session: Session) -> Result<(), Errno> {
+        let place = id.0 as usize;
+        if self.has(id) {
+            return Err(Errno::EXIST);
+        }
+        if place >= self.sessions.len() {
+            self.sessions.resize_with(place + 1, || None);
+        }
+        if let Some(slot) = self.sessions.get_mut(place) {
+            *slot = Some(session);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, id: Id) -> Option<Session> {
+        let session = self.sessions.get_mut(id.0 as usize)?.take()?;
+        self.disown(session.role);
+        Some(session)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: Id) -> Result<&Session, Errno> {
+        self.sessions.get(id.0 as usize).and_then(Option::as_ref).ok_or(Errno::BADF)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: Id) -> Result<&mut Session, Errno> {
+        self.sessions.get_mut(id.0 as usize).and_then(Option::as_mut).ok_or(Errno::BADF)
+    }
+
+    /// Gives a session another role.
+    pub(crate) fn become_role(&mut self, id: Id, role: Role) {
+        let Ok(session) = self.get_mut(id) else { return };
+        let old = std::mem::replace(&mut session.role, role);
+        self.disown(old);
+        match role {
+            Role::Connection(connection) => self.connections.set(connection.index(), id.0),
+            Role::Bound(listener) | Role::Listening(listener) => {
+                self.listeners.set(listener.index(), id.0);
+            }
+            Role::Datagrams(Some(socket)) => self.sockets.set(socket.index(), id.0),
+            Role::Fresh | Role::Deferred | Role::Datagrams(None) => {}
+        }
+    }
+
+    fn disown(&mut self, role: Role) {
+        match role {
+            Role::Connection(connection) => self.connections.set(connection.index(), NOBODY),
+            Role::Bound(listener) | Role::Listening(listener) => {
+                self.listeners.set(listener.index(), NOBODY);
+            }
+            Role::Datagrams(Some(socket)) => self.sockets.set(socket.index(), NOBODY),
+            Role::Fresh | Role::Deferred | Role::Datagrams(None) => {}
+        }
+    }
+
+    /// The session of a connection; `None`: it was not accepted yet, or is closed.
+    #[inline]
+    pub(crate) fn of_connection(&self, connection: ConnectionId) -> Option<Id> {
+        let id = self.connections.get(connection.index())?;
+        let role = self.get(id).ok()?.role;
+        (role == Role::Connection(connection)).then_some(id)
+    }
+
+    pub(crate) fn of_listener(&self, listener: ListenerId) -> Option<Id> {
+        let id = self.listeners.get(listener.index())?;
+        let role = self.get(id).ok()?.role;
+        (role == Role::Listening(listener)).then_some(id)
+    }
+
+    pub(crate) fn of_socket(&self, socket: UdpId) -> Option<Id> {
+        let id = self.sockets.get(socket.index())?;
+        let role = self.get(id).ok()?.role;
+        (role == Role::Datagrams(Some(socket))).then_some(id)
+    }
+}
+
+/// Which session has what of the stack's, by index.
+#[derive(Debug, Default)]
+struct Owners(Vec<u32>);
+
+impl Owners {
+    #[inline]
+    fn get(&self, index: u32) -> Option<Id> {
+        self.0.get(index as usize).copied().filter(|id| *id != NOBODY).map(Id)
+    }
+
+    fn set(&mut self, index: u32, id: u32) {
+        let place = index as usize;
+        if place >= self.0.len() {
+            if id == NOBODY {
+                return;
+            }
+            self.0.resize(place + 1, NOBODY);
+        }
+        if let Some(owner) = self.0.get_mut(place) {
+            *owner = id;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Two hosts' sockets back to back: every call as an application makes it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod pair;
+mod stream;
