@@ -14,8 +14,8 @@ use crate::Packet;
 pub enum Error {
     /// Nobody listens at the attach socket, or this process may not connect.
     #[error(
-        "no daemon at {path}: {source}; is millraced running, is this its attach socket (MILLRACE_ATTACH names \
-         another), and is the user root or in group millrace?"
+        "no daemon at {path}: {source}; is millraced running, is this its socket (MILLRACE_ATTACH names another for \
+         packets, MILLRACE_SESSIONS one for sockets), and may this user connect to it?"
     )]
     NoDaemon {
         /// The socket.

@@ -10,6 +10,7 @@ mod close;
 mod connect;
 mod data;
 mod datagram;
+mod drained;
 mod errno;
 mod listen;
 mod mask;

@@ -19,6 +19,8 @@ const BURST: usize = 64;
 pub struct Queues {
     /// The stack's number, as in `millrace show stacks`.
     pub number: u32,
+    /// What all stacks of the machine share ([`transport::Config::seed`]).
+    pub seed: [u64; 2],
     /// From the workers.
     pub inbound: Inbound,
     /// To the workers.
@@ -48,7 +50,7 @@ pub struct Outbound {
 impl Queues {
     /// Maps what the daemon has handed over.
     pub(super) fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
-        let StackOpened { stack, rings: place, .. } = opened;
+        let StackOpened { stack, rings: place, seed, .. } = opened;
         let workers = place.rings.len();
         if workers == 0 || files.len() != 2 + workers {
             let count = files.len();
@@ -79,6 +81,7 @@ impl Queues {
         let packet = vec![0; usize::from(u16::MAX)].into_boxed_slice();
         Ok(Self {
             number: stack,
+            seed,
             inbound: Inbound { rings: receive, scratch: Vec::new() },
             outbound: Outbound { ring, worker, touched: false, packet },
             bell,
@@ -98,10 +101,14 @@ impl Queues {
         !(has_room || self.inbound.has_packets())
     }
 
-    /// After it: what was rung is taken back.
-    pub fn disarm(&mut self) {
+    /// The workers need not ring any more.
+    pub fn withdraw(&self) {
         self.inbound.rings.iter().for_each(|ring| ring.sleeps().withdraw());
         self.outbound.ring.sleeps().withdraw();
+    }
+
+    /// Takes back what was rung.
+    pub fn clear(&self) {
         self.bell.clear();
     }
 }

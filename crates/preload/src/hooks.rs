@@ -1,0 +1,19 @@
+//! The names, by subject. Each looks up what the descriptor is, and calls the C library's function unless it is ours.
+
+#![allow(
+    unreachable_pub,
+    clippy::missing_safety_doc,
+    reason = "C calls them by name; what they promise, their manual pages say"
+)]
+
+mod data;
+mod descriptors;
+mod epoll;
+mod files;
+mod lifecycle;
+mod options;
+mod poll;
+mod program;
+mod receive;
+mod send;
+mod sockets;

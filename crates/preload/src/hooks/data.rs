@@ -1,0 +1,393 @@
+//! Reading and writing.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::io::{IoSlice, IoSliceMut};
+use std::slice;
+
+use host::{Errno, Received};
+use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+
+use super::receive::receive;
+use super::send::send as send_by;
+use crate::kinds::Kind;
+use crate::{address, errno, process, real, vectors};
+
+/// Pieces that need no memory.
+const FEW: usize = 16;
+/// Messages of one call at most (`UIO_MAXIOV`).
+const MESSAGES: c_uint = 1024;
+
+/// Whether a call is about a session.
+#[inline]
+fn is_ours(fd: c_int) -> bool {
+    matches!(process::kind(fd), Kind::Session | Kind::Stale)
+}
+
+/// # Safety
+/// `count` bytes can be written at `target`.
+unsafe fn receive_into(
+    fd: c_int,
+    target: *mut c_void,
+    count: size_t,
+    flags: c_int,
+) -> Result<Received, Errno> {
+    if target.is_null() && count > 0 {
+        return Err(Errno::FAULT);
+    }
+    let piece = iovec { iov_base: target, iov_len: count.min(isize::MAX as usize) };
+    // SAFETY: the caller's promise.
+    let target = unsafe { vectors::target(&piece) };
+    receive(fd, &mut [IoSliceMut::new(target)], flags)
+}
+
+/// # Safety
+/// As for [`vectors::pieces`].
+unsafe fn receive_vector(
+    fd: c_int,
+    vector: *const iovec,
+    count: usize,
+    flags: c_int,
+) -> Result<Received, Errno> {
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { vectors::pieces(vector, count)? };
+    let mut few = [const { None }; FEW];
+    if let Some(few) = few.get_mut(..count) {
+        for (place, piece) in few.iter_mut().zip(pieces) {
+            // SAFETY: the caller's promise.
+            *place = Some(IoSliceMut::new(unsafe { vectors::target(piece) }));
+        }
+    }
+    let mut targets: Vec<IoSliceMut<'_>> = if count <= FEW {
+        few.into_iter().flatten().collect()
+    } else {
+        // SAFETY: the caller's promise.
+        pieces.iter().map(|piece| IoSliceMut::new(unsafe { vectors::target(piece) })).collect()
+    };
+    receive(fd, &mut targets, flags)
+}
+
+/// # Safety
+/// As for [`vectors::pieces`].
+unsafe fn send_vector(
+    fd: c_int,
+    vector: *const iovec,
+    count: usize,
+    flags: c_int,
+    to: Option<std::net::SocketAddr>,
+) -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { vectors::pieces(vector, count)? };
+    let mut few = [IoSlice::new(&[]); FEW];
+    match few.get_mut(..count) {
+        Some(few) => {
+            for (place, piece) in few.iter_mut().zip(pieces) {
+                // SAFETY: the caller's promise.
+                *place = IoSlice::new(unsafe { vectors::source(piece) });
+            }
+            send_by(fd, few, flags, to)
+        }
+        None => {
+            let sources = pieces.iter();
+            // SAFETY: the caller's promise.
+            let sources = sources.map(|piece| IoSlice::new(unsafe { vectors::source(piece) }));
+            send_by(fd, &mut sources.collect::<Vec<_>>(), flags, to)
+        }
+    }
+}
+
+fn bytes(received: Result<Received, Errno>) -> ssize_t {
+    errno::size(received.map(|received| received.bytes))
+}
+
+/// `read(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::read(fd, target, count) };
+    }
+    // SAFETY: the caller's promise.
+    bytes(unsafe { receive_into(fd, target, count, 0) })
+}
+
+/// `read(2)`, as programs that check their buffers call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __read_chk(
+    fd: c_int,
+    target: *mut c_void,
+    count: size_t,
+    _: size_t,
+) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { read(fd, target, count) }
+}
+
+/// `readv(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::readv(fd, vector, count) };
+    }
+    // SAFETY: the caller's promise.
+    bytes(vectors::count(count).and_then(|count| unsafe { receive_vector(fd, vector, count, 0) }))
+}
+
+/// `recv(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recv(
+    fd: c_int,
+    target: *mut c_void,
+    count: size_t,
+    flags: c_int,
+) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::recv(fd, target, count, flags) };
+    }
+    // SAFETY: the caller's promise.
+    bytes(unsafe { receive_into(fd, target, count, flags) })
+}
+
+/// `recv(2)`, as programs that check their buffers call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __recv_chk(
+    fd: c_int,
+    target: *mut c_void,
+    count: size_t,
+    _: size_t,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { recv(fd, target, count, flags) }
+}
+
+/// `recvfrom(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvfrom(
+    fd: c_int,
+    target: *mut c_void,
+    count: size_t,
+    flags: c_int,
+    from: *mut sockaddr,
+    length: *mut socklen_t,
+) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::recvfrom(fd, target, count, flags, from, length) };
+    }
+    // SAFETY: the caller's promise.
+    let received = unsafe { receive_into(fd, target, count, flags) };
+    if let (Ok(received), false) = (&received, from.is_null()) {
+        match received.shape {
+            // SAFETY: the caller's promise.
+            Some(shape) => drop(unsafe { address::write(shape.from, from, length) }),
+            // A stream has none.
+            // SAFETY: the caller's promise.
+            None if !length.is_null() => unsafe { length.write(0) },
+            None => {}
+        }
+    }
+    bytes(received)
+}
+
+/// `recvfrom(2)`, as programs that check their buffers call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __recvfrom_chk(
+    fd: c_int,
+    target: *mut c_void,
+    count: size_t,
+    _: size_t,
+    flags: c_int,
+    from: *mut sockaddr,
+    length: *mut socklen_t,
+) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { recvfrom(fd, target, count, flags, from, length) }
+}
+
+/// `recvmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: null, or a message as the application says.
+    match unsafe { message.as_mut() } {
+        // SAFETY: the caller's promise.
+        Some(message) if is_ours(fd) => bytes(unsafe { receive_message(fd, message, flags) }),
+        // SAFETY: the caller's promise.
+        _ => unsafe { real::recvmsg(fd, message, flags) },
+    }
+}
+
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn receive_message(
+    fd: c_int,
+    message: &mut msghdr,
+    flags: c_int,
+) -> Result<Received, Errno> {
+    // SAFETY: the caller's promise.
+    let received = unsafe { receive_vector(fd, message.msg_iov, message.msg_iovlen, flags) }?;
+    (message.msg_controllen, message.msg_flags) = (0, 0);
+    match received.shape {
+        Some(shape) => {
+            let length = &raw mut message.msg_namelen;
+            // SAFETY: the caller's promise.
+            unsafe { address::write(shape.from, message.msg_name.cast(), length) }?;
+            if shape.length > received.bytes {
+                message.msg_flags |= libc::MSG_TRUNC;
+            }
+        }
+        None => message.msg_namelen = 0,
+    }
+    Ok(received)
+}
+
+/// `recvmmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut timespec,
+) -> c_int {
+    if !is_ours(fd) || messages.is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
+    }
+    // SAFETY: so many, as the application says.
+    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
+    let mut flags = flags;
+    let mut done = 0;
+    for message in list {
+        // SAFETY: the caller's promise.
+        match unsafe { receive_message(fd, &mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) } {
+            Ok(received) => message.msg_len = received.bytes as c_uint,
+            Err(_) if done > 0 => break,
+            Err(error) => return errno::int(Err(error)),
+        }
+        done += 1;
+        if message.msg_len == 0 && message.msg_hdr.msg_iovlen > 0 {
+            break;
+        }
+        if flags & libc::MSG_WAITFORONE != 0 {
+            flags |= libc::MSG_DONTWAIT;
+        }
+    }
+    done
+}
+
+/// `write(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::write(fd, source, count) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { send(fd, source, count, 0) }
+}
+
+/// `writev(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::writev(fd, vector, count) };
+    }
+    let count = vectors::count(count);
+    // SAFETY: the caller's promise.
+    errno::size(count.and_then(|count| unsafe { send_vector(fd, vector, count, 0, None) }))
+}
+
+/// `send(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn send(
+    fd: c_int,
+    source: *const c_void,
+    count: size_t,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { sendto(fd, source, count, flags, std::ptr::null(), 0) }
+}
+
+/// `sendto(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendto(
+    fd: c_int,
+    source: *const c_void,
+    count: size_t,
+    flags: c_int,
+    to: *const sockaddr,
+    length: socklen_t,
+) -> ssize_t {
+    if !is_ours(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::sendto(fd, source, count, flags, to, length) };
+    }
+    let piece = iovec { iov_base: source.cast_mut(), iov_len: count };
+    // SAFETY: the caller's promise.
+    errno::size(unsafe { whither(to, length) }.and_then(|to| {
+        // SAFETY: the caller's promise.
+        unsafe { send_vector(fd, &raw const piece, 1, flags, to) }
+    }))
+}
+
+/// # Safety
+/// As for [`address::read`].
+unsafe fn whither(
+    to: *const sockaddr,
+    length: socklen_t,
+) -> Result<Option<std::net::SocketAddr>, Errno> {
+    // SAFETY: the caller's promise.
+    if to.is_null() { Ok(None) } else { unsafe { address::read(to, length) } }
+}
+
+/// `sendmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: null, or a message as the application says.
+    match unsafe { message.as_ref() } {
+        // SAFETY: the caller's promise.
+        Some(message) if is_ours(fd) => errno::size(unsafe { send_message(fd, message, flags) }),
+        // SAFETY: the caller's promise.
+        _ => unsafe { real::sendmsg(fd, message, flags) },
+    }
+}
+
+/// # Safety
+/// As for `sendmsg`.
+unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen)? };
+    // SAFETY: the caller's promise.
+    unsafe { send_vector(fd, message.msg_iov, message.msg_iovlen, flags, to) }
+}
+
+/// `sendmmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+) -> c_int {
+    if !is_ours(fd) || messages.is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { real::sendmmsg(fd, messages, count, flags) };
+    }
+    // SAFETY: so many, as the application says.
+    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
+    let mut done = 0;
+    for message in list {
+        // SAFETY: the caller's promise.
+        match unsafe { send_message(fd, &message.msg_hdr, flags) } {
+            Ok(sent) => message.msg_len = sent as c_uint,
+            Err(_) if done > 0 => break,
+            Err(error) => return errno::int(Err(error)),
+        }
+        done += 1;
+    }
+    done
+}

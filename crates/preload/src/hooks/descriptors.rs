@@ -1,0 +1,264 @@
+//! Descriptors: closed, duplicated, and their flags.
+
+use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
+
+use host::Errno;
+
+use crate::clock::Alarm;
+use crate::kinds::{self, Kind};
+use crate::process::{self, Shared};
+use crate::sleeping::wait_for;
+use crate::state::State;
+use crate::{errno, real};
+
+/// `close(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    match process::kind(fd) {
+        Kind::Internal | Kind::Spare => {
+            errno::set(Errno::BADF);
+            return -1;
+        }
+        Kind::Kernel => {}
+        kind => {
+            if let Some(shared) = process::current() {
+                if kind == Kind::Session {
+                    return close_session(shared, fd);
+                }
+                let mut state = shared.lock();
+                match kind {
+                    Kind::Listener => state.close_listener(fd),
+                    Kind::Epoll => state.waiters.close_epoll(fd),
+                    _ => {}
+                }
+            }
+            kinds::set(fd, Kind::Kernel);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real::close(fd) }
+}
+
+fn close_session(shared: &Shared, fd: c_int) -> c_int {
+    let mut state = shared.lock();
+    let Some(lingering) = state.close_session(fd) else { return 0 };
+    let alarm = Alarm::after(lingering.timeout);
+    let Ok(waiter) = state.waiters.take() else { return 0 };
+    let files = (&mut Vec::new(), std::ptr::null());
+    let over = |state: &mut State| !state.sessions.is_lingering(&lingering);
+    let (mut state, waited) = wait_for(shared, state, waiter, files, alarm, over);
+    state.waiters.release(waiter);
+    errno::int(waited.map(|_| 0))
+}
+
+/// `close_range(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    let ours: Vec<c_int> = kinds::all()
+        .filter(|(fd, _)| (first..=last).contains(&fd.unsigned_abs()))
+        .map(|(fd, _)| fd)
+        .collect();
+    if ours.is_empty() || flags != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { real::close_range(first, last, flags) };
+    }
+    let mut from = first;
+    for fd in ours {
+        let at = fd.unsigned_abs();
+        if at > from {
+            // SAFETY: the caller's promise; none of them is ours.
+            unsafe { real::close_range(from, at - 1, 0) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { close(fd) };
+        from = at + 1;
+    }
+    if from <= last {
+        // SAFETY: the caller's promise; none of them is ours.
+        return unsafe { real::close_range(from, last, 0) };
+    }
+    0
+}
+
+/// `closefrom(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn closefrom(first: c_int) {
+    // SAFETY: the caller's promise.
+    unsafe { close_range(first.max(0).unsigned_abs(), c_uint::MAX, 0) };
+}
+
+/// `dup(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    let new = unsafe { real::dup(fd) };
+    taken_over(fd, new, false)
+}
+
+/// A descriptor of the same file as `old`.
+fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
+    let kind = process::kind(old);
+    if new < 0 {
+        return new;
+    }
+    match (kind, process::current()) {
+        (Kind::Session, Some(shared)) => shared.lock().duplicate(old, new, close_on_exec),
+        // It is found out to listen when it is used.
+        (Kind::Listener, _) => {
+            kinds::set(new, Kind::Kernel);
+        }
+        _ => {
+            kinds::set(new, kind);
+        }
+    }
+    new
+}
+
+/// `dup2(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
+    if old == new {
+        // SAFETY: the caller's promise.
+        return unsafe { real::dup2(old, new) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { replace(old, new, 0) }
+}
+
+/// `dup3(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    if old == new {
+        // SAFETY: the caller's promise.
+        return unsafe { real::dup3(old, new, flags) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { replace(old, new, flags) }
+}
+
+/// # Safety
+/// As for `dup3`.
+unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
+    match process::kind(new) {
+        Kind::Kernel | Kind::Fresh => {}
+        Kind::Internal | Kind::Spare => {
+            if let Some(shared) = process::current() {
+                shared.lock().give_way(new);
+            }
+        }
+        _ => {
+            // SAFETY: the caller's promise.
+            unsafe { close(new) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    let new = unsafe { real::dup3(old, new, flags) };
+    taken_over(old, new, flags & libc::O_CLOEXEC != 0)
+}
+
+/// `fcntl(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c_int {
+    let kind = process::kind(fd);
+    if matches!(kind, Kind::Kernel | Kind::Fresh | Kind::Epoll | Kind::Stale) {
+        // SAFETY: the caller's promise.
+        let done = unsafe { real::fcntl(fd, command, argument) };
+        if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+            return taken_over(fd, done, false);
+        }
+        return done;
+    }
+    let Some(shared) = process::current() else {
+        // SAFETY: the caller's promise.
+        return unsafe { real::fcntl(fd, command, argument) };
+    };
+    if matches!(kind, Kind::Internal | Kind::Spare) {
+        errno::set(Errno::BADF);
+        return -1;
+    }
+    let mut state = shared.lock();
+    match (command, kind) {
+        (libc::F_DUPFD | libc::F_DUPFD_CLOEXEC, _) => {
+            drop(state);
+            // SAFETY: the caller's promise.
+            let new = unsafe { real::fcntl(fd, command, argument) };
+            taken_over(fd, new, command == libc::F_DUPFD_CLOEXEC)
+        }
+        (libc::F_SETFL, _) => {
+            state.place(fd).nonblocking = argument as c_int & libc::O_NONBLOCK != 0;
+            drop(state);
+            // A placeholder is in that state only for who asks past this library.
+            // SAFETY: the caller's promise.
+            if kind == Kind::Listener { unsafe { real::fcntl(fd, command, argument) } } else { 0 }
+        }
+        (libc::F_GETFL, Kind::Session) => {
+            libc::O_RDWR | if state.place(fd).nonblocking { libc::O_NONBLOCK } else { 0 }
+        }
+        (libc::F_GETFD, Kind::Session) => c_int::from(state.place(fd).close_on_exec),
+        (libc::F_SETFD, Kind::Session) => {
+            state.place(fd).close_on_exec = argument as c_int & libc::FD_CLOEXEC != 0;
+            0
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe { real::fcntl(fd, command, argument) },
+    }
+}
+
+/// `fcntl(2)`, as programs with large files call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_long) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { fcntl(fd, command, argument) }
+}
+
+/// `ioctl(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    let kind = process::kind(fd);
+    let shared = match process::current() {
+        Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::ioctl(fd, request, argument) },
+    };
+    let word = argument.cast::<c_int>();
+    let mut state = shared.lock();
+    if request == libc::FIONBIO as c_ulong && !word.is_null() {
+        // SAFETY: a word, as the application says.
+        state.place(fd).nonblocking = unsafe { word.read() } != 0;
+    }
+    if kind == Kind::Listener {
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { real::ioctl(fd, request, argument) };
+    }
+    let id = state.id_of(fd);
+    let answer = match request {
+        request if request == libc::FIONBIO as c_ulong => return 0,
+        request if request == libc::FIOASYNC as c_ulong => return 0,
+        request if request == libc::FIONREAD as c_ulong => {
+            state.run();
+            state.sessions.pending(id)
+        }
+        request if request == libc::TIOCOUTQ as c_ulong => {
+            state.sessions.unsent(id).map(|(queued, _)| queued)
+        }
+        SIOCOUTQNSD => state.sessions.unsent(id).map(|(_, unsent)| unsent),
+        SIOCATMARK => Ok(0),
+        // The kernel says of a socket what it says of every socket.
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::ioctl(fd, request, argument) },
+    };
+    if word.is_null() {
+        errno::set(Errno::FAULT);
+        return -1;
+    }
+    errno::int(answer.map(|count| {
+        // SAFETY: a word, as the application says.
+        unsafe { word.write(c_int::try_from(count).unwrap_or(c_int::MAX)) };
+        0
+    }))
+}
+
+/// Bytes never sent yet, and whether urgent data is next (`uapi/linux/sockios.h`).
+const SIOCOUTQNSD: c_ulong = 0x894b;
+const SIOCATMARK: c_ulong = 0x8905;

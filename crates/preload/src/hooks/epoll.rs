@@ -1,0 +1,233 @@
+//! `epoll`: an instance is the kernel's, for the kernel's files; what it watches of sessions is kept in memory, so that
+//! registering one is no system call.
+
+use std::ffi::c_int;
+use std::slice;
+
+use host::{Errno, Mask};
+use libc::{epoll_event, pollfd, sigset_t};
+
+use crate::clock::Alarm;
+use crate::kinds::{self, Kind};
+use crate::process::{self, Shared};
+use crate::sleeping::wait_for;
+use crate::state::State;
+use crate::{errno, real};
+
+/// While sessions are ready, every so many calls look for events of the kernel's files too.
+const PATIENCE: u32 = 32;
+/// Events that are copied at most in one call.
+const MOST: c_int = 4096;
+
+/// `epoll_create1(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
+    // SAFETY: no memory is involved.
+    let fd = unsafe { real::epoll_create1(flags) };
+    if fd >= 0 {
+        kinds::set(fd, Kind::Epoll);
+    }
+    fd
+}
+
+/// `epoll_create(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_create(size: c_int) -> c_int {
+    if size <= 0 {
+        errno::set(Errno::INVAL);
+        return -1;
+    }
+    // SAFETY: no memory is involved.
+    unsafe { epoll_create1(0) }
+}
+
+/// `epoll_ctl(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_ctl(
+    epoll: c_int,
+    operation: c_int,
+    fd: c_int,
+    event: *mut epoll_event,
+) -> c_int {
+    let kind = process::kind(fd);
+    let may_listen = operation == libc::EPOLL_CTL_ADD && kind == Kind::Kernel;
+    let listens = kind == Kind::Listener || (may_listen && super::sockets::is_listening(fd));
+    let ours = kind == Kind::Session || listens;
+    let shared = match ours.then(process::attached).flatten() {
+        Some(shared) => shared,
+        // SAFETY: the caller's promise.
+        None => return unsafe { real::epoll_ctl(epoll, operation, fd, event) },
+    };
+    // SAFETY: null, or an event as the application says.
+    let wanted = unsafe { event.as_ref() }.copied();
+    if listens {
+        // Local clients come by the kernel.
+        // SAFETY: the caller's promise.
+        let done = unsafe { real::epoll_ctl(epoll, operation, fd, event) };
+        if done < 0 {
+            return done;
+        }
+    }
+    let mut state = shared.lock();
+    if listens && state.adopt(fd).is_err() {
+        return 0;
+    }
+    if kinds::get(epoll) != Kind::Epoll {
+        errno::set(if epoll == fd { Errno::INVAL } else { not_epoll(epoll) });
+        return -1;
+    }
+    let done = control(&mut state, (epoll, operation), fd, wanted);
+    if listens {
+        state.serve(fd);
+        return 0;
+    }
+    errno::int(done.map(|()| 0))
+}
+
+/// Why a descriptor is no epoll instance.
+fn not_epoll(fd: c_int) -> Errno {
+    // SAFETY: no memory is involved.
+    if unsafe { real::fcntl(fd, libc::F_GETFD, 0) } < 0 { Errno::BADF } else { Errno::INVAL }
+}
+
+fn control(
+    state: &mut State,
+    (epoll, operation): (c_int, c_int),
+    fd: c_int,
+    event: Option<epoll_event>,
+) -> Result<(), Errno> {
+    let waiter = state.waiters.epoll(epoll)?;
+    let id = state.id_of(fd);
+    let now = state.sessions.mask(id);
+    match operation {
+        libc::EPOLL_CTL_DEL => state.waiters.remove(waiter, (id, fd)),
+        libc::EPOLL_CTL_ADD => state.waiters.add(waiter, (id, fd), event.ok_or(Errno::FAULT)?, now),
+        libc::EPOLL_CTL_MOD => {
+            state.waiters.change(waiter, (id, fd), event.ok_or(Errno::FAULT)?, now)
+        }
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// `epoll_wait(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_wait(
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout: c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { epoll_pwait(epoll, events, most, timeout, std::ptr::null()) }
+}
+
+/// `epoll_pwait(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_pwait(
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout: c_int,
+    mask: *const sigset_t,
+) -> c_int {
+    let shared = match process::current() {
+        Some(shared) if kinds::get(epoll) == Kind::Epoll && most > 0 && !events.is_null() => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) },
+    };
+    // SAFETY: room for so many events, as the application says.
+    let events =
+        unsafe { slice::from_raw_parts_mut(events, most.min(MOST).unsigned_abs() as usize) };
+    errno::int(wait(shared, epoll, events, Alarm::after_ms(timeout), mask))
+}
+
+/// `epoll_pwait2(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_pwait2(
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout: *const libc::timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    // SAFETY: null, or a time as the application says.
+    let time = unsafe { timeout.as_ref() };
+    let longest = time.map(|time| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+        seconds.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+    });
+    let shared = match process::current() {
+        Some(shared) if kinds::get(epoll) == Kind::Epoll && most > 0 && !events.is_null() => shared,
+        _ => {
+            let round = |time: u64| c_int::try_from(time.div_ceil(1_000_000)).unwrap_or(c_int::MAX);
+            // SAFETY: the caller's promise.
+            return unsafe {
+                real::epoll_pwait(epoll, events, most, longest.map_or(-1, round), mask)
+            };
+        }
+    };
+    // SAFETY: room for so many events, as the application says.
+    let events =
+        unsafe { slice::from_raw_parts_mut(events, most.min(MOST).unsigned_abs() as usize) };
+    errno::int(wait(shared, epoll, events, longest.map_or(Alarm::NEVER, Alarm::after), mask))
+}
+
+fn wait(
+    shared: &Shared,
+    epoll: c_int,
+    events: &mut [epoll_event],
+    alarm: Alarm,
+    mask: *const sigset_t,
+) -> Result<c_int, Errno> {
+    let mut state = shared.lock();
+    let waiter = state.waiters.epoll(epoll)?;
+    let mut files = Vec::new();
+    loop {
+        state.run();
+        let State { waiters, sessions, .. } = &mut *state;
+        let count = waiters.collect(waiter, sessions, events);
+        if count > 0 {
+            let asks = waiters.get(waiter).is_none_or(|waiter| {
+                waiter.calls = (waiter.calls + 1) % PATIENCE;
+                waiter.calls == 0
+            });
+            drop(state);
+            let rest = events.get_mut(count..).unwrap_or_default();
+            let more = if asks { kernel_events(epoll, rest).unwrap_or(0) } else { 0 };
+            return Ok(count as c_int + more);
+        }
+        files.clear();
+        files.push(pollfd { fd: epoll, events: libc::POLLIN, revents: 0 });
+        let waited = wait_for(shared, state, waiter, (&mut files, mask), alarm, |state| {
+            state.waiters.may_be_ready(waiter)
+        });
+        state = waited.0;
+        let found = waited.1?;
+        if files.iter().any(|file| file.revents != 0) {
+            // What of sessions is ready comes first in the next call.
+            drop(state);
+            let count = kernel_events(epoll, events)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            state = shared.lock();
+        } else if !found {
+            return Ok(0);
+        }
+    }
+}
+
+/// Events of the kernel's files, without waiting.
+fn kernel_events(epoll: c_int, events: &mut [epoll_event]) -> Result<c_int, Errno> {
+    if events.is_empty() {
+        return Ok(0);
+    }
+    let most = events.len() as c_int;
+    // SAFETY: room for so many.
+    errno::of(unsafe { real::epoll_pwait(epoll, events.as_mut_ptr(), most, 0, std::ptr::null()) })
+}
+
+/// Readiness bits of `poll` as those of `epoll`: they have the same numbers.
+pub(super) fn mask(events: i16) -> Mask {
+    Mask(u32::from(events as u16))
+}

@@ -1,0 +1,96 @@
+//! Socket options.
+
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+use host::Errno;
+use libc::socklen_t;
+
+use crate::kinds::Kind;
+use crate::{errno, process, real};
+
+/// Longest value of an option that is looked at: bytes.
+const LONGEST: u32 = 4096;
+
+/// `setsockopt(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn setsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    length: socklen_t,
+) -> c_int {
+    let kind = process::kind(fd);
+    let shared = match process::current() {
+        Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::setsockopt(fd, level, name, value, length) },
+    };
+    if kind == Kind::Listener {
+        // What connects by the kernel has it too, and a forked process finds it there.
+        // SAFETY: the caller's promise.
+        let done = unsafe { real::setsockopt(fd, level, name, value, length) };
+        if done < 0 {
+            return done;
+        }
+    }
+    if i32::try_from(length).is_err() {
+        errno::set(Errno::INVAL);
+        return -1;
+    }
+    let value = if value.is_null() || length == 0 {
+        &[]
+    } else {
+        // SAFETY: so many bytes, as the application says.
+        unsafe { slice::from_raw_parts(value.cast::<u8>(), length.min(LONGEST) as usize) }
+    };
+    let mut state = shared.lock();
+    let id = state.id_of(fd);
+    let done = state.sessions.set_option(id, level, name, value);
+    state.settle();
+    match kind {
+        // The kernel has said yes.
+        Kind::Listener => 0,
+        _ => errno::int(done.map(|()| 0)),
+    }
+}
+
+/// `getsockopt(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    length: *mut socklen_t,
+) -> c_int {
+    let shared = match process::current() {
+        Some(shared) if process::kind(fd) == Kind::Session => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::getsockopt(fd, level, name, value, length) },
+    };
+    if value.is_null() || length.is_null() {
+        errno::set(Errno::FAULT);
+        return -1;
+    }
+    // SAFETY: a length, as the application says.
+    let room = unsafe { length.read() };
+    let Ok(room) = usize::try_from(room as i32) else {
+        errno::set(Errno::INVAL);
+        return -1;
+    };
+    let mut state = shared.lock();
+    let id = state.id_of(fd);
+    let got = state.sessions.option(id, level, name, room);
+    errno::int(got.map(|got| {
+        let bytes: &[u8] = &got;
+        let count = bytes.len().min(room);
+        // SAFETY: no more than there is room for.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.cast::<u8>(), count);
+            length.write(count as socklen_t);
+        }
+        0
+    }))
+}

@@ -1,0 +1,300 @@
+//! `poll` and `select`.
+
+use std::ffi::c_int;
+use std::slice;
+
+use host::{Errno, Mask};
+use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
+
+use super::epoll::mask as bits;
+use crate::clock::{self, Alarm};
+use crate::kinds::Kind;
+use crate::process::{self, Shared};
+use crate::sleeping::wait_for;
+use crate::state::State;
+use crate::{errno, real};
+
+/// What `poll` reports whether it was asked for or not.
+const ALWAYS: Mask = Mask(Mask::ERR.0 | Mask::HUP.0);
+
+/// `poll(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
+    let time = timespec {
+        tv_sec: i64::from(timeout) / 1000,
+        tv_nsec: i64::from(timeout) % 1000 * 1_000_000,
+    };
+    let time = if timeout < 0 { std::ptr::null() } else { &raw const time };
+    // SAFETY: the caller's promise.
+    unsafe { ppoll(files, count, time, std::ptr::null()) }
+}
+
+/// `poll(2)`, as programs that check their buffers call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __poll_chk(
+    files: *mut pollfd,
+    count: nfds_t,
+    timeout: c_int,
+    _: libc::size_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { poll(files, count, timeout) }
+}
+
+/// `ppoll(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ppoll(
+    files: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let length = usize::try_from(count).unwrap_or(0);
+    if let Some(shared) = process::current().filter(|_| !files.is_null()) {
+        // SAFETY: so many files, as the application says.
+        let list = unsafe { slice::from_raw_parts_mut(files, length) };
+        if list.iter().any(|file| is_ours(file.fd)) {
+            // SAFETY: null, or a time as the application says.
+            let alarm = alarm(unsafe { timeout.as_ref() });
+            return errno::int(alarm.and_then(|alarm| wait(shared, list, alarm, mask)));
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { real::ppoll(files, count, timeout, mask) }
+}
+
+/// `ppoll(2)`, as programs that check their buffers call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __ppoll_chk(
+    files: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+    _: libc::size_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { ppoll(files, count, timeout, mask) }
+}
+
+fn is_ours(fd: c_int) -> bool {
+    matches!(process::kind(fd), Kind::Session | Kind::Listener)
+}
+
+fn alarm(time: Option<&timespec>) -> Result<Alarm, Errno> {
+    let Some(time) = time else { return Ok(Alarm::NEVER) };
+    let (Ok(seconds), Ok(rest)) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec)) else {
+        return Err(Errno::INVAL);
+    };
+    if rest >= 1_000_000_000 {
+        return Err(Errno::INVAL);
+    }
+    Ok(Alarm::after(seconds.saturating_mul(1_000_000_000).saturating_add(rest)))
+}
+
+/// What sessions say. Gives how many have something to say.
+fn look(state: &mut State, list: &mut [pollfd]) -> c_int {
+    let mut count = 0;
+    for file in list {
+        if is_ours(file.fd) {
+            let wanted = bits(file.events) | ALWAYS;
+            let id = state.id_of(file.fd);
+            file.revents |= (state.sessions.mask(id) & wanted).0 as i16;
+        }
+        count += c_int::from(file.revents != 0);
+    }
+    count
+}
+
+fn wait(
+    shared: &Shared,
+    list: &mut [pollfd],
+    alarm: Alarm,
+    mask: *const sigset_t,
+) -> Result<c_int, Errno> {
+    let mut state = shared.lock();
+    let waiter = state.waiters.take()?;
+    // Listeners are the kernel's too.
+    let theirs = |fd: c_int| process::kind(fd) != Kind::Session;
+    let mut kernels: Vec<pollfd> = list.iter().filter(|file| theirs(file.fd)).copied().collect();
+    for file in list.iter_mut() {
+        file.revents = 0;
+        if !is_ours(file.fd) {
+            continue;
+        }
+        if process::kind(file.fd) == Kind::Listener && state.adopt(file.fd).is_ok() {
+            state.serve(file.fd);
+        }
+        let (id, fd) = (state.id_of(file.fd), file.fd);
+        let event = epoll_event { events: (bits(file.events) | ALWAYS).0, u64: 0 };
+        let now = state.sessions.mask(id);
+        // The same descriptor may be there twice: one watch is enough for both.
+        if state.waiters.add(waiter, (id, fd), event, now).is_err() {
+            let all = epoll_event { events: Mask::ALL.0, u64: 0 };
+            let _ = state.waiters.change(waiter, (id, fd), all, now);
+        }
+    }
+    let waited = wait_for(shared, state, waiter, (&mut kernels, mask), alarm, |state| {
+        state.waiters.may_be_ready(waiter) && {
+            let mut copy = list.to_vec();
+            let ready = look(state, &mut copy) > 0;
+            if !ready {
+                // It was ready for something else, or is not any more.
+                state.waiters.drop_stale(waiter);
+            }
+            ready
+        }
+    });
+    let (mut state, waited) = waited;
+    for file in list.iter().filter(|file| is_ours(file.fd)) {
+        let id = state.id_of(file.fd);
+        let _ = state.waiters.remove(waiter, (id, file.fd));
+    }
+    state.waiters.release(waiter);
+    let mut kernels = kernels.into_iter();
+    for file in list.iter_mut().filter(|file| theirs(file.fd)) {
+        file.revents = kernels.next().map_or(0, |found| found.revents);
+    }
+    let count = look(&mut state, list);
+    match waited {
+        Err(error) if count == 0 => Err(error),
+        _ => Ok(count),
+    }
+}
+
+/// `select(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn select(
+    count: c_int,
+    reads: *mut fd_set,
+    writes: *mut fd_set,
+    others: *mut fd_set,
+    timeout: *mut timeval,
+) -> c_int {
+    let sets = Sets { count, all: [reads, writes, others] };
+    let shared = match process::current() {
+        // SAFETY: the caller's promise.
+        Some(shared) if unsafe { sets.has_ours() } => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::select(count, reads, writes, others, timeout) },
+    };
+    // SAFETY: null, or a time as the application says.
+    let time = unsafe { timeout.as_ref() }
+        .map(|time| timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 });
+    let done = alarm(time.as_ref()).and_then(|alarm| {
+        // SAFETY: the caller's promise.
+        unsafe { sets.wait(shared, alarm, std::ptr::null()) }.map(|count| (count, alarm))
+    });
+    // Linux says how much time was left.
+    if let (Ok((_, alarm)), false) = (&done, timeout.is_null()) {
+        let left = alarm.0.saturating_sub(clock::now()) / 1000;
+        let (seconds, rest) = ((left / 1_000_000) as i64, (left % 1_000_000) as i64);
+        // SAFETY: as above.
+        unsafe { timeout.write(timeval { tv_sec: seconds, tv_usec: rest }) };
+    }
+    errno::int(done.map(|(count, _)| count))
+}
+
+/// `pselect(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pselect(
+    count: c_int,
+    reads: *mut fd_set,
+    writes: *mut fd_set,
+    others: *mut fd_set,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let sets = Sets { count, all: [reads, writes, others] };
+    let shared = match process::current() {
+        // SAFETY: the caller's promise.
+        Some(shared) if unsafe { sets.has_ours() } => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::pselect(count, reads, writes, others, timeout, mask) },
+    };
+    // SAFETY: null, or a time as the application says.
+    let alarm = alarm(unsafe { timeout.as_ref() });
+    // SAFETY: the caller's promise.
+    errno::int(alarm.and_then(|alarm| unsafe { sets.wait(shared, alarm, mask) }))
+}
+
+/// What each set of `select` asks for, and which events are the answer.
+const ASKED: [(i16, i16); 3] = [
+    (libc::POLLIN, libc::POLLIN | libc::POLLHUP | libc::POLLERR),
+    (libc::POLLOUT, libc::POLLOUT | libc::POLLERR),
+    (libc::POLLPRI, libc::POLLPRI),
+];
+
+/// The sets of a call: those to be read, written, and looked at for urgent data.
+struct Sets {
+    count: c_int,
+    all: [*mut fd_set; 3],
+}
+
+impl Sets {
+    fn numbers(&self) -> std::ops::Range<c_int> {
+        0..self.count.clamp(0, libc::FD_SETSIZE as c_int)
+    }
+
+    /// # Safety
+    /// Each set is null, or can be read.
+    unsafe fn has(&self, set: usize, fd: c_int) -> bool {
+        let set = self.all.get(set).copied().unwrap_or(std::ptr::null_mut());
+        // SAFETY: the caller's promise, and a number that fits.
+        !set.is_null() && unsafe { libc::FD_ISSET(fd, set) }
+    }
+
+    /// # Safety
+    /// As for [`has`](Self::has).
+    unsafe fn has_ours(&self) -> bool {
+        // SAFETY: the caller's promise.
+        self.numbers().any(|fd| is_ours(fd) && (0..3).any(|set| unsafe { self.has(set, fd) }))
+    }
+
+    /// # Safety
+    /// Each set is null, or can be read and written.
+    unsafe fn wait(
+        &self,
+        shared: &Shared,
+        alarm: Alarm,
+        mask: *const sigset_t,
+    ) -> Result<c_int, Errno> {
+        if self.count < 0 {
+            return Err(Errno::INVAL);
+        }
+        let mut files = Vec::new();
+        for fd in self.numbers() {
+            let mut events = 0;
+            for (set, (asked, _)) in ASKED.iter().enumerate() {
+                // SAFETY: the caller's promise.
+                if unsafe { self.has(set, fd) } {
+                    events |= asked;
+                }
+            }
+            if events != 0 {
+                files.push(pollfd { fd, events, revents: 0 });
+            }
+        }
+        wait(shared, &mut files, alarm, mask)?;
+        if files.iter().any(|file| file.revents & libc::POLLNVAL != 0) {
+            return Err(Errno::BADF);
+        }
+        let mut count = 0;
+        for (set, (asked, answer)) in ASKED.iter().enumerate() {
+            let Some(set) = self.all.get(set).copied().filter(|set| !set.is_null()) else {
+                continue;
+            };
+            for file in &files {
+                if file.events & asked == 0 {
+                    continue;
+                }
+                if file.revents & answer == 0 {
+                    // SAFETY: the caller's promise.
+                    unsafe { libc::FD_CLR(file.fd, set) };
+                } else {
+                    count += 1;
+                }
+            }
+        }
+        Ok(count)
+    }
+}

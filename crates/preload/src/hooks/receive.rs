@@ -1,0 +1,91 @@
+//! Receiving from a session.
+
+use std::ffi::c_int;
+use std::io::IoSliceMut;
+
+use host::{Errno, Incoming, Mask, Received};
+
+use crate::process::{self, Shared};
+use crate::sleeping::wait_for;
+use crate::state::State;
+
+/// Receives as `flags` say; waits where the socket, or they, let it.
+pub(super) fn receive(
+    fd: c_int,
+    targets: &mut [IoSliceMut<'_>],
+    flags: c_int,
+) -> Result<Received, Errno> {
+    let shared = process::current().ok_or(Errno::CONNRESET)?;
+    let mut incoming = Incoming {
+        peek: flags & libc::MSG_PEEK != 0,
+        discard: flags & libc::MSG_TRUNC != 0,
+        urgent: flags & libc::MSG_OOB != 0,
+        errors: flags & libc::MSG_ERRQUEUE != 0,
+        offset: 0,
+    };
+    let wanted: usize = targets.iter().map(|target| target.len()).sum();
+    let mut state = shared.lock();
+    let id = state.id_of(fd);
+    let waits = !state.place(fd).nonblocking && flags & libc::MSG_DONTWAIT == 0;
+    let all = waits && flags & libc::MSG_WAITALL != 0 && !incoming.errors;
+    let alarm = state.timeouts(fd).0;
+    let mut targets = targets;
+    let mut has = Received::default();
+    loop {
+        let got = state.sessions.recv(id, targets, incoming);
+        match got {
+            Ok(got) => {
+                let bytes = has.bytes + got.bytes;
+                has = Received { bytes, ..got };
+                if !all || got.bytes == 0 || bytes >= wanted || got.shape.is_some() {
+                    state.settle();
+                    return Ok(has);
+                }
+                if incoming.peek {
+                    incoming.offset += got.bytes;
+                }
+                if !incoming.discard {
+                    IoSliceMut::advance_slices(&mut targets, got.bytes);
+                }
+            }
+            Err(Errno::AGAIN) if incoming.errors => return Err(Errno::AGAIN),
+            Err(Errno::AGAIN) => {
+                // What has come may lie in the rings yet.
+                if state.run() > 0 && state.is_ready(fd, Mask::IN) {
+                    continue;
+                }
+                if !waits {
+                    return Err(Errno::AGAIN);
+                }
+                let (after, waited) = until_readable(shared, state, fd, alarm)?;
+                state = after;
+                match waited {
+                    Ok(true) => {}
+                    _ if has.bytes > 0 => return Ok(has),
+                    Ok(false) => return Err(Errno::AGAIN),
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(_) if has.bytes > 0 => return Ok(has),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+type Waited<'a> = (std::sync::MutexGuard<'a, State>, Result<bool, Errno>);
+
+fn until_readable<'a>(
+    shared: &'a Shared,
+    mut state: std::sync::MutexGuard<'a, State>,
+    fd: c_int,
+    alarm: crate::clock::Alarm,
+) -> Result<Waited<'a>, Errno> {
+    let waiter = state.waiters.take()?;
+    state.watch(waiter, fd, Mask::IN)?;
+    let over = Mask::IN | Mask::RDHUP | Mask::ERR | Mask::HUP;
+    let files = (&mut Vec::new(), std::ptr::null());
+    let (mut state, waited) =
+        wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
+    state.unwatch(waiter, fd);
+    Ok((state, waited))
+}

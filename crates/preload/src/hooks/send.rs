@@ -1,0 +1,85 @@
+//! Sending by a session.
+
+use std::ffi::c_int;
+use std::io::IoSlice;
+
+use host::{Errno, Mask, Outgoing};
+
+use crate::process;
+use crate::sleeping::wait_for;
+
+/// Sends as `flags` say; waits for room where the socket, or they, let it.
+pub(super) fn send(
+    fd: c_int,
+    data: &mut [IoSlice<'_>],
+    flags: c_int,
+    to: Option<std::net::SocketAddr>,
+) -> Result<usize, Errno> {
+    let sent = try_send(fd, data, flags, to);
+    if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 {
+        // SAFETY: the signal goes to this thread.
+        unsafe { libc::raise(libc::SIGPIPE) };
+    }
+    sent
+}
+
+fn try_send(
+    fd: c_int,
+    data: &mut [IoSlice<'_>],
+    flags: c_int,
+    to: Option<std::net::SocketAddr>,
+) -> Result<usize, Errno> {
+    let shared = process::current().ok_or(Errno::PIPE)?;
+    let outgoing = Outgoing {
+        to,
+        more: flags & libc::MSG_MORE != 0,
+        end_of_record: flags & libc::MSG_EOR != 0,
+        urgent: flags & libc::MSG_OOB != 0,
+        fast_open: flags & libc::MSG_FASTOPEN != 0,
+        ..Outgoing::default()
+    };
+    let wanted: usize = data.iter().map(|piece| piece.len()).sum();
+    let mut state = shared.lock();
+    let id = state.id_of(fd);
+    let waits = !state.place(fd).nonblocking && flags & libc::MSG_DONTWAIT == 0;
+    let alarm = state.timeouts(fd).1;
+    let mut data = data;
+    let mut sent = 0;
+    loop {
+        match state.sessions.send(id, data, outgoing) {
+            Ok(count) => {
+                sent += count;
+                state.turn();
+                if sent >= wanted || !waits {
+                    return Ok(sent);
+                }
+                IoSlice::advance_slices(&mut data, count);
+            }
+            Err(Errno::AGAIN) => {
+                // Acknowledgments that make room may lie in the rings yet.
+                if state.run() > 0 && state.is_ready(fd, Mask::OUT) {
+                    continue;
+                }
+                if !waits {
+                    return if sent > 0 { Ok(sent) } else { Err(Errno::AGAIN) };
+                }
+                let waiter = state.waiters.take()?;
+                state.watch(waiter, fd, Mask::OUT)?;
+                let over = Mask::OUT | Mask::ERR | Mask::HUP;
+                let files = (&mut Vec::new(), std::ptr::null());
+                let (after, waited) =
+                    wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
+                state = after;
+                state.unwatch(waiter, fd);
+                match waited {
+                    Ok(true) => {}
+                    _ if sent > 0 => return Ok(sent),
+                    Ok(false) => return Err(Errno::AGAIN),
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(_) if sent > 0 => return Ok(sent),
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Making sockets, and connecting them.
+
+use std::ffi::c_int;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::MutexGuard;
+
+use host::{Errno, How, Mask};
+use libc::{sockaddr, socklen_t};
+use shm::session::Routed;
+
+use crate::clock;
+use crate::kinds::{self, Kind};
+use crate::process::{self, Shared};
+use crate::sleeping::wait_for;
+use crate::state::{Place, State, is_nonblocking, word};
+use crate::{address, errno, real};
+
+/// `socket(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    // SAFETY: no memory is involved.
+    let fd = unsafe { real::socket(domain, kind, protocol) };
+    let is_ip = matches!(domain, libc::AF_INET | libc::AF_INET6);
+    let is_stream = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == libc::SOCK_STREAM;
+    if fd >= 0 {
+        let is_tcp = matches!(protocol, 0 | libc::IPPROTO_TCP);
+        let fresh = is_ip && is_stream && is_tcp;
+        kinds::set(fd, if fresh { Kind::Fresh } else { Kind::Kernel });
+    }
+    fd
+}
+
+/// `bind(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bind(fd: c_int, at: *const sockaddr, length: socklen_t) -> c_int {
+    match process::kind(fd) {
+        Kind::Session | Kind::Listener => {
+            errno::set(Errno::INVAL);
+            return -1;
+        }
+        Kind::Fresh => {}
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::bind(fd, at, length) },
+    }
+    // SAFETY: the caller's promise.
+    let done = unsafe { real::bind(fd, at, length) };
+    if done == 0 || errno::get() != Errno::ADDRNOTAVAIL {
+        return done;
+    }
+    // An address that the router has and the kernel has not.
+    // SAFETY: the caller's promise.
+    let Ok(Some(local)) = (unsafe { address::read(at, length) }) else {
+        errno::set(Errno::ADDRNOTAVAIL);
+        return -1;
+    };
+    let known = process::attached().is_some_and(|shared| {
+        let state = shared.lock();
+        state.link.addresses().contains(&local.ip().to_canonical())
+    });
+    if known {
+        let (level, name) = match local {
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_FREEBIND),
+            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, IPV6_FREEBIND),
+        };
+        let on: c_int = 1;
+        // SAFETY: a word, and its length.
+        unsafe { real::setsockopt(fd, level, name, (&raw const on).cast(), 4) };
+        // SAFETY: the caller's promise.
+        return unsafe { real::bind(fd, at, length) };
+    }
+    errno::set(Errno::ADDRNOTAVAIL);
+    -1
+}
+
+/// `IPV6_FREEBIND` (`uapi/linux/in6.h`), which crate `libc` has not for every C library.
+const IPV6_FREEBIND: c_int = 78;
+
+/// `listen(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
+    let kind = process::kind(fd);
+    if kind == Kind::Session {
+        errno::set(Errno::INVAL);
+        return -1;
+    }
+    // SAFETY: no memory is involved.
+    let done = unsafe { real::listen(fd, backlog) };
+    if done < 0 || !(matches!(kind, Kind::Fresh | Kind::Listener) || is_listening(fd)) {
+        return done;
+    }
+    if let Some(shared) = process::attached() {
+        let mut state = shared.lock();
+        state.backlog = backlog;
+        // Where the stack can't, the kernel listens nevertheless.
+        let _ = state.listen(fd, backlog);
+    }
+    done
+}
+
+/// Whether `fd` is a TCP socket of the kernel's that listens: one that was inherited.
+pub(super) fn is_listening(fd: c_int) -> bool {
+    let domain = || word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN);
+    word(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) == Some(1)
+        && matches!(domain(), Some(libc::AF_INET | libc::AF_INET6))
+}
+
+/// `accept(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { accept4(fd, from, length, 0) }
+}
+
+/// `accept4(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn accept4(
+    fd: c_int,
+    from: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    let kind = process::kind(fd);
+    if kind == Kind::Session {
+        errno::set(Errno::INVAL);
+        return -1;
+    }
+    let ours = kind == Kind::Listener || (kind == Kind::Kernel && is_listening(fd));
+    let Some(shared) = ours.then(process::attached).flatten() else {
+        // SAFETY: the caller's promise.
+        let new = unsafe { real::accept4(fd, from, length, flags) };
+        return kernels(new);
+    };
+    if flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) != 0 {
+        errno::set(Errno::INVAL);
+        return -1;
+    }
+    let accepted = take(shared, fd, flags);
+    match accepted {
+        Ok(Taken::Session(new, remote)) => {
+            // SAFETY: the caller's promise.
+            match unsafe { address::write(remote, from, length) } {
+                Ok(()) => new,
+                Err(error) => {
+                    shared.lock().close_session(new);
+                    errno::set(error);
+                    -1
+                }
+            }
+        }
+        // SAFETY: the caller's promise.
+        Ok(Taken::Kernels) => kernels(unsafe { real::accept4(fd, from, length, flags) }),
+        Err(error) => {
+            errno::set(error);
+            -1
+        }
+    }
+}
+
+/// A connection of the kernel's.
+fn kernels(fd: c_int) -> c_int {
+    if fd >= 0 {
+        kinds::set(fd, Kind::Kernel);
+    }
+    fd
+}
+
+/// Where a connection comes from.
+enum Taken {
+    Session(c_int, SocketAddr),
+    Kernels,
+}
+
+/// A connection of the stack's; else it is the kernel's turn.
+fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> {
+    let mut state = shared.lock();
+    if state.adopt(listener).is_err() {
+        return Ok(Taken::Kernels);
+    }
+    state.serve(listener);
+    let nonblocking = state.place(listener).nonblocking;
+    let alarm = state.timeouts(listener).0;
+    loop {
+        match state.accept(listener, flags) {
+            Ok((new, remote)) => return Ok(Taken::Session(new, remote)),
+            Err(Errno::AGAIN) => {}
+            Err(error) => return Err(error),
+        }
+        if nonblocking {
+            // It has the last word.
+            return Ok(Taken::Kernels);
+        }
+        let file = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
+        let mut files = vec![file];
+        let waiter = state.waiters.take()?;
+        let _ = state.watch(waiter, listener, Mask::IN);
+        let mask = std::ptr::null();
+        let (after, waited) = wait_for(shared, state, waiter, (&mut files, mask), alarm, |state| {
+            state.is_ready(listener, Mask::IN)
+        });
+        state = after;
+        state.unwatch(waiter, listener);
+        let found = waited?;
+        if files.iter().any(|file| file.revents != 0) {
+            return Ok(Taken::Kernels);
+        }
+        if !found {
+            return Err(Errno::AGAIN);
+        }
+    }
+}
+
+/// `connect(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    let kind = process::kind(fd);
+    if !matches!(kind, Kind::Fresh | Kind::Session) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::connect(fd, to, length) };
+    }
+    // SAFETY: the caller's promise.
+    let remote = match unsafe { address::read(to, length) } {
+        Ok(Some(remote)) => remote,
+        Ok(None) if kind == Kind::Session => {
+            let result = process::current().map_or(Err(Errno::BADF), |shared| {
+                let mut state = shared.lock();
+                let id = state.id_of(fd);
+                state.sessions.disconnect(id)?;
+                state.turn();
+                Ok(0)
+            });
+            return errno::int(result);
+        }
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::connect(fd, to, length) },
+    };
+    let ours = kind == Kind::Session || !address::is_the_hosts(remote.ip());
+    let Some(shared) = ours.then(process::attached).flatten() else {
+        // SAFETY: the caller's promise.
+        return unsafe { real::connect(fd, to, length) };
+    };
+    let mut state = shared.lock();
+    let source = match state.route(remote.ip().to_canonical()) {
+        Routed::Millrace { source, .. } => source,
+        Routed::Kernel if kind == Kind::Session => {
+            errno::set(Errno::NETUNREACH);
+            return -1;
+        }
+        Routed::Kernel => {
+            drop(state);
+            // SAFETY: the caller's promise.
+            return unsafe { real::connect(fd, to, length) };
+        }
+    };
+    if kind == Kind::Fresh {
+        if let Err(error) = state.open_like_kernels(fd) {
+            errno::set(error);
+            return -1;
+        }
+        let place = Place { nonblocking: is_nonblocking(fd), ..Place::default() };
+        state.occupy(fd, place);
+    }
+    let begun = begin(&mut state, fd, source, remote);
+    state.turn();
+    let result = match begun {
+        Err(Errno::INPROGRESS) if !state.place(fd).nonblocking => {
+            established(shared, state, fd, (source, remote))
+        }
+        other => other,
+    };
+    errno::int(result.map(|()| 0))
+}
+
+fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
+    let id = state.id_of(fd);
+    loop {
+        match state.sessions.connect(id, clock::now(), source, remote) {
+            // The ports that it has are used up towards there.
+            Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
+            other => return other,
+        }
+    }
+}
+
+/// Waits until a connection is established, or has failed.
+fn established(
+    shared: &Shared,
+    mut state: MutexGuard<'_, State>,
+    fd: c_int,
+    (source, remote): (IpAddr, SocketAddr),
+) -> Result<(), Errno> {
+    let alarm = state.timeouts(fd).1;
+    let waiter = state.waiters.take()?;
+    state.watch(waiter, fd, Mask::OUT)?;
+    let over = Mask::OUT | Mask::ERR | Mask::HUP;
+    let files = (&mut Vec::new(), std::ptr::null());
+    let (mut state, waited) =
+        wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
+    state.unwatch(waiter, fd);
+    match waited {
+        Err(error) => Err(error),
+        // Its time-out is over: it goes on by itself.
+        Ok(false) => Err(Errno::INPROGRESS),
+        // How it ended.
+        Ok(true) => begin(&mut state, fd, source, remote),
+    }
+}
+
+/// `shutdown(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
+    let kind = process::kind(fd);
+    let shared = match process::current() {
+        Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
+        // SAFETY: no memory is involved.
+        _ => return unsafe { real::shutdown(fd, how) },
+    };
+    let how = match how {
+        libc::SHUT_RD => How::Read,
+        libc::SHUT_WR => How::Write,
+        libc::SHUT_RDWR => How::Both,
+        _ => {
+            errno::set(Errno::INVAL);
+            return -1;
+        }
+    };
+    let mut state = shared.lock();
+    let id = state.id_of(fd);
+    let done = state.sessions.shutdown(id, how);
+    state.turn();
+    if kind == Kind::Listener {
+        // SAFETY: no memory is involved.
+        return unsafe { real::shutdown(fd, how as c_int) };
+    }
+    errno::int(done.map(|()| 0))
+}
+
+/// `getsockname(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getsockname(
+    fd: c_int,
+    target: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
+    match process::current() {
+        Some(shared) if process::kind(fd) == Kind::Session => {
+            let state = shared.lock();
+            let name = state.sessions.name(state.id_of(fd));
+            // SAFETY: the caller's promise.
+            errno::int(name.and_then(|name| unsafe { say(name, target, length) }))
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe { real::getsockname(fd, target, length) },
+    }
+}
+
+/// `getpeername(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getpeername(
+    fd: c_int,
+    target: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
+    match process::current() {
+        Some(shared) if process::kind(fd) == Kind::Session => {
+            let state = shared.lock();
+            let peer = state.sessions.peer(state.id_of(fd));
+            // SAFETY: the caller's promise.
+            errno::int(peer.and_then(|peer| unsafe { say(peer, target, length) }))
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe { real::getpeername(fd, target, length) },
+    }
+}
+
+/// # Safety
+/// As for [`address::write`].
+unsafe fn say(
+    name: SocketAddr,
+    target: *mut sockaddr,
+    length: *mut socklen_t,
+) -> Result<c_int, Errno> {
+    if target.is_null() {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { address::write(name, target, length) }.map(|()| 0)
+}

@@ -1,0 +1,28 @@
+//! `libmillrace_preload.so`: the socket calls of a program, on a TCP/IP stack of its own.
+//!
+//! Loaded ahead of the C library (`LD_PRELOAD`), it takes the names of the calls that concern sockets and events. A
+//! call about a descriptor that is none of ours goes straight on to the C library.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `real` | the C library's own functions, which the hooks shadow |
+//! | `kinds` | what each descriptor is: one byte, read without a lock |
+//! | `process` | the process's state, made when it is first needed, and anew in a forked child |
+//! | `state` | what is behind the lock: the stack, its sockets, and who waits for them |
+//! | `waiting` | epoll instances and threads that wait for sessions |
+//! | `sleeping` | a thread that sleeps until something needs it |
+//! | `hooks` | the names, by subject |
+
+mod address;
+mod clock;
+mod errno;
+mod hooks;
+mod internal;
+mod kinds;
+mod process;
+mod real;
+mod report;
+mod sleeping;
+mod state;
+mod vectors;
+mod waiting;

@@ -1,0 +1,117 @@
+//! The process's state: made when it is first needed; made anew in a forked child, whose parent keeps all that it had.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use shm::Process;
+
+use crate::kinds::{self, Kind};
+use crate::real;
+use crate::report;
+use crate::state::State;
+
+/// After an attempt to reach the daemon that failed: seconds until the next.
+const PATIENCE: u64 = 1;
+
+/// The state, and whose it is.
+pub(crate) struct Shared {
+    process: Process,
+    state: Mutex<State>,
+}
+
+static CURRENT: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+/// When the daemon is looked for again: seconds since 1970.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `None`: another thread has it, or this one.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock().ok()
+    }
+}
+
+/// This process's state. `None`: it has none, or not yet.
+pub(crate) fn current() -> Option<&'static Shared> {
+    // SAFETY: null, or what was leaked by `attached`.
+    let shared = unsafe { CURRENT.load(Ordering::Acquire).as_ref() }?;
+    if shared.process.is_current() {
+        return Some(shared);
+    }
+    leave_to_parent(shared);
+    None
+}
+
+/// The same, made if there is none. `None`: there is no daemon, or it refuses; the kernel serves then.
+pub(crate) fn attached() -> Option<&'static Shared> {
+    if let Some(shared) = current() {
+        return Some(shared);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if now < NEXT.load(Ordering::Relaxed) {
+        return None;
+    }
+    match State::attach() {
+        Ok(state) => {
+            let state = Mutex::new(state);
+            let fresh = Box::into_raw(Box::new(Shared { process: Process::current(), state }));
+            let null = std::ptr::null_mut();
+            match CURRENT.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: just leaked: it lives as long as the process.
+                Ok(_) => unsafe { fresh.as_ref() },
+                Err(faster) => {
+                    // SAFETY: nobody else knows it.
+                    drop(unsafe { Box::from_raw(fresh) });
+                    // SAFETY: another thread's, leaked like this one's.
+                    unsafe { faster.as_ref() }
+                }
+            }
+        }
+        Err(error) => {
+            NEXT.store(now + PATIENCE, Ordering::Relaxed);
+            report::say(&error.to_string());
+            None
+        }
+    }
+}
+
+/// In a forked child: everything of the parent's stays the parent's. Its state is never touched, nor freed: locks in it may
+/// be held by threads that there are none of here, and its memory is not mapped.
+fn leave_to_parent(shared: &'static Shared) {
+    let old = std::ptr::from_ref(shared).cast_mut();
+    let null = std::ptr::null_mut();
+    if CURRENT.compare_exchange(old, null, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        return;
+    }
+    NEXT.store(0, Ordering::Relaxed);
+    for (fd, kind) in kinds::all() {
+        match kind {
+            Kind::Spare | Kind::Internal => {
+                kinds::set(fd, Kind::Kernel);
+                // SAFETY: this process's copy of a descriptor that only this library knows.
+                unsafe { real::close(fd) };
+            }
+            Kind::Session => {
+                kinds::set(fd, Kind::Stale);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What `fd` is, in this process: a fork may have changed it.
+#[inline]
+pub(crate) fn kind(fd: c_int) -> Kind {
+    let kind = kinds::get(fd);
+    if matches!(kind, Kind::Kernel | Kind::Fresh) {
+        return kind;
+    }
+    // Looks whether this process still is the one.
+    let _ = current();
+    kinds::get(fd)
+}

@@ -1,0 +1,82 @@
+//! The C library's own functions. A hook never calls `libc::f` for a name that is hooked: that would be itself.
+
+use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{
+    epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pid_t, pollfd, sigset_t, size_t,
+    sockaddr, socklen_t, ssize_t, timespec, timeval,
+};
+
+/// The next function of that name behind this library; null when there is none.
+fn find(name: &'static str) -> *mut c_void {
+    // SAFETY: a string that ends with a zero; RTLD_NEXT asks for the library behind this one.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast::<c_char>()) }
+}
+
+macro_rules! real {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => { $(
+        /// # Safety
+        /// As the function of the C library.
+        #[inline]
+        pub(crate) unsafe fn $name($($arg: $type),*) -> $result {
+            static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+            let mut found = FOUND.load(Ordering::Relaxed);
+            if found.is_null() {
+                found = find(concat!(stringify!($name), "\0"));
+                if found.is_null() {
+                    crate::errno::set(host::Errno(libc::ENOSYS));
+                    return -1;
+                }
+                FOUND.store(found, Ordering::Relaxed);
+            }
+            type Function = unsafe extern "C" fn($($type),*) -> $result;
+            // SAFETY: the C library's function of that name has this signature; a variadic one finds its arguments where
+            // fixed ones of these types are passed (System V on x86-64, AAPCS64).
+            let function = unsafe { std::mem::transmute::<*mut c_void, Function>(found) };
+            // SAFETY: the caller's promise.
+            unsafe { function($($arg),*) }
+        }
+    )* };
+}
+
+real! {
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    fn bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
+    fn listen(fd: c_int, backlog: c_int) -> c_int;
+    fn accept4(fd: c_int, address: *mut sockaddr, length: *mut socklen_t, flags: c_int) -> c_int;
+    fn connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
+    fn getsockname(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
+    fn getpeername(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int;
+    fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, length: *mut socklen_t) -> c_int;
+    fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int;
+    fn shutdown(fd: c_int, how: c_int) -> c_int;
+    fn close(fd: c_int) -> c_int;
+    fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
+    fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t;
+    fn readv(fd: c_int, pieces: *const iovec, count: c_int) -> ssize_t;
+    fn recv(fd: c_int, target: *mut c_void, count: size_t, flags: c_int) -> ssize_t;
+    fn recvfrom(fd: c_int, target: *mut c_void, count: size_t, flags: c_int, address: *mut sockaddr, length: *mut socklen_t) -> ssize_t;
+    fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t;
+    fn recvmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int, timeout: *mut timespec) -> c_int;
+    fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t;
+    fn writev(fd: c_int, pieces: *const iovec, count: c_int) -> ssize_t;
+    fn sendto(fd: c_int, source: *const c_void, count: size_t, flags: c_int, address: *const sockaddr, length: socklen_t) -> ssize_t;
+    fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t;
+    fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int;
+    fn sendfile(out: c_int, input: c_int, offset: *mut off_t, count: size_t) -> ssize_t;
+    fn splice(input: c_int, input_offset: *mut i64, out: c_int, out_offset: *mut i64, count: size_t, flags: c_uint) -> ssize_t;
+    fn dup(fd: c_int) -> c_int;
+    fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
+    fn dup2(old: c_int, new: c_int) -> c_int;
+    fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c_int;
+    fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int;
+    fn epoll_create1(flags: c_int) -> c_int;
+    fn epoll_ctl(epoll: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int;
+    fn epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t) -> c_int;
+    fn ppoll(files: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+    fn pselect(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+    fn select(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, timeout: *mut timeval) -> c_int;
+    fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
+    fn fork() -> pid_t;
+}

@@ -1,0 +1,198 @@
+//! What is behind the lock: the stack, its sockets, and who waits for them.
+
+mod listener;
+mod route;
+mod session;
+mod sleep;
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use client::session::{Link, Queues};
+use host::{Errno, Sessions};
+use shm::session::{OpenStack, Routed};
+use transport::Config;
+
+use crate::clock;
+use crate::internal;
+use crate::kinds::{self, Kind};
+use crate::real;
+use crate::waiting::Waiters;
+
+pub(crate) use listener::{is_nonblocking, word};
+
+/// Slots of each ring, and bytes of packet in one: a packet of 1,500 bytes takes one.
+const SLOTS: u32 = 1024;
+const CAPACITY: u32 = 2048 - 64;
+/// Places for claims: flows of listeners.
+const CLAIMS: u32 = 1 << 16;
+/// Connections of a process at most, over each version of IP.
+const CONNECTIONS: usize = 1 << 20;
+/// Connections that wait at a listener that was inherited.
+const BACKLOG: c_int = 511;
+/// Placeholders that are kept for the next session.
+const SPARES: usize = 128;
+
+/// A session's place among the descriptors.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    /// `O_NONBLOCK`.
+    pub(crate) nonblocking: bool,
+    /// `FD_CLOEXEC`, as the application believes it to be.
+    pub(crate) close_on_exec: bool,
+    /// The file behind it is a placeholder of ours, to be used again.
+    pub(crate) reusable: bool,
+}
+
+/// Everything that a process has.
+pub(crate) struct State {
+    pub(crate) link: Link,
+    pub(crate) queues: Queues,
+    pub(crate) sessions: Sessions,
+    pub(crate) waiters: Waiters,
+    places: Vec<Place>,
+    listeners: HashMap<c_int, listener::Listener>,
+    routes: HashMap<IpAddr, (u64, Routed)>,
+    /// Descriptors of sessions that have others: by each, the session's own.
+    aliases: HashMap<c_int, c_int>,
+    base: OwnedFd,
+    spares: Vec<c_int>,
+    /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
+    pub(crate) backlog: c_int,
+}
+
+impl State {
+    /// Meets the daemon.
+    pub(crate) fn attach() -> Result<Self, client::Error> {
+        let name = program();
+        let link = Link::open(None, &name)?;
+        let asked = OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS };
+        let queues = link.open_stack(&asked, internal::hide)?;
+        let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
+        let base = internal::base().ok_or_else(|| none("a socket that stands for sessions"))?;
+        let config = Config {
+            connections_v4: CONNECTIONS,
+            connections_v6: CONNECTIONS,
+            seed: queues.seed,
+            ..Config::default()
+        };
+        let sessions = Sessions::new(config).map_err(|_| none("memory for the stack"))?;
+        Ok(Self {
+            link,
+            queues,
+            sessions,
+            waiters: Waiters::default(),
+            places: Vec::new(),
+            listeners: HashMap::new(),
+            routes: HashMap::new(),
+            aliases: HashMap::new(),
+            base,
+            spares: Vec::new(),
+            backlog: BACKLOG,
+        })
+    }
+
+    /// Takes in the packets that came, acts on timers, sends what is to be sent, and tells who waits. Gives how many came.
+    pub(crate) fn run(&mut self) -> usize {
+        let now = clock::now();
+        let Self { queues, sessions, .. } = self;
+        let Queues { inbound, outbound, .. } = queues;
+        let came = inbound.receive(|packets| sessions.input(now, packets, outbound));
+        self.turn_at(now);
+        came
+    }
+
+    /// The same without looking for packets: after a call that left something to send.
+    pub(crate) fn turn(&mut self) {
+        self.turn_at(clock::now());
+    }
+
+    fn turn_at(&mut self, now: u64) {
+        let Self { queues, sessions, waiters, .. } = self;
+        sessions.turn(now, &mut queues.outbound);
+        queues.outbound.ring();
+        while sessions.next_claim().is_some() {}
+        while let Some(ready) = sessions.next_ready() {
+            waiters.tell(ready.id, ready.woken);
+        }
+        if waiters.sleepers > 0 {
+            self.mind_sleepers();
+        }
+    }
+
+    /// Other threads sleep: their doorbell has to ring, and no timer may be earlier than they know.
+    fn mind_sleepers(&mut self) {
+        if let Some(deadline) = self.sessions.next_deadline() {
+            self.waiters.hurry(deadline);
+        }
+        if !self.queues.arm(self.sessions.wants_turn()) {
+            self.waiters.hurry(0);
+        }
+    }
+
+    /// After a call that may have left something to send that is no answer to wait for.
+    pub(crate) fn settle(&mut self) {
+        if self.waiters.sleepers > 0 && self.sessions.wants_turn() {
+            self.turn();
+        }
+    }
+
+    /// A descriptor for a new session.
+    pub(crate) fn placeholder(&mut self) -> Result<c_int, Errno> {
+        let fd = match self.spares.pop() {
+            Some(fd) => fd,
+            None => crate::errno::of(internal::placeholder(&self.base))?,
+        };
+        if usize::try_from(fd).is_ok() && kinds::set(fd, Kind::Spare) {
+            Ok(fd)
+        } else {
+            // SAFETY: just made.
+            unsafe { real::close(fd) };
+            Err(Errno::MFILE)
+        }
+    }
+
+    /// Gives a descriptor back that no session uses any more.
+    pub(crate) fn put_back(&mut self, fd: c_int, reusable: bool) {
+        if reusable && self.spares.len() < SPARES {
+            kinds::set(fd, Kind::Spare);
+            self.spares.push(fd);
+        } else {
+            kinds::set(fd, Kind::Kernel);
+            // SAFETY: the application has closed it, as far as it knows.
+            unsafe { real::close(fd) };
+        }
+    }
+
+    /// What a session's descriptor is like.
+    pub(crate) fn place(&mut self, fd: c_int) -> &mut Place {
+        let at = fd.unsigned_abs() as usize;
+        if self.places.len() <= at {
+            self.places.resize(at + 1, Place::default());
+        }
+        // Just made long enough.
+        #[expect(clippy::indexing_slicing, reason = "just made long enough")]
+        &mut self.places[at]
+    }
+
+    /// Readable when a worker has rung.
+    pub(crate) fn doorbell(&self) -> c_int {
+        self.queues.as_fd().as_raw_fd()
+    }
+}
+
+/// What the process calls itself: the name of its program.
+fn program() -> String {
+    let mut name = [0_u8; 17];
+    // SAFETY: room for the sixteen bytes that it writes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let name: String = name
+        .iter()
+        .take_while(|byte| **byte != 0)
+        .map(|byte| char::from(*byte))
+        .filter(|letter| letter.is_ascii_graphic())
+        .collect();
+    if name.is_empty() { "program".to_owned() } else { name }
+}

@@ -1,0 +1,173 @@
+//! Listening sockets: the kernel's, which local clients reach, and beside it the stack's.
+
+use std::ffi::c_int;
+use std::mem::size_of;
+use std::os::fd::BorrowedFd;
+
+use host::{Domain, Errno, Kind as SocketKind};
+
+use super::{Place, State};
+use crate::address::{bound, id};
+use crate::kinds::{self, Kind};
+use crate::{real, report};
+
+/// A listener of this process.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    /// The daemon's number for it. `None`: the daemon refuses, and the kernel alone serves.
+    number: Option<u32>,
+    /// Whether it gets its share of new connections: the application has begun to take them.
+    serves: bool,
+}
+
+/// A word-sized option of a socket of the kernel's.
+pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    let target = (&raw mut value).cast();
+    // SAFETY: room for a word.
+    (unsafe { real::getsockopt(fd, level, name, target, &raw mut length) } == 0).then_some(value)
+}
+
+/// Options that a session takes over from the socket of the kernel's that it began as.
+const INHERITED: &[(c_int, c_int)] = &[
+    (libc::SOL_SOCKET, libc::SO_REUSEADDR),
+    (libc::SOL_SOCKET, libc::SO_REUSEPORT),
+    (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+    (libc::SOL_SOCKET, libc::SO_OOBINLINE),
+    (libc::SOL_SOCKET, libc::SO_RCVLOWAT),
+    (libc::SOL_SOCKET, libc::SO_PRIORITY),
+    (libc::IPPROTO_TCP, libc::TCP_NODELAY),
+    (libc::IPPROTO_TCP, libc::TCP_CORK),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT),
+    (libc::IPPROTO_TCP, libc::TCP_SYNCNT),
+    (libc::IPPROTO_TCP, libc::TCP_LINGER2),
+    (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT),
+    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
+    (libc::IPPROTO_TCP, libc::TCP_FASTOPEN),
+    (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
+];
+/// Structures among them, with their lengths.
+const LONGER: &[(c_int, c_int, usize)] = &[
+    (libc::SOL_SOCKET, libc::SO_LINGER, 8),
+    (libc::SOL_SOCKET, libc::SO_RCVTIMEO, 16),
+    (libc::SOL_SOCKET, libc::SO_SNDTIMEO, 16),
+    (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
+];
+
+/// Which buffer sizes were chosen by the application (`SO_BUF_LOCK`, Linux 5.14).
+const SO_BUF_LOCK: c_int = 72;
+const LOCKS: [(c_int, c_int); 2] = [(1, libc::SO_SNDBUF), (2, libc::SO_RCVBUF)];
+
+impl State {
+    /// Opens a session at `fd` with what was set of the socket of the kernel's.
+    pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
+        let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
+        let domain = if six { Domain::V6 } else { Domain::V4 };
+        self.sessions.open(id(fd), domain, SocketKind::Stream)?;
+        let versions = if six {
+            [
+                (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+                (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
+            ]
+        } else {
+            [
+                (libc::IPPROTO_IP, libc::IP_TOS),
+                (libc::IPPROTO_IP, libc::IP_TTL),
+                (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+            ]
+        };
+        for (level, name) in INHERITED.iter().copied().chain(versions) {
+            let Some(value) = word(fd, level, name) else { continue };
+            // What is the default already, or can't be set here, is as it is.
+            let _ = self.sessions.set_option(id(fd), level, name, &value.to_ne_bytes());
+        }
+        let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
+        for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
+            let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
+            // The kernel says twice what was asked for.
+            let value = (value / 2).to_ne_bytes();
+            let _ = self.sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value);
+        }
+        for (level, name, most) in LONGER {
+            let mut value = [0_u8; 16];
+            let mut length = *most as libc::socklen_t;
+            let target = value.as_mut_ptr().cast();
+            // SAFETY: room for sixteen bytes, and no more is asked for.
+            if unsafe { real::getsockopt(fd, *level, *name, target, &raw mut length) } != 0 {
+                continue;
+            }
+            let value = value.get(..length as usize).unwrap_or_default();
+            let _ = self.sessions.set_option(id(fd), *level, *name, value);
+        }
+        Ok(())
+    }
+
+    /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
+    pub(crate) fn listen(&mut self, fd: c_int, backlog: c_int) -> Result<(), Errno> {
+        if self.listeners.contains_key(&fd) {
+            return self.sessions.listen(id(fd), backlog);
+        }
+        let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
+        self.open_like_kernels(fd)?;
+        let listened = self.sessions.bind(id(fd), local);
+        if let Err(error) = listened.and_then(|()| self.sessions.listen(id(fd), backlog)) {
+            report::say(&format!("the stack can't listen at {local}: {error}"));
+            self.sessions.close(id(fd));
+            return Err(error);
+        }
+        let number = self.prove(fd, 0);
+        *self.place(fd) = Place { nonblocking: is_nonblocking(fd), ..Place::default() };
+        kinds::set(fd, Kind::Listener);
+        self.listeners.insert(fd, Listener { number, serves: false });
+        Ok(())
+    }
+
+    /// Shows the daemon a socket. Gives the listener's number.
+    fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
+        // SAFETY: the application's, open during this call.
+        let socket = unsafe { BorrowedFd::borrow_raw(fd) };
+        match self.link.listen(self.queues.number, weight, socket) {
+            Ok(listening) => Some(listening.listener),
+            Err(error) => {
+                report::say(&error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The application takes connections from `fd`: from now on new ones are for this process too.
+    pub(crate) fn serve(&mut self, fd: c_int) {
+        let known = self.listeners.get(&fd).map(|listener| (listener.serves, listener.number));
+        let Some((false, Some(_))) = known else { return };
+        let number = self.prove(fd, 1);
+        if let Some(listener) = self.listeners.get_mut(&fd) {
+            (listener.number, listener.serves) = (number, true);
+        }
+    }
+
+    /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
+    pub(crate) fn listens(&self, fd: c_int) -> bool {
+        self.listeners.contains_key(&fd)
+    }
+
+    /// The application has closed it.
+    pub(crate) fn close_listener(&mut self, fd: c_int) {
+        let Some(listener) = self.listeners.remove(&fd) else { return };
+        if let Some(number) = listener.number {
+            let _ = self.link.unlisten(self.queues.number, number);
+        }
+        self.waiters.forget_session(id(fd));
+        self.sessions.close(id(fd));
+        self.turn();
+    }
+}
+
+/// Whether a file of the kernel's has `O_NONBLOCK`.
+pub(crate) fn is_nonblocking(fd: c_int) -> bool {
+    // SAFETY: no memory is involved.
+    unsafe { real::fcntl(fd, libc::F_GETFL, 0) & libc::O_NONBLOCK != 0 }
+}

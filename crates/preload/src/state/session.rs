@@ -1,0 +1,142 @@
+//! Sessions at their descriptors.
+
+use std::ffi::c_int;
+use std::net::SocketAddr;
+
+use host::{Errno, Id, Lingering, Mask};
+use libc::epoll_event;
+
+use super::{Place, State};
+use crate::address::id;
+use crate::clock::Alarm;
+use crate::kinds::{self, Kind};
+use crate::real;
+
+impl State {
+    /// The session at `fd`: its own, unless it is a duplicate.
+    pub(crate) fn id_of(&self, fd: c_int) -> Id {
+        if self.aliases.is_empty() {
+            return id(fd);
+        }
+        id(self.aliases.get(&fd).copied().unwrap_or(fd))
+    }
+
+    /// A session begins at a descriptor.
+    pub(crate) fn occupy(&mut self, fd: c_int, place: Place) {
+        *self.place(fd) = place;
+        kinds::set(fd, Kind::Session);
+    }
+
+    /// A connection that waits at a listener, as a session of its own.
+    pub(crate) fn accept(
+        &mut self,
+        listener: c_int,
+        flags: c_int,
+    ) -> Result<(c_int, SocketAddr), Errno> {
+        let from = self.id_of(listener);
+        if !self.is_ready(listener, Mask::IN)
+            && (self.run() == 0 || !self.is_ready(listener, Mask::IN))
+        {
+            return Err(Errno::AGAIN);
+        }
+        let fd = self.placeholder()?;
+        match self.sessions.accept(from, id(fd)) {
+            Ok((_, remote)) => {
+                let place = Place {
+                    nonblocking: flags & libc::SOCK_NONBLOCK != 0,
+                    close_on_exec: flags & libc::SOCK_CLOEXEC != 0,
+                    reusable: true,
+                };
+                self.occupy(fd, place);
+                Ok((fd, remote))
+            }
+            Err(error) => {
+                self.put_back(fd, true);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether a session is ready for one of these things.
+    pub(crate) fn is_ready(&mut self, fd: c_int, mask: Mask) -> bool {
+        let id = self.id_of(fd);
+        !(self.sessions.mask(id) & mask).is_empty()
+    }
+
+    /// Waits for one of these things at a session.
+    pub(crate) fn watch(&mut self, waiter: usize, fd: c_int, mask: Mask) -> Result<(), Errno> {
+        let id = self.id_of(fd);
+        let now = self.sessions.mask(id);
+        self.waiters.add(waiter, (id, fd), epoll_event { events: mask.0, u64: 0 }, now)
+    }
+
+    /// Waits no more, for nothing.
+    pub(crate) fn unwatch(&mut self, waiter: usize, fd: c_int) {
+        let id = self.id_of(fd);
+        let _ = self.waiters.remove(waiter, (id, fd));
+        self.waiters.release(waiter);
+    }
+
+    /// How long calls that receive and that send may block.
+    pub(crate) fn timeouts(&self, fd: c_int) -> (Alarm, Alarm) {
+        let (receive, send) = self.sessions.timeouts(self.id_of(fd)).unwrap_or_default();
+        let alarm = |time: Option<u64>| time.map_or(Alarm::NEVER, Alarm::after);
+        (alarm(receive), alarm(send))
+    }
+
+    /// The application has duplicated a session's descriptor.
+    pub(crate) fn duplicate(&mut self, old: c_int, new: c_int, close_on_exec: bool) {
+        let own = self.aliases.get(&old).copied().unwrap_or(old);
+        let nonblocking = self.place(own).nonblocking;
+        self.aliases.insert(new, own);
+        self.occupy(new, Place { nonblocking, close_on_exec, reusable: false });
+    }
+
+    /// The application has closed a descriptor of a session; the session ends with its last one. Gives what it has to
+    /// wait for (`SO_LINGER`).
+    pub(crate) fn close_session(&mut self, fd: c_int) -> Option<Lingering> {
+        let own = self.aliases.remove(&fd).unwrap_or(fd);
+        let has_others = self.aliases.values().any(|other| *other == own);
+        if own != fd {
+            self.put_back(fd, false);
+            if has_others || kinds::get(own) != Kind::Internal {
+                return None;
+            }
+        } else if has_others {
+            // The number stays taken, as long as the session has it.
+            kinds::set(fd, Kind::Internal);
+            return None;
+        }
+        self.waiters.forget_session(id(own));
+        let lingering = self.sessions.close(id(own));
+        self.turn();
+        let reusable = self.place(own).reusable;
+        self.put_back(own, reusable);
+        lingering
+    }
+
+    /// Everything ends: what was written is still sent.
+    pub(crate) fn close_all(&mut self) {
+        for (fd, kind) in kinds::all() {
+            if kind == Kind::Session {
+                let own = self.id_of(fd);
+                self.sessions.close(own);
+            }
+        }
+    }
+
+    /// Makes sure that this process listens at `fd`: it may have inherited it.
+    pub(crate) fn adopt(&mut self, fd: c_int) -> Result<(), Errno> {
+        if self.listens(fd) { Ok(()) } else { self.listen(fd, self.backlog) }
+    }
+
+    /// The application wants the number of a descriptor that it does not know: ours moves away.
+    pub(crate) fn give_way(&mut self, fd: c_int) {
+        if let Some(at) = self.spares.iter().position(|spare| *spare == fd) {
+            self.spares.swap_remove(at);
+            kinds::set(fd, Kind::Kernel);
+            // SAFETY: a placeholder that no session uses.
+            unsafe { real::close(fd) };
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The stack, while threads sleep.
+
+use super::State;
+use crate::clock::{self, Alarm};
+
+impl State {
+    /// Before a thread sleeps for `waiter`, until `alarm` at most: has the workers ring. Gives how long it may sleep: ns;
+    /// `None`: not at all, something has come.
+    pub(crate) fn fall_asleep(&mut self, waiter: usize, alarm: Alarm) -> Option<u64> {
+        let full = self.sessions.wants_turn();
+        let deadline = self.sessions.next_deadline().unwrap_or(u64::MAX).min(alarm.0);
+        let now = clock::now();
+        if deadline <= now || self.waiters.may_be_ready(waiter) || !self.queues.arm(full) {
+            self.stop_ringing(false);
+            return None;
+        }
+        self.waiters.fall_asleep(waiter, deadline);
+        Some(if deadline == u64::MAX { u64::MAX } else { deadline - now })
+    }
+
+    /// After it: `rung` by a worker, `kicked` by another thread.
+    pub(crate) fn wake_up(&mut self, waiter: usize, rung: bool, kicked: bool) {
+        self.waiters.wake(waiter, kicked);
+        self.stop_ringing(rung);
+    }
+
+    fn stop_ringing(&mut self, rung: bool) {
+        if rung {
+            self.queues.clear();
+        }
+        if self.waiters.sleepers == 0 {
+            self.queues.withdraw();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `struct iovec` as slices.
+
+use std::ffi::c_int;
+
+use host::Errno;
+use libc::iovec;
+
+/// Pieces of one call at most (`UIO_MAXIOV`).
+const MOST: usize = 1024;
+
+/// The pieces to write to.
+///
+/// # Safety
+/// `count` pieces can be read there, each names memory that may be written, and none overlap.
+pub(crate) unsafe fn pieces<'a>(vector: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
+    if count > MOST {
+        return Err(Errno::MSGSIZE);
+    }
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if vector.is_null() {
+        return Err(Errno::FAULT);
+    }
+    // SAFETY: the caller's promise.
+    let vector = unsafe { std::slice::from_raw_parts(vector, count) };
+    let mut all = 0_usize;
+    for piece in vector {
+        all = all
+            .checked_add(piece.iov_len)
+            .filter(|all| *all <= isize::MAX as usize)
+            .ok_or(Errno::INVAL)?;
+        if piece.iov_base.is_null() && piece.iov_len > 0 {
+            return Err(Errno::FAULT);
+        }
+    }
+    Ok(vector)
+}
+
+/// A count as `readv` takes it.
+pub(crate) fn count(count: c_int) -> Result<usize, Errno> {
+    usize::try_from(count).ok().filter(|count| *count <= MOST).ok_or(Errno::INVAL)
+}
+
+/// A piece to write to.
+///
+/// # Safety
+/// As for [`pieces`], and nobody else uses the piece while the slice lives.
+pub(crate) unsafe fn target<'a>(piece: &iovec) -> &'a mut [u8] {
+    if piece.iov_len == 0 {
+        return &mut [];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(piece.iov_base.cast(), piece.iov_len) }
+}
+
+/// A piece to read from.
+///
+/// # Safety
+/// As for [`pieces`].
+pub(crate) unsafe fn source<'a>(piece: &iovec) -> &'a [u8] {
+    if piece.iov_len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(piece.iov_base.cast(), piece.iov_len) }
+}

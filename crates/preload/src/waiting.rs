@@ -1,0 +1,280 @@
+//! Who waits for sessions: epoll instances, and threads in a call that blocks.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_int;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use host::{Errno, Id, Mask, Sessions};
+use libc::epoll_event;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::internal;
+
+/// What is reported whether it was asked for or not.
+const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+/// How events are reported, among the bits of those that are asked for.
+const EDGE: u32 = libc::EPOLLET as u32;
+const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
+
+/// Somebody's interest in a session.
+#[derive(Debug, Clone, Copy)]
+struct Watch {
+    waiter: usize,
+    /// The descriptor by which it was asked for.
+    fd: c_int,
+    events: u32,
+    data: u64,
+    /// In the waiter's list of what may be ready.
+    queued: bool,
+}
+
+/// An epoll instance, or a thread in a call that blocks.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    /// Ends its sleep.
+    kick: OwnedFd,
+    /// Threads that sleep.
+    sleeping: usize,
+    /// What may be ready, each once.
+    ready: VecDeque<(Id, c_int)>,
+    /// Of an epoll instance: calls since the kernel was asked.
+    pub(crate) calls: u32,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    list: Vec<Waiter>,
+    free: Vec<usize>,
+    /// By session.
+    watches: Vec<Vec<Watch>>,
+    epolls: HashMap<c_int, usize>,
+    /// Threads that sleep, in all.
+    pub(crate) sleepers: usize,
+    /// When the first of them wakes by itself: ns.
+    pub(crate) wakes_at: u64,
+}
+
+impl Waiters {
+    /// One that nobody uses.
+    pub(crate) fn take(&mut self) -> Result<usize, Errno> {
+        if let Some(waiter) = self.free.pop() {
+            return Ok(waiter);
+        }
+        let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+        let kick = eventfd(0, flags).map_err(|error| Errno(error.raw_os_error()))?;
+        let kick = internal::hide(kick);
+        let ready = VecDeque::new();
+        self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0 });
+        Ok(self.list.len() - 1)
+    }
+
+    /// It is used no more; what it watched is forgotten before.
+    pub(crate) fn release(&mut self, waiter: usize) {
+        if let Some(waiter) = self.list.get_mut(waiter) {
+            waiter.ready.clear();
+            waiter.calls = 0;
+            clear(&waiter.kick);
+        }
+        self.free.push(waiter);
+    }
+
+    pub(crate) fn get(&mut self, waiter: usize) -> Option<&mut Waiter> {
+        self.list.get_mut(waiter)
+    }
+
+    /// That of an epoll instance, made if there is none.
+    pub(crate) fn epoll(&mut self, epoll: c_int) -> Result<usize, Errno> {
+        if let Some(waiter) = self.epolls.get(&epoll) {
+            return Ok(*waiter);
+        }
+        let waiter = self.take()?;
+        self.epolls.insert(epoll, waiter);
+        Ok(waiter)
+    }
+
+    /// An epoll instance was closed.
+    pub(crate) fn close_epoll(&mut self, epoll: c_int) {
+        let Some(waiter) = self.epolls.remove(&epoll) else { return };
+        for watches in &mut self.watches {
+            watches.retain(|watch| watch.waiter != waiter);
+        }
+        self.release(waiter);
+    }
+
+    fn of(&mut self, id: Id) -> &mut Vec<Watch> {
+        let at = id.0 as usize;
+        if self.watches.len() <= at {
+            self.watches.resize_with(at + 1, Vec::new);
+        }
+        #[expect(clippy::indexing_slicing, reason = "just made long enough")]
+        &mut self.watches[at]
+    }
+
+    /// Begins to watch. `now`: what is ready already.
+    pub(crate) fn add(
+        &mut self,
+        waiter: usize,
+        (id, fd): (Id, c_int),
+        event: epoll_event,
+        now: Mask,
+    ) -> Result<(), Errno> {
+        let watches = self.of(id);
+        if watches.iter().any(|watch| watch.waiter == waiter && watch.fd == fd) {
+            return Err(Errno::EXIST);
+        }
+        let (events, data) = (event.events, event.u64);
+        watches.push(Watch { waiter, fd, events, data, queued: false });
+        self.tell(id, now);
+        Ok(())
+    }
+
+    /// Changes what is watched.
+    pub(crate) fn change(
+        &mut self,
+        waiter: usize,
+        (id, fd): (Id, c_int),
+        event: epoll_event,
+        now: Mask,
+    ) -> Result<(), Errno> {
+        let mut watches = self.of(id).iter_mut();
+        let watch = watches.find(|watch| watch.waiter == waiter && watch.fd == fd);
+        let watch = watch.ok_or(Errno::NOENT)?;
+        (watch.events, watch.data) = (event.events, event.u64);
+        self.tell(id, now);
+        Ok(())
+    }
+
+    /// Watches no more.
+    pub(crate) fn remove(&mut self, waiter: usize, (id, fd): (Id, c_int)) -> Result<(), Errno> {
+        let watches = self.of(id);
+        let before = watches.len();
+        watches.retain(|watch| watch.waiter != waiter || watch.fd != fd);
+        // What may be ready is looked up again when it is reported.
+        if watches.len() == before { Err(Errno::NOENT) } else { Ok(()) }
+    }
+
+    /// A session is no more.
+    pub(crate) fn forget_session(&mut self, id: Id) {
+        self.of(id).clear();
+    }
+
+    /// A session became ready for these things: those who wait for them may wake.
+    pub(crate) fn tell(&mut self, id: Id, woken: Mask) {
+        let Self { list, watches, .. } = self;
+        let Some(watches) = watches.get_mut(id.0 as usize) else { return };
+        for watch in watches {
+            let wanted = watch.events & !(EDGE | ONE_SHOT);
+            if watch.queued || wanted == 0 || woken.0 & (wanted | ALWAYS) == 0 {
+                continue;
+            }
+            let Some(waiter) = list.get_mut(watch.waiter) else { continue };
+            watch.queued = true;
+            waiter.ready.push_back((id, watch.fd));
+            if waiter.sleeping > 0 {
+                kick(&waiter.kick);
+            }
+        }
+    }
+
+    /// What is ready, into `events`. Gives how many.
+    pub(crate) fn collect(
+        &mut self,
+        waiter: usize,
+        sessions: &mut Sessions,
+        events: &mut [epoll_event],
+    ) -> usize {
+        let Self { list, watches, .. } = self;
+        let Some(found) = list.get_mut(waiter) else { return 0 };
+        let mut room = events.iter_mut();
+        let mut count = 0;
+        for _ in 0..found.ready.len() {
+            if room.len() == 0 {
+                break;
+            }
+            let Some((id, fd)) = found.ready.pop_front() else { break };
+            let mut of = watches.get_mut(id.0 as usize).into_iter().flatten();
+            let watch = of.find(|watch| watch.waiter == waiter && watch.fd == fd && watch.queued);
+            // It was removed meanwhile.
+            let Some(watch) = watch else { continue };
+            watch.queued = false;
+            let wanted = watch.events & !(EDGE | ONE_SHOT);
+            let mask = sessions.mask(id).0 & (wanted | ALWAYS);
+            if mask == 0 || wanted == 0 {
+                continue;
+            }
+            let Some(event) = room.next() else { break };
+            *event = epoll_event { events: mask, u64: watch.data };
+            count += 1;
+            if watch.events & ONE_SHOT != 0 {
+                watch.events &= EDGE | ONE_SHOT;
+            } else if watch.events & EDGE == 0 {
+                // Ready until somebody finds that it is not.
+                watch.queued = true;
+                found.ready.push_back((id, fd));
+            }
+        }
+        count
+    }
+
+    /// What was ready is not, as the waiter has found.
+    pub(crate) fn drop_stale(&mut self, waiter: usize) {
+        let Self { list, watches, .. } = self;
+        let Some(found) = list.get_mut(waiter) else { return };
+        for (id, fd) in found.ready.drain(..) {
+            let of = watches.get_mut(id.0 as usize).into_iter().flatten();
+            of.filter(|watch| watch.waiter == waiter && watch.fd == fd)
+                .for_each(|watch| watch.queued = false);
+        }
+    }
+
+    /// Whether something may be ready.
+    pub(crate) fn may_be_ready(&self, waiter: usize) -> bool {
+        self.list.get(waiter).is_some_and(|waiter| !waiter.ready.is_empty())
+    }
+
+    /// The descriptor that ends a waiter's sleep.
+    pub(crate) fn kick_of(&self, waiter: usize) -> c_int {
+        self.list.get(waiter).map_or(-1, |waiter| waiter.kick.as_raw_fd())
+    }
+
+    /// A thread is about to sleep, until `until` at most.
+    pub(crate) fn fall_asleep(&mut self, waiter: usize, until: u64) {
+        self.wakes_at = if self.sleepers == 0 { until } else { self.wakes_at.min(until) };
+        self.sleepers += 1;
+        if let Some(waiter) = self.list.get_mut(waiter) {
+            waiter.sleeping += 1;
+        }
+    }
+
+    /// It is awake again.
+    pub(crate) fn wake(&mut self, waiter: usize, kicked: bool) {
+        self.sleepers -= 1;
+        if let Some(waiter) = self.list.get_mut(waiter) {
+            waiter.sleeping -= 1;
+            if kicked {
+                clear(&waiter.kick);
+            }
+        }
+    }
+
+    /// The stack has something to do earlier than the sleepers know: wakes one.
+    pub(crate) fn hurry(&mut self, deadline: u64) {
+        if self.sleepers == 0 || deadline >= self.wakes_at {
+            return;
+        }
+        if let Some(waiter) = self.list.iter().find(|waiter| waiter.sleeping > 0) {
+            self.wakes_at = deadline;
+            kick(&waiter.kick);
+        }
+    }
+}
+
+fn kick(file: &OwnedFd) {
+    // It fails only when it was kicked often enough.
+    let _ = rustix::io::write(file.as_fd(), &1_u64.to_ne_bytes());
+}
+
+fn clear(file: &OwnedFd) {
+    let _ = rustix::io::read(file.as_fd(), &mut [0_u8; 8]);
+}
