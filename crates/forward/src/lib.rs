@@ -8,6 +8,7 @@
 //! | `bridge` | what bridges have learned |
 //! | `rib` | routes and next hops as the control thread keeps them, written into `state` |
 //! | `reassembly` | fragments to the router itself, put together again |
+//! | `steering` | which stack a packet to the router itself belongs to, and what a stack may send |
 //! | `neighbor` | ARP and neighbour discovery: the state machine of RFC 4861, for both |
 #![forbid(unsafe_code)]
 
@@ -21,5 +22,6 @@ pub mod nodes;
 mod reassembly;
 pub mod rib;
 pub mod state;
+pub mod steering;
 
 pub use cause::{Cause, CauseError};

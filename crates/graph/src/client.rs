@@ -25,17 +25,17 @@ use shm::attach::{Spread, Take, flag};
 
 use crate::flow_hash::flow_hash;
 use crate::function::{Function, Outgoing, Wants};
-use crate::{CAPACITY, Exits, Filter, PortId};
+use crate::{CAPACITY, Exits, Filter, PortId, Reason};
 
-use bells::Bells;
+pub(crate) use bells::Bells;
 pub use bells::ClientPace;
 pub use channel::ClientChannel;
 pub use counters::ClientCounters;
-use delivery::Delivery;
+pub(crate) use delivery::Delivery;
 pub(crate) use lane::Around;
 pub use lane::{Lane, LaneClient};
 pub use ports::ClientPorts;
-use share::Share;
+pub(crate) use share::Share;
 pub use wake::{ClientWake, Errand};
 
 /// Channels of one client's queues that are looked at in one round: each look may wait for a line from the client's
@@ -124,7 +124,7 @@ impl ClientQueues {
 }
 
 /// A packet's bytes in one piece.
-fn whole<'a>(buffer: &Buffer, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+pub(crate) fn whole<'a>(buffer: &Buffer, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     scratch.clear();
     buffer.copy_into(scratch, LONGEST);
     scratch
@@ -177,11 +177,13 @@ impl Function for ClientQueues {
             }
         }
         let Self { setup, chosen, taken, scratch, .. } = self;
+        let full = Reason::ClientFull;
+        let counters = &setup.counters;
         let mut delivery =
-            Delivery { counters: &setup.counters, taken: diverts.then_some(taken), exits, scratch };
+            Delivery { counters, full, taken: diverts.then_some(taken), exits, scratch };
         for (channel, list) in setup.channels.iter_mut().zip(chosen) {
             if !list.is_empty() {
-                delivery.run(channel, packets, list, Meta { port: number, flags });
+                delivery.run(channel, packets, list, |_| (0, Meta { port: number, flags }));
                 list.clear();
             }
         }
@@ -202,22 +204,15 @@ impl Function for ClientQueues {
         outgoing.looks = outgoing.looks.saturating_sub(looks);
         for turn in 0..looks {
             let Some(channel) = channels.get_mut((*first + turn) % count) else { break };
-            let before = channel.passed();
-            let mut used = 0;
-            while used < left {
-                let taken = channel.next();
-                used = channel.passed().wrapping_sub(before) as i32;
-                let Some(taken) = taken else { break };
-                found += 1;
+            let (packets, used) = channel.drain(left, |channel, taken| {
                 let enters = taken.meta().flags & flag::GRAPH != 0;
-                let admitted = channel.admit(&taken, sends, pool, counters);
-                channel.finish(taken);
-                match admitted {
+                match channel.admit(taken, sends, pool, counters) {
                     Some((buffer, port)) if enters => outgoing.enter(buffer, port),
                     Some((buffer, port)) => outgoing.transmit(buffer, port),
                     None => {}
                 }
-            }
+            });
+            found += packets;
             left -= used;
             share.spend(used, &mut outgoing.spare);
             channel.settle(counters);

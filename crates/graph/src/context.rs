@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use dpdk::Buffer;
 
 use crate::pending::Pending;
-use crate::{Edge, Exits, Handoff, NodeId, PortId, Reason, Slot, Vector};
+use crate::{Edge, Exits, Handoff, NodeId, PortId, Reason, Slot, StackId, Vector};
 
 /// Handed to a node with each list of slots.
 pub struct Context<'a, N: Edge> {
@@ -56,6 +56,23 @@ impl<'a, N: Edge> Context<'a, N> {
     pub fn drop(&mut self, slot: Slot, reason: Reason) {
         if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
             self.exits.drop(buffer, reason);
+        }
+    }
+
+    /// Gives the packet to a stack, from its network header on. `flags`: for [`Meta`](shm::Meta).
+    pub fn deliver(&mut self, slot: Slot, id: StackId, flags: u8) {
+        let at = usize::from(slot);
+        if let Some(buffer) = self.vector.buffers[at].take() {
+            self.exits.deliver(id, buffer, self.vector.network[at], flags);
+        }
+    }
+
+    /// Drops a packet that a stack has sent and must not send, and counts why, for the stack too.
+    pub fn refuse_of(&mut self, slot: Slot, id: StackId, reason: Reason) {
+        let at = usize::from(slot);
+        if let Some(buffer) = self.vector.buffers[at].take() {
+            let bytes = buffer.len().saturating_sub(usize::from(self.vector.network[at]));
+            self.exits.refuse_of(id, buffer, bytes, reason);
         }
     }
 

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use dpdk::{Buffer, BufferPool, SharedBuffer};
 
 use crate::capture::Tap;
-use crate::{CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, TransmitPath};
+use crate::deliveries::{Deliveries, Delivery, Packet, Refusal};
+use crate::{
+    CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, StackId, TransmitPath,
+};
 
 /// Packets made by nodes that wait to enter the graph: a bound, so that a node can't flood itself.
 const ORIGINATED_LIMIT: usize = 4096;
@@ -21,6 +24,7 @@ pub struct Exits {
     last_cause: u16,
     originated: VecDeque<Handoff>,
     dropped: Box<Dropped>,
+    pub(crate) deliveries: Deliveries,
     /// Copies of packets that clients may be given now.
     pub(crate) copies: i32,
 }
@@ -48,6 +52,7 @@ impl Exits {
             last_cause: 0,
             originated: VecDeque::new(),
             dropped: Box::new(dropped),
+            deliveries: Deliveries::default(),
             copies: i32::MAX,
         }
     }
@@ -105,6 +110,23 @@ impl Exits {
         if let Some(tap) = &mut self.output.tap {
             tap.drops(std::slice::from_ref(packet), &[reason]);
         }
+    }
+
+    /// A packet from its IP header on (`front` bytes into the buffer) for a stack: with others of this vector it goes into
+    /// the stack's ring when the vector is done. `flags`: for [`Meta`](shm::Meta).
+    pub fn deliver(&mut self, to: StackId, buffer: Buffer, front: u16, flags: u8) {
+        self.deliveries.push(Delivery { to, packet: Packet::Buffer(buffer, front), flags });
+    }
+
+    /// The same for an IP packet that may be longer than a buffer.
+    pub fn deliver_long(&mut self, to: StackId, packet: Vec<u8>, flags: u8) {
+        self.deliveries.push(Delivery { to, packet: Packet::Long(packet), flags });
+    }
+
+    /// Drops a packet that a stack has sent and must not send. `bytes`: its length from the IP header on.
+    pub fn refuse_of(&mut self, from: StackId, buffer: Buffer, bytes: usize, reason: Reason) {
+        self.deliveries.refusals.push(Refusal { from, reason, bytes });
+        self.drop(buffer, reason);
     }
 
     /// Frees what was dropped.

@@ -17,6 +17,8 @@
 //! | `worker`, `backoff` | the loop of one core; when it rests |
 //! | `function` | packet functions: before the graph, by worker |
 //! | `client` | the packet function that serves a client process; receive queues of a client's own |
+//! | `stack`, `stack_id` | queues of stacks: packets from their IP header on |
+//! | `deliveries` | what nodes have decided about packets to and from stacks |
 //! | `kernel` | the packet function between a port and its tap |
 //! | `handle` | the control thread's side of a worker |
 //! | `doorbell`, `sockets` | waking a thread that sleeps |
@@ -30,6 +32,7 @@ mod classifier;
 mod client;
 mod context;
 mod counters;
+mod deliveries;
 mod doorbell;
 mod edge;
 mod engine;
@@ -47,6 +50,8 @@ mod reason;
 mod receive;
 mod sockets;
 mod spread;
+mod stack;
+mod stack_id;
 #[cfg(test)]
 mod testbed;
 mod trace;
@@ -76,6 +81,10 @@ pub use reason::Reason;
 pub use receive::{Inbound, KeptLane, LaneError, RxAssignment};
 pub use sockets::Sockets;
 pub use spread::Spread;
+pub use stack::{StackCounters, StackQueue, StackSetup, Stacks};
+pub use stack_id::StackId;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
-pub use vector::{CAPACITY, InterfaceId, NodeId, Picked, PortId, Slot, Vector, in_place};
+pub use vector::{
+    CAPACITY, InterfaceId, NO_INTERFACE, NodeId, Picked, PortId, Slot, Vector, in_place,
+};
 pub use worker::{Stopped, WorkerState};

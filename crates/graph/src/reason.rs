@@ -38,6 +38,13 @@ reasons! {
     PortDown "port-down" "The egress port is down or gone.";
     NoPort "no-port" "The packet refers to a port or interface that does not exist, or no longer exists.";
     ClientFull "client-full" "The packet was for a client whose ring was full: the client reads too slowly, or not at all.";
+    StackFull "stack-full" "The packet was for a stack whose ring was full: the stack reads too slowly, or not at all.";
+    StackGone "stack-gone" "The packet was for a stack that had just ended.";
+    StackMalformed "stack-malformed" "A stack sent something other than one whole IP packet.";
+    StackFragment "stack-fragment" "A stack sent a fragment: it must send whole packets.";
+    StackProtocol "stack-protocol" "A stack sent a protocol other than TCP and UDP.";
+    StackSource "stack-source" "A stack sent a packet whose source address does not belong to this router.";
+    StackPort "stack-port" "A stack sent from a port that it neither leases nor serves.";
     Function "function" "A packet function dropped it.";
     NoBuffer "no-buffer" "The buffer pool was empty.";
     EthernetTruncated "ethernet-truncated" "The frame is shorter than its Ethernet or VLAN header.";
@@ -91,6 +98,9 @@ reasons! {
     ReassemblyTimeout "reassembly-timeout" "A fragment addressed to this router whose datagram was not complete in time.";
     ReassemblyFull "reassembly-full" "A fragment addressed to this router that was evicted to make room for others.";
     LocalPort "local-port" "Addressed to this router, for a port that it does not serve.";
+    TcpMalformed "tcp-malformed" "A TCP segment to this router that belongs to no stack is truncated or has a wrong checksum.";
+    ResetRateLimited "reset-rate-limited" "The rate limit for TCP resets was reached; none was sent.";
+    ResetNotAllowed "reset-not-allowed" "A TCP segment that belongs to no stack must not be answered: it is a reset, or its sender is not a single host.";
     BridgeFloodLimit "bridge-flood-limit" "The limit on flooded frames was exhausted.";
     BridgeVlan "bridge-vlan" "This bridge member does not carry the frame's VLAN.";
     BridgeSamePort "bridge-same-port" "The destination is behind the member that the frame came from.";

@@ -7,7 +7,7 @@
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::pending::Pending;
-use crate::{CAPACITY, Exits, Filter, NodeId, PortId, Reason, Slot, Vector};
+use crate::{CAPACITY, Exits, Filter, NodeId, PortId, Reason, Slot, StackId, Vector};
 
 /// Steps of one packet at most.
 const STEPS: u16 = 64;
@@ -23,6 +23,8 @@ pub enum Fate {
     Punted(u16),
     /// It was dropped.
     Dropped(Reason),
+    /// It is a stack's.
+    Delivered(StackId),
     /// The node took it out of the vector, to send it again in another form.
     Taken,
 }
@@ -134,6 +136,7 @@ pub(crate) struct Before {
     drops: [u64; Reason::COUNT],
     given: Vec<u64>,
     punts: u64,
+    delivered: u64,
 }
 
 impl Before {
@@ -142,6 +145,7 @@ impl Before {
             drops: drops(exits),
             given: (0..exits.output.ports()).map(|port| exits.output.given(port)).collect(),
             punts: exits.counters.punts.get(),
+            delivered: exits.deliveries.given().0,
         }
     }
 
@@ -164,6 +168,10 @@ impl Before {
         }
         if exits.counters.punts.get() != self.punts {
             return Fate::Punted(exits.last_cause());
+        }
+        match exits.deliveries.given() {
+            (count, Some(stack)) if count != self.delivered => return Fate::Delivered(stack),
+            _ => {}
         }
         let after = drops(exits);
         let mut changed = Reason::ALL.iter().zip(self.drops.iter().zip(&after));

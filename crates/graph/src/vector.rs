@@ -14,6 +14,9 @@ pub type PortId = u16;
 /// An interface (port, VLAN sub-interface or bridge) by its place in the interface table.
 pub type InterfaceId = u16;
 
+/// In place of the interface of a packet that came in on none: a stack's.
+pub const NO_INTERFACE: InterfaceId = InterfaceId::MAX;
+
 /// A node by its place in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeId(pub u16);

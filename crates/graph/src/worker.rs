@@ -11,8 +11,8 @@ use crate::backoff::{Backoff, Step};
 use crate::function::{Function, Functions};
 use crate::receive::{Inbound, RxAssignment};
 use crate::{
-    CAPACITY, Doorbell, Exits, Graph, Handoff, NodeId, PollMode, PortId, Tap, Tracer, TransmitPath,
-    Vector,
+    CAPACITY, Doorbell, Exits, Graph, Handoff, NodeId, PollMode, PortId, StackId, StackQueue,
+    StackSetup, Stacks, Tap, Tracer, TransmitPath, Vector,
 };
 
 /// Packets taken from one ring in one round at most.
@@ -41,6 +41,7 @@ pub struct WorkerState {
     receive: Vec<RxAssignment>,
     inbound: Vec<Inbound>,
     functions: Functions,
+    stacks: Stacks,
     reader: Option<ReaderSlot>,
     stop: bool,
 }
@@ -66,6 +67,7 @@ impl WorkerState {
             receive: Vec::new(),
             inbound: Vec::new(),
             functions: Functions::new(burst),
+            stacks: Stacks::default(),
             reader: None,
             stop: false,
         }
@@ -116,6 +118,17 @@ impl WorkerState {
         self.functions.remove(number)
     }
 
+    /// Lets nodes deliver packets to a stack, and takes what it sends. Gives back what had its place before.
+    pub fn add_stack(&mut self, id: StackId, setup: StackSetup) -> Option<Box<StackQueue>> {
+        self.stacks.add(id, setup)
+    }
+
+    /// Takes a stack away and gives its queues back, so that another thread drops them. What is for it from now on is
+    /// dropped.
+    pub fn remove_stack(&mut self, id: StackId) -> Option<Box<StackQueue>> {
+        self.stacks.remove(id)
+    }
+
     /// Sets or takes away the way to a port; returns the one before. What waits is sent first.
     pub fn set_path(&mut self, port: PortId, path: Option<TransmitPath>) -> Option<TransmitPath> {
         self.exits.set_path(port, path)
@@ -159,15 +172,20 @@ impl WorkerState {
             if self.vector.len() >= self.burst {
                 self.graph.enter(&self.vector, self.entry);
                 self.graph.run(&mut self.vector, &mut self.exits, now);
+                self.stacks.deliver(&mut self.exits, now);
             }
         }
         // What several queues had a little of goes through the graph as one vector.
         if !self.vector.is_empty() {
             self.graph.enter(&self.vector, self.entry);
             self.graph.run(&mut self.vector, &mut self.exits, now);
+            self.stacks.deliver(&mut self.exits, now);
         }
         if !self.functions.is_empty() {
             found += self.send_for_functions(now);
+        }
+        if !self.stacks.is_empty() {
+            found += self.stacks.send(&mut self.graph, &mut self.vector, &mut self.exits, now);
         }
         let taken = self.take_in_rings(now);
         found += taken;
@@ -184,7 +202,7 @@ impl WorkerState {
     #[cold]
     #[inline(never)]
     fn send_for_functions(&mut self, now: u64) -> usize {
-        let Self { graph, exits, vector, functions, entry, .. } = self;
+        let Self { graph, exits, vector, functions, stacks, entry, .. } = self;
         let found = functions.send(now);
         for (buffer, port) in functions.outgoing.transmit.drain(..) {
             exits.transmit(buffer, port, now);
@@ -194,12 +212,13 @@ impl WorkerState {
             |_: &mut Exits| entering.next().map(|buffer| Handoff::to_node(buffer, *entry));
         while graph.admit(vector, exits, &mut next) > 0 {
             graph.run(vector, exits, now);
+            stacks.deliver(exits, now);
         }
         found
     }
 
     fn take_in_rings(&mut self, now: u64) -> usize {
-        let Self { graph, exits, vector, inbound, .. } = self;
+        let Self { graph, exits, vector, stacks, inbound, .. } = self;
         let mut found = 0;
         for ring in inbound.iter_mut() {
             let mut left = RING_BURST;
@@ -212,6 +231,7 @@ impl WorkerState {
                     let taken = graph.admit(vector, exits, next);
                     if taken > 0 {
                         graph.run(vector, exits, now);
+                        stacks.deliver(exits, now);
                     }
                     found += taken;
                 }
@@ -296,6 +316,7 @@ fn sleep(
     // Every queue is armed, so no short cut.
     let rung = state.receive.iter_mut().fold(true, |rung, rx| rx.arm() & rung);
     let rung = state.functions.arm() & rung;
+    let rung = state.stacks.arm() & rung;
     let found = visit(state, commands, dpdk::tsc());
     if found == 0 && !state.stop {
         if let Some(reader) = &state.reader {
@@ -306,6 +327,7 @@ fn sleep(
             .iter()
             .flat_map(RxAssignment::events)
             .chain(state.functions.events())
+            .chain(state.stacks.events())
             .collect();
         if !doorbell.wait(&events, if rung { RUNG } else { longest }) {
             // A socket whose interface went down would end every wait at once.
@@ -314,6 +336,7 @@ fn sleep(
     }
     state.receive.iter_mut().for_each(RxAssignment::disarm);
     state.functions.disarm();
+    state.stacks.disarm();
     doorbell.awake();
 }
 

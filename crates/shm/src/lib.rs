@@ -1,4 +1,4 @@
-//! Shared memory between processes: segments, packet queues of self-described buffers, doorbells.
+//! Shared memory between processes: segments, packet queues of self-described buffers, doorbells, claims of flows.
 //!
 //! Nothing that stands in a segment is trusted by the side that owns it: every word is loaded once,
 //! checked, then used. `docs/build.md` has the layout and how it was chosen.
@@ -7,6 +7,7 @@
 pub mod attach;
 #[cfg(not(loom))]
 pub mod bell;
+pub mod claims;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]

@@ -16,6 +16,7 @@ pub mod ipv6;
 pub mod ndp;
 pub mod prefix;
 pub mod protocol;
+pub mod siphash;
 pub mod special;
 pub mod tcp;
 pub mod udp;

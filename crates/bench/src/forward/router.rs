@@ -10,6 +10,7 @@ use ::forward::flow::{FlowLimits, Flows};
 use ::forward::nodes::{self, Parts};
 use ::forward::rib::{self, Change, Limits, Miss, NextHopMacs, Rib, Route, Target};
 use ::forward::state::{Interface, Interfaces, Mode, PortEntry, Settings, State};
+use ::forward::steering::{Steering, SteeringLimits};
 use dpdk::{BufferPool, RxQueue, TxQueue};
 use graph::{
     Counters, Doorbell, Exits, Output, PollMode, Reason, RxAssignment, TransmitPath, WorkerHandle,
@@ -121,6 +122,7 @@ impl Router {
             state: self.state.clone(),
             flows: self.flows.readers(),
             macs: self.macs.reader(),
+            steering: Steering::new(SteeringLimits::default(), 0, &self.epoch).reader(),
             learn,
             pool,
         })?;

@@ -165,6 +165,7 @@ fn words(daemon: &Daemon, fate: Fate) -> String {
         },
         Fate::Dropped(reason) => format!("dropped: {}: {}", reason.name(), reason.words()),
         Fate::Taken => "made into another packet".to_owned(),
+        Fate::Delivered(stack) => format!("delivered to stack {stack}"),
     }
 }
 

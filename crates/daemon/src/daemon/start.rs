@@ -1,5 +1,6 @@
 //! From a configuration to a daemon whose ports carry packets.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,6 +9,7 @@ use control::Config;
 use dpdk::PoolError;
 use forward::bridge::MacTable;
 use forward::rib::{self, Rib};
+use forward::steering::{Steering, SteeringLimits};
 use graph::{Doorbell, WorkerError};
 use tables::Epoch;
 
@@ -82,8 +84,16 @@ pub(crate) async fn start(path: PathBuf, config: Config) -> Result<Shared, Start
     )?;
     let macs = MacTable::new(settings::size(config.limits.bridge_macs), &epoch)?;
     let doorbell = Arc::new(Doorbell::new().map_err(StartError::Doorbell)?);
-    let tables =
-        Tables { state: &state, flows: flows.readers(), macs: macs.reader(), pool, epoch: &epoch };
+    let seed = RandomState::new().build_hasher().finish();
+    let steering = Steering::new(SteeringLimits::default(), seed, &epoch);
+    let tables = Tables {
+        state: &state,
+        flows: flows.readers(),
+        macs: macs.reader(),
+        steering: steering.reader(),
+        pool,
+        epoch: &epoch,
+    };
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
     let routing = Routing::new(&config, (rib, state), (rings.injector, rings.punts))?;
     let shared = Shared::new(Daemon {

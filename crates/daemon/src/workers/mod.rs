@@ -25,6 +25,7 @@ use forward::bridge::{LearnReceiver, MacReader, learn_ring};
 use forward::flow::FlowReaders;
 use forward::nodes::{self, Parts};
 use forward::state::State;
+use forward::steering::SteeringReader;
 use graph::{
     Counters, Doorbell, Exits, GraphError, HandoffReceiver, Inbound, NodeId, Output, PollMode,
     WorkerError, WorkerHandle, WorkerSetup, ring,
@@ -91,6 +92,7 @@ pub(crate) struct Tables<'a> {
     pub(crate) state: &'a State,
     pub(crate) flows: FlowReaders,
     pub(crate) macs: MacReader,
+    pub(crate) steering: SteeringReader,
     pub(crate) pool: BufferPool,
     pub(crate) epoch: &'a Epoch,
 }
@@ -135,6 +137,7 @@ impl Workers {
                 state: tables.state.clone(),
                 flows: tables.flows.clone(),
                 macs: tables.macs.clone(),
+                steering: tables.steering.clone(),
                 learn,
                 pool: tables.pool,
             })?;

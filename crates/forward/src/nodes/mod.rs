@@ -31,6 +31,7 @@ use graph::{Graph, GraphBuilder, GraphError};
 use crate::bridge::{LearnSender, MacReader};
 use crate::flow::FlowReaders;
 use crate::state::{Settings, State};
+use crate::steering::SteeringReader;
 use bridge::Switch;
 use family::{V4, V6};
 use flow::FlowLookup;
@@ -43,6 +44,9 @@ pub const INPUT: &str = "ethernet-input";
 /// Name of the node where packets enter that the control thread kept until a neighbour was known.
 pub const RELEASED: &str = "neighbor-resolved";
 
+/// Name of the node where packets enter that stacks have sent.
+pub const FROM_STACK: &str = "stack-input";
+
 /// What the graph of one worker reads, and where its news go.
 pub struct Parts {
     /// Interfaces, next hops, routes.
@@ -51,6 +55,8 @@ pub struct Parts {
     pub flows: FlowReaders,
     /// What bridges have learned.
     pub macs: MacReader,
+    /// Which packets are stacks'.
+    pub steering: SteeringReader,
     /// Where newly seen addresses go.
     pub learn: LearnSender,
     /// Where new buffers (fragments, flooded copies) come from.
@@ -62,7 +68,7 @@ pub struct Parts {
 /// # Errors
 /// [`GraphError`]: a defect of this crate, since the graph is the same each time.
 pub fn build(parts: Parts) -> Result<Graph, GraphError> {
-    let Parts { state, flows, macs, learn, pool } = parts;
+    let Parts { state, flows, macs, steering: _, learn, pool } = parts;
     let State { interfaces, settings, .. } = state.clone();
     let interfaces = || Snapshot::of(&interfaces);
     let Settings { flows4, flows6, tsc_hz, .. } = **settings.load();

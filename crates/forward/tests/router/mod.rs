@@ -22,6 +22,7 @@ use millrace_forward::flow::{FlowLimits, Flows};
 use millrace_forward::nodes::{self, Parts};
 use millrace_forward::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target};
 use millrace_forward::state::{Interface, Interfaces, Mode, PortEntry, Settings, State};
+use millrace_forward::steering::{Steering, SteeringLimits};
 use tables::Epoch;
 use wire::MacAddr;
 
@@ -100,6 +101,7 @@ pub(crate) struct Router {
     pub(crate) state: State,
     pub(crate) flows: Flows,
     pub(crate) macs: MacTable,
+    pub(crate) steering: Steering,
     pub(crate) learned: LearnReceiver,
     pub(crate) punts: HandoffReceiver,
     pub(crate) counters: Arc<Counters>,
@@ -140,11 +142,13 @@ impl Router {
         let flows =
             Flows::new(flow_limits, state.next_hops.clone(), rib.flow_next_hops(), &epoch).unwrap();
         let macs = MacTable::new(64, &epoch).unwrap();
+        let steering = Steering::new(SteeringLimits::default(), 1, &epoch);
         let (learn, learned) = learn_ring(64);
         let graph = nodes::build(Parts {
             state: state.clone(),
             flows: flows.readers(),
             macs: macs.reader(),
+            steering: steering.reader(),
             learn,
             pool,
         })
@@ -164,6 +168,7 @@ impl Router {
             state,
             flows,
             macs,
+            steering,
             learned,
             punts,
             counters,

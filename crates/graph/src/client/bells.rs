@@ -17,7 +17,7 @@ pub struct ClientPace {
 
 /// The doorbells of one client's queues on one worker.
 #[derive(Debug)]
-pub(super) struct Bells {
+pub(crate) struct Bells {
     /// TSC cycles between two rings at least.
     gap: u64,
     pace: ClientPace,
@@ -26,13 +26,13 @@ pub(super) struct Bells {
 }
 
 impl Bells {
-    pub(super) fn new(pace: ClientPace) -> Self {
+    pub(crate) fn new(pace: ClientPace) -> Self {
         Self { gap: dpdk::tsc_hz() / GAP, pace, first: 0 }
     }
 
     /// Rings one channel whose client sleeps, if the time has come; the others, one by one, in the rounds after.
     #[inline]
-    pub(super) fn ring_due(&mut self, channels: &mut [ClientChannel], now: u64) {
+    pub(crate) fn ring_due(&mut self, channels: &mut [ClientChannel], now: u64) {
         let quiet_until = self.pace.quiet_until.load(Ordering::Relaxed);
         if (now.wrapping_sub(quiet_until) as i64) < 0 {
             return;

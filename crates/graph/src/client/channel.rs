@@ -30,7 +30,7 @@ impl ClientChannel {
 
     /// Gives whether there was room.
     #[inline]
-    pub(super) fn push(&mut self, packet: &[u8], meta: Meta) -> bool {
+    pub(crate) fn push(&mut self, packet: &[u8], meta: Meta) -> bool {
         let sent = self.to.push(packet, meta).is_ok();
         self.pushed |= sent;
         sent
@@ -38,7 +38,7 @@ impl ClientChannel {
 
     /// Puts packets into the ring, as many as find room; one without bytes ends the burst. Gives how many went.
     #[inline]
-    pub(super) fn push_burst<'p>(
+    pub(crate) fn push_burst<'p>(
         &mut self,
         count: usize,
         packet: impl Fn(usize) -> (&'p [u8], Meta),
@@ -50,13 +50,13 @@ impl ClientChannel {
 
     /// Whether a packet finds room.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.to.has_room()
     }
 
     /// Rings if the client waits for what was done since. Gives whether that took a system call.
     #[inline]
-    pub(super) fn ring(&mut self) -> bool {
+    pub(crate) fn ring(&mut self) -> bool {
         let pushed = std::mem::take(&mut self.pushed) && self.bell.ring(self.to.consumer_sleeps());
         let released =
             std::mem::take(&mut self.released) && self.bell.ring(self.from.producer_sleeps());
@@ -65,26 +65,26 @@ impl ClientChannel {
 
     /// Slots that the client has filled and that were passed, so far.
     #[inline]
-    pub(super) fn passed(&self) -> u32 {
+    pub(crate) fn passed(&self) -> u32 {
         self.from.passed()
     }
 
     /// The next slot of the ring from the client, to be given back by [`finish`](Self::finish).
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Taken> {
+    pub(crate) fn next(&mut self) -> Option<Taken> {
         self.from.next()
     }
 
     /// Its bytes, as many as fit; gives how many.
     #[inline]
-    pub(super) fn read(&self, taken: &Taken, target: &mut [u8]) -> usize {
+    pub(crate) fn read(&self, taken: &Taken, target: &mut [u8]) -> usize {
         self.from.copy(taken, target)
     }
 
     /// The packet in a buffer of ours and the port that it names, counted as sent; `None`, and counted, when the client
     /// may not send it, or there is no buffer for it.
     #[inline]
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         taken: &Taken,
         sends: &ClientPorts,
@@ -106,7 +106,22 @@ impl ClientChannel {
     /// Its bytes in a buffer of ours. `None`: there was none, or they are too many for one.
     #[inline]
     fn copy(&self, taken: &Taken, pool: &BufferPool, counters: &ClientCounters) -> Option<Buffer> {
+        self.copy_behind(&[], taken, pool, counters)
+    }
+
+    /// The same, behind a header.
+    #[inline]
+    pub(crate) fn copy_behind(
+        &self,
+        header: &[u8],
+        taken: &Taken,
+        pool: &BufferPool,
+        counters: &ClientCounters,
+    ) -> Option<Buffer> {
         let buffer = pool.alloc().and_then(|mut buffer| {
+            if !header.is_empty() {
+                buffer.append(header.len())?.copy_from_slice(header);
+            }
             let room = buffer.append(taken.length())?;
             (self.from.copy(taken, room) == room.len()).then_some(buffer)
         });
@@ -116,16 +131,37 @@ impl ClientChannel {
         buffer
     }
 
+    /// Takes packets out and gives their slots back, up to a number of slots; one packet may take more. Gives how many
+    /// packets and slots it took.
+    #[inline]
+    pub(crate) fn drain(
+        &mut self,
+        slots: i32,
+        mut each: impl FnMut(&Self, &Taken),
+    ) -> (usize, i32) {
+        let before = self.passed();
+        let (mut found, mut used) = (0, 0);
+        while used < slots {
+            let taken = self.next();
+            used = self.passed().wrapping_sub(before) as i32;
+            let Some(taken) = taken else { break };
+            found += 1;
+            each(self, &taken);
+            self.finish(taken);
+        }
+        (found, used)
+    }
+
     /// Gives the slot back to the client.
     #[inline]
-    pub(super) fn finish(&mut self, taken: Taken) {
+    pub(crate) fn finish(&mut self, taken: Taken) {
         self.from.release(taken);
         self.released = true;
     }
 
     /// After a burst was taken.
     #[inline]
-    pub(super) fn settle(&mut self, counters: &ClientCounters) {
+    pub(crate) fn settle(&mut self, counters: &ClientCounters) {
         let malformed = self.from.malformed();
         if malformed != self.malformed {
             counters.malformed.add(malformed - self.malformed);

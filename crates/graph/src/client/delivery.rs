@@ -7,35 +7,40 @@ use super::{ClientChannel, ClientCounters, whole};
 use crate::{Exits, Reason};
 
 /// What becomes of packets that were delivered, or not.
-pub(super) struct Delivery<'a> {
-    pub(super) counters: &'a ClientCounters,
+pub(crate) struct Delivery<'a> {
+    pub(crate) counters: &'a ClientCounters,
+    /// What packets that find no room are dropped for.
+    pub(crate) full: Reason,
     /// The client gets the packets themselves: those that it got, to be freed; `None`: it gets copies.
-    pub(super) taken: Option<&'a mut Vec<Option<Buffer>>>,
-    pub(super) exits: &'a mut Exits,
+    pub(crate) taken: Option<&'a mut Vec<Option<Buffer>>>,
+    pub(crate) exits: &'a mut Exits,
     /// A packet of several segments in one piece.
-    pub(super) scratch: &'a mut Vec<u8>,
+    pub(crate) scratch: &'a mut Vec<u8>,
 }
 
 impl Delivery<'_> {
-    /// Gives a channel the packets at the places of `list`.
-    pub(super) fn run(
+    /// Gives a channel the packets at the places of `list`; `of`: bytes to leave off at the front of the packet at a place,
+    /// and what is said of it.
+    pub(crate) fn run(
         &mut self,
         channel: &mut ClientChannel,
         packets: &mut [Option<Buffer>],
         list: &[u16],
-        meta: Meta,
+        of: impl Fn(u16) -> (usize, Meta),
     ) {
         let mut rest = list;
         while !rest.is_empty() && channel.has_room() {
             let went = channel.push_burst(rest.len(), |number| {
-                let place = rest.get(number).and_then(|at| packets.get(usize::from(*at)));
+                let at = rest.get(number).copied().unwrap_or(u16::MAX);
+                let place = packets.get(usize::from(at));
                 let buffer = place.and_then(Option::as_ref).filter(|buffer| !buffer.is_chained());
+                let (front, meta) = of(at);
                 // A packet without bytes ends a burst.
-                (buffer.map(Buffer::data).unwrap_or_default(), meta)
+                (buffer.and_then(|buffer| buffer.data().get(front..)).unwrap_or_default(), meta)
             });
             let (sent, after) = rest.split_at(went);
             for at in sent {
-                self.settle(packets.get_mut(usize::from(*at)), true);
+                self.settle(packets.get_mut(usize::from(*at)), Some(of(*at).0));
             }
             rest = after;
             // The next one lies in pieces, finds no room or never goes.
@@ -44,27 +49,31 @@ impl Delivery<'_> {
             let place = packets.get_mut(usize::from(*next));
             let chained =
                 place.as_ref().and_then(|place| place.as_ref()).filter(|b| b.is_chained());
-            let went =
-                chained.is_some_and(|buffer| channel.push(whole(buffer, self.scratch), meta));
-            self.settle(place, went);
+            let (front, meta) = of(*next);
+            let went = chained.is_some_and(|buffer| {
+                let bytes = whole(buffer, self.scratch).get(front..).unwrap_or_default();
+                channel.push(bytes, meta)
+            });
+            self.settle(place, went.then_some(front));
         }
         for at in rest {
-            self.settle(packets.get_mut(usize::from(*at)), false);
+            self.settle(packets.get_mut(usize::from(*at)), None);
         }
     }
 
-    /// After a packet was delivered, or found no room.
-    fn settle(&mut self, place: Option<&mut Option<Buffer>>, went: bool) {
+    /// After a packet was delivered but for its first bytes, or (`None`) found no room.
+    fn settle(&mut self, place: Option<&mut Option<Buffer>>, went: Option<usize>) {
         let Some(place) = place else { return };
-        if went {
+        if let Some(front) = went {
+            let length = place.as_ref().map_or(0, Buffer::len).saturating_sub(front);
             self.counters.delivered.add(1);
-            self.counters.delivered_bytes.add(place.as_ref().map_or(0, Buffer::len) as u64);
+            self.counters.delivered_bytes.add(length as u64);
         } else {
             self.counters.full.add(1);
         }
         let Some(taken) = &mut self.taken else { return };
         match place.take() {
-            Some(buffer) if !went => self.exits.drop(buffer, Reason::ClientFull),
+            Some(buffer) if went.is_none() => self.exits.drop(buffer, self.full),
             buffer => taken.push(buffer),
         }
     }

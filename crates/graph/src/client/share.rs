@@ -10,7 +10,7 @@ const MOST: i32 = 4096;
 
 /// One client's share on one worker.
 #[derive(Debug, Default)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// Slots that it may send; below 0: that it has sent too many.
     credit: i32,
 }
@@ -18,21 +18,21 @@ pub(super) struct Share {
 impl Share {
     /// It was given packets to keep.
     #[inline]
-    pub(super) fn earn(&mut self, packets: usize) {
+    pub(crate) fn earn(&mut self, packets: usize) {
         self.credit = (self.credit + packets.min(MOST as usize) as i32).min(MOST);
     }
 
     /// Slots that it may send now; `spare` is what is left of those that all share. One that has sent too many pays
     /// with them.
     #[inline]
-    pub(super) fn allowance(&mut self, spare: &mut i32) -> i32 {
+    pub(crate) fn allowance(&mut self, spare: &mut i32) -> i32 {
         self.pay(spare);
         (self.credit + *spare).min(BURST)
     }
 
     /// It has sent so many.
     #[inline]
-    pub(super) fn spend(&mut self, slots: i32, spare: &mut i32) {
+    pub(crate) fn spend(&mut self, slots: i32, spare: &mut i32) {
         self.credit -= slots;
         self.pay(spare);
     }
@@ -47,7 +47,7 @@ impl Share {
 
     /// Whether it has sent too many.
     #[inline]
-    pub(super) fn is_in_debt(&self) -> bool {
+    pub(crate) fn is_in_debt(&self) -> bool {
         self.credit < 0
     }
 }

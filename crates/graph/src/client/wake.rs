@@ -36,7 +36,7 @@ impl Errand {
 
     /// Rings the client if it sleeps. Gives whether it did.
     #[inline]
-    pub(super) fn ring(&self, sleeps: SleepWord<'_>) -> bool {
+    pub(crate) fn ring(&self, sleeps: SleepWord<'_>) -> bool {
         let rings = sleeps.claim_wake();
         if rings {
             self.call();

@@ -1,0 +1,252 @@
+//! What is served: listeners as the control thread keeps them and as workers see them.
+
+use std::sync::Arc;
+
+use graph::StackId;
+use shm::claims::{ClaimsReader, tag};
+
+use super::buckets::{BUCKETS, assign, targets};
+use super::{Bind, Flow, ListenerId, SteeringError};
+
+/// Earlier members that a bucket remembers: each may cost a look into its memory.
+const EARLIER: usize = 32;
+
+/// A stack whose flows are looked up.
+#[derive(Debug)]
+pub(super) struct Claimant {
+    pub(super) id: StackId,
+    pub(super) claims: ClaimsReader,
+    pub(super) key: [u64; 2],
+}
+
+impl Claimant {
+    #[inline]
+    fn claims(&self, flow: &Flow) -> bool {
+        self.claims.contains(tag(self.key, flow.protocol, flow.local, flow.remote))
+    }
+}
+
+/// A bucket as workers see it.
+#[derive(Debug, Default)]
+struct Bucket {
+    now: Option<Arc<Claimant>>,
+    earlier: Box<[Arc<Claimant>]>,
+}
+
+/// A listener as workers see it; replaced as a whole.
+#[derive(Debug)]
+pub(super) struct Listener {
+    buckets: Box<[Bucket]>,
+    /// Stacks that may send from here, in order.
+    senders: Box<[StackId]>,
+}
+
+impl Listener {
+    fn bucket(&self, hash: u32) -> Option<&Bucket> {
+        self.buckets.get(hash as usize % BUCKETS)
+    }
+
+    /// Who gets a new flow.
+    #[inline]
+    pub(super) fn member(&self, hash: u32) -> Option<StackId> {
+        Some(self.bucket(hash)?.now.as_ref()?.id)
+    }
+
+    /// Who has the flow already, as far as it has been somebody else's than the member's of now; with `all`, the member
+    /// of now is asked too.
+    #[inline]
+    pub(super) fn claimant(&self, hash: u32, flow: &Flow, all: bool) -> Option<StackId> {
+        let bucket = self.bucket(hash)?;
+        let now = bucket.now.iter().filter(|_| all);
+        let found = bucket.earlier.iter().chain(now).find(|stack| stack.claims(flow));
+        found.map(|stack| stack.id)
+    }
+
+    #[inline]
+    pub(super) fn lets_send(&self, id: StackId) -> bool {
+        self.senders.binary_search(&id).is_ok()
+    }
+}
+
+/// A bucket as the control thread keeps it.
+#[derive(Debug, Clone, Default)]
+struct Tenure {
+    now: Option<Arc<Claimant>>,
+    /// The earliest first.
+    earlier: Vec<Arc<Claimant>>,
+}
+
+/// A member of a listener.
+#[derive(Debug)]
+struct Member {
+    stack: Arc<Claimant>,
+    weight: u8,
+}
+
+/// A listener as the control thread keeps it.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) bind: Bind,
+    members: Vec<Member>,
+    buckets: Vec<Tenure>,
+}
+
+impl Group {
+    pub(super) fn new(bind: Bind) -> Self {
+        Self { bind, members: Vec::new(), buckets: vec![Tenure::default(); BUCKETS] }
+    }
+
+    pub(super) fn is_member(&self, id: StackId) -> bool {
+        self.members.iter().any(|member| member.stack.id == id)
+    }
+
+    pub(super) fn has_members(&self) -> bool {
+        !self.members.is_empty()
+    }
+
+    /// Whether nobody takes new flows, and nobody may have old ones.
+    pub(super) fn is_over(&self) -> bool {
+        self.members.is_empty() && self.buckets.iter().all(|bucket| bucket.earlier.is_empty())
+    }
+
+    /// A member comes, or gets another weight. Gives whether anything has changed.
+    pub(super) fn join(
+        &mut self,
+        stack: &Arc<Claimant>,
+        weight: u8,
+    ) -> Result<bool, SteeringError> {
+        let full = self.members.len() >= BUCKETS;
+        match self.members.iter_mut().find(|member| member.stack.id == stack.id) {
+            Some(member) if member.weight == weight => return Ok(false),
+            Some(member) => member.weight = weight,
+            None if full => return Err(SteeringError::TooManyMembers(BUCKETS)),
+            None => self.members.push(Member { stack: Arc::clone(stack), weight }),
+        }
+        self.share_out();
+        Ok(true)
+    }
+
+    /// A member takes no new flows any more; it keeps what it has. Gives whether it was one.
+    pub(super) fn leave(&mut self, id: StackId) -> bool {
+        let before = self.members.len();
+        self.members.retain(|member| member.stack.id != id);
+        let left = self.members.len() < before;
+        if left {
+            self.share_out();
+        }
+        left
+    }
+
+    /// A stack has ended.
+    pub(super) fn forget(&mut self, id: StackId) {
+        self.leave(id);
+        for bucket in &mut self.buckets {
+            bucket.earlier.retain(|stack| stack.id != id);
+        }
+    }
+
+    /// Gives the buckets to the members of now.
+    fn share_out(&mut self) {
+        let place = |stack: &Arc<Claimant>| {
+            self.members.iter().position(|member| member.stack.id == stack.id)
+        };
+        let mut owners = [None; BUCKETS];
+        for (owner, bucket) in owners.iter_mut().zip(&self.buckets) {
+            *owner = bucket.now.as_ref().and_then(place);
+        }
+        let has: Vec<usize> = (0..self.members.len())
+            .map(|at| owners.iter().filter(|owner| **owner == Some(at)).count())
+            .collect();
+        let weights: Vec<u8> = self.members.iter().map(|member| member.weight).collect();
+        assign(&mut owners, &targets(&weights, &has));
+        for (owner, bucket) in owners.iter().zip(&mut self.buckets) {
+            let next = owner.and_then(|at| self.members.get(at)).map(|member| &member.stack);
+            bucket.pass_to(next);
+        }
+    }
+
+    /// As workers are to see it.
+    pub(super) fn publish(&self) -> Listener {
+        let bucket = |tenure: &Tenure| Bucket {
+            now: tenure.now.clone(),
+            earlier: tenure.earlier.clone().into_boxed_slice(),
+        };
+        let earlier = self.buckets.iter().flat_map(|bucket| &bucket.earlier).map(|stack| stack.id);
+        let mut senders: Vec<StackId> =
+            self.members.iter().map(|member| member.stack.id).chain(earlier).collect();
+        senders.sort_unstable();
+        senders.dedup();
+        Listener {
+            buckets: self.buckets.iter().map(bucket).collect(),
+            senders: senders.into_boxed_slice(),
+        }
+    }
+
+    pub(super) fn view(&self, id: ListenerId) -> ListenerView {
+        let buckets = |id: StackId| {
+            let now = self.buckets.iter().filter_map(|bucket| bucket.now.as_ref());
+            now.filter(|stack| stack.id == id).count()
+        };
+        let member = |member: &Member| MemberView {
+            stack: member.stack.id,
+            weight: member.weight,
+            buckets: buckets(member.stack.id),
+        };
+        let mut earlier: Vec<StackId> = self
+            .buckets
+            .iter()
+            .flat_map(|bucket| &bucket.earlier)
+            .map(|stack| stack.id)
+            .filter(|stack| !self.is_member(*stack))
+            .collect();
+        earlier.sort_unstable();
+        earlier.dedup();
+        ListenerView {
+            id,
+            bind: self.bind,
+            members: self.members.iter().map(member).collect(),
+            earlier,
+        }
+    }
+}
+
+impl Tenure {
+    fn pass_to(&mut self, next: Option<&Arc<Claimant>>) {
+        let same = |stack: &Arc<Claimant>| next.is_some_and(|next| next.id == stack.id);
+        if self.now.is_none() && next.is_none() || self.now.as_ref().is_some_and(same) {
+            return;
+        }
+        self.earlier.retain(|stack| !same(stack));
+        if let Some(before) = self.now.take() {
+            if self.earlier.len() >= EARLIER {
+                self.earlier.remove(0);
+            }
+            self.earlier.push(before);
+        }
+        self.now = next.map(Arc::clone);
+    }
+}
+
+/// A listener, for people and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenerView {
+    /// Its number.
+    pub id: ListenerId,
+    /// What it is bound to.
+    pub bind: Bind,
+    /// Who shares its new flows.
+    pub members: Vec<MemberView>,
+    /// Stacks that take no new flows of it and may have old ones.
+    pub earlier: Vec<StackId>,
+}
+
+/// A member of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberView {
+    /// The stack.
+    pub stack: StackId,
+    /// Its share of new flows; 0: stand-by.
+    pub weight: u8,
+    /// Its buckets, of 256.
+    pub buckets: usize,
+}

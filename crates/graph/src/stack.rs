@@ -1,0 +1,13 @@
+//! Packets to and from stacks: layer 4 in processes of others, on queues that carry IP packets.
+//!
+//! Nodes decide which packets a stack gets ([`Context::deliver`](crate::Context::deliver)), and what it sends enters the
+//! graph at a node that judges each packet, after it was copied: what is judged is what leaves. Nothing that a stack does
+//! reaches further than its own queues, as with clients' ([`ClientQueues`](crate::ClientQueues)), whose rings, pace and share these are.
+
+mod counters;
+mod queue;
+mod queues;
+
+pub use counters::StackCounters;
+pub use queue::{StackQueue, StackSetup};
+pub use queues::Stacks;

@@ -1,0 +1,202 @@
+//! The pair of rings of one stack on one worker.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use dpdk::{Buffer, BufferPool};
+use shm::Meta;
+use wire::EtherType;
+
+use crate::client::{Bells, Delivery, Share};
+use crate::deliveries::Packet;
+use crate::{
+    ClientChannel, ClientPace, ClientWake, Exits, Handoff, NO_INTERFACE, NodeId, Reason,
+    StackCounters, StackId,
+};
+
+/// Room for an Ethernet header ahead of what a stack sends, so that it looks as any packet does: bytes.
+const LINK: usize = 14;
+
+/// What a stack needs on a worker.
+#[derive(Debug)]
+pub struct StackSetup {
+    /// Its rings.
+    pub channel: ClientChannel,
+    /// Rung by the stack's process when this worker sleeps.
+    pub wake: ClientWake,
+    /// How often its user is rung by this worker.
+    pub pace: ClientPace,
+    /// Where what it sends gets its buffers.
+    pub pool: BufferPool,
+    /// Where what it sends enters the graph: a node that asks [`StackId::of`] who sent it, and judges.
+    pub entry: NodeId,
+    /// Counted for it, on this worker.
+    pub counters: Arc<StackCounters>,
+}
+
+/// A packet on its way to a stack.
+#[derive(Debug, Clone, Copy)]
+struct About {
+    /// Bytes ahead of the IP header.
+    front: u16,
+    flags: u8,
+}
+
+/// A stack's queues on one worker. Given back when the stack is removed, to be dropped by another thread.
+#[derive(Debug)]
+pub struct StackQueue {
+    pub(super) id: StackId,
+    setup: StackSetup,
+    share: Share,
+    bells: Bells,
+    /// Packets to be delivered together, and what is to be known of each.
+    waiting: Vec<Option<Buffer>>,
+    about: Vec<About>,
+    /// Their places, in order.
+    places: Vec<u16>,
+    /// Packets longer than a buffer.
+    long: Vec<(Vec<u8>, u8)>,
+    /// Packets that were delivered, to be freed together.
+    taken: Vec<Option<Buffer>>,
+    scratch: Vec<u8>,
+    /// Packets and bytes that it sent and that are being judged.
+    sent: (u64, u64),
+}
+
+impl StackQueue {
+    pub(super) fn new(id: StackId, setup: StackSetup) -> Self {
+        let bells = Bells::new(setup.pace.clone());
+        Self {
+            id,
+            setup,
+            share: Share::default(),
+            bells,
+            waiting: Vec::new(),
+            about: Vec::new(),
+            places: Vec::new(),
+            long: Vec::new(),
+            taken: Vec::new(),
+            scratch: Vec::new(),
+            sent: (0, 0),
+        }
+    }
+
+    /// The packet waits for others. Gives whether it is the first one.
+    pub(super) fn put(&mut self, packet: Packet, flags: u8) -> bool {
+        let first = self.is_idle();
+        match packet {
+            Packet::Buffer(buffer, front) => {
+                self.places.push(self.waiting.len() as u16);
+                self.waiting.push(Some(buffer));
+                self.about.push(About { front, flags });
+            }
+            Packet::Long(packet) => self.long.push((packet, flags)),
+        }
+        first
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.long.is_empty()
+    }
+
+    /// Puts what waits into the ring.
+    pub(super) fn deliver(&mut self, exits: &mut Exits, now: u64) {
+        let Self { setup, waiting, about, places, taken, scratch, .. } = self;
+        let counters = &setup.counters.queues;
+        let of = |at: u16| {
+            let About { front, flags } = about[usize::from(at)];
+            (usize::from(front), Meta { port: 0, flags })
+        };
+        let full = Reason::StackFull;
+        let mut delivery = Delivery { counters, full, taken: Some(taken), exits, scratch };
+        delivery.run(&mut setup.channel, waiting, places, of);
+        for (packet, flags) in self.long.drain(..) {
+            if setup.channel.push(&packet, Meta { port: 0, flags }) {
+                counters.delivered.add(1);
+                counters.delivered_bytes.add(packet.len() as u64);
+            } else {
+                counters.full.add(1);
+                exits.counters.drops[Reason::StackFull as usize].add(1);
+            }
+        }
+        self.share.earn(taken.len());
+        dpdk::free_bulk(taken);
+        taken.clear();
+        waiting.clear();
+        about.clear();
+        places.clear();
+        self.ring(now);
+    }
+
+    pub(super) fn ring(&mut self, now: u64) {
+        self.bells.ring_due(std::slice::from_mut(&mut self.setup.channel), now);
+    }
+
+    /// Takes what the stack has sent, as much as its share allows. Gives how much there was.
+    pub(super) fn send(&mut self, all: &mut Vec<Handoff>, spare: &mut i32, now: u64) -> usize {
+        let Self { id, setup, share, sent, .. } = self;
+        let StackSetup { channel, pool, entry, counters, .. } = setup;
+        let (next_hop, word) = id.words();
+        let (found, used) = channel.drain(share.allowance(spare), |channel, taken| {
+            let Some(buffer) = channel.copy_behind(&[0; LINK], taken, pool, &counters.queues)
+            else {
+                return;
+            };
+            let (interface, network) = (NO_INTERFACE, LINK as u16);
+            let packet = Handoff {
+                interface,
+                network,
+                next_hop,
+                word,
+                ..Handoff::to_node(labelled(buffer), *entry)
+            };
+            sent.0 += 1;
+            sent.1 += taken.length() as u64;
+            all.push(packet);
+        });
+        share.spend(used, spare);
+        channel.settle(&counters.queues);
+        self.ring(now);
+        // The worker does not sleep before all is paid.
+        found + usize::from(self.share.is_in_debt())
+    }
+
+    /// One of the packets that it sent must not be sent.
+    pub(super) fn refuse(&mut self, reason: Reason, bytes: usize) {
+        self.setup.counters.refuse(reason);
+        self.sent.0 = self.sent.0.saturating_sub(1);
+        self.sent.1 = self.sent.1.saturating_sub(bytes as u64);
+    }
+
+    /// What it sent was judged.
+    pub(super) fn settle(&mut self) {
+        let (packets, bytes) = std::mem::take(&mut self.sent);
+        self.setup.counters.queues.sent.add(packets);
+        self.setup.counters.queues.sent_bytes.add(bytes);
+    }
+
+    pub(super) fn arm(&mut self) -> bool {
+        self.setup.channel.arm();
+        self.setup.wake.arm(dpdk::tsc())
+    }
+
+    pub(super) fn event(&self) -> Option<BorrowedFd<'_>> {
+        self.setup.wake.event()
+    }
+
+    pub(super) fn disarm(&mut self) {
+        self.setup.channel.disarm();
+        self.setup.wake.clear(dpdk::tsc());
+    }
+}
+
+/// Writes the EtherType that the packet's version asks for, so that filters of traces and captures understand it.
+fn labelled(mut buffer: Buffer) -> Buffer {
+    let frame = buffer.data_mut();
+    let six = frame.get(LINK).is_some_and(|byte| byte >> 4 == 6);
+    let kind = if six { EtherType::IPV6 } else { EtherType::IPV4 };
+    if let Some(label) = frame.get_mut(LINK - 2..LINK) {
+        label.copy_from_slice(&kind.0.to_be_bytes());
+    }
+    buffer
+}
