@@ -16,6 +16,7 @@ mod load;
 mod reach;
 mod read;
 mod route;
+mod sessions;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
 pub use kernel::{KernelFilter, KernelSide};
 pub use reach::Reach;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
+pub use sessions::{LeasedPorts, LeasedPortsError, Sessions};
 
 /// A valid configuration. It is written out as the TOML that it is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,6 +67,8 @@ pub struct Config {
     /// Who may attach; empty: the group `millrace`.
     #[serde(rename = "client")]
     pub client_rules: Vec<ClientRule>,
+    /// Processes with stacks of their own.
+    pub sessions: Sessions,
     /// Ports.
     #[serde(rename = "port")]
     pub ports: Vec<Port>,

@@ -10,6 +10,7 @@ mod nearest;
 mod report;
 mod route;
 mod section;
+mod sessions;
 
 #[cfg(test)]
 mod properties;
@@ -88,6 +89,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
         functions: client::functions(root.section("functions")),
         clients: client::clients(root.section("clients")),
         client_rules: client::rules(root.sections("client"), &names),
+        sessions: sessions::sessions(root.section("sessions")),
         ports,
         vlans,
         bridges,

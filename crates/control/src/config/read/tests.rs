@@ -28,6 +28,8 @@ fn an_empty_file_has_every_default() {
     assert_eq!(config.limits.routes4, 1_048_576);
     assert_eq!(config.forwarding.miss, Miss::Unreachable);
     assert_eq!(config.neighbors.reachable_time, Duration::from_secs(30));
+    assert!(config.sessions.enabled && config.sessions.users.is_empty());
+    assert_eq!(config.sessions.ports.to_string(), "10240-32767");
     assert_eq!(Config::parse_for("", Path::new("m"), &[5]).unwrap().workers.cores, [5]);
 }
 
@@ -60,6 +62,9 @@ fn every_key_is_read() {
     assert_eq!(config.routes.files, [PathBuf::from("/etc/routes.txt")]);
     assert_eq!(config.flows.files, [PathBuf::from("/srv/flows.csv")]);
     assert_eq!(config.connected([10, 1, 0, 7].into()).unwrap().name, "br0");
+    let sessions = &config.sessions;
+    assert_eq!((&sessions.users[..], &sessions.groups[..]), (&[0, 33][..], &[0, 1000][..]));
+    assert_eq!(sessions.ports.to_string(), "20000-29999");
 }
 
 #[test]
