@@ -5,8 +5,10 @@
 //! A process gets a stack's packet queues: a pair of rings to and from each worker. Packets in them begin with their IP
 //! header.
 
+mod bound;
 mod message;
 
+pub use bound::{Bound, BoundError, examine, namespace};
 pub use message::{
     ClaimsPlace, Hello, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Routed,
     StackOpened, TransportProtocol, VERSION, Welcome,
