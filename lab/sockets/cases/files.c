@@ -1,0 +1,148 @@
+// sendfile, splice, tee, vmsplice, and the calls that a socket shares with files.
+#include "cases.h"
+#include <sys/file.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+static uint8_t data[300000];
+
+// A file of the pattern.
+static int pattern_file(size_t length) {
+  int fd = memfd_create("file", 0);
+  pattern(data, length, 0);
+  if (write(fd, data, length) != (ssize_t)length) line("no file");
+  lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
+static void send_file(void) {
+  struct pair p = pair();
+  int file = pattern_file(1000);
+  off_t offset = 100;
+  R(sendfile(p.fd, file, NULL, 100));
+  R(lseek(file, 0, SEEK_CUR));
+  R(sendfile(p.fd, file, &offset, 200));
+  line("offset %ld", (long)offset);
+  R(lseek(file, 0, SEEK_CUR));
+  offset = 900;
+  R(sendfile(p.fd, file, &offset, 5000));
+  line("offset %ld", (long)offset);
+  R(sendfile(p.fd, file, &offset, 5000));
+  R(sendfile(p.fd, file, NULL, 0));
+  peer_reads(p.peer, 400);
+  offset = -1;
+  R(sendfile(p.fd, file, &offset, 10));
+  R(sendfile(p.fd, p.fd, NULL, 10));
+  R(sendfile(p.fd, -1, NULL, 10));
+  R(sendfile(-1, file, NULL, 10));
+  R(sendfile(file, p.fd, NULL, 10));
+  int folder = open("/", O_RDONLY);
+  R(sendfile(p.fd, folder, NULL, 10));
+  shutdown(p.fd, SHUT_WR);
+  catch_signal(SIGPIPE, 0);
+  offset = 0;
+  R(sendfile(p.fd, file, &offset, 10));
+  line("SIGPIPE %d", (int)pipes);
+}
+
+static void send_large_file(void) {
+  struct pair p = pair();
+  int file = pattern_file(300000);
+  size_t done = 0;
+  remote_later(0, "read %d 299990", p.peer);
+  while (done < 300000) {
+    ssize_t n = sendfile(p.fd, file, NULL, 300000 - done);
+    if (n <= 0) { line("sendfile = %zd %s", n, error_name(errno)); break; }
+    done += n;
+  }
+  peer_reads(p.peer, 10);
+  nonblocking(p.fd);
+  lseek(file, 0, SEEK_SET);
+  ssize_t n;
+  for (int i = 0; i < 1000 && (n = sendfile(p.fd, file, NULL, 300000)) >= 0; i++) lseek(file, 0, SEEK_SET);
+  line("a full socket: %s", error_name(errno));
+}
+
+static void spliced(void) {
+  struct pair p = pair();
+  int pipe_ends[2];
+  R(pipe(pipe_ends));
+  pattern(data, 1000, 0);
+  R(write(pipe_ends[1], data, 1000));
+  R(splice(pipe_ends[0], NULL, p.fd, NULL, 600, 0));
+  R(splice(pipe_ends[0], NULL, p.fd, NULL, 600, SPLICE_F_MOVE | SPLICE_F_MORE));
+  R(splice(pipe_ends[0], NULL, p.fd, NULL, 600, SPLICE_F_NONBLOCK));
+  peer_reads(p.peer, 1000);
+  peer_sends(p.peer, 500);
+  arrived(p.fd, 500);
+  R(splice(p.fd, NULL, pipe_ends[1], NULL, 300, 0));
+  R(splice(p.fd, NULL, pipe_ends[1], NULL, 300, 0));
+  nonblocking(p.fd);
+  R(splice(p.fd, NULL, pipe_ends[1], NULL, 300, 0));
+  R(read(pipe_ends[0], data, 1000));
+  bytes("through the pipe", data, 500);
+  off_t offset = 0;
+  R(splice(p.fd, &offset, pipe_ends[1], NULL, 10, 0));
+  R(splice(p.fd, NULL, p.fd, NULL, 10, 0));
+  R(splice(p.fd, NULL, -1, NULL, 10, 0));
+  R(tee(p.fd, pipe_ends[1], 10, 0));
+  struct iovec part = {data, 10};
+  R(vmsplice(p.fd, &part, 1, 0));
+  peer_closes(p.peer);
+  until(p.fd, POLLIN);
+  R(splice(p.fd, NULL, pipe_ends[1], NULL, 10, 0));
+  close(pipe_ends[1]);
+  R(splice(pipe_ends[0], NULL, p.fd, NULL, 10, 0));
+}
+
+// A socket is no file: what the calls of files say of it.
+static void no_file(void) {
+  struct pair p = pair();
+  struct stat about;
+  R(fstat(p.fd, &about));
+  YES(S_ISSOCK(about.st_mode));
+  line("size %ld", (long)about.st_size);
+  R(lseek(p.fd, 0, SEEK_CUR));
+  R(ftruncate(p.fd, 0));
+  R(fsync(p.fd));
+  R(fdatasync(p.fd));
+  R(pread(p.fd, data, 10, 0));
+  R(isatty(p.fd));
+  YES(mmap(NULL, 4096, PROT_READ, MAP_SHARED, p.fd, 0) == MAP_FAILED);
+  line("errno %s", error_name(errno));
+  R(flock(p.fd, 2));
+  R(copy_file_range(p.fd, NULL, p.fd, NULL, 10, 0));
+  char path[64], target[64] = "";
+  snprintf(path, sizeof path, "/proc/self/fd/%d", p.fd);
+  R(readlink(path, target, 7));
+  line("link %s", target);
+  R(fallocate(p.fd, 0, 0, 10));
+  R(fchdir(p.fd));
+}
+
+// The C library's streams on a socket.
+static void stdio(void) {
+  struct pair p = pair();
+  FILE *out = fdopen(dup(p.fd), "w"), *in = fdopen(p.fd, "r");
+  char text[64] = "";
+  R(fprintf(out, "a line of %d words\n", 5));
+  R(fflush(out));
+  peer_reads(p.peer, 18);
+  peer_sends(p.peer, 30);
+  R(fread(text, 1, 30, in));
+  bytes("read", text, 30);
+  R(dprintf(p.fd, "%s", "to the descriptor"));
+  peer_reads(p.peer, 17);
+  R(fclose(out));
+  R(fclose(in));
+  peer_reads(p.peer, 1);
+}
+
+const struct test file_cases[] = {
+    {"sendfile", send_file, ALL},
+    {"sendfile large", send_large_file, ALL},
+    {"splice", spliced, ALL},
+    {"calls of files", no_file, BOTH},
+    {"stdio", stdio, BOTH},
+    END,
+};

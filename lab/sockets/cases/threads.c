@@ -1,0 +1,159 @@
+// Threads that share sockets, listeners, an epoll.
+#include "cases.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+
+static struct pair p;
+static int server, epoll;
+static atomic_int served, wakes;
+
+static void *accepts(void *unused) {
+  for (;;) {
+    int fd = accept(server, NULL, NULL);
+    if (fd < 0) break;
+    if (send(fd, "served", 6, MSG_NOSIGNAL) == 6) served++;
+    close(fd);
+  }
+  return unused;
+}
+
+static void shared_listener(void) {
+  int version = mode.family == AF_INET6 && !mode.mapped ? 6 : 4;
+  pthread_t threads[4];
+  server = listening(64);
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, accepts, NULL);
+  for (int i = 0; i < 20; i++) peer_reads(remote("connect %d %d", version, port_of(server)), 100);
+  line("served %d", served);
+  R(shutdown(server, SHUT_RD));
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+}
+
+static void *serves(void *unused) {
+  struct epoll_event event;
+  char data[100];
+  while (epoll_wait(epoll, &event, 1, 300) == 1) {
+    wakes++;
+    ssize_t n = recv(event.data.fd, data, sizeof data, MSG_DONTWAIT);
+    if (n == 10 && send(event.data.fd, data, n, 0) == n) served++;
+    event.events = EPOLLIN | EPOLLONESHOT;
+    epoll_ctl(epoll, EPOLL_CTL_MOD, event.data.fd, &event);
+  }
+  return unused;
+}
+
+static void shared_epoll(void) {
+  pthread_t threads[4];
+  struct pair pairs[8];
+  epoll = epoll_create1(0);
+  for (int i = 0; i < 8; i++) {
+    pairs[i] = pair();
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.fd = pairs[i].fd};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, pairs[i].fd, &event);
+  }
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, serves, NULL);
+  for (int i = 0; i < 8; i++) peer_sends(pairs[i].peer, 10);
+  for (int i = 0; i < 8; i++) peer_reads(pairs[i].peer, 10);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  line("served %d in %d wakes", served, wakes);
+}
+
+static uint8_t received[200000];
+static ssize_t received_length;
+static int received_error;
+
+static void *receives(void *size) {
+  received_length = recv(p.fd, received, (size_t)size, MSG_WAITALL);
+  received_error = errno;
+  return NULL;
+}
+
+static void ended(pthread_t thread) {
+  pthread_join(thread, NULL);
+  line("the thread received %zd %s", received_length, received_length < 0 ? error_name(received_error) : "");
+  bytes("data", received, received_length);
+}
+
+static void both_ways(void) {
+  pthread_t thread;
+  p = pair();
+  pthread_create(&thread, NULL, receives, (void *)200000);
+  remote_later(0, "send %d 200000", p.peer);
+  int sent = send_all(p.fd, 200000, 0);
+  ended(thread);
+  line("sent %d", sent);
+  peer_reads(p.peer, 200000);
+}
+
+static void woken_by_shutdown(void) {
+  pthread_t thread;
+  p = pair();
+  pthread_create(&thread, NULL, receives, (void *)10);
+  pause_ms(50);
+  R(shutdown(p.fd, SHUT_RD));
+  ended(thread);
+  server = listening(5);
+  pthread_create(&thread, NULL, accepts, NULL);
+  pause_ms(50);
+  R(shutdown(server, SHUT_RDWR));
+  pthread_join(thread, NULL);
+}
+
+// A close in one thread leaves a call of another alone, which holds the description.
+static void closed_meanwhile(void) {
+  pthread_t thread;
+  p = pair();
+  pthread_create(&thread, NULL, receives, (void *)10);
+  pause_ms(50);
+  R(close(p.fd));
+  peer_sends(p.peer, 10);
+  ended(thread);
+  peer_reads(p.peer, 1);
+}
+
+static void *adds(void *unused) {
+  struct epoll_event event = {.events = EPOLLIN, .data.fd = p.fd};
+  pause_ms(50);
+  epoll_ctl(epoll, EPOLL_CTL_ADD, p.fd, &event);
+  return unused;
+}
+
+// What is registered while another thread waits wakes that thread.
+static void added_meanwhile(void) {
+  pthread_t thread;
+  struct epoll_event event;
+  p = pair();
+  epoll = epoll_create1(0);
+  peer_sends(p.peer, 10);
+  arrived(p.fd, 10);
+  pthread_create(&thread, NULL, adds, NULL);
+  R(epoll_wait(epoll, &event, 1, 3000));
+  pthread_join(thread, NULL);
+}
+
+static void *writes(void *word) {
+  for (int i = 0; i < 100; i++)
+    if (send(p.fd, word, 4, 0) != 4) line("send: %s", error_name(errno));
+  return NULL;
+}
+
+// Small writes of several threads do not cut each other.
+static void many_writers(void) {
+  pthread_t threads[4];
+  char *words[] = {"aaaa", "aaaa", "aaaa", "aaaa"};
+  p = pair();
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, writes, words[i]);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  peer_reads(p.peer, 1600);
+}
+
+const struct test thread_cases[] = {
+    {"threads share a listener", shared_listener, FAMILIES},
+    {"threads share an epoll", shared_epoll, ALL},
+    {"threads read and write", both_ways, ALL},
+    {"threads woken by shutdown", woken_by_shutdown, BOTH},
+    {"threads close meanwhile", closed_meanwhile, BOTH},
+    {"threads add meanwhile", added_meanwhile, BOTH},
+    {"threads write", many_writers, BOTH},
+    END,
+};

@@ -1,0 +1,291 @@
+// Datagrams: connected, unconnected, refused, truncated.
+#include "cases.h"
+#include <linux/sockios.h>
+
+static uint8_t data[70000];
+
+static int version(void) { return mode.family == AF_INET6 && !mode.mapped ? 6 : 4; }
+
+struct talk {
+  int fd, port, peer, peer_port;
+  struct sockaddr_storage to;
+  socklen_t length;
+};
+
+static struct talk talk(bool any) {
+  struct talk t = {.fd = datagram()};
+  t.port = bind_own(t.fd, any, 0);
+  t.peer = remote("udp %d", version());
+  t.peer_port = remote("port %d", t.peer);
+  t.to = to_peer(t.peer_port, &t.length);
+  return t;
+}
+
+static void peer_gets(struct talk t) {
+  char text[256];
+  int length = snprintf(text, sizeof text, "datagram %d", t.peer);
+  send(control, text, length, 0);
+  struct pollfd wait = {.fd = control, .events = POLLIN};
+  poll(&wait, 1, -1);
+  ssize_t n = recv(control, text, sizeof text - 1, 0);
+  text[n > 0 ? n : 0] = 0;
+  char *from = strstr(text, " from ");
+  if (from) {
+    YES(atoi(from + 6) == port_of(t.fd));
+    *from = 0;
+  }
+  line("the peer gets %s", text);
+}
+static void peer_sends_to(struct talk t, int length) {
+  remote("sendto %d %d %d %d", t.peer, version(), port_of(t.fd), length);
+}
+
+static void unconnected(void) {
+  struct talk t = talk(true);
+  pattern(data, 1000, 0);
+  R(sendto(t.fd, data, 100, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
+  R(sendto(t.fd, data, 0, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
+  peer_sends_to(t, 50);
+  line("poll %s", events(until(t.fd, POLLIN)));
+  struct sockaddr_storage name;
+  socklen_t length = sizeof name;
+  R(recvfrom(t.fd, data, 1000, 0, (struct sockaddr *)&name, &length));
+  address("from", &name, length);
+  YES(((struct sockaddr_in *)&name)->sin_port == htons(t.peer_port));
+  bytes("data", data, 50);
+  R(recv(t.fd, data, 10, MSG_DONTWAIT));
+  R(send(t.fd, data, 10, 0));
+  peer_sends_to(t, 0);
+  until(t.fd, POLLIN);
+  R(recv(t.fd, data, 10, 0));
+}
+
+static void from_one_address(void) {
+  struct talk t = talk(false);
+  R(sendto(t.fd, "word", 4, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
+  peer_sends_to(t, 9);
+  until(t.fd, POLLIN);
+  R(recv(t.fd, data, 100, 0));
+}
+
+static void unbound(void) {
+  struct talk t = {.fd = datagram(), .peer = remote("udp %d", version())};
+  t.to = to_peer(remote("port %d", t.peer), &t.length);
+  R(sendto(t.fd, "word", 4, 0, (struct sockaddr *)&t.to, t.length));
+  YES(port_of(t.fd) > 0);
+  peer_gets(t);
+  peer_sends_to(t, 9);
+  until(t.fd, POLLIN);
+  R(recv(t.fd, data, 100, 0));
+}
+
+static void connected(void) {
+  struct talk t = talk(false);
+  R(connect(t.fd, (struct sockaddr *)&t.to, t.length));
+  struct sockaddr_storage name;
+  socklen_t length = sizeof name;
+  R(getpeername(t.fd, (struct sockaddr *)&name, &length));
+  address("peer", &name, length);
+  length = sizeof name;
+  R(getsockname(t.fd, (struct sockaddr *)&name, &length));
+  address("own", &name, length);
+  R(send(t.fd, "one", 3, 0));
+  peer_gets(t);
+  R(write(t.fd, "two", 3));
+  peer_gets(t);
+  R(sendto(t.fd, "three", 5, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
+  peer_sends_to(t, 20);
+  until(t.fd, POLLIN);
+  R(read(t.fd, data, 100));
+  // Not from its peer: not for this socket.
+  struct talk other = {.fd = t.fd, .peer = remote("udp %d", version())};
+  peer_sends_to(other, 5);
+  pause_ms(30);
+  R(recv(t.fd, data, 100, MSG_DONTWAIT));
+  struct sockaddr any = {.sa_family = AF_UNSPEC};
+  R(connect(t.fd, &any, sizeof any));
+  length = sizeof name;
+  R(getpeername(t.fd, (struct sockaddr *)&name, &length));
+  R(send(t.fd, "x", 1, 0));
+}
+
+static void refused(void) {
+  int fd = datagram();
+  socklen_t length;
+  struct sockaddr_storage name = to_peer(closed_port(SOCK_DGRAM), &length);
+  R(connect(fd, (struct sockaddr *)&name, length));
+  R(send(fd, "x", 1, 0));
+  line("poll %s", events(until(fd, POLLERR)));
+  R(recv(fd, data, 10, MSG_DONTWAIT));
+  R(recv(fd, data, 10, MSG_DONTWAIT));
+  R(send(fd, "x", 1, 0));
+  until(fd, POLLERR);
+  int error = -1;
+  socklen_t size = sizeof error;
+  R(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
+  line("SO_ERROR %s", error_name(error));
+  R(send(fd, "x", 1, 0));
+  until(fd, POLLERR);
+  R(send(fd, "x", 1, 0));
+  R(recv(fd, data, 10, MSG_DONTWAIT));
+  int plain = datagram();
+  R(sendto(plain, "x", 1, 0, (struct sockaddr *)&name, length));
+  pause_ms(30);
+  R(recv(plain, data, 10, MSG_DONTWAIT));
+}
+
+static void truncation(void) {
+  struct talk t = talk(true);
+  peer_sends_to(t, 100);
+  peer_sends_to(t, 100);
+  peer_sends_to(t, 100);
+  peer_sends_to(t, 100);
+  until(t.fd, POLLIN);
+  pause_ms(20);
+  int there = -1;
+  R(ioctl(t.fd, FIONREAD, &there));
+  line("FIONREAD %d", there);
+  R(recv(t.fd, data, 10, MSG_PEEK));
+  R(recv(t.fd, data, 10, MSG_PEEK | MSG_TRUNC));
+  R(recv(t.fd, data, 10, 0));
+  bytes("data", data, 10);
+  R(recv(t.fd, data, 10, MSG_TRUNC));
+  struct iovec part = {data, 30};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  R(recvmsg(t.fd, &message, 0));
+  line("flags %#x", message.msg_flags);
+  R(recvmsg(t.fd, &message, MSG_TRUNC));
+  line("flags %#x", message.msg_flags);
+  R(recv(t.fd, data, 0, MSG_DONTWAIT));
+  R(ioctl(t.fd, SIOCOUTQ, &there));
+  line("SIOCOUTQ %d", there);
+}
+
+static void sizes(void) {
+  struct talk t = talk(false);
+  static const int lengths[] = {1, 1400, 1472, 1473, 5000, 60000, 65000};
+  pattern(data, sizeof data, 0);
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    R(sendto(t.fd, data, lengths[i], 0, (struct sockaddr *)&t.to, t.length));
+    peer_gets(t);
+    peer_sends_to(t, lengths[i]);
+    until(t.fd, POLLIN);
+    R(recv(t.fd, data, sizeof data, 0));
+    bytes("data", data, lengths[i]);
+  }
+  R(sendto(t.fd, data, 65507, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
+  R(sendto(t.fd, data, 65528, 0, (struct sockaddr *)&t.to, t.length));
+  R(sendto(t.fd, data, 70000, 0, (struct sockaddr *)&t.to, t.length));
+}
+
+static void several(void) {
+  struct talk t = talk(false);
+  pattern(data, 600, 0);
+  struct iovec parts[] = {{data, 100}, {data + 100, 200}, {data + 300, 300}};
+  struct mmsghdr messages[3] = {0};
+  for (int i = 0; i < 3; i++)
+    messages[i].msg_hdr = (struct msghdr){.msg_name = &t.to, .msg_namelen = t.length, .msg_iov = &parts[i], .msg_iovlen = 1};
+  R(sendmmsg(t.fd, messages, 3, 0));
+  line("lengths %u %u %u", messages[0].msg_len, messages[1].msg_len, messages[2].msg_len);
+  peer_gets(t), peer_gets(t), peer_gets(t);
+  for (int i = 1; i < 4; i++) peer_sends_to(t, 10 * i);
+  until(t.fd, POLLIN);
+  pause_ms(30);
+  struct sockaddr_storage names[3];
+  for (int i = 0; i < 3; i++) messages[i].msg_hdr.msg_name = &names[i], messages[i].msg_hdr.msg_namelen = sizeof names[i];
+  R(recvmmsg(t.fd, messages, 3, MSG_DONTWAIT, NULL));
+  line("lengths %u %u %u", messages[0].msg_len, messages[1].msg_len, messages[2].msg_len);
+  address("from", &names[2], messages[2].msg_hdr.msg_namelen);
+  R(recvmmsg(t.fd, messages, 3, MSG_DONTWAIT, NULL));
+  struct timespec limit = {.tv_nsec = 30000000};
+  peer_sends_to(t, 10);
+  R(recvmmsg(t.fd, messages, 1, 0, &limit));
+}
+
+// Where a datagram arrived, and from where an answer goes.
+static void packet_info(void) {
+  struct talk t = talk(true);
+  int on = 1, six = mode.family == AF_INET6;
+  R(setsockopt(t.fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_RECVPKTINFO : IP_PKTINFO, &on, sizeof on));
+  R(setsockopt(t.fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_RECVHOPLIMIT : IP_RECVTTL, &on, sizeof on));
+  R(setsockopt(t.fd, six ? IPPROTO_IPV6 : IPPROTO_IP, six ? IPV6_RECVTCLASS : IP_RECVTOS, &on, sizeof on));
+  peer_sends_to(t, 10);
+  until(t.fd, POLLIN);
+  uint8_t space[512];
+  struct iovec part = {data, 100};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+  R(recvmsg(t.fd, &message, 0));
+  line("flags %#x", message.msg_flags);
+  for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+    int value = -1;
+    if (c->cmsg_len == CMSG_LEN(4) || c->cmsg_len == CMSG_LEN(1)) memcpy(&value, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+    line("level %d type %d length %zu value %d", c->cmsg_level, c->cmsg_type, c->cmsg_len - CMSG_LEN(0), value);
+  }
+  peer_sends_to(t, 10);
+  until(t.fd, POLLIN);
+  message.msg_controllen = 20;
+  R(recvmsg(t.fd, &message, 0));
+  line("flags %#x", message.msg_flags);
+}
+
+static void errors(void) {
+  struct talk t = talk(false);
+  R(sendto(t.fd, "x", 1, 0, (struct sockaddr *)&t.to, 3));
+  R(sendto(t.fd, "x", 1, 0, NULL, 0));
+  R(sendto(t.fd, "x", 1, MSG_OOB, (struct sockaddr *)&t.to, t.length));
+  struct sockaddr_storage zero = to_peer(0, &t.length);
+  R(sendto(t.fd, "x", 1, 0, (struct sockaddr *)&zero, t.length));
+  R(listen(t.fd, 5));
+  FD(accept(t.fd, NULL, NULL));
+  R(recv(t.fd, data, 10, MSG_OOB | MSG_DONTWAIT));
+  zero.ss_family = AF_UNIX;
+  R(sendto(t.fd, "x", 1, 0, (struct sockaddr *)&zero, t.length));
+  R(shutdown(t.fd, SHUT_RD));
+  struct timeval limit = {.tv_usec = 30000};
+  R(setsockopt(t.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+  R(recv(t.fd, data, 10, 0));
+  R(close(t.fd));
+  R(sendto(t.fd, "x", 1, 0, (struct sockaddr *)&t.to, t.length));
+}
+
+static void shut(void) {
+  struct talk t = talk(false);
+  R(connect(t.fd, (struct sockaddr *)&t.to, t.length));
+  R(shutdown(t.fd, SHUT_WR));
+  R(send(t.fd, "x", 1, MSG_NOSIGNAL));
+  R(shutdown(t.fd, SHUT_RD));
+  R(recv(t.fd, data, 10, 0));
+  struct pollfd one = {.fd = t.fd, .events = POLLIN | POLLOUT | POLLRDHUP};
+  R(poll(&one, 1, 0));
+  line("poll %s", events(one.revents));
+}
+
+static void corked(void) {
+  struct talk t = talk(false);
+  R(connect(t.fd, (struct sockaddr *)&t.to, t.length));
+  R(send(t.fd, "one ", 4, MSG_MORE));
+  R(send(t.fd, "two ", 4, MSG_MORE));
+  R(send(t.fd, "three", 5, 0));
+  peer_gets(t);
+}
+
+const struct test udp_cases[] = {
+    {"udp unconnected", unconnected, FAMILIES},
+    {"udp from one address", from_one_address, FAMILIES},
+    {"udp unbound", unbound, FAMILIES},
+    {"udp connected", connected, FAMILIES},
+    {"udp refused", refused, FAMILIES},
+    {"udp truncation", truncation, FAMILIES},
+    {"udp sizes", sizes, PASSIVE4 | PASSIVE6},
+    {"udp several", several, FAMILIES},
+    {"udp packet info", packet_info, FAMILIES},
+    {"udp errors", errors, FAMILIES},
+    {"udp shut", shut, FAMILIES},
+    {"udp corked", corked, PASSIVE4 | PASSIVE6},
+    END,
+};
