@@ -2,12 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use transport::{BindError, Binding, ListenerId, UdpError, UdpId, UdpOptions};
+use transport::{BindError, Binding, ListenerId, UdpError, UdpId};
 
 use crate::address::{any, plain};
 use crate::errno::Errno;
 use crate::session::{Domain, Id, Role, Session};
 use crate::sessions::Sessions;
+use crate::settings::flag;
 
 impl Sessions {
     /// Binds a socket to an address that the kernel lets the application have. Port 0: one of the leased ones
@@ -23,18 +24,21 @@ impl Sessions {
             return Err(Errno::AFNOSUPPORT);
         }
         let address = plain(local);
-        if address.is_ipv4() && session.domain == Domain::V6 && session.settings.v6_only {
+        if address.is_ipv4() && session.domain == Domain::V6 && session.settings.has(flag::V6_ONLY)
+        {
             return Err(Errno::INVAL);
         }
+        let later = address.port() == 0 && session.settings.has(flag::BIND_NO_PORT);
         let role = match session.role {
+            role @ (Role::Fresh | Role::Datagrams(None)) if later && session.bound().is_none() => {
+                role
+            }
             Role::Fresh => Role::Bound(self.bind_stream(id, address)?),
             Role::Datagrams(None) => Role::Datagrams(Some(self.bind_datagrams(id, address)?)),
             _ => return Err(Errno::INVAL),
         };
         self.become_role(id, role);
-        let rare = self.get_mut(id)?.rare();
-        rare.bound = Some(address);
-        rare.chosen_port = address.port() == 0;
+        self.get_mut(id)?.rare().bound = Some(address);
         Ok(())
     }
 
@@ -54,7 +58,7 @@ impl Sessions {
     }
 
     fn bind_datagrams(&mut self, id: Id, address: SocketAddr) -> Result<UdpId, Errno> {
-        let options = datagram_options(self.get(id)?);
+        let options = self.get(id)?.settings.datagrams.clone();
         if address.port() != 0 {
             return self.stack.udp_bind(address, &options).map_err(|_| Errno::ADDRINUSE);
         }
@@ -74,7 +78,8 @@ impl Sessions {
         if let Role::Datagrams(Some(socket)) = session.role {
             return Ok(socket);
         }
-        let address: IpAddr = any(session.domain);
+        let bound = session.bound().map(|bound| bound.ip());
+        let address: IpAddr = bound.unwrap_or(any(session.domain));
         // As Linux: autobind says EAGAIN when no port is left.
         let socket = self.bind_datagrams(id, SocketAddr::new(address, 0));
         let socket = socket.map_err(|_| Errno::AGAIN)?;
@@ -85,21 +90,10 @@ impl Sessions {
 
 fn binding(session: &Session) -> Binding {
     Binding {
-        reuse_address: session.settings.reuse_address,
-        reuse_port: session.settings.reuse_port,
-        v6_only: session.settings.v6_only,
+        reuse_address: session.settings.has(flag::REUSE_ADDRESS),
+        reuse_port: session.settings.has(flag::REUSE_PORT),
+        v6_only: session.settings.has(flag::V6_ONLY),
         ..Binding::default()
-    }
-}
-
-/// Options of a datagram socket, how it shares its address included.
-pub(crate) fn datagram_options(session: &Session) -> UdpOptions {
-    let settings = &session.settings;
-    UdpOptions {
-        share: settings.reuse_port,
-        reuse_address: settings.reuse_address,
-        v6_only: settings.v6_only,
-        ..settings.datagrams.clone()
     }
 }
 

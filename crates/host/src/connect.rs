@@ -44,8 +44,8 @@ impl Sessions {
                 if !matches!(session.role, Role::Fresh | Role::Bound(_)) {
                     return Err(Errno::ISCONN);
                 }
-                let remote = target(session.domain, session.settings.v6_only, remote)?;
-                let deferred = session.settings.flags & flag::FAST_OPEN_CONNECT != 0;
+                let remote = target(session.domain, session.settings.has(flag::V6_ONLY), remote)?;
+                let deferred = session.settings.has(flag::FAST_OPEN_CONNECT);
                 let options = &session.settings.stream;
                 if deferred && self.stack.fast_open_room(self.now, remote.ip(), options) > 0 {
                     self.get_mut(id)?.rare().deferred = Some((source, remote));
@@ -107,6 +107,7 @@ impl Sessions {
         session.progress = Progress::Connecting;
         session.error = 0;
         session.shut = (false, false);
+        self.settle_version(id);
         Ok(connection)
     }
 
@@ -127,6 +128,9 @@ impl Sessions {
             let local = own.filter(|ip| !ip.is_unspecified()).unwrap_or(source);
             return self.stack.connect_from(now, bound, local, remote, options).map_err(refused);
         }
+        // Bound without a port.
+        let own = session.bound().map(|address| address.ip());
+        let source = own.filter(|ip| !ip.is_unspecified()).unwrap_or(source);
         let mut walk = self.leases.shuffled();
         while let Some(port) = walk.next(&self.leases) {
             match self.stack.connect(now, source, port, remote, options) {

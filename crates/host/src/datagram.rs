@@ -12,6 +12,7 @@ use crate::mask::Mask;
 use crate::message::{Incoming, Outgoing, Received, Shape};
 use crate::session::{Domain, Id, Role, Session};
 use crate::sessions::Sessions;
+use crate::settings::flag;
 
 /// Longest datagram: bytes of data.
 const LONGEST: usize = 65_535;
@@ -42,6 +43,10 @@ impl Sessions {
         match bound {
             None => {
                 // Linux gives a port back that nobody asked for.
+                self.stack.udp_close(socket);
+                self.become_role(id, Role::Datagrams(None));
+            }
+            Some(bound) if bound.port() == 0 => {
                 self.stack.udp_close(socket);
                 self.become_role(id, Role::Datagrams(None));
             }
@@ -158,7 +163,7 @@ impl Sessions {
         if session.shut.1 {
             return Err(Errno::PIPE);
         }
-        let (segment, room) = (session.settings.segment, session.settings.send_buffer as usize);
+        let (segment, room) = (session.settings.segment, session.settings.buffers.1 as usize);
         if self.outbox.bytes_of(id) >= room {
             self.outbox.starve(id);
             return Err(Errno::AGAIN);
@@ -219,7 +224,7 @@ impl Sessions {
     pub(crate) fn datagram_mask(&mut self, id: Id) -> Mask {
         let Ok(session) = self.get(id) else { return Mask::NONE };
         let (shut, error) = (session.shut, session.error != 0);
-        let room = session.settings.send_buffer as usize;
+        let room = session.settings.buffers.1 as usize;
         let waiting = match session.role {
             Role::Datagrams(Some(socket)) => {
                 self.stack.udp_peek(socket, &mut []).is_ok_and(|head| head.is_some())
@@ -245,7 +250,7 @@ fn destination(session: &Session, to: SocketAddr, mixed: Errno) -> Result<Socket
         return Err(Errno::AFNOSUPPORT);
     }
     let address = plain(to);
-    if session.domain == Domain::V6 && address.is_ipv4() && session.settings.v6_only {
+    if session.domain == Domain::V6 && address.is_ipv4() && session.settings.has(flag::V6_ONLY) {
         return Err(if to.is_ipv6() { Errno::NETUNREACH } else { mixed });
     }
     Ok(address)

@@ -67,6 +67,7 @@ impl Sessions {
         self.put(new, Session::new(domain, Role::Fresh, settings))?;
         self.become_role(new, Role::Connection(connection));
         self.get_mut(new)?.progress = Progress::Connected;
+        self.settle_version(new);
         Ok((told(domain, ends.local), told(domain, ends.remote)))
     }
 

@@ -89,8 +89,6 @@ pub(crate) struct Rare {
     pub(crate) bound: Option<SocketAddr>,
     /// Where a deferred connect goes, and from which address.
     pub(crate) deferred: Option<(IpAddr, SocketAddr)>,
-    /// The port was chosen here, not by the application.
-    pub(crate) chosen_port: bool,
 }
 
 /// A session.

@@ -31,6 +31,9 @@ pub struct Sessions {
     pub(crate) shelf: Shelf,
     /// The latest time that was given: ns.
     pub(crate) now: u64,
+    pub(crate) mtu: u16,
+    /// `TCP_FASTOPEN_KEY`, if it was set.
+    pub(crate) fast_open_keys: Option<([u8; 16], Option<[u8; 16]>)>,
     /// Pieces of a datagram, put together.
     pub(crate) scratch: Vec<u8>,
 }
@@ -41,7 +44,7 @@ impl Sessions {
     /// # Errors
     /// [`Errno::NOMEM`] when the tables of connections do not fit.
     pub fn new(config: Config) -> Result<Self, Errno> {
-        let seed = config.seed;
+        let (seed, mtu) = (config.seed, config.mtu);
         Ok(Self {
             stack: Stack::new(config, Store::default()).map_err(|_| Errno::NOMEM)?,
             sessions: Vec::new(),
@@ -53,6 +56,8 @@ impl Sessions {
             outbox: Outbox::default(),
             shelf: Shelf::new(),
             now: 0,
+            mtu,
+            fast_open_keys: None,
             scratch: Vec::new(),
         })
     }

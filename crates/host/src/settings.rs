@@ -3,115 +3,258 @@
 use std::sync::Arc;
 
 use transport::options::{MILLISECOND, SECOND};
-use transport::{Keepalive, Options, UdpOptions};
+use transport::{Algorithm, Keepalive, Options, UdpOptions};
 
-/// Bytes that Linux counts for buffers that nobody has sized: `net.ipv4.tcp_rmem` and `tcp_wmem`.
-pub(crate) const RECEIVE_BUFFER: u32 = 131_072;
-/// The same, to send.
-pub(crate) const SEND_BUFFER: u32 = 16_384;
-/// `net.core.rmem_default` and `wmem_default`: buffers of UDP sockets.
-pub(crate) const DATAGRAM_BUFFER: u32 = 212_992;
+/// What Linux says of buffers that nobody has sized: `net.ipv4.tcp_rmem` and `tcp_wmem`.
+const STREAM_BUFFERS: (u32, u32) = (131_072, 16_384);
+/// The same for datagrams: `net.core.rmem_default` and `wmem_default`.
+const DATAGRAM_BUFFERS: (u32, u32) = (212_992, 212_992);
+/// Time to live and hop limit unless the application says otherwise (`ip_default_ttl`).
+pub(crate) const TTL: u8 = 64;
 
 /// All settings of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Of a stream, as the stack knows them.
+    /// What the stack is told of a stream: see [`derive`](Self::derive).
     pub(crate) stream: Options,
-    /// Of datagrams, as the stack knows them.
+    /// The same of datagrams.
     pub(crate) datagrams: UdpOptions,
-    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`, whether or not `SO_KEEPALIVE` is set.
-    pub(crate) keepalive: Keepalive,
-    /// `SO_REUSEADDR`.
-    pub(crate) reuse_address: bool,
-    /// `SO_REUSEPORT`.
-    pub(crate) reuse_port: bool,
-    /// `IPV6_V6ONLY`.
-    pub(crate) v6_only: bool,
-    /// `SO_BROADCAST`, which streams have too.
-    pub(crate) broadcast: bool,
+    /// Bits of [`flag`].
+    pub(crate) flags: u32,
+    /// `SO_RCVBUF` and `SO_SNDBUF` as they are told: twice what was asked for.
+    pub(crate) buffers: (u32, u32),
     /// `SO_RCVLOWAT`: bytes.
     pub(crate) receive_low_water: u32,
     /// `SO_RCVTIMEO` and `SO_SNDTIMEO`: ns; `None`: for ever.
-    pub(crate) receive_timeout: Option<u64>,
-    pub(crate) send_timeout: Option<u64>,
-    /// `SO_RCVBUF` and `SO_SNDBUF` as they are told, which is twice what was asked for.
-    pub(crate) receive_buffer: u32,
-    pub(crate) send_buffer: u32,
-    /// Which of both the application has chosen.
-    pub(crate) chosen: (bool, bool),
-    /// `SO_LINGER`: on, seconds. Off keeps the seconds.
-    pub(crate) linger: (bool, u32),
-    /// `SO_PRIORITY`.
-    pub(crate) priority: i32,
-    /// Bits of [`flag`].
-    pub(crate) flags: u32,
+    pub(crate) timeouts: (Option<u64>, Option<u64>),
+    /// `SO_LINGER`: seconds; kept when it is off.
+    pub(crate) linger: u32,
+    /// `SO_MAX_PACING_RATE`: bytes/s; `u64::MAX`: none.
+    pub(crate) pacing_rate: u64,
+    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`, whether or not `SO_KEEPALIVE` is set.
+    pub(crate) keepalive: Keepalive,
+    /// `TCP_LINGER2`: seconds; negative: does not wait.
+    pub(crate) linger2: i32,
+    /// `TCP_DEFER_ACCEPT` as Linux keeps it: retransmissions.
+    pub(crate) defer_accept: u8,
+    /// `TCP_FASTOPEN`: connections that may wait; 0: off.
+    pub(crate) fast_open_queue: u32,
+    /// `TCP_WINDOW_CLAMP`: bytes; 0: none.
+    pub(crate) window_clamp: u32,
+    /// `TCP_NOTSENT_LOWAT`: bytes; 0: none.
+    pub(crate) not_sent_low_water: u32,
     /// `UDP_SEGMENT`: bytes; 0: off.
     pub(crate) segment: u16,
-    /// `IP_TTL` was set; else the default is told as -1 where Linux does.
-    pub(crate) hop_limit: Option<u8>,
-    /// The same for multicast.
-    pub(crate) multicast_hops: Option<u8>,
-    /// `IP_TOS`, `IPV6_TCLASS`: whole bytes.
-    pub(crate) tos: u8,
-    pub(crate) traffic_class: u8,
-    /// `IP_MTU_DISCOVER`, `IPV6_MTU_DISCOVER`.
-    pub(crate) mtu_discover: (i32, i32),
-    /// `TCP_LINGER2`: seconds; -1: does not wait.
-    pub(crate) linger2: i32,
-    /// `TCP_DEFER_ACCEPT` as Linux counts it: retransmissions.
-    pub(crate) defer_accept: u8,
-    /// `TCP_FASTOPEN`: connections that wait; 0: off.
-    pub(crate) fast_open_queue: u32,
+    /// `IP_TTL` and `IPV6_UNICAST_HOPS`.
+    pub(crate) ttls: (Option<u8>, Option<u8>),
+    /// `IP_MULTICAST_TTL` and `IPV6_MULTICAST_HOPS`.
+    pub(crate) multicast_ttls: (u8, u8),
+    /// `IP_TOS` and `IPV6_TCLASS`.
+    pub(crate) services: (u8, u8),
+    /// `IP_MTU_DISCOVER` and `IPV6_MTU_DISCOVER`.
+    pub(crate) mtu_discover: (u8, u8),
 }
 
-/// Settings that are on or off, and that the caller looks after.
+/// Settings that are on or off.
 pub(crate) mod flag {
+    /// `SO_REUSEADDR`.
+    pub(crate) const REUSE_ADDRESS: u32 = 1;
+    /// `SO_REUSEPORT`.
+    pub(crate) const REUSE_PORT: u32 = 1 << 1;
+    /// `SO_BROADCAST`.
+    pub(crate) const BROADCAST: u32 = 1 << 2;
+    /// `SO_KEEPALIVE`.
+    pub(crate) const KEEPALIVE: u32 = 1 << 3;
+    /// `SO_LINGER` is on.
+    pub(crate) const LINGER: u32 = 1 << 4;
+    /// `SO_OOBINLINE`; urgent data is in the stream either way.
+    pub(crate) const URGENT_INLINE: u32 = 1 << 5;
+    /// `SO_RCVBUF` was set.
+    pub(crate) const RECEIVE_SIZED: u32 = 1 << 6;
+    /// `SO_SNDBUF` was set.
+    pub(crate) const SEND_SIZED: u32 = 1 << 7;
+    /// `IPV6_V6ONLY`.
+    pub(crate) const V6_ONLY: u32 = 1 << 8;
     /// `TCP_FASTOPEN_CONNECT`.
-    pub(crate) const FAST_OPEN_CONNECT: u32 = 1;
+    pub(crate) const FAST_OPEN_CONNECT: u32 = 1 << 9;
+    /// `TCP_THIN_DUPACK`, which Linux keeps and does nothing with.
+    pub(crate) const THIN_DUPACK: u32 = 1 << 10;
+    /// `TCP_QUICKACK` was switched off.
+    pub(crate) const DELAYED: u32 = 1 << 11;
+    /// `IP_BIND_ADDRESS_NO_PORT`.
+    pub(crate) const BIND_NO_PORT: u32 = 1 << 12;
+    /// `IP_FREEBIND`, `IPV6_FREEBIND`: whoever has let the application bind has looked at it.
+    pub(crate) const FREE_BIND: u32 = 1 << 13;
+    /// `IP_PKTINFO`.
+    pub(crate) const PACKET_INFO: u32 = 1 << 14;
+    /// `IP_RECVTTL`.
+    pub(crate) const TTL_TOLD: u32 = 1 << 15;
+    /// `IP_RECVTOS`.
+    pub(crate) const SERVICE_TOLD: u32 = 1 << 16;
+    /// `IPV6_RECVPKTINFO`.
+    pub(crate) const PACKET_INFO_V6: u32 = 1 << 17;
+    /// `IPV6_RECVHOPLIMIT`.
+    pub(crate) const TTL_TOLD_V6: u32 = 1 << 18;
+    /// `IPV6_RECVTCLASS`.
+    pub(crate) const SERVICE_TOLD_V6: u32 = 1 << 19;
+    /// `IPV6_DONTFRAG`.
+    pub(crate) const DONT_FRAGMENT: u32 = 1 << 20;
+    /// `IP_MULTICAST_LOOP` is off.
+    pub(crate) const NO_LOOP: u32 = 1 << 21;
+    /// `IPV6_MULTICAST_LOOP` is off.
+    pub(crate) const NO_LOOP_V6: u32 = 1 << 22;
+    /// `IP_MULTICAST_ALL` is off.
+    pub(crate) const NOT_ALL: u32 = 1 << 23;
+    /// `IPV6_MULTICAST_ALL` is off.
+    pub(crate) const NOT_ALL_V6: u32 = 1 << 24;
+    /// `IPV6_AUTOFLOWLABEL` is off.
+    pub(crate) const NO_FLOW_LABEL: u32 = 1 << 25;
+}
+
+/// Values of `IP_MTU_DISCOVER` (`uapi/linux/in.h`), which `IPV6_MTU_DISCOVER` shares.
+pub(crate) mod discover {
+    pub(crate) const DONT: u8 = 0;
+    pub(crate) const WANT: u8 = 1;
+    pub(crate) const DO: u8 = 2;
+    pub(crate) const PROBE: u8 = 3;
+    pub(crate) const OMIT: u8 = 5;
 }
 
 impl Settings {
-    /// Of a socket that was just opened.
-    pub(crate) fn new() -> Self {
-        let keepalive = Keepalive { idle: 7200 * SECOND, interval: 75 * SECOND, count: 9 };
+    /// Of a stream that was just opened.
+    fn stream() -> Self {
         Self {
-            stream: Options {
-                defer_accept: 0,
-                delayed_ack: 40 * MILLISECOND,
-                ..Options::default()
-            },
+            stream: Options { congestion: Algorithm::Cubic, ..Options::default() },
             datagrams: UdpOptions::default(),
-            keepalive,
-            reuse_address: false,
-            reuse_port: false,
-            v6_only: false,
-            broadcast: false,
-            receive_low_water: 1,
-            receive_timeout: None,
-            send_timeout: None,
-            receive_buffer: RECEIVE_BUFFER,
-            send_buffer: SEND_BUFFER,
-            chosen: (false, false),
-            linger: (false, 0),
-            priority: 0,
             flags: 0,
-            segment: 0,
-            hop_limit: None,
-            multicast_hops: None,
-            tos: 0,
-            traffic_class: 0,
-            mtu_discover: (1, 1),
+            buffers: STREAM_BUFFERS,
+            receive_low_water: 1,
+            timeouts: (None, None),
+            linger: 0,
+            pacing_rate: u64::MAX,
+            keepalive: Keepalive { idle: 7200 * SECOND, interval: 75 * SECOND, count: 9 },
             linger2: 60,
             defer_accept: 0,
             fast_open_queue: 0,
+            window_clamp: 0,
+            not_sent_low_water: 0,
+            segment: 0,
+            ttls: (None, None),
+            multicast_ttls: (1, 1),
+            services: (0, 0),
+            mtu_discover: (discover::WANT, discover::WANT),
         }
     }
 
-    /// Of a socket for datagrams.
-    pub(crate) fn datagrams() -> Self {
-        let (receive_buffer, send_buffer) = (DATAGRAM_BUFFER, DATAGRAM_BUFFER);
-        Self { receive_buffer, send_buffer, ..Self::new() }
+    /// Of a socket for datagrams that was just opened.
+    fn datagrams() -> Self {
+        Self { buffers: DATAGRAM_BUFFERS, ..Self::stream() }
     }
+
+    /// Whether a flag is set.
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Sets or clears a flag.
+    pub(crate) fn set(&mut self, flag: u32, on: bool) {
+        if on { self.flags |= flag } else { self.flags &= !flag }
+    }
+
+    /// Whether packets of one version of IP say something else than those of the other.
+    pub(crate) fn differs_by_version(&self) -> bool {
+        let different = |pair: (u8, u8)| pair.0 != pair.1;
+        self.ttls.0 != self.ttls.1 || different(self.services) || different(self.mtu_discover)
+    }
+
+    /// Works out what the stack is told; `v4`: packets are IPv4.
+    pub(crate) fn derive(&mut self, v4: bool) {
+        let of = |pair: (u8, u8)| if v4 { pair.0 } else { pair.1 };
+        let ttl = if v4 { self.ttls.0 } else { self.ttls.1 }.unwrap_or(TTL);
+        let (service, discover) = (of(self.services), of(self.mtu_discover));
+        self.derive_stream();
+        self.stream.ttl = ttl;
+        self.stream.dscp = service >> 2;
+        self.stream.mtu_discovery = !matches!(discover, discover::DONT | discover::OMIT);
+        let whole = matches!(discover, discover::DO | discover::PROBE);
+        self.datagrams = UdpOptions {
+            receive_buffer: self.buffers.0,
+            v6_only: self.has(flag::V6_ONLY),
+            share: self.has(flag::REUSE_PORT),
+            reuse_address: self.has(flag::REUSE_ADDRESS),
+            broadcast: self.has(flag::BROADCAST),
+            errors: false,
+            dont_fragment: whole || !v4 && self.has(flag::DONT_FRAGMENT),
+            ttl,
+            multicast_ttl: of(self.multicast_ttls),
+            multicast_loop: !self.has(if v4 { flag::NO_LOOP } else { flag::NO_LOOP_V6 }),
+            dscp: service >> 2,
+            ecn: service & 3,
+        };
+    }
+
+    fn derive_stream(&mut self) {
+        let plain = Options::default();
+        let sized = |flag: u32, told: u32, plain: u32| {
+            // Linux counts the memory of buffers, which is about twice the data.
+            if self.flags & flag != 0 { told / 2 } else { plain }
+        };
+        let clamp = if self.window_clamp == 0 { u32::MAX } else { self.window_clamp };
+        let receive = sized(flag::RECEIVE_SIZED, self.buffers.0, plain.receive_buffer);
+        let most = sized(flag::RECEIVE_SIZED, self.buffers.0, plain.receive_buffer_limit);
+        let transmit = sized(flag::SEND_SIZED, self.buffers.1, plain.transmit_buffer);
+        let linger2 = u64::try_from(self.linger2).unwrap_or(0);
+        let fast_open = self.fast_open_queue > 0 || self.has(flag::FAST_OPEN_CONNECT);
+        let keepalive = self.has(flag::KEEPALIVE).then_some(self.keepalive);
+        let linger = self.has(flag::LINGER).then_some(u64::from(self.linger) * SECOND);
+        let stream = &mut self.stream;
+        stream.receive_buffer = receive.min(clamp);
+        stream.receive_buffer_limit = most.min(clamp);
+        stream.transmit_buffer = transmit;
+        stream.keepalive = keepalive;
+        stream.linger = linger;
+        stream.fin_wait_2 = linger2 * SECOND;
+        stream.defer_accept = u64::from(retransmission_seconds(self.defer_accept)) * SECOND;
+        stream.fast_open = fast_open;
+        stream.fast_open_pending = self.fast_open_queue.min(u16::MAX.into()) as u16;
+        stream.not_sent_low_water =
+            if self.not_sent_low_water == 0 { u32::MAX } else { self.not_sent_low_water };
+        // The stack's 0 is no limit.
+        stream.pacing_limit =
+            if self.pacing_rate == u64::MAX { 0 } else { self.pacing_rate.max(1) };
+    }
+}
+
+/// The first answer to a SYN is repeated after a second, later ones after twice as long each, at most this.
+const LONGEST_REPEAT: u32 = 120;
+
+/// How many retransmissions of the answer to a SYN so many seconds hold (`secs_to_retrans`).
+pub(crate) fn retransmissions(seconds: i32) -> u8 {
+    let (mut count, mut timeout, mut period) = (1u8, 1, 1);
+    if seconds <= 0 {
+        return 0;
+    }
+    while seconds as u32 > period && count < u8::MAX {
+        count += 1;
+        timeout = (timeout * 2).min(LONGEST_REPEAT);
+        period += timeout;
+    }
+    count
+}
+
+/// How many seconds so many retransmissions take (`retrans_to_secs`).
+pub(crate) fn retransmission_seconds(count: u8) -> u32 {
+    let (mut timeout, mut period) = (1, 0);
+    for _ in 0..count {
+        period += timeout;
+        timeout = (timeout * 2).min(LONGEST_REPEAT);
+    }
+    period
+}
+
+/// Milliseconds as ns.
+pub(crate) fn from_millis(millis: u32) -> u64 {
+    u64::from(millis) * MILLISECOND
 }
 
 /// Recently used settings, so that equal ones are found again.
@@ -119,13 +262,14 @@ impl Settings {
 pub(crate) struct Shelf {
     recent: [Option<Arc<Settings>>; 16],
     next: usize,
+    /// Of sockets that were just opened.
     pub(crate) stream: Arc<Settings>,
     pub(crate) datagrams: Arc<Settings>,
 }
 
 impl Shelf {
     pub(crate) fn new() -> Self {
-        let (stream, datagrams) = (Arc::new(Settings::new()), Arc::new(Settings::datagrams()));
+        let (stream, datagrams) = (Arc::new(Settings::stream()), Arc::new(Settings::datagrams()));
         let recent = std::array::from_fn(|_| None);
         Self { recent, next: 0, stream, datagrams }
     }
@@ -143,5 +287,44 @@ impl Shelf {
             *place = Some(Arc::clone(&shared));
         }
         shared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_become_retransmissions_as_in_linux() {
+        for (seconds, count, told) in
+            [(0, 0, 0), (1, 1, 1), (2, 2, 3), (3, 2, 3), (4, 3, 7), (10, 4, 15), (300, 9, 367)]
+        {
+            assert_eq!(retransmissions(seconds), count, "{seconds}");
+            assert_eq!(retransmission_seconds(count), told, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_has_set_is_what_the_stack_does_anyway() {
+        for (mut settings, datagrams) in
+            [(Settings::stream(), false), (Settings::datagrams(), true)]
+        {
+            let before = settings.clone();
+            settings.derive(true);
+            assert_eq!(settings.stream, Options { fast_open_pending: 0, ..before.stream });
+            if datagrams {
+                assert_eq!(settings.datagrams, before.datagrams);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_settings_are_one() {
+        let mut shelf = Shelf::new();
+        let mut other = Settings::stream();
+        other.set(flag::KEEPALIVE, true);
+        let (one, two) = (shelf.share(other.clone()), shelf.share(other));
+        assert!(Arc::ptr_eq(&one, &two));
+        assert!(Arc::ptr_eq(&shelf.share(Settings::stream()), &shelf.stream));
     }
 }

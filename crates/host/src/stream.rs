@@ -9,6 +9,7 @@ use crate::errno::Errno;
 use crate::message::{Incoming, Outgoing, Received};
 use crate::session::{Id, Progress, Role};
 use crate::sessions::Sessions;
+use crate::settings::flag;
 
 impl Sessions {
     #[inline]
@@ -180,7 +181,7 @@ impl Sessions {
             Role::Deferred | Role::Datagrams(_) => return Err(Errno::ALREADY),
         }
         let remote = outgoing.to.ok_or(Errno::DESTADDRREQ)?;
-        let remote = target(session.domain, session.settings.v6_only, remote)?;
+        let remote = target(session.domain, session.settings.has(flag::V6_ONLY), remote)?;
         let source = outgoing.source.ok_or(Errno::NETUNREACH)?;
         let mut options = session.settings.stream.clone();
         options.fast_open = true;

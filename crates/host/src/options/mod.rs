@@ -1,74 +1,74 @@
 //! Options of sockets: each is honoured, or refused with Linux's error number.
 
-use std::ops::Deref;
+use std::sync::Arc;
 
 use crate::errno::Errno;
-use crate::session::Id;
+use crate::session::{Domain, Id, Kind, Role, Session};
 use crate::sessions::Sessions;
+use crate::settings::{Settings, flag};
 
+mod ip;
+mod ipv6;
 mod socket;
+mod tcp;
+mod udp;
+mod value;
 
-/// Levels (`SOL_*`, `IPPROTO_*`).
-pub(crate) mod level {
-    pub(crate) const SOCKET: i32 = 1;
+pub use value::Value;
+
+/// Levels (`SOL_*`).
+mod level {
+    pub(super) const IP: i32 = 0;
+    pub(super) const SOCKET: i32 = 1;
+    pub(super) const TCP: i32 = 6;
+    pub(super) const UDP: i32 = 17;
+    pub(super) const IPV6: i32 = 41;
 }
 
-/// What an option is: its bytes, as many as there was room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value {
-    bytes: [u8; Self::MOST],
-    length: usize,
-}
-
-impl Value {
-    /// Bytes at most (`struct tcp_info` is the longest).
-    pub const MOST: usize = 288;
-
-    /// The first `room` of these bytes.
-    pub(crate) fn of(bytes: &[u8], room: usize) -> Self {
-        let mut value = Self { bytes: [0; Self::MOST], length: 0 };
-        let length = bytes.len().min(room).min(Self::MOST);
-        if let (Some(target), Some(source)) = (value.bytes.get_mut(..length), bytes.get(..length)) {
-            target.copy_from_slice(source);
-            value.length = length;
-        }
-        value
-    }
-
-    /// An `int`.
-    pub(crate) fn int(value: i32, room: usize) -> Self {
-        Self::of(&value.to_ne_bytes(), room)
-    }
-}
-
-impl Deref for Value {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or(&[])
-    }
+/// What of a datagram the application wants told beside its bytes, as control messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// `IP_PKTINFO` for IPv4, `IPV6_RECVPKTINFO` for IPv6.
+    pub packet_info: (bool, bool),
+    /// `IP_RECVTTL`, `IPV6_RECVHOPLIMIT`.
+    pub ttl: (bool, bool),
+    /// `IP_RECVTOS`, `IPV6_RECVTCLASS`.
+    pub service: (bool, bool),
 }
 
 impl Sessions {
     /// Sets an option (`setsockopt`), in any state that Linux lets it be set in.
     ///
     /// # Errors
-    /// [`Errno::NOPROTOOPT`] for what is not known or cannot be honoured, [`Errno::INVAL`], [`Errno::PERM`],
+    /// [`Errno::NOPROTOOPT`] for what is not known or cannot be honoured; [`Errno::INVAL`], [`Errno::PERM`],
     /// [`Errno::BADF`], and what else `setsockopt` says of single options.
     pub fn set_option(&mut self, id: Id, level: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
-        self.get(id)?;
-        let _ = (level, name, value);
-        Err(Errno::NOPROTOOPT)
+        let (domain, kind) = self.kind(id)?;
+        match (level, kind, domain) {
+            (level::SOCKET, ..) => self.set_socket_option(id, name, value),
+            (level::TCP, Kind::Stream, _) => self.set_tcp_option(id, name, value),
+            (level::UDP, Kind::Datagram, _) => self.set_udp_option(id, name, value),
+            (level::IP, ..) => self.set_ip_option(id, name, value),
+            (level::IPV6, _, Domain::V6) => self.set_ipv6_option(id, name, value),
+            _ => Err(Errno::NOPROTOOPT),
+        }
     }
 
     /// Gives an option (`getsockopt`); `room`: bytes that the caller takes at most. `SO_ERROR` is told once.
     ///
     /// # Errors
-    /// [`Errno::NOPROTOOPT`], [`Errno::BADF`].
+    /// [`Errno::NOPROTOOPT`], [`Errno::OPNOTSUPP`], [`Errno::BADF`], and what else `getsockopt` says.
     pub fn option(&mut self, id: Id, level: i32, name: i32, room: usize) -> Result<Value, Errno> {
-        match level {
-            level::SOCKET => self.socket_option(id, name, room),
-            _ => self.get(id).and(Err(Errno::NOPROTOOPT)),
+        let (domain, kind) = self.kind(id)?;
+        match (level, kind, domain) {
+            (level::SOCKET, ..) => self.socket_option(id, name, room),
+            (level::TCP, Kind::Stream, _) => self.tcp_option(id, name, room),
+            (level::UDP, Kind::Datagram, _) => self.udp_option(id, name, room),
+            (level::IP, ..) => self.ip_option(id, name, room),
+            (level::IPV6, _, Domain::V6) => self.ipv6_option(id, name, room),
+            // ip_getsockopt and ipv6_getsockopt differ in what they say of other levels.
+            (_, _, Domain::V4) => Err(Errno::OPNOTSUPP),
+            (_, _, Domain::V6) => Err(Errno::NOPROTOOPT),
         }
     }
 
@@ -77,7 +77,93 @@ impl Sessions {
     /// # Errors
     /// [`Errno::BADF`].
     pub fn timeouts(&self, id: Id) -> Result<(Option<u64>, Option<u64>), Errno> {
+        Ok(self.get(id)?.settings.timeouts)
+    }
+
+    /// `SO_RCVLOWAT`: bytes that a blocking read waits for.
+    ///
+    /// # Errors
+    /// [`Errno::BADF`].
+    pub fn receive_low_water(&self, id: Id) -> Result<usize, Errno> {
+        Ok(self.get(id)?.settings.receive_low_water as usize)
+    }
+
+    /// What a datagram's receiver wants told.
+    ///
+    /// # Errors
+    /// [`Errno::BADF`].
+    pub fn wanted(&self, id: Id) -> Result<Wanted, Errno> {
         let settings = &self.get(id)?.settings;
-        Ok((settings.receive_timeout, settings.send_timeout))
+        let both = |v4: u32, v6: u32| (settings.has(v4), settings.has(v6));
+        Ok(Wanted {
+            packet_info: both(flag::PACKET_INFO, flag::PACKET_INFO_V6),
+            ttl: both(flag::TTL_TOLD, flag::TTL_TOLD_V6),
+            service: both(flag::SERVICE_TOLD, flag::SERVICE_TOLD_V6),
+        })
+    }
+
+    /// Changes settings, and tells the stack.
+    fn change(
+        &mut self,
+        id: Id,
+        change: impl FnOnce(&mut Settings) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let v4 = self.sends_v4(id);
+        let old = &self.get(id)?.settings;
+        let mut new = Settings::clone(old);
+        change(&mut new)?;
+        new.derive(v4);
+        if new == **old {
+            return Ok(());
+        }
+        let shared = self.shelf.share(new);
+        self.get_mut(id)?.settings = Arc::clone(&shared);
+        self.apply(id, &shared);
+        Ok(())
+    }
+
+    /// Switches a setting.
+    fn switch(&mut self, id: Id, flag: u32, on: bool) -> Result<(), Errno> {
+        self.change(id, |settings| {
+            settings.set(flag, on);
+            Ok(())
+        })
+    }
+
+    /// The version of IP of an IPv6 socket's packets is settled: they say what was set for it.
+    pub(crate) fn settle_version(&mut self, id: Id) {
+        let differs = |session: &Session| {
+            session.domain == Domain::V6 && session.settings.differs_by_version()
+        };
+        if self.get(id).is_ok_and(differs) {
+            // Nothing is refused: nothing changes but what follows from the version.
+            let _ = self.change(id, |_| Ok(()));
+        }
+    }
+
+    /// Whether packets of the socket are IPv4; of one that takes both, no.
+    fn sends_v4(&self, id: Id) -> bool {
+        let v4 = |address: std::net::SocketAddr| address.ip().to_canonical().is_ipv4();
+        let domain = self.get(id).map_or(Domain::V4, |session| session.domain);
+        domain == Domain::V4
+            || self.name(id).is_ok_and(|name| !name.ip().is_unspecified() && v4(name))
+    }
+
+    fn apply(&mut self, id: Id, settings: &Settings) {
+        let Ok(session) = self.get(id) else { return };
+        // The socket's own state may have moved on without us: then there is nobody to tell.
+        let _ = match session.role {
+            Role::Connection(connection) => {
+                self.stack.set_options(connection, settings.stream.clone())
+            }
+            Role::Listening(listener) => {
+                self.stack.set_listener_options(listener, settings.stream.clone())
+            }
+            Role::Datagrams(Some(socket)) => {
+                let _ = self.stack.udp_set_options(socket, &settings.datagrams);
+                Ok(())
+            }
+            Role::Fresh | Role::Bound(_) | Role::Deferred | Role::Datagrams(None) => Ok(()),
+        };
     }
 }

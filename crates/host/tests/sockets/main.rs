@@ -1,5 +1,6 @@
 //! Two hosts' sockets back to back: every call as an application makes it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod options;
 mod pair;
 mod stream;

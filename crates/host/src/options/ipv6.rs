@@ -1,0 +1,160 @@
+//! Options of `IPPROTO_IPV6`.
+
+use crate::errno::Errno;
+use crate::session::{Id, Kind, Role};
+use crate::sessions::Sessions;
+use crate::settings::{TTL, flag};
+
+use super::Value;
+use super::ip::how;
+use super::value::{Fixed, int, within};
+
+/// Names (`uapi/linux/in6.h`).
+mod name {
+    pub(super) const ADDRFORM: i32 = 1;
+    pub(super) const PKTOPTIONS_2292: i32 = 6;
+    pub(super) const UNICAST_HOPS: i32 = 16;
+    pub(super) const MULTICAST_HOPS: i32 = 18;
+    pub(super) const MULTICAST_LOOP: i32 = 19;
+    pub(super) const ADD_MEMBERSHIP: i32 = 20;
+    pub(super) const DROP_MEMBERSHIP: i32 = 21;
+    pub(super) const MTU_DISCOVER: i32 = 23;
+    pub(super) const MTU: i32 = 24;
+    pub(super) const V6ONLY: i32 = 26;
+    pub(super) const MULTICAST_ALL: i32 = 29;
+    pub(super) const RECVPKTINFO: i32 = 49;
+    pub(super) const RECVHOPLIMIT: i32 = 51;
+    pub(super) const HOPOPTS: i32 = 54;
+    pub(super) const RTHDRDSTOPTS: i32 = 55;
+    pub(super) const RTHDR: i32 = 57;
+    pub(super) const DSTOPTS: i32 = 59;
+    pub(super) const DONTFRAG: i32 = 62;
+    pub(super) const RECVTCLASS: i32 = 66;
+    pub(super) const TCLASS: i32 = 67;
+    pub(super) const AUTOFLOWLABEL: i32 = 70;
+    pub(super) const FREEBIND: i32 = 78;
+}
+
+/// What is as it is.
+const FIXED: &[Fixed] = &[
+    Fixed::new(2, 0, Errno::NOPROTOOPT),    // IPV6_2292PKTINFO
+    Fixed::new(3, 0, Errno::NOPROTOOPT),    // IPV6_2292HOPOPTS
+    Fixed::new(4, 0, Errno::NOPROTOOPT),    // IPV6_2292DSTOPTS
+    Fixed::new(5, 0, Errno::NOPROTOOPT),    // IPV6_2292RTHDR
+    Fixed::new(8, 0, Errno::NOPROTOOPT),    // IPV6_2292HOPLIMIT
+    Fixed::new(11, 0, Errno::NOPROTOOPT),   // IPV6_FLOWINFO
+    Fixed::new(17, 0, Errno::NODEV),        // IPV6_MULTICAST_IF
+    Fixed::new(22, 0, Errno::NOPROTOOPT),   // IPV6_ROUTER_ALERT
+    Fixed::new(25, 0, Errno::NOPROTOOPT),   // IPV6_RECVERR
+    Fixed::new(30, 0, Errno::NOPROTOOPT),   // IPV6_ROUTER_ALERT_ISOLATE
+    Fixed::new(31, 0, Errno::NOPROTOOPT),   // IPV6_RECVERR_RFC4884
+    Fixed::new(33, 0, Errno::NOPROTOOPT),   // IPV6_FLOWINFO_SEND
+    Fixed::new(53, 0, Errno::NOPROTOOPT),   // IPV6_RECVHOPOPTS
+    Fixed::new(56, 0, Errno::NOPROTOOPT),   // IPV6_RECVRTHDR
+    Fixed::new(58, 0, Errno::NOPROTOOPT),   // IPV6_RECVDSTOPTS
+    Fixed::new(60, 0, Errno::NOPROTOOPT),   // IPV6_RECVPATHMTU
+    Fixed::new(72, 0x500, Errno::INVAL),    // IPV6_ADDR_PREFERENCES: the kernel's default
+    Fixed::new(73, 0, Errno::NOPROTOOPT),   // IPV6_MINHOPCOUNT
+    Fixed::new(74, 0, Errno::NOPROTOOPT),   // IPV6_RECVORIGDSTADDR
+    Fixed::new(75, 0, Errno::PERM),         // IPV6_TRANSPARENT
+    Fixed::new(76, 0, Errno::ADDRNOTAVAIL), // IPV6_UNICAST_IF
+    Fixed::new(77, 0, Errno::NOPROTOOPT),   // IPV6_RECVFRAGSIZE
+];
+
+impl Sessions {
+    pub(super) fn set_ipv6_option(&mut self, id: Id, name: i32, value: &[u8]) -> Result<(), Errno> {
+        let stream = self.get(id)?.kind() == Kind::Stream;
+        match name {
+            name::HOPOPTS | name::RTHDRDSTOPTS | name::RTHDR | name::DSTOPTS => {
+                // Nothing takes away what is not there.
+                return if value.is_empty() { Ok(()) } else { Err(Errno::PERM) };
+            }
+            name::ADD_MEMBERSHIP => {
+                return Err(if stream { Errno::PROTO } else { Errno::NODEV });
+            }
+            name::DROP_MEMBERSHIP => {
+                return Err(if stream { Errno::PROTO } else { Errno::ADDRNOTAVAIL });
+            }
+            _ => {}
+        }
+        let number = int(value)?;
+        let on = number != 0;
+        match name {
+            name::V6ONLY if !self.is_unbound(id) => return Err(Errno::INVAL),
+            name::V6ONLY => return self.switch(id, flag::V6_ONLY, on),
+            name::ADDRFORM => return Err(Errno::NOTCONN),
+            name::MULTICAST_HOPS if stream => return Err(Errno::NOPROTOOPT),
+            name::MULTICAST_LOOP => {
+                return self.switch(id, flag::NO_LOOP_V6, within(number, 0, 1)? == 0);
+            }
+            name::MULTICAST_ALL => {
+                return self.switch(id, flag::NOT_ALL_V6, within(number, 0, 1)? == 0);
+            }
+            name::RECVPKTINFO if !stream => return self.switch(id, flag::PACKET_INFO_V6, on),
+            name::RECVHOPLIMIT if !stream => return self.switch(id, flag::TTL_TOLD_V6, on),
+            name::RECVTCLASS if !stream => return self.switch(id, flag::SERVICE_TOLD_V6, on),
+            name::DONTFRAG if !stream => return self.switch(id, flag::DONT_FRAGMENT, on),
+            // A stream has no messages to tell them with, and no packets that are to be fragmented.
+            name::RECVPKTINFO | name::RECVHOPLIMIT | name::RECVTCLASS | name::DONTFRAG => {
+                return if on { Err(Errno::NOPROTOOPT) } else { Ok(()) };
+            }
+            name::AUTOFLOWLABEL => return self.switch(id, flag::NO_FLOW_LABEL, !on),
+            name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
+            _ => {}
+        }
+        self.change(id, |settings| {
+            match name {
+                name::UNICAST_HOPS => {
+                    let hops = within(number, -1, 255)?;
+                    settings.ttls.1 = u8::try_from(hops).ok();
+                }
+                name::MULTICAST_HOPS => {
+                    let hops = within(number, -1, 255)?;
+                    settings.multicast_ttls.1 = u8::try_from(hops).unwrap_or(1);
+                }
+                name::TCLASS => {
+                    let class = within(number, -1, 255)?.max(0) as u8;
+                    let kept = if stream { settings.services.1 & 3 } else { class & 3 };
+                    settings.services.1 = class & 0xfc | kept;
+                }
+                name::MTU_DISCOVER => settings.mtu_discover.1 = how(number, stream)?,
+                _ => Fixed::set(FIXED, name, number)?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the socket has no port yet.
+    fn is_unbound(&self, id: Id) -> bool {
+        self.get(id).is_ok_and(|s| matches!(s.role, Role::Fresh | Role::Datagrams(None)))
+    }
+
+    pub(super) fn ipv6_option(&mut self, id: Id, name: i32, room: usize) -> Result<Value, Errno> {
+        let session = self.get(id)?;
+        let stream = session.kind() == Kind::Stream;
+        let settings = &session.settings;
+        let value = match name {
+            name::ADDRFORM => return Err(Errno::NOTCONN),
+            name::PKTOPTIONS_2292 if stream => return Ok(Value::empty()),
+            name::UNICAST_HOPS => settings.ttls.1.unwrap_or(TTL).into(),
+            name::MULTICAST_HOPS => settings.multicast_ttls.1.into(),
+            name::MULTICAST_LOOP => (!settings.has(flag::NO_LOOP_V6)).into(),
+            name::MTU_DISCOVER => settings.mtu_discover.1.into(),
+            name::MTU => self.path_mtu(id)?,
+            name::V6ONLY => settings.has(flag::V6_ONLY).into(),
+            name::MULTICAST_ALL => (!settings.has(flag::NOT_ALL_V6)).into(),
+            name::RECVPKTINFO => settings.has(flag::PACKET_INFO_V6).into(),
+            name::RECVHOPLIMIT => settings.has(flag::TTL_TOLD_V6).into(),
+            name::HOPOPTS | name::RTHDRDSTOPTS | name::RTHDR | name::DSTOPTS => {
+                return Ok(Value::empty());
+            }
+            name::DONTFRAG => settings.has(flag::DONT_FRAGMENT).into(),
+            name::RECVTCLASS => settings.has(flag::SERVICE_TOLD_V6).into(),
+            name::TCLASS => settings.services.1.into(),
+            name::AUTOFLOWLABEL => (!settings.has(flag::NO_FLOW_LABEL)).into(),
+            name::FREEBIND => settings.has(flag::FREE_BIND).into(),
+            _ => Fixed::get(FIXED, name)?,
+        };
+        Ok(Value::int(value, room))
+    }
+}
