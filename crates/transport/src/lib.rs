@@ -20,6 +20,7 @@ mod limiter;
 mod listener;
 pub mod options;
 pub mod packet;
+mod paged_queue;
 mod paths;
 mod ports;
 pub mod reason;

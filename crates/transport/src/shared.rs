@@ -1,6 +1,5 @@
 //! What all connections of a stack share.
 
-use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use crate::event::Event;
@@ -9,6 +8,7 @@ use crate::limiter::Limiter;
 use crate::listener::Listeners;
 use crate::options::{Config, Sets};
 use crate::packet::Offloads;
+use crate::paged_queue::PagedQueue;
 use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
@@ -23,9 +23,9 @@ pub(crate) struct Shared {
     pub(crate) allowance: usize,
     /// What the sink of this call can do.
     pub(crate) offloads: Offloads,
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) events: PagedQueue<Event>,
     /// Connections with something to send at the next flush.
-    pub(crate) dirty: Vec<u32>,
+    pub(crate) dirty: PagedQueue<u32>,
     /// The sink did not take a packet of a connection.
     pub(crate) sink_is_full: bool,
     pub(crate) secret: Secret,
@@ -57,6 +57,7 @@ impl Shared {
 
     pub(crate) fn new(config: Config) -> Self {
         let secret = Secret(config.seed);
+        let connections = config.connections_v4 + config.connections_v6;
         Self {
             paths: Paths::new(config.path_mtus),
             servers: Servers::new(config.fast_open_cookies),
@@ -65,8 +66,9 @@ impl Shared {
             counters: Counters::default(),
             allowance: usize::MAX,
             offloads: Offloads::default(),
-            events: VecDeque::new(),
-            dirty: Vec::new(),
+            // A connection has more than one event to tell at times.
+            events: PagedQueue::with_room(2 * connections),
+            dirty: PagedQueue::with_room(connections),
             sink_is_full: false,
             secret,
             sets: Sets::default(),

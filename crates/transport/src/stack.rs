@@ -114,13 +114,11 @@ impl<B: Buffers> Stack<B> {
         self.shared.offloads = sink.offloads();
         self.shared.sink_is_full = false;
         // Who is interrupted goes to the list's end, and has its next turn there.
-        let turns = if budget == usize::MAX { self.shared.dirty.len() } else { usize::MAX };
-        let (mut seen, mut left) = (0, budget);
-        while let Some(index) = self.shared.dirty.get(seen).copied().filter(|_| seen < turns) {
-            if left == 0 {
-                break;
-            }
-            seen += 1;
+        let mut turns = if budget == usize::MAX { self.shared.dirty.len() } else { usize::MAX };
+        let mut left = budget;
+        while turns > 0 && left > 0 {
+            let Some(index) = self.shared.dirty.pop_front() else { break };
+            turns -= 1;
             let quota = if budget == usize::MAX { left } else { left.min(QUOTA) };
             self.shared.allowance = quota;
             self.step(index, sink, |tcb| {
@@ -134,11 +132,6 @@ impl<B: Buffers> Stack<B> {
             }
         }
         self.shared.allowance = usize::MAX;
-        if seen == self.shared.dirty.len() {
-            self.shared.dirty.clear();
-        } else {
-            self.shared.dirty.drain(..seen);
-        }
         left
     }
 

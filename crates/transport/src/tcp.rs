@@ -59,7 +59,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(crate) fn touch(&mut self) {
         if !self.hot.has(flag::DIRTY) {
             self.hot.set(flag::DIRTY);
-            self.shared.dirty.push(self.index);
+            self.shared.dirty.push_back(self.index);
         }
     }
 

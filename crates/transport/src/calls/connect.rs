@@ -140,7 +140,7 @@ impl<B: Buffers> Stack<B> {
             cold.data_start = cold.iss.add(1);
             hot.rcv_scale = cold.options.own_scale();
             hot.set(flag::DIRTY);
-            self.shared.dirty.push(id.index());
+            self.shared.dirty.push_back(id.index());
             if refused {
                 hot.state = State::Closed;
                 hot.set(flag::RELEASED);

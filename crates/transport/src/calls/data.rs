@@ -24,7 +24,7 @@ impl<B: Buffers> Stack<B> {
         let Some((hot, _)) = self.slab.get_mut(id) else { return };
         if !hot.has(flag::DIRTY) {
             hot.set(flag::DIRTY);
-            self.shared.dirty.push(id.index());
+            self.shared.dirty.push_back(id.index());
         }
     }
 
@@ -64,7 +64,7 @@ impl<B: Buffers> Stack<B> {
         note_write(hot, cold, write, taken == bytes.len());
         if (taken > 0 || !write.more) && !hot.has(flag::DIRTY) {
             hot.set(flag::DIRTY);
-            self.shared.dirty.push(id.index());
+            self.shared.dirty.push_back(id.index());
         }
         Ok(taken)
     }
@@ -95,7 +95,7 @@ impl<B: Buffers> Stack<B> {
         }
         pair.receive.consume(count);
         if note_read(hot, cold, count, now) {
-            self.shared.dirty.push(id.index());
+            self.shared.dirty.push_back(id.index());
         }
         Ok(count)
     }
@@ -182,7 +182,7 @@ impl<B: Buffers> Stack<B> {
         let now = self.now;
         let Ok((hot, cold)) = self.held(id) else { return };
         if note_read(hot, cold, count, now) {
-            self.shared.dirty.push(id.index());
+            self.shared.dirty.push_back(id.index());
         }
     }
 }
