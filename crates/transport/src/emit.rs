@@ -47,6 +47,17 @@ pub(crate) fn emit<F: ByteFifo>(
     out: &Out<'_>,
     source: Source<'_, F>,
 ) -> bool {
+    emit_here(sink, shared, out, source)
+}
+
+/// The same, compiled for what its caller knows of the packet.
+#[inline(always)]
+pub(crate) fn emit_here<F: ByteFifo>(
+    sink: &mut dyn Sink,
+    shared: &mut Shared,
+    out: &Out<'_>,
+    source: Source<'_, F>,
+) -> bool {
     if shared.allowance == 0 {
         return false;
     }

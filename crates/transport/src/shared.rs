@@ -42,9 +42,21 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     /// Flights that no connection uses.
     pub(crate) flights: Spares,
+    /// Tests compare both ways.
+    #[cfg(test)]
+    pub(crate) shortcuts: bool,
 }
 
 impl Shared {
+    /// Whether the paths for what is most frequent are taken, which do what the general steps would.
+    #[inline(always)]
+    pub(crate) fn takes_shortcuts(&self) -> bool {
+        #[cfg(test)]
+        return self.shortcuts;
+        #[cfg(not(test))]
+        true
+    }
+
     /// Whether a challenge may go to `peer`.
     pub(crate) fn may_challenge(&mut self, peer: IpAddr, now: u64) -> bool {
         self.challenges.allow(peer, now, self.config.challenges)
@@ -78,6 +90,8 @@ impl Shared {
             resets: Limiter::new(secret, 9),
             unreachables: Limiter::new(secret, 10),
             flights: Spares::default(),
+            #[cfg(test)]
+            shortcuts: true,
         }
     }
 }

@@ -20,6 +20,7 @@ mod options;
 pub(crate) mod pair;
 mod path;
 mod rate;
+mod shortcuts;
 mod signals;
 mod sink;
 mod time_wait;

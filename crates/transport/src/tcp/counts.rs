@@ -96,6 +96,12 @@ impl RarePlace {
         self.0.get_or_insert_default()
     }
 
+    /// Whether ends of records are noted (`MSG_EOR`).
+    #[inline(always)]
+    pub(crate) fn has_records(&self) -> bool {
+        self.0.as_ref().is_some_and(|rare| !rare.records.is_empty())
+    }
+
     /// For writing, when something was written before.
     pub(crate) fn known(&mut self) -> Option<&mut Rare> {
         self.0.as_deref_mut()

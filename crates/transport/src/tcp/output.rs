@@ -2,6 +2,7 @@
 
 mod blocks;
 mod data;
+mod message;
 mod segment;
 mod timer;
 mod usage;
@@ -35,14 +36,8 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         // RFC 7413 4.2.2: the answer to data in a SYN need not wait for the handshake's end.
         if self.hot.state.transmits() || self.hot.has(flag::FAST_PENDING) {
-            if self.hot.has(flag::FORWARD_NEW) {
-                self.send_forward();
-            }
-            if !self.hot.has(flag::FORWARD_SENT) {
-                if self.cold.flight.lost > 0 {
-                    self.send_lost();
-                }
-                self.send_data();
+            if !self.send_message() {
+                self.send_all();
             }
             self.offer_room();
         }
@@ -60,6 +55,19 @@ impl<F: ByteFifo> Tcb<'_, F> {
             if self.hot.has(flag::WINDOW_LIMITED) {
                 self.rest_window();
             }
+        }
+    }
+
+    /// Lost segments, then new data; or what F-RTO tries first.
+    fn send_all(&mut self) {
+        if self.hot.has(flag::FORWARD_NEW) {
+            self.send_forward();
+        }
+        if !self.hot.has(flag::FORWARD_SENT) {
+            if self.cold.flight.lost > 0 {
+                self.send_lost();
+            }
+            self.send_data();
         }
     }
 }

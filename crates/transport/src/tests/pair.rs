@@ -103,6 +103,15 @@ impl<B: Buffers> Link<B> {
         }
     }
 
+    /// Flushes both stacks into sinks that take so many packets.
+    pub(super) fn flush_into(&mut self, room: usize) {
+        for side in [0, 1] {
+            let mut sink = Narrow { list: PacketList::default(), room };
+            self.stacks[side].flush(self.now, &mut sink);
+            self.send(side, sink.list);
+        }
+    }
+
     /// When something happens next.
     fn next(&self) -> Option<u64> {
         let wire = self.wire.first_key_value().map(|((at, _), _)| *at);
@@ -177,6 +186,23 @@ impl<B: Buffers> Link<B> {
                 return read;
             }
         }
+    }
+}
+
+/// Takes so many packets more.
+struct Narrow {
+    list: PacketList,
+    room: usize,
+}
+
+impl Sink for Narrow {
+    fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
+        self.room = self.room.checked_sub(1)?;
+        self.list.buffer(length)
+    }
+
+    fn send(&mut self, departure: Departure) {
+        self.list.send(departure);
     }
 }
 

@@ -100,6 +100,19 @@ impl Slot {
         }
     }
 
+    /// Whether nothing is in flight, and nothing is remembered of a flight but what the next begins with.
+    #[inline]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        matches!(self.content, Content::Nothing)
+    }
+
+    /// Notes a single segment, all that the application has to send, while at rest.
+    #[inline]
+    pub(crate) fn push_lone(&mut self, (start, end): (Seq, Seq), marks: u8, size: u16, now: u64) {
+        self.content = Content::Lone(marks, size, Lone { start, end, sent_at: now });
+        self.memory.app_limited = true;
+    }
+
     /// When the segment that was not acknowledged for the longest was sent last: ns.
     #[inline]
     pub(crate) fn oldest(&self) -> Option<u64> {

@@ -272,7 +272,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Whether what is sent now answers what came just before. What is said both ways needs no quick
     /// acknowledgments: they go with the next word.
-    fn answers(&self) -> bool {
+    pub(super) fn answers(&self) -> bool {
         let pending = self.hot.ack_at != NEVER || self.hot.has(flag::ACK_NOW);
         let had_data = self.hot.rcv_nxt != self.cold.irs.add(1);
         let ago = self.now.saturating_sub(self.hot.received_at);
@@ -281,7 +281,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// Sending begins with nothing in flight: what was quiet for long starts anew (RFC 5681 4.1).
     #[inline]
-    fn restart_idle(&mut self) {
+    pub(super) fn restart_idle(&mut self) {
         let idle = self.now.saturating_sub(self.cold.progress_at);
         let rto = u64::from(self.hot.rto) * 1000;
         if idle > rto {

@@ -78,7 +78,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The sink is full, which is no loss: the connection is looked at again at the next flush.
     #[cold]
-    fn wait_for_sink(&mut self) {
+    pub(super) fn wait_for_sink(&mut self) {
         self.shared.sink_is_full = true;
         self.touch();
     }
@@ -245,7 +245,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// The window to tell, as it is written. The right edge moves only by what is worth it, and never
     /// back (RFC 9293 3.8.6.2.2).
     #[inline]
-    fn advertise(&mut self) -> u16 {
+    pub(super) fn advertise(&mut self) -> u16 {
         if let Some(edge) = self.wider_edge() {
             self.hot.rcv_adv = edge;
         }

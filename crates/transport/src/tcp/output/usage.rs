@@ -27,7 +27,11 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// it can double in a round trip.
     pub(crate) fn is_window_limited(&self) -> bool {
         let mss = u32::from(self.hot.mss.max(1));
-        let used = self.cold.flight.usage().div_ceil(mss).saturating_mul(mss);
+        // Divisions are slow: mostly it is one segment.
+        let used = match self.cold.flight.usage() {
+            usage if usage <= mss => mss.min(usage.saturating_mul(mss)),
+            usage => usage.div_ceil(mss).saturating_mul(mss),
+        };
         self.hot.has(flag::WINDOW_FULL)
             || self.hot.has(flag::SLOW_START) && self.hot.cwnd < used.saturating_mul(2)
     }
