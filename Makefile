@@ -23,7 +23,7 @@ setup: ## install what is missing (apt packages, Rust)
 
 build: setup ## build programs and library for use (target/release)
 	$(CARGO) build --release --workspace --bins
-	$(CARGO) build --release -p millrace-client
+	$(CARGO) build --release -p millrace-client -p millrace-preload
 
 python: setup ## build the Python module: a wheel, and target/python with it
 	@scripts/python
@@ -36,6 +36,7 @@ test: setup ## every test: crates, lab, a minute of each fuzz target
 
 lab: setup ## only the tests against the kernel, in network namespaces
 	$(CARGO) build --workspace --bins --examples
+	$(CARGO) build -p millrace-preload
 	@lab/run
 
 hostile: setup ## two hours of hostile client processes beside traffic (LAB_HOSTILE_SECONDS)
@@ -73,6 +74,7 @@ install: ## install what `make build` made under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(RELEASE)/millraced $(DESTDIR)$(PREFIX)/sbin/millraced
 	install -m 755 $(RELEASE)/millrace $(RELEASE)/millrace-bench $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 $(RELEASE)/libmillrace_preload.so $(DESTDIR)$(PREFIX)/lib/millrace/libmillrace_preload.so
 	scripts/install-library $(RELEASE)/libmillrace.so $(PREFIX) $(DESTDIR)
 	@if [ -z "$(DESTDIR)" ] && command -v ldconfig >/dev/null; then ldconfig; fi
 	sed 's|/usr/local/|$(PREFIX)/|' dist/millraced.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/millraced.service

@@ -50,6 +50,23 @@ pub(crate) enum Failure {
         "there is no millraced beside this program or in PATH; install it, or run it by its path"
     )]
     NoDaemon,
+    /// No program to run.
+    #[error("there is no program {} to run; name one that is in PATH, or its path", .0.display())]
+    NoProgram(PathBuf),
+    /// No library for the program's sockets.
+    #[error(
+        "there is no libmillrace_preload.so in {}; install it, or name it with --library",
+        .0.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    NoLibrary(Vec<PathBuf>),
+    /// A program cannot be served, and was to be.
+    #[error("{program} was not started: {why}")]
+    NotServed {
+        /// Its name.
+        program: String,
+        /// Why it would run on the kernel's stack.
+        why: String,
+    },
     /// Standard output.
     #[error("standard output cannot be written ({0}); see where it goes")]
     Output(std::io::Error),

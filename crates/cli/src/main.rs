@@ -9,11 +9,13 @@
 //! | `output` | tables, JSON, standard output |
 //! | `units` | numbers for people |
 //! | `start` | `millrace run` |
+//! | `exec` | `millrace exec` |
 //! | `failure` | what goes wrong, and the exit status |
 #![forbid(unsafe_code)]
 
 mod args;
 mod change;
+mod exec;
 mod failure;
 mod observe;
 mod output;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
 fn run(args: Args) -> Result<(), Failure> {
     match &args.command {
         Command::Run(run) => return start::exec(run, args.socket.as_deref()),
+        Command::Exec(exec) => return exec::exec(exec, args.socket.as_deref()),
         Command::Completion { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "millrace", &mut text);
@@ -72,6 +75,8 @@ async fn ask(args: Args) -> Result<(), Failure> {
         Command::Reload { config } => change::reload::run(&client, json, config).await,
         Command::Trace(options) => observe::trace::run(&client, json, options).await,
         Command::Capture(options) => observe::capture::run(&client, json, options).await,
-        Command::Run(_) | Command::Completion { .. } | Command::Man { .. } => Ok(()),
+        Command::Run(_) | Command::Exec(_) | Command::Completion { .. } | Command::Man { .. } => {
+            Ok(())
+        }
     }
 }

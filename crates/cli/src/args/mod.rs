@@ -1,6 +1,7 @@
 //! The command line.
 
 mod change;
+mod exec;
 mod observe;
 mod show;
 
@@ -11,11 +12,13 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use change::{Flow, FlowWords, Function, Neighbor, OnOff, Port, Route, Setting};
+pub(crate) use exec::Exec;
 pub(crate) use observe::{Capture, Point, Trace};
 pub(crate) use show::{Show, Watch};
 
 const EXAMPLES: &str = "Examples:
   millrace run --config /etc/millrace/millrace.toml
+  millrace exec nginx
   millrace show summary
   millrace show ports --watch 1
   millrace route add 10.0.0.0/8 via 192.0.2.2,192.0.2.3
@@ -68,6 +71,8 @@ impl Args {
 pub(crate) enum Command {
     /// Start millraced in the foreground
     Run(Run),
+    /// Run a program with its sockets on Millrace's TCP/IP stack
+    Exec(Exec),
     /// Show what the daemon knows
     Show {
         #[command(subcommand)]

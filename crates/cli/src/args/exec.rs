@@ -1,0 +1,40 @@
+//! `millrace exec`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "Examples:
+  millrace exec nginx                         as nginx alone would start, on Millrace's stack
+  millrace exec --require redis-server --port 6379
+  millrace exec --library ./target/debug/libmillrace_preload.so curl http://192.0.2.9/
+
+The program keeps its configuration: it listens where it always does, and is reached there from the network
+through Millrace, and from this host through the kernel. docs/serve.md says what differs.";
+
+/// Runs a program with its sockets on Millrace's TCP/IP stack.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Exec {
+    /// The daemon's sessions socket [default: MILLRACE_SESSIONS, else sessions.sock beside --socket]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) sessions: Option<PathBuf>,
+    /// libmillrace_preload.so [default: beside millrace, in ../lib/millrace, ../lib or /usr/lib/millrace]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
+    /// Fail instead of running the program on the kernel's stack
+    #[arg(long)]
+    pub(crate) require: bool,
+    /// Say nothing about where the program can be reached
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        num_args = 1..,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM",
+        value_hint = clap::ValueHint::CommandWithArguments
+    )]
+    pub(crate) command: Vec<OsString>,
+}
