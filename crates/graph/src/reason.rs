@@ -44,6 +44,7 @@ reasons! {
     StackFragment "stack-fragment" "A stack sent a fragment: it must send whole packets.";
     StackProtocol "stack-protocol" "A stack sent a protocol other than TCP and UDP.";
     StackSource "stack-source" "A stack sent a packet whose source address does not belong to this router.";
+    StackDestination "stack-destination" "A stack sent to something other than one host: a group, a broadcast, a loopback or link-local address.";
     StackPort "stack-port" "A stack sent from a port that it neither leases nor serves.";
     Function "function" "A packet function dropped it.";
     NoBuffer "no-buffer" "The buffer pool was empty.";

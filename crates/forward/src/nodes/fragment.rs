@@ -1,18 +1,21 @@
 //! `ip4-fragment`: cuts an IPv4 packet to the egress MTU (RFC 791 3.2, RFC 1812 5.2.6).
 //!
-//! Needs `network` and `next_hop`. The fragments are new buffers that go on to `ip4-rewrite`.
+//! Needs `network` and `next_hop`. The fragments are new buffers that go on to `ip4-rewrite` or `ip4-send`.
 
 use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool};
-use graph::{Context, Handoff, Node, Reason, Slot, Vector};
+use graph::{Context, Handoff, NO_INTERFACE, Node, Reason, Slot, Vector};
 use wire::ipv4::{self, Header, Options};
 
 use crate::state::NextHops;
 
 graph::edges! {
     /// Next nodes of `ip4-fragment`.
-    pub(crate) Next { Rewrite => "ip4-rewrite" }
+    pub(crate) Next {
+        Rewrite => "ip4-rewrite",
+        Send => "ip4-send",
+    }
 }
 
 /// Ends the list of options and fills it up (RFC 791 3.1).
@@ -54,7 +57,9 @@ impl Node for Fragment {
             };
             for buffer in fragments {
                 let part = Handoff { interface, next_hop, ..Handoff::of(buffer) };
-                cx.originate(part, Next::Rewrite);
+                // What a stack has sent was not forwarded, and keeps its hop count.
+                let made_here = interface == NO_INTERFACE;
+                cx.originate(part, if made_here { Next::Send } else { Next::Rewrite });
             }
             // The original is used up; it is not a drop.
             drop(cx.take(slot));

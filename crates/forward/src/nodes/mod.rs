@@ -15,7 +15,6 @@ mod ip4_input;
 mod ip6_input;
 mod ip_group;
 mod ip_local;
-mod local_fragment;
 mod local_reply;
 mod lookup;
 mod neighbor_resolved;
@@ -23,6 +22,7 @@ mod plain;
 mod reflect;
 mod rewrite;
 mod snapshot;
+mod stack_input;
 mod translate;
 
 use dpdk::BufferPool;
@@ -68,7 +68,7 @@ pub struct Parts {
 /// # Errors
 /// [`GraphError`]: a defect of this crate, since the graph is the same each time.
 pub fn build(parts: Parts) -> Result<Graph, GraphError> {
-    let Parts { state, flows, macs, steering: _, learn, pool } = parts;
+    let Parts { state, flows, macs, steering, learn, pool } = parts;
     let State { interfaces, settings, .. } = state.clone();
     let interfaces = || Snapshot::of(&interfaces);
     let Settings { flows4, flows6, tsc_hz, .. } = **settings.load();
@@ -82,6 +82,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(ip4_input::Ip4Input::new(settings(), flows4))
         .with(ip6_input::Ip6Input::new(settings(), flows6))
         .with(neighbor_resolved::NeighborResolved)
+        .with(stack_input::StackInput::new(state.clone(), steering.clone()))
         .with(FlowLookup::<V4>::new(flows.clone()))
         .with(FlowLookup::<V6>::new(flows))
         .with(Lookup::<V4>::forwarding(state.clone()))
@@ -89,7 +90,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(Rewrite::<V4>::forwarding(state.clone()))
         .with(Rewrite::<V6>::forwarding(state.clone()))
         .with(fragment::Fragment::new(state.next_hops.clone(), pool))
-        .with(ip_local::IpLocal::new(interfaces(), pool, tsc_hz))
+        .with(ip_local::IpLocal::new(interfaces(), settings(), steering.clone(), pool))
         .with(reflect::Reflect::new(interfaces()))
         .with(icmp_error::IcmpError::new(interfaces(), settings()))
         .with(Lookup::<V4>::output(state.clone()))

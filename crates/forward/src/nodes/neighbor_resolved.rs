@@ -3,7 +3,7 @@
 //! Needs `network`. Notes the destination address, which the input node had noted, and lets the packet
 //! be looked up again: its neighbour has answered, or the look-up tells the sender that it has not.
 
-use graph::{Context, Node, Reason, Slot, Vector};
+use graph::{Context, NO_INTERFACE, Node, Reason, Slot, Vector};
 use wire::{ipv4, ipv6};
 
 graph::edges! {
@@ -11,6 +11,8 @@ graph::edges! {
     pub(crate) Next {
         Lookup4 => "ip4-lookup",
         Lookup6 => "ip6-lookup",
+        Output4 => "ip4-output",
+        Output6 => "ip6-output",
     }
 }
 
@@ -28,12 +30,14 @@ impl Node for NeighborResolved {
         for &slot in slots {
             let at = usize::from(slot);
             let packet = cx.vector.network(slot);
+            // What a stack has sent was not forwarded, and keeps its hop count.
+            let made_here = cx.vector.interface[at] == NO_INTERFACE;
             if let Some(header) = ipv4::Header::peek(packet) {
                 cx.vector.word[at] = header.destination().to_bits();
-                cx.send(slot, Next::Lookup4);
+                cx.send(slot, if made_here { Next::Output4 } else { Next::Lookup4 });
             } else if let Some(header) = ipv6::Header::peek(packet) {
                 cx.vector.wide[at] = header.destination().to_bits();
-                cx.send(slot, Next::Lookup6);
+                cx.send(slot, if made_here { Next::Output6 } else { Next::Lookup6 });
             } else {
                 cx.drop(slot, Reason::Forgotten);
             }

@@ -4,7 +4,7 @@
 //! Needs `interface`, `network` and `next_hop`. What has no address to send to is disposed of.
 
 use dpdk::Buffer;
-use graph::{Context, Exits, Node, Reason, Slot, Vector};
+use graph::{Context, Exits, NO_INTERFACE, Node, Reason, Slot, Vector};
 
 use super::disposal::{Edges, dispose, refuse};
 use super::family::Family;
@@ -123,7 +123,10 @@ impl<F: Family> Rewrite<F> {
     fn too_big(&self, cx: &mut Context<'_, Next>, slot: Slot, mtu: u16) {
         match F::too_big(cx.vector.network(slot), mtu) {
             None => cx.send(slot, Next::Fragment),
-            Some(refusal) if self.made_here => cx.drop(slot, refusal.reason),
+            // A stack wants to know; the router itself has nobody to tell.
+            Some(refusal) if self.made_here && !is_of_stack(cx.vector, slot) => {
+                cx.drop(slot, refusal.reason);
+            }
             Some(refusal) => refuse(cx, slot, refusal, Next::Error),
         }
     }
@@ -164,6 +167,10 @@ impl<F: Family> Node for Rewrite<F> {
             hop.destination, hop.source, hop.port, hop.interface, hop.mtu
         )
     }
+}
+
+fn is_of_stack(vector: &Vector, slot: Slot) -> bool {
+    vector.interface[usize::from(slot)] == NO_INTERFACE
 }
 
 /// Puts the next hop's Ethernet header (and tag) right before the network header. `false` when the

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dpdk::{BufferPool, Eal, EalOptions, Memory};
 use graph::{
-    Counters, Doorbell, Exits, Graph, Handoff, HandoffReceiver, Output, Reason, TransmitPath,
-    Vector, ring,
+    Counters, Doorbell, Exits, Graph, Handoff, HandoffReceiver, Output, Reason, Stacks,
+    TransmitPath, Vector, ring,
 };
 use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
 use millrace_forward::flow::{FlowLimits, Flows};
@@ -106,8 +106,9 @@ pub(crate) struct Router {
     pub(crate) punts: HandoffReceiver,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: u64,
-    pool: BufferPool,
-    graph: Graph,
+    pub(crate) pool: BufferPool,
+    pub(crate) stacks: Stacks,
+    pub(crate) graph: Graph,
     exits: Exits,
     vector: Box<Vector>,
     sent: Vec<HandoffReceiver>,
@@ -174,6 +175,7 @@ impl Router {
             counters,
             now: HZ,
             pool,
+            stacks: Stacks::default(),
             graph,
             exits,
             vector: Vector::new(),
@@ -226,6 +228,18 @@ impl Router {
     fn run(&mut self) -> Vec<Sent> {
         self.now += 1_000_000;
         self.graph.run(&mut self.vector, &mut self.exits, self.now);
+        self.stacks.deliver(&mut self.exits, self.now);
+        self.sent()
+    }
+
+    /// Takes what stacks have sent, as a worker does in a round; what left.
+    pub(crate) fn send_of_stacks(&mut self) -> Vec<Sent> {
+        self.now += 1_000_000;
+        self.stacks.send(&mut self.graph, &mut self.vector, &mut self.exits, self.now);
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<Sent> {
         self.exits.output.flush(&self.counters);
         let mut all = Vec::new();
         for (port, ring) in self.sent.iter_mut().enumerate() {

@@ -3,11 +3,12 @@
 use crate::{ClientCounters, Counter, Reason};
 
 /// Why what a stack sends is refused.
-const REFUSALS: [Reason; 5] = [
+const REFUSALS: [Reason; 6] = [
     Reason::StackMalformed,
     Reason::StackFragment,
     Reason::StackProtocol,
     Reason::StackSource,
+    Reason::StackDestination,
     Reason::StackPort,
 ];
 

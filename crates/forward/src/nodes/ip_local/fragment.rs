@@ -6,7 +6,7 @@ use wire::ethernet::{HEADER_LENGTH, Header};
 use wire::{ipv4, ipv6};
 use zerocopy::IntoBytes;
 
-use super::fragment;
+use super::super::fragment;
 use crate::reassembly::{Key, Piece};
 
 /// Bytes of a datagram that are kept in one buffer when an error is to quote it (RFC 4443 3.1 wants

@@ -1,0 +1,276 @@
+//! `ip-local`: packets to this router itself. What a stack serves, or has sent for, is delivered to it. Of the rest,
+//! echo requests are answered, neighbour discovery goes to the control thread, TCP segments are reset, all else is
+//! refused as a host without that service refuses it. Fragments are put together first.
+//!
+//! Needs `interface` and `network`.
+
+mod fragment;
+mod judge;
+mod reset;
+mod steer;
+
+use std::net::IpAddr;
+
+use dpdk::{BufferPool, Checksum};
+use graph::{Context, Handoff, Node, Reason, Slot, StackId, Vector};
+use shm::session::GOOD_CHECKSUM;
+use wire::{MacAddr, icmpv4, ipv4, ipv6};
+
+use self::judge::{Verdict, judge};
+use self::reset::Reset;
+use super::bucket::TokenBucket;
+use super::disposal::refuse;
+use super::family::{icmp_word, kind4, kind6};
+use super::local_reply::{self, Way};
+use super::snapshot::Snapshot;
+use crate::reassembly::{Added, Expired, Reassembly};
+use crate::state::{Interfaces, Settings};
+use crate::steering::SteeringReader;
+
+graph::edges! {
+    /// Next nodes of `ip-local`.
+    pub(crate) Next {
+        Output4 => "ip4-output",
+        Output6 => "ip6-output",
+        Interface => "interface-output",
+        Error => "icmp-error",
+    }
+}
+
+/// The node.
+pub(crate) struct IpLocal {
+    interfaces: Snapshot<Interfaces>,
+    settings: Snapshot<Settings>,
+    steering: SteeringReader,
+    pool: BufferPool,
+    reassembly: Reassembly,
+    resets: TokenBucket,
+}
+
+impl IpLocal {
+    /// The node, reading these interfaces and stacks; answers too long for one buffer come from `pool`. The settings give
+    /// the rate of resets, which is that of ICMP errors.
+    #[must_use]
+    pub(crate) fn new(
+        interfaces: Snapshot<Interfaces>,
+        mut settings: Snapshot<Settings>,
+        steering: SteeringReader,
+        pool: BufferPool,
+    ) -> Self {
+        let Settings { icmp_rate, tsc_hz, .. } = *settings.get();
+        let resets = TokenBucket::new(icmp_rate, tsc_hz);
+        Self { interfaces, settings, steering, pool, reassembly: Reassembly::default(), resets }
+    }
+
+    /// Keeps a fragment in mind; a datagram that it completes is delivered or answered. `false`: the packet in
+    /// `slot` is none.
+    fn take_fragment(&mut self, slot: Slot, cx: &mut Context<'_, Next>) -> bool {
+        let Some(piece) = fragment::piece(cx.vector, slot) else { return false };
+        let identification = piece.key.identification;
+        match self.reassembly.add(&piece, cx.now) {
+            Added::Waits => drop(cx.take(slot)),
+            Added::Refused(fragments) => {
+                count(cx, Reason::LocalFragment, fragments - 1);
+                cx.drop(slot, Reason::LocalFragment);
+            }
+            Added::Whole(datagram) => self.take_datagram(slot, datagram, identification, cx),
+        }
+        if let Some(expired) = self.reassembly.make_room() {
+            count(cx, Reason::ReassemblyFull, expired.fragments);
+        }
+        true
+    }
+
+    /// A datagram that may be longer than a buffer; `slot` has the fragment that completed it.
+    fn take_datagram(
+        &mut self,
+        slot: Slot,
+        mut datagram: Vec<u8>,
+        identification: u32,
+        cx: &mut Context<'_, Next>,
+    ) {
+        if fragment::settle(&mut datagram).is_none() {
+            cx.drop(slot, Reason::LocalFragment);
+        } else if let Some(id) = steer::stack(&datagram, &self.steering) {
+            cx.exits.deliver_long(id, datagram, 0);
+            // It lives on in the datagram.
+            drop(cx.take(slot));
+        } else {
+            self.answer(slot, &mut datagram, identification, cx);
+        }
+    }
+
+    /// Answers such a datagram.
+    fn answer(
+        &mut self,
+        slot: Slot,
+        datagram: &mut [u8],
+        identification: u32,
+        cx: &mut Context<'_, Next>,
+    ) {
+        let id = cx.vector.interface[usize::from(slot)];
+        let interfaces = self.interfaces.get();
+        let verdict = judge(datagram, interfaces.source(id, true));
+        match verdict {
+            Verdict::Drop(reason) => cx.drop(slot, reason),
+            // RFC 6980: neighbour discovery does not come in fragments.
+            Verdict::Punt(_) => cx.drop(slot, Reason::LocalFragment),
+            Verdict::Refuse(_) | Verdict::Reset => {
+                let Some(head) = fragment::head(cx.vector, slot, datagram, &self.pool) else {
+                    cx.drop(slot, Reason::NoBuffer);
+                    return;
+                };
+                let reset = Reset::of(datagram, false);
+                drop(cx.vector.buffers[usize::from(slot)].replace(head));
+                match verdict {
+                    Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
+                    _ => self.reset(slot, reset, cx),
+                }
+            }
+            Verdict::Reply(to) => {
+                let mtu = interfaces.get(id).map_or(0, |interface| interface.mtu);
+                let peer = local_reply::peer(cx.vector, slot);
+                let link = local_reply::link(interfaces, id, to, peer);
+                let cut = fragment::cut(datagram, identification, mtu, link, &self.pool);
+                let Some(parts) = cut else {
+                    cx.drop(slot, Reason::NoBuffer);
+                    return;
+                };
+                let next = match (link, to) {
+                    (Some(_), _) => Next::Interface,
+                    (None, IpAddr::V4(_)) => Next::Output4,
+                    (None, IpAddr::V6(_)) => Next::Output6,
+                };
+                for buffer in parts {
+                    let network = 0;
+                    let part =
+                        Handoff { interface: id, egress: id, network, ..Handoff::of(buffer) };
+                    cx.originate(part, next);
+                }
+                // It lives on in the answer.
+                drop(cx.take(slot));
+            }
+        }
+    }
+
+    /// Gives the packet in `slot` to a stack.
+    fn deliver(slot: Slot, id: StackId, cx: &mut Context<'_, Next>) {
+        let good = |buffer: &dpdk::Buffer| buffer.l4_checksum() == Checksum::Good;
+        let flags = if cx.vector.buffer(slot).is_some_and(good) { GOOD_CHECKSUM } else { 0 };
+        cx.deliver(slot, id, flags);
+    }
+
+    /// Answers the segment in `slot` with a reset, if it may be.
+    fn reset(&mut self, slot: Slot, reset: Result<Reset, Reason>, cx: &mut Context<'_, Next>) {
+        let reset = match reset {
+            Ok(reset) if self.resets.take(cx.now) => reset,
+            Ok(_) => return cx.drop(slot, Reason::ResetRateLimited),
+            Err(reason) => return cx.drop(slot, reason),
+        };
+        let at = usize::from(slot);
+        cx.exits.refuse(&cx.vector.buffers[at], Reason::LocalPort);
+        let network = usize::from(cx.vector.network[at]);
+        let peer = local_reply::peer(cx.vector, slot);
+        let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
+        match reset.write(buffer, network) {
+            Some(to) => self.send(slot, to, peer, cx),
+            None => cx.drop(slot, Reason::NoBuffer),
+        }
+    }
+
+    /// A packet made here in `slot` goes to an address; what it was made of came from `peer`.
+    fn send(&mut self, slot: Slot, to: IpAddr, peer: MacAddr, cx: &mut Context<'_, Next>) {
+        match local_reply::way(cx.vector, slot, self.interfaces.get(), to, peer) {
+            Some(Way::Routed4) => cx.send(slot, Next::Output4),
+            Some(Way::Routed6) => cx.send(slot, Next::Output6),
+            Some(Way::Link) => cx.send(slot, Next::Interface),
+            None => cx.drop(slot, Reason::NoBuffer),
+        }
+    }
+
+    /// A packet in one piece that no stack has.
+    fn take_own(&mut self, slot: Slot, cx: &mut Context<'_, Next>) {
+        let at = usize::from(slot);
+        let network = usize::from(cx.vector.network[at]);
+        let source6 = self.interfaces.get().source(cx.vector.interface[at], true);
+        let peer = local_reply::peer(cx.vector, slot);
+        let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
+        let verified = buffer.l4_checksum() == Checksum::Good;
+        let packet = buffer.data_mut().get_mut(network..).unwrap_or(&mut []);
+        match judge(packet, source6) {
+            Verdict::Drop(reason) => cx.drop(slot, reason),
+            Verdict::Punt(cause) => cx.punt(slot, cause as u16),
+            Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
+            Verdict::Reset => {
+                let reset = Reset::of(packet, verified);
+                self.reset(slot, reset, cx);
+            }
+            Verdict::Reply(to) => self.send(slot, to, peer, cx),
+        }
+    }
+
+    /// Gives up datagrams whose fragments did not all come in time, and tells their senders (RFC
+    /// 1122 3.3.2, RFC 8200 4.5).
+    fn give_up_late(&mut self, tsc_hz: u64, cx: &mut Context<'_, Next>) {
+        while let Some(Expired { fragments, first }) = self.reassembly.expire(cx.now, tsc_hz) {
+            count(cx, Reason::ReassemblyTimeout, fragments);
+            let Some(first) = first else { continue };
+            let Some(buffer) = fragment::filled(&self.pool, &[&first.frame]) else {
+                continue;
+            };
+            let six = first.frame.get(first.network).is_some_and(|byte| byte >> 4 == 6);
+            let kind = if six { kind6::TIME_EXCEEDED } else { kind4::TIME_EXCEEDED };
+            let word = icmp_word(kind, icmpv4::time_exceeded::REASSEMBLY, 0);
+            let network = u16::try_from(first.network).unwrap_or(0);
+            let quoted =
+                Handoff { interface: first.interface, network, word, ..Handoff::of(buffer) };
+            cx.originate(quoted, Next::Error);
+        }
+    }
+}
+
+/// Counts drops of packets that are no longer in a slot.
+fn count(cx: &mut Context<'_, Next>, reason: Reason, packets: usize) {
+    cx.exits.counters.drops[reason as usize].add(packets as u64);
+}
+
+impl Node for IpLocal {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        "ip-local"
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let Settings { icmp_rate, tsc_hz, .. } = *self.settings.get();
+        self.resets.set_rate(icmp_rate, tsc_hz);
+        self.give_up_late(tsc_hz, cx);
+        for &slot in slots {
+            if let Some(id) = steer::stack(cx.vector.network(slot), &self.steering) {
+                Self::deliver(slot, id, cx);
+                continue;
+            }
+            let chained =
+                cx.vector.buffer_mut(slot).is_some_and(|b| b.is_chained() && !b.linearize());
+            if chained {
+                cx.drop(slot, Reason::NoBuffer);
+            } else if !self.take_fragment(slot, cx) {
+                self.take_own(slot, cx);
+            }
+        }
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        let packet = vector.network(slot);
+        if let Some(id) = steer::stack(packet, &self.steering) {
+            return format!("for stack {id}");
+        }
+        match ipv4::Header::peek(packet) {
+            Some(header) => format!("for this router, protocol {}", header.protocol()),
+            None => match ipv6::upper_layer(packet) {
+                Ok(upper) => format!("for this router, protocol {}", upper.protocol),
+                Err(malformed) => format!("for this router, but {malformed}"),
+            },
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `stack-input`: packets that stacks have sent, from their IP header on. Each is judged here, after it was copied out of
+//! the stack's memory; what may go on is routed as what the router itself sends.
+//!
+//! Needs `network`, and in `next_hop` and `word` who has sent the packet ([`StackId::of`]).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use graph::{CAPACITY, Context, Node, Picked, Reason, Slot, StackId, Vector};
+use shm::session::TransportProtocol;
+use wire::{Protocol, ipv4, ipv6, special, tcp, udp};
+
+use super::family::{self, Family, V4, V6};
+use crate::state::{State, reserved};
+use crate::steering::SteeringReader;
+
+graph::edges! {
+    /// Next nodes of `stack-input`.
+    pub(crate) Next {
+        Output4 => "ip4-output",
+        Output6 => "ip6-output",
+    }
+}
+
+/// The node.
+pub(crate) struct StackInput {
+    state: State,
+    steering: SteeringReader,
+}
+
+impl StackInput {
+    /// The node; the routes say which addresses are the router's own.
+    #[must_use]
+    pub(crate) fn new(state: State, steering: SteeringReader) -> Self {
+        Self { state, steering }
+    }
+
+    /// Judges those of one version whose headers are sound, and lets them go on.
+    fn pass<F: Family>(
+        &self,
+        slots: &[Slot],
+        sources: &[F::Key],
+        ends: &[End; CAPACITY],
+        (cx, next): (&mut Context<'_, Next>, Next),
+    ) {
+        let mut values = [0; CAPACITY];
+        let values = &mut values[..slots.len().min(CAPACITY)];
+        F::look_up(&self.state, sources, values);
+        let mut good = Picked::new();
+        for (&slot, &value) in slots.iter().zip(values.iter()) {
+            let Some(id) = StackId::of(cx.vector, slot) else { continue };
+            let End { protocol, address, port } = ends[usize::from(slot)];
+            if value != reserved::LOCAL {
+                cx.refuse_of(slot, id, Reason::StackSource);
+            } else if !self.steering.lets_send(id, protocol, address, port) {
+                cx.refuse_of(slot, id, Reason::StackPort);
+            } else {
+                good.push(slot);
+            }
+        }
+        cx.send_all(good.of(slots), next);
+    }
+}
+
+impl Node for StackInput {
+    type Next = Next;
+
+    fn name(&self) -> &'static str {
+        super::FROM_STACK
+    }
+
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let (mut four, mut six) = (Picked::new(), Picked::new());
+        let mut ends = [End::NONE; CAPACITY];
+        let (mut keys4, mut count4) = ([0; CAPACITY], 0);
+        let (mut keys6, mut count6) = ([0; CAPACITY], 0);
+        for &slot in slots {
+            let Some(id) = StackId::of(cx.vector, slot) else {
+                cx.drop(slot, Reason::StackGone);
+                continue;
+            };
+            match End::of(cx.vector.network(slot)) {
+                Ok(end) => {
+                    match end.address {
+                        IpAddr::V4(source) => {
+                            keys4[count4 % CAPACITY] = source.to_bits();
+                            count4 += 1;
+                            four.push(slot);
+                        }
+                        IpAddr::V6(source) => {
+                            keys6[count6 % CAPACITY] = source.to_bits();
+                            count6 += 1;
+                            six.push(slot);
+                        }
+                    }
+                    ends[usize::from(slot)] = end;
+                }
+                Err(reason) => cx.refuse_of(slot, id, reason),
+            }
+        }
+        if count4 > 0 {
+            self.pass::<V4>(
+                four.of(slots),
+                &keys4[..count4.min(CAPACITY)],
+                &ends,
+                (cx, Next::Output4),
+            );
+        }
+        if count6 > 0 {
+            self.pass::<V6>(
+                six.of(slots),
+                &keys6[..count6.min(CAPACITY)],
+                &ends,
+                (cx, Next::Output6),
+            );
+        }
+    }
+
+    fn describe(&self, vector: &Vector, slot: Slot) -> String {
+        let packet = family::describe(vector.network(slot));
+        match StackId::of(vector, slot) {
+            Some(id) => format!("from stack {id}: {packet}"),
+            None => packet,
+        }
+    }
+}
+
+/// Whom a packet says that it is from.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    protocol: TransportProtocol,
+    address: IpAddr,
+    port: u16,
+}
+
+impl End {
+    const NONE: Self = Self {
+        protocol: TransportProtocol::Tcp,
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        port: 0,
+    };
+
+    /// Of a whole packet, whatever it holds.
+    fn of(packet: &[u8]) -> Result<Self, Reason> {
+        let (address, protocol, upper) = match packet.first().map(|byte| byte >> 4) {
+            Some(4) => of4(packet)?,
+            Some(6) => of6(packet)?,
+            _ => return Err(Reason::StackMalformed),
+        };
+        let (protocol, shortest) = match protocol {
+            Protocol::TCP => (TransportProtocol::Tcp, tcp::HEADER_LENGTH),
+            Protocol::UDP => (TransportProtocol::Udp, udp::HEADER_LENGTH),
+            _ => return Err(Reason::StackProtocol),
+        };
+        match upper {
+            [a, b, ..] if upper.len() >= shortest => {
+                Ok(Self { protocol, address, port: u16::from_be_bytes([*a, *b]) })
+            }
+            _ => Err(Reason::StackMalformed),
+        }
+    }
+}
+
+/// Source, protocol and what follows the IP header.
+type Parts<'a> = (IpAddr, Protocol, &'a [u8]);
+
+fn of4(packet: &[u8]) -> Result<Parts<'_>, Reason> {
+    let header = ipv4::Header::parse(packet).map_err(|_| Reason::StackMalformed)?;
+    let whole = usize::from(header.total_length()) == packet.len();
+    // A source route would lead the answer elsewhere; no stack needs an option.
+    if !whole || header.has_options() || header.ttl() == 0 {
+        return Err(Reason::StackMalformed);
+    }
+    if header.is_fragment() {
+        return Err(Reason::StackFragment);
+    }
+    if !is_routed4(header.destination()) {
+        return Err(Reason::StackDestination);
+    }
+    let upper = packet.get(header.header_length()..).ok_or(Reason::StackMalformed)?;
+    Ok((header.source().into(), header.protocol(), upper))
+}
+
+fn of6(packet: &[u8]) -> Result<Parts<'_>, Reason> {
+    let header = ipv6::Header::parse(packet).map_err(|_| Reason::StackMalformed)?;
+    if header.total_length() != packet.len() || header.hop_limit() == 0 {
+        return Err(Reason::StackMalformed);
+    }
+    if header.next_header() == Protocol::FRAGMENT {
+        return Err(Reason::StackFragment);
+    }
+    if !is_routed6(header.destination()) {
+        return Err(Reason::StackDestination);
+    }
+    // Other extension headers are a protocol that stacks do not send.
+    let upper = packet.get(ipv6::HEADER_LENGTH..).ok_or(Reason::StackMalformed)?;
+    Ok((header.source().into(), header.next_header(), upper))
+}
+
+/// A packet to anything but one host does not leave by the routes.
+fn is_routed4(address: Ipv4Addr) -> bool {
+    special::classify_v4(address).is_none()
+}
+
+fn is_routed6(address: Ipv6Addr) -> bool {
+    special::classify_v6(address).is_none()
+}

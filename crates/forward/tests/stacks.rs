@@ -1,0 +1,335 @@
+//! Stacks beside the router, through the whole graph: frames in, rings out; rings in, frames out.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "router/frames.rs"]
+mod frames;
+mod router;
+#[path = "router/stack.rs"]
+mod stack;
+
+use frames::from;
+use graph::Reason;
+use router::Router;
+use shm::session::TransportProtocol::{Tcp, Udp};
+use stack::{packet, segment};
+use wire::build::Payload;
+use wire::tcp::{Flags, Segment};
+use wire::{icmpv4, ipv4, ipv6};
+
+const ETHERNET: usize = 14;
+
+fn syn(port: u16) -> Payload<'static> {
+    segment((port, 80), Flags::SYN, &[])
+}
+
+#[test]
+fn a_syn_and_its_answer_pass_between_the_network_and_a_stack() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.listen(&stack, Tcp, "[::]:80", 1).unwrap();
+    for (own, host) in [("10.0.0.1", "10.0.0.99"), ("2001:db8::1", "2001:db8::99")] {
+        // A short one is padded on the wire.
+        let mut frame = from(0, own).payload(&syn(1111));
+        let packet_in = frame[ETHERNET..].to_vec();
+        frame.resize(frame.len().max(60), 0);
+        assert_eq!(router.receive(0, &[&frame]), []);
+        assert_eq!(stack.one(), packet_in, "from the IP header on, without padding");
+        let answer = packet(own, host, &segment((80, 1111), Flags::SYN | Flags::ACK, &[]));
+        stack.send(&answer);
+        let sent = router.send_of_stacks();
+        assert_eq!(sent.len(), 1, "{:?}", router.drops());
+        let (port, frame) = &sent[0];
+        assert_eq!((*port, &frame[ETHERNET..]), (0, &answer[..]), "as it was, hop count included");
+        assert_eq!(frame[..6], router::host(0).octets());
+    }
+    assert_eq!(router.drops(), []);
+    let queues = &stack.counters.queues;
+    assert_eq!((queues.delivered.get(), queues.sent.get()), (2, 2));
+    assert_eq!(queues.delivered_bytes.get(), 40 + 60);
+    assert_eq!(queues.sent_bytes.get(), 40 + 60);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn datagrams_and_answers_to_what_a_stack_opened_reach_it() {
+    let mut router = Router::with_hosts();
+    let (mut server, mut client) = (router.add_stack(), router.add_stack());
+    router.listen(&server, Udp, "10.0.0.1:2222", 1).unwrap();
+    router.steering.lease(client.id, 20_000, 256).unwrap();
+    let datagram = from(0, "10.0.0.1").udp(20);
+    let answer = from(0, "10.0.0.1").payload(&segment((443, 20_255), Flags::ACK, b"hello"));
+    let beside = from(0, "10.0.0.1").payload(&segment((443, 20_256), Flags::RST, &[]));
+    let elsewhere = from(0, "10.0.1.1").udp(20);
+    router.receive(0, &[&datagram, &answer, &beside]);
+    assert_eq!(server.one(), datagram[ETHERNET..]);
+    assert_eq!(client.one(), answer[ETHERNET..]);
+    assert_eq!(router.dropped(Reason::ResetNotAllowed), 1);
+    // The listener is of one address.
+    assert_eq!(router.receive(0, &[&elsewhere]).len(), 1, "ICMP: port unreachable");
+    assert_eq!(server.received(), []);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn nobody_home_is_said_with_a_reset() {
+    let mut router = Router::with_hosts();
+    for own in ["10.0.0.1", "2001:db8::1"] {
+        let cases = [
+            (Flags::SYN, &b""[..], (0, 1001, Flags::RST | Flags::ACK)),
+            (Flags::SYN | Flags::FIN, b"abc", (0, 1005, Flags::RST | Flags::ACK)),
+            (Flags(0), b"abcd", (0, 1004, Flags::RST | Flags::ACK)),
+            (Flags::ACK, b"abcd", (2000, 0, Flags::RST)),
+            (Flags::SYN | Flags::ACK, b"", (2000, 0, Flags::RST)),
+        ];
+        for (flags, data, expected) in cases {
+            let (port, frame) =
+                router.forward(0, &from(0, own).hops(3).payload(&segment((7, 9), flags, data)));
+            let packet = &frame[ETHERNET..];
+            let (tcp, hops, intact) = if let Ok(header) = ipv4::Header::parse(packet) {
+                let pseudo = wire::checksum::Sum::new().pseudo_v4(
+                    header.source(),
+                    header.destination(),
+                    header.protocol(),
+                    20,
+                );
+                let segment = Segment::parse(&packet[20..]).unwrap();
+                (segment, header.ttl(), segment.is_intact(pseudo))
+            } else {
+                let header = ipv6::Header::parse(packet).unwrap();
+                let (from, to) = (header.source(), header.destination());
+                let pseudo =
+                    wire::checksum::Sum::new().pseudo_v6(from, to, wire::Protocol::TCP, 20);
+                let segment = Segment::parse(&packet[40..]).unwrap();
+                (segment, header.hop_limit(), segment.is_intact(pseudo))
+            };
+            let said = (tcp.header.sequence(), tcp.header.acknowledgment(), tcp.header.flags());
+            assert_eq!((port, said, hops, intact), (0, expected, 64, true), "{flags:?}");
+            assert_eq!((tcp.header.source_port(), tcp.header.destination_port()), (9, 7));
+            assert_eq!(packet.len(), if own.contains(':') { 60 } else { 40 });
+        }
+        router.expect_drop(
+            0,
+            &from(0, own).payload(&segment((7, 9), Flags::RST | Flags::ACK, &[])),
+            Reason::ResetNotAllowed,
+        );
+        let mut broken = from(0, own).payload(&segment((7, 9), Flags::SYN, b"x"));
+        *broken.last_mut().unwrap() ^= 1;
+        router.expect_drop(0, &broken, Reason::TcpMalformed);
+        let mut short = from(0, own).raw(6, &[0; 19]);
+        router.expect_drop(0, &short, Reason::TcpMalformed);
+        short = from(0, own).raw(6, &[0xf0; 40]);
+        router.expect_drop(0, &short, Reason::TcpMalformed);
+    }
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn resets_have_a_rate() {
+    let mut router = Router::with_hosts();
+    let frame = from(0, "10.0.0.1").payload(&syn(7));
+    let mut sent = 0;
+    for _ in 0..8 {
+        sent += router.receive(0, &[&frame[..]; 32]).len();
+    }
+    // A tenth of a second's worth of 1,000 a second, and 8 milliseconds.
+    assert!((100..=108).contains(&sent), "{sent}");
+    assert_eq!(router.dropped(Reason::ResetRateLimited), 256 - sent as u64);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn a_reset_leaves_by_the_link_where_the_sender_is_link_local() {
+    let mut router = Router::with_hosts();
+    let own = router::mac(0).link_local().to_string();
+    let stack = router.add_stack();
+    router.listen(&stack, Tcp, "[::]:80", 1).unwrap();
+    let frame = from(0, &own).source("fe80::99").payload(&syn(7));
+    let (port, frame) = router.forward(0, &frame);
+    assert_eq!((port, &frame[..6]), (0, &router::host(0).octets()[..]));
+    let segment = Segment::parse(&frame[ETHERNET + 40..]).unwrap();
+    assert!(segment.header.flags().contains(Flags::RST), "no stack knows which link it would be");
+}
+
+#[test]
+fn what_a_stack_may_not_send_is_dropped_and_counted() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    let other = router.add_stack();
+    router.listen(&stack, Tcp, "10.0.0.1:80", 1).unwrap();
+    router.listen(&other, Tcp, "10.0.0.1:81", 1).unwrap();
+    router.steering.lease(stack.id, 20_000, 256).unwrap();
+    let tcp = |from: u16| segment((from, 7), Flags::ACK, b"data");
+    let udp = Payload::Udp { source_port: 80, destination_port: 7, data: b"data" };
+    let (own, host, six) = ("10.0.0.1", "10.0.0.99", "2001:db8::1");
+    let edited = |at: usize, value: u8| {
+        let mut packet = packet(own, host, &tcp(80));
+        packet[at] = value;
+        let _ = ipv4::write_checksum(&mut packet);
+        packet
+    };
+    let mut checksum = packet(own, host, &tcp(80));
+    checksum[10] ^= 1;
+    let mut trailing = packet(own, host, &tcp(80));
+    trailing.push(0);
+    let raw = |protocol| Payload::Raw { protocol: wire::Protocol(protocol), data: &[0; 40] };
+    let cases = [
+        (packet("10.0.0.99", host, &tcp(80)), "stack-source"),
+        (packet("0.0.0.0", host, &tcp(80)), "stack-source"),
+        (packet("10.0.0.255", host, &tcp(80)), "stack-source"),
+        (packet("2001:db8::99", "2001:db8::98", &tcp(20_000)), "stack-source"),
+        (packet(own, host, &tcp(81)), "stack-port"),
+        (packet("10.0.1.1", host, &tcp(80)), "stack-port"),
+        (packet(own, host, &tcp(20_256)), "stack-port"),
+        (packet(own, host, &udp), "stack-port"),
+        (packet(six, "2001:db8::99", &tcp(80)), "stack-port"),
+        (packet(own, host, &raw(1)), "stack-protocol"),
+        (packet(six, "2001:db8::99", &raw(58)), "stack-protocol"),
+        (packet(six, "2001:db8::99", &raw(0)), "stack-protocol"),
+        (packet(six, "2001:db8::99", &raw(44)), "stack-fragment"),
+        (edited(6, 0x20), "stack-fragment"),
+        (edited(7, 1), "stack-fragment"),
+        (edited(0, 0x46), "stack-malformed"),
+        (edited(0, 0x55), "stack-malformed"),
+        (edited(3, 41), "stack-malformed"),
+        (edited(8, 0), "stack-malformed"),
+        (checksum, "stack-malformed"),
+        (trailing, "stack-malformed"),
+        (
+            packet(own, host, &Payload::Raw { protocol: wire::Protocol(6), data: &[0; 19] }),
+            "stack-malformed",
+        ),
+        (
+            packet(own, host, &Payload::Raw { protocol: wire::Protocol(17), data: &[0; 7] }),
+            "stack-malformed",
+        ),
+        (vec![0x45], "stack-malformed"),
+        (vec![0; 60], "stack-malformed"),
+        (packet(own, "224.0.0.1", &tcp(80)), "stack-destination"),
+        (packet(own, "127.0.0.1", &tcp(80)), "stack-destination"),
+        (packet(own, "255.255.255.255", &tcp(80)), "stack-destination"),
+        (packet(six, "ff02::1", &tcp(20_000)), "stack-destination"),
+        (packet(six, "fe80::99", &tcp(20_000)), "stack-destination"),
+        (packet(six, "::1", &tcp(20_000)), "stack-destination"),
+    ];
+    for (packet, reason) in &cases {
+        let before: u64 = stack.refused().iter().map(|(_, count)| count).sum();
+        let of = |stack: &stack::Stack| {
+            let found = stack.refused().into_iter().find(|(name, _)| name == reason);
+            found.map_or(0, |(_, count)| count)
+        };
+        let known = of(&stack);
+        stack.send(packet);
+        assert_eq!(router.send_of_stacks(), [], "{packet:x?}");
+        assert_eq!(of(&stack), known + 1, "{reason}, not {:?}: {packet:x?}", stack.refused());
+        assert_eq!(stack.refused().iter().map(|(_, count)| count).sum::<u64>(), before + 1);
+    }
+    let drops: u64 = router.drops().iter().map(|(_, count)| count).sum();
+    assert_eq!(drops, cases.len() as u64);
+    assert_eq!(stack.counters.queues.sent.get(), 0);
+    assert_eq!(stack.counters.queues.refused.get(), cases.len() as u64);
+    // And what it may.
+    for good in [packet(own, host, &tcp(80)), packet(six, "2001:db8::99", &tcp(20_255))] {
+        stack.send(&good);
+        assert_eq!(router.send_of_stacks().len(), 1, "{:?}", stack.refused());
+    }
+    assert_eq!(stack.counters.queues.sent.get(), 2);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn two_stacks_of_one_machine_speak_to_each_other() {
+    let mut router = Router::with_hosts();
+    let (mut server, mut client) = (router.add_stack(), router.add_stack());
+    router.listen(&server, Tcp, "0.0.0.0:80", 1).unwrap();
+    router.steering.lease(client.id, 20_000, 256).unwrap();
+    let opening = packet("10.0.1.1", "10.0.0.1", &segment((20_000, 80), Flags::SYN, &[]));
+    client.send(&opening);
+    assert_eq!(router.send_of_stacks(), []);
+    assert_eq!(server.one(), opening);
+    let answer =
+        packet("10.0.0.1", "10.0.1.1", &segment((80, 20_000), Flags::SYN | Flags::ACK, &[]));
+    server.send(&answer);
+    assert_eq!(router.send_of_stacks(), []);
+    assert_eq!(
+        client.received(),
+        [(answer, shm::Meta::default())],
+        "its checksum is its own affair"
+    );
+    // To a port that nobody has: the router itself answers.
+    client.send(&packet("10.0.1.1", "10.0.0.1", &segment((20_000, 81), Flags::SYN, &[])));
+    assert_eq!(router.send_of_stacks(), []);
+    let reset = client.one();
+    assert!(Segment::parse(&reset[20..]).unwrap().header.flags().contains(Flags::RST));
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn errors_about_a_stacks_packets_reach_it() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.steering.lease(stack.id, 20_000, 256).unwrap();
+    let lost = packet("10.0.0.1", "10.10.0.9", &segment((20_000, 80), Flags::ACK, b"12345678"));
+    let message = icmpv4::Message::Unreachable { code: 4, mtu: 1400 };
+    let error = from(0, "10.0.0.1").payload(&Payload::Icmpv4 { message, data: &lost[..28] });
+    assert_eq!(router.receive(0, &[&error]), []);
+    assert_eq!(stack.one(), error[ETHERNET..]);
+    // About a packet that was not ours, or with a broken checksum.
+    let stranger = packet("10.0.1.1", "10.10.0.9", &segment((20_000, 80), Flags::ACK, b"12345678"));
+    let about = from(0, "10.0.0.1").payload(&Payload::Icmpv4 { message, data: &stranger[..28] });
+    router.expect_drop(0, &about, Reason::IcmpUnhandled);
+    let mut broken = error.clone();
+    broken[ETHERNET + 27] ^= 1;
+    router.expect_drop(0, &broken, Reason::IcmpMalformed);
+    // IPv6, from this router itself: no route there.
+    let lost = packet("2001:db8::1", "2001:db9::9", &segment((20_000, 80), Flags::ACK, &[]));
+    stack.send(&lost);
+    assert_eq!(router.send_of_stacks(), []);
+    let error = stack.one();
+    assert_eq!((error[40], &error[48..]), (1, &lost[..]));
+    // Longer than the way out takes.
+    let long =
+        packet("2001:db8::1", "2001:db8::99", &segment((20_000, 80), Flags::ACK, &[7; 1500]));
+    stack.send(&long);
+    assert_eq!(router.send_of_stacks(), []);
+    let error = stack.one();
+    assert_eq!((error[40], &error[44..48]), (2, &1500_u32.to_be_bytes()[..]), "packet too big");
+    assert_eq!(stack.received(), []);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn a_full_ring_costs_its_stack_and_nobody_else() {
+    let mut router = Router::with_hosts();
+    let (mut slow, mut quick) = (router.add_stack_with(8), router.add_stack());
+    router.listen(&slow, Tcp, "10.0.0.1:80", 1).unwrap();
+    router.listen(&quick, Tcp, "10.0.0.1:81", 1).unwrap();
+    let to_slow = from(0, "10.0.0.1").payload(&syn(7));
+    let to_quick = from(0, "10.0.0.1").payload(&segment((7, 81), Flags::SYN, &[]));
+    let frames: Vec<&[u8]> = (0..12).flat_map(|_| [&to_slow[..], &to_quick[..]]).collect();
+    assert_eq!(router.receive(0, &frames), []);
+    assert_eq!((slow.received().len(), quick.received().len()), (8, 12));
+    assert_eq!(router.dropped(Reason::StackFull), 4);
+    assert_eq!(slow.counters.queues.full.get(), 4);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn when_a_stack_has_ended_its_peers_are_told() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.listen(&stack, Tcp, "10.0.0.1:80", 1).unwrap();
+    let data = from(0, "10.0.0.1").payload(&segment((7, 80), Flags::ACK, b"hello"));
+    assert_eq!(router.receive(0, &[&data]), []);
+    assert_eq!(stack.received().len(), 1);
+    router.end_stack(&stack);
+    let (_, frame) = router.forward(0, &data);
+    let reset = Segment::parse(&frame[ETHERNET + 20..]).unwrap().header;
+    assert_eq!((reset.flags(), reset.sequence()), (Flags::RST, 2000));
+    // A new stack at its place has nothing to do with it.
+    let mut next = router.add_stack();
+    assert_eq!((next.id.place(), next.id == stack.id), (stack.id.place(), false));
+    router.forward(0, &data);
+    assert_eq!(next.received(), []);
+    assert_eq!(router.listen(&stack, Tcp, "10.0.0.1:80", 1).ok(), None);
+    router.assert_no_buffer_is_out();
+}
