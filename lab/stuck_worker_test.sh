@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A worker that a packet function holds up, or ends, is noticed within a second: its ports are down and it is said
-# everywhere. The control thread goes on.
+# everywhere. The control thread goes on, and the service manager's watchdog is not fed meanwhile.
 . "$(dirname "$0")/lab.sh"
 needs_millrace
 two_hosts
@@ -25,7 +25,7 @@ static void process(void *instance, struct millrace_function_packet *packets, ui
     const uint8_t *b = packets[i].data;
     if (packets[i].length < 42 || b[12] != 8 || b[13] != 0 || b[14] != 0x45 || b[23] != 17) continue;
     int port = b[36] << 8 | b[37];
-    if (port == 7777) sleep(5);
+    if (port == 7777) sleep(8);
     if (port == 7778) syscall(SYS_exit, 0);
   }
 }
@@ -34,7 +34,27 @@ static const struct millrace_function_table table = {MILLRACE_FUNCTION_VERSION, 
 const struct millrace_function_table *millrace_function(void) { return &table; }
 END
 cc -shared -fPIC -Wall -Werror -I "$lab_root/crates/function/include" -o "$functions/hold.so" "$lab/hold.c" || fail "hold.c"
+export NOTIFY_SOCKET=$lab/notify WATCHDOG_USEC=400000
+exec_on router python3 -u -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(os.environ["NOTIFY_SOCKET"])
+while True:
+    print(s.recv(4096).decode())' >"$lab/notified" &
+within 5 test -S "$lab/notify" || fail "no receiver of notifications"
 start
+fed() { grep -c '^WATCHDOG=1' "$lab/notified"; }
+# The watchdog is fed from now on: is_fed; is not, for two seconds, in which it would be ten times: starves
+is_fed() { within 10 fed_beyond $(($(fed) + 1)); }
+fed_beyond() { [ "$(fed)" -gt "$1" ]; }
+starves() {
+  local before
+  # What was sent before is read by then.
+  sleep 0.3
+  before=$(fed)
+  sleep 2
+  equal "$(fed)" "$before" && says 'no answer' millrace show workers
+}
 
 datagram() { on a bash -c "echo stop >/dev/udp/10.0.2.2/$1"; }
 metric() { curl -s --unix-socket "$lab_socket" http://millrace/metrics; }
@@ -42,23 +62,27 @@ metric() { curl -s --unix-socket "$lab_socket" http://millrace/metrics; }
 answers() { for _ in 1 2 3; do timeout 1 "$LAB_BIN/millrace" --socket "$lab_socket" show routes >/dev/null || return 1; done; }
 
 check "pings pass" pings a 10.0.2.2
+check "the watchdog is fed" is_fed
 check "the worker is up" says '[0-9]+ +up ' millrace show workers
 check "the function is added" millrace function add hold.so
 check "pings pass it" pings a 10.0.2.2
 
 check "a datagram holds the worker up" datagram 7777
 check "it is said of the worker" within 2 says 'no answer' millrace show workers
+check "the watchdog is not fed meanwhile" starves
 check "its ports are down, and why" says 'worker-down' millrace show ports
 check "the metrics say so" says 'millrace_worker_up\{core="[0-9]+"\} 0' metric
 check "the log says so" grep -q 'the worker does not answer' "$lab/daemon.log"
 check "the API answers meanwhile" answers
 check "a change is refused, not waited for" fails timeout 2 "$LAB_BIN/millrace" --socket "$lab_socket" function add hold.so
-check "the worker is back when its function is" within 10 says '[0-9]+ +up ' millrace show workers
+check "the worker is back when its function is" within 20 says '[0-9]+ +up ' millrace show workers
 check "so are its ports" within 3 fails says 'worker-down' millrace show ports
 check "and pings pass" within 5 pings a 10.0.2.2
+check "the watchdog is fed again" is_fed
 
 check "a datagram ends the worker" datagram 7778
 check "that is noticed too" within 2 says 'no answer' millrace show workers
 check "the API answers" answers
+check "the watchdog starves for good" starves
 ends() { kill -TERM "$daemon" && within 20 fails kill -0 "$daemon"; }
 check "the daemon still ends" ends

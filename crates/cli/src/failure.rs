@@ -67,6 +67,9 @@ pub(crate) enum Failure {
         /// Why it would run on the kernel's stack.
         why: String,
     },
+    /// It began to restart.
+    #[error("millraced did not come back within {0} s; see its log")]
+    NotBack(u64),
     /// Standard output.
     #[error("standard output cannot be written ({0}); see where it goes")]
     Output(std::io::Error),

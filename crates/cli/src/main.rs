@@ -63,7 +63,8 @@ fn run(args: Args) -> Result<(), Failure> {
 }
 
 async fn ask(args: Args) -> Result<(), Failure> {
-    let client = Client::new(args.socket()).with_timeout(args.timeout());
+    let timeout = args.timeout();
+    let client = Client::new(args.socket()).with_timeout(timeout);
     let json = args.json;
     match args.command {
         Command::Show { what } => show::run(&client, json, what).await,
@@ -73,6 +74,8 @@ async fn ask(args: Args) -> Result<(), Failure> {
         Command::Function { change } => change::function::run(&client, json, change).await,
         Command::Port { change } => change::port::run(&client, json, change).await,
         Command::Reload { config } => change::reload::run(&client, json, config).await,
+        Command::Save => change::save::run(&client, json).await,
+        Command::Restart => change::restart::run(&client, json, timeout).await,
         Command::Trace(options) => observe::trace::run(&client, json, options).await,
         Command::Capture(options) => observe::capture::run(&client, json, options).await,
         Command::Run(_) | Command::Exec(_) | Command::Completion { .. } | Command::Man { .. } => {

@@ -233,3 +233,43 @@ fn help_completion_and_manual_pages() {
     assert_eq!(daemon.run(&["man", "pages"]).status, 0);
     assert!(daemon.folder.path().join("pages/millrace-show-routes.1").exists());
 }
+
+#[test]
+fn a_restart_is_waited_for_and_says_how_long_it_took() {
+    let version = |restarts, more: &str| {
+        format!(r#"{{"version":"1","api":1,"dpdk":"d","pid":1,"restarts":{restarts}{more}}}"#)
+    };
+    let (old, new) = (version(2, r#","standstill":7"#), version(3, ""));
+    let done = version(3, r#","standstill":412345"#);
+    let path = "GET /v1/version";
+    let daemon = Daemon::new(&[
+        ("POST /v1/restart", 200, r#"{"restarts":3}"#),
+        (path, 200, &old),
+        (path, 200, &new),
+        (path, 200, &done),
+    ]);
+    let restarted = daemon.run(&["restart"]);
+    assert_eq!(restarted.status, 0, "{}", restarted.errors);
+    assert_eq!(restarted.output, "restarted; forwarding stood still for 413 ms\n");
+    assert_eq!(daemon.asked().len(), 4);
+
+    let refused =
+        r#"{"error":{"code":"config","message":"wrong","remedy":"mend it","details":[]}}"#;
+    let daemon = Daemon::new(&[("POST /v1/restart", 422, refused)]);
+    let refused = daemon.run(&["restart"]);
+    assert_eq!((refused.status, daemon.asked().len()), (1, 1));
+    assert!(refused.errors.contains("wrong; mend it"), "{}", refused.errors);
+}
+
+#[test]
+fn what_was_saved_is_told() {
+    let saved = r#"{"file":"/k/state","bytes":1234,"routes":1000,"neighbors":2,"learned":3,"flows":4,
+        "functions":5}"#;
+    let daemon = Daemon::new(&[("POST /v1/save", 200, saved)]);
+    let done = daemon.run(&["save"]);
+    assert!(
+        done.output.starts_with("/k/state: 1,000 routes, 2 neighbours, 3 learned"),
+        "{}",
+        done.output
+    );
+}

@@ -6,6 +6,7 @@
 //! | [`client`] | a client of the API |
 //! | [`config`] | the TOML configuration: types, reading, checking |
 //! | [`net`] | MAC addresses and prefixes as people write them |
+//! | [`state`] | what a daemon keeps from one run to the next |
 //! | [`duration`] | durations as people write them |
 //! | [`cores`] | the cores that this process may use |
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod config;
 pub mod cores;
 pub mod duration;
 pub mod net;
+pub mod state;
 mod text;
 
 pub use config::{Config, ConfigError};

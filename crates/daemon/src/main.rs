@@ -12,6 +12,7 @@
 //! | `functions`, `kernel_sides` | packet functions; the kernel's sides of ports |
 //! | `clients` | client processes |
 //! | `daemon` | these parts put together |
+//! | `keep` | what a restart must not lose |
 //! | `reload` | another configuration in place of the one in force |
 //! | `api` | HTTP on the socket, one file per resource |
 //! | `settings` | from the configuration to limits, times and switches |
@@ -24,6 +25,7 @@ mod clients;
 mod daemon;
 mod flows;
 mod functions;
+mod keep;
 mod kernel_sides;
 mod log;
 mod origin;
@@ -63,7 +65,12 @@ fn main() -> ExitCode {
     }
     log::start(args.log.as_deref().unwrap_or(log::filter(config.daemon.log)));
     match run::run(&args, config) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(again)) => {
+            let error = again.run();
+            tracing::error!("the program cannot be run anew: {error}");
+            ExitCode::from(exit::FAILURE)
+        }
         Err(error) => {
             tracing::error!("{error}");
             ExitCode::from(error.exit_code())

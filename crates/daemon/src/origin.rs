@@ -8,6 +8,8 @@ use control::config::Reach;
 /// The file of the configuration in force.
 pub(crate) struct Origin {
     path: PathBuf,
+    /// What the command line has named.
+    start: PathBuf,
     /// Where a configuration may lie that is named over the API: what only a start can change decides, not what came over
     /// the API.
     api: Reach,
@@ -17,12 +19,17 @@ impl Origin {
     /// Of what the command line has named.
     pub(crate) fn of_start(path: PathBuf, config: &Config) -> Self {
         let api = Reach::of_api(&path, config);
-        Self { path, api }
+        Self { start: path.clone(), path, api }
     }
 
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file that a start loads.
+    pub(crate) fn of_next_start(&self) -> &Path {
+        &self.start
     }
 
     /// What a reload opens and where that may lie; `named` is what the API says, `config` is in force.

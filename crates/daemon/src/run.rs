@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{io, panic, thread};
 
@@ -14,11 +15,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::api::Restarts;
 use crate::args::{Args, exit};
 use crate::daemon::{self, Shared, StartError};
+use crate::keep::{Keeper, Kept, Place};
 use crate::ports::eal_options;
 use crate::processes::asks;
-use crate::service::{Access, Carries, Claim, Progress, SocketError, notify};
+use crate::service::{self, Access, Again, Carries, Claim, Lineage, Progress, SocketError, notify};
 use crate::workers::Member;
 use crate::{api, clients, reload};
 
@@ -54,10 +57,11 @@ impl RunError {
     }
 }
 
-/// Runs the daemon until it is told to stop.
+/// Runs the daemon until it is told to stop, or to begin anew: then the program is given that is to be run in this process.
 ///
 /// Errors: [`RunError`]; everything is closed again then.
-pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
+pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError> {
+    let (program, lineage) = (service::program()?, Arc::new(Lineage::of_environment()));
     raise_file_limit();
     let socket = args.socket.clone().unwrap_or_else(|| config.daemon.socket.clone());
     let group = Access::Group(config.daemon.group.as_deref());
@@ -70,11 +74,36 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<(), RunError> {
     let eal = Eal::init(&eal_options(&config, devices, if verbose { 7 } else { 4 }))?;
     tracing::info!(hugepages = eal.hugepages(), "{} runs", Eal::version());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let daemon = runtime.block_on(daemon::start(args.config.clone(), config))?;
-    let ended = runtime.block_on(serve(&claim, &attach, daemon.clone()));
+    let place = Place::of(&config, claim.path());
+    let kept = Kept::find(&place);
+    let mac = |port: &str, device: &str| kept.mac(port, device);
+    let daemon = runtime.block_on(daemon::start(args.config.clone(), config, mac))?;
+    let keeper = Keeper::new(daemon.clone(), place);
+    let parts = Parts { daemon: daemon.clone(), keeper, lineage: Arc::clone(&lineage) };
+    let ended = runtime.block_on(serve((&claim, &attach), parts, kept));
+    daemon.lock().workers.stop();
+    // From here on nothing is forwarded.
+    let again = Again::now(program, &lineage);
     daemon.lock().stop();
     tracing::info!("stopped");
-    ended
+    Ok(match ended? {
+        End::Stop => None,
+        End::Restart => Some(again),
+    })
+}
+
+/// What the tasks of a running daemon have.
+struct Parts {
+    daemon: Shared,
+    keeper: Keeper,
+    lineage: Arc<Lineage>,
+}
+
+/// How it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Stop,
+    Restart,
 }
 
 /// Clients, workers and sockets take file descriptors: as many as the system allows, not the few that shells begin with.
@@ -97,7 +126,11 @@ fn claim_attach(config: &Config, api: &Path) -> Result<Claim, SocketError> {
     Claim::take(&path, Access::All, Carries::Messages)
 }
 
-async fn serve(claim: &Claim, attach: &Claim, daemon: Shared) -> Result<(), RunError> {
+async fn serve(
+    (claim, attach): (&Claim, &Claim),
+    Parts { daemon, keeper, lineage }: Parts,
+    kept: Kept,
+) -> Result<End, RunError> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -116,43 +149,71 @@ async fn serve(claim: &Claim, attach: &Claim, daemon: Shared) -> Result<(), RunE
     if let Some(period) = notify::watchdog() {
         tasks.spawn(watch_over(period, progress, daemon.clone()));
     }
-    let server = tokio::spawn(api::serve(listener, daemon.clone(), stopping));
-    tokio::spawn(reload::load_files(daemon.clone()));
+    tasks.spawn(keeper.clone().keep());
+    let restarts = Restarts { lineage: Arc::clone(&lineage), asked: Arc::default() };
+    let asked = Arc::clone(&restarts.asked);
+    let api = (daemon.clone(), keeper.clone(), restarts);
+    let server = tokio::spawn(api::serve(listener, api, stopping));
+    tokio::spawn(fill((daemon.clone(), keeper.clone(), lineage), kept));
     tracing::info!("the API is at {}", claim.path().display());
     tracing::info!("clients attach at {}", attach.path().display());
     notify::ready(&daemon.lock().status());
-    let mut ended = Ok(());
-    loop {
+    let ended = loop {
         tokio::select! {
             Some(()) = hang_up.recv() => {
                 let daemon = daemon.clone();
                 // What is wrong is in the log, and the old configuration stays in force.
                 tokio::spawn(async move { reload::from_file(&daemon, None).await });
             }
-            _ = terminate.recv() => break tracing::info!("SIGTERM: stopping"),
-            _ = interrupt.recv() => break tracing::info!("SIGINT: stopping"),
-            Some(_) = tasks.join_next() => {
-                ended = Err(RunError::Task);
-                break;
+            _ = terminate.recv() => {
+                tracing::info!("SIGTERM: stopping");
+                break Ok(End::Stop);
             }
-            _ = panicked.wait_for(|panicked| *panicked) => {
-                ended = Err(RunError::Task);
-                break;
+            _ = interrupt.recv() => {
+                tracing::info!("SIGINT: stopping");
+                break Ok(End::Stop);
             }
+            () = asked.notified() => {
+                tracing::info!("restarting");
+                break Ok(End::Restart);
+            }
+            Some(_) = tasks.join_next() => break Err(RunError::Task),
+            _ = panicked.wait_for(|panicked| *panicked) => break Err(RunError::Task),
         }
-    }
+    };
     // A change that is being made is finished first: the service manager hears of its end before it hears of ours.
-    if tokio::time::timeout(PATIENCE, daemon.change()).await.is_err() {
-        tracing::warn!("a change was still being made after {PATIENCE:?}");
+    let changing = tokio::time::timeout(PATIENCE, daemon.change()).await;
+    match ended {
+        Ok(End::Restart) => notify::restarting(),
+        _ => notify::stopping(),
     }
-    notify::stopping();
     // Nobody listens any more when the server has ended by itself.
     let _ = stop.send(true);
     if tokio::time::timeout(PATIENCE, server).await.is_err() {
         tracing::warn!("requests were still in progress after {PATIENCE:?}");
     }
     tasks.abort_all();
+    match (changing, &ended) {
+        // What was changed until now is kept.
+        (Ok(changing), Ok(end)) => {
+            let kept = keeper.finish(&changing, *end == End::Restart);
+            if tokio::time::timeout(PATIENCE, kept).await.is_err() {
+                tracing::error!("state could not be kept within {PATIENCE:?}");
+            }
+        }
+        // Who knows what state it is in.
+        (Ok(_), Err(_)) => {}
+        (Err(_), _) => tracing::warn!("a change was still being made after {PATIENCE:?}"),
+    }
     ended
+}
+
+/// Puts in force what takes its time: the files of the configuration, and then what was kept and they do not have.
+async fn fill((daemon, keeper, lineage): (Shared, Keeper, Arc<Lineage>), kept: Kept) {
+    let changing = daemon.change().await;
+    reload::load_files(&changing).await;
+    keeper.recall(&changing, kept).await;
+    lineage.forwards();
 }
 
 /// Told when a task or thread panics, which no task gets over: the daemon ends then, cleanly. A worker's end is

@@ -28,7 +28,7 @@ pub mod yardstick;
 pub use buffer::{Buffer, Checksum};
 pub use clock::{tsc, tsc_hz};
 pub use device::{Device, DeviceError, DeviceKind};
-pub use eal::{Eal, EalError, EalOptions, Memory};
+pub use eal::{Eal, EalError, EalOptions, Memory, close_on_exec};
 pub use pool::{BufferPool, HEADROOM, PoolError, free_bulk};
 pub use port::{
     Adjustment, Cause, Health, Link, Opened, Port, PortConfig, PortError, PortInfo, PortStats,

@@ -28,6 +28,12 @@ const EXAMPLES: &str = "Examples:
 
 Exit status: 0 done, 1 failed, 2 the command line makes no sense.";
 
+const SAVE: &str = "They are written to the file 'state' in the folder that daemon.keep of the configuration names, else in the
+service's own (systemd: StateDirectory), and taken over by the next start. With daemon.keep this happens by itself.";
+
+const RESTART: &str = "The process stays the same, and so does what came by the API or was learned, whether daemon.keep is set or not.
+A version that was installed meanwhile is run. A configuration that is wrong is refused, and nothing happens.";
+
 /// Shows and changes what a running millraced does.
 #[derive(Debug, Parser)]
 #[command(name = "millrace", version, after_help = EXAMPLES, propagate_version = true)]
@@ -113,6 +119,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
+    /// Keep routes, neighbours, flows and functions that came by the API for the next start, and neighbours that were learned
+    #[command(after_help = SAVE)]
+    Save,
+    /// Restart millraced in place, with all that it has, and say how long forwarding stood still
+    #[command(after_help = RESTART)]
+    Restart,
     /// Print the completion script of a shell
     #[command(
         after_help = "Example:\n  millrace completion bash > /etc/bash_completion.d/millrace"

@@ -6,7 +6,9 @@ pub(crate) mod neighbor;
 mod parts;
 pub(crate) mod port;
 pub(crate) mod reload;
+pub(crate) mod restart;
 pub(crate) mod route;
+pub(crate) mod save;
 
 use control::api::Changed;
 

@@ -29,6 +29,8 @@
 //! | `GET /v1/bridges` | | list of [`Bridge`] |
 //! | `GET /v1/config` | | [`Config`](crate::Config) |
 //! | `POST /v1/reload` | [`Reload`] | [`Reloaded`] |
+//! | `POST /v1/save` | | [`Saved`] |
+//! | `POST /v1/restart` | | [`Restarting`] |
 //! | `POST /v1/trace` | [`Trace`] | stream of [`TraceStep`], one per line |
 //! | `POST /v1/capture` | [`Capture`] | stream of pcapng |
 //!
@@ -62,7 +64,7 @@ pub use port::{Port, PortChange, PortCounters, PortState, Queue};
 pub use route::{
     Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
 };
-pub use summary::{Reload, Reloaded, Summary, Usage, Version};
+pub use summary::{Reload, Reloaded, Restarting, Saved, Summary, Usage, Version};
 pub use worker::{Drop, Node, Worker};
 
 /// Version of the API: changes when an answer loses or redefines something.

@@ -14,6 +14,19 @@ pub struct Version {
     pub dpdk: String,
     /// Process id.
     pub pid: u32,
+    /// Restarts in place since the process began.
+    #[serde(default)]
+    pub restarts: u32,
+    /// How long forwarding stood still at the last of them: microseconds. Absent: there was none, or it is not over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standstill: Option<u64>,
+}
+
+/// `POST /v1/restart`: the daemon is about to begin anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Restarting {
+    /// What [`Version::restarts`] will be then.
+    pub restarts: u32,
 }
 
 /// How full something is.
@@ -81,6 +94,25 @@ pub struct Reload {
     /// Absent: the one that is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
+}
+
+/// `POST /v1/save`: what was saved for the next start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Saved {
+    /// The file.
+    pub file: String,
+    /// Its length: bytes.
+    pub bytes: u64,
+    /// Routes that came by the API.
+    pub routes: u64,
+    /// Neighbours that came by the API.
+    pub neighbors: u64,
+    /// Neighbours that were learned.
+    pub learned: u64,
+    /// Flows that came by the API.
+    pub flows: u64,
+    /// Packet functions that came by the API.
+    pub functions: u64,
 }
 
 /// What a reload did.

@@ -19,6 +19,9 @@ pub struct Daemon {
     /// Folders besides the configuration's, below which files may lie that are named over the API.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<PathBuf>,
+    /// Folder where what came by the API is kept for the next start; absent: kept only when somebody saves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<PathBuf>,
     /// What is logged.
     pub log: LogLevel,
 }

@@ -71,6 +71,7 @@ pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Flow>>) -> 
         }
         _ => Refusal::invalid(error, "correct the flow and send the list again"),
     })?;
+    daemon.flows.asked_for(&entered);
     let replaced = entered.iter().filter(|flow| flow.replaced()).count() as u64;
     Ok(Json(Changed { added: entered.len() as u64 - replaced, replaced, removed: 0 }))
 }

@@ -6,6 +6,7 @@ mod clients;
 mod flows;
 mod functions;
 mod interfaces;
+mod keep;
 mod metrics;
 mod neighbors;
 mod openapi;
@@ -18,14 +19,17 @@ mod trace;
 mod workers;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{delete, get, patch, post};
 use tokio::net::UnixListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::daemon::Shared;
+use crate::keep::Keeper;
+use crate::service::Lineage;
 use answer::Refusal;
 use streams::Streams;
 
@@ -36,17 +40,27 @@ const BODY: usize = 64 << 20;
 #[derive(Clone)]
 pub(crate) struct Api {
     daemon: Shared,
+    keeper: Keeper,
+    restarts: Restarts,
     streams: Streams,
     stopping: watch::Receiver<bool>,
+}
+
+/// Restarts: those that were, and how to ask for another.
+#[derive(Clone)]
+pub(crate) struct Restarts {
+    pub(crate) lineage: Arc<Lineage>,
+    pub(crate) asked: Arc<Notify>,
 }
 
 /// Serves the API until it is told to stop; requests in progress are finished.
 pub(crate) async fn serve(
     listener: UnixListener,
-    daemon: Shared,
+    (daemon, keeper, restarts): (Shared, Keeper, Restarts),
     mut stopping: watch::Receiver<bool>,
 ) {
-    let api = Api { daemon, streams: Streams::default(), stopping: stopping.clone() };
+    let api =
+        Api { daemon, keeper, restarts, streams: Streams::default(), stopping: stopping.clone() };
     let stop = async move {
         // An error means that the daemon is gone, which is a stop too.
         let _ = stopping.wait_for(|stop| *stop).await;
@@ -73,6 +87,8 @@ fn router(api: Api) -> Router {
         .route("/v1/summary", get(summary::summary))
         .route("/v1/config", get(summary::config))
         .route("/v1/reload", post(summary::reload))
+        .route("/v1/save", post(keep::save))
+        .route("/v1/restart", post(keep::restart))
         .route("/v1/ports", get(ports::list))
         .route("/v1/ports/{name}", patch(ports::change))
         .route("/v1/queues", get(ports::queues))

@@ -4,8 +4,8 @@ use axum::Json;
 use utoipa::OpenApi;
 
 use super::{
-    capture, clients, flows, functions, interfaces, metrics, neighbors, ports, routes, summary,
-    trace, workers,
+    capture, clients, flows, functions, interfaces, keep, metrics, neighbors, ports, routes,
+    summary, trace, workers,
 };
 
 #[derive(OpenApi)]
@@ -21,6 +21,8 @@ use super::{
         summary::summary,
         summary::config,
         summary::reload,
+        keep::save,
+        keep::restart,
         ports::list,
         ports::change,
         ports::queues,
@@ -65,7 +67,7 @@ mod tests {
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 23);
+        assert_eq!(paths.len(), 25);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {

@@ -6,9 +6,9 @@ use control::api::{
     Changed, ErrorBody, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage,
     RouteQuery,
 };
-use control::config::{self, Route, RouteTarget};
+use control::config::Route;
 use control::net::Prefix;
-use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
+use forward::rib::{self, NextHopInfo, RouteInfo, Source};
 use forward::state::Kind;
 
 use super::answer::{Answer, Body, Parameters, Refusal};
@@ -205,23 +205,8 @@ fn refusal(error: RoutesError) -> Refusal {
 }
 
 fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
-    let prefix = prefix_from_rib(route.prefix);
-    let name = |id| daemon.routing.topology().interfaces.name(id).map(str::to_owned);
-    let target = match &route.target {
-        Target::Via(hops) => RouteTarget::Via(
-            hops.iter()
-                .map(|hop| config::NextHop {
-                    address: hop.address,
-                    interface: hop.interface.and_then(name),
-                    weight: hop.weight,
-                })
-                .collect(),
-        ),
-        Target::Port(id) => RouteTarget::Port(name(*id)?),
-        Target::Blackhole => RouteTarget::Blackhole,
-        Target::Unreachable => RouteTarget::Unreachable,
-        Target::Local | Target::Broadcast | Target::Flood(_) => RouteTarget::Local,
-    };
+    let shown = daemon.routing.shown(route)?;
+    let prefix = shown.prefix;
     let origin = match route.source {
         Source::Own => RouteOrigin::Local,
         Source::Connected => RouteOrigin::Connected,
@@ -233,7 +218,7 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
         Source::Static if daemon.routing.is_from_file(&prefix) => RouteOrigin::File,
         Source::Static => RouteOrigin::Api,
     };
-    Some(RouteEntry { route: Route { prefix, target }, origin })
+    Some(RouteEntry { route: shown, origin })
 }
 
 fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {

@@ -20,12 +20,15 @@ use crate::reload::{self, ReloadError};
         (status = 200, description = "Versions", body = Version),
     )
 )]
-pub(crate) async fn version() -> Json<Version> {
+pub(crate) async fn version(State(api): State<Api>) -> Json<Version> {
+    let lineage = &api.restarts.lineage;
     Json(Version {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         api: API_VERSION,
         dpdk: Eal::version(),
         pid: std::process::id(),
+        restarts: lineage.restarts(),
+        standstill: lineage.standstill(),
     })
 }
 

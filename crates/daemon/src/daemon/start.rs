@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use control::Config;
+use control::net::MacAddr;
 use dpdk::PoolError;
 use forward::bridge::MacTable;
 use forward::rib::{self, Rib};
@@ -52,16 +53,24 @@ pub(crate) enum StartError {
     Routes(String),
 }
 
-/// Opens the ports, starts the workers and applies the configuration.
+/// Opens the ports, starts the workers and applies the configuration. `mac`: the MAC address that a port with that name and
+/// device had before.
 ///
 /// Errors: [`StartError`]; ports and workers are closed again.
-pub(crate) async fn start(path: PathBuf, config: Config) -> Result<Shared, StartError> {
+pub(crate) async fn start(
+    path: PathBuf,
+    config: Config,
+    mac: impl Fn(&str, &str) -> Option<MacAddr>,
+) -> Result<Shared, StartError> {
     let devices = Devices::start(Pools::new(&config)).map_err(StartError::Thread)?;
     let pool = devices.run(|pools| pools.of_node(0)).await??;
     let mut ports = Ports::default();
     let mut queues = Vec::new();
     for section in &config.ports {
         let mut port = PortState::new(section, Needs::of(&config, &section.name))?;
+        if let Some(mac) = mac(&section.name, section.device.as_str()) {
+            port.recall_mac(mac);
+        }
         if !port.lacks_peer() {
             let ready = devices.open(port.order()).await?;
             queues.push((section.clone(), port.install(ready)));

@@ -1,6 +1,8 @@
 //! Exact-match flows by the names of their ports.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::ops::Bound;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -55,6 +57,10 @@ pub(crate) struct Flows {
     table: flow::Flows,
     /// The files whose flows are in the tables.
     files: Vec<Stamp>,
+    /// Those that came by the API.
+    asked: BTreeSet<FiveTuple>,
+    /// Counted with each change of those.
+    changes: u64,
 }
 
 /// What tells whether a file has changed.
@@ -62,7 +68,7 @@ pub(crate) type Stamp = (PathBuf, Option<SystemTime>, u64);
 
 impl Flows {
     pub(crate) fn new(table: flow::Flows) -> Self {
-        Self { table, files: Vec::new() }
+        Self { table, files: Vec::new(), asked: BTreeSet::new(), changes: 0 }
     }
 
     /// Flows of IPv4 and of IPv6.
@@ -70,14 +76,50 @@ impl Flows {
         self.table.len()
     }
 
+    /// Counted with each change of flows that came by the API.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Notes that flows came by the API.
+    pub(crate) fn asked_for(&mut self, entered: &[Entered]) {
+        self.changes += 1;
+        self.asked.extend(entered.iter().map(|flow| flow.tuple));
+    }
+
+    /// The next `limit` of the flows that came by the API, and the last that was looked at; `after`: the last of before.
+    pub(crate) fn asked(
+        &self,
+        (config, ports, routing): (&Config, &Ports, &Routing),
+        after: Option<FiveTuple>,
+        limit: usize,
+    ) -> (Vec<Flow>, Option<FiveTuple>) {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let part: Vec<&FiveTuple> =
+            self.asked.range((from, Bound::Unbounded)).take(limit).collect();
+        let flows = part.iter().filter_map(|tuple| {
+            let mut flow = shown(routing, &self.table.get(tuple)?);
+            let port = ports.get(&flow.egress_port)?;
+            // What the port gave it, the port gives it again.
+            let fixed = config.port(&flow.egress_port).and_then(|port| port.next_hop_mac);
+            flow.source_mac = flow.source_mac.filter(|mac| *mac != port.mac);
+            let given = fixed.unwrap_or(control::net::MacAddr::new([0; 6]));
+            flow.destination_mac = flow.destination_mac.filter(|mac| *mac != given);
+            Some(flow)
+        });
+        (flows.collect(), part.last().map(|tuple| **tuple))
+    }
+
     /// The files whose flows are in the tables.
     pub(crate) fn files(&self) -> &[Stamp] {
         &self.files
     }
 
-    /// Notes the files whose flows are in the tables.
+    /// Notes the files whose flows, and no others, are in the tables.
     pub(crate) fn set_files(&mut self, files: Vec<Stamp>) {
         self.files = files;
+        self.asked.clear();
+        self.changes += 1;
     }
 
     /// Whether a flow is there.
@@ -87,7 +129,12 @@ impl Flows {
 
     /// Removes a flow. `false`: it was not there.
     pub(crate) fn remove(&mut self, tuple: &FiveTuple) -> bool {
+        self.forget(tuple);
         self.table.remove(tuple)
+    }
+
+    fn forget(&mut self, tuple: &FiveTuple) {
+        self.changes += u64::from(self.asked.remove(tuple));
     }
 
     /// Ports came or went.
@@ -158,7 +205,7 @@ impl Flows {
         let page: Vec<(usize, FiveTuple)> =
             self.table.iter_from(place).take(limit).map(|(at, flow)| (at, flow.tuple)).collect();
         let gone = page.iter().filter(|(_, tuple)| !keep(tuple));
-        let removed = gone.map(|(_, tuple)| u64::from(self.table.remove(tuple))).sum();
+        let removed = gone.map(|(_, tuple)| u64::from(self.remove(tuple))).sum();
         page.last().map(|(behind, _)| (*behind, removed))
     }
 }

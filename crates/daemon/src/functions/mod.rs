@@ -48,12 +48,24 @@ pub(crate) enum FunctionError {
 pub(crate) struct Functions {
     list: Vec<Added>,
     last: u32,
+    /// Counted with each that comes or goes.
+    changes: u64,
 }
 
 impl Functions {
     /// As the API shows them.
     pub(crate) fn show(&self) -> Vec<api::Function> {
         self.list.iter().map(show).collect()
+    }
+
+    /// What was asked for, in order.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &api::FunctionAdd> {
+        self.list.iter().map(|added| &added.asked)
+    }
+
+    /// Counted with each that comes or goes.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// A number for another one.
@@ -67,6 +79,7 @@ impl Functions {
         tracing::info!(function = added.id, "{} added", added.object.path().display());
         let shown = show(&added);
         self.list.push(added);
+        self.changes += 1;
         shown
     }
 
@@ -74,6 +87,7 @@ impl Functions {
     pub(crate) fn remove(&mut self, id: u32) -> Option<Added> {
         let at = self.list.iter().position(|added| added.id == id)?;
         let added = self.list.remove(at);
+        self.changes += 1;
         tracing::info!(function = id, "{} removed", added.object.path().display());
         Some(added)
     }

@@ -6,6 +6,7 @@
 //! | `needs` | what ports need beyond their sections |
 //! | `devices` | the thread that opens, changes and closes devices |
 //! | `open` | opening a device, on that thread |
+//! | `stale` | sockets that a killed daemon has left |
 //! | `pools` | buffer pools, and the memory that DPDK is given for them |
 //! | `counters` | counters, added and subtracted |
 
@@ -15,6 +16,7 @@ mod needs;
 mod open;
 mod pools;
 mod port;
+mod stale;
 
 use std::collections::HashMap;
 

@@ -9,6 +9,7 @@ use graph::{KeptLane, PortId, RxAssignment, Sockets};
 
 use super::needs::Needs;
 use super::pools::Pools;
+use super::stale;
 
 /// The thread has ended: a driver ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +106,7 @@ pub(super) fn open(order: &Order, pools: &mut Pools) -> Result<Ready, OpenError>
         // A tap's interrupt is its file descriptor itself, and what is read from that is a packet.
         rx_interrupts: needs.interrupts && device.kind() != DeviceKind::Tap,
     };
+    stale::remove_socket(device);
     let before = Sockets::now();
     let lanes = pools.lanes(config, device).map_err(pool_error)?;
     let (mut shared, mut lanes): (Vec<_>, Vec<_>) =

@@ -42,6 +42,8 @@ pub(crate) struct PortState {
     pub(crate) enabled: bool,
     /// Its MAC address; the last one known while its device is gone.
     pub(crate) mac: MacAddr,
+    /// The same once it has been open, or was kept from an earlier run.
+    known: Option<MacAddr>,
     /// Receive and transmit queues that it has.
     pub(crate) queues: (usize, usize),
     /// Where the device could not do what was asked.
@@ -77,6 +79,7 @@ impl PortState {
             condition: Condition::Gone("not opened yet".to_owned()),
             enabled: true,
             mac: config.mac.unwrap_or_else(|| made_up_mac(&config.name)),
+            known: None,
             queues: (0, 0),
             adjustments: Vec::new(),
             needs,
@@ -103,16 +106,42 @@ impl PortState {
     pub(crate) fn order(&self) -> Order {
         Order {
             config: self.config.clone(),
-            device: self.device.clone(),
+            device: self.known_device(),
             needs: self.needs,
             mac: self.mac,
         }
     }
 
+    /// The MAC address to keep for the next start: the driver makes up another each time that the device is opened.
+    pub(crate) fn mac_to_keep(&self) -> Option<MacAddr> {
+        self.known.filter(|_| self.makes_up_mac())
+    }
+
+    /// Takes over the MAC address that it had in an earlier run.
+    pub(crate) fn recall_mac(&mut self, mac: MacAddr) {
+        if mac.is_unicast() && self.makes_up_mac() {
+            (self.mac, self.known) = (mac, Some(mac));
+        }
+    }
+
+    fn makes_up_mac(&self) -> bool {
+        matches!(self.device.kind(), DeviceKind::Memif | DeviceKind::VirtioUser)
+            && self.config.mac.is_none()
+            && self.device.option("mac").is_none()
+    }
+
+    /// The device, with the MAC address that it had before where its driver would make up another.
+    fn known_device(&self) -> Device {
+        let known = self
+            .mac_to_keep()
+            .and_then(|mac| format!("{},mac={mac}", self.config.device.as_str()).parse().ok());
+        known.unwrap_or_else(|| self.device.clone())
+    }
+
     /// Its device was opened.
     pub(crate) fn install(&mut self, ready: Ready) -> Queues {
         let Ready { port, queues, mac, adjustments, transmit } = ready;
-        self.mac = mac;
+        (self.mac, self.known) = (mac, Some(mac));
         self.adjustments = adjustments;
         self.queues = (queues.rx.len(), transmit);
         self.open = Some(port);

@@ -21,8 +21,9 @@ use std::path::PathBuf;
 
 use control::ConfigError;
 use control::api::Reloaded;
+use control::config::Reach;
 
-use crate::daemon::{ChangeError, Shared};
+use crate::daemon::{ChangeError, Changing, Shared};
 use crate::routing::{RoutesError, TooMany};
 use crate::service::notify;
 
@@ -80,10 +81,17 @@ pub(crate) async fn from_file(
     task.await.unwrap_or_else(|error| Err(ReloadError::Task(error.to_string())))
 }
 
+/// Checks the configuration that a start would load.
+///
+/// Errors: everything that is wrong.
+pub(crate) async fn check_start(changing: &Changing) -> Result<(), Vec<ConfigError>> {
+    let path = changing.lock().origin.of_next_start().to_owned();
+    load::load_elsewhere(path, Reach::Anywhere).await.map(drop)
+}
+
 /// Puts the routes and flows of the configured files in force after a start. What is wrong goes to the log.
-pub(crate) async fn load_files(daemon: Shared) {
-    let changing = daemon.change().await;
-    if let Err(error) = transaction::load_files(&changing).await {
+pub(crate) async fn load_files(changing: &Changing) {
+    if let Err(error) = transaction::load_files(changing).await {
         tracing::error!("{error}");
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Routing {
     /// Prefixes of the routes that came from files, sorted.
     file_routes: Vec<Prefix>,
     changed: Arc<Notify>,
+    /// Counted with each change of routes and neighbours that people make.
+    changes: u64,
 }
 
 impl Routing {
@@ -81,12 +83,18 @@ impl Routing {
             conflict_silence: 0,
             file_routes: Vec::new(),
             changed: Arc::default(),
+            changes: 0,
         })
     }
 
     /// Told when the slow path has something new to do.
     pub(crate) fn changed(&self) -> Arc<Notify> {
         Arc::clone(&self.changed)
+    }
+
+    /// Counted with each change of routes and neighbours that people make.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The numbers of interfaces and bridges.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use control::api::{Neighbor, NeighborState};
 use control::config::{Config, StaticNeighbor};
+use control::net::MacAddr;
 use forward::neighbor::State;
 
 use super::Routing;
@@ -29,6 +30,7 @@ impl Routing {
         config.check_neighbor(neighbor)?;
         let id = self.interface_id(&neighbor.interface)?;
         let (address, mac, now) = (neighbor.address, neighbor.mac.into(), self.now());
+        self.changes += 1;
         Ok(self.act(|slow, actions| slow.add_neighbor(id, address, mac, now, actions))?)
     }
 
@@ -39,7 +41,20 @@ impl Routing {
         address: IpAddr,
     ) -> Result<bool, NeighborError> {
         let id = self.interface_id(interface)?;
+        self.changes += 1;
         Ok(self.act(|slow, actions| slow.remove_neighbor(id, address, actions)).is_ok())
+    }
+
+    /// Takes over a neighbour that an earlier run has learned. `false`: it does not fit, or is known better.
+    pub(crate) fn recall_neighbor(
+        &mut self,
+        interface: &str,
+        address: IpAddr,
+        mac: MacAddr,
+    ) -> Result<bool, NeighborError> {
+        let id = self.interface_id(interface)?;
+        let (neighbor, mac, now) = ((id, address), mac.into(), self.now());
+        Ok(self.act(|slow, actions| slow.recall(neighbor, mac, now, actions)))
     }
 
     /// Forgets the neighbours that were not configured, of one interface or of all. Returns how
@@ -49,6 +64,7 @@ impl Routing {
         interface: Option<&str>,
     ) -> Result<usize, NeighborError> {
         let id = interface.map(|name| self.interface_id(name)).transpose()?;
+        self.changes += 1;
         Ok(self.act(|slow, actions| slow.flush(id, actions)))
     }
 

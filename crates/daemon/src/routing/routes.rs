@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use control::config::{Config, NextHop, Route, RouteTarget};
 use control::net::Prefix;
-use forward::rib::{self, Change, NextHopMacs, Target, Via};
+use forward::rib::{self, Change, NextHopMacs, RouteInfo, Target, Via};
 
 use super::{Routing, Topology};
 
@@ -72,8 +72,27 @@ impl Routing {
     /// Changes static routes: all of them or, on an error, none.
     pub(crate) fn change_routes(&mut self, changes: &[Change]) -> Result<(), rib::ApplyError> {
         self.slow.apply(changes)?;
+        self.changes += 1;
         self.changed.notify_one();
         Ok(())
+    }
+
+    /// A route as people see it. `None`: its interface is gone.
+    pub(crate) fn shown(&self, route: &RouteInfo) -> Option<Route> {
+        let name = |id| self.topology.interfaces.name(id).map(str::to_owned);
+        let hop = |hop: &Via| NextHop {
+            address: hop.address,
+            interface: hop.interface.and_then(name),
+            weight: hop.weight,
+        };
+        let target = match &route.target {
+            Target::Via(hops) => RouteTarget::Via(hops.iter().map(hop).collect()),
+            Target::Port(id) => RouteTarget::Port(name(*id)?),
+            Target::Blackhole => RouteTarget::Blackhole,
+            Target::Unreachable => RouteTarget::Unreachable,
+            Target::Local | Target::Broadcast | Target::Flood(_) => RouteTarget::Local,
+        };
+        Some(Route { prefix: prefix_from_rib(route.prefix), target })
     }
 
     /// Whether configuration, files or API have a route to the prefix.

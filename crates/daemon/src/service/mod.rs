@@ -4,11 +4,14 @@
 //! | --- | --- |
 //! | `socket` | a socket that one daemon holds |
 //! | `notify` | what the service manager is told |
+//! | `restart` | the program run anew in the same process |
 //! | `progress` | whether every task still makes progress, for the watchdog |
 
 pub(crate) mod notify;
 mod progress;
+mod restart;
 mod socket;
 
 pub(crate) use progress::{Beat, Progress};
+pub(crate) use restart::{Again, Lineage, program};
 pub(crate) use socket::{Access, Carries, Claim, SocketError, group_id};

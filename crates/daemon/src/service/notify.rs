@@ -45,6 +45,14 @@ pub(crate) fn stopping() {
     send(&[NotifyState::Stopping, NotifyState::Status("draining")]);
 }
 
+/// The daemon ends and begins anew in the same process, which then says that it is ready.
+pub(crate) fn restarting() {
+    let mut states = vec![NotifyState::Reloading];
+    states.extend(NotifyState::monotonic_usec_now());
+    states.push(NotifyState::Status("restarting"));
+    send(&states);
+}
+
 /// A new line of status.
 pub(crate) fn status(status: &str) {
     send(&[NotifyState::Status(status)]);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 mod affinity;
 mod error;
+mod files;
 mod memory;
 mod options;
 
@@ -12,6 +13,7 @@ use crate::{DeviceKind, ffi};
 use affinity::Affinity;
 
 pub use error::EalError;
+pub use files::close_on_exec;
 pub use options::{EalOptions, Memory};
 
 /// Proof that EAL runs. It runs until the process ends: buffers and pools rely on its memory.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use graph::{InterfaceId, Reason};
 use wire::MacAddr;
 
-use super::machine::{Machine, State};
+use super::machine::{Event, Machine, State};
 use super::{Action, Packet, SlowPath};
 use crate::rib::{RouteError, is_host};
 
@@ -54,6 +54,29 @@ impl<P: Packet> SlowPath<P> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Takes over a neighbour that was learned in an earlier run. It is stale: packets go to it, and it is asked as soon as
+    /// one does (RFC 4861 7.3.3). `false`: something newer is known of it, it is not on the link, its addresses are no
+    /// station's, or there is no room.
+    pub fn recall(
+        &mut self,
+        neighbor: (InterfaceId, IpAddr),
+        mac: MacAddr,
+        now: u64,
+        actions: &mut Vec<Action<P>>,
+    ) -> bool {
+        if !is_host(neighbor.1) || !mac.is_unicast() {
+            return false;
+        }
+        let Some(index) = self.known(neighbor) else {
+            return self.meet(neighbor, Machine::heard(mac), now, actions);
+        };
+        let known = self.table.get(index).is_some_and(|known| known.machine.is_resolved());
+        if !known {
+            self.happen(index, Event::Heard(mac), now, actions);
+        }
+        !known
     }
 
     /// Forgets a neighbour, configured or not.

@@ -46,6 +46,16 @@ pub(super) fn daemon(mut section: Section<'_>) -> Daemon {
         Some(text.to_owned())
     });
     let folders = folders(&mut section);
+    let keep = section.value("keep").and_then(|value| {
+        let text = value.text()?;
+        let folder = folder(text);
+        if folder.is_none() {
+            let problem = format!("'{}' is no absolute path of a folder", shortened(text));
+            let remedy = "name one, as in \"/var/lib/millrace\", without ..".to_owned();
+            value.wrong(problem, remedy);
+        }
+        folder
+    });
     let levels = [
         ("error", LogLevel::Error),
         ("warn", LogLevel::Warn),
@@ -55,7 +65,15 @@ pub(super) fn daemon(mut section: Section<'_>) -> Daemon {
     ];
     let log = section.word("log", LogLevel::Info, &levels);
     section.finish();
-    Daemon { socket: socket.unwrap_or_else(|| crate::DEFAULT_SOCKET.into()), group, folders, log }
+    let socket = socket.unwrap_or_else(|| crate::DEFAULT_SOCKET.into());
+    Daemon { socket, group, folders, keep, log }
+}
+
+/// An absolute path without `..`.
+fn folder(text: &str) -> Option<PathBuf> {
+    let plain = !text.contains('\0')
+        && !Path::new(text).components().any(|part| part == Component::ParentDir);
+    (text.starts_with('/') && plain).then(|| PathBuf::from(text))
 }
 
 fn folders(section: &mut Section<'_>) -> Vec<PathBuf> {
@@ -63,18 +81,17 @@ fn folders(section: &mut Section<'_>) -> Vec<PathBuf> {
     let Some(value) = section.value("folders") else { return folders };
     for item in value.list() {
         let Some(text) = item.text() else { continue };
-        let plain = !text.contains('\0')
-            && !Path::new(text).components().any(|part| part == Component::ParentDir);
-        if !text.starts_with('/') || !plain {
+        let Some(folder) = folder(text) else {
             let problem = format!("'{}' is no absolute path of a folder", shortened(text));
             item.wrong(problem, "name one, as in \"/srv/millrace\", without ..".to_owned());
-        } else if folders.len() == MOST_FOLDERS {
+            continue;
+        };
+        if folders.len() == MOST_FOLDERS {
             let remedy = "name a folder that holds them".to_owned();
             item.wrong(format!("is beyond the {MOST_FOLDERS} folders"), remedy);
             break;
-        } else {
-            folders.push(PathBuf::from(text));
         }
+        folders.push(folder);
     }
     folders
 }

@@ -55,6 +55,39 @@ fn three_questions_a_second_apart_then_host_unreachable_for_three_seconds() {
 }
 
 #[test]
+fn a_neighbor_of_an_earlier_run_takes_packets_and_is_asked() {
+    let mut bench = Bench::new();
+    let recall = |bench: &mut Bench, interface, address: &str, mac| {
+        let now = bench.now;
+        bench.path.recall((interface, ip(address)), mac, now, &mut bench.actions)
+    };
+    assert!(recall(&mut bench, 0, "10.0.0.2", PEER));
+    assert!(bench.take().is_empty(), "nobody is asked yet");
+    let hop = bench.look_up("10.0.0.2").1;
+    assert_eq!((hop.kind, hop.destination), (Kind::ForwardStale, PEER));
+    bench.forward("10.0.0.2");
+    assert_eq!(frames(&bench.wait(8)).len(), 1, "used, it is asked");
+    bench.receive(Cause::Arp, &reply(2));
+    assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Reachable));
+    assert!(!recall(&mut bench, 0, "10.0.0.2", OTHER), "what is known now is newer");
+    assert_eq!(bench.look_up("10.0.0.2").1.destination, PEER);
+
+    // One that is being asked for already has its answer.
+    let waits = bench.forward("10.0.0.3");
+    assert!(recall(&mut bench, 0, "10.0.0.3", OTHER));
+    assert_eq!(released(&bench.take()), [&waits]);
+    for (interface, address, mac) in [
+        (0, "10.1.0.2", PEER),
+        (7, "10.0.0.4", PEER),
+        (0, "224.0.0.1", PEER),
+        (0, "10.0.0.4", MacAddr::new([1, 0, 0, 0, 0, 1])),
+        (0, "10.0.0.4", MacAddr::ZERO),
+    ] {
+        assert!(!recall(&mut bench, interface, address, mac), "{interface} {address} {mac}");
+    }
+}
+
+#[test]
 fn a_used_stale_neighbor_is_asked_and_confirmed() {
     let mut bench = Bench::new();
     bench.forward("10.0.0.2");

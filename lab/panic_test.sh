@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# A task of the daemon that panics ends it cleanly: exit status 1, nothing left behind.
+# What makes one panic from outside: no memory for the stack of another thread, while files are to be read by one.
+. "$(dirname "$0")/lab.sh"
+needs_millrace
+command -v prlimit >/dev/null || skip "no prlimit"
+two_hosts
+two_ports
+start
+check "pings pass" pings a 10.0.2.2
+# Threads that read files end after ten idle seconds.
+no_reader() { ! grep -qs '^tokio-rt-worker' "/proc/$daemon/task"/*/comm; }
+check "no thread reads files" within 30 no_reader
+size=$(awk '/^VmSize/ {print $2 * 1024}' "/proc/$daemon/status")
+# Less than a stack more.
+prlimit --pid "$daemon" --as=$((size + 262144)) || fail "prlimit"
+millrace reload >/dev/null 2>&1
+check "it ends" within 20 fails kill -0 "$daemon"
+wait "$daemon"
+status=$?
+daemon=
+check "a task panicked" grep -q 'panicked at' "$lab/daemon.log"
+check "the daemon ended with status 1" equal "$status" 1
+check "it said that it does" grep -q 'a part of the daemon has ended unexpectedly' "$lab/daemon.log"
+check "its socket is gone" test ! -e "$lab_socket"
+start
+check "and it starts again" pings a 10.0.2.2
