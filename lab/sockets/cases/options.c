@@ -64,15 +64,22 @@ static bool only_read(const struct option *option) {
                                          option->number == SO_ATTACH_REUSEPORT_EBPF);
 }
 
-static void one(const struct option *option, int fd) {
+// The kernel gives a connection buffers as it goes, until the program has said how large they are to be.
+static bool grows(const struct option *option) {
+  return option->level == SOL_SOCKET && (option->number == SO_SNDBUF || option->number == SO_RCVBUF);
+}
+
+static void one(const struct option *option, int fd, enum kind kind) {
   static const struct { const char *name; int value; } values[] = {
       {"1", 1}, {"0", 0}, {"2", 2}, {"100", 100}, {"70000", 70000}, {"-1", -1}, {"INT_MAX", INT_MAX}, {"INT_MIN", INT_MIN},
   };
-  show(option, fd, "at first", 512);
-  show(option, fd, "4 bytes of it", 4);
-  show(option, fd, "1 byte of it", 1);
-  show(option, fd, "0 bytes of it", 0);
-  show(option, fd, "-1 bytes of it", -1);
+  struct option at_first = *option;
+  if (kind == CONNECTED && grows(option)) at_first.varies = true;
+  show(&at_first, fd, "at first", 512);
+  show(&at_first, fd, "4 bytes of it", 4);
+  show(&at_first, fd, "1 byte of it", 1);
+  show(&at_first, fd, "0 bytes of it", 0);
+  show(&at_first, fd, "-1 bytes of it", -1);
   if (only_read(option)) return;
   for (size_t i = 0; i < sizeof values / sizeof *values; i++) try(option, fd, values[i].name, &values[i].value, 4);
   int two[4] = {1, 1, 0, 0};
@@ -89,7 +96,7 @@ static void one(const struct option *option, int fd) {
 static void run(enum kind kind) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     int fd = make(kind);
-    one(&all[i], fd);
+    one(&all[i], fd, kind);
     close(fd);
   }
 }
