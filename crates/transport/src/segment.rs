@@ -56,7 +56,7 @@ pub(crate) struct Segment<'a> {
     pub(crate) mss: Option<u16>,
     pub(crate) window_scale: Option<u8>,
     pub(crate) sack_permitted: bool,
-    pub(crate) sack: [(Seq, Seq); 4],
+    /// SACK blocks that the options hold.
     pub(crate) sack_count: u8,
     pub(crate) ecn: u8,
     /// All options, for what only some connections ask about.
@@ -114,8 +114,16 @@ impl Segment<'_> {
         self.seq.add(self.length())
     }
 
-    pub(crate) fn sack_blocks(&self) -> &[(Seq, Seq)] {
-        self.sack.get(..usize::from(self.sack_count)).unwrap_or(&[])
+    /// The SACK blocks, as many as are counted: the last option of the kind has them.
+    pub(crate) fn sack_blocks(&self) -> [(Seq, Seq); 4] {
+        let mut found = [(Seq(0), Seq(0)); 4];
+        for option in tcp::Options::new(self.options).map_while(Result::ok) {
+            let TcpOption::Sack(blocks) = option else { continue };
+            for ((start, end), place) in blocks.iter().zip(&mut found) {
+                *place = (Seq(start), Seq(end));
+            }
+        }
+        found
     }
 }
 
@@ -184,7 +192,6 @@ pub(crate) fn parse<'a>(packet: &Packet<'a>, upper: &Upper<'a>) -> Result<Segmen
         mss: None,
         window_scale: None,
         sack_permitted: false,
-        sack: [(Seq(0), Seq(0)); 4],
         sack_count: 0,
         ecn: upper.ecn,
         options: found.options,
@@ -208,13 +215,7 @@ fn options(segment: &mut Segment<'_>, found: &tcp::Segment<'_>) {
             TcpOption::WindowScale(shift) => segment.window_scale = Some(shift.min(14)),
             TcpOption::SackPermitted => segment.sack_permitted = true,
             TcpOption::Timestamps { value, echo } => segment.timestamps = Some((value, echo)),
-            TcpOption::Sack(blocks) => {
-                segment.sack_count = 0;
-                for ((start, end), place) in blocks.iter().zip(&mut segment.sack) {
-                    *place = (Seq(start), Seq(end));
-                    segment.sack_count += 1;
-                }
-            }
+            TcpOption::Sack(blocks) => segment.sack_count = blocks.iter().take(4).count() as u8,
             TcpOption::Other { .. } => {}
         }
     }

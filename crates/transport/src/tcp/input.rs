@@ -4,6 +4,7 @@ mod accept;
 mod ack;
 mod data;
 mod forward;
+mod predicted;
 mod recovery;
 mod syn_sent;
 mod time_wait;
@@ -26,13 +27,20 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return self.drop(Reason::AfterClose);
         }
         self.cold.counts.note_received(segment.data.len(), self.now);
+        if !self.on_predicted(segment) {
+            self.on_any(segment);
+        }
+        self.touch();
+    }
+
+    #[inline(never)]
+    fn on_any(&mut self, segment: &Segment<'_>) {
         match self.hot.state {
             State::Closed => self.refuse(segment, Reason::AfterClose),
             State::SynSent => self.on_syn_sent(segment),
             State::TimeWait => self.on_time_wait(segment),
             _ => self.on_synchronized(segment),
         }
-        self.touch();
     }
 
     #[inline(always)]
@@ -94,7 +102,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     /// TS.Recent, which is what we echo (RFC 7323 4.3): the newest of the segments that hold the last
     /// acknowledgment sent, or lie before it.
     #[inline(always)]
-    fn note_timestamp(&mut self, segment: &Segment<'_>) {
+    pub(super) fn note_timestamp(&mut self, segment: &Segment<'_>) {
         let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) else {
             return;
         };

@@ -204,6 +204,19 @@ impl Slot {
         }
     }
 
+    /// Takes off the only segment in flight, if it was sent once, is all data, and ends at `ack`. Gives when it was
+    /// sent: ns.
+    #[inline(always)]
+    pub(crate) fn take_message(&mut self, ack: Seq, now: u64) -> Option<u64> {
+        let Content::Lone(marks, _, lone) = self.content else { return None };
+        if lone.end != ack || marks & (mark::SYN | mark::FIN | mark::RETRANSMITTED) != 0 {
+            return None;
+        }
+        self.content = Content::Nothing;
+        self.memory.note_lone(&lone, now);
+        Some(lone.sent_at)
+    }
+
     /// Takes off the only segment in flight, if that is all there is and `ack` covers it. Gives whether.
     #[inline]
     pub(crate) fn acknowledge_lone(&mut self, ack: Seq, now: u64, news: &mut Delivered) -> bool {
@@ -216,10 +229,7 @@ impl Slot {
         news.acked = sent.length();
         news.take(&sent);
         news.marks = marks & (mark::SYN | mark::FIN);
-        let rtt = now.saturating_sub(lone.sent_at).clamp(1, u64::from(u32::MAX)) as u32;
-        let memory = &mut self.memory;
-        memory.min_rtt = if memory.min_rtt == 0 { rtt } else { memory.min_rtt.min(rtt) };
-        memory.delivered = memory.delivered.wrapping_add(sent.length());
+        self.memory.note_lone(&lone, now);
         true
     }
 
@@ -274,6 +284,14 @@ impl Slot {
 }
 
 impl Memory {
+    /// A lone segment was delivered.
+    #[inline(always)]
+    fn note_lone(&mut self, lone: &Lone, now: u64) {
+        let rtt = now.saturating_sub(lone.sent_at).clamp(1, u64::from(u32::MAX)) as u32;
+        self.min_rtt = if self.min_rtt == 0 { rtt } else { self.min_rtt.min(rtt) };
+        self.delivered = self.delivered.wrapping_add(lone.end.since(lone.start));
+    }
+
     /// What a lone segment's record says.
     #[inline]
     fn record(&self, marks: u8, size: u16, lone: &Lone) -> Sent {

@@ -12,7 +12,7 @@ use crate::tcp::state::State;
 use crate::tcp::{Tcb, rtt};
 
 /// Where more is to be done about an acknowledgment than to take it.
-const NOT_PLAIN: u64 = flag::RECOVERY
+pub(super) const NOT_PLAIN: u64 = flag::RECOVERY
     | flag::LOSS
     | flag::PROBING
     | flag::FORWARDING
@@ -97,7 +97,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// SND.WND by SND.WL1 and SND.WL2. Gives whether it changed.
     #[inline]
-    fn update_window(&mut self, segment: &Segment<'_>) -> bool {
+    pub(super) fn update_window(&mut self, segment: &Segment<'_>) -> bool {
         let hot = &mut *self.hot;
         let newer = hot.snd_wl1.before(segment.seq)
             || (hot.snd_wl1 == segment.seq && !hot.snd_wl2.after(segment.ack));
@@ -129,7 +129,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// SND.UNA moves to `ack`.
     #[inline]
-    fn advance(&mut self, ack: Seq) {
+    pub(super) fn advance(&mut self, ack: Seq) {
         self.cold.counts.note_acked(self.hot.snd_una, ack);
         self.hot.snd_una = ack;
         // What was sent tells how much of it is data, not the FIFO, which somebody else may write.
@@ -249,11 +249,17 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
-    /// Something new was acknowledged: timers, and the states that wait for our FIN's.
-    fn progress(&mut self, news: &Delivered) {
+    /// The peer makes progress: what is counted towards giving it up begins anew.
+    #[inline(always)]
+    pub(super) fn note_progress(&mut self) {
         self.cold.tries = 0;
         self.cold.progress_at = self.now;
         self.cold.soft_failure = None;
+    }
+
+    /// Something new was acknowledged: timers, and the states that wait for our FIN's.
+    fn progress(&mut self, news: &Delivered) {
+        self.note_progress();
         // RFC 8985 6.2 step 5: the window of reordering that this acknowledgment opened goes before.
         if !self.hot.has(flag::TIMER_IS_REORDER) {
             self.restart_timer();

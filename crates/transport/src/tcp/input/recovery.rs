@@ -15,6 +15,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     pub(super) fn take_sack(&mut self, segment: &Segment<'_>, news: &mut Delivered) {
         let (una, next) = (self.hot.snd_una.max(segment.ack), self.hot.snd_nxt);
         let blocks = segment.sack_blocks();
+        let blocks = blocks.get(..usize::from(segment.sack_count)).unwrap_or(&[]);
         for (place, &(start, end)) in blocks.iter().enumerate() {
             if !start.before(end) || end.after(next) {
                 continue;

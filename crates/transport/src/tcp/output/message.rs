@@ -25,7 +25,6 @@ const NOT_PLAIN: u64 = flag::FIN_QUEUED
     | flag::CORK
     | flag::MORE
     | flag::RELEASED
-    | flag::TIMER_IS_PERSIST
     | flag::FAST_PENDING;
 
 impl<F: ByteFifo> Tcb<'_, F> {
@@ -99,7 +98,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
         self.cold.flight.push_lone((start, end), mark::PUSH, hot.mss, self.now);
         self.extend_timer();
-        self.note_use();
+        self.note_message(data);
         true
     }
 }

@@ -23,6 +23,18 @@ impl<F: ByteFifo> Tcb<'_, F> {
         }
     }
 
+    /// The same for a single segment of so many bytes, which is all that is in flight.
+    #[inline(always)]
+    pub(super) fn note_message(&mut self, data: usize) {
+        let hot = &*self.hot;
+        let mss = u32::from(hot.mss);
+        let full = hot.cwnd.saturating_sub(data as u32) < mss;
+        let limited = full || hot.has(flag::SLOW_START) && hot.cwnd < mss.saturating_mul(2);
+        if limited || hot.has(flag::WINDOW_LIMITED | flag::WINDOW_FULL) {
+            self.note_use();
+        }
+    }
+
     /// Whether the window may grow: it was full, or, in slow start, more than half of it was used, so that
     /// it can double in a round trip.
     pub(crate) fn is_window_limited(&self) -> bool {
