@@ -8,7 +8,8 @@ mod router;
 mod stack;
 
 use frames::from;
-use graph::Reason;
+use graph::{Reason, Served as _};
+use millrace_forward::steering::ServedFrames;
 use router::Router;
 use shm::session::TransportProtocol::{Tcp, Udp};
 use stack::{packet, segment};
@@ -298,6 +299,24 @@ fn errors_about_a_stacks_packets_reach_it() {
 }
 
 #[test]
+fn the_kernel_gets_what_no_stack_has() {
+    let mut router = Router::with_hosts();
+    let stack = router.add_stack();
+    router.listen(&stack, Tcp, "[::]:80", 1).unwrap();
+    let served = ServedFrames::new(router.state.clone(), router.steering.reader());
+    for (own, others) in [("10.0.0.1", "10.0.0.5"), ("2001:db8::1", "2001:db8::5")] {
+        assert!(served.serves(&from(0, own).payload(&syn(7))));
+        assert!(served.serves(&from(0, own).vlan(5).payload(&syn(7))));
+        assert!(!served.serves(&from(0, own).payload(&segment((7, 81), Flags::SYN, &[]))));
+        assert!(!served.serves(&from(0, own).udp(20)));
+        assert!(!served.serves(&from(0, others).payload(&syn(7))), "not the router's address");
+    }
+    let mut foreign = from(0, "10.0.0.1").payload(&syn(7));
+    foreign[12..14].copy_from_slice(&[0x88, 0xcc]);
+    assert!(!served.serves(&foreign) && !served.serves(&foreign[..13]));
+}
+
+#[test]
 fn a_full_ring_costs_its_stack_and_nobody_else() {
     let mut router = Router::with_hosts();
     let (mut slow, mut quick) = (router.add_stack_with(8), router.add_stack());
@@ -331,5 +350,116 @@ fn when_a_stack_has_ended_its_peers_are_told() {
     router.forward(0, &data);
     assert_eq!(next.received(), []);
     assert_eq!(router.listen(&stack, Tcp, "10.0.0.1:80", 1).ok(), None);
+    router.assert_no_buffer_is_out();
+}
+
+/// A frame's fragments, of `size` bytes of payload each.
+fn cut(frame: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let (link, packet) = frame.split_at(ETHERNET);
+    let (header, payload) = packet.split_at(20);
+    let count = payload.len().div_ceil(size);
+    let part = |(at, chunk): (usize, &[u8])| {
+        let mut header = header.to_vec();
+        let fixed = ipv4::Header::peek_mut(&mut header).unwrap();
+        fixed.set_fragment(false, at + 1 < count, (at * size / 8) as u16);
+        fixed.set_total_length((20 + chunk.len()) as u16);
+        ipv4::write_checksum(&mut header).unwrap();
+        [link, &header, chunk].concat()
+    };
+    payload.chunks(size).enumerate().map(part).collect()
+}
+
+#[test]
+fn fragments_reach_a_stack_as_the_datagram_that_they_were() {
+    let mut router = Router::with_hosts();
+    let (mut stack, mut small) = (router.add_stack(), router.add_stack_with(4));
+    router.listen(&stack, Udp, "10.0.0.1:2222", 1).unwrap();
+    router.listen(&small, Udp, "10.0.1.1:2222", 1).unwrap();
+    // The datagram itself is longer than any buffer.
+    for length in [1000, 8900] {
+        let frame = from(0, "10.0.0.1").udp(length);
+        let parts = cut(&frame, 800);
+        let (last, first) = parts.split_last().unwrap();
+        let first: Vec<&[u8]> = first.iter().rev().map(Vec::as_slice).collect();
+        assert_eq!(router.receive(0, &first), []);
+        assert_eq!(stack.received(), [], "not before it is whole");
+        assert_eq!(router.receive(0, &[last]), []);
+        let got = stack.one();
+        assert_eq!(got[20..], frame[ETHERNET + 20..]);
+        let header = ipv4::Header::parse(&got).unwrap();
+        assert_eq!((header.is_fragment(), usize::from(header.total_length())), (false, got.len()));
+    }
+    // Longer than half of a ring: it can't go.
+    let parts = cut(&from(0, "10.0.1.1").udp(8000), 800);
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    assert_eq!(router.receive(0, &parts), []);
+    assert_eq!((small.received().len(), router.dropped(Reason::StackFull)), (0, 1));
+    assert_eq!(small.counters.queues.full.get(), 1);
+    // TCP in fragments to nobody is reset like any other.
+    let parts = cut(&from(0, "10.0.0.1").payload(&segment((7, 9), Flags::SYN, &[5; 3000])), 800);
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    let sent = router.receive(0, &parts);
+    let reset = Segment::parse(&sent[0].1[ETHERNET + 20..]).unwrap().header;
+    assert_eq!((sent.len(), reset.acknowledgment()), (1, 1000 + 3001));
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn nothing_in_a_ring_leaves_the_box_or_harms_it() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack_with(256);
+    router.listen(&stack, Tcp, "[::]:80", 1).unwrap();
+    router.steering.lease(stack.id, 20_000, 256).unwrap();
+    let mut seed = 0x1234_5678_9abc_def0_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    const OWN: [&str; 6] =
+        ["10.0.0.1", "10.0.1.1", "10.0.2.1", "2001:db8::1", "2001:db8:1::1", "2001:db8:2::1"];
+    let good = packet("10.0.0.1", "10.0.0.99", &segment((80, 7), Flags::ACK, b"payload"));
+    let good6 = packet("2001:db8::1", "2001:db8::99", &segment((80, 7), Flags::ACK, b"payload"));
+    for round in 0..3000 {
+        // Noise, and good packets with some bytes of noise.
+        let bytes: Vec<u8> = if round % 3 == 0 {
+            (0..random() as usize % 1900 + 1).map(|_| random() as u8).collect()
+        } else {
+            let mut bytes = if round % 3 == 1 { good.clone() } else { good6.clone() };
+            for _ in 0..random() % 4 {
+                let at = random() as usize % bytes.len();
+                bytes[at] = random() as u8;
+            }
+            let _ = ipv4::write_checksum(&mut bytes);
+            bytes.truncate(
+                bytes.len() - (random() % 5 / 4) as usize * (random() as usize % bytes.len()),
+            );
+            bytes
+        };
+        if bytes.is_empty() {
+            continue;
+        }
+        let meta = shm::Meta { port: random() as u8, flags: random() as u8 & 127 };
+        stack.to_daemon.push(&bytes, meta).unwrap();
+        for (_, frame) in router.send_of_stacks() {
+            let packet = &frame[ETHERNET..];
+            let (source, port) = if packet[0] >> 4 == 4 {
+                let header = ipv4::Header::parse(packet).unwrap();
+                assert!(!header.is_fragment() && !header.has_options());
+                (header.source().to_string(), &packet[20..22])
+            } else {
+                let header = ipv6::Header::parse(packet).unwrap();
+                (header.source().to_string(), &packet[40..42])
+            };
+            assert!(OWN.contains(&source.as_str()), "{source}");
+            let port = u16::from_be_bytes([port[0], port[1]]);
+            assert!(port == 80 || (20_000..20_256).contains(&port), "{port}");
+        }
+        stack.received();
+        // To hosts that are not known yet.
+        while router.punts.pop().is_ok() {}
+    }
+    assert!(stack.counters.queues.refused.get() > 1000 && stack.counters.queues.sent.get() > 300);
     router.assert_no_buffer_is_out();
 }

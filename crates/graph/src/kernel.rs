@@ -1,9 +1,17 @@
 //! The kernel's side of a port: what a filter names goes to a tap, and what comes from the tap leaves by the
 //! port.
 
+use std::sync::Arc;
+
 use dpdk::{Buffer, BufferPool};
 
 use crate::{Exits, Filter, Function, PortId, Reason};
+
+/// Knows frames that stay on this side whatever a filter says.
+pub trait Served: std::fmt::Debug + Send + Sync {
+    /// Whether a stack is to get what is in the frame.
+    fn serves(&self, frame: &[u8]) -> bool;
+}
 
 /// What goes to the kernel.
 #[derive(Debug, Clone)]
@@ -25,6 +33,8 @@ pub struct KernelSide {
     pub filters: Vec<KernelFilter>,
     /// So do frames of protocols that the router does not know.
     pub others: bool,
+    /// What stacks serve goes to the kernel as a copy at most.
+    pub served: Option<Arc<dyn Served>>,
     /// For copies.
     pub pool: BufferPool,
 }
@@ -33,7 +43,11 @@ impl KernelSide {
     /// Whether the frame goes to the kernel, and whether as a copy.
     fn verdict(&self, frame: &[u8]) -> Option<bool> {
         let found = self.filters.iter().find(|one| one.filter.matches(self.port, frame));
-        found.map(|one| one.copy).or((self.others && Filter::is_foreign(frame)).then_some(false))
+        let served = || self.served.as_ref().is_some_and(|served| served.serves(frame));
+        match found {
+            Some(one) => (one.copy || !served()).then_some(one.copy),
+            None => (self.others && Filter::is_foreign(frame)).then_some(false),
+        }
     }
 }
 
@@ -91,7 +105,8 @@ mod tests {
             copy,
         };
         let filters = vec![one("tcp", false), one("icmp", true)];
-        let mut side = KernelSide { port: 0, tap: 1, filters, others: true, pool };
+        let served = None;
+        let mut side = KernelSide { port: 0, tap: 1, filters, others: true, served, pool };
         let frames = [frame(0x0800, 6), frame(0x0800, 1), frame(0x0800, 17), frame(0x88cc, 0)];
         let mut packets: Vec<_> = frames.iter().map(|bytes| Some(packet(&pool, bytes))).collect();
         side.receive(0, &mut packets, &mut outside.exits, 0);
@@ -106,6 +121,42 @@ mod tests {
         outside.exits.output.flush(&counters);
         assert_eq!((outside.sent(1).len(), outside.sent(0).len()), (3, 1));
         drop((packets, elsewhere));
+        assert_eq!(pool.available(), 63);
+    }
+
+    /// Serves TCP.
+    #[derive(Debug)]
+    struct Tcp;
+
+    impl Served for Tcp {
+        fn serves(&self, frame: &[u8]) -> bool {
+            frame[14 + 9] == 6
+        }
+    }
+
+    #[test]
+    fn what_stacks_serve_goes_to_the_kernel_as_a_copy_at_most() {
+        let pool = own_pool("kernel-served", 63);
+        let mut outside = Outside::new(2, 0, 64);
+        let all = |copy| KernelFilter { filter: Filter::default(), copy };
+        let side = |copy| KernelSide {
+            port: 0,
+            tap: 1,
+            filters: vec![all(copy)],
+            others: true,
+            served: Some(Arc::new(Tcp)),
+            pool,
+        };
+        for (copy, left_in_place, to_kernel) in [(false, [true, false], 1), (true, [true, true], 2)]
+        {
+            let frames = [frame(0x0800, 6), frame(0x0800, 17)];
+            let mut packets = frames.map(|bytes| Some(packet(&pool, &bytes)));
+            side(copy).receive(0, &mut packets, &mut outside.exits, 0);
+            assert_eq!(packets.each_ref().map(Option::is_some), left_in_place);
+            let counters = Arc::clone(&outside.counters);
+            outside.exits.output.flush(&counters);
+            assert_eq!(outside.sent(1).len(), to_kernel);
+        }
         assert_eq!(pool.available(), 63);
     }
 }

@@ -74,7 +74,7 @@ pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing, Wants};
 pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
-pub use kernel::{KernelFilter, KernelSide};
+pub use kernel::{KernelFilter, KernelSide, Served};
 pub use node::Node;
 pub use output::{Output, TransmitPath};
 pub use reason::Reason;

@@ -10,7 +10,7 @@ use control::net::MacAddr;
 use dpdk::PoolError;
 use forward::bridge::MacTable;
 use forward::rib::{self, Rib};
-use forward::steering::{Steering, SteeringLimits};
+use forward::steering::{ServedFrames, Steering, SteeringLimits};
 use graph::{Doorbell, WorkerError};
 use tables::Epoch;
 
@@ -104,6 +104,7 @@ pub(crate) async fn start(
         epoch: &epoch,
     };
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
+    let served = ServedFrames::new(state.clone(), steering.reader());
     let routing = Routing::new(&config, (rib, state), (rings.injector, rings.punts))?;
     let shared = Shared::new(Daemon {
         origin: Origin::of_start(path, &config),
@@ -117,7 +118,7 @@ pub(crate) async fn start(
         bridges: Bridges::new(macs, rings.learned),
         clients: Clients::default(),
         functions: Functions::default(),
-        kernel_sides: KernelSides::default(),
+        kernel_sides: KernelSides::new(Arc::new(served)),
         pool,
         doorbell,
     });

@@ -1,10 +1,11 @@
 //! The kernel's side of ports: a packet function between a port and its tap on every worker.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use control::config::{self, Config};
 use dpdk::BufferPool;
-use graph::{Filter, KernelFilter, KernelSide, PortId};
+use graph::{Filter, KernelFilter, KernelSide, PortId, Served};
 use wire::EtherType;
 
 use crate::ports::Ports;
@@ -20,9 +21,11 @@ struct Side {
 }
 
 /// The kernel's sides of ports, as the workers have them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct KernelSides {
     in_force: Vec<Side>,
+    /// What stacks serve, which the kernel does not get.
+    served: Arc<dyn Served>,
 }
 
 /// What is to be done on the workers.
@@ -36,6 +39,11 @@ pub(crate) struct Renewal {
 }
 
 impl KernelSides {
+    /// None yet.
+    pub(crate) fn new(served: Arc<dyn Served>) -> Self {
+        Self { in_force: Vec::new(), served }
+    }
+
     /// What configuration and ports ask for now, noted as in force. `None`: nothing new.
     pub(crate) fn renew(
         &mut self,
@@ -55,7 +63,8 @@ impl KernelSides {
             return None;
         }
         let gone = (FIRST..).take(self.in_force.len()).collect();
-        let new = (FIRST..).zip(wanted.iter().map(|side| side.function(pool))).collect();
+        let new =
+            (FIRST..).zip(wanted.iter().map(|side| side.function(&self.served, pool))).collect();
         let pair = |side: &Side| (side.config.port.clone(), side.config.tap.clone());
         let pairs = wanted.iter().map(pair).collect();
         self.in_force = wanted;
@@ -64,7 +73,7 @@ impl KernelSides {
 }
 
 impl Side {
-    fn function(&self, pool: BufferPool) -> KernelSide {
+    fn function(&self, served: &Arc<dyn Served>, pool: BufferPool) -> KernelSide {
         let filters = self.config.filters.iter().filter_map(filter);
         let addresses = self.config.addresses.iter().flat_map(about);
         KernelSide {
@@ -72,6 +81,7 @@ impl Side {
             tap: self.ids.1,
             filters: addresses.chain(filters).collect(),
             others: self.config.others,
+            served: Some(Arc::clone(served)),
             pool,
         }
     }

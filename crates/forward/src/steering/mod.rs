@@ -11,7 +11,9 @@ mod buckets;
 mod error;
 mod flow;
 mod listener;
+mod packet;
 mod reader;
+mod served;
 mod table;
 
 pub use bind::{Bind, ListenerId};
@@ -19,4 +21,5 @@ pub use error::SteeringError;
 pub use flow::Flow;
 pub use listener::{ListenerView, MemberView};
 pub use reader::SteeringReader;
+pub use served::ServedFrames;
 pub use table::{Claims, Steering, SteeringLimits};

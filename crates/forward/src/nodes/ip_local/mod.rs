@@ -7,7 +7,6 @@
 mod fragment;
 mod judge;
 mod reset;
-mod steer;
 
 use std::net::IpAddr;
 
@@ -91,7 +90,7 @@ impl IpLocal {
     ) {
         if fragment::settle(&mut datagram).is_none() {
             cx.drop(slot, Reason::LocalFragment);
-        } else if let Some(id) = steer::stack(&datagram, &self.steering) {
+        } else if let Some(id) = self.steering.stack_of(&datagram) {
             cx.exits.deliver_long(id, datagram, 0);
             // It lives on in the datagram.
             drop(cx.take(slot));
@@ -246,7 +245,7 @@ impl Node for IpLocal {
         self.resets.set_rate(icmp_rate, tsc_hz);
         self.give_up_late(tsc_hz, cx);
         for &slot in slots {
-            if let Some(id) = steer::stack(cx.vector.network(slot), &self.steering) {
+            if let Some(id) = self.steering.stack_of(cx.vector.network(slot)) {
                 Self::deliver(slot, id, cx);
                 continue;
             }
@@ -262,7 +261,7 @@ impl Node for IpLocal {
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         let packet = vector.network(slot);
-        if let Some(id) = steer::stack(packet, &self.steering) {
+        if let Some(id) = self.steering.stack_of(packet) {
             return format!("for stack {id}");
         }
         match ipv4::Header::peek(packet) {

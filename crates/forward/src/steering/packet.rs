@@ -7,39 +7,42 @@ use shm::session::TransportProtocol;
 use wire::tcp::Flags;
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6, special};
 
-use crate::steering::{Flow, SteeringReader};
+use super::{Flow, SteeringReader};
 
 /// ICMP types that report an error about a packet of ours (RFC 792; RFC 1122 3.2.2).
 const ERRORS4: [u8; 3] = [3, 11, 12];
 /// Those of ICMPv6 (RFC 4443 2.1).
 const ERRORS6: [u8; 4] = [1, 2, 3, 4];
 
-/// The stack of a TCP or UDP packet, or of an ICMP error about one that it has sent. `None` also for fragments. A packet
-/// may be cut short behind the ports.
-pub(super) fn stack(packet: &[u8], steering: &SteeringReader) -> Option<StackId> {
-    let upper = Upper::of(packet)?;
-    let bytes = packet.get(upper.at..)?;
-    if let Some(protocol) = transport(upper.protocol) {
-        if !one_host(upper.source) || !one_host(upper.destination) {
+impl SteeringReader {
+    /// The stack of a TCP or UDP packet, or of an ICMP error about one that it has sent. `None` also for fragments. A packet
+    /// may be cut short behind the ports.
+    #[must_use]
+    pub fn stack_of(&self, packet: &[u8]) -> Option<StackId> {
+        let upper = Upper::of(packet)?;
+        let bytes = packet.get(upper.at..)?;
+        if let Some(protocol) = transport(upper.protocol) {
+            if !one_host(upper.source) || !one_host(upper.destination) {
+                return None;
+            }
+            let (from, to) = ports(bytes)?;
+            let local = SocketAddr::new(upper.destination, to);
+            let remote = SocketAddr::new(upper.source, from);
+            let opens = protocol == TransportProtocol::Tcp && is_opening(bytes);
+            return self.find(&Flow { protocol, local, remote }, opens);
+        }
+        let quoted = quotation(&upper, bytes)?;
+        let inner = Upper::of(quoted)?;
+        // An error goes to who has sent the packet.
+        if inner.source != upper.destination {
             return None;
         }
-        let (from, to) = ports(bytes)?;
-        let local = SocketAddr::new(upper.destination, to);
-        let remote = SocketAddr::new(upper.source, from);
-        let opens = protocol == TransportProtocol::Tcp && is_opening(bytes);
-        return steering.find(&Flow { protocol, local, remote }, opens);
+        let protocol = transport(inner.protocol)?;
+        let (from, to) = ports(quoted.get(inner.at..)?)?;
+        let local = SocketAddr::new(inner.source, from);
+        let remote = SocketAddr::new(inner.destination, to);
+        self.find(&Flow { protocol, local, remote }, false)
     }
-    let quoted = quotation(&upper, bytes)?;
-    let inner = Upper::of(quoted)?;
-    // An error goes to who has sent the packet.
-    if inner.source != upper.destination {
-        return None;
-    }
-    let protocol = transport(inner.protocol)?;
-    let (from, to) = ports(quoted.get(inner.at..)?)?;
-    let local = SocketAddr::new(inner.source, from);
-    let remote = SocketAddr::new(inner.destination, to);
-    steering.find(&Flow { protocol, local, remote }, false)
 }
 
 /// Who speaks to whom, and what.
