@@ -6,7 +6,7 @@ command -v nginx >/dev/null || skip "no nginx: scripts/setup"
 one_host
 start_serving
 
-# Starts NGINX with a configuration's http and other sections: nginx NAME MAIN-DIRECTIVES <<END
+# Starts NGINX with what its configuration has for http: nginx NAME MAIN-DIRECTIVES [serve|execute] <<END
 nginx() {
   local name=$1 tries=0
   {
@@ -17,11 +17,7 @@ nginx() {
     echo "}"
   } >"$served/$name.conf"
   # NGINX writes to standard error what it cannot write to its log.
-  if [ "${3:-served}" = served ]; then
-    serve nginx -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
-  else
-    exec_on router nginx -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
-  fi
+  "${3:-serve}" nginx -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
   nginx=$!
   until [ -s "$served/$name.pid" ]; do
     if ! alive "$nginx" || [ "$tries" -ge 100 ]; then nginx_log "$name"; fail "nginx ($name) does not start"; fi
@@ -95,7 +91,7 @@ within 5 on router curl -s http://127.0.0.1:9000/ >/dev/null || fail "no backend
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$served/key" -out "$served/certificate" -days 2 \
   -subj /CN=10.0.1.1 >/dev/null 2>&1
 nginx_name=workers
-nginx workers 'daemon off; worker_processes 2; user www-data;' <<END
+nginx workers 'daemon off; worker_processes 2; user www-data;' execute <<END
   upstream back { server 127.0.0.1:9000; keepalive 4; }
   map \$http_upgrade \$connection_upgrade { default upgrade; '' ''; }
   server {
@@ -120,6 +116,8 @@ nginx workers 'daemon off; worker_processes 2; user www-data;' <<END
 END
 workers() { pgrep -P "$nginx" 2>/dev/null | sort; }
 two_workers() { equal "$(workers | wc -l)" 2; }
+[ "$LAB_ROUTER" = kernel ] || check "millrace exec says where it is" \
+  says '^millrace: nginx can be reached through Millrace at 10\.0\.1\.1' cat "$served/logs/workers.stderr"
 must "master and two workers serve" within 5 same "$served/files/65536" http://10.0.1.1/65536
 # Processes that answer 40 requests, 10 connections at a time.
 answering() { get -Z --parallel-max 10 'http://10.0.1.1/pid?[1-40]' -H 'Connection: close' | sort -u; }

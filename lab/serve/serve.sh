@@ -32,6 +32,12 @@ serve() {
   if [ "$LAB_ROUTER" = kernel ]; then exec_on router "$@"; else exec_on router env LD_PRELOAD="$preload" "$@"; fi
 }
 
+# The same by the command that users have.
+execute() {
+  if [ "$LAB_ROUTER" = kernel ]; then exec_on router "$@"; fi
+  exec_on router "$LAB_BIN/millrace" --socket "$lab_socket" exec --require --library "$preload" "$@"
+}
+
 # BYTES of data in which each byte differs from its neighbours in no regular way, the same every time: data BYTES KEY
 data() { head -c "$1" /dev/zero | openssl enc -aes-128-ctr -nosalt -K "$(printf '%032x' "$2")" -iv 0 2>/dev/null; }
 # Hash of standard input.

@@ -27,20 +27,25 @@ static void dual_stack(void) {
 }
 
 static void six_only(void) {
-  int server = stream(), four = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-  R(setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on));
-  // Connections of cases before may still be in TIME-WAIT.
-  setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  setsockopt(four, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  int port = bind_own(server, true, 0);
+  int server, four, on = 1, port;
+  struct sockaddr_in name = {.sin_family = AF_INET};
+  // A port that is free for IPv4: connections of cases before may still be in TIME-WAIT.
+  for (int i = 0; i < 20; i++) {
+    server = stream();
+    four = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    port = bind_own(server, true, 0);
+    name.sin_port = htons(port);
+    if (bind(four, (struct sockaddr *)&name, sizeof name) == 0) break;
+    close(server);
+    close(four);
+  }
+  YES(port_of(four) == port);
   R(listen(server, 5));
   line("IPv4 %d", remote("connect 4 %d", port));
   line("IPv6 %d", remote("connect 6 %d", port) >= 0);
   on = 0;
   R(setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on));
-  // The port is free for IPv4.
-  struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port)};
-  R(bind(four, (struct sockaddr *)&name, sizeof name));
   R(listen(four, 5));
   line("IPv4 %d", remote("connect 4 %d", port) >= 0);
   until(four, POLLIN);
