@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use client::session::{Link, Queues};
-use host::{Errno, Sessions};
+use host::{Claim, Errno, Sessions};
 use shm::session::{OpenStack, Routed};
 use transport::Config;
 
@@ -113,7 +113,12 @@ impl State {
         let Self { queues, sessions, waiters, .. } = self;
         sessions.turn(now, &mut queues.outbound);
         queues.outbound.ring();
-        while sessions.next_claim().is_some() {}
+        while let Some(claim) = sessions.next_claim() {
+            match claim {
+                Claim::Made(ends) => queues.claim(&ends, true),
+                Claim::Gone(ends) => queues.claim(&ends, false),
+            }
+        }
         while let Some(ready) = sessions.next_ready() {
             waiters.tell(ready.id, ready.woken);
         }

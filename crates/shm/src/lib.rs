@@ -23,6 +23,7 @@ pub mod segment;
 pub mod session;
 pub mod sleep;
 mod sync;
+pub mod tokens;
 
 #[cfg(not(loom))]
 pub use copy::read_shared;

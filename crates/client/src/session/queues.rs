@@ -4,9 +4,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use shm::attach::{ChannelPlace, Direction};
-use shm::session::{GOOD_CHECKSUM, StackOpened};
+use shm::claims::{ClaimsWriter, tag};
+use shm::session::{ClaimsPlace, GOOD_CHECKSUM, StackOpened, TransportProtocol};
 use shm::{Doorbell, Meta, Producer, Segment, Taken, Trusting};
-use transport::{Departure, Packet, Sink};
+use transport::{Departure, Ends, Packet, Sink};
 
 use crate::Error;
 use crate::opened::{nonsense, rings};
@@ -26,6 +27,9 @@ pub struct Queues {
     /// To the workers.
     pub outbound: Outbound,
     bell: Doorbell,
+    claims: ClaimsWriter,
+    /// Of the claims' tags.
+    key: [u64; 2],
 }
 
 /// The rings from the workers.
@@ -50,7 +54,8 @@ pub struct Outbound {
 impl Queues {
     /// Maps what the daemon has handed over.
     pub(super) fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
-        let StackOpened { stack, rings: place, seed, .. } = opened;
+        let StackOpened { stack, rings: place, seed, claims } = opened;
+        let ClaimsPlace { key, .. } = claims;
         let workers = place.rings.len();
         if workers == 0 || files.len() != 2 + workers {
             let count = files.len();
@@ -66,6 +71,7 @@ impl Queues {
             bell.map_err(|source| Error::System { what: "a doorbell", source })
         };
         let bell = doorbell(next()?)?;
+        let claims = claims_at(&segment, claims)?;
         // Stacks differ in where they send.
         let home = stack as usize % workers;
         let (mut receive, mut transmit) = (Vec::new(), None);
@@ -85,7 +91,20 @@ impl Queues {
             inbound: Inbound { rings: receive, scratch: Vec::new() },
             outbound: Outbound { ring, worker, touched: false, packet },
             bell,
+            claims,
+            key,
         })
+    }
+
+    /// Says that a flow of a listener is this stack's, or is no longer: the workers look there when who serves has changed.
+    pub fn claim(&mut self, ends: &Ends, is_ours: bool) {
+        let tag = tag(self.key, TransportProtocol::Tcp, ends.local, ends.remote);
+        if is_ours {
+            // When the table is full, the flow is this stack's only as long as nobody else serves.
+            let _ = self.claims.insert(tag);
+        } else {
+            self.claims.remove(tag);
+        }
     }
 
     /// Before sleeping: the workers ring when something comes, or when there is room again if `for_room`. `false`: there is
@@ -118,6 +137,14 @@ impl AsFd for Queues {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
+}
+
+fn claims_at(segment: &Arc<Segment>, place: ClaimsPlace) -> Result<ClaimsWriter, Error> {
+    let outside = || nonsense("claims that do not lie within the segment");
+    let bytes = shm::claims::bytes(place.places).map_err(|error| nonsense(error.to_string()))?;
+    let offset = usize::try_from(place.offset).map_err(|_| outside())?;
+    let region = segment.region(offset, bytes).ok_or_else(outside)?;
+    ClaimsWriter::new(region, place.places).map_err(|error| nonsense(error.to_string()))
 }
 
 fn pair(
