@@ -70,8 +70,7 @@ impl Sessions {
             Some(State::SynSent | State::SynReceived) => Err(Errno::ALREADY),
             None | Some(State::Closed | State::TimeWait) => {
                 let failure = self.stack.take_error(connection);
-                let error = failure.map_or(Errno::CONNABORTED, |failure| Errno(failure.errno()));
-                self.stack.close(connection);
+                let error = failure.map_or(Errno::CONNABORTED, Errno::from);
                 self.return_to_bound(id);
                 Err(error)
             }
@@ -159,7 +158,6 @@ impl Sessions {
                     self.stack.state(connection),
                     None | Some(State::Closed | State::TimeWait | State::LastAck | State::Closing)
                 );
-                self.stack.abort(connection);
                 self.return_to_bound(id);
                 // tcp_disconnect.
                 self.get_mut(id)?.error = if over { 0 } else { Errno::CONNRESET.0 };

@@ -32,6 +32,14 @@ impl Sessions {
         let own =
             Some(local.ip()).filter(|ip| !ip.is_unspecified() && ip.is_ipv4() == remote.is_ipv4());
         let source = own.unwrap_or(source.to_canonical());
+        let nowhere = remote.port() == 0;
+        if nowhere || self.get(id)?.rare.is_some() {
+            self.get_mut(id)?.rare().source = nowhere.then_some(source);
+        }
+        if nowhere {
+            // As resolvers do to learn the source towards an address.
+            return self.stack.udp_disconnect(socket).map_err(refused);
+        }
         self.stack.udp_connect(socket, source, remote).map_err(refused)
     }
 
@@ -40,6 +48,9 @@ impl Sessions {
         let Role::Datagrams(Some(socket)) = session.role else { return Ok(()) };
         let (domain, bound) = (session.domain, session.bound());
         self.stack.udp_disconnect(socket).map_err(refused)?;
+        if let Some(rare) = &mut self.get_mut(id)?.rare {
+            rare.source = None;
+        }
         match bound {
             None => {
                 // Linux gives a port back that nobody asked for.
@@ -258,7 +269,7 @@ fn destination(session: &Session, to: SocketAddr, mixed: Errno) -> Result<Socket
 
 fn told_of(trouble: UdpTrouble) -> Errno {
     match trouble {
-        UdpTrouble::Failed(failure) => Errno(failure.errno()),
+        UdpTrouble::Failed(failure) => failure.into(),
         UdpTrouble::TooBig(_) => Errno::MSGSIZE,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use transport::Failure;
+
 /// Why a call was refused, as the application reads it from `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
@@ -31,6 +33,16 @@ errnos! {
     OPNOTSUPP 95, AFNOSUPPORT 97, ADDRINUSE 98, ADDRNOTAVAIL 99, NETDOWN 100, NETUNREACH 101,
     CONNABORTED 103, CONNRESET 104, NOBUFS 105, ISCONN 106, NOTCONN 107, TIMEDOUT 110, CONNREFUSED 111,
     HOSTDOWN 112, HOSTUNREACH 113, ALREADY 114, INPROGRESS 115,
+}
+
+impl From<Failure> for Errno {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            // Reset from here, because of data that nobody would read: tcp_reset says so to both sides.
+            Failure::Aborted => Self::CONNRESET,
+            failure => Self(failure.errno()),
+        }
+    }
 }
 
 impl fmt::Debug for Errno {

@@ -81,14 +81,24 @@ impl Sessions {
         }
     }
 
-    /// A stream is no longer what it was: bound as the application has bound it, or fresh.
+    /// A stream is no longer what it was: bound as the application has bound it, or fresh. A connection that
+    /// it was is reset.
     pub(crate) fn return_to_bound(&mut self, id: Id) {
-        let bound = self.get(id).ok().and_then(Session::bound).filter(|bound| bound.port() != 0);
+        let Ok(session) = self.get(id) else { return };
+        let bound = session.bound().filter(|bound| bound.port() != 0);
+        let role = session.role;
+        let port = self.name(id).map_or(0, |name| name.port());
+        if let Role::Connection(connection) = role {
+            self.stack.abort(connection);
+        }
         let role = bound.and_then(|address| self.bind_stream(id, address).ok());
         self.become_role(id, role.map_or(Role::Fresh, Role::Bound));
         if let Ok(session) = self.get_mut(id) {
             session.progress = Progress::Unconnected;
             session.shut = (false, false);
+            if role.is_none() && port != 0 {
+                session.rare().port_before = port;
+            }
         }
     }
 }

@@ -17,14 +17,23 @@ impl Sessions {
     pub fn name(&self, id: Id) -> Result<SocketAddr, Errno> {
         let session = self.get(id)?;
         let address = match session.role {
-            Role::Fresh | Role::Deferred | Role::Datagrams(None) => session.bound(),
+            Role::Fresh | Role::Deferred | Role::Datagrams(None) => {
+                let rare = session.rare.as_ref();
+                let before = rare.map_or(0, |rare| rare.port_before);
+                let ip = session.bound().map_or(any(session.domain), |bound| bound.ip());
+                Some(SocketAddr::new(ip, before))
+            }
             Role::Bound(listener) | Role::Listening(listener) => {
                 self.stack.bound(listener).map(|(address, _)| address)
             }
             Role::Connection(connection) => {
                 Transport::ends(&self.stack, connection).map(|ends| ends.local)
             }
-            Role::Datagrams(Some(socket)) => self.stack.udp_ends(socket).map(|ends| ends.0),
+            Role::Datagrams(Some(socket)) => {
+                let source = session.rare.as_ref().and_then(|rare| rare.source);
+                let local = self.stack.udp_ends(socket).map(|ends| ends.0);
+                local.map(|local| SocketAddr::new(source.unwrap_or(local.ip()), local.port()))
+            }
         };
         let domain = session.domain;
         Ok(told(domain, address.unwrap_or(SocketAddr::new(any(domain), 0))))

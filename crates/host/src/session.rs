@@ -87,6 +87,10 @@ pub(crate) enum Progress {
 pub(crate) struct Rare {
     /// The address that `bind` was given, as the stack has it.
     pub(crate) bound: Option<SocketAddr>,
+    /// The port of the connection before, which `getsockname` goes on telling.
+    pub(crate) port_before: u16,
+    /// Where datagrams come from after a connect to port 0, which sets no peer.
+    pub(crate) source: Option<IpAddr>,
     /// Where a deferred connect goes, and from which address.
     pub(crate) deferred: Option<(IpAddr, SocketAddr)>,
 }

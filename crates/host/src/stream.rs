@@ -199,6 +199,7 @@ impl Sessions {
 fn failed(error: SocketError) -> Errno {
     match error {
         SocketError::Gone => Errno::PIPE,
+        SocketError::Failed(failure) => failure.into(),
         error => Errno(error.errno()),
     }
 }

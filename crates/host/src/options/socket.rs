@@ -302,7 +302,7 @@ impl Sessions {
         match (session.take_error(), session.role) {
             (Err(error), _) => error.0,
             (Ok(()), Role::Connection(connection)) => {
-                self.stack.take_error(connection).map_or(0, |failure| failure.errno())
+                self.stack.take_error(connection).map_or(0, |failure| Errno::from(failure).0)
             }
             (Ok(()), _) => 0,
         }

@@ -1,6 +1,9 @@
 //! Two hosts' sockets back to back: every call as an application makes it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod connect;
+mod datagram;
+mod listen;
 mod options;
 mod pair;
 mod stream;

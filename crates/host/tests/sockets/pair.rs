@@ -157,6 +157,21 @@ pub(crate) fn send(sessions: &mut Sessions, id: Id, bytes: &[u8]) -> Result<usiz
     sessions.send(id, &[IoSlice::new(bytes)], Outgoing::default())
 }
 
+/// `SO_ERROR`.
+pub(crate) fn error(sessions: &mut Sessions, id: Id) -> Errno {
+    let value = sessions.option(id, 1, 4, 4).unwrap();
+    Errno(i32::from_ne_bytes(value[..4].try_into().unwrap()))
+}
+
+/// Has closing a socket reset its connection.
+pub(crate) fn reset(sessions: &mut Sessions, id: Id) {
+    sessions.set_option(id, 1, 13, &[1, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    sessions.close(id);
+}
+
+/// What `poll` says of a socket that is over.
+pub(crate) const OVER: Mask = Mask(Mask::IN.0 | Mask::OUT.0 | Mask::HUP.0 | Mask::RDHUP.0);
+
 /// `recv` of at most so many bytes.
 pub(crate) fn recv(sessions: &mut Sessions, id: Id, most: usize) -> Result<Vec<u8>, Errno> {
     recv_with(sessions, id, most, Incoming::default())
