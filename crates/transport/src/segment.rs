@@ -138,7 +138,7 @@ pub(crate) struct Upper<'a> {
 }
 
 /// The flow of a packet, as far as it can be told at a glance.
-#[inline]
+#[inline(always)]
 pub(crate) fn key(packet: &[u8]) -> Option<FiveTuple> {
     match packet.first()? >> 4 {
         4 => Some(FiveTuple::V4(FiveTuple4::of(ipv4::Header::peek(packet)?, packet))),
@@ -148,7 +148,7 @@ pub(crate) fn key(packet: &[u8]) -> Option<FiveTuple> {
 }
 
 /// Checks the IP header. Errors: `IpHeader`, `Fragment`.
-#[inline]
+#[inline(always)]
 pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
     if packet.first().is_some_and(|first| first >> 4 == 4) {
         let header = ipv4::Header::parse(packet).map_err(|_| Reason::IpHeader)?;
@@ -175,20 +175,27 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
 }
 
 /// Checks a TCP segment. Errors: `TcpHeader`, `TcpChecksum`.
-#[inline]
+#[inline(always)]
 pub(crate) fn parse<'a>(packet: &Packet<'a>, upper: &Upper<'a>) -> Result<Segment<'a>, Reason> {
     let found = tcp::Segment::parse(upper.bytes).map_err(|_| Reason::TcpHeader)?;
     if !packet.checksum_is_good && !upper.pseudo.bytes(upper.bytes).is_valid() {
         return Err(Reason::TcpChecksum);
     }
     let header = found.header;
-    let mut segment = Segment {
+    // The layout that nearly every segment has (RFC 7323 appendix A).
+    let timestamps = match *found.options {
+        [1, 1, 8, 10, a, b, c, d, e, f, g, h] => {
+            Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+        }
+        _ => None,
+    };
+    let segment = Segment {
         seq: Seq(header.sequence()),
         ack: Seq(header.acknowledgment()),
         flags: u16::from(header.flags().0) | u16::from(header.accurate_ecn()) << 8,
         window: header.window(),
         urgent: header.urgent(),
-        timestamps: None,
+        timestamps,
         mss: None,
         window_scale: None,
         sack_permitted: false,
@@ -197,18 +204,16 @@ pub(crate) fn parse<'a>(packet: &Packet<'a>, upper: &Upper<'a>) -> Result<Segmen
         options: found.options,
         data: found.data,
     };
-    // The layout that nearly every segment has (RFC 7323 appendix A).
-    if let &[1, 1, 8, 10, a, b, c, d, e, f, g, h] = found.options {
-        segment.timestamps =
-            Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
-    } else if !found.options.is_empty() {
-        options(&mut segment, &found);
+    if timestamps.is_none() && !found.options.is_empty() {
+        return Ok(with_options(segment, &found));
     }
     Ok(segment)
 }
 
-/// Reads the options; what is malformed ends them, as every host does.
-fn options(segment: &mut Segment<'_>, found: &tcp::Segment<'_>) {
+/// With the options; what is malformed ends them, as every host does.
+#[cold]
+fn with_options<'a>(segment: Segment<'a>, found: &tcp::Segment<'a>) -> Segment<'a> {
+    let mut segment = segment;
     for option in found.options().map_while(Result::ok) {
         match option {
             TcpOption::MaximumSegmentSize(size) => segment.mss = Some(size),
@@ -219,4 +224,5 @@ fn options(segment: &mut Segment<'_>, found: &tcp::Segment<'_>) {
             TcpOption::Other { .. } => {}
         }
     }
+    segment
 }

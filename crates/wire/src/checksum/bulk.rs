@@ -95,6 +95,14 @@ fn long(bytes: &[u8]) -> u64 {
 /// copied is summed while it is in the nearest cache.
 #[inline]
 pub(super) fn copy(source: &[u8], target: &mut [u8]) -> u64 {
+    if source.len() < SHORT {
+        target.copy_from_slice(source);
+        return short(source);
+    }
+    copy_long(source, target)
+}
+
+fn copy_long(source: &[u8], target: &mut [u8]) -> u64 {
     let mut total = 0;
     for (source, target) in source.chunks(PIECE).zip(target.chunks_mut(PIECE)) {
         target.copy_from_slice(source);

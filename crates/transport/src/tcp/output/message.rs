@@ -1,7 +1,7 @@
 //! The one-segment path: a message that fits a segment, while nothing is in flight and nothing else is to be told.
 //!
 //! Requests and responses are that. Each step here is what [`send_data`](Tcb::send_data) comes to under
-//! these conditions; `tests/shortcuts.rs` compares both.
+//! these conditions, but for the timer, which `output` starts at its end; `tests/shortcuts.rs` compares both.
 
 use crate::emit::{OptionBytes, Out, emit_here};
 use crate::fifo::ByteFifo;
@@ -97,7 +97,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.cold.small_end = end;
         }
         self.cold.flight.push_lone((start, end), mark::PUSH, hot.mss, self.now);
-        self.extend_timer();
         self.note_message(data);
         true
     }
