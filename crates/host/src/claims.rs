@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use transport::{Buffers, ConnectionId, Ends, Grant, Opening, Pair, Ring};
+use transport::{Buffers, ConnectionId, Ends, Grant, Opening, Pair};
+
+use crate::fifo::Fifo;
 
 /// A flow that belongs to this stack, or does no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +23,14 @@ pub(crate) struct Store {
 }
 
 impl Buffers for Store {
-    type Fifo = Ring;
+    type Fifo = Fifo;
 
-    fn open(&mut self, opening: &Opening) -> Grant<Ring> {
-        let (receive, transmit) = (Ring::new(opening.receive), Ring::new(opening.transmit));
+    fn open(&mut self, opening: &Opening) -> Grant<Fifo> {
+        let (receive, transmit) = (Fifo::new(opening.receive), Fifo::new(opening.transmit));
         Grant::Given(Pair { receive, transmit })
     }
 
-    fn close(&mut self, _: ConnectionId, _: Pair<Ring>) {}
+    fn close(&mut self, _: ConnectionId, _: Pair<Fifo>) {}
 
     fn came(&mut self, ends: &Ends) {
         self.claims.push_back(Claim::Made(*ends));

@@ -12,6 +12,7 @@ mod data;
 mod datagram;
 mod drained;
 mod errno;
+mod fifo;
 mod info;
 mod listen;
 mod mask;
