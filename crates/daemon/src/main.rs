@@ -35,6 +35,7 @@ mod reload;
 mod routing;
 mod run;
 mod service;
+mod sessions;
 mod settings;
 #[cfg(test)]
 mod testing;

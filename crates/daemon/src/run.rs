@@ -1,7 +1,7 @@
 //! From start to stop.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{io, panic, thread};
@@ -23,7 +23,7 @@ use crate::ports::eal_options;
 use crate::processes::asks;
 use crate::service::{self, Access, Again, Carries, Claim, Lineage, Progress, SocketError, notify};
 use crate::workers::Member;
-use crate::{api, clients, reload};
+use crate::{api, clients, reload, sessions};
 
 /// Descriptors that the process's table has room for from the start. Each doubling makes whoever accepts or opens
 /// something wait for all threads: 8 to 14 ms were seen (AMD EPYC, Linux 6.18); alone it is 0.02 ms.
@@ -66,7 +66,11 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     let socket = args.socket.clone().unwrap_or_else(|| config.daemon.socket.clone());
     let group = Access::Group(config.daemon.group.as_deref());
     let claim = Claim::take(&socket, group, Carries::Bytes)?;
-    let attach = claim_attach(&config, &socket)?;
+    let sockets = Sockets {
+        attach: claim_beside(&config.clients.socket, &socket, "attach.sock")?,
+        sessions: claim_beside(&config.sessions.socket, &socket, "sessions.sock")?,
+        api: claim,
+    };
     let devices = config.ports.iter().filter_map(|port| port.device.as_str().parse().ok());
     let devices: Vec<Device> = devices.collect();
     // DPDK's own log shows errors, and with --log debug or trace all of it.
@@ -74,13 +78,13 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     let eal = Eal::init(&eal_options(&config, devices, if verbose { 7 } else { 4 }))?;
     tracing::info!(hugepages = eal.hugepages(), "{} runs", Eal::version());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let place = Place::of(&config, claim.path());
+    let place = Place::of(&config, sockets.api.path());
     let kept = Kept::find(&place);
     let mac = |port: &str, device: &str| kept.mac(port, device);
     let daemon = runtime.block_on(daemon::start(args.config.clone(), config, mac))?;
     let keeper = Keeper::new(daemon.clone(), place);
     let parts = Parts { daemon: daemon.clone(), keeper, lineage: Arc::clone(&lineage) };
-    let ended = runtime.block_on(serve((&claim, &attach), parts, kept));
+    let ended = runtime.block_on(serve(&sockets, parts, kept));
     daemon.lock().workers.stop();
     // From here on nothing is forwarded.
     let again = Again::now(program, &lineage);
@@ -119,22 +123,29 @@ fn raise_file_limit() {
     }
 }
 
-/// The socket where clients attach: beside the API's unless it has a place of its own.
-fn claim_attach(config: &Config, api: &Path) -> Result<Claim, SocketError> {
-    let path = config.clients.socket.clone().unwrap_or_else(|| api.with_file_name("attach.sock"));
+/// What the daemon can be reached by.
+struct Sockets {
+    api: Claim,
+    attach: Claim,
+    sessions: Claim,
+}
+
+/// A socket to which processes come: beside the API's unless it has a place of its own.
+fn claim_beside(own: &Option<PathBuf>, api: &Path, name: &str) -> Result<Claim, SocketError> {
+    let path = own.clone().unwrap_or_else(|| api.with_file_name(name));
     // Who it is decides: root, the group, the rules.
     Claim::take(&path, Access::All, Carries::Messages)
 }
 
 async fn serve(
-    (claim, attach): (&Claim, &Claim),
+    sockets: &Sockets,
     Parts { daemon, keeper, lineage }: Parts,
     kept: Kept,
 ) -> Result<End, RunError> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let listener = UnixListener::from_std(claim.listener()?)?;
+    let listener = UnixListener::from_std(sockets.api.listener()?)?;
     let (stop, stopping) = watch::channel(false);
     let mut panicked = panics();
     let mut progress = Progress::default();
@@ -143,7 +154,8 @@ async fn serve(
     tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
     tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
     let (control, asked) = asks();
-    clients::open(attach.listener()?, &daemon, control)?;
+    clients::open(sockets.attach.listener()?, &daemon, control.clone())?;
+    sessions::open(sockets.sessions.listener()?, &daemon.lock().sessions, control)?;
     let asking = daemon.clone();
     tasks.spawn(asked.serve(move |act| act(&mut asking.lock())));
     if let Some(period) = notify::watchdog() {
@@ -155,8 +167,9 @@ async fn serve(
     let api = (daemon.clone(), keeper.clone(), restarts);
     let server = tokio::spawn(api::serve(listener, api, stopping));
     tokio::spawn(fill((daemon.clone(), keeper.clone(), lineage), kept));
-    tracing::info!("the API is at {}", claim.path().display());
-    tracing::info!("clients attach at {}", attach.path().display());
+    tracing::info!("the API is at {}", sockets.api.path().display());
+    tracing::info!("clients attach at {}", sockets.attach.path().display());
+    tracing::info!("processes with stacks come to {}", sockets.sessions.path().display());
     notify::ready(&daemon.lock().status());
     let ended = loop {
         tokio::select! {

@@ -20,6 +20,8 @@
 //! | `POST /v1/flows` | list of [`Flow`](crate::config::Flow) | [`Changed`] |
 //! | `DELETE /v1/flows` | [`FlowSelector`] | [`Changed`] |
 //! | `GET /v1/clients` | | list of [`Client`] |
+//! | `GET /v1/sessions/stacks` | | list of [`Stack`] |
+//! | `GET /v1/sessions/listeners` | | list of [`Listener`] |
 //! | `GET /v1/functions` | | list of [`Function`] |
 //! | `POST /v1/functions` | [`FunctionAdd`] | [`Function`] |
 //! | `DELETE /v1/functions/{id}` | | [`Changed`] |
@@ -45,6 +47,7 @@ mod interface;
 mod observe;
 mod port;
 mod route;
+mod session;
 mod summary;
 mod worker;
 
@@ -64,6 +67,7 @@ pub use port::{Port, PortChange, PortCounters, PortState, Queue};
 pub use route::{
     Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
 };
+pub use session::{Listener, ListenerMember, Stack, StackCounters, Transport};
 pub use summary::{Reload, Reloaded, Restarting, Saved, Summary, Usage, Version};
 pub use worker::{Drop, Node, Worker};
 

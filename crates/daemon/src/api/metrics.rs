@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use control::api::{ClientCounters, PortCounters};
+use control::api::{ClientCounters, PortCounters, StackCounters};
 
 use super::Api;
 use super::prometheus::{self, Exposition};
@@ -32,6 +32,16 @@ const CLIENT: [ClientCounter; 4] = [
     }),
 ];
 
+/// A counter of a stack: name, help, value.
+type StackCounter = (&'static str, &'static str, fn(&StackCounters) -> u64);
+
+const STACK: [StackCounter; 4] = [
+    ("millrace_stack_delivered_total", "Packets given to a stack.", |c| c.delivered),
+    ("millrace_stack_sent_total", "Packets sent by a stack.", |c| c.sent),
+    ("millrace_stack_full_total", "Packets that found a stack's ring full.", |c| c.full),
+    ("millrace_stack_refused_total", "What a stack sent and was not taken.", StackCounters::wrong),
+];
+
 /// The exposition.
 #[utoipa::path(
     get,
@@ -47,6 +57,7 @@ pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
     workers(&daemon, &mut text);
     tables(&daemon, &mut text);
     clients(&daemon, &mut text);
+    sessions(&daemon, &mut text);
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text.finish())
 }
 
@@ -122,5 +133,25 @@ fn clients(daemon: &Daemon, text: &mut Exposition) {
                 family.sample(&labels, value(&queues.counters));
             }
         }
+    }
+}
+
+fn sessions(daemon: &Daemon, text: &mut Exposition) {
+    let stacks = daemon.sessions.show_stacks();
+    text.gauge("millrace_stacks", "Stacks of processes.").sample(&[], stacks.len());
+    for (name, help, value) in STACK {
+        let mut family = text.counter(name, help);
+        for stack in &stacks {
+            let labels: [(&str, &dyn std::fmt::Display); 2] =
+                [("stack", &stack.number), ("name", &stack.name)];
+            family.sample(&labels, value(&stack.counters));
+        }
+    }
+    let mut members = text.gauge("millrace_listener_members", "Stacks that serve a listener.");
+    for listener in daemon.sessions.show_listeners() {
+        let protocol = format!("{:?}", listener.protocol).to_lowercase();
+        let labels: [(&str, &dyn std::fmt::Display); 2] =
+            [("protocol", &protocol), ("address", &listener.address)];
+        members.sample(&labels, listener.members.len());
     }
 }

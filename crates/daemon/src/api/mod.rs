@@ -13,6 +13,7 @@ mod openapi;
 mod ports;
 mod prometheus;
 mod routes;
+mod sessions;
 mod streams;
 mod summary;
 mod trace;
@@ -100,6 +101,8 @@ fn router(api: Api) -> Router {
         .route("/v1/neighbors", get(neighbors::list).post(neighbors::add).delete(neighbors::remove))
         .route("/v1/flows", get(flows::list).post(flows::add).delete(flows::remove))
         .route("/v1/clients", get(clients::list))
+        .route("/v1/sessions/stacks", get(sessions::stacks))
+        .route("/v1/sessions/listeners", get(sessions::listeners))
         .route("/v1/functions", get(functions::list).post(functions::add))
         .route("/v1/functions/{id}", delete(functions::remove))
         .route("/v1/workers", get(workers::list))

@@ -5,7 +5,7 @@ use utoipa::OpenApi;
 
 use super::{
     capture, clients, flows, functions, interfaces, keep, metrics, neighbors, ports, routes,
-    summary, trace, workers,
+    sessions, summary, trace, workers,
 };
 
 #[derive(OpenApi)]
@@ -40,6 +40,8 @@ use super::{
         flows::add,
         flows::remove,
         clients::list,
+        sessions::stacks,
+        sessions::listeners,
         functions::list,
         functions::add,
         functions::remove,
@@ -67,7 +69,7 @@ mod tests {
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 25);
+        assert_eq!(paths.len(), 27);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {

@@ -5,7 +5,7 @@ use graph::Filter;
 use shm::attach::{Open, Refusal};
 
 use super::{Client, Clients};
-use crate::processes::no_resources;
+use crate::processes::UserBound;
 
 /// What all clients of a user have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,29 +46,15 @@ impl Usage {
         (filters, bytes): (usize, usize),
         bounds: &config::Clients,
     ) -> Result<(), Refusal> {
-        let mebibytes = |bytes: usize| bytes.div_ceil(1 << 20);
-        let memory = (bounds.memory as usize) << 20;
         let channels = usize::from(asked.channels);
+        let bound = |key, what, has, more, most| UserBound { key, what, has, more, most };
         let checks = [
-            ("queues", self.queues, 1, usize::from(bounds.queues), "requests for queues"),
-            ("channels", self.channels, channels, usize::from(bounds.channels), "channels"),
-            ("filters", self.filters, filters, usize::from(bounds.filters), "filters"),
-            ("memory", self.memory, bytes, memory, "MiB of shared memory"),
+            bound("queues", "requests for queues", self.queues, 1, bounds.queues.into()),
+            bound("channels", "channels", self.channels, channels, bounds.channels.into()),
+            bound("filters", "filters", self.filters, filters, bounds.filters.into()),
+            UserBound::memory(self.memory, bytes, bounds.memory),
         ];
-        for (key, has, more, most, what) in checks {
-            if has.saturating_add(more) <= most {
-                continue;
-            }
-            let [has, more, most] = match key {
-                "memory" => [has, more, most].map(mebibytes),
-                _ => [has, more, most],
-            };
-            return Err(no_resources(format!(
-                "{more} {what} beside {has} that clients of user {uid} have: clients.{key} allows one \
-                 user {most}; ask for less, close some, or raise it"
-            )));
-        }
-        Ok(())
+        checks.iter().try_for_each(|check| check.check("clients", uid))
     }
 }
 

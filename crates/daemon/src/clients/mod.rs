@@ -17,7 +17,7 @@ mod serve;
 mod stages;
 mod watch;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, PoisonError};
@@ -25,14 +25,14 @@ use std::time::Instant;
 
 use control::api;
 use dpdk::DeviceMemory;
-use graph::{ClientCounters, ClientPace, ClientPorts, PortId};
+use graph::{ClientCounters, ClientPorts, PortId};
 use shm::Segment;
 use shm::attach::{
     Hello, Open, PROTOCOL, PeerCredentials, PortInfo, Refusal, RefusalKind, VERSION, Welcome,
 };
 
 use crate::daemon::{Daemon, Shared};
-use crate::processes::{Control, Door, Process, check_name, no_resources, printable};
+use crate::processes::{Control, Door, Paces, Process, check_name, no_resources, printable};
 
 use attaching::{Attaching, Rules};
 use own_queue::Retired;
@@ -51,7 +51,7 @@ pub(crate) struct Clients {
     /// The rules in force, for the thread that accepts.
     rules: Rules,
     /// How often users are rung, by worker.
-    paces: HashMap<u32, Vec<ClientPace>>,
+    paces: Paces,
     /// Names of ports by their numbers in packets' marks: a port keeps its number for ever.
     numbers: Vec<String>,
     /// Memory of clients that are gone, in which buffers still lie.
@@ -90,15 +90,6 @@ struct Queues {
 }
 
 impl Clients {
-    /// How often a user is rung by the worker of that place.
-    fn pace(&mut self, uid: u32, worker: usize) -> ClientPace {
-        let paces = self.paces.entry(uid).or_default();
-        if paces.len() <= worker {
-            paces.resize_with(worker + 1, ClientPace::default);
-        }
-        paces.get(worker).cloned().unwrap_or_default()
-    }
-
     /// The number of a port, its own for ever. `None`: there were too many.
     fn number(&mut self, name: &str) -> Option<u8> {
         let known = self.numbers.iter().position(|other| other == name);
@@ -205,7 +196,7 @@ impl Daemon {
                 client.name
             );
             if !self.clients.list.values().any(|other| other.uid() == client.uid()) {
-                self.clients.paces.remove(&client.uid());
+                self.clients.paces.forget(client.uid());
             }
         }
         left

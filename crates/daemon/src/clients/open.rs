@@ -8,10 +8,10 @@ use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, Refusa
 use wire::EtherType;
 
 use super::bounds::comparisons;
-use super::stages::{Left, Place, Start, Starting, Taken, channel};
+use super::stages::{Left, Place, Start, Starting, Taken};
 use super::{Queues, function_number};
 use crate::daemon::Daemon;
-use crate::processes::{Made, PAGE, invalid, no_resources, printable, unknown};
+use crate::processes::{Made, PAGE, channel, invalid, no_resources, printable, unknown};
 use crate::workers::Member;
 
 /// Channels of one request at most.
@@ -90,7 +90,7 @@ impl Daemon {
                 sends: Arc::clone(&sends),
                 channels: rings,
                 wake,
-                pace: self.clients.pace(uid, worker),
+                pace: self.clients.paces.of(uid, worker),
                 pool,
                 counters: Arc::new(ClientCounters::default()),
             });

@@ -10,11 +10,11 @@ use shm::attach::{
 };
 use shm::{Layout, Segment};
 
-use super::stages::{Given, Place, Start, channel};
+use super::stages::{Given, Place, Start};
 use super::{Queues, Told, function_number};
 use crate::daemon::Daemon;
 use crate::ports::PortState;
-use crate::processes::{Made, PAGE, invalid, no_resources};
+use crate::processes::{Made, PAGE, channel, invalid, no_resources};
 use crate::workers::{Answer, Answers, Member};
 
 /// Clients before this one whose memory a device's ring may still hold.
@@ -130,7 +130,7 @@ impl Daemon {
             sends,
             channel: channel(&segment, 0, layout, bell)?,
             wake,
-            pace: self.clients.pace(uid, at),
+            pace: self.clients.paces.of(uid, at),
             counters: Arc::clone(&counters),
         };
         let memory = Arc::new(memory);

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use dpdk::DeviceMemory;
-use graph::{ClientChannel, ClientSetup, Errand, Function, LaneClient, PortId};
+use graph::{ClientSetup, Function, LaneClient, PortId};
+use shm::Segment;
 use shm::attach::Refusal;
-use shm::{Consumer, Layout, Producer, Segment};
 
-use crate::processes::{PAGE, invalid, no_resources};
+use crate::processes::no_resources;
 use crate::workers::{Answer, Answers};
 
 /// A queue that is to be given.
@@ -90,21 +90,4 @@ impl Left {
     pub(super) fn forget(self) {
         tokio::spawn(self.taken());
     }
-}
-
-/// The rings of a channel on one worker: that to the client at `offset` of the segment, the other on the pages behind it.
-pub(super) fn channel(
-    segment: &Arc<Segment>,
-    offset: usize,
-    layout: Layout,
-    bell: Errand,
-) -> Result<ClientChannel, Refusal> {
-    let each = layout.bytes().next_multiple_of(PAGE);
-    let region = |offset| {
-        let region = segment.region(offset, layout.bytes());
-        region.ok_or_else(|| invalid("a segment too short"))
-    };
-    let to = Producer::new(region(offset)?, layout).map_err(|e| invalid(e.to_string()))?;
-    let from = Consumer::new(region(offset + each)?, layout).map_err(|e| invalid(e.to_string()))?;
-    Ok(ClientChannel::new(to, from, bell))
 }

@@ -38,6 +38,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
         }
         let broken = daemon.look_at_ports();
         daemon.lock().look_after_clients();
+        daemon.lock().sessions.reclaim();
         let busy =
             repair.as_ref().is_some_and(|task: &tokio::task::JoinHandle<()>| !task.is_finished());
         // Opening and closing takes time that the workers are watched in.

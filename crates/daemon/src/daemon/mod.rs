@@ -7,6 +7,7 @@
 //! | `ports` | opening, changing and closing ports |
 //! | `routes` | routes changed part by part, with a way back |
 //! | `functions`, `kernel_sides` | what follows ports on the workers |
+//! | `sessions` | what processes with stacks need |
 //! | `health` | ports that go away and come back, workers that stop answering |
 //! | `turn` | the slow path, for ever |
 //! | `counters` | sums over workers and control thread |
@@ -18,6 +19,7 @@ mod health;
 mod kernel_sides;
 mod ports;
 mod routes;
+mod sessions;
 mod start;
 mod turn;
 
@@ -37,6 +39,7 @@ use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
 use crate::ports::{Devices, Ports};
 use crate::routing::Routing;
+use crate::sessions::Sessions;
 use crate::workers::Workers;
 
 pub(crate) use changing::Changing;
@@ -89,6 +92,8 @@ pub(crate) struct Daemon {
     pub(crate) bridges: Bridges,
     /// Client processes.
     pub(crate) clients: Clients,
+    /// Processes with stacks of their own.
+    pub(crate) sessions: Sessions,
     /// Packet functions.
     pub(crate) functions: Functions,
     /// The kernel's sides of ports.

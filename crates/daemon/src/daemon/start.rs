@@ -23,6 +23,7 @@ use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
 use crate::ports::{Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
 use crate::routing::{Routing, TooMany};
+use crate::sessions::Sessions;
 use crate::settings;
 use crate::workers::{Tables, Workers, WorkersError, attach_receive, attach_transmit};
 
@@ -93,8 +94,7 @@ pub(crate) async fn start(
     )?;
     let macs = MacTable::new(settings::size(config.limits.bridge_macs), &epoch)?;
     let doorbell = Arc::new(Doorbell::new().map_err(StartError::Doorbell)?);
-    let seed = RandomState::new().build_hasher().finish();
-    let steering = Steering::new(SteeringLimits::default(), seed, &epoch);
+    let steering = Steering::new(SteeringLimits::default(), random(), &epoch);
     let tables = Tables {
         state: &state,
         flows: flows.readers(),
@@ -106,6 +106,7 @@ pub(crate) async fn start(
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
     let served = ServedFrames::new(state.clone(), steering.reader());
     let routing = Routing::new(&config, (rib, state), (rings.injector, rings.punts))?;
+    let sessions = Sessions::new(&config.sessions, steering, [random(), random()]);
     let shared = Shared::new(Daemon {
         origin: Origin::of_start(path, &config),
         config,
@@ -117,6 +118,7 @@ pub(crate) async fn start(
         flows: Flows::new(flows),
         bridges: Bridges::new(macs, rings.learned),
         clients: Clients::default(),
+        sessions,
         functions: Functions::default(),
         kernel_sides: KernelSides::new(Arc::new(served)),
         pool,
@@ -141,6 +143,11 @@ pub(crate) async fn start(
     }
     drop::<Changing>(changing);
     Ok(shared)
+}
+
+/// What nobody outside can guess.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 impl Daemon {

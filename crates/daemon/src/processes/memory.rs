@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use graph::{ClientChannel, Errand};
 use shm::attach::Refusal;
-use shm::{Growing, Grown, Segment};
+use shm::{Consumer, Growing, Grown, Layout, Producer, Segment};
 use tokio::task::yield_now;
 
 use super::bells::QueueBells;
-use super::refusal::no_resources;
+use super::refusal::{invalid, no_resources};
 
 /// Where regions of a segment begin: a page, so that no two share one.
 pub(crate) const PAGE: usize = 4096;
@@ -29,4 +30,21 @@ pub(crate) async fn grow(name: &str, bytes: usize) -> Result<Arc<Segment>, Refus
         }
         yield_now().await;
     }
+}
+
+/// The rings of a channel on one worker: that to the client at `offset` of the segment, the other on the pages behind it.
+pub(crate) fn channel(
+    segment: &Arc<Segment>,
+    offset: usize,
+    layout: Layout,
+    bell: Errand,
+) -> Result<ClientChannel, Refusal> {
+    let each = layout.bytes().next_multiple_of(PAGE);
+    let region = |offset| {
+        let region = segment.region(offset, layout.bytes());
+        region.ok_or_else(|| invalid("a segment too short"))
+    };
+    let to = Producer::new(region(offset)?, layout).map_err(|e| invalid(e.to_string()))?;
+    let from = Consumer::new(region(offset + each)?, layout).map_err(|e| invalid(e.to_string()))?;
+    Ok(ClientChannel::new(to, from, bell))
 }

@@ -9,12 +9,13 @@
 //! | `user` | the user's | what its connections share: the pace of requests, turns, places |
 //! | `bells` | the user's | the user's doorbells are rung and drained |
 //! | `memory` | the user's | segments are made |
-//! | `asks` | control | does what was asked |
+//! | `asks`, `bounds` | control | does what was asked, as much as a user may have |
 //!
 //! What is asked and answered at a socket is its [`Service`]'s.
 
 mod asks;
 mod bells;
+mod bounds;
 mod desk;
 mod door;
 mod memory;
@@ -34,8 +35,9 @@ use shm::attach::{PeerCredentials, Refusal};
 
 pub(crate) use asks::{Control, asks};
 pub(crate) use bells::Theirs;
+pub(crate) use bounds::{Paces, UserBound};
 pub(crate) use door::Door;
-pub(crate) use memory::{Made, PAGE, grow};
+pub(crate) use memory::{Made, PAGE, channel, grow};
 pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
 pub(crate) use user::Shared;
 pub(crate) use visit::Answer;
@@ -100,6 +102,11 @@ pub(crate) trait Guest: Send + Sync + 'static {
         request: Self::Request,
         files: Vec<OwnedFd>,
     ) -> impl Future<Output = Answer<Self::Reply>> + Send;
+
+    /// When it may not stay any longer. To be waited for beside what it asks.
+    fn dismissal(&self) -> impl Future<Output = String> + Send + 'static {
+        std::future::pending()
+    }
 
     /// Has everything taken back that it had.
     fn leave(self, why: String) -> impl Future<Output = ()> + Send;

@@ -125,9 +125,11 @@ pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: A
     };
     let pid = process.credentials.pid;
     let mut guest = service.receive(process, Arc::clone(&shared));
+    let dismissal = guest.dismissal();
     let why = tokio::select! {
         why = talk(&*service, &mut guest, &connection, &shared) => why,
         () = ended(pid) => "its process ended".to_owned(),
+        why = dismissal => why,
     };
     guest.leave(why).await;
 }

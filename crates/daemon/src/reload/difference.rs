@@ -18,6 +18,7 @@ pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     hold("workers", old.workers == new.workers);
     hold("clients", old.clients == new.clients);
     hold("functions", old.functions == new.functions);
+    hold("sessions", old.sessions.socket == new.sessions.socket);
     // A rate is no size: it may change.
     let limits = Limits { icmp_rate: new.limits.icmp_rate, ..old.limits.clone() };
     hold("limits", limits == new.limits);
@@ -26,6 +27,7 @@ pub(crate) fn hold_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     new.workers = old.workers.clone();
     new.clients = old.clients.clone();
     new.functions = old.functions.clone();
+    new.sessions.socket = old.sessions.socket.clone();
     new.limits = limits;
     differ
 }
@@ -48,6 +50,7 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
         ("cross-connects changed", old.cross_connects == new.cross_connects),
         ("[[kernel]] sides changed", old.kernel_sides == new.kernel_sides),
         ("[[client]] rules changed", old.client_rules == new.client_rules),
+        ("[sessions] changed", old.sessions == new.sessions),
         ("route files changed", old.routes == new.routes),
         ("flow files changed", old.flows == new.flows),
     ] {

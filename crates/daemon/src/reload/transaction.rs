@@ -63,7 +63,11 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
     ports.finish(changing).await;
     changing.exchange_neighbors(&before, &mut changes);
     flows::finish(changing, flows_done).await;
-    changing.lock().apply_client_rules();
+    {
+        let mut daemon = changing.lock();
+        daemon.apply_client_rules();
+        daemon.apply_sessions();
+    }
     changing.publish().await;
     changes.extend(other_changes(&before, &new));
     Ok(Reloaded { changes, at_restart })

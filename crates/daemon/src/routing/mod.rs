@@ -20,7 +20,7 @@ use control::Config;
 use control::net::Prefix;
 use forward::neighbor::{Action, SlowPath};
 use forward::rib::Rib;
-use forward::state::{Interfaces, State};
+use forward::state::{Interfaces, NextHop, State};
 use graph::{Handoff, HandoffReceiver, Reason};
 use tokio::sync::Notify;
 
@@ -110,6 +110,11 @@ impl Routing {
     /// The routing table.
     pub(crate) fn rib(&self) -> &Rib {
         self.slow.rib()
+    }
+
+    /// A next hop as the workers see it.
+    pub(crate) fn next_hop(&self, index: u32) -> NextHop {
+        self.state.next_hops.get(index)
     }
 
     /// The interfaces as the workers see them.

@@ -76,7 +76,7 @@ impl Worker {
     }
 }
 
-/// Where packets of the control thread enter a graph; the same number in each worker's.
+/// Where packets from elsewhere than ports enter a graph; the same number in each worker's.
 #[derive(Debug, Clone)]
 pub(crate) struct Entries(HashMap<&'static str, NodeId>);
 
@@ -111,6 +111,7 @@ pub(crate) struct Rings {
 pub(crate) struct Workers {
     list: Vec<Worker>,
     crew: Crew,
+    entries: Entries,
 }
 
 impl Workers {
@@ -171,13 +172,18 @@ impl Workers {
             list.push(Worker { core: *core, handle, member });
         }
         let crew = Crew::of(list.iter().map(|worker| worker.member.clone()).collect());
-        let injector = Injector::new(senders, entries, tables.pool);
-        Ok((Self { list, crew }, Rings { punts, learned: all_learned, injector }))
+        let injector = Injector::new(senders, entries.clone(), tables.pool);
+        Ok((Self { list, crew, entries }, Rings { punts, learned: all_learned, injector }))
     }
 
     /// The workers in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Worker> {
         self.list.iter()
+    }
+
+    /// Where packets enter the graphs at a node of that name.
+    pub(crate) fn entry(&self, name: &str) -> Option<NodeId> {
+        self.entries.node(name)
     }
 
     /// Those who take commands.

@@ -1,0 +1,240 @@
+//! A process with stacks, on its user's thread.
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use shm::Segment;
+use shm::attach::Refusal;
+use shm::session::{Hello, Listen, Listening, OpenStack, Reply, Request, StackOpened, examine};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::listeners::proven;
+use super::{Host, Lent};
+use crate::processes::{
+    Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources,
+};
+
+/// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
+const LOOKS: usize = 50;
+/// Between two looks.
+const BREATH: Duration = Duration::from_millis(1);
+
+/// One connection's state.
+pub(super) struct Attached<H> {
+    control: Control<H>,
+    shared: Arc<Shared>,
+    /// After its hello; 0 before. The control thread writes it.
+    id: Arc<AtomicU32>,
+    process: Process,
+    dismissed: Arc<Notify>,
+    /// The network namespace of the daemon.
+    namespace: u64,
+    /// Its stacks' numbers, with what their bells are found by.
+    tokens: Vec<(u32, u64)>,
+}
+
+/// While the daemon ends.
+fn ending() -> Refusal {
+    no_resources("the daemon ends")
+}
+
+impl<H: Host> Guest for Attached<H> {
+    const FILES: usize = 1;
+    type Request = Request;
+    type Reply = Reply;
+
+    fn is_known(&self) -> bool {
+        self.number().is_some()
+    }
+
+    async fn answer(&mut self, request: Request, files: Vec<OwnedFd>) -> Answer<Reply> {
+        let answer = match (request, self.number()) {
+            (Request::Listen(asked), Some(id)) => {
+                self.listen(id, asked, files).await.map(Reply::Listening)
+            }
+            // Nothing else comes with a descriptor; it is closed here.
+            _ if !files.is_empty() => Err(invalid("only a request to listen shows a socket")),
+            (Request::Hello(hello), None) => self.greet(hello).await,
+            (Request::Hello(_), Some(_)) => Err(invalid("hello was said already")),
+            (_, None) => Err(invalid("say hello first")),
+            (Request::OpenStack(asked), Some(id)) => match self.open(id, asked).await {
+                Ok((opened, segment, bells)) => {
+                    let reply = Reply::StackOpened(opened);
+                    return Answer { reply, segment: Some(segment), bells };
+                }
+                Err(refusal) => Err(refusal),
+            },
+            (Request::StartStack(number), Some(id)) => match self.start(id, number).await {
+                Ok(()) => Ok(Reply::StackStarted(number)),
+                Err(refusal) => {
+                    let _ = self.close(id, number).await;
+                    Err(refusal)
+                }
+            },
+            (Request::CloseStack(number), Some(id)) => self.close(id, number).await,
+            (Request::Unlisten(stack, listener), Some(id)) => {
+                let unlisten = move |lent: Lent<'_>| lent.sessions.unlisten(id, stack, listener);
+                self.ask(unlisten).await.map(|()| Reply::Unlistened(stack, listener))
+            }
+            (Request::Lease(stack), Some(id)) => {
+                self.ask(move |lent| lent.sessions.lease(id, stack)).await.map(Reply::Leased)
+            }
+            (Request::Route(destination), Some(_)) => self.route(destination).await,
+        };
+        answer.map_or_else(Answer::no, Answer::from)
+    }
+
+    fn dismissal(&self) -> impl Future<Output = String> + Send + 'static {
+        let dismissed = Arc::clone(&self.dismissed);
+        async move {
+            dismissed.notified().await;
+            "the configuration does not allow it any more".to_owned()
+        }
+    }
+
+    async fn leave(self, why: String) {
+        let id = Arc::clone(&self.id);
+        // What it asked for before is done before.
+        let release = self.control.ask(move |host| {
+            let Lent { sessions, workers, .. } = host.lend();
+            sessions.release(id.load(Ordering::Relaxed), workers, &why)
+        });
+        let mut memory = Vec::new();
+        for left in release.await.unwrap_or_default() {
+            memory.push(left.taken().await);
+        }
+        let process = u64::from(self.id.load(Ordering::Relaxed));
+        self.shared.bells.close(|token| token >> 32 == process);
+        self.unmap(memory).await;
+    }
+}
+
+impl<H: Host> Attached<H> {
+    pub(super) fn new(
+        control: Control<H>,
+        shared: Arc<Shared>,
+        process: Process,
+        namespace: u64,
+    ) -> Self {
+        let (id, dismissed) = (Arc::default(), Arc::default());
+        Self { control, shared, id, process, dismissed, namespace, tokens: Vec::new() }
+    }
+
+    /// Its number. `None`: it has not said hello.
+    fn number(&self) -> Option<u32> {
+        Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
+    }
+
+    /// Has something done on the control thread.
+    async fn ask<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(Lent<'_>) -> Result<R, Refusal> + Send + 'static,
+    ) -> Result<R, Refusal> {
+        self.control.ask(move |host| act(host.lend())).await.ok_or_else(ending)?
+    }
+
+    async fn greet(&self, hello: Hello) -> Result<Reply, Refusal> {
+        let (process, id) = (self.process.clone(), Arc::clone(&self.id));
+        let dismissed = Arc::clone(&self.dismissed);
+        let attach = move |lent: Lent<'_>| {
+            let interfaces = lent.routing.interfaces();
+            let welcome = lent.sessions.attach(hello, (process, dismissed), &interfaces)?;
+            // Known from now on, even when nobody waits for the answer any more.
+            id.store(welcome.client, Ordering::Relaxed);
+            Ok(welcome)
+        };
+        self.ask(attach).await.map(Reply::Welcome)
+    }
+
+    /// Opens a stack: the control thread says how much memory it takes, which is made here, and then hands both to the
+    /// workers.
+    async fn open(
+        &mut self,
+        id: u32,
+        asked: OpenStack,
+    ) -> Result<(StackOpened, Arc<Segment>, Theirs), Refusal> {
+        let shared = Arc::clone(&self.shared);
+        let Shared { bells, turns, .. } = &*shared;
+        let _turn = turns.acquire().await.map_err(no_resources)?;
+        let (bytes, workers) = self.ask(move |mut lent| lent.size_of_stack(id, &asked)).await?;
+        let segment = grow(&format!("millrace-stack-{id}"), bytes).await?;
+        let token = u64::from(id) << 32 | bells.next();
+        let made = bells.make(token, 1, workers).map_err(|error| {
+            no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))
+        });
+        let opened = match made {
+            Ok((made, theirs)) => {
+                let made = Made { segment: Arc::clone(&segment), bells: made };
+                let open = self.ask(move |mut lent| lent.open_stack(id, asked, made));
+                open.await.map(|opened| (opened, theirs))
+            }
+            Err(refusal) => Err(refusal),
+        };
+        match opened {
+            Ok((opened, theirs)) => {
+                self.tokens.push((opened.stack, token));
+                Ok((opened, segment, theirs))
+            }
+            Err(refusal) => {
+                bells.close(|other| other == token);
+                Err(refusal)
+            }
+        }
+    }
+
+    async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
+        self.ask(move |mut lent| lent.start_stack(id, number)).await?.done().await
+    }
+
+    async fn close(&mut self, id: u32, number: u32) -> Result<Reply, Refusal> {
+        let shared = Arc::clone(&self.shared);
+        let _turn = shared.turns.acquire().await;
+        let left = self.ask(move |mut lent| lent.close_stack(id, number)).await?;
+        let memory = left.taken().await;
+        let closed = self.tokens.iter().find(|(stack, _)| *stack == number);
+        if let Some(token) = closed.map(|(_, token)| *token) {
+            self.shared.bells.close(|other| other == token);
+        }
+        self.tokens.retain(|(stack, _)| *stack != number);
+        self.unmap(vec![memory]).await;
+        Ok(Reply::StackClosed(number))
+    }
+
+    /// The socket is looked at and closed here: both can take as long as its owner likes.
+    async fn listen(
+        &self,
+        id: u32,
+        asked: Listen,
+        files: Vec<OwnedFd>,
+    ) -> Result<Listening, Refusal> {
+        let [socket] = &files[..] else {
+            return Err(invalid("a request to listen shows one socket: the one that is bound"));
+        };
+        let examined = examine(socket);
+        drop(files);
+        let proof = proven(examined, self.namespace)?;
+        self.ask(move |lent| lent.sessions.listen(id, asked, proof)).await
+    }
+
+    async fn route(&self, destination: IpAddr) -> Result<Reply, Refusal> {
+        self.ask(move |lent| Ok(lent.route(destination))).await.map(Reply::Routed)
+    }
+
+    /// Waits until no worker looks at the memory any more, so that it is unmapped by this thread.
+    async fn unmap(&self, memory: Vec<Arc<Segment>>) {
+        for _ in 0..LOOKS {
+            if memory.iter().all(|segment| Arc::strong_count(segment) == 1) {
+                return;
+            }
+            let reclaim = self.control.ask(|host| host.lend().sessions.reclaim());
+            if reclaim.await.is_none() {
+                return;
+            }
+            sleep(BREATH).await;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What stacks serve: what their processes have bound in the kernel.
+
+use forward::steering::{Bind, ListenerId, SteeringError};
+use shm::attach::{Refusal, RefusalKind};
+use shm::session::{Bound, BoundError, Listen, Listening, TransportProtocol};
+
+use super::Sessions;
+use super::bounds::Usage;
+use crate::processes::{invalid, no_resources, unknown};
+
+/// A stack's place in a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Membership {
+    pub(super) bind: Bind,
+    /// The user whose socket was shown.
+    pub(super) owner: u32,
+}
+
+/// What a process may serve that has shown a socket, of which this is known. `namespace`: the daemon's.
+///
+/// Errors: what it is told.
+pub(super) fn proven(
+    examined: Result<Bound, BoundError>,
+    namespace: u64,
+) -> Result<Membership, Refusal> {
+    let bound = examined.map_err(|error| invalid(error.to_string()))?;
+    if bound.namespace != namespace {
+        let problem = "the socket is of another network namespace than millraced: the kernel's rules \
+                       there say nothing about who may serve here; run the server in millraced's \
+                       namespace";
+        return Err(Refusal::new(RefusalKind::Permission, problem));
+    }
+    if bound.protocol == TransportProtocol::Tcp && !bound.is_listening {
+        return Err(invalid("the socket is bound and does not listen; call listen() first"));
+    }
+    let bind = Bind {
+        protocol: bound.protocol,
+        address: bound.address.ip(),
+        port: bound.address.port(),
+        only_v6: bound.only_v6,
+    };
+    Ok(Membership { bind, owner: bound.owner })
+}
+
+/// Whether a packet can be for both.
+fn overlap(one: &Bind, other: &Bind) -> bool {
+    let takes = |a: &Bind, b: &Bind| {
+        a.address == b.address
+            || a.address.is_unspecified()
+                && (a.address.is_ipv4() == b.address.is_ipv4() || a.address.is_ipv6() && !a.only_v6)
+    };
+    let both_any = one.address.is_unspecified() && other.address.is_unspecified();
+    let dual = |bind: &Bind| bind.address.is_ipv6() && !bind.only_v6;
+    (one.protocol, one.port) == (other.protocol, other.port)
+        && (takes(one, other) || takes(other, one) || both_any && (dual(one) || dual(other)))
+}
+
+impl Sessions {
+    /// A stack serves what its process has shown.
+    pub(super) fn listen(
+        &mut self,
+        id: u32,
+        asked: Listen,
+        proof: Membership,
+    ) -> Result<Listening, Refusal> {
+        let Listen { stack: number, weight } = asked;
+        let stack = self.stack(id, number)?;
+        if stack.start.is_some() {
+            return Err(invalid(format!("stack {number} has not been started")));
+        }
+        let (stack_id, known) =
+            (stack.id, stack.listeners.values().any(|has| has.bind == proof.bind));
+        if !known {
+            self.admit(id, &Usage { listeners: 1, ..Usage::default() })?;
+        }
+        let listened = self.steering.listen(stack_id, proof.bind, weight);
+        let listener = listened.map_err(|error| match error {
+            SteeringError::Leased { port, by } => {
+                let whose = self.whose(by);
+                no_resources(format!(
+                    "port {port} is leased to {whose} for its own connections; serve a port outside \
+                     sessions.ports, or wait until it is given back"
+                ))
+            }
+            error => no_resources(error.to_string()),
+        })?;
+        self.stack(id, number)?.listeners.insert(listener, proof);
+        self.evict(&proof);
+        let Bind { protocol, address, port, only_v6 } = proof.bind;
+        Ok(Listening { listener, protocol, address: (address, port).into(), only_v6 })
+    }
+
+    /// Takes their places from those who have shown a socket of another user: the kernel would not have let this one bind
+    /// beside theirs, so theirs are closed, and prove nothing any more.
+    fn evict(&mut self, proof: &Membership) {
+        for session in self.list.values_mut() {
+            for (number, stack) in &mut session.stacks {
+                let over =
+                    |has: &Membership| has.owner != proof.owner && overlap(&has.bind, &proof.bind);
+                let lost: Vec<ListenerId> = stack
+                    .listeners
+                    .iter()
+                    .filter(|(_, has)| over(has))
+                    .map(|(listener, _)| *listener)
+                    .collect();
+                for listener in lost {
+                    stack.listeners.remove(&listener);
+                    let left = self.steering.unlisten(stack.id, listener);
+                    tracing::warn!(
+                        stack = number,
+                        listener,
+                        "{} serves port {} no more, which user {} has bound now: {left:?}",
+                        session.name,
+                        proof.bind.port,
+                        proof.owner
+                    );
+                }
+            }
+        }
+    }
+
+    /// A stack gets no new flows of a listener any more.
+    pub(super) fn unlisten(
+        &mut self,
+        id: u32,
+        number: u32,
+        listener: ListenerId,
+    ) -> Result<(), Refusal> {
+        let stack = self.stack(id, number)?;
+        if stack.listeners.remove(&listener).is_none() {
+            let problem = format!("stack {number} is no member of listener {listener}");
+            return Err(unknown(problem));
+        }
+        let stack = stack.id;
+        self.steering.unlisten(stack, listener).map_err(|error| unknown(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    fn bound(address: &str) -> Bound {
+        Bound {
+            protocol: TransportProtocol::Tcp,
+            address: address.parse().unwrap(),
+            is_listening: true,
+            only_v6: false,
+            namespace: 5,
+            reuse_port: false,
+            owner: 33,
+        }
+    }
+
+    #[test]
+    fn a_socket_proves_what_the_kernel_says_of_it() {
+        let good = bound("0.0.0.0:80");
+        let proof = proven(Ok(good), 5).unwrap();
+        assert_eq!((proof.owner, proof.bind.port), (33, 80));
+        let refused = |bound| proven(bound, 5).unwrap_err();
+        let other = refused(Ok(Bound { namespace: 6, ..good }));
+        assert_eq!(other.kind, RefusalKind::Permission);
+        assert!(other.message.contains("another network namespace"), "{other}");
+        let deaf = Bound { is_listening: false, ..good };
+        assert!(refused(Ok(deaf)).message.contains("call listen()"));
+        let udp = Bound { protocol: TransportProtocol::Udp, ..deaf };
+        assert!(proven(Ok(udp), 5).is_ok(), "UDP has no listen()");
+        for error in [BoundError::NotBound, BoundError::Family, BoundError::NotASocket] {
+            assert_eq!(refused(Err(error)).kind, RefusalKind::Invalid);
+        }
+    }
+
+    #[test]
+    fn binds_overlap_where_a_packet_can_be_for_both() {
+        let bind = |address: &str, only_v6| {
+            let address: SocketAddr = address.parse().unwrap();
+            let (protocol, port) = (TransportProtocol::Tcp, address.port());
+            Bind { protocol, address: address.ip(), port, only_v6 }
+        };
+        let both = |a: (&str, bool), b: (&str, bool)| {
+            let (a, b) = (bind(a.0, a.1), bind(b.0, b.1));
+            assert_eq!(overlap(&a, &b), overlap(&b, &a));
+            overlap(&a, &b)
+        };
+        assert!(both(("192.0.2.1:80", false), ("192.0.2.1:80", false)));
+        assert!(both(("192.0.2.1:80", false), ("0.0.0.0:80", false)));
+        assert!(both(("192.0.2.1:80", false), ("[::]:80", false)));
+        assert!(both(("0.0.0.0:80", false), ("[::]:80", false)));
+        assert!(both(("[::]:80", true), ("[::]:80", false)));
+        assert!(both(("[2001:db8::1]:80", false), ("[::]:80", true)));
+        assert!(!both(("192.0.2.1:80", false), ("192.0.2.2:80", false)));
+        assert!(!both(("192.0.2.1:80", false), ("0.0.0.0:81", false)));
+        assert!(!both(("192.0.2.1:80", false), ("[::]:80", true)));
+        assert!(!both(("0.0.0.0:80", false), ("[::]:80", true)));
+        assert!(!both(("0.0.0.0:80", false), ("[2001:db8::1]:80", false)));
+    }
+}

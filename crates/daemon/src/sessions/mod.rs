@@ -1,0 +1,233 @@
+//! Processes with stacks of their own: who is there, what each has, and taking it all back.
+//!
+//! | module | thread | job |
+//! | --- | --- | --- |
+//! | `serving` | its own | who may come to the sessions socket |
+//! | `guest` | the user's | requests are answered, sockets looked at, memory is made and unmapped |
+//! | `stacks` | control | stacks: given to the workers, taken back |
+//! | `listeners`, `leases`, `routes` | control | what is served, local ports, which way packets go |
+//! | `bounds` | control | what a user may have |
+//! | `show` | control | all of it, for people |
+
+mod bounds;
+mod guest;
+mod leases;
+mod listeners;
+mod routes;
+mod secret;
+mod serving;
+mod show;
+mod stacks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use control::config;
+use dpdk::BufferPool;
+use forward::state::Interfaces;
+use forward::steering::{ListenerId, Steering};
+use graph::{StackCounters, StackId};
+use shm::Segment;
+use shm::attach::{Refusal, RefusalKind};
+use shm::session::{Hello, OpenStack, PROTOCOL, VERSION, Welcome};
+use tokio::sync::Notify;
+
+use crate::processes::{
+    Control, Door, Paces, Process, check_name, invalid, no_resources, printable, unknown,
+};
+use crate::routing::Routing;
+use crate::workers::Workers;
+
+use listeners::Membership;
+use secret::Secret;
+use serving::{Serving, check_permission};
+use stacks::{Left, Start};
+
+/// What a daemon lends to those who ask for something about sessions.
+pub(crate) struct Lent<'a> {
+    pub(crate) sessions: &'a mut Sessions,
+    pub(crate) workers: &'a Workers,
+    pub(crate) routing: &'a Routing,
+    pub(crate) pool: BufferPool,
+}
+
+/// A daemon with sessions.
+pub(crate) trait Host: 'static {
+    /// What is asked is done with this.
+    fn lend(&mut self) -> Lent<'_>;
+}
+
+/// Everything about sessions.
+pub(crate) struct Sessions {
+    /// The section of the configuration that is in force.
+    config: Arc<ArcSwap<config::Sessions>>,
+    list: BTreeMap<u32, Session>,
+    last: u32,
+    last_stack: u32,
+    /// Which packets are whose.
+    steering: Steering,
+    paces: Paces,
+    /// What numbers for stacks are made of.
+    secret: Secret,
+    /// Where the latest lease began.
+    last_lease: u16,
+}
+
+/// A process.
+struct Session {
+    name: String,
+    library: String,
+    process: Process,
+    stacks: BTreeMap<u32, Stack>,
+    /// Told when the process may not stay.
+    dismissed: Arc<Notify>,
+}
+
+/// A stack of a process.
+struct Stack {
+    id: StackId,
+    asked: OpenStack,
+    since: Instant,
+    segment: Arc<Segment>,
+    /// By worker.
+    counters: Vec<Arc<StackCounters>>,
+    /// What is to be given to workers when the process has mapped its memory.
+    start: Option<Start>,
+    listeners: BTreeMap<ListenerId, Membership>,
+    /// First ports of its ranges.
+    leases: BTreeSet<u16>,
+}
+
+impl Session {
+    fn uid(&self) -> u32 {
+        self.process.credentials.uid
+    }
+}
+
+/// Opens the sessions socket.
+///
+/// Errors: no thread; a kernel that tells network namespaces not apart.
+pub(crate) fn open<H: Host>(
+    listener: UnixListener,
+    sessions: &Sessions,
+    control: Control<H>,
+) -> io::Result<()> {
+    Door::new(listener, Serving::new(Arc::clone(&sessions.config), control)?).open()
+}
+
+impl Sessions {
+    /// Nobody yet. `secret`: random.
+    pub(crate) fn new(config: &config::Sessions, steering: Steering, secret: [u64; 2]) -> Self {
+        Self {
+            config: Arc::new(ArcSwap::from_pointee(config.clone())),
+            list: BTreeMap::new(),
+            last: 0,
+            last_stack: 0,
+            steering,
+            paces: Paces::default(),
+            secret: Secret::new(secret),
+            last_lease: 0,
+        }
+    }
+
+    /// The section has changed: who may not stay is told to go.
+    pub(crate) fn apply(&mut self, config: &config::Sessions) {
+        self.config.store(Arc::new(config.clone()));
+        for session in self.list.values() {
+            if check_permission(config, &session.process).is_err() {
+                session.dismissed.notify_one();
+            }
+        }
+    }
+
+    /// Frees what no worker looks at any more. To be called now and then.
+    pub(crate) fn reclaim(&mut self) {
+        self.steering.reclaim();
+    }
+
+    /// A process says who it is.
+    fn attach(
+        &mut self,
+        hello: Hello,
+        (process, dismissed): (Process, Arc<Notify>),
+        interfaces: &Interfaces,
+    ) -> Result<Welcome, Refusal> {
+        let config = self.config.load_full();
+        check_permission(&config, &process)?;
+        let Hello { protocol, library, name } = hello;
+        if protocol != PROTOCOL {
+            let library = printable(&library);
+            let problem = format!(
+                "the process's library {library} speaks version {protocol} of the sessions \
+                 protocol, millraced {VERSION} speaks version {PROTOCOL}; use the library of the \
+                 daemon's version"
+            );
+            return Err(Refusal::new(RefusalKind::Version, problem));
+        }
+        check_name(&name, &library)?;
+        let uid = process.credentials.uid;
+        // Nobody keeps root out.
+        let alike = self.list.values().filter(|other| (other.uid() == 0) == (uid == 0)).count();
+        let most = usize::from(config.most);
+        if alike >= most {
+            let problem = format!("{most} processes are there already; raise sessions.most");
+            return Err(no_resources(problem));
+        }
+        self.last = self.last.wrapping_add(1).max(1);
+        let client = self.last;
+        tracing::info!(process = client, pid = process.credentials.pid, uid, "{name} has come");
+        let session = Session { name, library, process, stacks: BTreeMap::new(), dismissed };
+        self.list.insert(client, session);
+        let addresses = own_addresses(interfaces);
+        Ok(Welcome { protocol: PROTOCOL, daemon: VERSION.to_owned(), client, addresses })
+    }
+
+    /// Takes back all that a process had. Gives what is left, to be waited for by whoever asked.
+    fn release(&mut self, id: u32, workers: &Workers, why: &str) -> Vec<Left> {
+        let Some(mut session) = self.list.remove(&id) else { return Vec::new() };
+        let stacks = std::mem::take(&mut session.stacks).into_values();
+        let left = stacks.map(|stack| self.take_back(stack, workers)).collect();
+        tracing::info!(process = id, "{} is gone: {why}; all it had was taken back", session.name);
+        if !self.list.values().any(|other| other.uid() == session.uid()) {
+            self.paces.forget(session.uid());
+        }
+        left
+    }
+
+    fn session(&mut self, id: u32) -> Result<&mut Session, Refusal> {
+        self.list.get_mut(&id).ok_or_else(|| invalid("hello was not said"))
+    }
+
+    fn stack(&mut self, id: u32, number: u32) -> Result<&mut Stack, Refusal> {
+        let stack = self.session(id)?.stacks.get_mut(&number);
+        stack.ok_or_else(|| unknown(format!("there is no stack {number} of this process")))
+    }
+
+    /// As whose stack an error is about, for people.
+    fn whose(&self, id: StackId) -> String {
+        let mut all = self.list.values().flat_map(|session| {
+            session.stacks.iter().map(move |(number, stack)| (session, *number, stack.id))
+        });
+        match all.find(|(_, _, known)| *known == id) {
+            Some((session, number, _)) => {
+                let pid = session.process.credentials.pid;
+                format!("stack {number} of {} (process {pid})", session.name)
+            }
+            None => "a stack that has ended".to_owned(),
+        }
+    }
+}
+
+/// Addresses at which the router can be reached from elsewhere.
+fn own_addresses(interfaces: &Interfaces) -> Vec<IpAddr> {
+    let list = || interfaces.list.iter().flatten();
+    let four = list().flat_map(|one| &one.addresses4).map(|(address, _)| IpAddr::V4(*address));
+    let six = list().flat_map(|one| &one.addresses6).map(|(address, _)| address);
+    let six = six.filter(|address| !address.is_unicast_link_local());
+    four.chain(six.map(|address| IpAddr::V6(*address))).collect()
+}

@@ -1,0 +1,104 @@
+//! What there is at the sessions socket, for the threads that serve it.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use control::config;
+use shm::attach::{Refusal, RefusalKind};
+use shm::session::namespace;
+
+use super::Host;
+use super::guest::Attached;
+use crate::processes::{Bounds, Control, Process, Service, Shared};
+
+/// The sessions socket's service.
+pub(super) struct Serving<H> {
+    config: Arc<ArcSwap<config::Sessions>>,
+    control: Control<H>,
+    /// The network namespace of the daemon.
+    namespace: u64,
+}
+
+impl<H> Serving<H> {
+    /// Errors: the kernel tells network namespaces not apart (before Linux 5.14).
+    pub(super) fn new(
+        config: Arc<ArcSwap<config::Sessions>>,
+        control: Control<H>,
+    ) -> io::Result<Self> {
+        let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
+        Ok(Self { config, control, namespace: namespace(socket.as_fd())? })
+    }
+}
+
+impl<H: Host> Service for Serving<H> {
+    const SOCKET: &'static str = "sessions";
+    const THREAD: &'static str = "serve";
+    const SECTION: &'static str = "sessions";
+    type Guest = Attached<H>;
+
+    fn bounds(&self) -> Bounds {
+        let config = self.config.load();
+        let config::Sessions { most, connections, requests, .. } = **config;
+        Bounds { most, connections, requests }
+    }
+
+    fn admit(&self, process: &Process) -> Result<(), Refusal> {
+        check_permission(&self.config.load(), process)
+    }
+
+    fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached<H> {
+        Attached::new(self.control.clone(), shared, process, self.namespace)
+    }
+}
+
+/// Whether a process may have stacks.
+///
+/// Errors: what it is told.
+pub(super) fn check_permission(
+    config: &config::Sessions,
+    process: &Process,
+) -> Result<(), Refusal> {
+    let no = |problem| Err(Refusal::new(RefusalKind::Permission, problem));
+    let uid = process.credentials.uid;
+    if !config.enabled {
+        return no("sessions are switched off: sessions.enabled is false".to_owned());
+    }
+    let everybody = config.users.is_empty() && config.groups.is_empty();
+    let group = || process.groups.iter().any(|group| config.groups.contains(group));
+    if uid == 0 || everybody || config.users.contains(&uid) || group() {
+        return Ok(());
+    }
+    no(format!(
+        "user {uid} may have no stacks: neither sessions.users nor sessions.groups of the \
+         configuration names it; add it there"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use shm::attach::PeerCredentials;
+
+    #[test]
+    fn everybody_may_or_those_who_are_named() {
+        let may = |section: &str, uid, groups: &[u32]| {
+            let config = testing::config(&format!("[sessions]\n{section}")).sessions;
+            let credentials = PeerCredentials { pid: 1, uid, gid: groups[0] };
+            check_permission(&config, &Process { credentials, groups: groups.to_vec() })
+        };
+        assert!(may("", 1000, &[1000]).is_ok());
+        let users = "users = [1000]\n";
+        assert!(may(users, 1000, &[5]).is_ok() && may(users, 0, &[0]).is_ok());
+        let refusal = may(users, 1001, &[1000]).unwrap_err();
+        assert!(refusal.message.contains("user 1001 may have no stacks"), "{refusal}");
+        let groups = "groups = [50, 60]\n";
+        assert!(may(groups, 1000, &[1000, 60]).is_ok() && may(groups, 50, &[1]).is_err());
+        let both = "users = [7]\ngroups = [50]\n";
+        assert!(may(both, 7, &[7]).is_ok() && may(both, 8, &[50]).is_ok());
+        assert!(may("enabled = false\n", 0, &[0]).is_err(), "root neither");
+    }
+}

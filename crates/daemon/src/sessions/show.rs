@@ -1,0 +1,105 @@
+//! Stacks and listeners for people and metrics.
+
+use control::api::{self, StackCounters, Transport};
+use control::config::LeasedPorts;
+use forward::steering::ListenerView;
+use graph::StackId;
+use shm::session::TransportProtocol;
+
+use super::{Session, Sessions, Stack};
+
+impl Sessions {
+    /// Every stack.
+    pub(crate) fn show_stacks(&self) -> Vec<api::Stack> {
+        self.all()
+            .map(|(client, session, number, stack)| show(client, session, number, stack))
+            .collect()
+    }
+
+    /// Every listener.
+    pub(crate) fn show_listeners(&self) -> Vec<api::Listener> {
+        self.steering.listeners().map(|listener| self.show_listener(&listener)).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u32, &Session, u32, &Stack)> {
+        self.list.iter().flat_map(|(client, session)| {
+            session.stacks.iter().map(move |(number, stack)| (*client, session, *number, stack))
+        })
+    }
+
+    fn show_listener(&self, listener: &ListenerView) -> api::Listener {
+        let find = |id: StackId| self.all().find(|(_, _, _, stack)| stack.id == id);
+        let members = listener.members.iter().filter_map(|member| {
+            let (client, session, number, _) = find(member.stack)?;
+            Some(api::ListenerMember {
+                stack: number,
+                client,
+                name: session.name.clone(),
+                pid: session.process.credentials.pid,
+                uid: session.uid(),
+                weight: member.weight,
+                share: member.buckets as u16,
+            })
+        });
+        let bind = &listener.bind;
+        api::Listener {
+            number: listener.id,
+            protocol: match bind.protocol {
+                TransportProtocol::Tcp => Transport::Tcp,
+                TransportProtocol::Udp => Transport::Udp,
+            },
+            address: (bind.address, bind.port).into(),
+            only_v6: bind.only_v6,
+            members: members.collect(),
+            earlier: listener
+                .earlier
+                .iter()
+                .filter_map(|id| find(*id).map(|(_, _, number, _)| number))
+                .collect(),
+        }
+    }
+}
+
+fn show(client: u32, session: &Session, number: u32, stack: &Stack) -> api::Stack {
+    let credentials = &session.process.credentials;
+    let last = |first: u16| first.saturating_add(LeasedPorts::LEASE - 1);
+    api::Stack {
+        number,
+        client,
+        name: session.name.clone(),
+        library: session.library.clone(),
+        pid: credentials.pid,
+        uid: credentials.uid,
+        age: stack.since.elapsed().as_secs(),
+        started: stack.start.is_none(),
+        memory: stack.segment.length() as u64,
+        rings: stack.counters.len() as u16,
+        slots: stack.asked.slots,
+        capacity: stack.asked.capacity,
+        claims: stack.asked.claims,
+        listeners: stack.listeners.keys().copied().collect(),
+        leases: stack.leases.iter().map(|first| format!("{first}-{}", last(*first))).collect(),
+        counters: stack.counted(),
+    }
+}
+
+impl Stack {
+    /// On all workers.
+    fn counted(&self) -> StackCounters {
+        let mut sum = StackCounters::default();
+        for one in &self.counters {
+            let queues = &one.queues;
+            sum.delivered += queues.delivered.get();
+            sum.delivered_bytes += queues.delivered_bytes.get();
+            sum.full += queues.full.get();
+            sum.sent += queues.sent.get();
+            sum.sent_bytes += queues.sent_bytes.get();
+            sum.no_buffer += queues.no_buffer.get();
+            sum.malformed += queues.malformed.get();
+            for (reason, packets) in one.refused() {
+                *sum.refused.entry(reason.name().to_owned()).or_default() += packets;
+            }
+        }
+        sum
+    }
+}
