@@ -1,11 +1,13 @@
 //! Who gets which of a listener's buckets.
 
+use std::cmp::Reverse;
+
 /// Buckets of a listener: the resolution of weights, and the most members that each get one.
 pub(super) const BUCKETS: usize = 256;
 
 /// How many buckets each member gets, by weight: none with weight 0 unless all have it, then all the same; at least one
-/// each otherwise. What does not come out even goes to those that miss most, and among equals to who `has` more, so that
-/// less moves.
+/// each otherwise. What does not come out even goes to those that miss most, and among equals to who `has` one more to
+/// keep, so that less moves.
 pub(super) fn targets(weights: &[u8], has: &[usize]) -> Vec<usize> {
     let all_stand_by = weights.iter().all(|weight| *weight == 0);
     let weight = |weight: u8| if all_stand_by { 1 } else { usize::from(weight) };
@@ -22,7 +24,8 @@ pub(super) fn targets(weights: &[u8], has: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..weights.len()).filter(|at| weights[*at] > 0).collect();
     order.sort_by_key(|at| {
         let rest = shared * weights[*at] % total;
-        (std::cmp::Reverse(rest), std::cmp::Reverse(has.get(*at).copied().unwrap_or(0)), *at)
+        let keeps_one_more = has.get(*at) > targets.get(*at);
+        (Reverse(rest), Reverse(keeps_one_more), *at)
     });
     for at in order.into_iter().take(missing) {
         targets[at] += 1;

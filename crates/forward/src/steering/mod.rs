@@ -23,3 +23,6 @@ pub use listener::{ListenerView, MemberView};
 pub use reader::SteeringReader;
 pub use served::ServedFrames;
 pub use table::{Claims, Steering, SteeringLimits};
+
+#[cfg(test)]
+mod tests;

@@ -270,6 +270,12 @@ impl Steering {
         }
     }
 
+    /// Pieces that wait for workers to look again.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.retired.len()
+    }
+
     fn stack(&self, id: StackId) -> Result<&Stack, SteeringError> {
         let seat = self.seats.get(usize::from(id.place()));
         let stack = seat.and_then(|seat| seat.stack.as_ref());
@@ -289,7 +295,8 @@ impl Steering {
     fn set_leases(&self, first: u16, count: u16, id: Option<StackId>) {
         for protocol in PROTOCOLS {
             let ports = self.shared.ports(protocol);
-            (first..).take(usize::from(count)).for_each(|port| ports.set_lease(port, id));
+            let leased = (first..=u16::MAX).take(usize::from(count));
+            leased.for_each(|port| ports.set_lease(port, id));
         }
     }
 

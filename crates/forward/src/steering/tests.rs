@@ -1,0 +1,392 @@
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use graph::StackId;
+use proptest::prelude::*;
+use shm::Segment;
+use shm::claims::{self, ClaimsReader, ClaimsWriter, tag};
+use shm::session::TransportProtocol::{self, Tcp, Udp};
+use tables::Epoch;
+
+use super::buckets::{BUCKETS, assign, targets};
+use super::*;
+
+const KEY: [u64; 2] = [3, 4];
+
+fn steering() -> Steering {
+    Steering::new(SteeringLimits::default(), 99, &Epoch::new())
+}
+
+fn stack(steering: &mut Steering) -> (StackId, ClaimsWriter) {
+    let length = claims::bytes(64).unwrap();
+    let segment = Arc::new(Segment::create("claims", length).unwrap());
+    let region = segment.region(0, length).unwrap();
+    let reader = ClaimsReader::new(region.clone(), 64).unwrap();
+    let id = steering.add_stack(Claims { reader, key: KEY }).unwrap();
+    (id, ClaimsWriter::new(region, 64).unwrap())
+}
+
+fn bind(address: &str, port: u16) -> Bind {
+    Bind { protocol: Tcp, address: address.parse().unwrap(), port, only_v6: false }
+}
+
+fn flow(protocol: TransportProtocol, local: &str, remote: &str) -> Flow {
+    Flow { protocol, local: local.parse().unwrap(), remote: remote.parse().unwrap() }
+}
+
+/// Buckets of each member of the first listener.
+fn buckets(steering: &Steering) -> Vec<usize> {
+    let view = steering.listeners().next().unwrap();
+    view.members.iter().map(|member| member.buckets).collect()
+}
+
+#[test]
+fn the_most_particular_listener_gets_a_flow() {
+    let mut steering = steering();
+    let reader = steering.reader();
+    let stacks: Vec<_> = (0..6).map(|_| stack(&mut steering).0).collect();
+    let only_v6 = Bind { only_v6: true, ..bind("::", 80) };
+    let binds = [
+        bind("10.0.0.1", 80),
+        bind("0.0.0.0", 80),
+        bind("::", 80),
+        only_v6,
+        bind("2001:db8::1", 80),
+        bind("::ffff:10.0.0.2", 80),
+    ];
+    let listeners: Vec<_> =
+        stacks.iter().zip(binds).map(|(id, bind)| steering.listen(*id, bind, 1).unwrap()).collect();
+    let find = |local: &str| {
+        let remote = if local.starts_with('[') { "[2001:db8::7]:7" } else { "192.0.2.7:7" };
+        let found = reader.find(&flow(Tcp, local, remote), true);
+        found.map(|id| stacks.iter().position(|known| *known == id).unwrap())
+    };
+    assert_eq!(find("10.0.0.1:80"), Some(0));
+    assert_eq!(find("10.0.0.2:80"), Some(5), "a mapped address is the IPv4 one");
+    assert_eq!(find("10.0.0.3:80"), Some(1));
+    assert_eq!(find("[2001:db8::1]:80"), Some(4));
+    assert_eq!(find("[2001:db8::2]:80"), Some(3));
+    assert_eq!(find("10.0.0.1:81"), None);
+    assert_eq!(reader.find(&flow(Udp, "10.0.0.1:80", "192.0.2.7:7"), false), None);
+    steering.unlisten(stacks[0], listeners[0]).unwrap();
+    assert_eq!(find("10.0.0.1:80"), Some(1), "the next one");
+    steering.remove_stack(stacks[1]).unwrap();
+    assert_eq!(find("10.0.0.1:80"), Some(2), "both versions");
+    steering.remove_stack(stacks[3]).unwrap();
+    assert_eq!(find("[2001:db8::2]:80"), Some(2));
+    steering.remove_stack(stacks[2]).unwrap();
+    assert_eq!((find("10.0.0.1:80"), find("[2001:db8::2]:80")), (None, None));
+    assert!(steering.serves(Tcp, "2001:db8::1".parse().unwrap(), 80));
+    assert!(!steering.serves(Tcp, "10.0.0.1".parse().unwrap(), 80));
+}
+
+#[test]
+fn who_stands_by_gets_flows_only_while_all_do() {
+    let mut steering = steering();
+    let reader = steering.reader();
+    let (master, worker) = (stack(&mut steering).0, stack(&mut steering).0);
+    let listener = steering.listen(master, bind("0.0.0.0", 80), 0).unwrap();
+    let open = || reader.find(&flow(Tcp, "10.0.0.1:80", "192.0.2.7:7"), true);
+    assert_eq!((open(), buckets(&steering)), (Some(master), vec![256]));
+    assert_eq!(steering.listen(worker, bind("0.0.0.0", 80), 3), Ok(listener));
+    assert_eq!((open(), buckets(&steering)), (Some(worker), vec![0, 256]));
+    steering.listen(master, bind("0.0.0.0", 80), 1).unwrap();
+    assert_eq!(buckets(&steering), [64, 192]);
+    steering.listen(master, bind("0.0.0.0", 80), 0).unwrap();
+    steering.unlisten(worker, listener).unwrap();
+    assert_eq!((open(), buckets(&steering)), (Some(master), vec![256]));
+    steering.unlisten(master, listener).unwrap();
+    assert_eq!(open(), None);
+    let view = steering.listeners().next().unwrap();
+    assert_eq!((view.members.len(), view.earlier), (0, vec![master, worker]));
+}
+
+#[test]
+fn a_claimed_flow_stays_whoever_comes_and_goes() {
+    let mut steering = steering();
+    let reader = steering.reader();
+    let (old, mut claims) = stack(&mut steering);
+    let listener = steering.listen(old, bind("::", 80), 1).unwrap();
+    let ours = flow(Tcp, "10.0.0.1:80", "192.0.2.7:7");
+    let beside = flow(Tcp, "10.0.0.1:80", "192.0.2.7:8");
+    assert!(claims.insert(tag(KEY, Tcp, ours.local, ours.remote)));
+    let (new, _) = stack(&mut steering);
+    steering.unlisten(old, listener).unwrap();
+    assert_eq!(reader.find(&ours, false), Some(old));
+    assert_eq!(reader.find(&beside, false), None, "nobody's");
+    steering.listen(new, bind("::", 80), 1).unwrap();
+    let found = |flow, opens| reader.find(flow, opens);
+    assert_eq!((found(&ours, false), found(&ours, true)), (Some(old), Some(new)));
+    assert_eq!(found(&beside, false), Some(new));
+    // A more particular listener does not take it either.
+    let (particular, _) = stack(&mut steering);
+    steering.listen(particular, bind("10.0.0.1", 80), 1).unwrap();
+    assert_eq!((found(&ours, false), found(&beside, false)), (Some(old), Some(particular)));
+    // It may send as long as it lives.
+    let may = |id| reader.lets_send(id, Tcp, "10.0.0.1".parse().unwrap(), 80);
+    assert!(may(old) && may(new) && may(particular));
+    assert!(!reader.lets_send(particular, Tcp, "10.0.0.2".parse().unwrap(), 80));
+    steering.remove_stack(old).unwrap();
+    assert_eq!((found(&ours, false), may(old)), (Some(particular), false));
+}
+
+#[test]
+fn leases_are_of_one_stack_and_of_no_listener() {
+    let mut steering = steering();
+    let reader = steering.reader();
+    let (a, b) = (stack(&mut steering).0, stack(&mut steering).0);
+    steering.lease(a, 20_000, 256).unwrap();
+    let answer = |port: u16| {
+        let local = format!("10.0.0.1:{port}");
+        [Tcp, Udp].map(|protocol| reader.find(&flow(protocol, &local, "192.0.2.7:7"), false))
+    };
+    assert_eq!((answer(20_000), answer(20_255)), ([Some(a); 2], [Some(a); 2]));
+    assert_eq!((answer(19_999), answer(20_256)), ([None; 2], [None; 2]));
+    let leased = SteeringError::Leased { port: 20_255, by: a };
+    assert_eq!(steering.lease(b, 20_255, 10), Err(leased));
+    assert_eq!(answer(20_256), [None; 2], "all or nothing");
+    assert_eq!(steering.listen(b, bind("0.0.0.0", 20_255), 1), Err(leased));
+    assert_eq!(steering.listen(b, bind("0.0.0.0", 0), 1), Err(SteeringError::NoPort));
+    steering.listen(b, bind("0.0.0.0", 30_000), 1).unwrap();
+    assert_eq!(steering.lease(a, 29_990, 11), Err(SteeringError::Served(30_000)));
+    for (first, count) in [(0, 10), (10, 0), (65_535, 2)] {
+        assert_eq!(steering.lease(a, first, count), Err(SteeringError::NoPort));
+    }
+    steering.lease(b, 65_535, 1).unwrap();
+    assert_eq!(answer(65_535), [Some(b); 2]);
+    let none = SteeringError::NoLease { stack: b, first: 20_000 };
+    assert_eq!(steering.release(b, 20_000), Err(none));
+    steering.release(a, 20_000).unwrap();
+    assert_eq!((steering.lessee(20_000), answer(20_000)), (None, [None; 2]));
+    steering.lease(b, 20_000, 256).unwrap();
+    steering.remove_stack(b).unwrap();
+    assert_eq!((answer(20_000), answer(65_535), answer(30_000)), ([None; 2], [None; 2], [None; 2]));
+    assert_eq!(steering.remove_stack(b), Err(SteeringError::NoStack(b)));
+    assert_eq!(steering.lease(b, 20_000, 256), Err(SteeringError::NoStack(b)));
+}
+
+#[test]
+fn there_is_room_for_so_many_and_no_more() {
+    let limits = SteeringLimits { stacks: 2, listeners: 3, of_stack: 2 };
+    let mut steering = Steering::new(limits, 1, &Epoch::new());
+    let (a, b) = (stack(&mut steering).0, stack(&mut steering).0);
+    let length = claims::bytes(64).unwrap();
+    let segment = Arc::new(Segment::create("claims", length).unwrap());
+    let reader = ClaimsReader::new(segment.region(0, length).unwrap(), 64).unwrap();
+    let third = steering.add_stack(Claims { reader, key: KEY });
+    assert_eq!(third, Err(SteeringError::TooManyStacks(2)));
+    let first = steering.listen(a, bind("0.0.0.0", 1), 1).unwrap();
+    steering.listen(a, bind("0.0.0.0", 2), 1).unwrap();
+    let full = SteeringError::TooManyOfStack(2);
+    assert_eq!(steering.listen(a, bind("0.0.0.0", 3), 1), Err(full));
+    assert_eq!(steering.listen(a, bind("0.0.0.0", 1), 5), Ok(first), "it has that already");
+    steering.listen(b, bind("0.0.0.0", 4), 1).unwrap();
+    let full = SteeringError::TooManyListeners(3);
+    assert_eq!(steering.listen(b, bind("0.0.0.0", 5), 1), Err(full));
+    // What it has left longest ago is forgotten first.
+    steering.unlisten(a, first).unwrap();
+    let none = SteeringError::NoMember { stack: a, listener: first };
+    assert_eq!(steering.unlisten(a, first), Err(none));
+    steering.listen(a, bind("0.0.0.0", 3), 1).unwrap();
+    let ports: Vec<u16> = steering.listeners().map(|view| view.bind.port).collect();
+    assert_eq!(ports, [2, 4, 3]);
+    // A place is free again at once, under another name.
+    steering.remove_stack(a).unwrap();
+    let next = stack(&mut steering).0;
+    assert_eq!((next.place(), next == a), (a.place(), false));
+    assert_eq!(steering.listen(a, bind("0.0.0.0", 9), 1), Err(SteeringError::NoStack(a)));
+}
+
+#[test]
+fn what_workers_may_look_at_stays_until_they_have_looked_again() {
+    let epoch = Epoch::new();
+    let mut steering = Steering::new(SteeringLimits::default(), 1, &epoch);
+    let (id, _) = stack(&mut steering);
+    let worker = epoch.register().unwrap();
+    worker.quiescent();
+    let listener = steering.listen(id, bind("0.0.0.0", 80), 1).unwrap();
+    steering.unlisten(id, listener).unwrap();
+    steering.listen(id, bind("0.0.0.0", 80), 1).unwrap();
+    assert_eq!(steering.waiting(), 2);
+    worker.quiescent();
+    steering.reclaim();
+    assert_eq!(steering.waiting(), 0);
+}
+
+/// What happens to the steering.
+#[derive(Debug, Clone)]
+enum Step {
+    Add,
+    End(usize),
+    Listen(usize, usize, u8),
+    Unlisten(usize, usize),
+    Open(usize, u16),
+    Close(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => Just(Step::Add),
+        1 => (0..8usize).prop_map(Step::End),
+        4 => (0..8usize, 0..BINDS.len(), 0..4u8).prop_map(|(a, b, w)| Step::Listen(a, b, w)),
+        2 => (0..8usize, 0..BINDS.len()).prop_map(|(a, b)| Step::Unlisten(a, b)),
+        8 => (0..LOCALS.len(), 1..500u16).prop_map(|(at, port)| Step::Open(at, port)),
+        2 => (0..50usize).prop_map(Step::Close),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+/// Address, and whether IPv6 only; the more particular first.
+const BINDS: [(&str, bool); 5] =
+    [("10.0.0.1", false), ("2001:db8::1", false), ("0.0.0.0", false), ("::", true), ("::", false)];
+const LOCALS: [&str; 4] = ["10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8::2"];
+
+fn serves(bind: usize, local: IpAddr) -> bool {
+    match bind {
+        0 | 1 => BINDS[bind].0.parse() == Ok(local),
+        2 => local.is_ipv4(),
+        3 => local.is_ipv6(),
+        _ => true,
+    }
+}
+
+/// The same, as plain as can be.
+#[derive(Default)]
+struct Model {
+    stacks: Vec<(StackId, ClaimsWriter)>,
+    members: BTreeMap<(usize, StackId), u8>,
+    flows: Vec<(Flow, StackId)>,
+}
+
+impl Model {
+    /// Who may get a new flow.
+    fn takers(&self, local: IpAddr) -> Vec<StackId> {
+        let of = |bind| self.members.iter().filter(move |((at, _), _)| *at == bind);
+        let serving = (0..BINDS.len()).filter(|bind| serves(*bind, local));
+        let Some(bind) = serving.into_iter().find(|bind| of(*bind).count() > 0) else {
+            return Vec::new();
+        };
+        let active = of(bind).any(|(_, weight)| *weight > 0);
+        of(bind).filter(|(_, weight)| !active || **weight > 0).map(|((_, id), _)| *id).collect()
+    }
+}
+
+fn bind_of(at: usize) -> Bind {
+    let (address, only_v6) = BINDS[at];
+    Bind { only_v6, ..bind(address, 80) }
+}
+
+fn run(steering: &mut Steering, model: &mut Model, step: &Step) {
+    let reader = steering.reader();
+    match *step {
+        Step::Add if model.stacks.len() < 8 => model.stacks.push(stack(steering)),
+        Step::Add => {}
+        Step::End(at) if at < model.stacks.len() => {
+            let (id, _) = model.stacks.remove(at);
+            steering.remove_stack(id).unwrap();
+            model.members.retain(|(_, member), _| *member != id);
+            model.flows.retain(|(_, owner)| *owner != id);
+        }
+        Step::Listen(at, bind, weight) if at < model.stacks.len() => {
+            let id = model.stacks[at].0;
+            steering.listen(id, bind_of(bind), weight).unwrap();
+            model.members.insert((bind, id), weight);
+        }
+        Step::Unlisten(at, bind) if at < model.stacks.len() => {
+            let id = model.stacks[at].0;
+            let known = steering.listeners().find(|view| view.bind == bind_of(bind));
+            let done = known.map(|view| steering.unlisten(id, view.id).is_ok());
+            assert_eq!(done.unwrap_or(false), model.members.remove(&(bind, id)).is_some());
+        }
+        Step::Open(at, port) => {
+            let local: IpAddr = LOCALS[at].parse().unwrap();
+            let remote = if local.is_ipv4() { "192.0.2.7" } else { "2001:db8::7" };
+            let remote = (remote.parse::<IpAddr>().unwrap(), port).into();
+            let flow = Flow { protocol: Tcp, local: (local, 80).into(), remote };
+            if model.flows.iter().any(|(known, _)| *known == flow) {
+                return;
+            }
+            let takers = model.takers(local);
+            let found = reader.find(&flow, true);
+            assert_eq!(found.is_some(), !takers.is_empty());
+            let Some(owner) = found else { return };
+            assert!(takers.contains(&owner), "{owner} of {takers:?}");
+            let (_, claims) = model.stacks.iter_mut().find(|(id, _)| *id == owner).unwrap();
+            if claims.len() < 40 && claims.insert(tag(KEY, Tcp, flow.local, flow.remote)) {
+                model.flows.push((flow, owner));
+            }
+        }
+        Step::Close(at) if at < model.flows.len() => {
+            let (flow, owner) = model.flows.swap_remove(at);
+            let (_, claims) = model.stacks.iter_mut().find(|(id, _)| *id == owner).unwrap();
+            claims.remove(tag(KEY, Tcp, flow.local, flow.remote));
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn flows_stay_and_new_ones_go_where_they_should(steps in steps()) {
+        let mut steering = steering();
+        let mut model = Model::default();
+        let reader = steering.reader();
+        for step in &steps {
+            run(&mut steering, &mut model, step);
+            for (flow, owner) in &model.flows {
+                prop_assert_eq!(reader.find(flow, false), Some(*owner), "{:?} after {:?}", flow, step);
+                let end = flow.local;
+                prop_assert!(reader.lets_send(*owner, Tcp, end.ip(), end.port()));
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn only_buckets_that_must_change_hands_do(
+        weights in prop::collection::vec(0..6u8, 0..12),
+        owners in prop::collection::vec(prop::option::of(0..12usize), BUCKETS),
+    ) {
+        let mut owners: [Option<usize>; BUCKETS] = owners.try_into().unwrap();
+        owners.iter_mut().for_each(|owner| *owner = owner.filter(|at| *at < weights.len()));
+        let count = |owners: &[Option<usize>; BUCKETS], at| {
+            owners.iter().filter(|owner| **owner == Some(at)).count()
+        };
+        let has: Vec<usize> = (0..weights.len()).map(|at| count(&owners, at)).collect();
+        let wanted = targets(&weights, &has);
+        let total: usize = wanted.iter().sum();
+        prop_assert_eq!(total, if weights.is_empty() { 0 } else { BUCKETS });
+        let active = weights.iter().any(|weight| *weight > 0);
+        for (target, weight) in wanted.iter().zip(&weights) {
+            prop_assert_eq!(*target > 0, !active || *weight > 0);
+        }
+        let before = owners;
+        assign(&mut owners, &wanted);
+        for (at, target) in wanted.iter().enumerate() {
+            prop_assert_eq!(count(&owners, at), *target);
+        }
+        let changed = before.iter().zip(&owners).filter(|(a, b)| a.is_some() && a != b).count();
+        let surplus: usize =
+            has.iter().zip(&wanted).map(|(has, wanted)| has.saturating_sub(*wanted)).sum();
+        prop_assert_eq!(changed, surplus);
+        // Asked again, nothing moves.
+        let again = owners;
+        let has: Vec<usize> = (0..weights.len()).map(|at| count(&owners, at)).collect();
+        assign(&mut owners, &targets(&weights, &has));
+        prop_assert_eq!(owners, again);
+    }
+
+    #[test]
+    fn shares_follow_weights(weights in prop::collection::vec(1..20u8, 1..20)) {
+        let wanted = targets(&weights, &vec![0; weights.len()]);
+        let total: usize = weights.iter().map(|weight| usize::from(*weight)).sum();
+        let shared = BUCKETS - weights.len();
+        for (target, weight) in wanted.iter().zip(&weights) {
+            let exact = 1.0 + (shared * usize::from(*weight)) as f64 / total as f64;
+            prop_assert!((*target as f64 - exact).abs() < 1.0, "{} for {}", target, exact);
+        }
+    }
+}
