@@ -90,6 +90,8 @@ impl Sessions {
         let port = self.name(id).map_or(0, |name| name.port());
         if let Role::Connection(connection) = role {
             self.stack.abort(connection);
+            // tcp_disconnect: sk_error_report.
+            self.wake(id, Mask::ERR);
         }
         let role = bound.and_then(|address| self.bind_stream(id, address).ok());
         self.become_role(id, role.map_or(Role::Fresh, Role::Bound));

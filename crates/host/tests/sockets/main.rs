@@ -6,4 +6,5 @@ mod datagram;
 mod listen;
 mod options;
 mod pair;
+mod readiness;
 mod stream;

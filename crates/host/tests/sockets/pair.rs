@@ -73,26 +73,39 @@ impl Pair {
     /// Carries packets until nothing moves any more; time goes on by the link's delay only.
     pub(crate) fn settle(&mut self) {
         for _ in 0..10_000 {
-            for host in &mut self.hosts {
-                host.sessions.turn(self.now, &mut host.out);
-            }
-            let sent = self.hosts.each_mut().map(|host| std::mem::take(&mut host.out.packets));
-            if sent.iter().all(Vec::is_empty) {
+            if !self.step() {
                 return;
-            }
-            self.now += DELAY;
-            for (from, packets) in sent.iter().enumerate() {
-                for packet in packets {
-                    self.carried += 1;
-                    if self.loses > 0 && self.carried % self.loses == 0 {
-                        continue;
-                    }
-                    let Host { sessions, out } = &mut self.hosts[1 - from];
-                    sessions.input(self.now, &[Packet::new(packet)], out);
-                }
             }
         }
         panic!("the link does not come to rest");
+    }
+
+    /// Carries what is there once.
+    pub(crate) fn exchange(&mut self) {
+        self.step();
+    }
+
+    /// Gives whether anything moved.
+    fn step(&mut self) -> bool {
+        for host in &mut self.hosts {
+            host.sessions.turn(self.now, &mut host.out);
+        }
+        let sent = self.hosts.each_mut().map(|host| std::mem::take(&mut host.out.packets));
+        if sent.iter().all(Vec::is_empty) {
+            return false;
+        }
+        self.now += DELAY;
+        for (from, packets) in sent.iter().enumerate() {
+            for packet in packets {
+                self.carried += 1;
+                if self.loses > 0 && self.carried % self.loses == 0 {
+                    continue;
+                }
+                let Host { sessions, out } = &mut self.hosts[1 - from];
+                sessions.input(self.now, &[Packet::new(packet)], out);
+            }
+        }
+        true
     }
 
     /// Lets time pass, timers included.
