@@ -92,6 +92,7 @@ scripts! {
     silly_window_sender
     sink_full
     sink_full_syn
+    sink_full_window
     slow_start_sacked
     syn_data
     syn_received
@@ -116,5 +117,7 @@ scripts! {
     window_scale_limit
     window_scale_refused
     window_shrunk
+    window_shut_answered
+    window_shut_silent
     zero_window
 }
