@@ -3,7 +3,10 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use transport::{Buffers, ConnectionId, Grant, Opening, Pair, Ring, Rings};
+use transport::{Buffers, ConnectionId, Grant, Opening, Pair, Ring, Rings, Stack};
+
+/// A host's stack.
+pub type HostStack = Stack<CountedRings>;
 
 /// [`Rings`] that know how many connections have theirs.
 #[derive(Debug, Clone, Default)]

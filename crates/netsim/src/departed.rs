@@ -2,7 +2,7 @@
 
 use transport::{ConnectionId, Contents, Event, Exported, Ring};
 
-use crate::network::HostStack;
+use crate::buffers::HostStack;
 
 /// They and when they arrive.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use transport::{Config, Options};
 
 use crate::link::LinkOptions;
 use crate::network::{Network, Side};
-use crate::talk::{Plan, Role, Talk, Talks};
+use crate::talk::{Plan, Role, Talk};
+use crate::talks::Talks;
 
 /// A bulk flow from left to right.
 #[derive(Debug, Clone)]

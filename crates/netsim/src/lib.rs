@@ -28,9 +28,11 @@ mod random;
 mod router;
 mod segment;
 mod talk;
+mod talks;
 
-pub use buffers::CountedRings;
+pub use buffers::{CountedRings, HostStack};
 pub use link::LinkOptions;
-pub use network::{Application, HostStack, Network, Side};
+pub use network::{Application, Network, Side};
 pub use random::Random;
-pub use talk::{Plan, Role, Talk, Talks, Trouble};
+pub use talk::{Plan, Role, Talk, Trouble};
+pub use talks::Talks;

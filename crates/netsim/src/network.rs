@@ -7,16 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use transport::{Config, ConnectionId, Contents, Event, Packet, Stack};
 
-use crate::buffers::CountedRings;
+use crate::buffers::{CountedRings, HostStack};
 use crate::capture::{self, Record};
 use crate::departed::Departed;
 use crate::link::{Fate, Link, LinkOptions};
 use crate::random::Random;
 use crate::router;
 use crate::segment::Port;
-
-/// A host's stack.
-pub type HostStack = Stack<CountedRings>;
 
 /// What runs on a host.
 pub trait Application {

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 
-use transport::{ConnectError, ConnectionId, Event, Failure, ListenerId, Options, SocketError};
+use transport::{ConnectError, ConnectionId, Failure, Options, SocketError};
 
-use crate::network::{Application, HostStack};
+use crate::buffers::HostStack;
 use crate::random::Random;
 
 /// How one end behaves.
@@ -195,6 +195,30 @@ impl Talk {
     }
 
     /// Seeds of what it sends and of what it gets: opener and taker see them crosswise.
+    /// Takes a connection from `remote`, if that is the one it waits for. Gives whether.
+    pub(crate) fn take(&mut self, remote: SocketAddr, id: ConnectionId) -> bool {
+        let waits = matches!(self.role, Role::Takes(from) if from == remote);
+        let takes = waits && self.id.is_none() && !self.over;
+        if takes {
+            self.id = Some(id);
+        }
+        takes
+    }
+
+    /// Its connection is on the way to another stack: until it has arrived there is none.
+    pub(crate) fn leave(&mut self) {
+        self.old = self.connection();
+    }
+
+    /// A connection has arrived. Gives whether it is this one's.
+    pub(crate) fn arrive(&mut self, old: ConnectionId, new: ConnectionId) -> bool {
+        let own = self.old == Some(old);
+        if own {
+            (self.id, self.old) = (Some(new), None);
+        }
+        own
+    }
+
     fn seeds(&self) -> (u64, u64) {
         let seed = self.plan.seed * 2;
         if self.takes { (seed + 1, seed) } else { (seed, seed + 1) }
@@ -209,7 +233,7 @@ impl Talk {
     }
 
     /// Gives when to go on at the latest.
-    fn run(&mut self, now: u64, stack: &mut HostStack) -> u64 {
+    pub(crate) fn run(&mut self, now: u64, stack: &mut HostStack) -> u64 {
         if self.over {
             return u64::MAX;
         }
@@ -332,80 +356,6 @@ impl Talk {
             // A connection that failed says so when it is read.
             let _ = stack.shutdown(id);
         }
-    }
-}
-
-/// The conversations of a host.
-#[derive(Debug, Default)]
-pub struct Talks {
-    talks: Vec<Talk>,
-    /// Where to listen, with which options; then the listener.
-    listening: Vec<(SocketAddr, Options, Option<ListenerId>)>,
-}
-
-impl Talks {
-    /// Adds one end.
-    pub fn add(&mut self, talk: Talk) {
-        self.talks.push(talk);
-    }
-
-    /// Listens from the beginning.
-    pub fn listen(&mut self, address: SocketAddr, options: Options) {
-        self.listening.push((address, options, None));
-    }
-
-    /// All ends.
-    #[must_use]
-    pub fn all(&self) -> &[Talk] {
-        &self.talks
-    }
-
-    fn take(&mut self, stack: &mut HostStack, listener: ListenerId) {
-        while let Some(id) = stack.accept(listener) {
-            let remote = stack.info(id).map(|info| info.ends.remote);
-            let matching = |talk: &&mut Talk| match talk.role {
-                Role::Takes(from) => Some(from) == remote && talk.id.is_none() && !talk.over,
-                Role::Opens { .. } => false,
-            };
-            match self.talks.iter_mut().find(matching) {
-                Some(talk) => talk.id = Some(id),
-                // Not expected, or a second time.
-                None => stack.abort(id),
-            }
-        }
-    }
-}
-
-impl Application for Talks {
-    fn restarted(&mut self, stack: &mut HostStack) {
-        for (address, options, listener) in &mut self.listening {
-            *listener = stack.listen(*address, 64, options).ok();
-        }
-        // Until each has moved it has no connection.
-        for talk in &mut self.talks {
-            talk.old = talk.connection();
-        }
-    }
-
-    fn moved(&mut self, old: ConnectionId, new: ConnectionId) {
-        if let Some(talk) = self.talks.iter_mut().find(|talk| talk.old == Some(old)) {
-            talk.id = Some(new);
-            talk.old = None;
-        }
-    }
-
-    fn run(&mut self, now: u64, stack: &mut HostStack, _: &[Event]) -> u64 {
-        for (address, options, listener) in &mut self.listening {
-            if listener.is_none() {
-                *listener = stack.listen(*address, 64, options).ok();
-            }
-        }
-        let listeners: Vec<ListenerId> =
-            self.listening.iter().filter_map(|entry| entry.2).collect();
-        for listener in listeners {
-            self.take(stack, listener);
-        }
-        self.talks.iter_mut().map(|talk| talk.run(now, stack)).min().unwrap_or(u64::MAX)
     }
 }
 

@@ -63,7 +63,7 @@ struct Scene {
     options: [Options; 2],
     /// Side, call, and ns that pass then.
     calls: Vec<(usize, Call, u64)>,
-    /// Of so many packets one is lost, one is held back.
+    /// Of so many packets one is lost, one is held back, one is marked.
     fate: (u64, u64),
     /// Buffers that a sink has left, for each flush: all of them when the list is over.
     room: Vec<usize>,
@@ -76,10 +76,17 @@ fn told(scene: &Scene, shortcuts: bool) -> (Vec<String>, Vec<(usize, Vec<u8>)>) 
     let (lost, late) = scene.fate;
     let [client, server] = &scene.options;
     let ids = link.connect(client, server);
-    link.fate = Box::new(move |number, _| match number {
+    link.fate = Box::new(move |number, packet| match number {
         number if number % lost == 0 => None,
         number if number % late == 0 => Some(30 * MILLISECOND),
-        _ => Some(0),
+        number => {
+            if number % late == 1 && packet[1] & 3 != 0 {
+                // Congestion experienced.
+                packet[1] |= 3;
+                wire::ipv4::write_checksum(packet).unwrap();
+            }
+            Some(0)
+        }
     });
     let (mut told, mut written, data) = (Vec::new(), [0, 0], pattern(1 << 20));
     let mut buffer = vec![0; 70_000];

@@ -1,13 +1,11 @@
 //! Probing for bandwidth (5.3.3): down, cruise, refill, up.
 
-use super::model::part;
+use super::model::{BETA, part};
 use super::{Bbr, Phase, State, is_too_high};
 use crate::congestion::{Ack, HEAVY_LOSS, Start};
 
 /// What is left free for others while cruising (5.2): a share of what may be in flight.
 const HEADROOM: f64 = 0.15;
-/// What a loss leaves (5.2).
-pub(super) const BETA: f64 = 0.7;
 /// Between two probes: 2 s and up to a second more (5.3.3.5): ns.
 const WAIT: u64 = 2_000_000_000;
 /// Rounds between two probes at most, so that Reno on a short path is not starved (5.3.3.5).

@@ -1,8 +1,9 @@
 //! What is known of the path: rate, round-trip time, bounds, aggregation of acknowledgments.
 
-use super::cycle::BETA;
 use crate::congestion::{Ack, HEAVY_LOSS, RateSample};
 
+/// What a loss leaves (5.2).
+pub(super) const BETA: f64 = 0.7;
 /// A round-trip time is believed for so long (5.2): ns.
 const MIN_RTT_LIFE: u64 = 10_000_000_000;
 /// After so long ProbeRTT looks for it anew (5.2): ns.

@@ -9,45 +9,12 @@ use super::{Delivered, Flight, Rack, Rate, Sent, mark};
 use crate::moving::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
+use memory::{Lone, Memory};
+
+mod memory;
+
 /// Flights kept for the next connection that needs one.
 const SPARE: usize = 1024;
-
-/// What deserves to be remembered while nothing is in flight.
-#[derive(Debug)]
-struct Memory {
-    /// Least round-trip time: ns; 0: none yet.
-    min_rtt: u32,
-    /// Bytes delivered in all, modulo 2^32.
-    delivered: u32,
-    /// Bytes found lost in all, modulo 2^32.
-    lost: u32,
-    multiplier: u8,
-    persist: u8,
-    reordering: bool,
-    app_limited: bool,
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self {
-            min_rtt: 0,
-            delivered: 0,
-            lost: 0,
-            multiplier: 1,
-            persist: 0,
-            reordering: false,
-            app_limited: false,
-        }
-    }
-}
-
-/// The only segment in flight, sent when nothing else was: all that a record would say beside.
-#[derive(Debug, Clone, Copy)]
-struct Lone {
-    start: Seq,
-    end: Seq,
-    sent_at: u64,
-}
 
 #[derive(Debug, Default)]
 enum Content {
@@ -283,71 +250,7 @@ impl Slot {
     }
 }
 
-impl Memory {
-    /// A lone segment was delivered.
-    #[inline(always)]
-    fn note_lone(&mut self, lone: &Lone, now: u64) {
-        let rtt = now.saturating_sub(lone.sent_at).clamp(1, u64::from(u32::MAX)) as u32;
-        self.min_rtt = if self.min_rtt == 0 { rtt } else { self.min_rtt.min(rtt) };
-        self.delivered = self.delivered.wrapping_add(lone.end.since(lone.start));
-    }
-
-    /// What a lone segment's record says.
-    #[inline]
-    fn record(&self, marks: u8, size: u16, lone: &Lone) -> Sent {
-        let Lone { start, end, sent_at } = *lone;
-        Sent {
-            start,
-            end,
-            marks: marks | if self.app_limited { mark::APP_LIMITED } else { 0 },
-            size,
-            segments: 0,
-            sent_at,
-            delivered_at: sent_at,
-            first_sent_at: sent_at,
-            delivered: self.delivered,
-            tx_in_flight: end.since(start),
-            lost: self.lost,
-        }
-    }
-
-    /// A flight of a lone segment.
-    #[cold]
-    fn open(&self, mut flight: Box<Flight>, marks: u8, size: u16, lone: &Lone) -> Box<Flight> {
-        self.restore(&mut flight, lone.start);
-        flight.rate.restart(lone.sent_at);
-        (flight.usage, flight.usage_end) = (lone.end.since(lone.start), lone.end);
-        flight.sent.push_back(self.record(marks, size, lone));
-        flight
-    }
-
-    /// A flight that begins at `start`.
-    fn restore(&self, flight: &mut Flight, start: Seq) {
-        flight.rack.begin(start);
-        (flight.usage_end, flight.fresh_from) = (start, start);
-        flight.rack.min_rtt = u64::from(self.min_rtt);
-        flight.rack.reordering = self.reordering;
-        flight.rack.multiplier = self.multiplier;
-        flight.rack.persist = self.persist;
-        flight.rate.resume(u64::from(self.delivered), self.lost, self.app_limited);
-    }
-
-    fn keep(&mut self, flight: &Flight) {
-        *self = Self {
-            min_rtt: flight.rack.min_rtt.min(u64::from(u32::MAX)) as u32,
-            delivered: flight.rate.delivered as u32,
-            lost: flight.rate.lost,
-            reordering: flight.rack.reordering,
-            multiplier: flight.rack.multiplier,
-            persist: flight.rack.persist,
-            app_limited: flight.rate.is_app_limited(),
-        };
-    }
-}
-
 carried!(Slot { content, memory });
-carried!(Memory { min_rtt, delivered, lost, multiplier, persist, reordering, app_limited });
-carried!(Lone { start, end, sent_at @ time });
 
 impl Carried for Content {
     fn put(&self, to: &mut Writer) {
@@ -422,54 +325,4 @@ impl DerefMut for Slot {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn round_trip(slot: &mut Slot, spares: &mut Spares, start: u32, whole: bool) -> Delivered {
-        slot.push(spares, (Seq(start), Seq(start + 100)), (0, 100), 1000, whole);
-        assert!(!slot.is_empty());
-        let (mut news, ack) = (Delivered::new(5000, Seq(start), false), Seq(start + 100));
-        if !slot.acknowledge_lone(ack, 5000, &mut news) {
-            slot.acknowledge(ack, &mut news);
-            slot.rack_update(&news, ack, ack);
-            slot.rate.sample(news.bytes, news.newest.as_ref(), 5000);
-            slot.rest(spares);
-        }
-        assert!(slot.is_empty() && slot.sent.capacity() == 0);
-        // RACK's, which has nothing to find.
-        news.latest = None;
-        news
-    }
-
-    #[test]
-    fn a_flight_that_was_another_connections_brings_nothing_along() {
-        let mut spares = Spares::default();
-        let (mut one, mut other) = (Slot::default(), Slot::default());
-        round_trip(&mut one, &mut spares, 0, true);
-        assert_eq!(spares.0.len(), 1);
-        other.push(&mut spares, (Seq(7), Seq(8)), (0, 100), 0, true);
-        assert_eq!((other.rate.delivered, other.rack.min_rtt, other.sent.len()), (0, 0, 1));
-        one.push(&mut spares, (Seq(100), Seq(200)), (0, 100), 9000, true);
-        assert_eq!((one.rate.delivered, one.rack.min_rtt), (100, 4000));
-    }
-
-    #[test]
-    fn a_lone_segment_is_as_good_as_a_flight() {
-        let mut spares = Spares::default();
-        let (mut lone, mut whole) = (Slot::default(), Slot::default());
-        for start in [0, 100] {
-            let one = round_trip(&mut lone, &mut spares, start, false);
-            let other = round_trip(&mut whole, &mut spares, start, true);
-            assert_eq!(format!("{one:?}"), format!("{other:?}"));
-            assert_eq!(format!("{:?}", lone.memory), format!("{:?}", whole.memory));
-        }
-        for slot in [&mut lone, &mut whole] {
-            let is_lone = matches!(slot.content, Content::Nothing);
-            slot.push(&mut spares, (Seq(200), Seq(300)), (mark::PUSH, 100), 9000, !is_lone);
-            slot.push(&mut spares, (Seq(300), Seq(400)), (0, 100), 9500, false);
-        }
-        assert_eq!(format!("{:?}", *lone), format!("{:?}", *whole));
-        let mut news = Delivered::default();
-        assert!(!lone.acknowledge_lone(Seq(300), 9900, &mut news));
-    }
-}
+mod tests;

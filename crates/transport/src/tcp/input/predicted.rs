@@ -25,7 +25,6 @@ impl<F: ByteFifo> Tcb<'_, F> {
             || hot.state != State::Established
             || segment.sack_count != 0
             || segment.ecn == CONGESTION_EXPERIENCED
-            || !cold.gaps.is_empty()
             || cold.search.is_some()
             || !self.shared.takes_shortcuts()
         {
