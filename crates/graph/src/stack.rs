@@ -11,3 +11,6 @@ mod queues;
 pub use counters::StackCounters;
 pub use queue::{StackQueue, StackSetup};
 pub use queues::Stacks;
+
+#[cfg(test)]
+mod tests;

@@ -126,16 +126,20 @@ impl Stacks {
         let Self { list, present, looked, sent, first, looks_at_all, .. } = self;
         let count = present.len();
         let looks = if std::mem::take(looks_at_all) { count } else { count.min(LOOKS) };
-        let (mut found, mut spare) = (0, SPARE);
+        let (mut found, mut spare, mut served) = (0, SPARE, None);
         for turn in 0..looks {
             let Some(at) = present.get((*first + turn) % count.max(1)) else { break };
             looked.push(*at);
             if let Some(queue) = list.get_mut(usize::from(*at)).and_then(Option::as_deref_mut) {
                 found += queue.send(sent, &mut spare, now);
             }
+            if spare == 0 && served.is_none() {
+                served = Some(turn + 1);
+            }
         }
-        // The next one gets first what all share.
-        *first = (*first + if looks < count { looks } else { 1 }) % count.max(1);
+        // Who got nothing of what all share gets it first.
+        let turns = served.unwrap_or(if looks < count { looks } else { 1 });
+        *first = (*first + turns) % count.max(1);
         found
     }
 
