@@ -79,6 +79,7 @@ impl Sessions {
         let session = self.remove(id)?;
         match session.role {
             Role::Connection(connection) => {
+                self.leaving += 1;
                 self.stack.close(connection);
                 let timeout = session.settings.stream.linger.filter(|timeout| *timeout > 0)?;
                 let lingering = Lingering { connection, timeout };
@@ -112,6 +113,7 @@ impl Sessions {
         match self.get(id).map(|session| session.role) {
             Ok(Role::Connection(connection)) => {
                 self.remove(id);
+                self.leaving += 1;
                 self.stack.abort(connection);
             }
             _ => {

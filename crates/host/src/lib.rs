@@ -10,7 +10,6 @@ mod close;
 mod connect;
 mod data;
 mod datagram;
-mod drained;
 mod errno;
 mod fifo;
 mod info;

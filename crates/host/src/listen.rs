@@ -89,6 +89,7 @@ impl Sessions {
         let role = session.role;
         let port = self.name(id).map_or(0, |name| name.port());
         if let Role::Connection(connection) = role {
+            self.leaving += 1;
             self.stack.abort(connection);
             // tcp_disconnect: sk_error_report.
             self.wake(id, Mask::ERR);

@@ -13,10 +13,8 @@ pub struct Ready {
     /// Which.
     pub id: Id,
     /// What happened, as Linux wakes those who wait: an edge is for who waits for one of these bits. Some of
-    /// them may not be in [`mask`](Self::mask).
+    /// them may not be in what [`Sessions::mask`] says now.
     pub woken: Mask,
-    /// What `poll` says of it now.
-    pub mask: Mask,
 }
 
 impl Mask {
@@ -41,9 +39,7 @@ impl Sessions {
             if !std::mem::take(&mut session.queued) {
                 continue;
             }
-            let woken = std::mem::take(&mut session.woken);
-            let mask = self.mask(id);
-            return Some(Ready { id, woken, mask });
+            return Some(Ready { id, woken: std::mem::take(&mut session.woken) });
         }
     }
 

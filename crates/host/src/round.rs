@@ -37,6 +37,13 @@ impl Sessions {
         self.stack.is_flush_due() || !self.outbox.is_empty()
     }
 
+    /// Whether all that was sent through sessions that are closed now has been acknowledged or given up, and no
+    /// datagram waits: a process that ends now loses nothing.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.leaving == 0 && self.outbox.is_empty()
+    }
+
     /// The next flow that came in through a listener, or is gone.
     pub fn next_claim(&mut self) -> Option<Claim> {
         loop {
@@ -70,7 +77,7 @@ impl Sessions {
                     }
                 }
                 Event::UdpError(socket) => self.note_trouble(socket),
-                Event::Gone(..) => {}
+                Event::Gone(..) => self.leaving = self.leaving.saturating_sub(1),
             }
         }
     }

@@ -29,6 +29,8 @@ pub struct Sessions {
     /// Datagrams on their way out.
     pub(crate) outbox: Outbox,
     pub(crate) shelf: Shelf,
+    /// Connections that were closed here, and have something left to send or to hear.
+    pub(crate) leaving: usize,
     /// The latest time that was given: ns.
     pub(crate) now: u64,
     pub(crate) mtu: u16,
@@ -55,6 +57,7 @@ impl Sessions {
             leases: Leases::new(seed),
             outbox: Outbox::default(),
             shelf: Shelf::new(),
+            leaving: 0,
             now: 0,
             mtu,
             fast_open_keys: None,

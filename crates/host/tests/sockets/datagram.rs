@@ -50,7 +50,7 @@ fn datagrams_keep_their_borders() {
     let from = at(v4(0), pair.client().name(B).unwrap().port());
     let server = pair.server();
     let ready = server.next_ready().unwrap();
-    assert_eq!((ready.id, ready.mask.has(Mask::IN)), (A, true));
+    assert_eq!((ready.id, ready.woken.has(Mask::IN)), (A, true));
     assert_eq!(server.pending(A), Ok(5));
     let peek = Incoming { peek: true, ..Incoming::default() };
     assert_eq!(recv_with(server, A, 2, peek).unwrap(), b"he");
@@ -154,7 +154,7 @@ fn a_full_buffer_says_so_and_when_there_is_room_again() {
     host.sessions.turn(now, &mut host.out);
     assert_eq!(host.out.packets.len(), sent);
     let ready = host.sessions.next_ready().unwrap();
-    assert_eq!((ready.id, ready.mask.has(Mask::OUT)), (A, true));
+    assert_eq!((ready.id, ready.woken.has(Mask::OUT)), (A, true));
     assert!(!host.sessions.wants_turn());
 }
 

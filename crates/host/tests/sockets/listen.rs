@@ -43,7 +43,7 @@ fn one_more_than_the_backlog_waits() {
     }
     pair.settle();
     let ready = pair.server().next_ready().unwrap();
-    assert_eq!((ready.id, ready.mask.has(Mask::IN)), (LISTENER, true));
+    assert_eq!((ready.id, ready.woken.has(Mask::IN)), (LISTENER, true));
     assert_eq!(poll(pair.server(), LISTENER), Mask::IN);
     let mut accepted = 0;
     while pair.server().accept(LISTENER, Id(200 + accepted)).is_ok() {
