@@ -1,4 +1,4 @@
-//! Arbitrary bytes as messages of the attach socket. What is understood stands a second reading; as a daemon's answer
+//! Arbitrary bytes as messages of the attach and the sessions socket. What is understood stands a second reading; as a daemon's answer
 //! it gives a client queues that can be used, or an error.
 #![no_main]
 
@@ -11,7 +11,7 @@ use client::{Client, Options};
 use libfuzzer_sys::fuzz_target;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use shm::attach::{Channel, PROTOCOL, Reply, Request, Welcome, parse};
-use shm::{Doorbell, Segment};
+use shm::{Doorbell, Segment, session};
 
 /// What the daemon answers to the next question for queues.
 static ANSWER: Mutex<Option<Reply>> = Mutex::new(None);
@@ -84,6 +84,8 @@ fn again<M: serde::Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(
 
 fuzz_target!(|bytes: &[u8]| {
     again::<Request>(bytes);
+    again::<session::Request>(bytes);
+    again::<session::Reply>(bytes);
     let Some(answer) = again::<Reply>(bytes) else { return };
     let channels = match &answer {
         Reply::Opened(opened) => opened.channels.len().clamp(1, 2) as u16,

@@ -40,6 +40,10 @@ pub(crate) enum Show {
     },
     /// Client processes: who is attached, and what goes to and from them
     Clients(Watch),
+    /// Stacks of processes: whose they are, their ports, and what goes to and from them
+    Stacks(Watch),
+    /// What is served, and by which stacks
+    Listeners,
     /// Packet functions that run in the daemon
     Functions,
     /// Workers: load and cycles per packet

@@ -7,6 +7,7 @@ mod functions;
 mod interfaces;
 mod ports;
 mod routes;
+mod sessions;
 mod summary;
 mod watch;
 mod workers;
@@ -39,6 +40,8 @@ pub(crate) async fn run(client: &Client, json: bool, what: Show) -> Result<(), F
         Show::Neighbors => table(client, json, "/v1/neighbors", interfaces::neighbors).await,
         Show::Flows { limit } => routes::flows(client, json, limit).await,
         Show::Clients(watch) => watch::run(client, json, watch, &clients::Clients).await,
+        Show::Stacks(watch) => watch::run(client, json, watch, &sessions::Stacks).await,
+        Show::Listeners => table(client, json, "/v1/sessions/listeners", sessions::listeners).await,
         Show::Functions => table(client, json, "/v1/functions", functions::functions).await,
         Show::Workers(watch) => watch::run(client, json, watch, &workers::Workers).await,
         Show::Nodes(watch) => watch::run(client, json, watch, &counters::Nodes).await,
