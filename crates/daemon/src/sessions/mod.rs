@@ -18,6 +18,8 @@ mod secret;
 mod serving;
 mod show;
 mod stacks;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,0 +1,125 @@
+use super::*;
+
+use std::net::SocketAddr;
+
+use forward::steering::{Bind, Claims, SteeringLimits};
+use shm::attach::PeerCredentials;
+use shm::claims::{self, ClaimsReader};
+use shm::session::{Listen, TransportProtocol};
+use tables::Epoch;
+
+use crate::testing;
+
+const PLACES: u32 = 16;
+
+fn sessions(section: &str) -> Sessions {
+    let config = testing::config(&format!("[sessions]\n{section}")).sessions;
+    let steering = Steering::new(SteeringLimits::default(), 7, &Epoch::new());
+    Sessions::new(&config, steering, [1, 2])
+}
+
+/// A process of that user with a stack that was started.
+fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
+    let credentials = PeerCredentials { pid: 1, uid, gid: uid };
+    let process = Process { credentials, groups: vec![uid] };
+    let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "test".into() };
+    let dismissed = Arc::default();
+    let welcome = sessions.attach(hello, (process, dismissed), &Interfaces::default()).unwrap();
+    let segment = Arc::new(Segment::create("test", 4096).unwrap());
+    let region = segment.region(0, claims::bytes(PLACES).unwrap()).unwrap();
+    let reader = ClaimsReader::new(region, PLACES).unwrap();
+    let id = sessions.steering.add_stack(Claims { reader, key: [0, 0] }).unwrap();
+    let stack = Stack {
+        id,
+        asked: OpenStack { slots: 64, capacity: 64, claims: PLACES },
+        since: Instant::now(),
+        segment,
+        counters: Vec::new(),
+        start: None,
+        listeners: BTreeMap::new(),
+        leases: BTreeSet::new(),
+    };
+    sessions.list.get_mut(&welcome.client).unwrap().stacks.insert(1, stack);
+    (welcome.client, 1)
+}
+
+fn proof(address: &str, owner: u32) -> Membership {
+    let address: SocketAddr = address.parse().unwrap();
+    let (protocol, port) = (TransportProtocol::Tcp, address.port());
+    Membership { bind: Bind { protocol, address: address.ip(), port, only_v6: false }, owner }
+}
+
+/// Users and shares of all listeners' members.
+fn members(sessions: &Sessions) -> Vec<(u32, u16)> {
+    let listeners = sessions.show_listeners().into_iter();
+    let members = listeners.flat_map(|one| one.members);
+    let mut members: Vec<_> = members.map(|member| (member.uid, member.share)).collect();
+    members.sort_unstable();
+    members
+}
+
+fn listen(sessions: &mut Sessions, (id, stack): (u32, u32), proof: Membership) -> ListenerId {
+    sessions.listen(id, Listen { stack, weight: 1 }, proof).unwrap().listener
+}
+
+#[test]
+fn processes_that_show_the_same_owners_socket_share_its_flows() {
+    let mut sessions = sessions("");
+    // As workers of a server that root has started.
+    let (one, two) = (process(&mut sessions, 33), process(&mut sessions, 34));
+    let first = listen(&mut sessions, one, proof("0.0.0.0:80", 0));
+    assert_eq!(listen(&mut sessions, two, proof("0.0.0.0:80", 0)), first);
+    assert_eq!(members(&sessions), [(33, 128), (34, 128)]);
+}
+
+#[test]
+fn whoever_binds_the_port_next_ends_the_places_of_earlier_owners() {
+    for later in ["0.0.0.0:8080", "192.0.2.1:8080", "[::]:8080"] {
+        let mut sessions = sessions("");
+        let (squatter, server) = (process(&mut sessions, 66), process(&mut sessions, 1000));
+        listen(&mut sessions, squatter, proof("192.0.2.1:8080", 66));
+        listen(&mut sessions, squatter, proof("0.0.0.0:8081", 66));
+        listen(&mut sessions, server, proof(later, 1000));
+        assert_eq!(members(&sessions), [(66, 256), (1000, 256)], "{later}: 8081 stays");
+        let shown = sessions.show_stacks();
+        assert_eq!((shown[0].listeners.len(), shown[1].listeners.len()), (1, 1));
+    }
+    let mut sessions = sessions("");
+    let (one, two) = (process(&mut sessions, 66), process(&mut sessions, 1000));
+    listen(&mut sessions, one, proof("192.0.2.1:80", 66));
+    listen(&mut sessions, two, proof("192.0.2.2:80", 1000));
+    assert_eq!(members(&sessions), [(66, 256), (1000, 256)], "no packet is for both");
+}
+
+#[test]
+fn ranges_are_gone_round() {
+    let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
+    let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
+    let firsts: Vec<u16> = (0..3).map(|_| sessions.lease(one.0, 1).unwrap().first).collect();
+    assert_eq!(firsts, [1000, 1256, 1512]);
+    assert!(sessions.lease(one.0, 1).is_err(), "its user has three");
+    assert!(sessions.lease(two.0, 1).is_err(), "there are three");
+    let id = sessions.list[&one.0].stacks[&1].id;
+    for first in [1000, 1512] {
+        sessions.steering.release(id, first).unwrap();
+    }
+    assert_eq!(sessions.lease(two.0, 1).unwrap().first, 1000);
+    // A listener's port is passed over.
+    listen(&mut sessions, two, proof("0.0.0.0:1600", 8));
+    assert!(sessions.lease(two.0, 1).is_err());
+}
+
+#[test]
+fn whoever_may_not_stay_is_told_and_root_is_not_kept_out() {
+    let mut sessions = sessions("most = 1\n");
+    let (user, _) = process(&mut sessions, 1000);
+    let (root, _) = process(&mut sessions, 0);
+    sessions.apply(&testing::config("[sessions]\nusers = [5]\n").sessions);
+    let told = |id| {
+        let dismissed = Arc::clone(&sessions.list[&id].dismissed);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let wait = std::time::Duration::from_millis(1);
+        runtime.block_on(async { tokio::time::timeout(wait, dismissed.notified()).await.is_ok() })
+    };
+    assert!(told(user) && !told(root));
+}
