@@ -2,9 +2,10 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use transport::udp::Received as Head;
-use transport::{Message, Sink, UdpError, UdpId, UdpTrouble};
+use transport::{Message, Sink, UdpError, UdpId, UdpOptions, UdpTrouble};
 
 use crate::address::{any, plain, told};
 use crate::errno::Errno;
@@ -159,14 +160,8 @@ impl Sessions {
             return Err(Errno::OPNOTSUPP);
         }
         let session = self.get(id)?;
-        let to = match outgoing.to {
-            Some(to) => Some(destination(session, to, Errno::NETUNREACH)?),
-            None if self.has_peer(id) => None,
-            None => return Err(Errno::DESTADDRREQ),
-        };
-        if to.is_some_and(|to| to.port() == 0) {
-            return Err(Errno::INVAL);
-        }
+        let more = outgoing.more || session.settings.has(flag::CORK);
+        let to = if self.is_corked(id) { None } else { self.destined(id, outgoing.to)? };
         let socket = self.bound_datagrams(id)?;
         let session = self.get_mut(id)?;
         // sock_alloc_send_pskb.
@@ -174,18 +169,25 @@ impl Sessions {
         if session.shut.1 {
             return Err(Errno::PIPE);
         }
-        let (segment, room) = (session.settings.segment, session.settings.buffers.1 as usize);
+        let room = session.settings.buffers.1 as usize;
         if self.outbox.bytes_of(id) >= room {
             self.outbox.starve(id);
             return Err(Errno::AGAIN);
         }
+        if more || self.is_corked(id) {
+            self.append(id, data, to, outgoing)?;
+            if !more {
+                self.push(id)?;
+            }
+            return Ok(length);
+        }
         match data {
-            [piece] => self.emit(id, socket, piece, (to, segment), outgoing)?,
+            [piece] => self.emit(id, socket, piece, to, outgoing)?,
             _ => {
                 let mut scratch = std::mem::take(&mut self.scratch);
                 scratch.clear();
                 data.iter().for_each(|piece| scratch.extend_from_slice(piece));
-                let sent = self.emit(id, socket, &scratch, (to, segment), outgoing);
+                let sent = self.emit(id, socket, &scratch, to, outgoing);
                 self.scratch = scratch;
                 sent?;
             }
@@ -193,14 +195,36 @@ impl Sessions {
         Ok(length)
     }
 
+    /// Where a datagram goes; `None`: to the peer.
+    fn destined(&self, id: Id, to: Option<SocketAddr>) -> Result<Option<SocketAddr>, Errno> {
+        let session = self.get(id)?;
+        match to {
+            Some(to) => match destination(session, to, Errno::NETUNREACH)? {
+                to if to.port() == 0 => Err(Errno::INVAL),
+                to => Ok(Some(to)),
+            },
+            None if self.has_peer(id) => Ok(None),
+            None => Err(Errno::DESTADDRREQ),
+        }
+    }
+
+    /// Sends the datagram that was written in pieces, if there is one.
+    pub(crate) fn push(&mut self, id: Id) -> Result<(), Errno> {
+        let Some(corked) = self.uncork(id) else { return Ok(()) };
+        let Role::Datagrams(Some(socket)) = self.get(id)?.role else { return Ok(()) };
+        self.emit(id, socket, &corked.bytes, corked.to, corked.outgoing)
+    }
+
     fn emit(
         &mut self,
         id: Id,
         socket: UdpId,
         data: &[u8],
-        (to, segment): (Option<SocketAddr>, u16),
+        to: Option<SocketAddr>,
         outgoing: Outgoing,
     ) -> Result<(), Errno> {
+        let settings = Arc::clone(&self.get(id)?.settings);
+        let segment = settings.segment;
         let (local, _) = self.stack.udp_ends(socket).ok_or(Errno::BADF)?;
         let source = outgoing.source.map(|source| source.to_canonical());
         let from = source.filter(|_| local.ip().is_unspecified() || to.is_some());
@@ -208,9 +232,19 @@ impl Sessions {
         let segment_size = if outgoing.segment_size == 0 { segment } else { outgoing.segment_size };
         let ecn = outgoing.service.map(|service| service & 3);
         let message = Message { to, from, data, segment_size, ecn };
+        // This one alone may have another code point.
+        let dscp = outgoing.service.map(|service| service >> 2);
+        let other = dscp.filter(|dscp| *dscp != settings.datagrams.dscp);
+        if let Some(dscp) = other {
+            let options = UdpOptions { dscp, ..settings.datagrams.clone() };
+            self.stack.udp_set_options(socket, &options).map_err(refused)?;
+        }
         let sink = self.outbox.of(id);
-        self.stack.udp_send(self.now, socket, &message, sink).map_err(refused)?;
-        Ok(())
+        let sent = self.stack.udp_send(self.now, socket, &message, sink);
+        if other.is_some() {
+            self.stack.udp_set_options(socket, &settings.datagrams).map_err(refused)?;
+        }
+        sent.map(|_| ()).map_err(refused)
     }
 
     /// Sends the datagrams that wait, as far as there is room.

@@ -8,6 +8,7 @@ mod bind;
 mod claims;
 mod close;
 mod connect;
+mod cork;
 mod data;
 mod datagram;
 mod errno;

@@ -62,3 +62,12 @@ pub struct Outgoing {
     /// `IP_TOS` or `IPV6_TCLASS` of this datagram alone.
     pub service: Option<u8>,
 }
+
+/// A datagram that is not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Corked {
+    pub(crate) bytes: Vec<u8>,
+    /// Where the first piece was to go, and how: what later ones say of it does not count.
+    pub(crate) to: Option<SocketAddr>,
+    pub(crate) outgoing: Outgoing,
+}

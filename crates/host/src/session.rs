@@ -7,6 +7,7 @@ use transport::{ConnectionId, ListenerId, UdpId};
 
 use crate::errno::Errno;
 use crate::mask::Mask;
+use crate::message::Corked;
 use crate::settings::Settings;
 
 /// A session's index, chosen by the caller: it is the application's descriptor.
@@ -83,7 +84,7 @@ pub(crate) enum Progress {
 }
 
 /// What few sessions have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Rare {
     /// The address that `bind` was given, as the stack has it.
     pub(crate) bound: Option<SocketAddr>,
@@ -91,6 +92,8 @@ pub(crate) struct Rare {
     pub(crate) port_before: u16,
     /// Where datagrams come from after a connect to port 0, which sets no peer.
     pub(crate) source: Option<IpAddr>,
+    /// A datagram that was begun.
+    pub(crate) corked: Option<Box<Corked>>,
     /// Where a deferred connect goes, and from which address.
     pub(crate) deferred: Option<(IpAddr, SocketAddr)>,
 }

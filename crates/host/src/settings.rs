@@ -107,6 +107,8 @@ pub(crate) mod flag {
     pub(crate) const NOT_ALL: u32 = 1 << 23;
     /// `IPV6_MULTICAST_ALL` is off.
     pub(crate) const NOT_ALL_V6: u32 = 1 << 24;
+    /// `UDP_CORK`.
+    pub(crate) const CORK: u32 = 1 << 26;
     /// `IPV6_AUTOFLOWLABEL` is off.
     pub(crate) const NO_FLOW_LABEL: u32 = 1 << 25;
 }

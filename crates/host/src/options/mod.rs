@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::errno::Errno;
+use crate::mask::Mask;
 use crate::session::{Domain, Id, Kind, Role, Session};
 use crate::sessions::Sessions;
 use crate::settings::{Settings, flag};
@@ -147,6 +148,13 @@ impl Sessions {
         let domain = self.get(id).map_or(Domain::V4, |session| session.domain);
         domain == Domain::V4
             || self.name(id).is_ok_and(|name| !name.ip().is_unspecified() && v4(name))
+    }
+
+    /// There may be more room to write than before (`sk_write_space`).
+    fn offer_space(&mut self, id: Id) {
+        if self.mask(id).has(Mask::OUT) {
+            self.wake(id, Mask::WRITABLE);
+        }
     }
 
     fn apply(&mut self, id: Id, settings: &Settings) {

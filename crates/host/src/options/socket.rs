@@ -103,7 +103,11 @@ impl Sessions {
             name::BROADCAST => self.switch(id, flag::BROADCAST, on),
             name::KEEPALIVE => self.switch(id, flag::KEEPALIVE, on),
             name::OOBINLINE => self.switch(id, flag::URGENT_INLINE, on),
-            name::SNDBUF => self.change(id, |settings| size_send(settings, number)),
+            name::SNDBUF => {
+                self.change(id, |settings| size_send(settings, number))?;
+                self.offer_space(id);
+                Ok(())
+            }
             name::RCVBUF => self.change(id, |settings| size_receive(settings, number)),
             name::LINGER => self.set_linger(id, value),
             // Linux ignores it since 2.2.

@@ -99,6 +99,7 @@ impl Sessions {
             _ => {}
         }
         let on = number != 0;
+        let spaced = name == name::NOTSENT_LOWAT;
         self.change(id, |settings| {
             match name {
                 name::NODELAY => settings.stream.no_delay = on,
@@ -147,7 +148,11 @@ impl Sessions {
                 _ => Fixed::set(FIXED, name, number)?,
             }
             Ok(())
-        })
+        })?;
+        if spaced {
+            self.offer_space(id);
+        }
+        Ok(())
     }
 
     /// `tcp_sock_set_quickack`: until the connection finds that delay pays, or for good when the number is even.

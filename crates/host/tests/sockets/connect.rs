@@ -1,6 +1,8 @@
 //! Connecting, and what comes instead of a connection. What is expected was read from Linux 6.18.
 
-use millrace_host::{Domain, Errno, How, Id, Kind, Mask};
+use std::io::IoSlice;
+
+use millrace_host::{Domain, Errno, How, Id, Kind, Mask, Outgoing};
 
 use crate::pair::{
     CLIENT, LISTENER, OVER, Pair, SERVER, at, error, poll, recv, reset, send, v4, v6,
@@ -209,4 +211,62 @@ fn shutting_down_a_connect_ends_it() {
     assert_eq!(poll(pair.client(), CLIENT), Mask::OUT | Mask::HUP | Mask::ERR);
     assert_eq!(error(pair.client(), CLIENT), Errno::CONNRESET);
     assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+}
+
+/// A client that knows the server's Fast Open cookie, and a server that takes data in a SYN.
+fn fast() -> Pair {
+    let mut pair = Pair::default();
+    pair.listen(LISTENER, at(v4(1), 80));
+    pair.server().set_option(LISTENER, 6, 23, &16i32.to_ne_bytes()).unwrap();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    pair.client().set_option(CLIENT, 6, 30, &1i32.to_ne_bytes()).unwrap();
+    // The first one asks for the cookie.
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+    pair.settle();
+    pair.server().accept(LISTENER, SERVER).unwrap();
+    reset(pair.client(), CLIENT);
+    pair.server().close(SERVER);
+    pair.settle();
+    pair
+}
+
+#[test]
+fn a_connect_may_wait_for_the_first_data() {
+    let mut pair = fast();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    pair.client().set_option(CLIENT, 6, 30, &1i32.to_ne_bytes()).unwrap();
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Ok(()));
+    assert_eq!(poll(pair.client(), CLIENT), Mask::OUT);
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::ISCONN));
+    assert!(!pair.client().wants_turn());
+    assert_eq!(send(pair.client(), CLIENT, b"early"), Ok(5));
+    // It is there with the first packet.
+    pair.exchange();
+    pair.server().accept(LISTENER, SERVER).unwrap();
+    assert_eq!(recv(pair.server(), SERVER, 9).unwrap(), b"early");
+    pair.settle();
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Ok(()));
+}
+
+#[test]
+fn a_send_may_connect() {
+    let mut pair = fast();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    let outgoing = Outgoing {
+        to: Some(at(v4(1), 80)),
+        source: Some(v4(0)),
+        fast_open: true,
+        ..Outgoing::default()
+    };
+    let client = pair.client();
+    assert_eq!(client.send(CLIENT, &[IoSlice::new(b"early")], outgoing), Ok(5));
+    assert_eq!(client.send(CLIENT, &[IoSlice::new(b"x")], outgoing), Err(Errno::ALREADY));
+    pair.exchange();
+    pair.server().accept(LISTENER, SERVER).unwrap();
+    assert_eq!(recv(pair.server(), SERVER, 9).unwrap(), b"early");
+    // Without a cookie it is a connect.
+    let mut pair = Pair::default();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    let sent = pair.client().send(CLIENT, &[IoSlice::new(b"early")], outgoing);
+    assert_eq!(sent, Err(Errno::INPROGRESS));
 }

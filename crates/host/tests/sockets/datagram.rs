@@ -192,3 +192,63 @@ fn a_connect_to_port_0_only_chooses_the_source() {
     assert_eq!(client.name(A).unwrap().ip(), v4(0));
     assert_eq!(client.peer(A), Err(Errno::NOTCONN));
 }
+
+#[test]
+fn pieces_become_one_datagram() {
+    let mut pair = Pair::default();
+    open(pair.server(), A);
+    pair.server().bind(A, at(v4(1), 53)).unwrap();
+    open(pair.client(), B);
+    let more = Outgoing {
+        to: Some(at(v4(1), 53)),
+        source: Some(v4(0)),
+        more: true,
+        ..Outgoing::default()
+    };
+    let client = pair.client();
+    assert_eq!(client.send(B, &[IoSlice::new(b"one ")], more), Ok(4));
+    // The address of the first piece counts.
+    let other = Outgoing { to: Some(at(v4(1), 99)), ..more };
+    assert_eq!(client.send(B, &[IoSlice::new(b"two ")], other), Ok(4));
+    assert_eq!(client.send(B, &[IoSlice::new(&[0; 65_500])], more), Err(Errno::MSGSIZE));
+    assert!(!client.wants_turn());
+    assert_eq!(send(client, B, b"three"), Ok(5));
+    pair.settle();
+    assert_eq!(recv(pair.server(), A, 99).unwrap(), b"one two three");
+    let client = pair.client();
+    client.set_option(B, 17, 1, &1i32.to_ne_bytes()).unwrap();
+    send_to(client, B, b"a", at(v4(1), 53)).unwrap();
+    send_to(client, B, b"b", at(v4(1), 53)).unwrap();
+    assert!(!client.wants_turn());
+    client.set_option(B, 17, 1, &0i32.to_ne_bytes()).unwrap();
+    pair.settle();
+    assert_eq!(recv(pair.server(), A, 99).unwrap(), b"ab");
+    assert_eq!(recv(pair.server(), A, 99), Err(Errno::AGAIN));
+}
+
+#[test]
+fn one_datagram_may_have_its_own_service_and_large_ones_are_cut() {
+    let mut pair = Pair::default();
+    open(pair.server(), A);
+    pair.server().bind(A, at(v4(1), 53)).unwrap();
+    let client = pair.client();
+    open(client, B);
+    client.set_option(B, 0, 1, &0x20i32.to_ne_bytes()).unwrap();
+    let to = Some(at(v4(1), 53));
+    let plain = Outgoing { to, source: Some(v4(0)), ..Outgoing::default() };
+    for service in [None, Some(0xb9), None] {
+        client.send(B, &[IoSlice::new(b"x")], Outgoing { service, ..plain }).unwrap();
+    }
+    client.set_option(B, 17, 103, &4i32.to_ne_bytes()).unwrap();
+    client.send(B, &[IoSlice::new(b"abcdefghij")], plain).unwrap();
+    pair.settle();
+    let mut next = || {
+        let mut bytes = [0; 9];
+        let targets = &mut [IoSliceMut::new(&mut bytes)];
+        let received = pair.server().recv(A, targets, Incoming::default()).unwrap();
+        (received.shape.unwrap().service, bytes[..received.bytes].to_vec())
+    };
+    assert_eq!([next().0, next().0, next().0], [0x20, 0xb9, 0x20]);
+    let cut = [b"abcd".to_vec(), b"efgh".to_vec(), b"ij".to_vec()];
+    assert_eq!([next().1, next().1, next().1], cut);
+}

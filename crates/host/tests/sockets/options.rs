@@ -392,3 +392,26 @@ fn ip_options_concern_their_version() {
     client.bind(Id(1), "[fd00::1]:5000".parse().unwrap()).unwrap();
     assert_eq!(set(client, Id(1), (IPV6, 26), 0), Err(Errno::INVAL), "it is bound");
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_option_is_too_odd(
+        calls in proptest::collection::vec(
+            (0..4u32, proptest::sample::select(vec![0, 1, 6, 17, 41, 99]), 0..90i32,
+             proptest::collection::vec(proptest::num::u8::ANY, 0..40), 0..300usize), 0..60),
+    ) {
+        let mut pair = Pair::connected();
+        let client = pair.client();
+        client.open(Id(0), Domain::V6, Kind::Datagram).unwrap();
+        client.open(Id(1), Domain::V6, Kind::Stream).unwrap();
+        for (id, level, name, value, room) in calls {
+            let id = if id == 3 { CLIENT } else { Id(id) };
+            let _ = client.set_option(id, level, name, &value);
+            if let Ok(told) = client.option(id, level, name, room) {
+                proptest::prop_assert!(told.len() <= room);
+                let again = client.set_option(id, level, name, &told);
+                proptest::prop_assert!(again != Err(Errno::BADF));
+            }
+        }
+    }
+}
