@@ -15,6 +15,7 @@
 
 mod address;
 mod clock;
+mod environment;
 mod errno;
 mod hooks;
 mod internal;

@@ -15,11 +15,9 @@ use host::{Claim, Errno, Sessions};
 use shm::session::{OpenStack, Routed};
 use transport::Config;
 
-use crate::clock;
-use crate::internal;
 use crate::kinds::{self, Kind};
-use crate::real;
 use crate::waiting::Waiters;
+use crate::{clock, environment, internal, real};
 
 pub(crate) use listener::{is_nonblocking, word};
 
@@ -67,7 +65,7 @@ impl State {
     /// Meets the daemon.
     pub(crate) fn attach() -> Result<Self, client::Error> {
         let name = program();
-        let link = Link::open(None, &name)?;
+        let link = Link::open(environment::sessions_socket().as_deref(), &name)?;
         let asked = OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS };
         let queues = link.open_stack(&asked, internal::hide)?;
         let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
