@@ -1,5 +1,6 @@
 //! What is served: listeners as the control thread keeps them and as workers see them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph::StackId;
@@ -8,6 +9,9 @@ use shm::claims::{ClaimsReader, tag};
 use super::buckets::{BUCKETS, assign, targets};
 use super::{Bind, Flow, ListenerId, SteeringError};
 
+/// Root's user number.
+const ROOT: u32 = 0;
+
 /// Earlier members that a bucket remembers: each may cost a look into its memory.
 const EARLIER: usize = 32;
 
@@ -15,6 +19,7 @@ const EARLIER: usize = 32;
 #[derive(Debug)]
 pub(super) struct Claimant {
     pub(super) id: StackId,
+    pub(super) user: u32,
     pub(super) claims: ClaimsReader,
     pub(super) key: [u64; 2],
 }
@@ -89,15 +94,28 @@ pub(super) struct Group {
     pub(super) bind: Bind,
     members: Vec<Member>,
     buckets: Vec<Tenure>,
+    /// In whose name each stack serves that is or was a member: its user's, or root's if root served when it came, since root
+    /// hands sockets to other users' processes.
+    owners: BTreeMap<StackId, u32>,
 }
 
 impl Group {
     pub(super) fn new(bind: Bind) -> Self {
-        Self { bind, members: Vec::new(), buckets: vec![Tenure::default(); BUCKETS] }
+        Self {
+            bind,
+            members: Vec::new(),
+            buckets: vec![Tenure::default(); BUCKETS],
+            owners: BTreeMap::new(),
+        }
     }
 
     pub(super) fn is_member(&self, id: StackId) -> bool {
         self.members.iter().any(|member| member.stack.id == id)
+    }
+
+    /// In whose name a stack serves.
+    pub(super) fn owner(&self, id: StackId) -> Option<u32> {
+        self.owners.get(&id).copied()
     }
 
     pub(super) fn has_members(&self) -> bool {
@@ -120,7 +138,11 @@ impl Group {
             Some(member) if member.weight == weight => return Ok(false),
             Some(member) => member.weight = weight,
             None if full => return Err(SteeringError::TooManyMembers(BUCKETS)),
-            None => self.members.push(Member { stack: Arc::clone(stack), weight }),
+            None => {
+                let root = self.members.iter().any(|member| member.stack.user == ROOT);
+                self.owners.insert(stack.id, if root { ROOT } else { stack.user });
+                self.members.push(Member { stack: Arc::clone(stack), weight });
+            }
         }
         self.share_out();
         Ok(true)
@@ -140,9 +162,26 @@ impl Group {
     /// A stack has ended.
     pub(super) fn forget(&mut self, id: StackId) {
         self.leave(id);
+        self.owners.remove(&id);
         for bucket in &mut self.buckets {
             bucket.earlier.retain(|stack| stack.id != id);
         }
+    }
+
+    /// Forgets stacks that are no members any more and of another owner than this stack, which serves the same port. Root's
+    /// stay: root may have all packets anyway. Gives those that were forgotten.
+    pub(super) fn forget_others_than(&mut self, stack: &Claimant, owner: u32) -> Vec<StackId> {
+        let may_stay = |known: &Claimant| {
+            let of = self.owners.get(&known.id).copied().unwrap_or(known.user);
+            of == owner || [ROOT, stack.user].contains(&known.user) || self.is_member(known.id)
+        };
+        let earlier = self.buckets.iter().flat_map(|bucket| &bucket.earlier);
+        let mut others: Vec<StackId> =
+            earlier.filter(|known| !may_stay(known)).map(|known| known.id).collect();
+        others.sort_unstable();
+        others.dedup();
+        others.iter().for_each(|id| self.forget(*id));
+        others
     }
 
     /// Gives the buckets to the members of now.

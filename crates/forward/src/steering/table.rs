@@ -33,9 +33,11 @@ impl Default for SteeringLimits {
     }
 }
 
-/// Where a stack says which flows it has, and the key of their tags.
+/// Where a stack says which flows it has, the key of their tags, and whose they are.
 #[derive(Debug)]
 pub struct Claims {
+    /// The user of its process.
+    pub user: u32,
     /// The table.
     pub reader: ClaimsReader,
     /// The key.
@@ -117,9 +119,9 @@ impl Steering {
         let seat = self.seats.get_mut(usize::from(place)).ok_or(full)?;
         seat.generation = seat.generation.wrapping_add(1).max(1);
         let id = StackId::new(place, seat.generation).ok_or(full)?;
-        let Claims { reader, key } = claims;
+        let Claims { user, reader, key } = claims;
         seat.stack = Some(Stack {
-            claimant: Arc::new(Claimant { id, claims: reader, key }),
+            claimant: Arc::new(Claimant { id, user, claims: reader, key }),
             leases: BTreeMap::new(),
             listeners: BTreeSet::new(),
             left: VecDeque::new(),
@@ -230,7 +232,33 @@ impl Steering {
         if changed {
             self.publish(listener);
         }
+        self.part_owners(&bind, listener, &claimant);
         Ok(listener)
+    }
+
+    /// Who served a port before in another name must not take flows of a stack that serves it now.
+    fn part_owners(&mut self, bind: &Bind, listener: ListenerId, stack: &Claimant) {
+        let owner = self.groups.get(&listener).and_then(|group| group.owner(stack.id));
+        let owner = owner.unwrap_or(stack.user);
+        let Bind { protocol, port, .. } = *bind;
+        let Some(entry) = self.shared.ports(protocol).listeners(port) else { return };
+        for (place, _) in &entry.listeners {
+            let Some(listener) = self.by_bind.get(&(protocol, port, *place)).copied() else {
+                continue;
+            };
+            let group = self.groups.get_mut(&listener);
+            let gone =
+                group.map(|group| group.forget_others_than(stack, owner)).unwrap_or_default();
+            for id in &gone {
+                if let Ok(stack) = self.stack_mut(*id) {
+                    stack.listeners.remove(&listener);
+                    stack.left.retain(|left| *left != listener);
+                }
+            }
+            if !gone.is_empty() {
+                self.publish(listener);
+            }
+        }
     }
 
     /// A stack takes no new flows of a listener any more. It keeps those that it claims until it ends.

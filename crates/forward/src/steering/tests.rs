@@ -19,11 +19,15 @@ fn steering() -> Steering {
 }
 
 fn stack(steering: &mut Steering) -> (StackId, ClaimsWriter) {
+    stack_of(steering, 1000)
+}
+
+fn stack_of(steering: &mut Steering, user: u32) -> (StackId, ClaimsWriter) {
     let length = claims::bytes(64).unwrap();
     let segment = Arc::new(Segment::create("claims", length).unwrap());
     let region = segment.region(0, length).unwrap();
     let reader = ClaimsReader::new(region.clone(), 64).unwrap();
-    let id = steering.add_stack(Claims { reader, key: KEY }).unwrap();
+    let id = steering.add_stack(Claims { user, reader, key: KEY }).unwrap();
     (id, ClaimsWriter::new(region, 64).unwrap())
 }
 
@@ -132,6 +136,60 @@ fn a_claimed_flow_stays_whoever_comes_and_goes() {
 }
 
 #[test]
+fn who_served_a_port_before_takes_nothing_from_another_user() {
+    let ours = flow(Tcp, "10.0.0.1:80", "192.0.2.7:7");
+    for (before, after, stays) in
+        [(1000, 1001, false), (1000, 1000, true), (0, 1001, true), (1000, 0, false)]
+    {
+        let mut steering = steering();
+        let reader = steering.reader();
+        let (old, mut claims) = stack_of(&mut steering, before);
+        assert!(claims.insert(tag(KEY, Tcp, ours.local, ours.remote)));
+        let listener = steering.listen(old, bind("0.0.0.0", 80), 1).unwrap();
+        steering.unlisten(old, listener).unwrap();
+        let (new, _) = stack_of(&mut steering, after);
+        // Another listener, of the same port.
+        steering.listen(new, bind("10.0.0.1", 80), 1).unwrap();
+        assert_eq!(reader.find(&ours, false), Some(if stays { old } else { new }));
+        let may = reader.lets_send(old, Tcp, ours.local.ip(), 80);
+        assert_eq!((may, steering.listeners().count()), (stays, 1 + usize::from(stays)));
+        steering.listen(new, bind("0.0.0.0", 80), 1).unwrap();
+        assert_eq!(reader.find(&ours, false), Some(if stays { old } else { new }));
+        steering.remove_stack(old).unwrap();
+    }
+    // Workers of root's servers serve in root's name.
+    let mut steering = steering();
+    let reader = steering.reader();
+    let server = |steering: &mut Steering| {
+        let (master, worker) = (stack_of(steering, 0).0, stack_of(steering, 33));
+        steering.listen(master, bind("0.0.0.0", 80), 0).unwrap();
+        let listener = steering.listen(worker.0, bind("0.0.0.0", 80), 1).unwrap();
+        steering.unlisten(worker.0, listener).unwrap();
+        steering.remove_stack(master).unwrap();
+        worker
+    };
+    let (first, mut claims) = server(&mut steering);
+    assert!(claims.insert(tag(KEY, Tcp, ours.local, ours.remote)));
+    let (_, _next) = server(&mut steering);
+    assert_eq!(reader.find(&ours, false), Some(first));
+    let other = stack_of(&mut steering, 1000).0;
+    steering.listen(other, bind("0.0.0.0", 80), 1).unwrap();
+    assert_eq!(reader.find(&ours, false), Some(other));
+}
+
+#[test]
+fn a_member_of_now_is_not_forgotten_whosever_it_is() {
+    let ours = flow(Tcp, "10.0.0.1:80", "192.0.2.7:7");
+    let mut steering = steering();
+    let (one, two) = (stack_of(&mut steering, 1000).0, stack_of(&mut steering, 1001).0);
+    steering.listen(one, bind("0.0.0.0", 80), 1).unwrap();
+    steering.listen(two, bind("0.0.0.0", 80), 1).unwrap();
+    assert_eq!(buckets(&steering), [128, 128]);
+    let may = |id| steering.reader().lets_send(id, Tcp, ours.local.ip(), 80);
+    assert!(may(one) && may(two));
+}
+
+#[test]
 fn leases_are_of_one_stack_and_of_no_listener() {
     let mut steering = steering();
     let reader = steering.reader();
@@ -174,7 +232,7 @@ fn there_is_room_for_so_many_and_no_more() {
     let length = claims::bytes(64).unwrap();
     let segment = Arc::new(Segment::create("claims", length).unwrap());
     let reader = ClaimsReader::new(segment.region(0, length).unwrap(), 64).unwrap();
-    let third = steering.add_stack(Claims { reader, key: KEY });
+    let third = steering.add_stack(Claims { user: 1, reader, key: KEY });
     assert_eq!(third, Err(SteeringError::TooManyStacks(2)));
     let first = steering.listen(a, bind("0.0.0.0", 1), 1).unwrap();
     steering.listen(a, bind("0.0.0.0", 2), 1).unwrap();
