@@ -66,6 +66,7 @@ scripts! {
     ports_random
     prr
     prr_progress
+    push
     quick_ack
     quick_ack_switch
     rack_reordering
