@@ -39,7 +39,11 @@ impl<T: Copy> PagedQueue<T> {
     }
 
     /// Entries.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
+        if self.back.is_empty() {
+            return self.front.len() - self.head;
+        }
         let middle = self.middle.iter().map(Vec::len).sum::<usize>();
         self.front.len() - self.head + middle + self.back.len()
     }

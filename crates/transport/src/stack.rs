@@ -111,6 +111,9 @@ impl<B: Buffers> Stack<B> {
     /// of the budget: 0 when there is more to send.
     pub fn flush_within(&mut self, now: u64, budget: usize, sink: &mut dyn Sink) -> usize {
         self.now = self.now.max(now);
+        if self.shared.dirty.is_empty() {
+            return budget;
+        }
         self.shared.offloads = sink.offloads();
         self.shared.sink_is_full = false;
         // Who is interrupted goes to the list's end, and has its next turn there.
@@ -151,10 +154,10 @@ impl<B: Buffers> Stack<B> {
     /// may be due.
     pub fn expire_within(&mut self, now: u64, budget: usize, sink: &mut dyn Sink) -> usize {
         self.now = self.now.max(now);
-        self.shared.offloads = sink.offloads();
         let mut left = budget;
         while left > 0 {
             let Some(index) = self.timers.expired(self.now) else { break };
+            self.shared.offloads = sink.offloads();
             left -= 1;
             self.shared.allowance = if budget == usize::MAX { budget } else { QUOTA };
             self.step(index, sink, |tcb| {

@@ -114,6 +114,7 @@ scripts! {
     urgent
     user_timeout
     user_timeout_window
+    window_overrun
     window_scale
     window_scale_limit
     window_scale_refused
