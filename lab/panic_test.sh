@@ -16,6 +16,7 @@ size=$(awk '/^VmSize/ {print $2 * 1024}' "/proc/$daemon/status")
 prlimit --pid "$daemon" --as=$((size + 262144)) || fail "prlimit"
 millrace reload >/dev/null 2>&1
 check "it ends" within 20 fails kill -0 "$daemon"
+kill -KILL "$daemon" 2>/dev/null
 wait "$daemon"
 status=$?
 daemon=

@@ -46,7 +46,8 @@ fn post(daemon: &Instance, path: &str, body: &Value) {
 
 fn flow(n: u8) -> Value {
     json!({"source": format!("10.0.{n}.2"), "destination": "10.9.9.9", "protocol": 17,
-           "source_port": 1, "destination_port": 2, "egress_port": format!("p{n}")})
+           "source_port": 1, "destination_port": 2, "egress_port": format!("p{n}"),
+           "destination_mac": "02:00:00:00:00:99"})
 }
 
 #[test]
@@ -74,16 +75,17 @@ fn killed_it_comes_back_with_what_fits_and_the_configuration_wins() {
     daemon.wait();
 
     // p2 is gone, and the configuration has a route of its own.
-    let more = "[[route]]\nprefix = \"10.5.0.0/16\"\nkind = \"unreachable\"\n";
+    let more = "[[route]]\nprefix = \"10.5.0.0/16\"\nkind = \"unreachable\"\n\
+                [[neighbor]]\ninterface = \"p1\"\naddress = \"10.0.1.9\"\nmac = \"02:00:00:00:00:0f\"\n";
     let mut daemon = daemon.again(&with(&[1], more));
     until("nothing is recalled", &daemon, || daemon.log().contains("back in force"));
     assert_eq!(routes(&daemon), ["10.5.0.0/16 config", "10.10.0.0/16 api"]);
     let neighbors = daemon.get("/v1/neighbors").json();
     assert_eq!(neighbors.as_array().unwrap().len(), 1, "{neighbors}");
-    assert_eq!(neighbors[0]["state"], "static");
+    assert_eq!(neighbors[0]["mac"], "02:00:00:00:00:0f");
     let flows = daemon.get("/v1/flows").json();
     assert_eq!((&flows["total"], &flows["flows"][0]["egress_port"]), (&json!(1), &json!("p1")));
-    assert!(daemon.log().contains("left_out=3 beside=1"), "{}", daemon.log());
+    assert!(daemon.log().contains("left_out=3 beside=2"), "{}", daemon.log());
     let before = fs::read_to_string(kept.join("state.before")).unwrap();
     assert!(before.contains("10.20.0.0/16"), "what was left out is still somewhere: {before}");
 
@@ -92,7 +94,7 @@ fn killed_it_comes_back_with_what_fits_and_the_configuration_wins() {
     assert_eq!(answer.status, 200);
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code(), Some(0));
-    assert!(!written("10.10.0.0/16") && written("10.0.1.9"));
+    assert!(!written("10.10.0.0/16") && written("10.0.1.2"));
 }
 
 #[test]
