@@ -57,6 +57,32 @@ fn workers_have_load_and_cycles() {
 }
 
 #[test]
+fn stacks_and_listeners_name_their_processes() {
+    let stack = r#"[{"number":7,"client":2,"name":"nginx","library":"1","pid":4321,"uid":33,"age":61,
+        "started":true,"memory":4718592,"rings":1,"slots":1024,"capacity":1984,"claims":65536,
+        "listeners":[1],"leases":["10240-10495"],"delivered":1500,"delivered_bytes":90000,"full":0,
+        "sent":1400,"sent_bytes":80000,"refused":{"stack-source":2,"stack-port":1},"no_buffer":1,
+        "malformed":0}]"#;
+    let listener = r#"[{"number":1,"protocol":"tcp","address":"[::]:80","only_v6":true,
+        "members":[{"stack":7,"client":2,"name":"nginx","pid":4321,"uid":33,"weight":1,"share":64}],
+        "earlier":[5]}]"#;
+    let (stacks, listeners) = ("GET /v1/sessions/stacks", "GET /v1/sessions/listeners");
+    let daemon = Daemon::new(&[(stacks, 200, stack), (listeners, 200, listener)]);
+    let shown = daemon.run(&["show", "stacks"]);
+    assert_eq!(shown.status, 0, "{}", shown.errors);
+    for part in ["nginx", "4321", "10240-10495", "1,500", "1m", " 4\n"] {
+        assert!(shown.output.contains(part), "{part}\n{}", shown.output);
+    }
+    let shown = daemon.run(&["show", "listeners"]).output;
+    for part in ["tcp", "[::]:80 only", "nginx", "25.0 %", "leaving"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let none = Daemon::new(&[(stacks, 200, "[]"), (listeners, 200, "[]")]);
+    assert!(none.run(&["show", "stacks"]).output.contains("no process has a stack"));
+    assert!(none.run(&["show", "listeners"]).output.contains("nothing is served"));
+}
+
+#[test]
 fn routes_come_page_by_page() {
     let first = r#"{"routes":[{"prefix":"10.0.0.0/8","via":[{"address":"192.0.2.2"},
         {"address":"192.0.2.3","weight":2}],"origin":"config"}],"total":2,"next":"10.0.0.0/8"}"#;

@@ -49,10 +49,8 @@ fn overlap(one: &Bind, other: &Bind) -> bool {
             || a.address.is_unspecified()
                 && (a.address.is_ipv4() == b.address.is_ipv4() || a.address.is_ipv6() && !a.only_v6)
     };
-    let both_any = one.address.is_unspecified() && other.address.is_unspecified();
-    let dual = |bind: &Bind| bind.address.is_ipv6() && !bind.only_v6;
     (one.protocol, one.port) == (other.protocol, other.port)
-        && (takes(one, other) || takes(other, one) || both_any && (dual(one) || dual(other)))
+        && (takes(one, other) || takes(other, one))
 }
 
 impl Sessions {

@@ -95,18 +95,21 @@ fn whoever_binds_the_port_next_ends_the_places_of_earlier_owners() {
 fn ranges_are_gone_round() {
     let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
-    let firsts: Vec<u16> = (0..3).map(|_| sessions.lease(one.0, 1).unwrap().first).collect();
-    assert_eq!(firsts, [1000, 1256, 1512]);
-    assert!(sessions.lease(one.0, 1).is_err(), "its user has three");
-    assert!(sessions.lease(two.0, 1).is_err(), "there are three");
-    let id = sessions.list[&one.0].stacks[&1].id;
-    for first in [1000, 1512] {
-        sessions.steering.release(id, first).unwrap();
+    let first = |sessions: &mut Sessions, id| sessions.lease(id, 1).map(|range| range.first);
+    assert_eq!(first(&mut sessions, one.0), Ok(1000));
+    let stack = sessions.list[&one.0].stacks[&1].id;
+    sessions.steering.release(stack, 1000).unwrap();
+    sessions.list.get_mut(&one.0).unwrap().stacks.get_mut(&1).unwrap().leases.clear();
+    // One that was just given back waits for its turn.
+    for wanted in [1256, 1512, 1000] {
+        assert_eq!(first(&mut sessions, one.0), Ok(wanted));
     }
-    assert_eq!(sessions.lease(two.0, 1).unwrap().first, 1000);
+    assert!(first(&mut sessions, one.0).is_err(), "its user has three");
+    assert!(first(&mut sessions, two.0).is_err(), "there are three");
+    sessions.steering.release(stack, 1512).unwrap();
     // A listener's port is passed over.
     listen(&mut sessions, two, proof("0.0.0.0:1600", 8));
-    assert!(sessions.lease(two.0, 1).is_err());
+    assert!(first(&mut sessions, two.0).is_err());
 }
 
 #[test]
