@@ -116,12 +116,13 @@ impl Fifo {
         self.head = 0;
     }
 
+    #[inline]
     fn copy(&self, offset: usize, target: &mut [u8], end: u32) -> usize {
         let count = target.len().min((end as usize).saturating_sub(offset));
         let (front, back) = self.parts(offset, count);
         let (one, two) = target.split_at_mut(front.len());
         one.copy_from_slice(front);
-        if let Some(two) = two.get_mut(..back.len()) {
+        if let (false, Some(two)) = (back.is_empty(), two.get_mut(..back.len())) {
             two.copy_from_slice(back);
         }
         count
@@ -153,9 +154,18 @@ impl ByteFifo for Fifo {
         }
         let at = self.len() + offset;
         if at + count > self.bytes.len() {
-            self.grow(at + count);
+            if self.bytes.is_empty() {
+                self.bytes = take(at + count);
+            } else {
+                self.grow(at + count);
+            }
         }
         let start = self.place(at);
+        self.extent = self.extent.max((at + count) as u32);
+        if let Some(place) = self.bytes.get_mut(start..start + count) {
+            place.copy_from_slice(bytes);
+            return count;
+        }
         let (front, back) = bytes.split_at(count.min(self.bytes.len() - start));
         if let Some(place) = self.bytes.get_mut(start..start + front.len()) {
             place.copy_from_slice(front);
@@ -163,7 +173,6 @@ impl ByteFifo for Fifo {
         if let Some(place) = self.bytes.get_mut(..back.len()) {
             place.copy_from_slice(back);
         }
-        self.extent = self.extent.max((at + count) as u32);
         count
     }
 

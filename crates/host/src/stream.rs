@@ -116,12 +116,18 @@ impl Sessions {
     }
 
     /// Writes, before the connection is established too.
+    #[inline]
     fn write(
         &mut self,
         connection: ConnectionId,
         data: &[IoSlice<'_>],
         outgoing: Outgoing,
     ) -> Result<usize, Errno> {
+        if let [piece] = data {
+            let write = Write { more: outgoing.more, end_of_record: outgoing.end_of_record };
+            let taken = self.stack.send_with(connection, piece, write).map_err(failed)?;
+            return if taken == 0 && !piece.is_empty() { Err(Errno::AGAIN) } else { Ok(taken) };
+        }
         let (mut taken, mut wanted) = (0, 0);
         let last = data.len().saturating_sub(1);
         for (place, piece) in data.iter().enumerate() {
