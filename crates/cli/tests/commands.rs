@@ -70,7 +70,7 @@ fn stacks_and_listeners_name_their_processes() {
     let daemon = Daemon::new(&[(stacks, 200, stack), (listeners, 200, listener)]);
     let shown = daemon.run(&["show", "stacks"]);
     assert_eq!(shown.status, 0, "{}", shown.errors);
-    for part in ["nginx", "4321", "10240-10495", "1,500", "1m", " 4\n"] {
+    for part in ["nginx", "4321", "10240-10495", "1,500", "1 min 1 s ago", " 4\n"] {
         assert!(shown.output.contains(part), "{part}\n{}", shown.output);
     }
     let shown = daemon.run(&["show", "listeners"]).output;
