@@ -29,7 +29,7 @@ run() {
   shift 2
   exec_on "$peer_host" "$sockets" peer --control "$lab/$name.peer" --own "$other" --peer "$own" 2>"$lab/$name.peer.log" &
   within 5 test -S "$lab/$name.peer" || fail "no peer: $(cat "$lab/$name.peer.log")"
-  "$@" "$sockets" subject --control "$lab/$name.peer" --own "$own" --peer "$other" --only "${CASES:-}" \
+  "$@" "$sockets" subject --control "$lab/$name.peer" --own "$own" --peer "$other" --only "${CASES:-}" --limit "${LIMIT:-10}" \
     >"$lab/$name" 2>"$lab/$name.errors" &
 }
 run reference d exec_on c
