@@ -3,6 +3,7 @@
 
 mod connect;
 mod datagram;
+mod hostile;
 mod listen;
 mod options;
 mod pair;
