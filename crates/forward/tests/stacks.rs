@@ -9,6 +9,9 @@ mod stack;
 
 use frames::from;
 use graph::{Reason, Served as _};
+use millrace_forward::nodes;
+use millrace_forward::rib::{Change, Route, Target};
+use millrace_forward::state::Settings;
 use millrace_forward::steering::ServedFrames;
 use router::Router;
 use shm::session::TransportProtocol::{Tcp, Udp};
@@ -125,6 +128,68 @@ fn nobody_home_is_said_with_a_reset() {
 }
 
 #[test]
+fn nothing_is_said_to_a_group_or_in_its_name() {
+    let mut router = Router::with_hosts();
+    // Martians would not come as far as this.
+    let settings = Settings { martians: false, ..**router.state.settings.load() };
+    router.state.settings.store(std::sync::Arc::new(settings));
+    for source in ["224.0.0.5", "255.255.255.255", "127.0.0.1", "0.0.0.0", "240.0.0.1"] {
+        let frame = from(0, "10.0.0.1").source(source).payload(&syn(7));
+        router.expect_drop(0, &frame, Reason::ResetNotAllowed);
+    }
+    for source in ["ff02::1", "::1"] {
+        let frame = from(0, "2001:db8::1").source(source).payload(&syn(7));
+        router.expect_drop(0, &frame, Reason::ResetNotAllowed);
+    }
+}
+
+#[test]
+fn after_a_reload_old_flows_stay_and_new_ones_go_to_the_new_stack() {
+    let mut router = Router::with_hosts();
+    let (mut old, mut new) = (router.add_stack(), router.add_stack());
+    let listener = router.listen(&old, Tcp, "0.0.0.0:80", 1).unwrap();
+    old.claim(Tcp, "10.0.0.1:80", "10.0.0.99:7");
+    router.listen(&new, Tcp, "0.0.0.0:80", 1).unwrap();
+    router.steering.unlisten(old.id, listener).unwrap();
+    let frame = |port, flags| from(0, "10.0.0.1").payload(&segment((port, 80), flags, b"x"));
+    let (data, other) = (frame(7, Flags::ACK), frame(8, Flags::ACK));
+    let (again, answer) = (frame(7, Flags::SYN), frame(7, Flags::SYN | Flags::ACK));
+    assert_eq!(router.receive(0, &[&data, &other, &again, &answer]), []);
+    let at = |frame: &[u8]| frame[ETHERNET..].to_vec();
+    let packets = |all: Vec<(Vec<u8>, shm::Meta)>| all.into_iter().map(|(one, _)| one).collect();
+    let (olds, news): (Vec<_>, Vec<_>) = (packets(old.received()), packets(new.received()));
+    assert_eq!(olds, [at(&data), at(&answer)]);
+    assert_eq!(news, [at(&other), at(&again)], "who opens a flow comes to who serves now");
+    // What it still has, it may answer.
+    let answer = packet("10.0.0.1", "10.0.0.99", &segment((80, 7), Flags::ACK, b"y"));
+    old.send(&answer);
+    assert_eq!(router.send_of_stacks().len(), 1);
+}
+
+#[test]
+fn what_a_stack_sends_keeps_its_hop_count_also_when_cut_or_kept_waiting() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.listen(&stack, Udp, "10.0.0.1:53", 1).unwrap();
+    let payload = Payload::Udp { source_port: 53, destination_port: 7, data: &[9; 1700] };
+    let long = packet("10.0.0.1", "10.0.0.99", &payload);
+    stack.send(&long);
+    let sent = router.send_of_stacks();
+    let hops = |frame: &[u8]| ipv4::Header::parse(&frame[ETHERNET..]).unwrap().ttl();
+    assert_eq!(sent.iter().map(|(_, frame)| hops(frame)).collect::<Vec<_>>(), [64, 64]);
+    // To a neighbour that is not known yet.
+    let short = Payload::Udp { source_port: 53, destination_port: 7, data: b"hello" };
+    stack.send(&packet("10.0.0.1", "10.0.0.50", &short));
+    assert_eq!(router.send_of_stacks(), []);
+    let waits = router.punts.pop().unwrap();
+    let host = Route { prefix: router::prefix_of("10.0.0.50/32"), target: Target::Port(0) };
+    router.rib.apply(&[Change::Add(host)]).unwrap();
+    let sent = router.inject(waits, nodes::RELEASED);
+    assert_eq!(sent.iter().map(|(_, frame)| hops(frame)).collect::<Vec<_>>(), [64]);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
 fn resets_have_a_rate() {
     let mut router = Router::with_hosts();
     let frame = from(0, "10.0.0.1").payload(&syn(7));
@@ -172,6 +237,10 @@ fn what_a_stack_may_not_send_is_dropped_and_counted() {
     checksum[10] ^= 1;
     let mut trailing = packet(own, host, &tcp(80));
     trailing.push(0);
+    let mut trailing6 = packet(six, "2001:db8::99", &tcp(20_000));
+    trailing6.push(0);
+    let mut hopless6 = packet(six, "2001:db8::99", &tcp(20_000));
+    hopless6[7] = 0;
     let raw = |protocol| Payload::Raw { protocol: wire::Protocol(protocol), data: &[0; 40] };
     let cases = [
         (packet("10.0.0.99", host, &tcp(80)), "stack-source"),
@@ -204,6 +273,8 @@ fn what_a_stack_may_not_send_is_dropped_and_counted() {
             "stack-malformed",
         ),
         (vec![0x45], "stack-malformed"),
+        (trailing6, "stack-malformed"),
+        (hopless6, "stack-malformed"),
         (vec![0; 60], "stack-malformed"),
         (packet(own, "224.0.0.1", &tcp(80)), "stack-destination"),
         (packet(own, "127.0.0.1", &tcp(80)), "stack-destination"),
