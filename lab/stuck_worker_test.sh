@@ -34,7 +34,7 @@ static const struct millrace_function_table table = {MILLRACE_FUNCTION_VERSION, 
 const struct millrace_function_table *millrace_function(void) { return &table; }
 END
 cc -shared -fPIC -Wall -Werror -I "$lab_root/crates/function/include" -o "$functions/hold.so" "$lab/hold.c" || fail "hold.c"
-export NOTIFY_SOCKET=$lab/notify WATCHDOG_USEC=3000000
+export NOTIFY_SOCKET=$lab/notify WATCHDOG_USEC=400000
 # As a service manager does that watches it.
 launch() {
   (
@@ -52,7 +52,7 @@ while True:
 within 5 test -S "$lab/notify" || fail "no receiver of notifications"
 start
 fed() { grep -c '^WATCHDOG=1' "$lab/notified"; }
-# The watchdog is fed from now on: is_fed; is not, while it would be twice: starves
+# The watchdog is fed from now on: is_fed; is not, for two seconds, in which it would be ten times: starves
 is_fed() { within 10 fed_beyond $(($(fed) + 1)); }
 fed_beyond() { [ "$(fed)" -gt "$1" ]; }
 starves() {
@@ -60,7 +60,7 @@ starves() {
   # What was sent before is read by then.
   sleep 0.3
   before=$(fed)
-  sleep 3.5
+  sleep 2
   equal "$(fed)" "$before" && says 'no answer' millrace show workers
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, panic, thread};
 
 use control::Config;
@@ -31,6 +31,9 @@ const DESCRIPTORS: u64 = 16_384;
 
 /// How long requests in progress may go on after the daemon was told to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// In which every task comes round that does so once a second, on a busy machine too.
+const ROUND: Duration = Duration::from_secs(2);
 
 /// Why the daemon does not run.
 #[derive(Debug, thiserror::Error)]
@@ -247,9 +250,12 @@ fn panics() -> watch::Receiver<bool> {
 /// Tells the service manager that this daemon lives, while every task and every worker makes progress.
 async fn watch_over(period: Duration, mut progress: Progress, daemon: Shared) {
     let mut ticks = tokio::time::interval(period);
+    let (mut stuck, mut looked) = (Vec::new(), Instant::now());
     loop {
         ticks.tick().await;
-        let stuck = progress.stuck();
+        if looked.elapsed() >= ROUND {
+            (stuck, looked) = (progress.stuck(), Instant::now());
+        }
         let silent = daemon.lock().workers.crew().iter().any(Member::is_silent);
         if stuck.is_empty() && !silent {
             notify::alive();
