@@ -143,6 +143,11 @@ impl Flight {
         rest.marks &= !mark::SYN;
         sent.end = at;
         sent.marks &= !(mark::FIN | mark::PUSH);
+        if sent.is(mark::SACKED) {
+            // A tail loss probe repeats the end of what was sacked meanwhile: each segment counts once.
+            sent.segments = sent.segments().min(sent.segments);
+            rest.segments -= sent.segments;
+        }
         let again = sent.is_again();
         self.sent.insert(place + 1, rest);
         if again {

@@ -69,6 +69,20 @@ fn blocks_of_a_byte_make_no_records() {
 }
 
 #[test]
+fn what_is_cut_after_it_was_sacked_counts_once() {
+    let mut flight = batches(&[1, 4]);
+    let mut news = news(&flight, 2000);
+    flight.sack(Seq(100), Seq(500), &mut news);
+    // As a tail loss probe does.
+    flight.split_at(Seq(400));
+    let counts: Vec<u32> = flight.sent.iter().map(|sent| sent.segments).collect();
+    assert_eq!((counts, flight.sacked_segments), (vec![0, 3, 1], 4));
+    assert!(flight.is_sound(Seq(0), Seq(500)));
+    flight.acknowledge(Seq(500), &mut news);
+    assert_eq!((flight.sacked, flight.sacked_segments), (0, 0));
+}
+
+#[test]
 fn a_fin_may_be_left_out() {
     let mut flight = Flight::default();
     flight.push(Seq(0), Seq(100), 0, SIZE, 1000);
