@@ -27,29 +27,36 @@ mod name {
     pub(super) const DROP_MEMBERSHIP: i32 = 36;
     pub(super) const ADD_SOURCE_MEMBERSHIP: i32 = 39;
     pub(super) const DROP_SOURCE_MEMBERSHIP: i32 = 40;
+    pub(super) const UNBLOCK_SOURCE: i32 = 37;
+    pub(super) const MSFILTER: i32 = 41;
     pub(super) const MCAST_JOIN_GROUP: i32 = 42;
     pub(super) const MCAST_LEAVE_GROUP: i32 = 45;
+    pub(super) const MCAST_MSFILTER: i32 = 48;
     pub(super) const MULTICAST_ALL: i32 = 49;
+    pub(super) const PROTOCOL: i32 = 52;
 }
+
+/// Bytes of `struct ip_mreq`, `ip_mreq_source` and `group_req`.
+const GROUP: (usize, usize, usize) = (8, 12, 136);
 
 /// What is as it is.
 const FIXED: &[Fixed] = &[
-    Fixed::new(3, 0, Errno::NOPROTOOPT),    // IP_HDRINCL
-    Fixed::new(5, 0, Errno::INVAL),         // IP_ROUTER_ALERT
-    Fixed::new(6, 0, Errno::NOPROTOOPT),    // IP_RECVOPTS
-    Fixed::new(7, 0, Errno::NOPROTOOPT),    // IP_RETOPTS
-    Fixed::new(11, 0, Errno::NOPROTOOPT),   // IP_RECVERR
-    Fixed::new(18, 0, Errno::NOPROTOOPT),   // IP_PASSSEC
-    Fixed::new(19, 0, Errno::PERM),         // IP_TRANSPARENT
-    Fixed::new(20, 0, Errno::NOPROTOOPT),   // IP_RECVORIGDSTADDR
-    Fixed::new(21, 0, Errno::NOPROTOOPT),   // IP_MINTTL
-    Fixed::new(22, 0, Errno::NOPROTOOPT),   // IP_NODEFRAG
-    Fixed::new(23, 0, Errno::NOPROTOOPT),   // IP_CHECKSUM
-    Fixed::new(25, 0, Errno::NOPROTOOPT),   // IP_RECVFRAGSIZE
-    Fixed::new(26, 0, Errno::NOPROTOOPT),   // IP_RECVERR_RFC4884
-    Fixed::new(32, 0, Errno::ADDRNOTAVAIL), // IP_MULTICAST_IF
-    Fixed::new(50, 0, Errno::ADDRNOTAVAIL), // IP_UNICAST_IF
-    Fixed::new(51, 0, Errno::NOPROTOOPT),   // IP_LOCAL_PORT_RANGE
+    Fixed::read_only(3, 0, Errno::NOPROTOOPT),  // IP_HDRINCL
+    Fixed::read_only(5, 0, Errno::INVAL),       // IP_ROUTER_ALERT
+    Fixed::new(6, 0, Errno::NOPROTOOPT),        // IP_RECVOPTS
+    Fixed::new(7, 0, Errno::NOPROTOOPT),        // IP_RETOPTS
+    Fixed::new(11, 0, Errno::NOPROTOOPT),       // IP_RECVERR
+    Fixed::new(18, 0, Errno::NOPROTOOPT),       // IP_PASSSEC
+    Fixed::new(19, 0, Errno::PERM),             // IP_TRANSPARENT
+    Fixed::new(20, 0, Errno::NOPROTOOPT),       // IP_RECVORIGDSTADDR
+    Fixed::new(21, 0, Errno::NOPROTOOPT),       // IP_MINTTL
+    Fixed::read_only(22, 0, Errno::NOPROTOOPT), // IP_NODEFRAG
+    Fixed::new(23, 0, Errno::NOPROTOOPT),       // IP_CHECKSUM
+    Fixed::read_only(25, 0, Errno::INVAL),      // IP_RECVFRAGSIZE
+    Fixed::new(26, 0, Errno::NOPROTOOPT),       // IP_RECVERR_RFC4884
+    Fixed::new(32, 0, Errno::ADDRNOTAVAIL),     // IP_MULTICAST_IF
+    Fixed::new(50, 0, Errno::ADDRNOTAVAIL),     // IP_UNICAST_IF
+    Fixed::new(51, 0, Errno::NOPROTOOPT),       // IP_LOCAL_PORT_RANGE
 ];
 
 impl Sessions {
@@ -63,24 +70,25 @@ impl Sessions {
             name::MULTICAST_TTL if stream => return Err(Errno::INVAL),
             name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
             name::BIND_ADDRESS_NO_PORT => return self.switch(id, flag::BIND_NO_PORT, on),
-            name::PKTINFO if !stream => return self.switch(id, flag::PACKET_INFO, on),
-            name::RECVTTL if !stream => return self.switch(id, flag::TTL_TOLD, on),
-            name::RECVTOS if !stream => return self.switch(id, flag::SERVICE_TOLD, on),
-            // A stream has no messages to tell them with.
-            name::PKTINFO | name::RECVTTL | name::RECVTOS => {
-                return if on { Err(Errno::NOPROTOOPT) } else { Ok(()) };
-            }
+            name::PKTINFO => return self.switch(id, flag::PACKET_INFO, on),
+            name::RECVTTL => return self.switch(id, flag::TTL_TOLD, on),
+            name::RECVTOS => return self.switch(id, flag::SERVICE_TOLD, on),
             name::MULTICAST_LOOP => return self.switch(id, flag::NO_LOOP, !on),
             name::MULTICAST_ALL => {
                 return self.switch(id, flag::NOT_ALL, within(number, 0, 1)? == 0);
             }
-            name::ADD_MEMBERSHIP | name::ADD_SOURCE_MEMBERSHIP | name::MCAST_JOIN_GROUP => {
-                // Streams have none, and no device of the router brings a group's packets here.
-                return Err(if stream { Errno::PROTO } else { Errno::NODEV });
+            name::ADD_MEMBERSHIP | name::DROP_MEMBERSHIP if stream => return Err(Errno::PROTO),
+            // No device of the router brings a group's packets here.
+            name::ADD_MEMBERSHIP if value.len() >= GROUP.0 => return Err(Errno::NODEV),
+            name::DROP_MEMBERSHIP if value.len() >= GROUP.0 => return Err(Errno::ADDRNOTAVAIL),
+            name::ADD_SOURCE_MEMBERSHIP if value.len() == GROUP.1 => return Err(Errno::NODEV),
+            name::DROP_SOURCE_MEMBERSHIP if value.len() == GROUP.1 => {
+                return Err(Errno::ADDRNOTAVAIL);
             }
-            name::DROP_MEMBERSHIP | name::DROP_SOURCE_MEMBERSHIP | name::MCAST_LEAVE_GROUP => {
-                return Err(if stream { Errno::PROTO } else { Errno::ADDRNOTAVAIL });
-            }
+            name::MCAST_JOIN_GROUP if value.len() >= GROUP.2 => return Err(Errno::NODEV),
+            name::MCAST_LEAVE_GROUP if value.len() >= GROUP.2 => return Err(Errno::ADDRNOTAVAIL),
+            name::ADD_MEMBERSHIP..=name::DROP_MEMBERSHIP
+            | name::UNBLOCK_SOURCE..=name::MCAST_MSFILTER => return Err(Errno::INVAL),
             _ => {}
         }
         self.change(id, |settings| {
@@ -119,6 +127,9 @@ impl Sessions {
             name::MULTICAST_TTL => settings.multicast_ttls.0.into(),
             name::MULTICAST_LOOP => (!settings.has(flag::NO_LOOP)).into(),
             name::MULTICAST_ALL => (!settings.has(flag::NOT_ALL)).into(),
+            name::MSFILTER | name::MCAST_MSFILTER => return Err(Errno::INVAL),
+            // inet_num: the port, whatever the name says.
+            name::PROTOCOL => self.name(id)?.port().into(),
             _ => Fixed::get(FIXED, name)?,
         };
         Ok(Value::int_or_byte(value, room))

@@ -14,6 +14,7 @@ mod name {
     pub(super) const ADDRFORM: i32 = 1;
     pub(super) const PKTOPTIONS_2292: i32 = 6;
     pub(super) const UNICAST_HOPS: i32 = 16;
+    pub(super) const MULTICAST_IF: i32 = 17;
     pub(super) const MULTICAST_HOPS: i32 = 18;
     pub(super) const MULTICAST_LOOP: i32 = 19;
     pub(super) const ADD_MEMBERSHIP: i32 = 20;
@@ -21,6 +22,8 @@ mod name {
     pub(super) const MTU_DISCOVER: i32 = 23;
     pub(super) const MTU: i32 = 24;
     pub(super) const V6ONLY: i32 = 26;
+    pub(super) const JOIN_ANYCAST: i32 = 27;
+    pub(super) const LEAVE_ANYCAST: i32 = 28;
     pub(super) const MULTICAST_ALL: i32 = 29;
     pub(super) const RECVPKTINFO: i32 = 49;
     pub(super) const RECVHOPLIMIT: i32 = 51;
@@ -28,6 +31,7 @@ mod name {
     pub(super) const RTHDRDSTOPTS: i32 = 55;
     pub(super) const RTHDR: i32 = 57;
     pub(super) const DSTOPTS: i32 = 59;
+    pub(super) const PATHMTU: i32 = 61;
     pub(super) const DONTFRAG: i32 = 62;
     pub(super) const RECVTCLASS: i32 = 66;
     pub(super) const TCLASS: i32 = 67;
@@ -35,30 +39,35 @@ mod name {
     pub(super) const FREEBIND: i32 = 78;
 }
 
+/// Bytes of `struct ipv6_mreq`.
+const GROUP: usize = 20;
+/// `IPV6_MIN_MTU`: bytes.
+const LEAST_MTU: i32 = 1280;
+
 /// What is as it is.
 const FIXED: &[Fixed] = &[
-    Fixed::new(2, 0, Errno::NOPROTOOPT),    // IPV6_2292PKTINFO
-    Fixed::new(3, 0, Errno::NOPROTOOPT),    // IPV6_2292HOPOPTS
-    Fixed::new(4, 0, Errno::NOPROTOOPT),    // IPV6_2292DSTOPTS
-    Fixed::new(5, 0, Errno::NOPROTOOPT),    // IPV6_2292RTHDR
-    Fixed::new(8, 0, Errno::NOPROTOOPT),    // IPV6_2292HOPLIMIT
-    Fixed::new(11, 0, Errno::NOPROTOOPT),   // IPV6_FLOWINFO
-    Fixed::new(17, 0, Errno::NODEV),        // IPV6_MULTICAST_IF
-    Fixed::new(22, 0, Errno::NOPROTOOPT),   // IPV6_ROUTER_ALERT
-    Fixed::new(25, 0, Errno::NOPROTOOPT),   // IPV6_RECVERR
-    Fixed::new(30, 0, Errno::NOPROTOOPT),   // IPV6_ROUTER_ALERT_ISOLATE
-    Fixed::new(31, 0, Errno::NOPROTOOPT),   // IPV6_RECVERR_RFC4884
-    Fixed::new(33, 0, Errno::NOPROTOOPT),   // IPV6_FLOWINFO_SEND
-    Fixed::new(53, 0, Errno::NOPROTOOPT),   // IPV6_RECVHOPOPTS
-    Fixed::new(56, 0, Errno::NOPROTOOPT),   // IPV6_RECVRTHDR
-    Fixed::new(58, 0, Errno::NOPROTOOPT),   // IPV6_RECVDSTOPTS
-    Fixed::new(60, 0, Errno::NOPROTOOPT),   // IPV6_RECVPATHMTU
-    Fixed::new(72, 0x500, Errno::INVAL),    // IPV6_ADDR_PREFERENCES: the kernel's default
-    Fixed::new(73, 0, Errno::NOPROTOOPT),   // IPV6_MINHOPCOUNT
-    Fixed::new(74, 0, Errno::NOPROTOOPT),   // IPV6_RECVORIGDSTADDR
-    Fixed::new(75, 0, Errno::PERM),         // IPV6_TRANSPARENT
-    Fixed::new(76, 0, Errno::ADDRNOTAVAIL), // IPV6_UNICAST_IF
-    Fixed::new(77, 0, Errno::NOPROTOOPT),   // IPV6_RECVFRAGSIZE
+    Fixed::new(2, 0, Errno::NOPROTOOPT),        // IPV6_2292PKTINFO
+    Fixed::new(3, 0, Errno::NOPROTOOPT),        // IPV6_2292HOPOPTS
+    Fixed::new(4, 0, Errno::NOPROTOOPT),        // IPV6_2292DSTOPTS
+    Fixed::new(5, 0, Errno::NOPROTOOPT),        // IPV6_2292RTHDR
+    Fixed::new(8, 0, Errno::NOPROTOOPT),        // IPV6_2292HOPLIMIT
+    Fixed::new(11, 0, Errno::NOPROTOOPT),       // IPV6_FLOWINFO
+    Fixed::new(17, 0, Errno::NODEV),            // IPV6_MULTICAST_IF
+    Fixed::read_only(22, 0, Errno::NOPROTOOPT), // IPV6_ROUTER_ALERT
+    Fixed::new(25, 0, Errno::NOPROTOOPT),       // IPV6_RECVERR
+    Fixed::new(30, 0, Errno::NOPROTOOPT),       // IPV6_ROUTER_ALERT_ISOLATE
+    Fixed::new(31, 0, Errno::NOPROTOOPT),       // IPV6_RECVERR_RFC4884
+    Fixed::new(33, 0, Errno::NOPROTOOPT),       // IPV6_FLOWINFO_SEND
+    Fixed::new(53, 0, Errno::NOPROTOOPT),       // IPV6_RECVHOPOPTS
+    Fixed::new(56, 0, Errno::NOPROTOOPT),       // IPV6_RECVRTHDR
+    Fixed::new(58, 0, Errno::NOPROTOOPT),       // IPV6_RECVDSTOPTS
+    Fixed::new(60, 0, Errno::NOPROTOOPT),       // IPV6_RECVPATHMTU
+    Fixed::new(72, 0x500, Errno::INVAL),        // IPV6_ADDR_PREFERENCES: the kernel's default
+    Fixed::new(73, 0, Errno::NOPROTOOPT),       // IPV6_MINHOPCOUNT
+    Fixed::new(74, 0, Errno::NOPROTOOPT),       // IPV6_RECVORIGDSTADDR
+    Fixed::new(75, 0, Errno::PERM),             // IPV6_TRANSPARENT
+    Fixed::new(76, 0, Errno::ADDRNOTAVAIL),     // IPV6_UNICAST_IF
+    Fixed::new(77, 0, Errno::NOPROTOOPT),       // IPV6_RECVFRAGSIZE
 ];
 
 impl Sessions {
@@ -67,13 +76,16 @@ impl Sessions {
         match name {
             name::HOPOPTS | name::RTHDRDSTOPTS | name::RTHDR | name::DSTOPTS => {
                 // Nothing takes away what is not there.
-                return if value.is_empty() { Ok(()) } else { Err(Errno::PERM) };
+                return if value.is_empty() { Ok(()) } else { Err(Errno::INVAL) };
             }
-            name::ADD_MEMBERSHIP => {
-                return Err(if stream { Errno::PROTO } else { Errno::NODEV });
+            name::ADD_MEMBERSHIP | name::DROP_MEMBERSHIP if value.len() < GROUP => {
+                return Err(Errno::INVAL);
             }
-            name::DROP_MEMBERSHIP => {
-                return Err(if stream { Errno::PROTO } else { Errno::ADDRNOTAVAIL });
+            name::ADD_MEMBERSHIP | name::DROP_MEMBERSHIP if stream => return Err(Errno::PROTO),
+            name::ADD_MEMBERSHIP => return Err(Errno::NODEV),
+            name::DROP_MEMBERSHIP => return Err(Errno::ADDRNOTAVAIL),
+            name::JOIN_ANYCAST | name::LEAVE_ANYCAST if value.len() < GROUP => {
+                return Err(Errno::INVAL);
             }
             _ => {}
         }
@@ -83,21 +95,19 @@ impl Sessions {
             name::V6ONLY if !self.is_unbound(id) => return Err(Errno::INVAL),
             name::V6ONLY => return self.switch(id, flag::V6_ONLY, on),
             name::ADDRFORM => return Err(Errno::NOTCONN),
-            name::MULTICAST_HOPS if stream => return Err(Errno::NOPROTOOPT),
+            name::MULTICAST_HOPS | name::MULTICAST_IF if stream => return Err(Errno::NOPROTOOPT),
+            name::MTU if number == 0 => return Ok(()),
+            name::MTU if number < LEAST_MTU => return Err(Errno::INVAL),
             name::MULTICAST_LOOP => {
                 return self.switch(id, flag::NO_LOOP_V6, within(number, 0, 1)? == 0);
             }
             name::MULTICAST_ALL => {
-                return self.switch(id, flag::NOT_ALL_V6, within(number, 0, 1)? == 0);
+                return self.switch(id, flag::NOT_ALL_V6, !on);
             }
-            name::RECVPKTINFO if !stream => return self.switch(id, flag::PACKET_INFO_V6, on),
-            name::RECVHOPLIMIT if !stream => return self.switch(id, flag::TTL_TOLD_V6, on),
-            name::RECVTCLASS if !stream => return self.switch(id, flag::SERVICE_TOLD_V6, on),
-            name::DONTFRAG if !stream => return self.switch(id, flag::DONT_FRAGMENT, on),
-            // A stream has no messages to tell them with, and no packets that are to be fragmented.
-            name::RECVPKTINFO | name::RECVHOPLIMIT | name::RECVTCLASS | name::DONTFRAG => {
-                return if on { Err(Errno::NOPROTOOPT) } else { Ok(()) };
-            }
+            name::RECVPKTINFO => return self.switch(id, flag::PACKET_INFO_V6, on),
+            name::RECVHOPLIMIT => return self.switch(id, flag::TTL_TOLD_V6, on),
+            name::RECVTCLASS => return self.switch(id, flag::SERVICE_TOLD_V6, on),
+            name::DONTFRAG => return self.switch(id, flag::DONT_FRAGMENT, on),
             name::AUTOFLOWLABEL => return self.switch(id, flag::NO_FLOW_LABEL, !on),
             name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
             _ => {}
@@ -134,7 +144,7 @@ impl Sessions {
         let stream = session.kind() == Kind::Stream;
         let settings = &session.settings;
         let value = match name {
-            name::ADDRFORM => return Err(Errno::NOTCONN),
+            name::ADDRFORM | name::PATHMTU => return Err(Errno::NOTCONN),
             name::PKTOPTIONS_2292 if stream => return Ok(Value::empty()),
             name::UNICAST_HOPS => settings.ttls.1.unwrap_or(TTL).into(),
             name::MULTICAST_HOPS => settings.multicast_ttls.1.into(),

@@ -39,6 +39,9 @@ mod name {
     pub(super) const DOMAIN: i32 = 39;
     pub(super) const MAX_PACING_RATE: i32 = 47;
     pub(super) const BPF_EXTENSIONS: i32 = 48;
+    pub(super) const ATTACH_BPF: i32 = 50;
+    pub(super) const ATTACH_REUSEPORT_EBPF: i32 = 52;
+    pub(super) const CNX_ADVICE: i32 = 53;
     pub(super) const MEMINFO: i32 = 55;
     pub(super) const INCOMING_NAPI_ID: i32 = 56;
     pub(super) const PEERGROUPS: i32 = 59;
@@ -46,8 +49,10 @@ mod name {
     pub(super) const TIMESTAMPING_NEW: i32 = 65;
     pub(super) const RCVTIMEO_NEW: i32 = 66;
     pub(super) const SNDTIMEO_NEW: i32 = 67;
+    pub(super) const DETACH_REUSEPORT_BPF: i32 = 68;
     pub(super) const BUF_LOCK: i32 = 72;
     pub(super) const TXREHASH: i32 = 74;
+    pub(super) const PASSPIDFD: i32 = 76;
     pub(super) const PEERPIDFD: i32 = 77;
 }
 
@@ -113,6 +118,12 @@ impl Sessions {
             // Linux ignores it since 2.2.
             name::BSDCOMPAT => Ok(()),
             name::RCVLOWAT if stream => self.set_low_water(id, number),
+            // Kept, without effect on datagrams, as in Linux.
+            name::RCVLOWAT => self.change(id, |settings| {
+                let asked = u32::try_from(number).unwrap_or(i32::MAX as u32);
+                settings.receive_low_water = asked.max(1);
+                Ok(())
+            }),
             name::RCVTIMEO | name::RCVTIMEO_NEW => {
                 let timeout = timeout(value)?;
                 self.change(id, |settings| {
@@ -148,7 +159,15 @@ impl Sessions {
                     Ok(())
                 })
             }
+            // Advice about a path, of which there is one.
+            name::CNX_ADVICE => Ok(()),
             name::SNDBUFFORCE | name::RCVBUFFORCE => Err(Errno::PERM),
+            // Filters: no program is long enough.
+            name::ATTACH_FILTER | name::ATTACH_BPF..=name::ATTACH_REUSEPORT_EBPF => {
+                Err(Errno::INVAL)
+            }
+            name::DETACH_REUSEPORT_BPF | name::TXTIME => Err(Errno::INVAL),
+            name::TIMESTAMPING | name::TIMESTAMPING_NEW if !on => Ok(()),
             name::DETACH_FILTER => Err(Errno::NOENT),
             name::TXREHASH if stream => {
                 if matches!(number, -1 | 1) {
@@ -157,7 +176,9 @@ impl Sessions {
                     Err(Errno::INVAL)
                 }
             }
-            name::PASSCRED | name::PASSSEC | name::TXREHASH => Err(Errno::OPNOTSUPP),
+            name::PASSCRED | name::PASSSEC | name::PASSPIDFD | name::TXREHASH => {
+                Err(Errno::OPNOTSUPP)
+            }
             _ => Fixed::set(FIXED, name, number),
         }
     }
@@ -239,7 +260,9 @@ impl Sessions {
                 bit(flag::SEND_SIZED, 1) | bit(flag::RECEIVE_SIZED, 2)
             }
             name::TXREHASH if stream => 1,
-            name::PASSCRED | name::PASSSEC | name::TXREHASH => return Err(Errno::OPNOTSUPP),
+            name::PASSCRED | name::PASSSEC | name::PASSPIDFD | name::TXREHASH => {
+                return Err(Errno::OPNOTSUPP);
+            }
             name::PEERGROUPS | name::PEERPIDFD => return Err(Errno::NODATA),
             _ => return self.longer_socket_option(id, name, room),
         };

@@ -81,11 +81,17 @@ pub(super) struct Fixed {
     name: i32,
     value: i32,
     otherwise: Errno,
+    settable: bool,
 }
 
 impl Fixed {
     pub(super) const fn new(name: i32, value: i32, otherwise: Errno) -> Self {
-        Self { name, value, otherwise }
+        Self { name, value, otherwise, settable: true }
+    }
+
+    /// One that can only be read.
+    pub(super) const fn read_only(name: i32, value: i32, otherwise: Errno) -> Self {
+        Self { name, value, otherwise, settable: false }
     }
 
     /// What it is.
@@ -97,6 +103,6 @@ impl Fixed {
     /// Whether it may be said.
     pub(super) fn set(all: &[Self], name: i32, value: i32) -> Result<(), Errno> {
         let found = all.iter().find(|fixed| fixed.name == name).ok_or(Errno::NOPROTOOPT)?;
-        if found.value == value { Ok(()) } else { Err(found.otherwise) }
+        if found.settable && found.value == value { Ok(()) } else { Err(found.otherwise) }
     }
 }

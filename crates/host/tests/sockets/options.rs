@@ -57,6 +57,12 @@ const READ_ONLY: &[(i32, i32)] = &[
     (SOCKET, 48),
     (SOCKET, 56),
     (TCP, 19),
+    (IP, 3),
+    (IP, 5),
+    (IP, 22),
+    (IP, 25),
+    (IPV6, 17),
+    (IPV6, 22),
 ];
 
 #[test]
@@ -374,6 +380,9 @@ fn ip_options_concern_their_version() {
         (IP, 19, 1, Err(Errno::PERM)),
         (IP, 33, 2, Err(Errno::INVAL)),
         (IP, 35, 2, Err(Errno::PROTO)),
+        (IP, 39, 2, Err(Errno::INVAL)),
+        (IPV6, 20, 2, Err(Errno::INVAL)),
+        (IPV6, 24, 1000, Err(Errno::INVAL)),
         (IPV6, 16, 0, Ok(0)),
         (IPV6, 16, -1, Ok(64)),
         (IPV6, 16, -2, Err(Errno::INVAL)),

@@ -136,7 +136,9 @@ impl World {
             let mask = poll(self.sessions(side), IDS[side]);
             let pending = self.sessions(side).pending(IDS[side]).unwrap();
             let (unacked, _) = self.pair.hosts[1 - side].sessions.unsent(IDS[1 - side]).unwrap();
-            prop_assert_eq!(own.got + pending + unacked, other.sent);
+            // Of a segment that a closing window has cut, the sender may not know yet how much was taken.
+            let known = own.got + pending + unacked;
+            prop_assert!(known == other.sent || unacked > 0 && known > other.sent);
             let ended = own.shut.0 || other.shut.1 && unacked == 0;
             prop_assert_eq!(mask.has(Mask::RDHUP), ended);
             prop_assert_eq!(mask.has(Mask::HUP), ended && own.shut.1);
