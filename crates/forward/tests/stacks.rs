@@ -336,6 +336,26 @@ fn two_stacks_of_one_machine_speak_to_each_other() {
 }
 
 #[test]
+fn a_packet_from_a_network_is_not_from_this_router() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.listen(&stack, Tcp, "[::]:80", 1).unwrap();
+    let spoofed = from(0, "10.0.0.1").source("10.0.1.1").payload(&syn(7));
+    router.expect_drop(0, &spoofed, Reason::Ip4MartianSource);
+    let spoofed = from(0, "2001:db8::1").source("2001:db8:1::1").payload(&syn(7));
+    router.expect_drop(0, &spoofed, Reason::Ip6MartianSource);
+    let parts = cut(
+        &from(0, "10.0.0.1").source("10.0.1.1").payload(&segment((7, 80), Flags::SYN, &[1; 900])),
+        512,
+    );
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    assert_eq!(router.receive(0, &parts), []);
+    assert_eq!(router.dropped(Reason::Ip4MartianSource), 2);
+    assert_eq!(stack.received(), []);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
 fn errors_about_a_stacks_packets_reach_it() {
     let mut router = Router::with_hosts();
     let mut stack = router.add_stack();

@@ -90,7 +90,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(Rewrite::<V4>::forwarding(state.clone()))
         .with(Rewrite::<V6>::forwarding(state.clone()))
         .with(fragment::Fragment::new(state.next_hops.clone(), pool))
-        .with(ip_local::IpLocal::new(interfaces(), settings(), steering.clone(), pool))
+        .with(ip_local::IpLocal::new(interfaces(), settings(), state.clone(), steering, pool))
         .with(reflect::Reflect::new(interfaces()))
         .with(icmp_error::IcmpError::new(interfaces(), settings()))
         .with(Lookup::<V4>::output(state.clone()))

@@ -49,7 +49,7 @@ impl<F: Family> Rewrite<F> {
     /// Sends the first slots up to one that is not as most packets are, and returns how many it sent.
     /// Most are as long as the egress takes, have hops left, and a next hop without VLAN tag.
     #[inline(never)]
-    fn send_plain(
+    fn send_plain<const MADE_HERE: bool>(
         &self,
         slots: &[Slot],
         vector: &mut Vector,
@@ -70,7 +70,7 @@ impl<F: Family> Rewrite<F> {
             let Some((header, packet)) = buffer.data_mut().split_first_chunk_mut::<HEADER>() else {
                 return sent;
             };
-            if !F::decrement(packet) {
+            if !MADE_HERE && !F::decrement(packet) {
                 return sent;
             }
             let (front, rest) = hop.addresses();
@@ -146,8 +146,11 @@ impl<F: Family> Node for Rewrite<F> {
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
         let mut rest = slots;
         while let [slot, after @ ..] = rest {
-            let sent =
-                if self.made_here { 0 } else { self.send_plain(rest, cx.vector, cx.exits, cx.now) };
+            let sent = if self.made_here {
+                self.send_plain::<true>(rest, cx.vector, cx.exits, cx.now)
+            } else {
+                self.send_plain::<false>(rest, cx.vector, cx.exits, cx.now)
+            };
             rest = rest.get(sent..).unwrap_or(&[]);
             if sent == 0 {
                 self.general(*slot, cx);

@@ -11,7 +11,7 @@ mod reset;
 use std::net::IpAddr;
 
 use dpdk::{BufferPool, Checksum};
-use graph::{Context, Handoff, Node, Reason, Slot, StackId, Vector};
+use graph::{Context, Handoff, NO_INTERFACE, Node, Reason, Slot, StackId, Vector};
 use shm::session::GOOD_CHECKSUM;
 use wire::{MacAddr, icmpv4, ipv4, ipv6};
 
@@ -23,7 +23,7 @@ use super::family::{icmp_word, kind4, kind6};
 use super::local_reply::{self, Way};
 use super::snapshot::Snapshot;
 use crate::reassembly::{Added, Expired, Reassembly};
-use crate::state::{Interfaces, Settings};
+use crate::state::{Interfaces, Settings, State, reserved};
 use crate::steering::SteeringReader;
 
 graph::edges! {
@@ -40,6 +40,7 @@ graph::edges! {
 pub(crate) struct IpLocal {
     interfaces: Snapshot<Interfaces>,
     settings: Snapshot<Settings>,
+    state: State,
     steering: SteeringReader,
     pool: BufferPool,
     reassembly: Reassembly,
@@ -53,12 +54,14 @@ impl IpLocal {
     pub(crate) fn new(
         interfaces: Snapshot<Interfaces>,
         mut settings: Snapshot<Settings>,
+        state: State,
         steering: SteeringReader,
         pool: BufferPool,
     ) -> Self {
         let Settings { icmp_rate, tsc_hz, .. } = *settings.get();
         let resets = TokenBucket::new(icmp_rate, tsc_hz);
-        Self { interfaces, settings, steering, pool, reassembly: Reassembly::default(), resets }
+        let reassembly = Reassembly::default();
+        Self { interfaces, settings, state, steering, pool, reassembly, resets }
     }
 
     /// Keeps a fragment in mind; a datagram that it completes is delivered or answered. `false`: the packet in
@@ -91,6 +94,10 @@ impl IpLocal {
         if fragment::settle(&mut datagram).is_none() {
             cx.drop(slot, Reason::LocalFragment);
         } else if let Some(id) = self.steering.stack_of(&datagram) {
+            // Its fragments say the same of where they are from.
+            if let Some(reason) = self.pretends(cx.vector, slot) {
+                return cx.drop(slot, reason);
+            }
             cx.exits.deliver_long(id, datagram, 0);
             // It lives on in the datagram.
             drop(cx.take(slot));
@@ -150,6 +157,25 @@ impl IpLocal {
                 drop(cx.take(slot));
             }
         }
+    }
+
+    /// Whether the packet came from a network and says that it is from this router itself, whose stacks trust that no
+    /// further than this. Gives what it is dropped for.
+    fn pretends(&mut self, vector: &Vector, slot: Slot) -> Option<Reason> {
+        if vector.interface[usize::from(slot)] == NO_INTERFACE || !self.settings.get().martians {
+            return None;
+        }
+        let packet = vector.network(slot);
+        let mut value = [reserved::MISS];
+        let reason = if let Some(header) = ipv4::Header::peek(packet) {
+            self.state.routes4.lookup_batch(&[header.source().to_bits()], &mut value);
+            Reason::Ip4MartianSource
+        } else {
+            let source = ipv6::Header::peek(packet)?.source();
+            self.state.routes6.lookup_batch(&[source.to_bits()], &mut value);
+            Reason::Ip6MartianSource
+        };
+        (value == [reserved::LOCAL]).then_some(reason)
     }
 
     /// Gives the packet in `slot` to a stack.
@@ -246,7 +272,10 @@ impl Node for IpLocal {
         self.give_up_late(tsc_hz, cx);
         for &slot in slots {
             if let Some(id) = self.steering.stack_of(cx.vector.network(slot)) {
-                Self::deliver(slot, id, cx);
+                match self.pretends(cx.vector, slot) {
+                    Some(reason) => cx.drop(slot, reason),
+                    None => Self::deliver(slot, id, cx),
+                }
                 continue;
             }
             let chained =
