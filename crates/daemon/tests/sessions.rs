@@ -154,6 +154,41 @@ fn a_process_serves_what_it_has_bound_and_loses_it_with_its_connection() {
 }
 
 #[test]
+fn a_stack_has_rings_with_each_worker() {
+    let daemon = Instance::start(&format!("[workers]\ncores = [0, 1]\n{}", config("")));
+    let channel = connect(&daemon);
+    assert!(matches!(hello(&channel), Reply::Welcome(_)));
+    let (reply, files) = ask(&channel, &Request::OpenStack(ASKED));
+    let Reply::StackOpened(opened) = reply else { panic!("{reply:?}") };
+    // The segment, a bell to sleep on, one for each worker.
+    assert_eq!((opened.rings.rings.len(), files.len()), (2, 4));
+    let mut files = files.into_iter();
+    let segment = std::sync::Arc::new(shm::Segment::from_file(files.next().unwrap()).unwrap());
+    let mut taken: Vec<(u64, u64)> = Vec::new();
+    for ring in opened.rings.rings.iter().flatten() {
+        taken.push((ring.offset, ring.offset + ring.layout().unwrap().bytes() as u64));
+    }
+    let claims = shm::claims::bytes(opened.claims.places).unwrap() as u64;
+    taken.push((opened.claims.offset, opened.claims.offset + claims));
+    taken.sort_unstable();
+    assert!(taken.windows(2).all(|pair| pair[0].1 <= pair[1].0), "they overlap: {taken:?}");
+    assert!(taken.iter().all(|(_, end)| *end <= segment.length() as u64), "{taken:?}");
+    // It is not served before it has begun.
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let early = refused(listen(&channel, opened.stack, 1, &socket));
+    assert!(early.message.contains("has not been started"), "{early}");
+    let started = ask(&channel, &Request::StartStack(opened.stack)).0;
+    assert_eq!(started, Reply::StackStarted(opened.stack));
+    let again = refused(ask(&channel, &Request::StartStack(opened.stack)).0);
+    assert_eq!(again.kind, RefusalKind::Invalid);
+    listening(listen(&channel, opened.stack, 1, &socket));
+    drop(segment);
+    let other = open(&channel);
+    assert_ne!(other, opened.stack);
+    assert_eq!(stacks(&daemon).iter().find(|one| one["number"] == other).unwrap()["rings"], 2);
+}
+
+#[test]
 fn what_proves_nothing_is_refused_with_the_reason() {
     let daemon = daemon("");
     let (channel, stack) = with_stack(&daemon);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use shm::Segment;
-use shm::attach::Refusal;
+use shm::attach::{Refusal, RefusalKind};
 use shm::session::{Hello, Listen, Listening, OpenStack, Reply, Request, StackOpened, examine};
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -71,7 +71,10 @@ impl<H: Host> Guest for Attached<H> {
             (Request::StartStack(number), Some(id)) => match self.start(id, number).await {
                 Ok(()) => Ok(Reply::StackStarted(number)),
                 Err(refusal) => {
-                    let _ = self.close(id, number).await;
+                    // One that has begun already goes on.
+                    if refusal.kind == RefusalKind::Resources {
+                        let _ = self.close(id, number).await;
+                    }
                     Err(refusal)
                 }
             },
