@@ -79,7 +79,7 @@ backend back
 END
   server haproxy 8080 haproxy -db -f "$served/haproxy.cfg"
   check "HAProxy: a page from behind it" says '^/some/path$' get http://10.0.1.1:8080/some/path
-  check "HAProxy: over IPv6" says '^/six$' get 'http://[2001:db8:1::1]:8080/six'
+  check "HAProxy: over IPv6" says '^/six$' get -g 'http://[2001:db8:1::1]:8080/six'
   check "HAProxy: 5 MB there and back" same "$served/files/five" http://10.0.1.1:8080/ --data-binary "@$served/files/five"
   check "HAProxy: 100 requests, 20 at a time" \
     get -Z --parallel-max 20 -o /dev/null 'http://10.0.1.1:8080/[1-100]'
@@ -89,12 +89,14 @@ fi
 
 if has iperf3; then
   server iperf3 5201 iperf3 -s
+  # It closes its listener after each test and opens it anew.
   for address in 10.0.1.1 2001:db8:1::1; do
-    check "iperf3: TCP to $address" on a iperf3 -c "$address" -n 20M
-    check "iperf3: TCP from $address" on a iperf3 -c "$address" -n 20M -R
+    check "iperf3: TCP to $address" within 10 on a iperf3 -c "$address" -n 20M
+    check "iperf3: TCP from $address" within 10 on a iperf3 -c "$address" -n 20M -R
   done
-  check "iperf3: four streams, both ways" on a iperf3 -c 10.0.1.1 -n 5M -P 4 --bidir
-  check "iperf3: UDP" says ' 0/[0-9]+ .*receiver' on a iperf3 -c 10.0.1.1 -u -b 5M -l 1200 -t 1
+  check "iperf3: four streams, both ways" within 10 on a iperf3 -c 10.0.1.1 -n 5M -P 4 --bidir
+  # UDP is not Millrace's to serve yet (docs/serve.md).
+  [ "$LAB_ROUTER" = millrace ] || check "iperf3: UDP" says ' 0/[0-9]+ .*receiver' on a iperf3 -c 10.0.1.1 -u -b 5M -l 1200 -t 1
   end "$server" TERM
 fi
 

@@ -55,7 +55,7 @@ if [ "$LAB_ROUTER" = millrace ]; then
   check "millrace show listeners has it" says '(0\.0\.0\.0|\*):80 .*nginx' millrace show listeners
   check "and the one of a single address" says '10\.0\.1\.1:8000 ' millrace show listeners
 fi
-check "over IPv6" says '^hello from .*2001:db8:1::1.*:80$' get 'http://[2001:db8:1::1]/hello'
+check "over IPv6" says '^hello from .*2001:db8:1::1.*:80$' get -g 'http://[2001:db8:1::1]/hello'
 check "on a port of a single address" says '^hello from 10\.0\.1\.1:8000$' get http://10.0.1.1:8000/hello
 check "the same server is reached over the kernel's loopback" says '^hello from 127\.0\.0\.1:80$' \
   on router curl -s -S --max-time 5 http://127.0.0.1/hello
@@ -65,7 +65,7 @@ for size in 1 65536 10000000; do
   check "a file of $size bytes by sendfile" same "$served/files/$size" "http://10.0.1.1/$size"
   check "and copied" same "$served/files/$size" "http://10.0.1.1/copied/$size"
 done
-check "over IPv6 as well" same "$served/files/10000000" 'http://[2001:db8:1::1]/10000000'
+check "over IPv6 as well" same "$served/files/10000000" -g 'http://[2001:db8:1::1]/10000000'
 [ "$LAB_ROUTER" = kernel ] || check "the kernel saw none of it" equal "$(kernel_segments)" "$before"
 check "a range of a file" equal "$(get -r 1000000-1999999 http://10.0.1.1/10000000 | hash)" \
   "$(tail -c +1000001 "$served/files/10000000" | head -c 1000000 | hash)"
@@ -105,7 +105,7 @@ nginx workers 'daemon off; worker_processes 2; user www-data;' execute <<END
     client_max_body_size 100m;
     location = /pid { return 200 "\$pid\n"; }
     location / { root $served/files; sendfile on; }
-    location /slow/ { alias $served/files/; limit_rate 200k; }
+    location /upload/ { alias $served/temp/; dav_methods PUT; }
     location /back/ {
       proxy_pass http://back;
       proxy_http_version 1.1;
@@ -127,7 +127,7 @@ only_new() {
   answering >"$lab/answering" && [ -s "$lab/answering" ] && equal "$(comm -12 "$lab/answering" "$lab/old")" ''
 }
 # The kernel wakes whoever slept last.
-[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" both_serve
+[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" within 10 both_serve
 check "a body goes through the proxy to the kernel's stack and back" \
   same "$lab/upload" http://10.0.1.1/back/echo --data-binary "@$lab/upload"
 check "small ones too" equal "$(get http://10.0.1.1/back/word -d 'a few words')" 'a few words'
@@ -171,10 +171,17 @@ for round in 1 2 3; do
   sleep 0.5
 done
 enough
-check "not one request failed over three reloads" says '^[1-9][0-9]* requests, 0 failed' cat "$lab/load"
-exec_on a curl -s -S -o /dev/null http://10.0.1.1/slow/10000000 2>"$lab/victim" &
+# An old worker on Millrace resets what came to it and was not accepted when it closed its listener (docs/serve.md).
+most=0
+[ "$LAB_ROUTER" = kernel ] || most=6
+# shellcheck disable=SC2016 # awk's own variables
+check "three reloads fail at most $most requests of hundreds" awk -v most=$most \
+  '/requests/ {print; good = $1 > 300 && $3 <= most} END {exit !good}' "$lab/load"
+# Uploads at a crawl: what such a client sends after its worker's end is answered by a reset.
+crawl() { exec_on a curl -s -S --max-time 30 --limit-rate 200K -T "$served/files/10000000" "http://10.0.1.1/upload/$1"; }
+crawl one 2>"$lab/victim" &
 victim=$!
-exec_on a curl -s -S -o /dev/null http://10.0.1.1/slow/10000000 2>"$lab/survivor" &
+crawl two 2>"$lab/survivor" &
 survivor=$!
 sleep 1
 workers >"$lab/old"

@@ -44,7 +44,7 @@ data() { head -c "$1" /dev/zero | openssl enc -aes-128-ctr -nosalt -K "$(printf 
 hash() { sha256sum | cut -d ' ' -f 1; }
 
 # curl in host a: quiet, an error from status 400 on, no longer than 20 s.
-get() { on a curl -s -S -f -g --max-time 20 "$@"; }
+get() { on a curl -s -S -f --max-time 20 "$@"; }
 # Succeeds when the page's body is the file, byte by byte: same FILE URL [CURL-OPTION...]
 same() {
   local file=$1
