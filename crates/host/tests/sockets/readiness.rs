@@ -136,7 +136,7 @@ impl World {
             let mask = poll(self.sessions(side), IDS[side]);
             let pending = self.sessions(side).pending(IDS[side]).unwrap();
             let (unacked, _) = self.pair.hosts[1 - side].sessions.unsent(IDS[1 - side]).unwrap();
-            // Of a segment that a closing window has cut, the sender may not know yet how much was taken.
+            // What came at the very end may wait for its acknowledgment.
             let known = own.got + pending + unacked;
             prop_assert!(known == other.sent || unacked > 0 && known > other.sent);
             let ended = own.shut.0 || other.shut.1 && unacked == 0;
