@@ -66,7 +66,7 @@ fn a_neighbor_of_an_earlier_run_takes_packets_and_is_asked() {
     let hop = bench.look_up("10.0.0.2").1;
     assert_eq!((hop.kind, hop.destination), (Kind::ForwardStale, PEER));
     bench.forward("10.0.0.2");
-    assert!(!frames(&bench.wait(8)).is_empty(), "used, it is asked");
+    assert!(!frames(&bench.wait(6)).is_empty(), "used, it is asked");
     bench.receive(Cause::Arp, &reply(2));
     assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Reachable));
     assert!(!recall(&mut bench, 0, "10.0.0.2", OTHER), "what is known now is newer");
