@@ -7,7 +7,7 @@
 
 struct mode mode;
 const char *own4, *own6, *peer4, *peer6, *control_path, *program;
-static const char *only = "";
+static const char *only = "", *cases_path;
 static int limit_s = 10;
 
 static const struct { unsigned bit; struct mode mode; } modes[] = {
@@ -51,6 +51,20 @@ static void await(pid_t child) {
   if (WIFEXITED(status) && WEXITSTATUS(status)) line("ENDED with %d", WEXITSTATUS(status));
 }
 
+// Whether a case is in the file of names that was given, one a line.
+static bool listed(void) {
+  if (!cases_path) return true;
+  FILE *names = fopen(cases_path, "r");
+  char name[sizeof prefix];
+  bool found = false;
+  while (names && !found && fgets(name, sizeof name, names)) {
+    name[strcspn(name, "\n")] = 0;
+    found = strcmp(name, prefix) == 0;
+  }
+  if (names) fclose(names);
+  return found;
+}
+
 static int run_all(bool list) {
   int count = 0;
   sigset_t set;
@@ -61,7 +75,7 @@ static int run_all(bool list) {
       for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         if (!(test->modes & modes[i].bit)) continue;
         snprintf(prefix, sizeof prefix, "%s/%s", test->name, modes[i].mode.name);
-        if (!strstr(prefix, only)) continue;
+        if (!strstr(prefix, only) || !listed()) continue;
         count++;
         if (list) {
           puts(prefix);
@@ -87,10 +101,11 @@ static void addresses(char *text, const char **v4, const char **v6) {
 }
 
 static int usage(void) {
-  fputs("usage: sockets subject|peer --control PATH --own IPV4,IPV6 --peer IPV4,IPV6 [--only TEXT] [--limit SECONDS]\n"
+  fputs("usage: sockets subject|peer --control PATH --own IPV4,IPV6 --peer IPV4,IPV6 [--only TEXT] [--cases FILE]\n"
+        "               [--limit SECONDS]\n"
         "       sockets list\n"
-        "The peer serves subjects at PATH, a Unix socket; a subject runs the cases whose names contain TEXT and writes\n"
-        "down what every call returns. --own and --peer are the addresses of the side that is started, and the other's.\n",
+        "The peer serves subjects at PATH, a Unix socket; a subject runs the cases whose names contain TEXT and are in\n"
+        "FILE, and writes down what every call returns. --own and --peer are the addresses of the side that is started, and the other's.\n",
         stderr);
   return 2;
 }
@@ -98,7 +113,7 @@ static int usage(void) {
 int main(int count, char **words) {
   static const struct option options[] = {
       {"control", 1, NULL, 'c'}, {"own", 1, NULL, 'o'},   {"peer", 1, NULL, 'p'},
-      {"only", 1, NULL, 'n'},    {"limit", 1, NULL, 'l'}, {0},
+      {"only", 1, NULL, 'n'},    {"limit", 1, NULL, 'l'}, {"cases", 1, NULL, 'a'}, {0},
   };
   program = words[0];
   // A case that executes this program again says so in the first word.
@@ -108,6 +123,7 @@ int main(int count, char **words) {
       case 'o': addresses(optarg, &own4, &own6); break;
       case 'p': addresses(optarg, &peer4, &peer6); break;
       case 'n': only = optarg; break;
+      case 'a': cases_path = optarg; break;
       case 'l': limit_s = atoi(optarg); break;
       default: return usage();
     }
