@@ -117,13 +117,7 @@ impl Sessions {
             name::LINGER => self.set_linger(id, value),
             // Linux ignores it since 2.2.
             name::BSDCOMPAT => Ok(()),
-            name::RCVLOWAT if stream => self.set_low_water(id, number),
-            // Kept, without effect on datagrams, as in Linux.
-            name::RCVLOWAT => self.change(id, |settings| {
-                let asked = u32::try_from(number).unwrap_or(i32::MAX as u32);
-                settings.receive_low_water = asked.max(1);
-                Ok(())
-            }),
+            name::RCVLOWAT => self.set_low_water(id, number, stream),
             name::RCVTIMEO | name::RCVTIMEO_NEW => {
                 let timeout = timeout(value)?;
                 self.change(id, |settings| {
@@ -138,17 +132,7 @@ impl Sessions {
                     Ok(())
                 })
             }
-            name::MAX_PACING_RATE if stream => {
-                let rate = value.first_chunk::<8>().map(|bytes| u64::from_ne_bytes(*bytes));
-                let rate = rate.unwrap_or(match number as u32 {
-                    u32::MAX => u64::MAX,
-                    rate => rate.into(),
-                });
-                self.change(id, |settings| {
-                    settings.pacing_rate = rate;
-                    Ok(())
-                })
-            }
+            name::MAX_PACING_RATE if stream => self.set_pacing_rate(id, value, number),
             name::BUF_LOCK => {
                 if number & !3 != 0 {
                     return Err(Errno::INVAL);
@@ -183,6 +167,19 @@ impl Sessions {
         }
     }
 
+    /// 32 or 64 bits; all ones: no limit.
+    fn set_pacing_rate(&mut self, id: Id, value: &[u8], number: i32) -> Result<(), Errno> {
+        let rate = value.first_chunk::<8>().map(|bytes| u64::from_ne_bytes(*bytes));
+        let rate = rate.unwrap_or(match number as u32 {
+            u32::MAX => u64::MAX,
+            rate => rate.into(),
+        });
+        self.change(id, |settings| {
+            settings.pacing_rate = rate;
+            Ok(())
+        })
+    }
+
     fn set_linger(&mut self, id: Id, value: &[u8]) -> Result<(), Errno> {
         let on = int(value)? != 0;
         let seconds = int(value.get(4..).unwrap_or(&[]))? as u32;
@@ -196,9 +193,14 @@ impl Sessions {
     }
 
     /// `tcp_set_rcvlowat`: who has read below the mark may be woken now.
-    fn set_low_water(&mut self, id: Id, bytes: i32) -> Result<(), Errno> {
+    /// Of datagrams it is kept, without effect, as in Linux.
+    fn set_low_water(&mut self, id: Id, bytes: i32, stream: bool) -> Result<(), Errno> {
         self.change(id, |settings| {
-            let asked = u32::try_from(bytes).unwrap_or(u32::MAX);
+            let asked = u32::try_from(bytes).unwrap_or(i32::MAX as u32);
+            if !stream {
+                settings.receive_low_water = asked.max(1);
+                return Ok(());
+            }
             // So much can be received in any case.
             let most = if settings.has(flag::RECEIVE_SIZED) {
                 settings.buffers.0 / 2

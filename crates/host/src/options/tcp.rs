@@ -6,7 +6,7 @@ use transport::{Algorithm, FastOpenKeys};
 use crate::errno::Errno;
 use crate::session::{Id, Role};
 use crate::sessions::Sessions;
-use crate::settings::{flag, from_millis, retransmission_seconds, retransmissions};
+use crate::settings::{Settings, flag, from_millis, retransmission_seconds, retransmissions};
 
 use super::Value;
 use super::value::{Fixed, int, within};
@@ -98,64 +98,14 @@ impl Sessions {
             name::WINDOW_CLAMP if number == 0 && !closed => return Err(Errno::INVAL),
             _ => {}
         }
-        let on = number != 0;
-        let spaced = name == name::NOTSENT_LOWAT;
-        self.change(id, |settings| {
-            match name {
-                name::NODELAY => settings.stream.no_delay = on,
-                name::CORK => settings.stream.cork = on,
-                name::MAXSEG => {
-                    let wanted = if on { within(number, SEGMENTS.0, SEGMENTS.1)? } else { 0 };
-                    settings.stream.mss = wanted as u16;
-                }
-                name::KEEPIDLE => {
-                    settings.keepalive.idle = seconds(within(number, 1, LONGEST_KEEPALIVE)?);
-                }
-                name::KEEPINTVL => {
-                    settings.keepalive.interval = seconds(within(number, 1, LONGEST_KEEPALIVE)?);
-                }
-                name::KEEPCNT => {
-                    settings.keepalive.count = within(number, 1, MOST_PROBES)? as u8;
-                }
-                name::SYNCNT => {
-                    settings.stream.syn_retries = within(number, 1, MOST_PROBES)? as u8;
-                }
-                name::LINGER2 => settings.linger2 = number.clamp(-1, LONGEST_LINGER),
-                name::DEFER_ACCEPT => settings.defer_accept = retransmissions(number),
-                name::WINDOW_CLAMP => {
-                    settings.window_clamp = if on { (number as u32).max(LEAST_CLAMP) } else { 0 };
-                }
-                // Kept, without effect, as in Linux since 5.2.
-                name::THIN_DUPACK => settings.set(flag::THIN_DUPACK, within(number, 0, 1)? == 1),
-                name::USER_TIMEOUT => {
-                    let millis = u32::try_from(number).map_err(|_| Errno::INVAL)?;
-                    settings.stream.user_timeout = from_millis(millis);
-                }
-                name::FASTOPEN => settings.fast_open_queue = number as u32,
-                name::FASTOPEN_CONNECT => {
-                    settings.set(flag::FAST_OPEN_CONNECT, within(number, 0, 1)? == 1);
-                }
-                name::FASTOPEN_NO_COOKIE => {
-                    settings.stream.fast_open_without_cookie = within(number, 0, 1)? == 1;
-                }
-                name::NOTSENT_LOWAT => settings.not_sent_low_water = number as u32,
-                name::RTO_MIN_US => {
-                    settings.stream.minimum_rto = micros(within(number, TIMES.0, TIMES.1)?);
-                }
-                name::DELACK_MAX_US => {
-                    settings.stream.delayed_ack = micros(within(number, TIMES.0, TIMES.1)?);
-                }
-                _ => Fixed::set(FIXED, name, number)?,
-            }
-            Ok(())
-        })?;
-        if spaced {
+        self.change(id, |settings| keep(settings, name, number))?;
+        if name == name::NOTSENT_LOWAT {
             self.offer_space(id);
         }
         Ok(())
     }
 
-    /// `tcp_sock_set_quickack`: until the connection finds that delay pays, or for good when the number is even.
+    /// `tcp_sock_set_quickack`: until the connection finds that delay pays.
     fn set_quick_ack(&mut self, id: Id, number: i32) -> Result<(), Errno> {
         self.switch(id, flag::DELAYED, number == 0)?;
         if let Role::Connection(connection) = self.get(id)?.role {
@@ -262,6 +212,58 @@ impl Sessions {
             _ => PLAIN_MSS,
         })
     }
+}
+
+/// Those that are settings and nothing else.
+fn keep(settings: &mut Settings, name: i32, number: i32) -> Result<(), Errno> {
+    let on = number != 0;
+    match name {
+        name::NODELAY => settings.stream.no_delay = on,
+        name::CORK => settings.stream.cork = on,
+        name::MAXSEG => {
+            let wanted = if on { within(number, SEGMENTS.0, SEGMENTS.1)? } else { 0 };
+            settings.stream.mss = wanted as u16;
+        }
+        name::KEEPIDLE => {
+            settings.keepalive.idle = seconds(within(number, 1, LONGEST_KEEPALIVE)?);
+        }
+        name::KEEPINTVL => {
+            settings.keepalive.interval = seconds(within(number, 1, LONGEST_KEEPALIVE)?);
+        }
+        name::KEEPCNT => {
+            settings.keepalive.count = within(number, 1, MOST_PROBES)? as u8;
+        }
+        name::SYNCNT => {
+            settings.stream.syn_retries = within(number, 1, MOST_PROBES)? as u8;
+        }
+        name::LINGER2 => settings.linger2 = number.clamp(-1, LONGEST_LINGER),
+        name::DEFER_ACCEPT => settings.defer_accept = retransmissions(number),
+        name::WINDOW_CLAMP => {
+            settings.window_clamp = if on { (number as u32).max(LEAST_CLAMP) } else { 0 };
+        }
+        // Kept, without effect, as in Linux since 5.2.
+        name::THIN_DUPACK => settings.set(flag::THIN_DUPACK, within(number, 0, 1)? == 1),
+        name::USER_TIMEOUT => {
+            let millis = u32::try_from(number).map_err(|_| Errno::INVAL)?;
+            settings.stream.user_timeout = from_millis(millis);
+        }
+        name::FASTOPEN => settings.fast_open_queue = number as u32,
+        name::FASTOPEN_CONNECT => {
+            settings.set(flag::FAST_OPEN_CONNECT, within(number, 0, 1)? == 1);
+        }
+        name::FASTOPEN_NO_COOKIE => {
+            settings.stream.fast_open_without_cookie = within(number, 0, 1)? == 1;
+        }
+        name::NOTSENT_LOWAT => settings.not_sent_low_water = number as u32,
+        name::RTO_MIN_US => {
+            settings.stream.minimum_rto = micros(within(number, TIMES.0, TIMES.1)?);
+        }
+        name::DELACK_MAX_US => {
+            settings.stream.delayed_ack = micros(within(number, TIMES.0, TIMES.1)?);
+        }
+        _ => Fixed::set(FIXED, name, number)?,
+    }
+    Ok(())
 }
 
 fn seconds(number: i32) -> u64 {
