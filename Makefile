@@ -28,7 +28,7 @@ build: setup ## build programs and library for use (target/release)
 python: setup ## build the Python module: a wheel, and target/python with it
 	@scripts/python
 
-demo: build ## route real traffic between two namespaces: ping, traceroute, iperf3
+demo: build ## route real traffic between two namespaces, then serve it with NGINX
 	@scripts/demo
 
 test: setup ## every test: crates, lab, a minute of each fuzz target
