@@ -396,7 +396,7 @@ ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])
 ask({"lease": stack})
 child = os.fork()
 if child == 0:
-    time.sleep(30); os._exit(0)
+    time.sleep(100); os._exit(0)
 print(child, flush=True)
 time.sleep(30)
 "#;
