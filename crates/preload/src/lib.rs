@@ -11,9 +11,11 @@
 //! | `state` | what is behind the lock: the stack, its sockets, and who waits for them |
 //! | `waiting` | epoll instances and threads that wait for sessions |
 //! | `sleeping` | a thread that sleeps until something needs it |
+//! | `caretaker` | minds the stack while the application does something else |
 //! | `hooks` | the names, by subject |
 
 mod address;
+mod caretaker;
 mod clock;
 mod environment;
 mod errno;

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use shm::Process;
 
+use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
 use crate::real;
 use crate::report;
@@ -36,6 +37,22 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Runs the stack if nobody has since the last look. `seen`: how often it had been run then.
+    fn mind(&self, seen: &mut u64) -> Look {
+        // Who has the lock runs the stack.
+        let Some(mut state) = self.try_lock() else { return Look::Busy };
+        if state.waiters.sleepers > 0 {
+            return Look::Asleep;
+        }
+        if state.rounds == *seen && !state.leaves_it_to_children() {
+            state.run();
+        }
+        *seen = state.rounds;
+        Look::Busy
+    }
+}
+
 /// This process's state. `None`: it has none, or not yet.
 pub(crate) fn current() -> Option<&'static Shared> {
     // SAFETY: null, or what was leaked by `attached`.
@@ -62,8 +79,15 @@ pub(crate) fn attached() -> Option<&'static Shared> {
             let fresh = Box::into_raw(Box::new(Shared { process: Process::current(), state }));
             let null = std::ptr::null_mut();
             match CURRENT.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: just leaked: it lives as long as the process.
-                Ok(_) => unsafe { fresh.as_ref() },
+                Ok(_) => {
+                    // SAFETY: just leaked: it lives as long as the process.
+                    let shared = unsafe { fresh.as_ref() };
+                    if let Some(shared) = shared {
+                        let mut seen = 0;
+                        caretaker::start(move || shared.mind(&mut seen));
+                    }
+                    shared
+                }
                 Err(faster) => {
                     // SAFETY: nobody else knows it.
                     drop(unsafe { Box::from_raw(fresh) });

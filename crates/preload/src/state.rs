@@ -57,6 +57,10 @@ pub(crate) struct State {
     aliases: HashMap<c_int, c_int>,
     base: OwnedFd,
     spares: Vec<c_int>,
+    /// How often the stack was run.
+    pub(crate) rounds: u64,
+    /// This process has forked.
+    pub(crate) forked: bool,
     /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
     pub(crate) backlog: c_int,
 }
@@ -88,12 +92,15 @@ impl State {
             aliases: HashMap::new(),
             base,
             spares: Vec::new(),
+            rounds: 0,
+            forked: false,
             backlog: BACKLOG,
         })
     }
 
     /// Takes in the packets that came, acts on timers, sends what is to be sent, and tells who waits. Gives how many came.
     pub(crate) fn run(&mut self) -> usize {
+        self.rounds = self.rounds.wrapping_add(1);
         let now = clock::now();
         let Self { queues, sessions, .. } = self;
         let Queues { inbound, outbound, .. } = queues;

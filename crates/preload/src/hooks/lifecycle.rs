@@ -10,11 +10,24 @@ use crate::sleeping::wait_for;
 /// How long a process that ends stays for what it has sent to be acknowledged, at most: ns.
 const FAREWELL: u64 = 1_000_000_000;
 
+/// `fork(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fork() -> pid_t {
+    // SAFETY: the caller's promise.
+    let child = unsafe { real::fork() };
+    if child > 0 {
+        if let Some(shared) = process::current() {
+            shared.lock().forked = true;
+        }
+    }
+    child
+}
+
 /// `vfork(2)`: as `fork`. A child that shares its parent's memory would close its parent's sessions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfork() -> pid_t {
     // SAFETY: the child may do all that a child of `vfork` may, and more.
-    unsafe { real::fork() }
+    unsafe { fork() }
 }
 
 /// Run when the process ends by `exit`, or by returning from `main`.

@@ -149,6 +149,14 @@ impl State {
         }
     }
 
+    /// Whether this process has only opened listeners for those that it forked: connections that it answered would wait for
+    /// ever, and those that it does not answer are opened again with somebody who serves.
+    pub(crate) fn leaves_it_to_children(&self) -> bool {
+        self.forked
+            && !self.listeners.values().any(|listener| listener.serves)
+            && !kinds::all().any(|(_, kind)| kind == Kind::Session)
+    }
+
     /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
     pub(crate) fn listens(&self, fd: c_int) -> bool {
         self.listeners.contains_key(&fd)
