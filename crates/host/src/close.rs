@@ -108,6 +108,12 @@ impl Sessions {
         )
     }
 
+    /// Answers nothing with a reset until `until`: ns. For a listener that closes while others serve the same address:
+    /// what still comes here for it is sent again, and comes to them.
+    pub fn keep_quiet(&mut self, until: u64) {
+        self.stack.keep_quiet(until);
+    }
+
     /// Closes a session; a connection is reset.
     pub fn abort(&mut self, id: Id) {
         match self.get(id).map(|session| session.role) {

@@ -9,7 +9,7 @@ use host::{Domain, Errno, Kind as SocketKind};
 use super::{Place, State};
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
-use crate::{real, report};
+use crate::{clock, real, report};
 
 /// A listener of this process.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Listener {
     number: Option<u32>,
     /// Whether it gets its share of new connections: the application has begun to take them.
     serves: bool,
+    /// Other processes may have it too.
+    inherited: bool,
 }
 
 /// A word-sized option of a socket of the kernel's.
@@ -57,6 +59,8 @@ const LONGER: &[(c_int, c_int, usize)] = &[
     (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
 ];
 
+/// How long packets for a listener that was closed may still come: ns. A client's first repetition comes after 1 s.
+const LATECOMERS: u64 = 500_000_000;
 /// Which buffer sizes were chosen by the application (`SO_BUF_LOCK`, Linux 5.14).
 const SO_BUF_LOCK: c_int = 72;
 const LOCKS: [(c_int, c_int); 2] = [(1, libc::SO_SNDBUF), (2, libc::SO_RCVBUF)];
@@ -122,7 +126,7 @@ impl State {
         let number = self.prove(fd, 0);
         *self.place(fd) = Place { nonblocking: is_nonblocking(fd), ..Place::default() };
         kinds::set(fd, Kind::Listener);
-        self.listeners.insert(fd, Listener { number, serves: false });
+        self.listeners.insert(fd, Listener { number, serves: false, inherited: false });
         Ok(())
     }
 
@@ -157,9 +161,16 @@ impl State {
             && !kinds::all().any(|(_, kind)| kind == Kind::Session)
     }
 
-    /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
-    pub(crate) fn listens(&self, fd: c_int) -> bool {
-        self.listeners.contains_key(&fd)
+    /// Makes sure that this process listens at `fd`: it may have inherited it.
+    pub(crate) fn adopt(&mut self, fd: c_int) -> Result<(), Errno> {
+        if self.listeners.contains_key(&fd) {
+            return Ok(());
+        }
+        self.listen(fd, self.backlog)?;
+        if let Some(listener) = self.listeners.get_mut(&fd) {
+            listener.inherited = true;
+        }
+        Ok(())
     }
 
     /// The application has closed it.
@@ -167,6 +178,11 @@ impl State {
         let Some(listener) = self.listeners.remove(&fd) else { return };
         if let Some(number) = listener.number {
             let _ = self.link.unlisten(self.queues.number, number);
+        }
+        if listener.inherited {
+            // Those who came here at the last moment come again, to others who serve.
+            self.sessions.keep_quiet(clock::now() + LATECOMERS);
+            self.run();
         }
         self.waiters.forget_session(id(fd));
         self.sessions.close(id(fd));

@@ -125,11 +125,6 @@ impl State {
         }
     }
 
-    /// Makes sure that this process listens at `fd`: it may have inherited it.
-    pub(crate) fn adopt(&mut self, fd: c_int) -> Result<(), Errno> {
-        if self.listens(fd) { Ok(()) } else { self.listen(fd, self.backlog) }
-    }
-
     /// The application wants the number of a descriptor that it does not know: ours moves away.
     pub(crate) fn give_way(&mut self, fd: c_int) {
         if let Some(at) = self.spares.iter().position(|spare| *spare == fd) {
