@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
-  millrace exec nginx                         as nginx alone would start, on Millrace's stack
+  millrace exec nginx                         start nginx as usual, on Millrace's stack
   millrace exec --require redis-server --port 6379
   millrace exec --library ./target/debug/libmillrace_preload.so curl http://192.0.2.9/
 
-The program keeps its configuration: it listens where it always does, and is reached there from the network
-through Millrace, and from this host through the kernel. docs/serve.md says what differs.";
+The program keeps its configuration and listens where it always does. The network reaches it through Millrace,
+and this host through the kernel. docs/serve.md lists what differs from the kernel.";
 
 /// Runs a program with its sockets on Millrace's TCP/IP stack.
 #[derive(Debug, clap::Args)]
@@ -18,13 +18,13 @@ pub(crate) struct Exec {
     /// The daemon's sessions socket [default: MILLRACE_SESSIONS, else sessions.sock beside --socket]
     #[arg(long, value_name = "PATH")]
     pub(crate) sessions: Option<PathBuf>,
-    /// libmillrace_preload.so [default: beside millrace, in ../lib/millrace, ../lib or /usr/lib/millrace]
+    /// libmillrace_preload.so [default: beside millrace, else in ../lib/millrace, ../lib or /usr/lib/millrace]
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
     /// Fail instead of running the program on the kernel's stack
     #[arg(long)]
     pub(crate) require: bool,
-    /// Say nothing about where the program can be reached
+    /// Do not say where the program can be reached
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// The program and its arguments

@@ -28,11 +28,12 @@ const EXAMPLES: &str = "Examples:
 
 Exit status: 0 done, 1 failed, 2 the command line makes no sense.";
 
-const SAVE: &str = "They are written to the file 'state' in the folder that daemon.keep of the configuration names, else in the
-service's own (systemd: StateDirectory), and taken over by the next start. With daemon.keep this happens by itself.";
+const SAVE: &str = "Writes the file 'state' in the folder that daemon.keep of the configuration names, or else in the service's
+state directory (systemd: StateDirectory=); the next start reads it. With daemon.keep set, the daemon does this by itself.";
 
-const RESTART: &str = "The process stays the same, and so does what came by the API or was learned, whether daemon.keep is set or not.
-A version that was installed meanwhile is run. A configuration that is wrong is refused, and nothing happens.";
+const RESTART: &str = "Keeps routes, neighbours, flows and functions that came by the API, and learned neighbours, whether daemon.keep is
+set or not. A newly installed version takes over. If the configuration has errors, nothing is restarted.
+Clients have to attach again; programs started by millrace exec lose their connections and have to be restarted.";
 
 /// Shows and changes what a running millraced does.
 #[derive(Debug, Parser)]
@@ -119,10 +120,10 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Keep routes, neighbours, flows and functions that came by the API for the next start, and neighbours that were learned
+    /// Save what was added at run time, and learned neighbours, for the next start
     #[command(after_help = SAVE)]
     Save,
-    /// Restart millraced in place, with all that it has, and say how long forwarding stood still
+    /// Restart millraced in the same process, with its run-time state, and say how long forwarding stood still
     #[command(after_help = RESTART)]
     Restart,
     /// Print the completion script of a shell

@@ -40,9 +40,9 @@ pub(crate) enum Show {
     },
     /// Client processes: who is attached, and what goes to and from them
     Clients(Watch),
-    /// Stacks of processes: whose they are, their ports, and what goes to and from them
+    /// Processes with TCP/IP stacks: owner, leased ports, packets to and from them
     Stacks(Watch),
-    /// What is served, and by which stacks
+    /// Addresses and ports that are served, and the stacks that serve them
     Listeners,
     /// Packet functions that run in the daemon
     Functions,
