@@ -172,7 +172,7 @@ async fn serve(
     tokio::spawn(fill((daemon.clone(), keeper.clone(), lineage), kept));
     tracing::info!("the API is at {}", sockets.api.path().display());
     tracing::info!("clients attach at {}", sockets.attach.path().display());
-    tracing::info!("processes with stacks come to {}", sockets.sessions.path().display());
+    tracing::info!("programs on Millrace connect at {}", sockets.sessions.path().display());
     notify::ready(&daemon.lock().status());
     let ended = loop {
         tokio::select! {

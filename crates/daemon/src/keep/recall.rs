@@ -42,11 +42,11 @@ impl Kept {
             Ok(kept) => kept.unwrap_or_default(),
             Err(error) => {
                 let aside = match place::put_aside(path) {
-                    Ok(aside) => format!("it is {} now", aside.display()),
-                    Err(error) => format!("it cannot be put aside: {error}"),
+                    Ok(aside) => format!("was renamed to {}", aside.display()),
+                    Err(error) => format!("could not be renamed: {error}"),
                 };
                 let path = path.display();
-                tracing::error!("{path}: {error}; nothing of it is put in force, and {aside}");
+                tracing::error!("{path}: {error}; the file is ignored, and {aside}");
                 Self::default()
             }
         }

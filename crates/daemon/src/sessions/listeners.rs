@@ -107,7 +107,7 @@ impl Sessions {
                     tracing::warn!(
                         stack = number,
                         listener,
-                        "{} serves port {} no more, which user {} has bound now: {left:?}",
+                        "{} no longer serves port {}: user {} has bound it; {left:?}",
                         session.name,
                         proof.bind.port,
                         proof.owner

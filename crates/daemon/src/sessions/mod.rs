@@ -182,7 +182,7 @@ impl Sessions {
         }
         self.last = self.last.wrapping_add(1).max(1);
         let client = self.last;
-        tracing::info!(process = client, pid = process.credentials.pid, uid, "{name} has come");
+        tracing::info!(process = client, pid = process.credentials.pid, uid, "{name} connected");
         let session = Session { name, library, process, stacks: BTreeMap::new(), dismissed };
         self.list.insert(client, session);
         let addresses = own_addresses(interfaces);
