@@ -127,7 +127,7 @@ for broken in cut_off unknown newer garbage; do
   start
   check "put aside and not used: $broken" within 5 put_aside
 done
-check "the log says why" grep -q 'nothing of it is put in force' "$lab/daemon.log"
+check "the log says why" grep -q 'the file is ignored' "$lab/daemon.log"
 stop_daemon 5
 cp "$lab/good" "$kept"
 start
