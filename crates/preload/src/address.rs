@@ -139,3 +139,47 @@ pub(crate) fn is_the_hosts(ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     ip.is_loopback() || ip.is_unspecified() || ip.is_multicast()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn back(address: SocketAddr, length: socklen_t) -> Result<Option<SocketAddr>, Errno> {
+        let (storage, _) = encode(address);
+        // SAFETY: the storage is longer than any length that is asked for here.
+        unsafe { read((&raw const storage).cast(), length) }
+    }
+
+    #[test]
+    fn addresses_come_back_as_they_went() {
+        for text in ["192.0.2.1:80", "[2001:db8::1]:443", "[::ffff:192.0.2.1]:1", "0.0.0.0:0"] {
+            let address: SocketAddr = text.parse().unwrap();
+            assert_eq!(back(address, encode(address).1), Ok(Some(address)));
+        }
+    }
+
+    #[test]
+    fn short_ones_are_refused_and_others_are_the_kernels() {
+        let four = "192.0.2.1:80".parse().unwrap();
+        assert_eq!(back(four, 15), Err(Errno::INVAL));
+        assert_eq!(back(four, 1), Err(Errno::INVAL));
+        let six: SocketAddr = "[2001:db8::1]:443".parse().unwrap();
+        assert_eq!(back(six, 24), Ok(Some(six)), "as RFC 2133 had it");
+        assert_eq!(back(six, 23), Err(Errno::INVAL));
+        let unix = libc::AF_UNIX as libc::sa_family_t;
+        // SAFETY: two bytes.
+        assert_eq!(unsafe { read((&raw const unix).cast(), 2) }, Ok(None));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_and_told() {
+        let address = "192.0.2.1:80".parse().unwrap();
+        let (mut target, mut length) = ([0xee_u8; 16], 6 as socklen_t);
+        // SAFETY: room for sixteen bytes.
+        unsafe { write(address, target.as_mut_ptr().cast(), &raw mut length) }.unwrap();
+        assert_eq!((length, target[6]), (16, 0xee));
+        assert_eq!(target[2..6], [0, 80, 192, 0]);
+        // SAFETY: nothing is written.
+        assert_eq!(unsafe { write(address, std::ptr::null_mut(), std::ptr::null_mut()) }, Ok(()));
+    }
+}

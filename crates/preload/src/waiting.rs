@@ -278,3 +278,6 @@ fn kick(file: &OwnedFd) {
 fn clear(file: &OwnedFd) {
     let _ = rustix::io::read(file.as_fd(), &mut [0_u8; 8]);
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,16 +139,14 @@ pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 /// # Safety
 /// As for `dup3`.
 unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
-    match process::kind(new) {
-        Kind::Kernel | Kind::Fresh => {}
-        Kind::Internal | Kind::Spare => {
-            if let Some(shared) = process::current() {
-                shared.lock().give_way(new);
-            }
-        }
-        _ => {
-            // SAFETY: the caller's promise.
-            unsafe { close(new) };
+    if !matches!(process::kind(new), Kind::Kernel | Kind::Fresh | Kind::Internal | Kind::Spare) {
+        // SAFETY: the caller's promise.
+        unsafe { close(new) };
+    }
+    // A session's number may now be kept for the next one.
+    if kinds::get(new) == Kind::Spare {
+        if let Some(shared) = process::current() {
+            shared.lock().give_way(new);
         }
     }
     // SAFETY: the caller's promise.

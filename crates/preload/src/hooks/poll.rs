@@ -53,7 +53,11 @@ pub unsafe extern "C" fn ppoll(
     if let Some(shared) = process::current().filter(|_| !files.is_null()) {
         // SAFETY: so many files, as the application says.
         let list = unsafe { slice::from_raw_parts_mut(files, length) };
-        if list.iter().any(|file| is_ours(file.fd)) {
+        // SAFETY: null, or a time as the application says.
+        let waits =
+            unsafe { timeout.as_ref() }.is_none_or(|time| time.tv_sec != 0 || time.tv_nsec != 0);
+        // Who waits, for whatever, runs the stack meanwhile.
+        if waits || list.iter().any(|file| is_ours(file.fd)) {
             // SAFETY: null, or a time as the application says.
             let alarm = alarm(unsafe { timeout.as_ref() });
             return errno::int(alarm.and_then(|alarm| wait(shared, list, alarm, mask)));

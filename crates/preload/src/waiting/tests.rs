@@ -1,0 +1,115 @@
+use host::{Domain, Id, Kind, Mask, Sessions};
+use libc::epoll_event;
+use transport::Config;
+
+use super::{EDGE, ONE_SHOT, Waiters};
+
+/// Where a socket for datagrams is, which can always be written.
+const AT: (Id, i32) = (Id(7), 7);
+
+fn sessions() -> Sessions {
+    let config =
+        Config { connections_v4: 8, connections_v6: 8, time_waits: 8, ..Config::default() };
+    let mut sessions = Sessions::new(config).unwrap();
+    sessions.open(AT.0, Domain::V4, Kind::Datagram).unwrap();
+    sessions
+}
+
+fn event(events: u32, data: u64) -> epoll_event {
+    epoll_event { events, u64: data }
+}
+
+/// What a waiter finds now: bits and data.
+fn found(waiters: &mut Waiters, waiter: usize, sessions: &mut Sessions) -> Vec<(u32, u64)> {
+    let mut events = [event(0, 0); 4];
+    let count = waiters.collect(waiter, sessions, &mut events);
+    events[..count].iter().map(|event| (event.events, event.u64)).collect()
+}
+
+#[test]
+fn a_level_is_told_as_long_as_it_lasts() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let waiter = waiters.epoll(3).unwrap();
+    waiters.add(waiter, AT, event(Mask::OUT.0, 5), sessions.mask(AT.0)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+    }
+    // Nobody asks for that any more, and then for something else.
+    waiters.change(waiter, AT, event(0, 5), sessions.mask(AT.0)).unwrap();
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), []);
+    waiters.change(waiter, AT, event(Mask::IN.0, 5), sessions.mask(AT.0)).unwrap();
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), []);
+    assert!(!waiters.may_be_ready(waiter));
+}
+
+#[test]
+fn an_edge_is_told_once_each_time() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let waiter = waiters.epoll(3).unwrap();
+    waiters.add(waiter, AT, event(Mask::OUT.0 | EDGE, 5), sessions.mask(AT.0)).unwrap();
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), []);
+    waiters.tell(AT.0, Mask::IN);
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [], "not what was asked for");
+    waiters.tell(AT.0, Mask::OUT);
+    waiters.tell(AT.0, Mask::OUT);
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), []);
+}
+
+#[test]
+fn one_shot_is_over_until_it_is_asked_for_again() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let waiter = waiters.epoll(3).unwrap();
+    let wanted = Mask::OUT.0 | ONE_SHOT;
+    waiters.add(waiter, AT, event(wanted, 5), sessions.mask(AT.0)).unwrap();
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+    waiters.tell(AT.0, Mask::ALL);
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), []);
+    waiters.change(waiter, AT, event(wanted, 6), sessions.mask(AT.0)).unwrap();
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 6)]);
+}
+
+#[test]
+fn two_instances_watch_one_session_by_two_descriptors() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let (one, other) = (waiters.epoll(3).unwrap(), waiters.epoll(4).unwrap());
+    let now = sessions.mask(AT.0);
+    waiters.add(one, AT, event(Mask::OUT.0, 1), now).unwrap();
+    assert_eq!(waiters.add(one, AT, event(Mask::OUT.0, 1), now), Err(host::Errno::EXIST));
+    waiters.add(one, (AT.0, 8), event(Mask::OUT.0, 2), now).unwrap();
+    waiters.add(other, AT, event(Mask::OUT.0 | EDGE, 3), now).unwrap();
+    assert_eq!(found(&mut waiters, one, &mut sessions), [(Mask::OUT.0, 1), (Mask::OUT.0, 2)]);
+    assert_eq!(found(&mut waiters, other, &mut sessions), [(Mask::OUT.0, 3)]);
+    waiters.remove(one, AT).unwrap();
+    assert_eq!(waiters.remove(one, AT), Err(host::Errno::NOENT));
+    assert_eq!(found(&mut waiters, one, &mut sessions), [(Mask::OUT.0, 2)]);
+    // Its place is for the next one, who finds nothing of it.
+    waiters.close_epoll(3);
+    let heir = waiters.epoll(5).unwrap();
+    assert_eq!(heir, one);
+    assert_eq!(found(&mut waiters, heir, &mut sessions), []);
+    waiters.forget_session(AT.0);
+    waiters.tell(AT.0, Mask::ALL);
+    assert_eq!(found(&mut waiters, other, &mut sessions), []);
+}
+
+/// The list of what may be ready is served in turns.
+#[test]
+fn nobody_is_passed_over_when_there_is_little_room() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let waiter = waiters.epoll(3).unwrap();
+    for fd in 10..13 {
+        let id = Id(fd as u32);
+        sessions.open(id, Domain::V6, Kind::Datagram).unwrap();
+        let now = sessions.mask(id);
+        waiters.add(waiter, (id, fd), event(Mask::OUT.0, fd as u64), now).unwrap();
+    }
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        let mut events = [event(0, 0); 1];
+        assert_eq!(waiters.collect(waiter, &mut sessions, &mut events), 1);
+        seen.push(events[0].u64);
+    }
+    assert_eq!(seen, [10, 11, 12, 10, 11, 12]);
+}
