@@ -32,7 +32,7 @@ impl Client {
     /// attach.
     pub fn attach(path: Option<&Path>, name: &str) -> Result<Self, Error> {
         let path = path.map_or_else(default_socket, Path::to_owned);
-        let connection = Connection::open(&path)?;
+        let connection = Connection::open(&path, |socket| socket)?;
         let welcome = greet(&connection, name)?;
         Ok(Self { path, name: name.into(), connection: Arc::new(connection), welcome })
     }

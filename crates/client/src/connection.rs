@@ -28,13 +28,13 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, keep: impl Fn(OwnedFd) -> OwnedFd) -> Result<Self, Error> {
         let none = |source| Error::NoDaemon { path: path.to_owned(), source };
         let socket = Channel::connect(path).map_err(|error| match error {
             ChannelError::System(source) => none(source),
             other => none(io::Error::other(other.to_string())),
         })?;
-        Self::over(socket)
+        Self::over(Channel::of(keep(socket.into_socket())))
     }
 
     /// Over a socket that is connected.

@@ -11,8 +11,9 @@ use crate::fifo::Fifo;
 pub enum Claim {
     /// A SYN was taken: from now on packets between these ends are this stack's.
     Made(Ends),
-    /// Nothing is left of the connection, its TIME-WAIT over. Also comes for connections that were opened
-    /// from a port that was not leased, which were never claimed.
+    /// Nothing is left of the connection but its TIME-WAIT: a claim that lasted longer would take the segments of the next
+    /// connection between the same ends, whose SYN went to whoever serves by then. Comes again at its end, and for
+    /// connections that were opened from a port that was not leased, which were never claimed.
     Gone(Ends),
 }
 

@@ -18,6 +18,9 @@ pub(crate) unsafe fn read(
     length: socklen_t,
 ) -> Result<Option<SocketAddr>, Errno> {
     let length = length as usize;
+    if length > size_of::<sockaddr_storage>() {
+        return Err(Errno::INVAL);
+    }
     if address.is_null() || length < size_of::<libc::sa_family_t>() {
         return Err(Errno::INVAL);
     }

@@ -24,6 +24,10 @@ impl Alarm {
         u64::try_from(time).map_or(Self::NEVER, |time| Self::after(time * MILLISECOND))
     }
 
+    pub(crate) fn is_never(self) -> bool {
+        self.0 == u64::MAX
+    }
+
     pub(crate) fn is_over(self) -> bool {
         self.0 != u64::MAX && now() >= self.0
     }

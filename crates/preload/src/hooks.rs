@@ -8,9 +8,11 @@
 
 mod data;
 mod descriptors;
+mod direct;
 mod epoll;
 mod files;
 mod lifecycle;
+mod names;
 mod options;
 mod poll;
 mod program;

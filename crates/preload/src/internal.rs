@@ -1,7 +1,8 @@
 //! Descriptors of this library's own, out of the application's way.
 
 use std::ffi::c_int;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use crate::kinds::{self, Kind};
 use crate::real;
@@ -30,17 +31,56 @@ pub(crate) fn hide(file: OwnedFd) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(moved) }
 }
 
+/// A descriptor of this library's own that can be dropped: the close that others know would not find it.
+#[derive(Debug)]
+pub(crate) struct Hidden(ManuallyDrop<OwnedFd>);
+
+impl Hidden {
+    pub(crate) fn of(file: OwnedFd) -> Self {
+        Self(ManuallyDrop::new(hide(file)))
+    }
+}
+
+impl AsRawFd for Hidden {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl AsFd for Hidden {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        close(self.0.as_raw_fd());
+    }
+}
+
+fn close(fd: RawFd) {
+    kinds::set(fd, Kind::Kernel);
+    // SAFETY: this library's own, which nobody uses any more.
+    unsafe { real::close(fd) };
+}
+
+/// Closes all that this library has, in a process that has no state.
+pub(crate) fn close_all() {
+    kinds::all().filter(|(_, kind)| *kind == Kind::Internal).for_each(|(fd, _)| close(fd));
+}
+
 /// A file that stands for sessions: a socket that is neither bound nor connected, so that what is asked about it past
 /// this library at least is told that it is a stream socket.
-pub(crate) fn base() -> Option<OwnedFd> {
+pub(crate) fn base() -> Option<Hidden> {
     // SAFETY: no memory is involved.
     let fd = unsafe { real::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     // SAFETY: just made.
-    (fd >= 0).then(|| hide(unsafe { OwnedFd::from_raw_fd(fd) }))
+    (fd >= 0).then(|| Hidden::of(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
 /// Another descriptor for the same file, the lowest that is free.
-pub(crate) fn placeholder(base: &OwnedFd) -> c_int {
+pub(crate) fn placeholder(base: &Hidden) -> c_int {
     // SAFETY: no memory is involved.
     unsafe { real::fcntl(base.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0) }
 }

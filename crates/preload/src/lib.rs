@@ -11,6 +11,7 @@
 //! | `state` | what is behind the lock: the stack, its sockets, and who waits for them |
 //! | `waiting` | epoll instances and threads that wait for sessions |
 //! | `sleeping` | a thread that sleeps until something needs it |
+//! | `signals` | whether a call that a signal has ended begins again |
 //! | `caretaker` | minds the stack while the application does something else |
 //! | `hooks` | the names, by subject |
 
@@ -25,6 +26,7 @@ mod kinds;
 mod process;
 mod real;
 mod report;
+mod signals;
 mod sleeping;
 mod state;
 mod vectors;

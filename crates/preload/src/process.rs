@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use host::Errno;
 use shm::Process;
 
 use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
-use crate::real;
-use crate::report;
 use crate::state::State;
+use crate::{errno, internal, real, report};
 
 /// After an attempt to reach the daemon that failed: seconds until the next.
 const PATIENCE: u64 = 1;
@@ -64,6 +64,21 @@ pub(crate) fn current() -> Option<&'static Shared> {
     None
 }
 
+/// Whether the application has `fd`, as far as this library knows.
+pub(crate) fn is_open(fd: c_int) -> bool {
+    !matches!(kind(fd), Kind::Spare | Kind::Internal)
+}
+
+/// What a call about a descriptor that the application does not have returns; `None`: it has it.
+#[inline]
+pub(crate) fn refuse(fd: c_int) -> Option<c_int> {
+    if is_open(fd) {
+        return None;
+    }
+    errno::set(Errno::BADF);
+    Some(-1)
+}
+
 /// The same, made if there is none. `None`: there is no daemon, or it refuses; the kernel serves then.
 pub(crate) fn attached() -> Option<&'static Shared> {
     if let Some(shared) = current() {
@@ -89,14 +104,15 @@ pub(crate) fn attached() -> Option<&'static Shared> {
                     shared
                 }
                 Err(faster) => {
-                    // SAFETY: nobody else knows it.
-                    drop(unsafe { Box::from_raw(fresh) });
                     // SAFETY: another thread's, leaked like this one's.
                     unsafe { faster.as_ref() }
                 }
             }
         }
         Err(error) => {
+            if current().is_none() {
+                internal::close_all();
+            }
             NEXT.store(now + PATIENCE, Ordering::Relaxed);
             report::say(&error.to_string());
             None

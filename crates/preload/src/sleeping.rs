@@ -33,6 +33,10 @@ pub(crate) fn wait_for<'a>(
         if over && asked {
             return (state, Ok(true));
         }
+        if !over {
+            // Another thread may have taken what this one was told of.
+            state.waiters.drop_stale(waiter);
+        }
         let sleep = if over || alarm.is_over() {
             if asked {
                 return (state, Ok(false));

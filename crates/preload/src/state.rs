@@ -7,19 +7,21 @@ mod sleep;
 
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::{Link, Queues};
 use host::{Claim, Errno, Sessions};
 use shm::session::{OpenStack, Routed};
 use transport::Config;
 
+use crate::internal::{self, Hidden};
 use crate::kinds::{self, Kind};
 use crate::waiting::Waiters;
-use crate::{clock, environment, internal, real};
+use crate::{clock, environment, real};
 
-pub(crate) use listener::{is_nonblocking, word};
+pub(crate) use listener::{status_flags, word};
 
 /// Slots of each ring, and bytes of packet in one: a packet of 1,500 bytes takes one.
 const SLOTS: u32 = 1024;
@@ -36,8 +38,10 @@ const SPARES: usize = 128;
 /// A session's place among the descriptors.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Place {
-    /// `O_NONBLOCK`.
-    pub(crate) nonblocking: bool,
+    /// What `F_SETFL` has set: shared by all descriptors of the session.
+    pub(crate) flags: c_int,
+    /// An error that came after data that a call gave: the next one gives it (`sk_err`).
+    pub(crate) error: c_int,
     /// `FD_CLOEXEC`, as the application believes it to be.
     pub(crate) close_on_exec: bool,
     /// The file behind it is a placeholder of ours, to be used again.
@@ -46,8 +50,10 @@ pub(crate) struct Place {
 
 /// Everything that a process has.
 pub(crate) struct State {
-    pub(crate) link: Link,
-    pub(crate) queues: Queues,
+    /// Never dropped: its descriptors are hidden, and what would close them would not find them.
+    pub(crate) link: ManuallyDrop<Link>,
+    /// Likewise.
+    pub(crate) queues: ManuallyDrop<Queues>,
     pub(crate) sessions: Sessions,
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
@@ -55,7 +61,7 @@ pub(crate) struct State {
     routes: HashMap<IpAddr, (u64, Routed)>,
     /// Descriptors of sessions that have others: by each, the session's own.
     aliases: HashMap<c_int, c_int>,
-    base: OwnedFd,
+    base: Hidden,
     spares: Vec<c_int>,
     /// How often the stack was run.
     pub(crate) rounds: u64,
@@ -69,9 +75,13 @@ impl State {
     /// Meets the daemon.
     pub(crate) fn attach() -> Result<Self, client::Error> {
         let name = program();
-        let link = Link::open(environment::sessions_socket().as_deref(), &name)?;
+        let link = ManuallyDrop::new(Link::open(
+            environment::sessions_socket().as_deref(),
+            &name,
+            internal::hide,
+        )?);
         let asked = OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS };
-        let queues = link.open_stack(&asked, internal::hide)?;
+        let queues = ManuallyDrop::new(link.open_stack(&asked, internal::hide)?);
         let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
         let base = internal::base().ok_or_else(|| none("a socket that stands for sessions"))?;
         let config = Config {
@@ -103,7 +113,7 @@ impl State {
         self.rounds = self.rounds.wrapping_add(1);
         let now = clock::now();
         let Self { queues, sessions, .. } = self;
-        let Queues { inbound, outbound, .. } = queues;
+        let Queues { inbound, outbound, .. } = &mut **queues;
         let came = inbound.receive(|packets| sessions.input(now, packets, outbound));
         self.turn_at(now);
         came
@@ -185,6 +195,17 @@ impl State {
         // Just made long enough.
         #[expect(clippy::indexing_slicing, reason = "just made long enough")]
         &mut self.places[at]
+    }
+
+    /// What all descriptors of a session share.
+    pub(crate) fn shared_place(&mut self, fd: c_int) -> &mut Place {
+        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        self.place(own)
+    }
+
+    /// Whether calls about a session never wait.
+    pub(crate) fn is_nonblocking(&mut self, fd: c_int) -> bool {
+        self.shared_place(fd).flags & libc::O_NONBLOCK != 0
     }
 
     /// Readable when a worker has rung.

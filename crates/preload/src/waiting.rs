@@ -2,19 +2,20 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 
 use host::{Errno, Id, Mask, Sessions};
 use libc::epoll_event;
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::internal;
+use crate::internal::Hidden;
 
 /// What is reported whether it was asked for or not.
 const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
 /// How events are reported, among the bits of those that are asked for.
 const EDGE: u32 = libc::EPOLLET as u32;
 const ONE_SHOT: u32 = libc::EPOLLONESHOT as u32;
+const HOW: u32 = EDGE | ONE_SHOT | (libc::EPOLLWAKEUP | libc::EPOLLEXCLUSIVE) as u32;
 
 /// Somebody's interest in a session.
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +27,15 @@ struct Watch {
     data: u64,
     /// In the waiter's list of what may be ready.
     queued: bool,
+    /// Told once, as was asked for; until it is asked for again.
+    spent: bool,
 }
 
 /// An epoll instance, or a thread in a call that blocks.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// Ends its sleep.
-    kick: OwnedFd,
+    kick: Hidden,
     /// Threads that sleep.
     sleeping: usize,
     /// What may be ready, each once.
@@ -63,7 +66,7 @@ impl Waiters {
         }
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let kick = eventfd(0, flags).map_err(|error| Errno(error.raw_os_error()))?;
-        let kick = internal::hide(kick);
+        let kick = Hidden::of(kick);
         let ready = VecDeque::new();
         self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0 });
         Ok(self.list.len() - 1)
@@ -124,7 +127,7 @@ impl Waiters {
             return Err(Errno::EXIST);
         }
         let (events, data) = (event.events, event.u64);
-        watches.push(Watch { waiter, fd, events, data, queued: false });
+        watches.push(Watch { waiter, fd, events, data, queued: false, spent: false });
         self.tell(id, now);
         Ok(())
     }
@@ -140,7 +143,7 @@ impl Waiters {
         let mut watches = self.of(id).iter_mut();
         let watch = watches.find(|watch| watch.waiter == waiter && watch.fd == fd);
         let watch = watch.ok_or(Errno::NOENT)?;
-        (watch.events, watch.data) = (event.events, event.u64);
+        (watch.events, watch.data, watch.spent) = (event.events, event.u64, false);
         self.tell(id, now);
         Ok(())
     }
@@ -164,8 +167,8 @@ impl Waiters {
         let Self { list, watches, .. } = self;
         let Some(watches) = watches.get_mut(id.0 as usize) else { return };
         for watch in watches {
-            let wanted = watch.events & !(EDGE | ONE_SHOT);
-            if watch.queued || wanted == 0 || woken.0 & (wanted | ALWAYS) == 0 {
+            let wanted = watch.events & !HOW;
+            if watch.queued || watch.spent || woken.0 & (wanted | ALWAYS) == 0 {
                 continue;
             }
             let Some(waiter) = list.get_mut(watch.waiter) else { continue };
@@ -198,16 +201,16 @@ impl Waiters {
             // It was removed meanwhile.
             let Some(watch) = watch else { continue };
             watch.queued = false;
-            let wanted = watch.events & !(EDGE | ONE_SHOT);
+            let wanted = watch.events & !HOW;
             let mask = sessions.mask(id).0 & (wanted | ALWAYS);
-            if mask == 0 || wanted == 0 {
+            if mask == 0 || watch.spent {
                 continue;
             }
             let Some(event) = room.next() else { break };
             *event = epoll_event { events: mask, u64: watch.data };
             count += 1;
             if watch.events & ONE_SHOT != 0 {
-                watch.events &= EDGE | ONE_SHOT;
+                watch.spent = true;
             } else if watch.events & EDGE == 0 {
                 // Ready until somebody finds that it is not.
                 watch.queued = true;
@@ -270,12 +273,12 @@ impl Waiters {
     }
 }
 
-fn kick(file: &OwnedFd) {
+fn kick(file: &Hidden) {
     // It fails only when it was kicked often enough.
     let _ = rustix::io::write(file.as_fd(), &1_u64.to_ne_bytes());
 }
 
-fn clear(file: &OwnedFd) {
+fn clear(file: &Hidden) {
     let _ = rustix::io::read(file.as_fd(), &mut [0_u8; 8]);
 }
 

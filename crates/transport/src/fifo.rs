@@ -130,7 +130,7 @@ pub trait Buffers {
     /// the stack's from now on.
     fn came(&mut self, _ends: &Ends) {}
 
-    /// A connection left the table, its TIME-WAIT over: nothing is kept between these ends. Comes for those
-    /// that were opened from here too.
+    /// Nothing is left of a connection but its TIME-WAIT; again when that is over. Comes for those that were opened
+    /// from here too.
     fn went(&mut self, _ends: &Ends) {}
 }

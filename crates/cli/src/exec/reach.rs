@@ -26,7 +26,8 @@ impl fmt::Display for Reach {
 
 /// Asks the daemon for a stack and serves a port of its own with it for a moment; else why that does not work.
 pub(super) fn reach(sessions: &Path) -> Result<Reach, String> {
-    let link = Link::open(Some(sessions), "millrace exec").map_err(|error| error.to_string())?;
+    let link = Link::open(Some(sessions), "millrace exec", |socket| socket)
+        .map_err(|error| error.to_string())?;
     if link.addresses().is_empty() {
         return Err("no port of the router has an address: give one `addresses`".into());
     }

@@ -29,13 +29,17 @@ pub struct Link {
 
 impl Link {
     /// Connects to the daemon at `path`; without one at what [`SESSIONS_VARIABLE`] says, else at [`DEFAULT_SESSIONS`].
-    /// `name` is shown to people: 1 to 63 bytes.
+    /// `name` is shown to people: 1 to 63 bytes. `keep` may move descriptors out of the way of others.
     ///
     /// # Errors
     /// [`Error::NoDaemon`]; [`Error::Version`] names both versions; [`Error::Refused`] when this process may not.
-    pub fn open(path: Option<&Path>, name: &str) -> Result<Self, Error> {
+    pub fn open(
+        path: Option<&Path>,
+        name: &str,
+        keep: impl Fn(OwnedFd) -> OwnedFd,
+    ) -> Result<Self, Error> {
         let path = path.map_or_else(default_socket, Path::to_owned);
-        let connection = Connection::open(&path)?;
+        let connection = Connection::open(&path, keep)?;
         let hello = Hello { protocol: PROTOCOL, library: VERSION.into(), name: name.into() };
         match ask(&connection, &Request::Hello(hello), &[])?.message {
             Reply::Welcome(welcome) if welcome.protocol == PROTOCOL => {

@@ -14,13 +14,15 @@ use crate::{address, errno, process, real, vectors};
 
 /// Pieces that need no memory.
 const FEW: usize = 16;
+/// Bytes that one call throws away at most.
+const THROWN_AWAY: usize = 1 << 20;
 /// Messages of one call at most (`UIO_MAXIOV`).
 const MESSAGES: c_uint = 1024;
 
 /// Whether a call is about a session.
 #[inline]
 fn is_ours(fd: c_int) -> bool {
-    matches!(process::kind(fd), Kind::Session | Kind::Stale)
+    matches!(process::kind(fd), Kind::Session | Kind::Stale | Kind::Spare | Kind::Internal)
 }
 
 /// # Safety
@@ -32,7 +34,12 @@ unsafe fn receive_into(
     flags: c_int,
 ) -> Result<Received, Errno> {
     if target.is_null() && count > 0 {
-        return Err(Errno::FAULT);
+        // What is thrown away needs no memory.
+        if flags & libc::MSG_TRUNC == 0 {
+            return Err(Errno::FAULT);
+        }
+        let mut nowhere = vec![0; count.min(THROWN_AWAY)];
+        return receive(fd, &mut [IoSliceMut::new(&mut nowhere)], flags);
     }
     let piece = iovec { iov_base: target, iov_len: count.min(isize::MAX as usize) };
     // SAFETY: the caller's promise.
@@ -340,8 +347,11 @@ unsafe fn whither(
     to: *const sockaddr,
     length: socklen_t,
 ) -> Result<Option<std::net::SocketAddr>, Errno> {
-    // SAFETY: the caller's promise.
-    if to.is_null() { Ok(None) } else { unsafe { address::read(to, length) } }
+    if to.is_null() || length == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise. A stream has its peer: whatever else it is told is ignored.
+    Ok(unsafe { address::read(to, length) }.unwrap_or(None))
 }
 
 /// `sendmsg(2)`

@@ -90,6 +90,9 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
 /// `dup(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     // SAFETY: the caller's promise.
     let new = unsafe { real::dup(fd) };
     taken_over(fd, new, false)
@@ -103,10 +106,7 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
     }
     match (kind, process::current()) {
         (Kind::Session, Some(shared)) => shared.lock().duplicate(old, new, close_on_exec),
-        // It is found out to listen when it is used.
-        (Kind::Listener, _) => {
-            kinds::set(new, Kind::Kernel);
-        }
+        (Kind::Listener, Some(shared)) => shared.lock().duplicate_listener(old, new),
         _ => {
             kinds::set(new, kind);
         }
@@ -139,6 +139,13 @@ pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 /// # Safety
 /// As for `dup3`.
 unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
+    // A call that is refused leaves the new one as it is.
+    // SAFETY: no memory is involved.
+    let is_open = process::is_open(old) && unsafe { real::fcntl(old, libc::F_GETFD, 0) } >= 0;
+    if !is_open || flags & !libc::O_CLOEXEC != 0 {
+        errno::set(if is_open { Errno::INVAL } else { Errno::BADF });
+        return -1;
+    }
     if !matches!(process::kind(new), Kind::Kernel | Kind::Fresh | Kind::Internal | Kind::Spare) {
         // SAFETY: the caller's promise.
         unsafe { close(new) };
@@ -157,6 +164,9 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
 /// `fcntl(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     if matches!(kind, Kind::Kernel | Kind::Fresh | Kind::Epoll | Kind::Stale) {
         // SAFETY: the caller's promise.
@@ -170,10 +180,6 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
         // SAFETY: the caller's promise.
         return unsafe { real::fcntl(fd, command, argument) };
     };
-    if matches!(kind, Kind::Internal | Kind::Spare) {
-        errno::set(Errno::BADF);
-        return -1;
-    }
     let mut state = shared.lock();
     match (command, kind) {
         (libc::F_DUPFD | libc::F_DUPFD_CLOEXEC, _) => {
@@ -182,16 +188,17 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
             let new = unsafe { real::fcntl(fd, command, argument) };
             taken_over(fd, new, command == libc::F_DUPFD_CLOEXEC)
         }
+        (libc::F_SETFL, Kind::Session) if argument as c_int & libc::O_DIRECT != 0 => {
+            errno::set(Errno::INVAL);
+            -1
+        }
         (libc::F_SETFL, _) => {
-            state.place(fd).nonblocking = argument as c_int & libc::O_NONBLOCK != 0;
+            state.shared_place(fd).flags = argument as c_int & SETTABLE;
             drop(state);
-            // A placeholder is in that state only for who asks past this library.
             // SAFETY: the caller's promise.
             if kind == Kind::Listener { unsafe { real::fcntl(fd, command, argument) } } else { 0 }
         }
-        (libc::F_GETFL, Kind::Session) => {
-            libc::O_RDWR | if state.place(fd).nonblocking { libc::O_NONBLOCK } else { 0 }
-        }
+        (libc::F_GETFL, Kind::Session) => libc::O_RDWR | state.shared_place(fd).flags,
         (libc::F_GETFD, Kind::Session) => c_int::from(state.place(fd).close_on_exec),
         (libc::F_SETFD, Kind::Session) => {
             state.place(fd).close_on_exec = argument as c_int & libc::FD_CLOEXEC != 0;
@@ -212,6 +219,9 @@ pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_long) ->
 /// `ioctl(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
@@ -222,7 +232,9 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let mut state = shared.lock();
     if request == libc::FIONBIO as c_ulong && !word.is_null() {
         // SAFETY: a word, as the application says.
-        state.place(fd).nonblocking = unsafe { word.read() } != 0;
+        let on = unsafe { word.read() } != 0;
+        let place = state.shared_place(fd);
+        place.flags = place.flags & !libc::O_NONBLOCK | if on { libc::O_NONBLOCK } else { 0 };
     }
     if kind == Kind::Listener {
         drop(state);
@@ -232,7 +244,17 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let id = state.id_of(fd);
     let answer = match request {
         request if request == libc::FIONBIO as c_ulong => return 0,
-        request if request == libc::FIOASYNC as c_ulong => return 0,
+        request if request == libc::FIOASYNC as c_ulong && !word.is_null() => {
+            // SAFETY: a word, as the application says.
+            let on = unsafe { word.read() } != 0;
+            let place = state.shared_place(fd);
+            place.flags = place.flags & !libc::O_ASYNC | if on { libc::O_ASYNC } else { 0 };
+            return 0;
+        }
+        request if request == libc::FIOCLEX as c_ulong || request == libc::FIONCLEX as c_ulong => {
+            state.place(fd).close_on_exec = request == libc::FIOCLEX as c_ulong;
+            return 0;
+        }
         request if request == libc::FIONREAD as c_ulong => {
             state.run();
             state.sessions.pending(id)
@@ -257,6 +279,8 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     }))
 }
 
+/// What `F_SETFL` sets of a socket; the rest it ignores.
+const SETTABLE: c_int = libc::O_NONBLOCK | libc::O_APPEND | libc::O_ASYNC | libc::O_NOATIME;
 /// Bytes never sent yet, and whether urgent data is next (`uapi/linux/sockios.h`).
 const SIOCOUTQNSD: c_ulong = 0x894b;
 const SIOCATMARK: c_ulong = 0x8905;

@@ -19,6 +19,15 @@ const PATIENCE: u32 = 32;
 /// Events that are copied at most in one call.
 const MOST: c_int = 4096;
 
+/// What may be asked for together with `EPOLLEXCLUSIVE` (`EPOLLEXCLUSIVE_OK_BITS`).
+const EXCLUSIVE: u32 = (libc::EPOLLIN
+    | libc::EPOLLOUT
+    | libc::EPOLLERR
+    | libc::EPOLLHUP
+    | libc::EPOLLWAKEUP
+    | libc::EPOLLET
+    | libc::EPOLLEXCLUSIVE) as u32;
+
 /// `epoll_create1(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
@@ -49,6 +58,9 @@ pub unsafe extern "C" fn epoll_ctl(
     fd: c_int,
     event: *mut epoll_event,
 ) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     let may_listen = operation == libc::EPOLL_CTL_ADD && kind == Kind::Kernel;
     let listens = kind == Kind::Listener || (may_listen && super::sockets::is_listening(fd));
@@ -99,6 +111,12 @@ fn control(
     let waiter = state.waiters.epoll(epoll)?;
     let id = state.id_of(fd);
     let now = state.sessions.mask(id);
+    let events = event.filter(|_| operation != libc::EPOLL_CTL_DEL).map_or(0, |event| event.events);
+    if events & libc::EPOLLEXCLUSIVE as u32 != 0
+        && (operation == libc::EPOLL_CTL_MOD || events & !EXCLUSIVE != 0)
+    {
+        return Err(Errno::INVAL);
+    }
     match operation {
         libc::EPOLL_CTL_DEL => state.waiters.remove(waiter, (id, fd)),
         libc::EPOLL_CTL_ADD => state.waiters.add(waiter, (id, fd), event.ok_or(Errno::FAULT)?, now),

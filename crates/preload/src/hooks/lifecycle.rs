@@ -1,10 +1,13 @@
 //! Forking and ending.
 
+use std::ffi::c_int;
+
 use libc::pid_t;
 
 use crate::clock::Alarm;
 use crate::process;
 use crate::real;
+use crate::signals;
 use crate::sleeping::wait_for;
 
 /// How long a process that ends stays for what it has sent to be acknowledged, at most: ns.
@@ -21,6 +24,23 @@ pub unsafe extern "C" fn fork() -> pid_t {
         }
     }
     child
+}
+
+/// `sigaction(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let done = unsafe { real::sigaction(signal, new, old) };
+    // SAFETY: null, or an action as the application says.
+    if let (0, Some(new)) = (done, unsafe { new.as_ref() }) {
+        let has_handler = !matches!(new.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+        signals::handled(signal, has_handler && new.sa_flags & libc::SA_RESTART == 0);
+    }
+    done
 }
 
 /// `vfork(2)`: as `fork`. A child that shares its parent's memory would close its parent's sessions.

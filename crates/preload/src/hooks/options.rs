@@ -21,6 +21,9 @@ pub unsafe extern "C" fn setsockopt(
     value: *const c_void,
     length: socklen_t,
 ) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
@@ -65,6 +68,9 @@ pub unsafe extern "C" fn getsockopt(
     value: *mut c_void,
     length: *mut socklen_t,
 ) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let shared = match process::current() {
         Some(shared) if process::kind(fd) == Kind::Session => shared,
         // SAFETY: the caller's promise.

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn ppoll(
         let waits =
             unsafe { timeout.as_ref() }.is_none_or(|time| time.tv_sec != 0 || time.tv_nsec != 0);
         // Who waits, for whatever, runs the stack meanwhile.
-        if waits || list.iter().any(|file| is_ours(file.fd)) {
+        if waits || list.iter().any(|file| concerns_us(file.fd)) {
             // SAFETY: null, or a time as the application says.
             let alarm = alarm(unsafe { timeout.as_ref() });
             return errno::int(alarm.and_then(|alarm| wait(shared, list, alarm, mask)));
@@ -82,6 +82,11 @@ pub unsafe extern "C" fn __ppoll_chk(
 
 fn is_ours(fd: c_int) -> bool {
     matches!(process::kind(fd), Kind::Session | Kind::Listener)
+}
+
+/// Whether a call about it has to be looked at here.
+fn concerns_us(fd: c_int) -> bool {
+    is_ours(fd) || !process::is_open(fd)
 }
 
 fn alarm(time: Option<&timespec>) -> Result<Alarm, Errno> {
@@ -119,7 +124,11 @@ fn wait(
     let waiter = state.waiters.take()?;
     // Listeners are the kernel's too.
     let theirs = |fd: c_int| process::kind(fd) != Kind::Session;
-    let mut kernels: Vec<pollfd> = list.iter().filter(|file| theirs(file.fd)).copied().collect();
+    let known = |file: &pollfd| {
+        // Any number that nobody has: the kernel says so of it.
+        if process::is_open(file.fd) { *file } else { pollfd { fd: c_int::MAX, ..*file } }
+    };
+    let mut kernels: Vec<pollfd> = list.iter().filter(|file| theirs(file.fd)).map(known).collect();
     for file in list.iter_mut() {
         file.revents = 0;
         if !is_ours(file.fd) {
@@ -138,15 +147,7 @@ fn wait(
         }
     }
     let waited = wait_for(shared, state, waiter, (&mut kernels, mask), alarm, |state| {
-        state.waiters.may_be_ready(waiter) && {
-            let mut copy = list.to_vec();
-            let ready = look(state, &mut copy) > 0;
-            if !ready {
-                // It was ready for something else, or is not any more.
-                state.waiters.drop_stale(waiter);
-            }
-            ready
-        }
+        state.waiters.may_be_ready(waiter) && look(state, &mut list.to_vec()) > 0
     });
     let (mut state, waited) = waited;
     for file in list.iter().filter(|file| is_ours(file.fd)) {
@@ -251,7 +252,7 @@ impl Sets {
     /// As for [`has`](Self::has).
     unsafe fn has_ours(&self) -> bool {
         // SAFETY: the caller's promise.
-        self.numbers().any(|fd| is_ours(fd) && (0..3).any(|set| unsafe { self.has(set, fd) }))
+        self.numbers().any(|fd| concerns_us(fd) && (0..3).any(|set| unsafe { self.has(set, fd) }))
     }
 
     /// # Safety

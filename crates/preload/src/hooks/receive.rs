@@ -6,6 +6,7 @@ use std::io::IoSliceMut;
 use host::{Errno, Incoming, Mask, Received};
 
 use crate::process::{self, Shared};
+use crate::signals;
 use crate::sleeping::wait_for;
 use crate::state::State;
 
@@ -26,11 +27,12 @@ pub(super) fn receive(
     let wanted: usize = targets.iter().map(|target| target.len()).sum();
     let mut state = shared.lock();
     let id = state.id_of(fd);
-    let waits = !state.place(fd).nonblocking && flags & libc::MSG_DONTWAIT == 0;
+    let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
     let all = waits && flags & libc::MSG_WAITALL != 0 && !incoming.errors;
     let alarm = state.timeouts(fd).0;
     let mut targets = targets;
     let mut has = Received::default();
+    state.take_parked(fd)?;
     loop {
         let got = state.sessions.recv(id, targets, incoming);
         match got {
@@ -61,12 +63,16 @@ pub(super) fn receive(
                 state = after;
                 match waited {
                     Ok(true) => {}
+                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
                     _ if has.bytes > 0 => return Ok(has),
                     Ok(false) => return Err(Errno::AGAIN),
                     Err(error) => return Err(error),
                 }
             }
-            Err(_) if has.bytes > 0 => return Ok(has),
+            Err(error) if has.bytes > 0 => {
+                state.shared_place(fd).error = error.0;
+                return Ok(has);
+            }
             Err(error) => return Err(error),
         }
     }

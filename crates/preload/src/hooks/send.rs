@@ -6,6 +6,7 @@ use std::io::IoSlice;
 use host::{Errno, Mask, Outgoing};
 
 use crate::process;
+use crate::signals;
 use crate::sleeping::wait_for;
 
 /// Sends as `flags` say; waits for room where the socket, or they, let it.
@@ -41,10 +42,11 @@ fn try_send(
     let wanted: usize = data.iter().map(|piece| piece.len()).sum();
     let mut state = shared.lock();
     let id = state.id_of(fd);
-    let waits = !state.place(fd).nonblocking && flags & libc::MSG_DONTWAIT == 0;
+    let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
     let alarm = state.timeouts(fd).1;
     let mut data = data;
     let mut sent = 0;
+    state.take_parked(fd)?;
     loop {
         match state.sessions.send(id, data, outgoing) {
             Ok(count) => {
@@ -73,12 +75,16 @@ fn try_send(
                 state.unwatch(waiter, fd);
                 match waited {
                     Ok(true) => {}
+                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
                     _ if sent > 0 => return Ok(sent),
                     Ok(false) => return Err(Errno::AGAIN),
                     Err(error) => return Err(error),
                 }
             }
-            Err(_) if sent > 0 => return Ok(sent),
+            Err(error) if sent > 0 => {
+                state.shared_place(fd).error = error.0;
+                return Ok(sent);
+            }
             Err(error) => return Err(error),
         }
     }

@@ -11,8 +11,9 @@ use shm::session::Routed;
 use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
+use crate::signals;
 use crate::sleeping::wait_for;
-use crate::state::{Place, State, is_nonblocking, word};
+use crate::state::{Place, State, status_flags, word};
 use crate::{address, errno, real};
 
 /// `socket(2)`
@@ -33,6 +34,9 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
 /// `bind(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bind(fd: c_int, at: *const sockaddr, length: socklen_t) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     match process::kind(fd) {
         Kind::Session | Kind::Listener => {
             errno::set(Errno::INVAL);
@@ -78,6 +82,9 @@ const IPV6_FREEBIND: c_int = 78;
 /// `listen(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     if kind == Kind::Session {
         errno::set(Errno::INVAL);
@@ -119,6 +126,9 @@ pub unsafe extern "C" fn accept4(
     length: *mut socklen_t,
     flags: c_int,
 ) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     if kind == Kind::Session {
         errno::set(Errno::INVAL);
@@ -177,7 +187,7 @@ fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> 
         return Ok(Taken::Kernels);
     }
     state.serve(listener);
-    let nonblocking = state.place(listener).nonblocking;
+    let nonblocking = state.is_nonblocking(listener);
     let alarm = state.timeouts(listener).0;
     loop {
         match state.accept(listener, flags) {
@@ -199,7 +209,10 @@ fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> 
         });
         state = after;
         state.unwatch(waiter, listener);
-        let found = waited?;
+        let found = match waited {
+            Err(Errno::INTR) if alarm.is_never() && signals::restart() => continue,
+            waited => waited?,
+        };
         if files.iter().any(|file| file.revents != 0) {
             return Ok(Taken::Kernels);
         }
@@ -212,6 +225,9 @@ fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> 
 /// `connect(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     if !matches!(kind, Kind::Fresh | Kind::Session) {
         // SAFETY: the caller's promise.
@@ -229,6 +245,10 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
                 Ok(0)
             });
             return errno::int(result);
+        }
+        Err(error) if kind == Kind::Session && !to.is_null() => {
+            errno::set(error);
+            return -1;
         }
         // SAFETY: the caller's promise.
         _ => return unsafe { real::connect(fd, to, length) },
@@ -256,13 +276,13 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
             errno::set(error);
             return -1;
         }
-        let place = Place { nonblocking: is_nonblocking(fd), ..Place::default() };
+        let place = Place { flags: status_flags(fd), ..Place::default() };
         state.occupy(fd, place);
     }
     let begun = begin(&mut state, fd, source, remote);
     state.turn();
     let result = match begun {
-        Err(Errno::INPROGRESS) if !state.place(fd).nonblocking => {
+        Err(Errno::INPROGRESS) if !state.is_nonblocking(fd) => {
             established(shared, state, fd, (source, remote))
         }
         other => other,
@@ -308,6 +328,9 @@ fn established(
 /// `shutdown(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     let kind = process::kind(fd);
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
@@ -341,6 +364,9 @@ pub unsafe extern "C" fn getsockname(
     target: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     match process::current() {
         Some(shared) if process::kind(fd) == Kind::Session => {
             let state = shared.lock();
@@ -360,6 +386,9 @@ pub unsafe extern "C" fn getpeername(
     target: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
     match process::current() {
         Some(shared) if process::kind(fd) == Kind::Session => {
             let state = shared.lock();

@@ -112,8 +112,9 @@ impl State {
 
     /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
     pub(crate) fn listen(&mut self, fd: c_int, backlog: c_int) -> Result<(), Errno> {
-        if self.listeners.contains_key(&fd) {
-            return self.sessions.listen(id(fd), backlog);
+        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        if self.listeners.contains_key(&own) {
+            return self.sessions.listen(id(own), backlog);
         }
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
         self.open_like_kernels(fd)?;
@@ -124,7 +125,7 @@ impl State {
             return Err(error);
         }
         let number = self.prove(fd, 0);
-        *self.place(fd) = Place { nonblocking: is_nonblocking(fd), ..Place::default() };
+        *self.place(fd) = Place { flags: status_flags(fd), ..Place::default() };
         kinds::set(fd, Kind::Listener);
         self.listeners.insert(fd, Listener { number, serves: false, inherited: false });
         Ok(())
@@ -145,6 +146,7 @@ impl State {
 
     /// The application takes connections from `fd`: from now on new ones are for this process too.
     pub(crate) fn serve(&mut self, fd: c_int) {
+        let fd = self.aliases.get(&fd).copied().unwrap_or(fd);
         let known = self.listeners.get(&fd).map(|listener| (listener.serves, listener.number));
         let Some((false, Some(_))) = known else { return };
         let number = self.prove(fd, 1);
@@ -161,9 +163,14 @@ impl State {
             && !kinds::all().any(|(_, kind)| kind == Kind::Session)
     }
 
+    /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
+    fn listens(&self, fd: c_int) -> bool {
+        self.listeners.contains_key(&self.aliases.get(&fd).copied().unwrap_or(fd))
+    }
+
     /// Makes sure that this process listens at `fd`: it may have inherited it.
     pub(crate) fn adopt(&mut self, fd: c_int) -> Result<(), Errno> {
-        if self.listeners.contains_key(&fd) {
+        if self.listens(fd) {
             return Ok(());
         }
         self.listen(fd, self.backlog)?;
@@ -173,8 +180,34 @@ impl State {
         Ok(())
     }
 
-    /// The application has closed it.
+    /// The application has duplicated its descriptor.
+    pub(crate) fn duplicate_listener(&mut self, old: c_int, new: c_int) {
+        let own = self.aliases.get(&old).copied().unwrap_or(old);
+        self.aliases.insert(new, own);
+        kinds::set(new, Kind::Listener);
+    }
+
+    /// The application has closed a descriptor of it. The last one ends it; with its own, it goes on at another, without
+    /// the connections that waited.
     pub(crate) fn close_listener(&mut self, fd: c_int) {
+        if self.aliases.remove(&fd).is_some() {
+            return;
+        }
+        let mut others = self.aliases.iter().filter(|(_, own)| **own == fd);
+        let heir = others.next().map(|(other, _)| *other);
+        let serves = self.listeners.get(&fd).is_some_and(|listener| listener.serves);
+        self.end_listener(fd);
+        let Some(heir) = heir else { return };
+        self.aliases.remove(&heir);
+        for own in self.aliases.values_mut().filter(|own| **own == fd) {
+            *own = heir;
+        }
+        if self.listen(heir, self.backlog).is_ok() && serves {
+            self.serve(heir);
+        }
+    }
+
+    fn end_listener(&mut self, fd: c_int) {
         let Some(listener) = self.listeners.remove(&fd) else { return };
         if let Some(number) = listener.number {
             let _ = self.link.unlisten(self.queues.number, number);
@@ -190,8 +223,8 @@ impl State {
     }
 }
 
-/// Whether a file of the kernel's has `O_NONBLOCK`.
-pub(crate) fn is_nonblocking(fd: c_int) -> bool {
+/// What `F_GETFL` says of a file of the kernel's, but for how it was opened.
+pub(crate) fn status_flags(fd: c_int) -> c_int {
     // SAFETY: no memory is involved.
-    unsafe { real::fcntl(fd, libc::F_GETFL, 0) & libc::O_NONBLOCK != 0 }
+    unsafe { real::fcntl(fd, libc::F_GETFL, 0) & !libc::O_ACCMODE }
 }

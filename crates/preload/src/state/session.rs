@@ -43,7 +43,8 @@ impl State {
         match self.sessions.accept(from, id(fd)) {
             Ok((_, remote)) => {
                 let place = Place {
-                    nonblocking: flags & libc::SOCK_NONBLOCK != 0,
+                    flags: flags & libc::SOCK_NONBLOCK,
+                    error: 0,
                     close_on_exec: flags & libc::SOCK_CLOEXEC != 0,
                     reusable: true,
                 };
@@ -84,12 +85,19 @@ impl State {
         (alarm(receive), alarm(send))
     }
 
+    /// The error that came after data that an earlier call gave.
+    pub(crate) fn take_parked(&mut self, fd: c_int) -> Result<(), Errno> {
+        match std::mem::take(&mut self.shared_place(fd).error) {
+            0 => Ok(()),
+            error => Err(Errno(error)),
+        }
+    }
+
     /// The application has duplicated a session's descriptor.
     pub(crate) fn duplicate(&mut self, old: c_int, new: c_int, close_on_exec: bool) {
         let own = self.aliases.get(&old).copied().unwrap_or(old);
-        let nonblocking = self.place(own).nonblocking;
         self.aliases.insert(new, own);
-        self.occupy(new, Place { nonblocking, close_on_exec, reusable: false });
+        self.occupy(new, Place { close_on_exec, ..Place::default() });
     }
 
     /// The application has closed a descriptor of a session; the session ends with its last one. Gives what it has to

@@ -38,6 +38,7 @@ impl<B: Buffers> Stack<B> {
         debug_assert!(changed, "the connection was in the table");
         self.timers.cancel(index);
         self.free(index);
+        self.buffers.went(&Ends::of_received(&key));
     }
 
     /// Nothing is left of it.

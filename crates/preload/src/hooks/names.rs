@@ -1,0 +1,28 @@
+//! Other names that the C library has for the same calls: programs that were linked against them use them still.
+
+use std::ffi::{c_int, c_long, c_void};
+
+use libc::{nfds_t, pollfd, size_t, sockaddr, socklen_t, ssize_t};
+
+use super::{data, descriptors, poll, sockets};
+
+macro_rules! named {
+    ($($name:ident => $($path:ident)::+ ($($argument:ident: $type:ty),*) -> $result:ty;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            // SAFETY: the caller's promise: it is the same call.
+            unsafe { $($path)::+($($argument),*) }
+        }
+    )* };
+}
+
+named! {
+    __read => data::read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t;
+    __write => data::write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t;
+    __send => data::send(fd: c_int, source: *const c_void, count: size_t, flags: c_int) -> ssize_t;
+    __connect => sockets::connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int;
+    __poll => poll::poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
+    __fcntl => descriptors::fcntl(fd: c_int, command: c_int, argument: c_long) -> c_int;
+    __dup2 => descriptors::dup2(old: c_int, new: c_int) -> c_int;
+    __close => descriptors::close(fd: c_int) -> c_int;
+}

@@ -1,0 +1,26 @@
+//! Whether a call that a signal has ended begins again (`SA_RESTART`).
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Signals whose handlers end calls, by their numbers.
+static ENDING: AtomicU64 = AtomicU64::new(0);
+
+fn bit(signal: c_int) -> u64 {
+    u32::try_from(signal - 1).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
+}
+
+/// The application has a handler for `signal`, or none any more.
+pub(crate) fn handled(signal: c_int, ends_calls: bool) {
+    if ends_calls {
+        ENDING.fetch_or(bit(signal), Ordering::Relaxed);
+    } else {
+        ENDING.fetch_and(!bit(signal), Ordering::Relaxed);
+    }
+}
+
+/// Whether a call that a signal has ended begins again. Nobody says which signal it was: with a handler that ends calls
+/// beside others that do not, each ends them.
+pub(crate) fn restart() -> bool {
+    ENDING.load(Ordering::Relaxed) == 0
+}
