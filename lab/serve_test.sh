@@ -79,6 +79,10 @@ check "is what was sent" cmp "$lab/upload" "$served/temp/five"
 check "a slow reader gets all" same "$served/files/10000000" http://10.0.1.1/10000000 --limit-rate 5M
 many() { on a curl -s -S -f --max-time 20 -Z --parallel-max 50 -o /dev/null "http://10.0.1.1/65536?[1-200]"; }
 check "200 requests, 50 at a time" many
+if [ "$LAB_ROUTER" = millrace ]; then
+  check "the daemon restarts" millrace restart
+  check "and the server is reached again" within 5 says '^hello ' get http://10.0.1.1/hello
+fi
 end "$nginx" TERM
 check "when nginx ends, connections are refused" within 2 says 'Connection refused|Failed to connect' \
   get http://10.0.1.1/hello

@@ -1,6 +1,6 @@
 //! A round: packets in, timers, events, packets out.
 
-use transport::{Event, Packet, Sink};
+use transport::{Ends, Event, Packet, Sink, Transport};
 
 use crate::claims::Claim;
 use crate::mask::Mask;
@@ -53,6 +53,14 @@ impl Sessions {
                 claim => return Some(claim),
             }
         }
+    }
+
+    /// All flows that there are, those that were opened from here too: to be claimed anew, when whoever steers packets
+    /// has forgotten them.
+    #[must_use]
+    pub fn flows(&self) -> Vec<Ends> {
+        let all = self.stack.all_connections().into_iter();
+        all.filter_map(|connection| Transport::ends(&self.stack, connection)).collect()
     }
 
     /// Wakes the sessions that something happened to.

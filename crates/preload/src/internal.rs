@@ -65,11 +65,6 @@ fn close(fd: RawFd) {
     unsafe { real::close(fd) };
 }
 
-/// Closes all that this library has, in a process that has no state.
-pub(crate) fn close_all() {
-    kinds::all().filter(|(_, kind)| *kind == Kind::Internal).for_each(|(fd, _)| close(fd));
-}
-
 /// A file that stands for sessions: a socket that is neither bound nor connected, so that what is asked about it past
 /// this library at least is told that it is a stream socket.
 pub(crate) fn base() -> Option<Hidden> {

@@ -11,7 +11,7 @@ use shm::Process;
 use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
 use crate::state::State;
-use crate::{errno, internal, real, report};
+use crate::{errno, real, report};
 
 /// After an attempt to reach the daemon that failed: seconds until the next.
 const PATIENCE: u64 = 1;
@@ -110,9 +110,6 @@ pub(crate) fn attached() -> Option<&'static Shared> {
             }
         }
         Err(error) => {
-            if current().is_none() {
-                internal::close_all();
-            }
             NEXT.store(now + PATIENCE, Ordering::Relaxed);
             report::say(&error.to_string());
             None

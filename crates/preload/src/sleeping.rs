@@ -61,6 +61,10 @@ pub(crate) fn wait_for<'a>(
         if sleep.is_some() {
             let (rung, kicked) = (is_set(own), is_set(own + 1));
             state.wake_up(waiter, ready.is_ok() && rung, ready.is_ok() && kicked);
+            let broken = libc::POLLHUP | libc::POLLERR;
+            if ready.is_ok() && files.get(own).is_some_and(|bell| bell.revents & broken != 0) {
+                state.doubt_daemon();
+            }
         }
         let found = files.iter().take(own).any(|file| file.revents != 0);
         files.truncate(own);

@@ -1,5 +1,6 @@
 //! What is behind the lock: the stack, its sockets, and who waits for them.
 
+mod attachment;
 mod listener;
 mod route;
 mod session;
@@ -7,27 +8,22 @@ mod sleep;
 
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::mem::ManuallyDrop;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
-use client::session::{Link, Queues};
+use client::session::Queues;
 use host::{Claim, Errno, Sessions};
-use shm::session::{OpenStack, Routed};
+use shm::session::Routed;
 use transport::Config;
 
 use crate::internal::{self, Hidden};
 use crate::kinds::{self, Kind};
 use crate::waiting::Waiters;
-use crate::{clock, environment, real};
+use crate::{clock, real};
 
+use attachment::Attachment;
 pub(crate) use listener::{status_flags, word};
 
-/// Slots of each ring, and bytes of packet in one: a packet of 1,500 bytes takes one.
-const SLOTS: u32 = 1024;
-const CAPACITY: u32 = 2048 - 64;
-/// Places for claims: flows of listeners.
-const CLAIMS: u32 = 1 << 16;
 /// Connections of a process at most, over each version of IP.
 const CONNECTIONS: usize = 1 << 20;
 /// Connections that wait at a listener that was inherited.
@@ -50,10 +46,7 @@ pub(crate) struct Place {
 
 /// Everything that a process has.
 pub(crate) struct State {
-    /// Never dropped: its descriptors are hidden, and what would close them would not find them.
-    pub(crate) link: ManuallyDrop<Link>,
-    /// Likewise.
-    pub(crate) queues: ManuallyDrop<Queues>,
+    pub(crate) attachment: Attachment,
     pub(crate) sessions: Sessions,
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
@@ -74,26 +67,18 @@ pub(crate) struct State {
 impl State {
     /// Meets the daemon.
     pub(crate) fn attach() -> Result<Self, client::Error> {
-        let name = program();
-        let link = ManuallyDrop::new(Link::open(
-            environment::sessions_socket().as_deref(),
-            &name,
-            internal::hide,
-        )?);
-        let asked = OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS };
-        let queues = ManuallyDrop::new(link.open_stack(&asked, internal::hide)?);
+        let attachment = Attachment::new(&program())?;
         let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
         let base = internal::base().ok_or_else(|| none("a socket that stands for sessions"))?;
         let config = Config {
             connections_v4: CONNECTIONS,
             connections_v6: CONNECTIONS,
-            seed: queues.seed,
+            seed: attachment.queues.seed,
             ..Config::default()
         };
         let sessions = Sessions::new(config).map_err(|_| none("memory for the stack"))?;
         Ok(Self {
-            link,
-            queues,
+            attachment,
             sessions,
             waiters: Waiters::default(),
             places: Vec::new(),
@@ -112,8 +97,11 @@ impl State {
     pub(crate) fn run(&mut self) -> usize {
         self.rounds = self.rounds.wrapping_add(1);
         let now = clock::now();
-        let Self { queues, sessions, .. } = self;
-        let Queues { inbound, outbound, .. } = &mut **queues;
+        if !self.attachment.is_there() {
+            self.look_for_daemon();
+        }
+        let Self { attachment, sessions, .. } = self;
+        let Queues { inbound, outbound, .. } = &mut *attachment.queues;
         let came = inbound.receive(|packets| sessions.input(now, packets, outbound));
         self.turn_at(now);
         came
@@ -125,7 +113,8 @@ impl State {
     }
 
     fn turn_at(&mut self, now: u64) {
-        let Self { queues, sessions, waiters, .. } = self;
+        let Self { attachment, sessions, waiters, .. } = self;
+        let queues = &mut *attachment.queues;
         sessions.turn(now, &mut queues.outbound);
         queues.outbound.ring();
         while let Some(claim) = sessions.next_claim() {
@@ -147,7 +136,7 @@ impl State {
         if let Some(deadline) = self.sessions.next_deadline() {
             self.waiters.hurry(deadline);
         }
-        if !self.queues.arm(self.sessions.wants_turn()) {
+        if self.attachment.is_there() && !self.attachment.queues.arm(self.sessions.wants_turn()) {
             self.waiters.hurry(0);
         }
     }
@@ -208,9 +197,9 @@ impl State {
         self.shared_place(fd).flags & libc::O_NONBLOCK != 0
     }
 
-    /// Readable when a worker has rung.
+    /// Readable when a worker has rung; none while the daemon is gone.
     pub(crate) fn doorbell(&self) -> c_int {
-        self.queues.as_fd().as_raw_fd()
+        if self.attachment.is_there() { self.attachment.queues.as_fd().as_raw_fd() } else { -1 }
     }
 }
 

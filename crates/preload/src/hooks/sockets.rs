@@ -59,7 +59,7 @@ pub unsafe extern "C" fn bind(fd: c_int, at: *const sockaddr, length: socklen_t)
     };
     let known = process::attached().is_some_and(|shared| {
         let state = shared.lock();
-        state.link.addresses().contains(&local.ip().to_canonical())
+        state.attachment.link.addresses().contains(&local.ip().to_canonical())
     });
     if known {
         let (level, name) = match local {

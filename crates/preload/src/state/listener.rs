@@ -135,11 +135,22 @@ impl State {
     fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
         // SAFETY: the application's, open during this call.
         let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-        match self.link.listen(self.queues.number, weight, socket) {
+        match self.attachment.link.listen(self.attachment.queues.number, weight, socket) {
             Ok(listening) => Some(listening.listener),
             Err(error) => {
                 report::say(&error.to_string());
                 None
+            }
+        }
+    }
+
+    /// Shows a daemon that does not know them all sockets that listen.
+    pub(super) fn prove_all(&mut self) {
+        let all: Vec<_> = self.listeners.iter().map(|(fd, known)| (*fd, known.serves)).collect();
+        for (fd, serves) in all {
+            let number = self.prove(fd, u8::from(serves));
+            if let Some(listener) = self.listeners.get_mut(&fd) {
+                listener.number = number;
             }
         }
     }
@@ -210,7 +221,7 @@ impl State {
     fn end_listener(&mut self, fd: c_int) {
         let Some(listener) = self.listeners.remove(&fd) else { return };
         if let Some(number) = listener.number {
-            let _ = self.link.unlisten(self.queues.number, number);
+            let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
         }
         if listener.inherited {
             // Those who came here at the last moment come again, to others who serve.

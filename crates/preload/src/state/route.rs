@@ -20,7 +20,7 @@ impl State {
         if let Some((_, routed)) = known {
             return *routed;
         }
-        let routed = self.link.route(destination).unwrap_or(Routed::Kernel);
+        let routed = self.attachment.link.route(destination).unwrap_or(Routed::Kernel);
         if self.routes.len() >= MOST {
             self.routes.clear();
         }
@@ -30,7 +30,7 @@ impl State {
 
     /// A range more of local ports. Gives whether there is one.
     pub(crate) fn lease(&mut self) -> bool {
-        match self.link.lease(self.queues.number) {
+        match self.attachment.link.lease(self.attachment.queues.number) {
             Ok(range) => {
                 self.sessions.add_ports(range.first, range.count);
                 true

@@ -3,14 +3,23 @@
 use super::State;
 use crate::clock::{self, Alarm};
 
+/// Between two looks for a daemon that is gone: ns.
+const LOOKS: u64 = 200_000_000;
+
 impl State {
     /// Before a thread sleeps for `waiter`, until `alarm` at most: has the workers ring. Gives how long it may sleep: ns;
     /// `None`: not at all, something has come.
     pub(crate) fn fall_asleep(&mut self, waiter: usize, alarm: Alarm) -> Option<u64> {
         let full = self.sessions.wants_turn();
-        let deadline = self.sessions.next_deadline().unwrap_or(u64::MAX).min(alarm.0);
+        let mut deadline = self.sessions.next_deadline().unwrap_or(u64::MAX).min(alarm.0);
         let now = clock::now();
-        if deadline <= now || self.waiters.may_be_ready(waiter) || !self.queues.arm(full) {
+        if !self.attachment.is_there() {
+            deadline = deadline.min(now + LOOKS);
+        }
+        if deadline <= now
+            || self.waiters.may_be_ready(waiter)
+            || (self.attachment.is_there() && !self.attachment.queues.arm(full))
+        {
             self.stop_ringing(false);
             return None;
         }
@@ -26,10 +35,10 @@ impl State {
 
     fn stop_ringing(&mut self, rung: bool) {
         if rung {
-            self.queues.clear();
+            self.attachment.queues.clear();
         }
         if self.waiters.sleepers == 0 {
-            self.queues.withdraw();
+            self.attachment.queues.withdraw();
         }
     }
 }

@@ -1,0 +1,109 @@
+//! What a process has of the daemon, and having it anew when the daemon was restarted.
+
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use client::session::{Link, Queues};
+use shm::session::OpenStack;
+
+use super::State;
+use crate::kinds::{self, Kind};
+use crate::{clock, environment, internal, report};
+
+/// Slots of each ring, and bytes of packet in one: a packet of 1,500 bytes takes one.
+const SLOTS: u32 = 1024;
+const CAPACITY: u32 = 2048 - 64;
+/// Places for claims: flows of listeners.
+const CLAIMS: u32 = 1 << 16;
+/// Between two attempts to reach a daemon that is gone: ns.
+const PATIENCE: u64 = 200_000_000;
+
+/// The connection to the daemon and a stack's packet queues. Their descriptors are hidden from the application.
+pub(crate) struct Attachment {
+    pub(crate) link: ManuallyDrop<Link>,
+    pub(crate) queues: ManuallyDrop<Queues>,
+    hidden: Vec<RawFd>,
+    /// The daemon is gone: when it is looked for next, ns.
+    gone: Option<u64>,
+}
+
+impl Attachment {
+    /// Meets the daemon.
+    pub(super) fn new(name: &str) -> Result<Self, client::Error> {
+        let hidden = RefCell::new(Vec::new());
+        let keep = |file: OwnedFd| {
+            let file = internal::hide(file);
+            hidden.borrow_mut().push(file.as_raw_fd());
+            file
+        };
+        let asked = OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS };
+        let opened = Link::open(environment::sessions_socket().as_deref(), name, keep)
+            .map(ManuallyDrop::new)
+            .and_then(|link| match link.open_stack(&asked, keep) {
+                Ok(queues) => Ok((link, ManuallyDrop::new(queues))),
+                Err(error) => {
+                    show(&hidden.borrow());
+                    drop(ManuallyDrop::into_inner(link));
+                    Err(error)
+                }
+            });
+        let (link, queues) = opened?;
+        Ok(Self { link, queues, hidden: hidden.into_inner(), gone: None })
+    }
+
+    /// Whether the daemon is there, as far as is known.
+    pub(crate) fn is_there(&self) -> bool {
+        self.gone.is_none()
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        show(&self.hidden);
+        // SAFETY: dropped here once, and used by nobody afterwards.
+        unsafe {
+            ManuallyDrop::drop(&mut self.queues);
+            ManuallyDrop::drop(&mut self.link);
+        }
+    }
+}
+
+/// From now on what closes these descriptors finds them.
+fn show(hidden: &[RawFd]) {
+    for fd in hidden {
+        kinds::set(*fd, Kind::Kernel);
+    }
+}
+
+impl State {
+    /// The doorbell is in error: the daemon may be gone.
+    pub(crate) fn doubt_daemon(&mut self) {
+        if self.attachment.is_there() && self.attachment.link.is_gone() {
+            report::say("the daemon is gone; connections wait for it");
+            self.attachment.gone = Some(clock::now());
+        }
+    }
+
+    /// Looks for a daemon that was gone, now and then. Listeners and connections of listeners go on where it comes back
+    /// before their peers give up.
+    pub(crate) fn look_for_daemon(&mut self) {
+        let now = clock::now();
+        if self.attachment.gone.is_none_or(|at| now < at) {
+            return;
+        }
+        self.attachment.gone = Some(now + PATIENCE);
+        match Attachment::new(&super::program()) {
+            Ok(attachment) => {
+                self.attachment = attachment;
+                self.routes.clear();
+                for ends in self.sessions.flows() {
+                    self.attachment.queues.claim(&ends, true);
+                }
+                self.prove_all();
+                report::say("the daemon is back");
+            }
+            Err(error) => report::say(&error.to_string()),
+        }
+    }
+}
