@@ -96,9 +96,19 @@ impl Waiters {
         Ok(waiter)
     }
 
-    /// An epoll instance was closed.
+    /// An epoll instance has another descriptor.
+    pub(crate) fn duplicate_epoll(&mut self, old: c_int, new: c_int) -> Result<(), Errno> {
+        let waiter = self.epoll(old)?;
+        self.epolls.insert(new, waiter);
+        Ok(())
+    }
+
+    /// A descriptor of an epoll instance was closed; it ends with the last one.
     pub(crate) fn close_epoll(&mut self, epoll: c_int) {
         let Some(waiter) = self.epolls.remove(&epoll) else { return };
+        if self.epolls.values().any(|other| *other == waiter) {
+            return;
+        }
         for watches in &mut self.watches {
             watches.retain(|watch| watch.waiter != waiter);
         }

@@ -113,6 +113,10 @@ pub unsafe extern "C" fn read(fd: c_int, target: *mut c_void, count: size_t) -> 
         // SAFETY: the caller's promise.
         return unsafe { real::read(fd, target, count) };
     }
+    // Linux: sock_read_iter, after System V.
+    if count == 0 && process::is_open(fd) {
+        return 0;
+    }
     // SAFETY: the caller's promise.
     bytes(unsafe { receive_into(fd, target, count, 0) })
 }
@@ -261,6 +265,12 @@ pub unsafe extern "C" fn recvmmsg(
     if !is_ours(fd) || messages.is_null() {
         // SAFETY: the caller's promise.
         return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
+    }
+    // SAFETY: null, or a time as the application says.
+    let wrong = unsafe { timeout.as_ref() }
+        .is_some_and(|time| time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec));
+    if wrong {
+        return errno::int(Err(Errno::INVAL));
     }
     // SAFETY: so many, as the application says.
     let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };

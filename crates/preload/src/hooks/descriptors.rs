@@ -58,6 +58,10 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
         .filter(|(fd, _)| (first..=last).contains(&fd.unsigned_abs()))
         .map(|(fd, _)| fd)
         .collect();
+    if let (Some(shared), CLOSE_ON_EXEC) = (process::current(), flags) {
+        let mut state = shared.lock();
+        ours.iter().for_each(|fd| state.place(*fd).close_on_exec = true);
+    }
     if ours.is_empty() || flags != 0 {
         // SAFETY: the caller's promise.
         return unsafe { real::close_range(first, last, flags) };
@@ -107,6 +111,11 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
     match (kind, process::current()) {
         (Kind::Session, Some(shared)) => shared.lock().duplicate(old, new, close_on_exec),
         (Kind::Listener, Some(shared)) => shared.lock().duplicate_listener(old, new),
+        (Kind::Epoll, Some(shared)) => {
+            // Without memory for it, it watches the kernel's files only.
+            let _ = shared.lock().waiters.duplicate_epoll(old, new);
+            kinds::set(new, kind);
+        }
         _ => {
             kinds::set(new, kind);
         }
@@ -279,6 +288,8 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     }))
 }
 
+/// `CLOSE_RANGE_CLOEXEC` (`uapi/linux/close_range.h`).
+const CLOSE_ON_EXEC: c_int = 4;
 /// What `F_SETFL` sets of a socket; the rest it ignores.
 const SETTABLE: c_int = libc::O_NONBLOCK | libc::O_APPEND | libc::O_ASYNC | libc::O_NOATIME;
 /// Bytes never sent yet, and whether urgent data is next (`uapi/linux/sockios.h`).

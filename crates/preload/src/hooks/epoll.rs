@@ -170,6 +170,10 @@ pub unsafe extern "C" fn epoll_pwait2(
 ) -> c_int {
     // SAFETY: null, or a time as the application says.
     let time = unsafe { timeout.as_ref() };
+    if time.is_some_and(|time| time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec)) {
+        errno::set(Errno::INVAL);
+        return -1;
+    }
     let longest = time.map(|time| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
         seconds.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))

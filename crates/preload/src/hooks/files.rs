@@ -24,6 +24,16 @@ pub unsafe extern "C" fn sendfile(
         // SAFETY: the caller's promise.
         return unsafe { real::sendfile(out, input, offset, count) };
     }
+    let refused = match mode(input) {
+        Err(error) => Some(error),
+        // Linux: what can't be mapped can't be sent.
+        Ok(libc::S_IFDIR | libc::S_IFSOCK) => Some(Errno::INVAL),
+        Ok(_) => None,
+    };
+    if let Some(error) = refused {
+        errno::set(error);
+        return -1;
+    }
     // SAFETY: null, or an offset as the application says.
     let start = unsafe { offset.as_ref() }.copied();
     let moved = transfer(out, input, start, count);
@@ -96,15 +106,32 @@ pub unsafe extern "C" fn splice(
         // SAFETY: the caller's promise.
         return unsafe { real::splice(input, input_offset, out, out_offset, count, flags) };
     }
-    if !input_offset.is_null() || !out_offset.is_null() {
-        errno::set(Errno(libc::ESPIPE));
+    let (session_offset, pipe_offset, pipe) = if ours == [true, false] {
+        (input_offset, out_offset, out)
+    } else {
+        (out_offset, input_offset, input)
+    };
+    let wrong = match mode(pipe) {
+        Err(error) => Some(error),
+        Ok(libc::S_IFIFO) if !pipe_offset.is_null() => Some(Errno(libc::ESPIPE)),
+        Ok(libc::S_IFIFO) if session_offset.is_null() => None,
+        Ok(_) => Some(Errno::INVAL),
+    };
+    if let Some(error) = wrong {
+        errno::set(error);
+        return -1;
+    }
+    let mut waiting = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
+    let gentle = flags & libc::SPLICE_F_NONBLOCK != 0;
+    // SAFETY: one file, and no time.
+    if gentle && pipe == input && unsafe { super::poll::poll(&raw mut waiting, 1, 0) } == 0 {
+        errno::set(Errno::AGAIN);
         return -1;
     }
     let mut buffer = vec![0_u8; PIECE.min(count)];
     let piece = iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let gentle = if flags & libc::SPLICE_F_NONBLOCK != 0 { libc::MSG_DONTWAIT } else { 0 };
     let moved = if ours == [true, false] {
-        from_session(input, out, &piece, gentle)
+        from_session(input, out, &piece, if gentle { libc::MSG_DONTWAIT } else { 0 })
     } else {
         // SAFETY: the bytes of the buffer.
         let read = unsafe { super::data::read(input, piece.iov_base, piece.iov_len) };
@@ -117,6 +144,15 @@ pub unsafe extern "C" fn splice(
         }
     };
     errno::size(moved)
+}
+
+/// What kind of file a descriptor is of.
+fn mode(fd: c_int) -> Result<libc::mode_t, Errno> {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: room for the answer.
+    errno::of(unsafe { libc::fstat(fd, found.as_mut_ptr()) })?;
+    // SAFETY: the call has succeeded.
+    Ok(unsafe { found.assume_init() }.st_mode & libc::S_IFMT)
 }
 
 /// Only what the pipe takes is taken out of the session.

@@ -16,6 +16,9 @@ pub(super) fn receive(
     targets: &mut [IoSliceMut<'_>],
     flags: c_int,
 ) -> Result<Received, Errno> {
+    if !process::is_open(fd) {
+        return Err(Errno::BADF);
+    }
     let shared = process::current().ok_or(Errno::CONNRESET)?;
     let mut incoming = Incoming {
         peek: flags & libc::MSG_PEEK != 0,
@@ -63,8 +66,8 @@ pub(super) fn receive(
                 state = after;
                 match waited {
                     Ok(true) => {}
-                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
                     _ if has.bytes > 0 => return Ok(has),
+                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
                     Ok(false) => return Err(Errno::AGAIN),
                     Err(error) => return Err(error),
                 }

@@ -30,6 +30,9 @@ fn try_send(
     flags: c_int,
     to: Option<std::net::SocketAddr>,
 ) -> Result<usize, Errno> {
+    if !process::is_open(fd) {
+        return Err(Errno::BADF);
+    }
     let shared = process::current().ok_or(Errno::PIPE)?;
     let outgoing = Outgoing {
         to,
@@ -75,8 +78,8 @@ fn try_send(
                 state.unwatch(waiter, fd);
                 match waited {
                     Ok(true) => {}
-                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
                     _ if sent > 0 => return Ok(sent),
+                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
                     Ok(false) => return Err(Errno::AGAIN),
                     Err(error) => return Err(error),
                 }
