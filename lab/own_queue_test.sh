@@ -87,7 +87,7 @@ check "one that is not there is refused" says 'refused: unknown: queue 1 of port
   refused "{$rings, \"queue\": {\"port\": \"own\", \"queue\": 1}}"
 check "no such port is refused by name" says 'refused: unknown: there is no port up; use some of left, right, own' \
   refused "{$rings, \"queue\": {\"port\": \"up\", \"queue\": 0}}"
-check "a part of a queue is refused" says 'refused: invalid: a queue of one.s own comes whole' \
+check "a part of a queue is refused" says 'refused: invalid: a dedicated queue is given whole' \
   refused "{$rings, \"filter\": {\"protocol\": \"udp\"}, \"queue\": {\"port\": \"own\", \"queue\": 0}}"
 
 # Packets between other ports all the time, none of which may be lost; and food for the clients.
