@@ -2,8 +2,12 @@
 
 use std::ffi::c_int;
 
+use host::Errno;
+use libc::timespec;
 use rustix::time::{ClockId, clock_gettime};
 
+/// Nanoseconds in a second.
+pub(crate) const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 pub(crate) const MILLISECOND: u64 = 1_000_000;
 
@@ -24,6 +28,22 @@ impl Alarm {
         u64::try_from(time).map_or(Self::NEVER, |time| Self::after(time * MILLISECOND))
     }
 
+    /// After a time as C has it; none: never.
+    ///
+    /// # Errors
+    /// `EINVAL`: it is no time.
+    pub(crate) fn after_time(time: Option<&timespec>) -> Result<Self, Errno> {
+        let Some(time) = time else { return Ok(Self::NEVER) };
+        let (Ok(seconds), Ok(rest)) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec))
+        else {
+            return Err(Errno::INVAL);
+        };
+        if rest >= SECOND {
+            return Err(Errno::INVAL);
+        }
+        Ok(Self::after(seconds.saturating_mul(SECOND).saturating_add(rest)))
+    }
+
     pub(crate) fn is_never(self) -> bool {
         self.0 == u64::MAX
     }
@@ -36,5 +56,5 @@ impl Alarm {
 /// Nanoseconds that never go back.
 pub(crate) fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    now.tv_sec as u64 * SECOND + now.tv_nsec as u64
 }

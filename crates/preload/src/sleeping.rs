@@ -3,13 +3,16 @@
 use std::ffi::c_int;
 use std::sync::MutexGuard;
 
-use host::Errno;
+use host::{Errno, Mask};
 use libc::pollfd;
 
-use crate::clock::Alarm;
+use crate::clock::{Alarm, SECOND};
 use crate::process::Shared;
 use crate::real;
 use crate::state::State;
+
+/// The lock again, and how the wait ended.
+pub(crate) type Waited<'a> = (MutexGuard<'a, State>, Result<bool, Errno>);
 
 /// Waits until `is_over` says so, one of `files` has an event, or the alarm. Gives the lock back, and whether one of the
 /// first two was so.
@@ -23,7 +26,7 @@ pub(crate) fn wait_for<'a>(
     (files, mask): (&mut Vec<pollfd>, *const libc::sigset_t),
     alarm: Alarm,
     mut is_over: impl FnMut(&mut State) -> bool,
-) -> (MutexGuard<'a, State>, Result<bool, Errno>) {
+) -> Waited<'a> {
     let own = files.len();
     let mut asked = own == 0;
     loop {
@@ -76,10 +79,32 @@ pub(crate) fn wait_for<'a>(
     }
 }
 
+/// Waits until a session is ready for `wanted`, has failed or has ended; else as [`wait_for`].
+///
+/// # Errors
+/// No descriptor is left to wait with.
+pub(crate) fn wait_ready<'a>(
+    shared: &'a Shared,
+    mut state: MutexGuard<'a, State>,
+    fd: c_int,
+    wanted: Mask,
+    alarm: Alarm,
+) -> Result<Waited<'a>, Errno> {
+    let waiter = state.waiters.take()?;
+    state.watch(waiter, fd, wanted)?;
+    let ended = if wanted == Mask::IN { Mask::RDHUP } else { Mask::NONE };
+    let over = wanted | ended | Mask::ERR | Mask::HUP;
+    let files = (&mut Vec::new(), std::ptr::null());
+    let (mut state, waited) =
+        wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
+    state.unwatch(waiter, fd);
+    Ok((state, waited))
+}
+
 fn poll(files: &mut [pollfd], longest: u64, mask: *const libc::sigset_t) -> Result<c_int, Errno> {
     let timeout = libc::timespec {
-        tv_sec: i64::try_from(longest / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: (longest % 1_000_000_000) as i64,
+        tv_sec: i64::try_from(longest / SECOND).unwrap_or(i64::MAX),
+        tv_nsec: (longest % SECOND) as i64,
     };
     let timeout = if longest == u64::MAX { std::ptr::null() } else { &raw const timeout };
     let count = files.len() as libc::nfds_t;

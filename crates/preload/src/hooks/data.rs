@@ -9,6 +9,7 @@ use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespe
 
 use super::receive::receive;
 use super::send::send as send_by;
+use crate::clock::Alarm;
 use crate::kinds::Kind;
 use crate::{address, errno, process, real, vectors};
 
@@ -267,10 +268,8 @@ pub unsafe extern "C" fn recvmmsg(
         return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
     }
     // SAFETY: null, or a time as the application says.
-    let wrong = unsafe { timeout.as_ref() }
-        .is_some_and(|time| time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec));
-    if wrong {
-        return errno::int(Err(Errno::INVAL));
+    if let Err(error) = Alarm::after_time(unsafe { timeout.as_ref() }) {
+        return errno::int(Err(error));
     }
     // SAFETY: so many, as the application says.
     let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };

@@ -169,29 +169,19 @@ pub unsafe extern "C" fn epoll_pwait2(
     mask: *const sigset_t,
 ) -> c_int {
     // SAFETY: null, or a time as the application says.
-    let time = unsafe { timeout.as_ref() };
-    if time.is_some_and(|time| time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec)) {
-        errno::set(Errno::INVAL);
-        return -1;
-    }
-    let longest = time.map(|time| {
-        let seconds = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
-        seconds.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
-    });
+    let alarm = match Alarm::after_time(unsafe { timeout.as_ref() }) {
+        Ok(alarm) => alarm,
+        Err(error) => return errno::int(Err(error)),
+    };
     let shared = match process::current() {
         Some(shared) if kinds::get(epoll) == Kind::Epoll && most > 0 && !events.is_null() => shared,
-        _ => {
-            let round = |time: u64| c_int::try_from(time.div_ceil(1_000_000)).unwrap_or(c_int::MAX);
-            // SAFETY: the caller's promise.
-            return unsafe {
-                real::epoll_pwait(epoll, events, most, longest.map_or(-1, round), mask)
-            };
-        }
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) },
     };
     // SAFETY: room for so many events, as the application says.
     let events =
         unsafe { slice::from_raw_parts_mut(events, most.min(MOST).unsigned_abs() as usize) };
-    errno::int(wait(shared, epoll, events, longest.map_or(Alarm::NEVER, Alarm::after), mask))
+    errno::int(wait(shared, epoll, events, alarm, mask))
 }
 
 fn wait(

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn ppoll(
         // Who waits, for whatever, runs the stack meanwhile.
         if waits || list.iter().any(|file| concerns_us(file.fd)) {
             // SAFETY: null, or a time as the application says.
-            let alarm = alarm(unsafe { timeout.as_ref() });
+            let alarm = Alarm::after_time(unsafe { timeout.as_ref() });
             return errno::int(alarm.and_then(|alarm| wait(shared, list, alarm, mask)));
         }
     }
@@ -87,17 +87,6 @@ fn is_ours(fd: c_int) -> bool {
 /// Whether a call about it has to be looked at here.
 fn concerns_us(fd: c_int) -> bool {
     is_ours(fd) || !process::is_open(fd)
-}
-
-fn alarm(time: Option<&timespec>) -> Result<Alarm, Errno> {
-    let Some(time) = time else { return Ok(Alarm::NEVER) };
-    let (Ok(seconds), Ok(rest)) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec)) else {
-        return Err(Errno::INVAL);
-    };
-    if rest >= 1_000_000_000 {
-        return Err(Errno::INVAL);
-    }
-    Ok(Alarm::after(seconds.saturating_mul(1_000_000_000).saturating_add(rest)))
 }
 
 /// What sessions say. Gives how many have something to say.
@@ -185,7 +174,7 @@ pub unsafe extern "C" fn select(
     // SAFETY: null, or a time as the application says.
     let time = unsafe { timeout.as_ref() }
         .map(|time| timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 });
-    let done = alarm(time.as_ref()).and_then(|alarm| {
+    let done = Alarm::after_time(time.as_ref()).and_then(|alarm| {
         // SAFETY: the caller's promise.
         unsafe { sets.wait(shared, alarm, std::ptr::null()) }.map(|count| (count, alarm))
     });
@@ -217,7 +206,7 @@ pub unsafe extern "C" fn pselect(
         _ => return unsafe { real::pselect(count, reads, writes, others, timeout, mask) },
     };
     // SAFETY: null, or a time as the application says.
-    let alarm = alarm(unsafe { timeout.as_ref() });
+    let alarm = Alarm::after_time(unsafe { timeout.as_ref() });
     // SAFETY: the caller's promise.
     errno::int(alarm.and_then(|alarm| unsafe { sets.wait(shared, alarm, mask) }))
 }

@@ -5,10 +5,9 @@ use std::io::IoSliceMut;
 
 use host::{Errno, Incoming, Mask, Received};
 
-use crate::process::{self, Shared};
+use crate::process;
 use crate::signals;
-use crate::sleeping::wait_for;
-use crate::state::State;
+use crate::sleeping::wait_ready;
 
 /// Receives as `flags` say; waits where the socket, or they, let it.
 pub(super) fn receive(
@@ -62,7 +61,7 @@ pub(super) fn receive(
                 if !waits {
                     return Err(Errno::AGAIN);
                 }
-                let (after, waited) = until_readable(shared, state, fd, alarm)?;
+                let (after, waited) = wait_ready(shared, state, fd, Mask::IN, alarm)?;
                 state = after;
                 match waited {
                     Ok(true) => {}
@@ -79,22 +78,4 @@ pub(super) fn receive(
             Err(error) => return Err(error),
         }
     }
-}
-
-type Waited<'a> = (std::sync::MutexGuard<'a, State>, Result<bool, Errno>);
-
-fn until_readable<'a>(
-    shared: &'a Shared,
-    mut state: std::sync::MutexGuard<'a, State>,
-    fd: c_int,
-    alarm: crate::clock::Alarm,
-) -> Result<Waited<'a>, Errno> {
-    let waiter = state.waiters.take()?;
-    state.watch(waiter, fd, Mask::IN)?;
-    let over = Mask::IN | Mask::RDHUP | Mask::ERR | Mask::HUP;
-    let files = (&mut Vec::new(), std::ptr::null());
-    let (mut state, waited) =
-        wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
-    state.unwatch(waiter, fd);
-    Ok((state, waited))
 }

@@ -7,7 +7,7 @@ use host::{Errno, Mask, Outgoing};
 
 use crate::process;
 use crate::signals;
-use crate::sleeping::wait_for;
+use crate::sleeping::wait_ready;
 
 /// Sends as `flags` say; waits for room where the socket, or they, let it.
 pub(super) fn send(
@@ -68,14 +68,8 @@ fn try_send(
                 if !waits {
                     return if sent > 0 { Ok(sent) } else { Err(Errno::AGAIN) };
                 }
-                let waiter = state.waiters.take()?;
-                state.watch(waiter, fd, Mask::OUT)?;
-                let over = Mask::OUT | Mask::ERR | Mask::HUP;
-                let files = (&mut Vec::new(), std::ptr::null());
-                let (after, waited) =
-                    wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
+                let (after, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
                 state = after;
-                state.unwatch(waiter, fd);
                 match waited {
                     Ok(true) => {}
                     _ if sent > 0 => return Ok(sent),

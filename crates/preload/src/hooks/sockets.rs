@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::MutexGuard;
 
-use host::{Errno, How, Mask};
+use host::{Errno, How, Id, Mask, Sessions};
 use libc::{sockaddr, socklen_t};
 use shm::session::Routed;
 
@@ -12,7 +12,7 @@ use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::signals;
-use crate::sleeping::wait_for;
+use crate::sleeping::{wait_for, wait_ready};
 use crate::state::{Place, State, status_flags, word};
 use crate::{address, errno, real};
 
@@ -304,18 +304,12 @@ fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Re
 /// Waits until a connection is established, or has failed.
 fn established(
     shared: &Shared,
-    mut state: MutexGuard<'_, State>,
+    state: MutexGuard<'_, State>,
     fd: c_int,
     (source, remote): (IpAddr, SocketAddr),
 ) -> Result<(), Errno> {
     let alarm = state.timeouts(fd).1;
-    let waiter = state.waiters.take()?;
-    state.watch(waiter, fd, Mask::OUT)?;
-    let over = Mask::OUT | Mask::ERR | Mask::HUP;
-    let files = (&mut Vec::new(), std::ptr::null());
-    let (mut state, waited) =
-        wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
-    state.unwatch(waiter, fd);
+    let (mut state, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
     match waited {
         Err(error) => Err(error),
         // Its time-out is over: it goes on by itself.
@@ -364,19 +358,8 @@ pub unsafe extern "C" fn getsockname(
     target: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
-    if let Some(refused) = process::refuse(fd) {
-        return refused;
-    }
-    match process::current() {
-        Some(shared) if process::kind(fd) == Kind::Session => {
-            let state = shared.lock();
-            let name = state.sessions.name(state.id_of(fd));
-            // SAFETY: the caller's promise.
-            errno::int(name.and_then(|name| unsafe { say(name, target, length) }))
-        }
-        // SAFETY: the caller's promise.
-        _ => unsafe { real::getsockname(fd, target, length) },
-    }
+    // SAFETY: the caller's promise.
+    unsafe { say(fd, (target, length), Sessions::name, real::getsockname) }
 }
 
 /// `getpeername(2)`
@@ -386,31 +369,34 @@ pub unsafe extern "C" fn getpeername(
     target: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
-    if let Some(refused) = process::refuse(fd) {
-        return refused;
-    }
-    match process::current() {
-        Some(shared) if process::kind(fd) == Kind::Session => {
-            let state = shared.lock();
-            let peer = state.sessions.peer(state.id_of(fd));
-            // SAFETY: the caller's promise.
-            errno::int(peer.and_then(|peer| unsafe { say(peer, target, length) }))
-        }
-        // SAFETY: the caller's promise.
-        _ => unsafe { real::getpeername(fd, target, length) },
-    }
+    // SAFETY: the caller's promise.
+    unsafe { say(fd, (target, length), Sessions::peer, real::getpeername) }
 }
 
+/// One of a socket's two addresses: of a session `ours`, else what the kernel says.
+///
 /// # Safety
 /// As for [`address::write`].
 unsafe fn say(
-    name: SocketAddr,
-    target: *mut sockaddr,
-    length: *mut socklen_t,
-) -> Result<c_int, Errno> {
-    if target.is_null() {
-        return Err(Errno::FAULT);
+    fd: c_int,
+    (target, length): (*mut sockaddr, *mut socklen_t),
+    ours: fn(&Sessions, Id) -> Result<SocketAddr, Errno>,
+    kernels: unsafe fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int,
+) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
     }
-    // SAFETY: the caller's promise.
-    unsafe { address::write(name, target, length) }.map(|()| 0)
+    let shared = match process::current() {
+        Some(shared) if process::kind(fd) == Kind::Session => shared,
+        // SAFETY: the caller's promise.
+        _ => return unsafe { kernels(fd, target, length) },
+    };
+    let state = shared.lock();
+    errno::int(ours(&state.sessions, state.id_of(fd)).and_then(|name| {
+        if target.is_null() {
+            return Err(Errno::FAULT);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { address::write(name, target, length) }.map(|()| 0)
+    }))
 }
