@@ -15,7 +15,10 @@ use instance::{Instance, PATIENCE, SMALL};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socket_with, sockopt};
 use serde_json::Value;
 use shm::attach::{Channel, Refusal, RefusalKind};
-use shm::session::{Hello, Listen, Listening, OpenStack, PROTOCOL, Reply, Request, Routed};
+use shm::session::{
+    Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, Reply, Request, Route, Routed,
+    TransportProtocol,
+};
 
 /// How long whoever closes a lingering descriptor sleeps.
 const LINGER: Duration = Duration::from_secs(40);
@@ -24,6 +27,14 @@ const ANSWER: Duration = Duration::from_secs(20);
 
 const PORT: &str =
     "[[port]]\nname = \"left\"\ndevice = \"null,no-rx=1\"\naddresses = [\"192.0.2.1/24\"]\n";
+
+fn lease(stack: u32) -> Request {
+    Request::Lease(Lease { stack, first: None })
+}
+
+fn route(destination: (IpAddr, u16)) -> Request {
+    Request::Route(Route { protocol: TransportProtocol::Tcp, destination: destination.into() })
+}
 
 fn config(sessions: &str) -> String {
     format!("{SMALL}[sessions]\n{sessions}\n{PORT}")
@@ -134,7 +145,7 @@ fn a_process_serves_what_it_has_bound_and_loses_it_with_its_connection() {
     let shares: Vec<_> = members.iter().map(|member| member["share"].as_u64().unwrap()).collect();
     assert_eq!(shares.iter().sum::<u64>(), 256);
     assert!((64..=65).contains(&shares[0]), "a quarter: {shares:?}");
-    let range = ask(&channel, &Request::Lease(stack)).0;
+    let range = ask(&channel, &lease(stack)).0;
     let Reply::Leased(range) = range else { panic!("{range:?}") };
     assert_eq!((range.first, range.count), (10_240, 256));
     let shown = stacks(&daemon);
@@ -210,7 +221,7 @@ fn what_proves_nothing_is_refused_with_the_reason() {
     let file = std::fs::File::open("/dev/null").unwrap();
     says(listen(&channel, stack, 1, &file), invalid, "no socket");
     says(listen(&channel, stack + 7, 1, &bound), RefusalKind::Unknown, "no stack");
-    let foreign = ask_with(&channel, &Request::Lease(stack), &[file.as_fd()]).0;
+    let foreign = ask_with(&channel, &lease(stack), &[file.as_fd()]).0;
     says(foreign, invalid, "only a request to listen");
     // Another process's stack is none of ours.
     let (other, theirs) = with_stack(&daemon);
@@ -229,12 +240,12 @@ fn a_leased_port_is_not_served_by_others() {
     let first = port.saturating_sub(100).min(65_280);
     let daemon = daemon(&format!("ports = \"{first}-{}\"", first + 255));
     let (one, stack) = with_stack(&daemon);
-    assert!(matches!(ask(&one, &Request::Lease(stack)).0, Reply::Leased(_)));
+    assert!(matches!(ask(&one, &lease(stack)).0, Reply::Leased(_)));
     let (two, other) = with_stack(&daemon);
     let refusal = refused(listen(&two, other, 1, &socket));
     assert_eq!(refusal.kind, RefusalKind::Resources);
     assert!(refusal.message.contains("is leased to stack"), "{refusal}");
-    let refusal = refused(ask(&two, &Request::Lease(other)).0);
+    let refusal = refused(ask(&two, &lease(other)).0);
     assert!(refusal.message.contains("give sessions.ports more"), "{refusal}");
     assert_eq!(ask(&one, &Request::CloseStack(stack)).0, Reply::StackClosed(stack));
     listening(listen(&two, other, 1, &socket));
@@ -260,8 +271,8 @@ fn bounds_are_those_of_a_user() {
     part(listen(&one, stack, 1, &sockets[1]), "sessions.listeners allows one user 1");
     // Another weight is no other listener.
     assert_eq!(listening(listen(&one, stack, 2, &sockets[0])).listener, first.listener);
-    assert!(matches!(ask(&one, &Request::Lease(stack)).0, Reply::Leased(_)));
-    part(ask(&one, &Request::Lease(stack)).0, "sessions.leases allows one user 1");
+    assert!(matches!(ask(&one, &lease(stack)).0, Reply::Leased(_)));
+    part(ask(&one, &lease(stack)).0, "sessions.leases allows one user 1");
     for asked in [
         OpenStack { slots: 63, ..ASKED },
         OpenStack { capacity: 0, ..ASKED },
@@ -276,10 +287,11 @@ fn bounds_are_those_of_a_user() {
 fn routes_lead_through_millrace_or_the_kernel() {
     let daemon = daemon("");
     let (channel, stack) = with_stack(&daemon);
-    let route = |address: &str| match ask(&channel, &Request::Route(address.parse().unwrap())).0 {
+    let route_to = |destination| match ask(&channel, &route(destination)).0 {
         Reply::Routed(routed) => routed,
         other => panic!("{other:?}"),
     };
+    let route = |address: &str| route_to((address.parse().unwrap(), 80));
     let source = "192.0.2.1".parse().unwrap();
     assert_eq!(route("192.0.2.77"), Routed::Millrace { source, mtu: 1500 });
     for kernel in [
@@ -295,9 +307,11 @@ fn routes_lead_through_millrace_or_the_kernel() {
         assert_eq!(route(kernel), Routed::Kernel, "{kernel}");
     }
     let socket = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
     listening(listen(&channel, stack, 1, &socket));
-    assert_eq!(route("192.0.2.1"), Routed::Millrace { source, mtu: 1500 });
-    assert_eq!(route("127.0.0.1"), Routed::Kernel);
+    assert_eq!(route_to((source, port)), Routed::Millrace { source, mtu: 1500 });
+    assert_eq!(route_to((source, port ^ 1)), Routed::Kernel, "another port is the kernel's");
+    assert_eq!(route_to(("127.0.0.1".parse().unwrap(), port)), Routed::Kernel);
 }
 
 #[test]
@@ -311,7 +325,7 @@ fn a_socket_that_lingers_blocks_nobody_but_its_user() {
     while sender.write(&[0; 1 << 16]).is_ok() {}
     sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
     // It is heard of a second after this one, when this descriptor is closed.
-    hostile.send(&Request::Route("127.0.0.1".parse().unwrap()), &[]).unwrap();
+    hostile.send(&route(("127.0.0.1".parse().unwrap(), 80)), &[]).unwrap();
     hostile.send(&Request::Listen(Listen { stack, weight: 1 }), &[sender.as_fd()]).unwrap();
     drop(sender);
     drop(hostile.receive::<Reply>().unwrap());
@@ -467,10 +481,10 @@ fn nonsense_ends_the_connection_and_nothing_else() {
         assert_eq!(refusal.kind, RefusalKind::Invalid);
     }
     let early = connect(&daemon);
-    let refusal = refused(ask(&early, &Request::Lease(stack)).0);
+    let refusal = refused(ask(&early, &lease(stack)).0);
     assert!(refusal.message.contains("say hello first"), "{refusal}");
     let other = connect(&daemon);
     let old = Hello { protocol: 0, library: "old".into(), name: "old".into() };
     assert_eq!(refused(ask(&other, &Request::Hello(old)).0).kind, RefusalKind::Version);
-    assert!(matches!(ask(&honest, &Request::Lease(stack)).0, Reply::Leased(_)));
+    assert!(matches!(ask(&honest, &lease(stack)).0, Reply::Leased(_)));
 }

@@ -8,7 +8,7 @@ mod sleep;
 
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::Queues;
@@ -51,7 +51,7 @@ pub(crate) struct State {
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
     listeners: HashMap<c_int, listener::Listener>,
-    routes: HashMap<IpAddr, (u64, Routed)>,
+    routes: HashMap<SocketAddr, (u64, Routed)>,
     /// Descriptors of sessions that have others: by each, the session's own.
     aliases: HashMap<c_int, c_int>,
     base: Hidden,

@@ -1,13 +1,13 @@
 //! Meeting the daemon as a process that serves or connects.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use shm::attach::Received;
 use shm::session::{
-    Hello, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Routed, StackOpened,
-    VERSION, Welcome,
+    Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Route, Routed,
+    StackOpened, TransportProtocol, VERSION, Welcome,
 };
 
 use crate::Error;
@@ -104,23 +104,28 @@ impl Link {
         self.ask(&Request::Unlisten(stack, listener), &[]).map(drop)
     }
 
-    /// A range of local ports for a stack's outgoing connections.
+    /// A range of local ports for a stack's outgoing connections: the one that begins at `first`, which the process had of a
+    /// daemon that was restarted, or any.
     ///
     /// # Errors
-    /// [`Error::Refused`] when none are left, or this user has as many as it may have.
-    pub fn lease(&self, stack: u32) -> Result<PortRange, Error> {
-        match self.ask(&Request::Lease(stack), &[])?.message {
+    /// [`Error::Refused`] when none are left, this user has as many as it may have, or somebody else has that one.
+    pub fn lease(&self, stack: u32, first: Option<u16>) -> Result<PortRange, Error> {
+        match self.ask(&Request::Lease(Lease { stack, first }), &[])?.message {
             Reply::Leased(range) => Ok(range),
             _ => Err(unexpected("ports")),
         }
     }
 
-    /// Which way packets to an address go.
+    /// Which way packets of a protocol go to an end.
     ///
     /// # Errors
     /// [`Error::DaemonGone`], [`Error::Silent`].
-    pub fn route(&self, destination: IpAddr) -> Result<Routed, Error> {
-        match self.ask(&Request::Route(destination), &[])?.message {
+    pub fn route(
+        &self,
+        protocol: TransportProtocol,
+        destination: SocketAddr,
+    ) -> Result<Routed, Error> {
+        match self.ask(&Request::Route(Route { protocol, destination }), &[])?.message {
             Reply::Routed(routed) => Ok(routed),
             _ => Err(unexpected("a route")),
         }

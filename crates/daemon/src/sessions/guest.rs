@@ -1,6 +1,5 @@
 //! A process with stacks, on its user's thread.
 
-use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +7,9 @@ use std::time::Duration;
 
 use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{Hello, Listen, Listening, OpenStack, Reply, Request, StackOpened, examine};
+use shm::session::{
+    Hello, Listen, Listening, OpenStack, Reply, Request, Route, StackOpened, examine,
+};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -59,7 +60,9 @@ impl<H: Host> Guest for Attached<H> {
             // Nothing else comes with a descriptor; it is closed here.
             _ if !files.is_empty() => Err(invalid("only a request to listen shows a socket")),
             (Request::Hello(hello), None) => self.greet(hello).await,
-            (Request::Hello(_), Some(_)) => Err(invalid("hello was said already")),
+            (Request::Hello(_) | Request::Carrier(_), Some(_)) => {
+                Err(invalid("hello was said already"))
+            }
             (_, None) => Err(invalid("say hello first")),
             (Request::OpenStack(asked), Some(id)) => match self.open(id, asked).await {
                 Ok((opened, segment, bells)) => {
@@ -83,10 +86,18 @@ impl<H: Host> Guest for Attached<H> {
                 let unlisten = move |lent: Lent<'_>| lent.sessions.unlisten(id, stack, listener);
                 self.ask(unlisten).await.map(|()| Reply::Unlistened(stack, listener))
             }
-            (Request::Lease(stack), Some(id)) => {
-                self.ask(move |lent| lent.sessions.lease(id, stack)).await.map(Reply::Leased)
+            (Request::Lease(asked), Some(id)) => {
+                self.ask(move |lent| lent.sessions.lease(id, asked)).await.map(Reply::Leased)
             }
-            (Request::Route(destination), Some(_)) => self.route(destination).await,
+            (Request::Route(asked), Some(_)) => self.route(asked).await,
+            (
+                Request::Deposit(_)
+                | Request::Withdraw(_)
+                | Request::Decline(_)
+                | Request::Abandon(_)
+                | Request::Hand(_),
+                Some(_),
+            ) => Err(no_resources("connections do not move yet")),
         };
         answer.map_or_else(Answer::no, Answer::from)
     }
@@ -223,8 +234,8 @@ impl<H: Host> Attached<H> {
         self.ask(move |lent| lent.sessions.listen(id, asked, proof)).await
     }
 
-    async fn route(&self, destination: IpAddr) -> Result<Reply, Refusal> {
-        self.ask(move |lent| Ok(lent.route(destination))).await.map(Reply::Routed)
+    async fn route(&self, asked: Route) -> Result<Reply, Refusal> {
+        self.ask(move |lent| Ok(lent.route(&asked))).await.map(Reply::Routed)
     }
 
     /// Waits until no worker looks at the memory any more, so that it is unmapped by this thread.

@@ -3,21 +3,26 @@
 use control::config::LeasedPorts;
 use forward::steering::SteeringError;
 use shm::attach::Refusal;
-use shm::session::PortRange;
+use shm::session::{Lease, PortRange};
 
 use super::Sessions;
 use super::bounds::Usage;
-use crate::processes::no_resources;
+use crate::processes::{invalid, no_resources};
 
 impl Sessions {
     /// A range of ports for a stack. Ranges are gone round, so that one that was given back is not used again at once: its
-    /// ports' earlier peers may remember connections (RFC 9293 3.4.1).
-    pub(super) fn lease(&mut self, id: u32, number: u32) -> Result<PortRange, Refusal> {
+    /// ports' earlier peers may remember connections (RFC 9293 3.4.1). One that is asked for is one that the process had of
+    /// an earlier daemon, and has connections from.
+    pub(super) fn lease(&mut self, id: u32, asked: Lease) -> Result<PortRange, Refusal> {
+        let Lease { stack: number, first: wanted } = asked;
         let stack = self.stack(id, number)?.id;
         self.admit(id, &Usage { leases: 1, ..Usage::default() })?;
         let ports = self.config.load().ports;
         let count = LeasedPorts::LEASE;
         let all: Vec<u16> = ports.leases().collect();
+        if let Some(first) = wanted {
+            return self.lease_again(id, number, first, &all);
+        }
         let next = all.partition_point(|first| *first <= self.last_lease);
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
         for first in turn {
@@ -35,5 +40,29 @@ impl Sessions {
             "every range of {count} ports in {ports} is leased, or a port of it is served; give \
              sessions.ports more"
         )))
+    }
+
+    /// The range that begins at `first`, if it is one of those and nobody has it.
+    fn lease_again(
+        &mut self,
+        id: u32,
+        number: u32,
+        first: u16,
+        all: &[u16],
+    ) -> Result<PortRange, Refusal> {
+        if !all.contains(&first) {
+            let problem = format!("no range of ports that are leased begins at {first}");
+            return Err(invalid(problem));
+        }
+        let count = LeasedPorts::LEASE;
+        let stack = self.stack(id, number)?;
+        if !stack.leases.contains(&first) {
+            let stack = stack.id;
+            self.steering
+                .lease(stack, first, count)
+                .map_err(|error| no_resources(error.to_string()))?;
+            self.stack(id, number)?.leases.insert(first);
+        }
+        Ok(PortRange { first, count })
     }
 }

@@ -1,20 +1,19 @@
-//! Which way packets to an address go: through Millrace, or the kernel's.
+//! Which way packets go: through Millrace, or the kernel's.
 
 use std::net::IpAddr;
 
 use forward::rib::Target;
 use forward::state::Interfaces;
-use forward::steering::Bind;
 use graph::InterfaceId;
-use shm::session::Routed;
+use shm::session::{Route, Routed, TransportProtocol};
 
 use super::{Lent, Sessions};
 
 impl Lent<'_> {
-    /// Through Millrace where one of its routes leads out of a port, and to its own addresses where something is served
-    /// there; else the kernel's.
-    pub(super) fn route(&self, destination: IpAddr) -> Routed {
-        let destination = destination.to_canonical();
+    /// Through Millrace where one of its routes leads out of a port, and to its own addresses where that port is served;
+    /// else the kernel's.
+    pub(super) fn route(&self, asked: &Route) -> Routed {
+        let (destination, port) = (asked.destination.ip().to_canonical(), asked.destination.port());
         // Which link a link-local address is meant to be on is not said.
         let stays = match destination {
             IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
@@ -26,7 +25,7 @@ impl Lent<'_> {
         }
         let interfaces = self.routing.interfaces();
         if let Some(mtu) = own(&interfaces, destination) {
-            return match self.sessions.serves(destination) {
+            return match self.sessions.serves(asked.protocol, destination, port) {
                 true => Routed::Millrace { source: destination, mtu },
                 false => Routed::Kernel,
             };
@@ -43,15 +42,9 @@ impl Lent<'_> {
 }
 
 impl Sessions {
-    /// Whether there is a listener at an own address.
-    fn serves(&self, address: IpAddr) -> bool {
-        let takes = |bind: &Bind| {
-            let any = bind.address.is_unspecified();
-            let same = bind.address.is_ipv4() == address.is_ipv4();
-            bind.address == address || any && (same || bind.address.is_ipv6() && !bind.only_v6)
-        };
-        let stacks = self.list.values().flat_map(|session| session.stacks.values());
-        stacks.flat_map(|stack| stack.listeners.values()).any(|has| takes(&has.bind))
+    /// Whether there is a listener at that end of an own address.
+    fn serves(&self, protocol: TransportProtocol, address: IpAddr, port: u16) -> bool {
+        self.steering.serves(protocol, address, port)
     }
 }
 

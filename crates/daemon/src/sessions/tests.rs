@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use forward::steering::{Bind, Claims, SteeringLimits};
 use shm::attach::PeerCredentials;
 use shm::claims::{self, ClaimsReader};
-use shm::session::{Listen, TransportProtocol};
+use shm::session::{Lease, Listen, TransportProtocol};
 use tables::Epoch;
 
 use crate::testing;
@@ -95,7 +95,9 @@ fn whoever_binds_the_port_next_ends_the_places_of_earlier_owners() {
 fn ranges_are_gone_round() {
     let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
-    let first = |sessions: &mut Sessions, id| sessions.lease(id, 1).map(|range| range.first);
+    let first = |sessions: &mut Sessions, id| {
+        sessions.lease(id, Lease { stack: 1, first: None }).map(|range| range.first)
+    };
     assert_eq!(first(&mut sessions, one.0), Ok(1000));
     let stack = sessions.list[&one.0].stacks[&1].id;
     sessions.steering.release(stack, 1000).unwrap();
@@ -110,6 +112,26 @@ fn ranges_are_gone_round() {
     // A listener's port is passed over.
     listen(&mut sessions, two, proof("0.0.0.0:1600", 8));
     assert!(first(&mut sessions, two.0).is_err());
+}
+
+#[test]
+fn ranges_of_an_earlier_daemon_come_back_unless_another_has_them() {
+    let mut sessions = sessions("ports = \"1000-1767\"\nleases = 2\n");
+    let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
+    let mut again = |(id, stack): (u32, u32), first| {
+        let asked = Lease { stack, first: Some(first) };
+        sessions.lease(id, asked).map(|range| range.first)
+    };
+    assert_eq!(again(one, 1256), Ok(1256));
+    let refusal = again(two, 1256).unwrap_err();
+    assert!(refusal.message.contains("is leased to stack"), "{refusal}");
+    assert_eq!(again(two, 1512), Ok(1512));
+    for foreign in [1001, 80, 1768, 65_535] {
+        let refusal = again(one, foreign).unwrap_err();
+        assert!(refusal.message.contains("no range of ports"), "{foreign}: {refusal}");
+    }
+    assert_eq!(again(one, 1000), Ok(1000));
+    assert!(again(one, 1512).is_err(), "its user has two");
 }
 
 #[test]

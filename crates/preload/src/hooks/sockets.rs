@@ -259,7 +259,7 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         return unsafe { real::connect(fd, to, length) };
     };
     let mut state = shared.lock();
-    let source = match state.route(remote.ip().to_canonical()) {
+    let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
         Routed::Millrace { source, .. } => source,
         Routed::Kernel if kind == Kind::Session => {
             errno::set(Errno::NETUNREACH);

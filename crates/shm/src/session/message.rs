@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::attach::{ChannelPlace, Refusal};
 
+use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, Withdraw, Withdrawn};
+
 /// Version of these messages and of what lies in a stack's segment: both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -27,10 +29,23 @@ pub enum Request {
     Listen(Listen),
     /// The listener of that number does not take new connections for that stack any more: stack, listener.
     Unlisten(u32, u32),
-    /// A range of local ports for a stack's outgoing connections, by the stack's number.
-    Lease(u32),
-    /// Which way packets to an address go.
-    Route(IpAddr),
+    /// A range of local ports for a stack's outgoing connections.
+    Lease(Lease),
+    /// Which way packets to an end go.
+    Route(Route),
+    /// Instead of a hello: this connection is to be the carrier of a connection that the stack of that number has, one of the
+    /// same user's. Nothing is said on it any more after the reply.
+    Carrier(u32),
+    /// The daemon takes a connection that has a carrier. One descriptor comes along: its file.
+    Deposit(Deposit),
+    /// Asks for a connection that the daemon or another process has.
+    Withdraw(Withdraw),
+    /// The process does not have a connection that it was asked for ([`Event::Recall`]), or does not give it.
+    Decline(CarrierId),
+    /// The daemon ends connections that nobody holds any more. One descriptor comes along: their file.
+    Abandon(Abandon),
+    /// Connections that wait to be accepted are for the listener's other members. One descriptor comes along: their file.
+    Hand(Hand),
 }
 
 /// Who comes. Another version's may say more, and is to be told that it is another version.
@@ -78,6 +93,26 @@ pub struct Listen {
     pub weight: u8,
 }
 
+/// Asks for local ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Lease {
+    /// The stack that opens connections from them.
+    pub stack: u32,
+    /// The range that begins there and no other: one that the process had of a daemon before, and has connections from.
+    pub first: Option<u16>,
+}
+
+/// Asks which way packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Route {
+    /// Their protocol.
+    pub protocol: TransportProtocol,
+    /// Where they go.
+    pub destination: SocketAddr,
+}
+
 /// From the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -99,6 +134,23 @@ pub enum Reply {
     Leased(PortRange),
     /// To [`Request::Route`].
     Routed(Routed),
+    /// To [`Request::Carrier`]. It is to stay unread.
+    Carried(CarrierId),
+    /// To [`Request::Deposit`].
+    Deposited(CarrierId),
+    /// To [`Request::Withdraw`]. One file descriptor comes with it.
+    Withdrawn(Withdrawn),
+    /// To [`Request::Withdraw`]: another process has it and is asked for it. [`Event::Parked`] or [`Event::Lost`] follows within
+    /// a second or so.
+    Recalling(CarrierId),
+    /// To [`Request::Decline`].
+    Declined(CarrierId),
+    /// To [`Request::Abandon`]: so many were taken. The others are reset.
+    Abandoned(u32),
+    /// To [`Request::Hand`]: so many were taken. The others are reset.
+    Handed(u32),
+    /// To nothing.
+    Event(Event),
     /// To any.
     Refused(Refusal),
 }
@@ -174,7 +226,7 @@ pub struct PortRange {
     pub count: u16,
 }
 
-/// Which way packets to an address go.
+/// Which way packets go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routed {

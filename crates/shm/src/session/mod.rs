@@ -7,11 +7,16 @@
 
 mod bound;
 mod message;
+mod moving;
 
 pub use bound::{Bound, BoundError, examine, namespace};
 pub use message::{
-    ClaimsPlace, Hello, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Routed,
-    StackOpened, TransportProtocol, VERSION, Welcome,
+    ClaimsPlace, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request,
+    Route, Routed, StackOpened, TransportProtocol, VERSION, Welcome,
+};
+pub use moving::{
+    Abandon, CarrierId, Deposit, Event, Hand, Offered, ParcelsError, Withdraw, Withdrawn, pack,
+    unpack,
 };
 
 /// A flag in [`Meta::flags`](crate::Meta) of a packet to a stack: its TCP or UDP checksum was found right.
