@@ -49,7 +49,7 @@ impl Sessions {
         loop {
             match self.stack.buffers_mut().claims.pop_front()? {
                 // It was opened from here.
-                Claim::Gone(ends) if self.leases.has(ends.local.port()) => {}
+                Claim::Gone(ends) if !self.imported && self.leases.has(ends.local.port()) => {}
                 claim => return Some(claim),
             }
         }

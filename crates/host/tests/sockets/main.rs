@@ -5,6 +5,7 @@ mod connect;
 mod datagram;
 mod hostile;
 mod listen;
+mod moving;
 mod options;
 mod pair;
 mod readiness;

@@ -11,14 +11,17 @@ const NO_TIME: i64 = i64::MAX;
 
 /// Bytes that grow.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    pub(crate) bytes: Vec<u8>,
+pub struct Writer {
+    /// What was written so far.
+    pub bytes: Vec<u8>,
     /// ns.
-    pub(crate) now: u64,
+    now: u64,
 }
 
 impl Writer {
-    pub(crate) fn new(now: u64) -> Self {
+    /// Nothing yet. `now`: ns.
+    #[must_use]
+    pub fn new(now: u64) -> Self {
         Self { bytes: Vec::new(), now }
     }
 
@@ -55,7 +58,7 @@ impl Writer {
     }
 
     /// Bytes with their count in front.
-    pub(crate) fn block(&mut self, block: &[u8]) {
+    pub fn block(&mut self, block: &[u8]) {
         self.array((block.len() as u32).to_le_bytes());
         self.bytes.extend_from_slice(block);
     }
@@ -63,18 +66,20 @@ impl Writer {
 
 /// Bytes that are read once, none of them believed.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     bytes: &'a [u8],
     /// By this stack's clock: ns.
     now: u64,
     /// How long it is since they were written: ns.
     age: u64,
     /// What is being read.
-    pub(crate) field: &'static str,
+    pub field: &'static str,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8], now: u64, age: u64) -> Self {
+    /// `now`: ns by the reader's clock; `age`: how long it is since they were written, ns.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], now: u64, age: u64) -> Self {
         Self { bytes, now, age: age.min(FURTHEST as u64), field: "header" }
     }
 
@@ -83,12 +88,17 @@ impl<'a> Reader<'a> {
         (self.age / 1_000_000) as u32
     }
 
-    pub(crate) fn left(&self) -> usize {
+    /// Bytes that were not read yet.
+    #[must_use]
+    pub fn left(&self) -> usize {
         self.bytes.len()
     }
 
     /// What is read has a value that it cannot have.
-    pub(crate) fn refuse<T>(&self) -> Result<T, ImportError> {
+    ///
+    /// # Errors
+    /// Always.
+    pub fn refuse<T>(&self) -> Result<T, ImportError> {
         Err(ImportError::Value(self.field))
     }
 
@@ -99,14 +109,22 @@ impl<'a> Reader<'a> {
         Ok(*array)
     }
 
-    pub(crate) fn slice(&mut self, length: usize) -> Result<&'a [u8], ImportError> {
+    /// The next so many bytes.
+    ///
+    /// # Errors
+    /// [`ImportError::Short`].
+    pub fn slice(&mut self, length: usize) -> Result<&'a [u8], ImportError> {
         let short = ImportError::Short(self.field);
         let (slice, rest) = self.bytes.split_at_checked(length).ok_or(short)?;
         self.bytes = rest;
         Ok(slice)
     }
 
-    pub(crate) fn block(&mut self) -> Result<&'a [u8], ImportError> {
+    /// Bytes that have their count in front.
+    ///
+    /// # Errors
+    /// [`ImportError::Short`].
+    pub fn block(&mut self) -> Result<&'a [u8], ImportError> {
         let length = u32::from_le_bytes(self.array()?);
         self.slice(length as usize)
     }

@@ -1,15 +1,19 @@
 //! What travels, and how: one declaration for both directions.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::bytes::{Reader, Writer};
 use super::error::ImportError;
 use crate::sequence::Seq;
 
 /// Something that goes into the bytes of a connection, and comes out of bytes that nobody trusts.
-pub(crate) trait Carried: Sized {
+pub trait Carried: Sized {
+    /// Writes it.
     fn put(&self, to: &mut Writer);
 
+    /// Reads it.
+    ///
     /// # Errors
     /// [`ImportError`]: missing, or a value that it cannot have.
     fn take(from: &mut Reader<'_>) -> Result<Self, ImportError>;
@@ -18,6 +22,7 @@ pub(crate) trait Carried: Sized {
 /// Declares how a struct travels: all of its fields, in the order of the format. A field that is not named does
 /// not compile. `@ time`: ns by the stack's clock; `@ micros`, `@ millis`: parts of it modulo 2^32; `@ stamp`: what
 /// our time stamps are ahead of it; `@ local`: does not travel. `in RANGE`: other values are refused.
+#[macro_export]
 macro_rules! carried {
     ($name:ident $(<$data:ident>)? {
         $($field:ident $(@ $kind:ident)? $(in $range:expr)?),* $(,)?
@@ -25,7 +30,7 @@ macro_rules! carried {
         impl $(<$data>)? $crate::moving::Carried for $name $(<$data>)? {
             fn put(&self, to: &mut $crate::moving::Writer) {
                 let Self { $($field),* } = self;
-                $(carried!(@put to, $field $(, $kind)?);)*
+                $($crate::carried!(@put to, $field $(, $kind)?);)*
             }
 
             fn take(
@@ -33,7 +38,7 @@ macro_rules! carried {
             ) -> Result<Self, $crate::moving::ImportError> {
                 $(
                     from.field = stringify!($field);
-                    let $field = carried!(@take from $(, $kind)?);
+                    let $field = $crate::carried!(@take from $(, $kind)?);
                     $(if !($range).contains(&$field) {
                         from.field = stringify!($field);
                         return from.refuse();
@@ -52,6 +57,7 @@ macro_rules! carried {
 }
 
 /// Declares the numbers of an enumeration.
+#[macro_export]
 macro_rules! carried_as {
     ($name:ty { $($variant:pat => $code:literal => $value:expr),* $(,)? }) => {
         impl $crate::moving::Carried for $name {
@@ -86,7 +92,42 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u8, u16, u32, u64, f32, f64);
+numbers!(u8, u16, u32, u64, i32, f32, f64);
+
+/// IP version, then the address.
+impl Carried for IpAddr {
+    fn put(&self, to: &mut Writer) {
+        match self {
+            Self::V4(ip) => {
+                4u8.put(to);
+                to.array(ip.octets());
+            }
+            Self::V6(ip) => {
+                6u8.put(to);
+                to.array(ip.octets());
+            }
+        }
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        match u8::take(from)? {
+            4 => Ok(Ipv4Addr::from(from.array::<4>()?).into()),
+            6 => Ok(Ipv6Addr::from(from.array::<16>()?).into()),
+            _ => from.refuse(),
+        }
+    }
+}
+
+impl Carried for SocketAddr {
+    fn put(&self, to: &mut Writer) {
+        self.ip().put(to);
+        self.port().put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(Self::new(Carried::take(from)?, Carried::take(from)?))
+    }
+}
 
 impl Carried for bool {
     fn put(&self, to: &mut Writer) {

@@ -5,7 +5,7 @@
 //! it travels.
 
 #[macro_use]
-pub(crate) mod carried;
+mod carried;
 mod bytes;
 mod check;
 mod congestion;
@@ -16,11 +16,12 @@ mod export;
 mod held;
 mod import;
 mod options;
+mod unheld;
 
-pub(crate) use bytes::{Reader, Writer};
-pub(crate) use carried::Carried;
 pub(crate) use held::Held;
 
+pub use bytes::{Reader, Writer};
+pub use carried::Carried;
 pub use error::{ExportError, ImportError};
 pub use export::{Contents, Exported};
 
