@@ -13,6 +13,7 @@
 //! | `clients` | client processes |
 //! | `daemon` | these parts put together |
 //! | `keep` | what a restart must not lose |
+//! | `restart` | the program run anew, in place or by a process that takes over |
 //! | `reload` | another configuration in place of the one in force |
 //! | `api` | HTTP on the socket, one file per resource |
 //! | `settings` | from the configuration to limits, times and switches |
@@ -32,6 +33,7 @@ mod origin;
 mod ports;
 mod processes;
 mod reload;
+mod restart;
 mod routing;
 mod run;
 mod service;

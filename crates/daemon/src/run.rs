@@ -1,7 +1,7 @@
 //! From start to stop.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, panic, thread};
@@ -15,13 +15,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::Restarts;
 use crate::args::{Args, exit};
-use crate::daemon::{self, Shared, StartError};
+use crate::daemon::{self, Changing, Shared, StartError};
 use crate::keep::{Keeper, Kept, Place};
 use crate::ports::eal_options;
 use crate::processes::asks;
-use crate::service::{self, Access, Again, Carries, Claim, Lineage, Progress, SocketError, notify};
+use crate::restart::{Handover, Restarts};
+use crate::service::{
+    self, Again, Lineage, Places, Predecessor, Progress, SocketError, Sockets, Successor, notify,
+};
 use crate::workers::Member;
 use crate::{api, clients, reload, sessions};
 
@@ -46,6 +48,8 @@ pub(crate) enum RunError {
     Start(#[from] StartError),
     #[error("the control thread: {0}")]
     System(#[from] io::Error),
+    #[error("the process to take over from has ended before: {0}")]
+    Predecessor(io::Error),
     #[error("a part of the daemon has ended unexpectedly; see the lines before")]
     Task,
 }
@@ -65,15 +69,11 @@ impl RunError {
 /// Errors: [`RunError`]; everything is closed again then.
 pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError> {
     let (program, lineage) = (service::program()?, Arc::new(Lineage::of_environment()));
+    let before = Predecessor::of(&lineage)?;
     raise_file_limit();
-    let socket = args.socket.clone().unwrap_or_else(|| config.daemon.socket.clone());
-    let group = Access::Group(config.daemon.group.as_deref());
-    let claim = Claim::take(&socket, group, Carries::Bytes)?;
-    let sockets = Sockets {
-        attach: claim_beside(&config.clients.socket, &socket, "attach.sock")?,
-        sessions: claim_beside(&config.sessions.socket, &socket, "sessions.sock")?,
-        api: claim,
-    };
+    let places = Places::of(&config, args.socket.as_deref());
+    // A predecessor still has them.
+    let claimed = if before.is_none() { Some(places.claim()?) } else { None };
     let devices = config.ports.iter().filter_map(|port| port.device.as_str().parse().ok());
     let devices: Vec<Device> = devices.collect();
     // DPDK's own log shows errors, and with --log debug or trace all of it.
@@ -81,36 +81,88 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     let eal = Eal::init(&eal_options(&config, devices, if verbose { 7 } else { 4 }))?;
     tracing::info!(hugepages = eal.hugepages(), "{} runs", Eal::version());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let place = Place::of(&config, sockets.api.path());
+    let place = Place::of(&config, places.api());
     let kept = Kept::find(&place);
     let mac = |port: &str, device: &str| kept.mac(port, device);
-    let daemon = runtime.block_on(daemon::start(args.config.clone(), config, mac))?;
+    let starting = daemon::start(args.config.clone(), config, mac, before.is_some());
+    let (daemon, intake) = runtime.block_on(starting)?;
     let keeper = Keeper::new(daemon.clone(), place);
-    let parts = Parts { daemon: daemon.clone(), keeper, lineage: Arc::clone(&lineage) };
-    let ended = runtime.block_on(serve(&sockets, parts, kept));
-    daemon.lock().workers.stop();
-    // From here on nothing is forwarded.
-    let again = Again::now(program, &lineage);
-    daemon.lock().stop();
+    let restarts = Restarts::new(program.clone(), Arc::clone(&lineage));
+    let (rest, discard) = match before {
+        None => (Rest::Fill(kept), false),
+        Some(mut before) => {
+            // While packets are forwarded there.
+            runtime.block_on(async {
+                Rest::Fill(kept).done(daemon.change().await, keeper.clone()).await;
+            });
+            lineage.stopped(before.stops().map_err(RunError::Predecessor)?);
+            (Rest::Open(before), true)
+        }
+    };
+    runtime.block_on(intake.open(&daemon, discard))?;
+    let sockets = match claimed {
+        Some(sockets) => sockets,
+        None => places.claim()?,
+    };
+    let parts = Parts { daemon: daemon.clone(), keeper, restarts, rest };
+    let ended = runtime.block_on(serve(&sockets, parts));
+    let again = match ended {
+        Ok(End::HandOver(successor)) => {
+            hand_over(*successor, sockets, &daemon, (program, &lineage))
+        }
+        ended => {
+            daemon.lock().workers.stop();
+            // From here on nothing is forwarded.
+            let again = Again::now(program, &lineage);
+            daemon.lock().stop();
+            matches!(ended?, End::Restart).then_some(again)
+        }
+    };
     tracing::info!("stopped");
-    Ok(match ended? {
-        End::Stop => None,
-        End::Restart => Some(again),
-    })
+    Ok(again)
+}
+
+/// Ends, so that the successor can go on. Where it is gone, the program is given that is to be run in this process.
+fn hand_over(
+    mut successor: Successor,
+    sockets: Sockets,
+    daemon: &Shared,
+    (program, lineage): (PathBuf, &Lineage),
+) -> Option<Again> {
+    drop(sockets);
+    daemon.lock().workers.stop();
+    let again = Again::now(program, lineage);
+    let goes_on = successor.stopped(again.stopped());
+    daemon.lock().stop();
+    if goes_on {
+        successor.closed();
+        return None;
+    }
+    tracing::error!("the new process has ended; restarting in place");
+    Some(again)
 }
 
 /// What the tasks of a running daemon have.
 struct Parts {
     daemon: Shared,
     keeper: Keeper,
-    lineage: Arc<Lineage>,
+    restarts: Restarts,
+    rest: Rest,
+}
+
+/// What is left to be done when the daemon serves.
+enum Rest {
+    /// The files of the configuration are put in force, and then what was kept and they do not have.
+    Fill(Kept),
+    /// Devices are opened that the predecessor closes.
+    Open(Predecessor),
 }
 
 /// How it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Stop,
     Restart,
+    HandOver(Box<Successor>),
 }
 
 /// Clients, workers and sockets take file descriptors: as many as the system allows, not the few that shells begin with.
@@ -126,24 +178,9 @@ fn raise_file_limit() {
     }
 }
 
-/// What the daemon can be reached by.
-struct Sockets {
-    api: Claim,
-    attach: Claim,
-    sessions: Claim,
-}
-
-/// A socket to which processes come: beside the API's unless it has a place of its own.
-fn claim_beside(own: &Option<PathBuf>, api: &Path, name: &str) -> Result<Claim, SocketError> {
-    let path = own.clone().unwrap_or_else(|| api.with_file_name(name));
-    // Who it is decides: root, the group, the rules.
-    Claim::take(&path, Access::All, Carries::Messages)
-}
-
 async fn serve(
     sockets: &Sockets,
-    Parts { daemon, keeper, lineage }: Parts,
-    kept: Kept,
+    Parts { daemon, keeper, restarts, rest }: Parts,
 ) -> Result<End, RunError> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -161,19 +198,23 @@ async fn serve(
     sessions::open(sockets.sessions.listener()?, &daemon.lock().sessions, control)?;
     let asking = daemon.clone();
     tasks.spawn(asked.serve(move |act| act(&mut asking.lock())));
-    if let Some(period) = notify::watchdog() {
+    if let Some(period) = notify::watchdog(restarts.lineage.restarts() > 0) {
         tasks.spawn(watch_over(period, progress, daemon.clone()));
     }
     tasks.spawn(keeper.clone().keep());
-    let restarts = Restarts { lineage: Arc::clone(&lineage), asked: Arc::default() };
-    let asked = Arc::clone(&restarts.asked);
-    let api = (daemon.clone(), keeper.clone(), restarts);
+    let api = (daemon.clone(), keeper.clone(), restarts.clone());
     let server = tokio::spawn(api::serve(listener, api, stopping));
-    tokio::spawn(fill((daemon.clone(), keeper.clone(), lineage), kept));
+    let changing = daemon.change().await;
+    let (rest, lineage) = (rest.done(changing, keeper.clone()), Arc::clone(&restarts.lineage));
+    tokio::spawn(async move {
+        rest.await;
+        lineage.forwards();
+    });
     tracing::info!("the API is at {}", sockets.api.path().display());
     tracing::info!("clients attach at {}", sockets.attach.path().display());
     tracing::info!("programs on Millrace connect at {}", sockets.sessions.path().display());
     notify::ready(&daemon.lock().status());
+    let mut turn = None;
     let ended = loop {
         tokio::select! {
             Some(()) = hang_up.recv() => {
@@ -189,18 +230,24 @@ async fn serve(
                 tracing::info!("SIGINT: stopping");
                 break Ok(End::Stop);
             }
-            () = asked.notified() => {
+            handover = restarts.asked() => {
                 tracing::info!("restarting");
-                break Ok(End::Restart);
+                let Some(Handover { successor, changing }) = handover else { break Ok(End::Restart) };
+                turn = Some(changing);
+                break Ok(End::HandOver(Box::new(successor)));
             }
             Some(_) = tasks.join_next() => break Err(RunError::Task),
             _ = panicked.wait_for(|panicked| *panicked) => break Err(RunError::Task),
         }
     };
     // A change that is being made is finished first: the service manager hears of its end before it hears of ours.
-    let changing = tokio::time::timeout(PATIENCE, daemon.change()).await;
-    match ended {
+    let changing = match turn {
+        Some(changing) => Ok(changing),
+        None => tokio::time::timeout(PATIENCE, daemon.change()).await,
+    };
+    match &ended {
         Ok(End::Restart) => notify::restarting(),
+        Ok(End::HandOver(successor)) => notify::handing_over(successor.pid()),
         _ => notify::stopping(),
     }
     // Nobody listens any more when the server has ended by itself.
@@ -210,9 +257,11 @@ async fn serve(
     }
     tasks.abort_all();
     match (changing, &ended) {
+        // Its successor has read everything.
+        (_, Ok(End::HandOver(_))) => {}
         // What was changed until now is kept.
         (Ok(changing), Ok(end)) => {
-            let kept = keeper.finish(&changing, *end == End::Restart);
+            let kept = keeper.finish(&changing, matches!(end, End::Restart));
             if tokio::time::timeout(PATIENCE, kept).await.is_err() {
                 tracing::error!("state could not be kept within {PATIENCE:?}");
             }
@@ -224,12 +273,21 @@ async fn serve(
     ended
 }
 
-/// Puts in force what takes its time: the files of the configuration, and then what was kept and they do not have.
-async fn fill((daemon, keeper, lineage): (Shared, Keeper, Arc<Lineage>), kept: Kept) {
-    let changing = daemon.change().await;
-    reload::load_files(&changing).await;
-    keeper.recall(&changing, kept).await;
-    lineage.forwards();
+impl Rest {
+    /// Does it.
+    async fn done(self, changing: Changing, keeper: Keeper) {
+        match self {
+            Self::Fill(kept) => {
+                reload::load_files(&changing).await;
+                keeper.recall(&changing, kept).await;
+            }
+            Self::Open(mut before) => {
+                // It has ended otherwise.
+                let _ = tokio::task::spawn_blocking(move || before.closes()).await;
+                changing.open_released_ports().await;
+            }
+        }
+    }
 }
 
 /// Told when a task or thread panics, which no task gets over: the daemon ends then, cleanly. A worker's end is

@@ -14,6 +14,10 @@ use crate::{
 
 pub use lane::{KeptLane, LaneError};
 
+/// Packets in a burst of those that are thrown away, and altogether: the longest ring of an AF_PACKET device.
+const DISCARD: usize = 32;
+const MOST_DISCARDED: usize = 65_536;
+
 /// A receive queue of one worker.
 #[derive(Debug)]
 pub struct RxAssignment {
@@ -61,6 +65,20 @@ impl RxAssignment {
     pub fn with_socket(mut self, socket: OwnedFd) -> Self {
         self.wakes = Wakes::Socket(socket);
         self
+    }
+
+    /// Throws away what the queue has, as another process that had the device until now has had it too. Only a device that two
+    /// processes can have ([`dpdk::DeviceKind::is_shareable`]) has such packets.
+    pub fn discard(&mut self) {
+        let mut slots: [Option<Buffer>; DISCARD] = [const { None }; DISCARD];
+        // A full ring is that long; whoever sends faster than this throws away must not stop it.
+        for _ in 0..MOST_DISCARDED / DISCARD {
+            let got = self.queue.burst(&mut slots);
+            if got == 0 {
+                return;
+            }
+            slots.iter_mut().for_each(|slot| *slot = None);
+        }
     }
 
     /// Prepares for sleep. `false` when nothing will wake the worker for this queue.

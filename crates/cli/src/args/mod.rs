@@ -123,7 +123,7 @@ pub(crate) enum Command {
     /// Save what was added at run time, and learned neighbours, for the next start
     #[command(after_help = SAVE)]
     Save,
-    /// Restart millraced in the same process, with its run-time state, and say how long forwarding stood still
+    /// Restart millraced with its run-time state, and say how long forwarding stood still
     #[command(after_help = RESTART)]
     Restart,
     /// Print the completion script of a shell

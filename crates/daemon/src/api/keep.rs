@@ -37,7 +37,13 @@ pub(crate) async fn restart(State(api): State<Api>) -> Answer<Restarting> {
         // What would keep the next start from succeeding is found out before this one ends.
         reload::check_start(&changing).await.map_err(Refusal::configuration)?;
         api.keeper.hand_over(&changing).await.map_err(refusal)?;
-        api.restarts.asked.notify_one();
+        if let Err(error) = api.restarts.begin(changing).await {
+            api.keeper.take_back();
+            return Err(Refusal::failed(
+                error,
+                "nothing has changed; correct it and restart again",
+            ));
+        }
         Ok(Json(Restarting { restarts: api.restarts.lineage.restarts().wrapping_add(1) }))
     })
     .await

@@ -20,17 +20,16 @@ mod trace;
 mod workers;
 
 use std::future::Future;
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{delete, get, patch, post};
 use tokio::net::UnixListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::daemon::Shared;
 use crate::keep::Keeper;
-use crate::service::Lineage;
+use crate::restart::Restarts;
 use answer::Refusal;
 use streams::Streams;
 
@@ -45,13 +44,6 @@ pub(crate) struct Api {
     restarts: Restarts,
     streams: Streams,
     stopping: watch::Receiver<bool>,
-}
-
-/// Restarts: those that were, and how to ask for another.
-#[derive(Clone)]
-pub(crate) struct Restarts {
-    pub(crate) lineage: Arc<Lineage>,
-    pub(crate) asked: Arc<Notify>,
 }
 
 /// Serves the API until it is told to stop; requests in progress are finished.

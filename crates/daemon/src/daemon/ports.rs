@@ -120,6 +120,23 @@ impl Changing {
         Ok(())
     }
 
+    /// Opens the ports that another process had until now.
+    pub(crate) async fn open_released_ports(&self) {
+        let closed: Vec<String> = {
+            let mut daemon = self.lock();
+            let closed = |port: &mut PortState| {
+                let closed = port.enabled && port.id().is_none() && !port.lacks_peer();
+                closed.then(|| port.config.name.clone())
+            };
+            daemon.ports.iter_mut().filter_map(closed).collect()
+        };
+        for name in closed {
+            if let Err(error) = self.reopen_port(&name).await {
+                tracing::error!("{error}; it is tried again");
+            }
+        }
+    }
+
     /// Gives a port another section that [`crate::ports::PortState::can_adapt`] has found fit: MTU and promiscuous mode of the
     /// device, places of its queues.
     ///

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use control::Config;
 use control::net::MacAddr;
+use control::{Config, config};
 use dpdk::PoolError;
 use forward::bridge::MacTable;
 use forward::rib::{self, Rib};
 use forward::steering::{ServedFrames, Steering, SteeringLimits};
-use graph::{Doorbell, WorkerError};
+use graph::{Doorbell, RxAssignment, WorkerError, WorkerState};
 use tables::Epoch;
 
 use super::{Changing, Daemon, Shared};
@@ -54,15 +54,17 @@ pub(crate) enum StartError {
     Routes(String),
 }
 
-/// Opens the ports, starts the workers and applies the configuration. `mac`: the MAC address that a port with that name and
-/// device had before.
+/// Opens the ports, starts the workers and applies the configuration. Packets are received after [`Intake::open`]. `mac`: the
+/// MAC address that a port with that name and device had before. `beside`: another process forwards still, and has the devices
+/// that only one can have.
 ///
 /// Errors: [`StartError`]; ports and workers are closed again.
 pub(crate) async fn start(
     path: PathBuf,
     config: Config,
     mac: impl Fn(&str, &str) -> Option<MacAddr>,
-) -> Result<Shared, StartError> {
+    beside: bool,
+) -> Result<(Shared, Intake), StartError> {
     let devices = Devices::start(Pools::new(&config)).map_err(StartError::Thread)?;
     let pool = devices.run(|pools| pools.of_node(0)).await??;
     let mut ports = Ports::default();
@@ -72,7 +74,8 @@ pub(crate) async fn start(
         if let Some(mac) = mac(&section.name, section.device.as_str()) {
             port.recall_mac(mac);
         }
-        if !port.lacks_peer() {
+        let held = beside && port.is_held();
+        if !held && !port.lacks_peer() {
             let ready = devices.open(port.order()).await?;
             queues.push((section.clone(), port.install(ready)));
         }
@@ -138,11 +141,31 @@ pub(crate) async fn start(
     }
     changing.publish().await;
     changing.lock().apply_static()?;
-    for (section, queues) in receive {
-        attach_receive(&crew, &section, queues).await?;
-    }
     drop::<Changing>(changing);
-    Ok(shared)
+    Ok((shared, Intake(receive)))
+}
+
+/// Receive queues of ports that are open, which no worker polls yet.
+pub(crate) struct Intake(Vec<(config::Port, Vec<RxAssignment>)>);
+
+impl Intake {
+    /// Gives them to the workers. `discard`: what came until now was another process's too, and is thrown away.
+    ///
+    /// Errors: a worker does not answer.
+    pub(crate) async fn open(self, daemon: &Shared, discard: bool) -> Result<(), StartError> {
+        let crew = daemon.lock().workers.crew();
+        for (section, mut queues) in self.0 {
+            if let Some(worker) = crew.get(0).filter(|_| discard) {
+                let throw_away = move |_: &mut WorkerState| {
+                    queues.iter_mut().for_each(RxAssignment::discard);
+                    queues
+                };
+                queues = worker.ask(throw_away).get().await?;
+            }
+            attach_receive(&crew, &section, queues).await?;
+        }
+        Ok(())
+    }
 }
 
 /// What nobody outside can guess.

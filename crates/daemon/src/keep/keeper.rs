@@ -89,6 +89,11 @@ impl Keeper {
         self.save_to(changing, path).await.map(drop)
     }
 
+    /// Nobody starts after all.
+    pub(crate) fn take_back(&self) {
+        self.place.clear_handed();
+    }
+
     async fn save_to(&self, changing: &Changing, path: PathBuf) -> Result<Saved, KeepError> {
         if !self.with().recalled {
             return Err(KeepError::Recalling);

@@ -102,6 +102,15 @@ impl PortState {
         true
     }
 
+    /// Notes that another process has the device, which only one can have, and will close it.
+    pub(crate) fn is_held(&mut self) -> bool {
+        if self.device.kind().is_shareable() {
+            return false;
+        }
+        self.condition = Condition::Gone("the process before has not closed it yet".to_owned());
+        true
+    }
+
     /// What is to be opened.
     pub(crate) fn order(&self) -> Order {
         Order {

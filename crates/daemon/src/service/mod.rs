@@ -3,15 +3,21 @@
 //! | file | job |
 //! | --- | --- |
 //! | `socket` | a socket that one daemon holds |
+//! | `sockets` | those that a daemon has |
 //! | `notify` | what the service manager is told |
 //! | `restart` | the program run anew in the same process |
+//! | `takeover` | the program run anew in another process, which takes over |
 //! | `progress` | whether every task still makes progress, for the watchdog |
 
 pub(crate) mod notify;
 mod progress;
 mod restart;
 mod socket;
+mod sockets;
+mod takeover;
 
 pub(crate) use progress::{Beat, Progress};
 pub(crate) use restart::{Again, Lineage, program};
 pub(crate) use socket::{Access, Carries, Claim, SocketError, group_id};
+pub(crate) use sockets::{Places, Sockets};
+pub(crate) use takeover::{Predecessor, Successor, TakeoverError};

@@ -53,6 +53,19 @@ pub(crate) fn restarting() {
     send(&states);
 }
 
+/// Another process takes over, which then says that it is ready.
+pub(crate) fn handing_over(pid: u32) {
+    let mut states = vec![NotifyState::Reloading];
+    states.extend(NotifyState::monotonic_usec_now());
+    states.extend([NotifyState::MainPid(pid), NotifyState::Status("restarting")]);
+    send(&states);
+}
+
+/// Whether there is a service manager, which follows when another process takes over.
+pub(crate) fn is_heard() -> bool {
+    std::env::var_os("NOTIFY_SOCKET").is_some()
+}
+
 /// A new line of status.
 pub(crate) fn status(status: &str) {
     send(&[NotifyState::Status(status)]);
@@ -63,11 +76,16 @@ pub(crate) fn alive() {
     send(&[NotifyState::Watchdog]);
 }
 
-/// How often [`alive`] must be called, when the service manager watches: half of its patience.
-pub(crate) fn watchdog() -> Option<Duration> {
+/// How often [`alive`] must be called, when the service manager watches: half of its patience. `successor`: the process that
+/// the service manager has started was another.
+pub(crate) fn watchdog(successor: bool) -> Option<Duration> {
     let mut microseconds = 0;
-    sd_notify::watchdog_enabled(false, &mut microseconds)
-        .then(|| Duration::from_micros(microseconds / 2).max(Duration::from_millis(10)))
+    if successor {
+        microseconds = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
+    } else if !sd_notify::watchdog_enabled(false, &mut microseconds) {
+        return None;
+    }
+    Some(Duration::from_micros(microseconds / 2).max(Duration::from_millis(10)))
 }
 
 /// Without a service manager this does nothing.

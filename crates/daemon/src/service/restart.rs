@@ -1,10 +1,11 @@
-//! A restart in place: the process stays, as the service manager knows it, and runs the program anew.
+//! What the program before has left to this one; and a restart in place: the process stays and runs the program anew.
 
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -12,14 +13,17 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// What the program before has left to this one: how often it was restarted in place, and when packets were forwarded last
 /// (`CLOCK_MONOTONIC`, nanoseconds).
-const LEFT: &str = "MILLRACE_RESTARTED";
+pub(super) const LEFT: &str = "MILLRACE_RESTARTED";
+/// In place of the time: packets are still forwarded there.
+pub(super) const TAKES_OVER: &str = "takes-over";
 
 /// How the process came to run this program.
 #[derive(Debug)]
 pub(crate) struct Lineage {
-    /// Restarts in place.
+    /// Restarts, in place and by take-over.
     restarts: u32,
-    stopped: Option<u64>,
+    takes_over: bool,
+    stopped: OnceLock<u64>,
     /// Microseconds and one; 0: not over yet.
     standstill: AtomicU64,
 }
@@ -33,24 +37,34 @@ impl Lineage {
     fn of(left: Option<&str>) -> Self {
         let read = |text: &str| {
             let (restarts, stopped) = text.split_once(' ')?;
-            Some((restarts.parse().ok()?, stopped.parse().ok()?))
+            let takes_over = stopped == TAKES_OVER;
+            let stopped = if takes_over { None } else { Some(stopped.parse::<u64>().ok()?) };
+            Some((restarts.parse().ok()?, takes_over, stopped))
         };
-        let (restarts, stopped) = match left.and_then(read) {
-            Some((restarts, stopped)) => (restarts, Some(stopped)),
-            None => (0, None),
-        };
-        Self { restarts, stopped, standstill: AtomicU64::new(0) }
+        let (restarts, takes_over, stopped) = left.and_then(read).unwrap_or_default();
+        let stopped = stopped.map_or_else(OnceLock::new, OnceLock::from);
+        Self { restarts, takes_over, stopped, standstill: AtomicU64::new(0) }
     }
 
-    /// Restarts in place since the process began.
+    /// Whether the process was started to take over from another.
+    pub(super) fn takes_over(&self) -> bool {
+        self.takes_over
+    }
+
+    /// That one stopped then (`CLOCK_MONOTONIC`, nanoseconds).
+    pub(crate) fn stopped(&self, when: u64) {
+        self.stopped.get_or_init(|| when);
+    }
+
+    /// Restarts since the daemon was started.
     pub(crate) fn restarts(&self) -> u32 {
         self.restarts
     }
 
     /// Everything that was forwarded before is forwarded again.
     pub(crate) fn forwards(&self) {
-        let Some(stopped) = self.stopped else { return };
-        let standstill = Duration::from_nanos(now().saturating_sub(stopped));
+        let Some(stopped) = self.stopped.get() else { return };
+        let standstill = Duration::from_nanos(now().saturating_sub(*stopped));
         let microseconds = u64::try_from(standstill.as_micros()).unwrap_or(u64::MAX - 1);
         self.standstill.store(microseconds + 1, Ordering::Relaxed);
         tracing::info!("restarted; forwarding stood still for {} ms", standstill.as_millis());
@@ -74,6 +88,11 @@ impl Again {
     /// Workers have just stopped. `program`: what [`program`] has given at the start.
     pub(crate) fn now(program: PathBuf, lineage: &Lineage) -> Self {
         Self { program, restarts: lineage.restarts.wrapping_add(1), stopped: now() }
+    }
+
+    /// When the workers stopped.
+    pub(crate) fn stopped(&self) -> u64 {
+        self.stopped
     }
 
     /// Runs it in this process. Only comes back when that fails.
@@ -115,6 +134,13 @@ mod tests {
         }
         let lineage = Lineage::of(Some(&format!("3 {}", now())));
         assert_eq!((lineage.restarts(), lineage.standstill()), (3, None));
+        lineage.forwards();
+        assert!(lineage.standstill().is_some());
+        let lineage = Lineage::of(Some(&format!("3 {TAKES_OVER}")));
+        assert!(lineage.takes_over());
+        lineage.forwards();
+        assert_eq!((lineage.restarts(), lineage.standstill()), (3, None));
+        lineage.stopped(now());
         lineage.forwards();
         assert!(lineage.standstill().is_some());
         // A clock that was set back, or a number that somebody made up.

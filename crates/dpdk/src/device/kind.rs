@@ -194,6 +194,12 @@ impl DeviceKind {
         Self::Null,
     ];
 
+    /// Whether two processes can have a device open at the same time. Each gets every packet then.
+    #[must_use]
+    pub fn is_shareable(self) -> bool {
+        matches!(self, Self::AfPacket | Self::Null)
+    }
+
     pub(super) fn spec(self) -> &'static KindSpec {
         &SPECS[self as usize]
     }

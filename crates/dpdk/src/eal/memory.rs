@@ -31,3 +31,11 @@ fn free_megabytes(root: &Path) -> u64 {
         })
         .sum()
 }
+
+/// MB of ordinary memory that can be had without swapping.
+pub(crate) fn available_megabytes() -> u64 {
+    let Ok(memory) = std::fs::read_to_string("/proc/meminfo") else { return 0 };
+    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default() / 1024
+}

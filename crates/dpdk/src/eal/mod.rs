@@ -65,6 +65,16 @@ impl Eal {
         self.hugepages
     }
 
+    /// Whether the system has memory of the same kind for another process with these options beside this one. Of ordinary
+    /// memory twice as much must be free, so that nobody is killed for it.
+    #[must_use]
+    pub fn has_room_beside(&self, options: &EalOptions) -> bool {
+        if self.hugepages {
+            return memory::choose(options) == Ok(true);
+        }
+        memory::available_megabytes() >= 2 * u64::from(options.megabytes)
+    }
+
     /// The arguments that DPDK was started with.
     #[must_use]
     pub fn arguments(&self) -> &str {
