@@ -79,9 +79,6 @@ impl Sessions {
         incoming: Incoming,
     ) -> Result<Received, Errno> {
         let session = self.get_mut(id)?;
-        if incoming.urgent {
-            return Err(Errno::OPNOTSUPP);
-        }
         if incoming.errors {
             return Err(Errno::AGAIN);
         }
@@ -156,10 +153,12 @@ impl Sessions {
         if length > LONGEST {
             return Err(Errno::MSGSIZE);
         }
-        if outgoing.urgent {
+        let session = self.get(id)?;
+        // udp_sendmsg; udpv6_sendmsg ignores it.
+        let four = outgoing.to.map_or(session.domain == Domain::V4, |to| plain(to).is_ipv4());
+        if outgoing.urgent && four {
             return Err(Errno::OPNOTSUPP);
         }
-        let session = self.get(id)?;
         let more = outgoing.more || session.settings.has(flag::CORK);
         let to = if self.is_corked(id) { None } else { self.destined(id, outgoing.to)? };
         let socket = self.bound_datagrams(id)?;
@@ -232,16 +231,19 @@ impl Sessions {
         let segment_size = if outgoing.segment_size == 0 { segment } else { outgoing.segment_size };
         let ecn = outgoing.service.map(|service| service & 3);
         let message = Message { to, from, data, segment_size, ecn };
-        // This one alone may have another code point.
-        let dscp = outgoing.service.map(|service| service >> 2);
-        let other = dscp.filter(|dscp| *dscp != settings.datagrams.dscp);
-        if let Some(dscp) = other {
-            let options = UdpOptions { dscp, ..settings.datagrams.clone() };
+        // This one alone may have another code point, or live longer.
+        let usual = &settings.datagrams;
+        let dscp = outgoing.service.map_or(usual.dscp, |service| service >> 2);
+        let ttl = outgoing.ttl.unwrap_or(usual.ttl);
+        let multicast_ttl = outgoing.ttl.unwrap_or(usual.multicast_ttl);
+        let options = UdpOptions { dscp, ttl, multicast_ttl, ..usual.clone() };
+        let is_other = options != *usual;
+        if is_other {
             self.stack.udp_set_options(socket, &options).map_err(refused)?;
         }
         let sink = self.outbox.of(id);
         let sent = self.stack.udp_send(self.now, socket, &message, sink);
-        if other.is_some() {
+        if is_other {
             self.stack.udp_set_options(socket, &settings.datagrams).map_err(refused)?;
         }
         sent.map(|_| ()).map_err(refused)

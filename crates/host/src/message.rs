@@ -61,6 +61,8 @@ pub struct Outgoing {
     pub segment_size: u16,
     /// `IP_TOS` or `IPV6_TCLASS` of this datagram alone.
     pub service: Option<u8>,
+    /// `IP_TTL` or `IPV6_HOPLIMIT` of this datagram alone.
+    pub ttl: Option<u8>,
 }
 
 /// A datagram that is not complete.

@@ -94,6 +94,12 @@ impl Sessions {
         self.get(id).map(|session| (session.domain, session.kind()))
     }
 
+    /// Bytes of an IP packet on the way out, as far as no path takes less.
+    #[must_use]
+    pub fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
     /// What the stack has counted.
     #[must_use]
     pub fn counters(&self) -> &Counters {

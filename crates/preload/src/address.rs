@@ -55,6 +55,16 @@ pub(crate) unsafe fn read(
     }
 }
 
+/// Whether an address says that there is none.
+///
+/// # Safety
+/// The family can be read there.
+pub(crate) unsafe fn is_unspecified(address: *const sockaddr) -> bool {
+    // SAFETY: the caller's promise.
+    let family = unsafe { address.cast::<libc::sa_family_t>().read_unaligned() };
+    c_int::from(family) == libc::AF_UNSPEC
+}
+
 /// The bytes of an address as C has it.
 pub(crate) fn encode(address: SocketAddr) -> (sockaddr_storage, socklen_t) {
     // SAFETY: all zeros are such a structure.
@@ -130,6 +140,24 @@ pub(crate) fn bound(fd: c_int) -> Result<Option<SocketAddr>, Errno> {
     crate::errno::of(unsafe { real::getsockname(fd, target, &raw mut length) })?;
     // SAFETY: as long as the kernel says.
     unsafe { read(target, length) }
+}
+
+/// Whether a socket of the kernel's has a peer.
+pub(crate) fn is_connected(fd: c_int) -> bool {
+    // SAFETY: all zeros are such a structure.
+    let mut storage: sockaddr_storage = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut length = size_of::<sockaddr_storage>() as socklen_t;
+    // SAFETY: room for every kind of address.
+    unsafe { real::getpeername(fd, (&raw mut storage).cast(), &raw mut length) == 0 }
+}
+
+/// Has a socket of the kernel's forget its peer.
+pub(crate) fn disconnect(fd: c_int) -> Result<(), Errno> {
+    let family = libc::AF_UNSPEC as libc::sa_family_t;
+    let none = sockaddr { sa_family: family, sa_data: [0; 14] };
+    let length = size_of::<sockaddr>() as socklen_t;
+    // SAFETY: an address, and its length.
+    crate::errno::of(unsafe { real::connect(fd, &raw const none, length) }).map(drop)
 }
 
 /// A session's index is its descriptor.

@@ -6,7 +6,9 @@
     reason = "C calls them by name; what they promise, their manual pages say"
 )]
 
+mod control;
 mod data;
+mod datagrams;
 mod descriptors;
 mod direct;
 mod epoll;

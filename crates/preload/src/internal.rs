@@ -74,6 +74,14 @@ pub(crate) fn base() -> Option<Hidden> {
     (fd >= 0).then(|| Hidden::of(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
+/// An epoll instance of this library's own.
+pub(crate) fn epoll() -> Option<Hidden> {
+    // SAFETY: no memory is involved.
+    let fd = unsafe { real::epoll_create1(libc::EPOLL_CLOEXEC) };
+    // SAFETY: just made.
+    (fd >= 0).then(|| Hidden::of(unsafe { OwnedFd::from_raw_fd(fd) }))
+}
+
 /// Another descriptor for the same file, the lowest that is free.
 pub(crate) fn placeholder(base: &Hidden) -> c_int {
     // SAFETY: no memory is involved.

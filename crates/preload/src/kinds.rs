@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Internal = 6,
     /// A session of the process that forked this one.
     Stale = 7,
+    /// A UDP socket of the kernel's, which the stack may serve too.
+    Datagrams = 8,
 }
 
 static KINDS: [AtomicU8; MOST] = [const { AtomicU8::new(0) }; MOST];
@@ -46,6 +48,7 @@ pub(crate) fn get(fd: c_int) -> Kind {
         5 => Kind::Spare,
         6 => Kind::Internal,
         7 => Kind::Stale,
+        8 => Kind::Datagrams,
         _ => Kind::Kernel,
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn wait_for<'a>(
     mut is_over: impl FnMut(&mut State) -> bool,
 ) -> Waited<'a> {
     let own = files.len();
-    let mut asked = own == 0;
+    let mut asked = own == 0 && state.company_bell().is_none();
     loop {
         state.run();
         let over = is_over(&mut state);
@@ -56,6 +56,7 @@ pub(crate) fn wait_for<'a>(
         files.truncate(own);
         files.push(event(state.doorbell()));
         files.push(event(state.waiters.kick_of(waiter)));
+        files.extend(state.company_bell().map(event));
         drop(state);
         let ready = poll(files, sleep.unwrap_or(0), mask);
         state = shared.lock();
@@ -68,6 +69,9 @@ pub(crate) fn wait_for<'a>(
             if ready.is_ok() && files.get(own).is_some_and(|bell| bell.revents & broken != 0) {
                 state.doubt_daemon();
             }
+        }
+        if ready.is_ok() && is_set(own + 2) {
+            state.meet_company();
         }
         let found = files.iter().take(own).any(|file| file.revents != 0);
         files.truncate(own);

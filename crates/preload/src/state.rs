@@ -1,6 +1,7 @@
 //! What is behind the lock: the stack, its sockets, and who waits for them.
 
 mod attachment;
+mod datagrams;
 mod listener;
 mod route;
 mod session;
@@ -13,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::Queues;
 use host::{Claim, Errno, Sessions};
-use shm::session::Routed;
+use shm::session::{Routed, TransportProtocol};
 use transport::Config;
 
 use crate::internal::{self, Hidden};
@@ -22,6 +23,7 @@ use crate::waiting::Waiters;
 use crate::{clock, real};
 
 use attachment::Attachment;
+pub(crate) use datagrams::is_the_kernels;
 pub(crate) use listener::{status_flags, word};
 
 /// Connections of a process at most, over each version of IP.
@@ -51,7 +53,10 @@ pub(crate) struct State {
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
     listeners: HashMap<c_int, listener::Listener>,
-    routes: HashMap<SocketAddr, (u64, Routed)>,
+    datagrams: HashMap<c_int, datagrams::Datagrams>,
+    /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
+    company: Option<Hidden>,
+    routes: HashMap<(TransportProtocol, SocketAddr), (u64, Routed)>,
     /// Descriptors of sessions that have others: by each, the session's own.
     aliases: HashMap<c_int, c_int>,
     base: Hidden,
@@ -83,6 +88,8 @@ impl State {
             waiters: Waiters::default(),
             places: Vec::new(),
             listeners: HashMap::new(),
+            datagrams: HashMap::new(),
+            company: None,
             routes: HashMap::new(),
             aliases: HashMap::new(),
             base,

@@ -10,6 +10,10 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::internal::Hidden;
 
+mod halves;
+
+pub(crate) use halves::{Halves, World};
+
 /// What is reported whether it was asked for or not.
 const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
 /// How events are reported, among the bits of those that are asked for.
@@ -52,6 +56,8 @@ pub(crate) struct Waiters {
     /// By session.
     watches: Vec<Vec<Watch>>,
     epolls: HashMap<c_int, usize>,
+    /// Of sockets that the kernel has too.
+    pub(crate) halves: Halves,
     /// Threads that sleep, in all.
     pub(crate) sleepers: usize,
     /// When the first of them wakes by itself: ns.
@@ -197,7 +203,7 @@ impl Waiters {
         sessions: &mut Sessions,
         events: &mut [epoll_event],
     ) -> usize {
-        let Self { list, watches, .. } = self;
+        let Self { list, watches, halves, .. } = self;
         let Some(found) = list.get_mut(waiter) else { return 0 };
         let mut room = events.iter_mut();
         let mut count = 0;
@@ -212,7 +218,7 @@ impl Waiters {
             let Some(watch) = watch else { continue };
             watch.queued = false;
             let wanted = watch.events & !HOW;
-            let mask = sessions.mask(id).0 & (wanted | ALWAYS);
+            let mask = halves.join(id, sessions.mask(id)).0 & (wanted | ALWAYS);
             if mask == 0 || watch.spent {
                 continue;
             }

@@ -58,6 +58,7 @@ fn call(pair: &mut Pair, side: usize, (what, id, other, number): Call) {
                 fast_open: bit(10),
                 segment_size: if bit(11) { number } else { 0 },
                 service: bit(12).then_some(number as u8),
+                ttl: None,
             };
             let pieces = [IoSlice::new(&bytes), IoSlice::new(b"more")];
             let _ = sessions.send(id, &pieces[..1 + usize::from(bit(13))], outgoing);

@@ -2,11 +2,13 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::io::{IoSlice, IoSliceMut};
+use std::ptr::null_mut;
 use std::slice;
 
 use host::{Errno, Received};
 use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
+use super::datagrams;
 use super::receive::receive;
 use super::send::send as send_by;
 use crate::clock::Alarm;
@@ -24,6 +26,20 @@ const MESSAGES: c_uint = 1024;
 #[inline]
 fn is_ours(fd: c_int) -> bool {
     matches!(process::kind(fd), Kind::Session | Kind::Stale | Kind::Spare | Kind::Internal)
+}
+
+/// Whether it is about a UDP socket, which may be the stack's and the kernel's.
+#[inline]
+fn is_datagrams(fd: c_int) -> bool {
+    process::kind(fd) == Kind::Datagrams
+}
+
+/// # Safety
+/// `count` bytes can be written at `target`.
+unsafe fn receive_datagram(fd: c_int, target: *mut c_void, count: size_t, flags: c_int) -> ssize_t {
+    let mut piece = iovec { iov_base: target, iov_len: count };
+    // SAFETY: the caller's promise.
+    errno::size(unsafe { datagrams::receive(fd, &mut datagrams::message(&mut piece), flags) })
 }
 
 /// # Safety
@@ -110,6 +126,10 @@ fn bytes(received: Result<Received, Errno>) -> ssize_t {
 /// `read(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { receive_datagram(fd, target, count, 0) };
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::read(fd, target, count) };
@@ -137,6 +157,14 @@ pub unsafe extern "C" fn __read_chk(
 /// `readv(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
+    if is_datagrams(fd) {
+        return errno::size(vectors::count(count).and_then(|count| {
+            let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
+            (message.msg_iov, message.msg_iovlen) = (vector.cast_mut(), count);
+            // SAFETY: the caller's promise.
+            unsafe { datagrams::receive(fd, &mut message, 0) }
+        }));
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::readv(fd, vector, count) };
@@ -153,6 +181,10 @@ pub unsafe extern "C" fn recv(
     count: size_t,
     flags: c_int,
 ) -> ssize_t {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { receive_datagram(fd, target, count, flags) };
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::recv(fd, target, count, flags) };
@@ -184,6 +216,19 @@ pub unsafe extern "C" fn recvfrom(
     from: *mut sockaddr,
     length: *mut socklen_t,
 ) -> ssize_t {
+    if is_datagrams(fd) && (from.is_null() || !length.is_null()) {
+        let mut piece = iovec { iov_base: target, iov_len: count };
+        // SAFETY: null, or a length as the application says.
+        let room = unsafe { length.as_ref() }.copied().unwrap_or(0);
+        let mut message = datagrams::addressed(&mut piece, from, room);
+        // SAFETY: the caller's promise.
+        let received = unsafe { datagrams::receive(fd, &mut message, flags) };
+        if received.is_ok() && !from.is_null() {
+            // SAFETY: not null, as just seen.
+            unsafe { length.write(message.msg_namelen) };
+        }
+        return errno::size(received);
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::recvfrom(fd, target, count, flags, from, length) };
@@ -225,6 +270,10 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) 
     match unsafe { message.as_mut() } {
         // SAFETY: the caller's promise.
         Some(message) if is_ours(fd) => bytes(unsafe { receive_message(fd, message, flags) }),
+        Some(message) if is_datagrams(fd) => {
+            // SAFETY: the caller's promise.
+            errno::size(unsafe { datagrams::receive(fd, message, flags) })
+        }
         // SAFETY: the caller's promise.
         _ => unsafe { real::recvmsg(fd, message, flags) },
     }
@@ -254,6 +303,17 @@ unsafe fn receive_message(
     Ok(received)
 }
 
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn receive_either(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { datagrams::receive(fd, message, flags) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { receive_message(fd, message, flags) }.map(|received| received.bytes)
+}
+
 /// `recvmmsg(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn recvmmsg(
@@ -263,7 +323,7 @@ pub unsafe extern "C" fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    if !is_ours(fd) || messages.is_null() {
+    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
         // SAFETY: the caller's promise.
         return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
     }
@@ -277,13 +337,14 @@ pub unsafe extern "C" fn recvmmsg(
     let mut done = 0;
     for message in list {
         // SAFETY: the caller's promise.
-        match unsafe { receive_message(fd, &mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) } {
-            Ok(received) => message.msg_len = received.bytes as c_uint,
+        match unsafe { receive_either(fd, &mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) } {
+            Ok(received) => message.msg_len = received as c_uint,
             Err(_) if done > 0 => break,
             Err(error) => return errno::int(Err(error)),
         }
         done += 1;
-        if message.msg_len == 0 && message.msg_hdr.msg_iovlen > 0 {
+        // The end of a stream.
+        if message.msg_len == 0 && message.msg_hdr.msg_iovlen > 0 && is_ours(fd) {
             break;
         }
         if flags & libc::MSG_WAITFORONE != 0 {
@@ -296,6 +357,10 @@ pub unsafe extern "C" fn recvmmsg(
 /// `write(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { sendto(fd, source, count, 0, std::ptr::null(), 0) };
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::write(fd, source, count) };
@@ -307,6 +372,14 @@ pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) 
 /// `writev(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
+    if is_datagrams(fd) {
+        return errno::size(vectors::count(count).and_then(|count| {
+            let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
+            (message.msg_iov, message.msg_iovlen) = (vector.cast_mut(), count);
+            // SAFETY: the caller's promise.
+            unsafe { datagrams::send(fd, &message, 0) }
+        }));
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::writev(fd, vector, count) };
@@ -338,6 +411,12 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     length: socklen_t,
 ) -> ssize_t {
+    if is_datagrams(fd) {
+        let mut piece = iovec { iov_base: source.cast_mut(), iov_len: count };
+        let message = datagrams::addressed(&mut piece, to.cast_mut(), length);
+        // SAFETY: the caller's promise.
+        return errno::size(unsafe { datagrams::send(fd, &message, flags) });
+    }
     if !is_ours(fd) {
         // SAFETY: the caller's promise.
         return unsafe { real::sendto(fd, source, count, flags, to, length) };
@@ -369,7 +448,10 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
     // SAFETY: null, or a message as the application says.
     match unsafe { message.as_ref() } {
         // SAFETY: the caller's promise.
-        Some(message) if is_ours(fd) => errno::size(unsafe { send_message(fd, message, flags) }),
+        Some(message) if is_ours(fd) || is_datagrams(fd) => {
+            // SAFETY: the caller's promise.
+            errno::size(unsafe { send_message(fd, message, flags) })
+        }
         // SAFETY: the caller's promise.
         _ => unsafe { real::sendmsg(fd, message, flags) },
     }
@@ -378,6 +460,10 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
 /// # Safety
 /// As for `sendmsg`.
 unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { datagrams::send(fd, message, flags) };
+    }
     // SAFETY: the caller's promise.
     let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen)? };
     // SAFETY: the caller's promise.
@@ -392,7 +478,7 @@ pub unsafe extern "C" fn sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
-    if !is_ours(fd) || messages.is_null() {
+    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
         // SAFETY: the caller's promise.
         return unsafe { real::sendmmsg(fd, messages, count, flags) };
     }

@@ -28,6 +28,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                 let mut state = shared.lock();
                 match kind {
                     Kind::Listener => state.close_listener(fd),
+                    Kind::Datagrams => state.close_datagrams(fd),
                     Kind::Epoll => state.waiters.close_epoll(fd),
                     _ => {}
                 }
@@ -111,6 +112,7 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
     match (kind, process::current()) {
         (Kind::Session, Some(shared)) => shared.lock().duplicate(old, new, close_on_exec),
         (Kind::Listener, Some(shared)) => shared.lock().duplicate_listener(old, new),
+        (Kind::Datagrams, Some(shared)) => shared.lock().duplicate_datagrams(old, new),
         (Kind::Epoll, Some(shared)) => {
             // Without memory for it, it watches the kernel's files only.
             let _ = shared.lock().waiters.duplicate_epoll(old, new);
@@ -205,7 +207,7 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
             state.shared_place(fd).flags = argument as c_int & SETTABLE;
             drop(state);
             // SAFETY: the caller's promise.
-            if kind == Kind::Listener { unsafe { real::fcntl(fd, command, argument) } } else { 0 }
+            if kind == Kind::Session { 0 } else { unsafe { real::fcntl(fd, command, argument) } }
         }
         (libc::F_GETFL, Kind::Session) => libc::O_RDWR | state.shared_place(fd).flags,
         (libc::F_GETFD, Kind::Session) => c_int::from(state.place(fd).close_on_exec),
@@ -233,7 +235,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     }
     let kind = process::kind(fd);
     let shared = match process::current() {
-        Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
+        Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { real::ioctl(fd, request, argument) },
     };
@@ -245,7 +247,14 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         let place = state.shared_place(fd);
         place.flags = place.flags & !libc::O_NONBLOCK | if on { libc::O_NONBLOCK } else { 0 };
     }
-    if kind == Kind::Listener {
+    if kind == Kind::Datagrams && request == libc::FIONREAD as c_ulong {
+        state.run();
+    }
+    let has_none = |state: &mut State| {
+        let id = state.id_of(fd);
+        request != libc::FIONREAD as c_ulong || state.sessions.pending(id).unwrap_or(0) == 0
+    };
+    if kind == Kind::Listener || kind == Kind::Datagrams && has_none(&mut state) {
         drop(state);
         // SAFETY: the caller's promise.
         return unsafe { real::ioctl(fd, request, argument) };

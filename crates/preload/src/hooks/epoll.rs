@@ -61,10 +61,13 @@ pub unsafe extern "C" fn epoll_ctl(
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    let kind = process::kind(fd);
-    let may_listen = operation == libc::EPOLL_CTL_ADD && kind == Kind::Kernel;
-    let listens = kind == Kind::Listener || (may_listen && super::sockets::is_listening(fd));
-    let ours = kind == Kind::Session || listens;
+    let mut kind = process::kind(fd);
+    if operation == libc::EPOLL_CTL_ADD && kind == Kind::Kernel {
+        kind = super::sockets::inherited(fd);
+    }
+    let listens = kind == Kind::Listener;
+    let is_datagrams = kind == Kind::Datagrams;
+    let ours = kind == Kind::Session || listens || is_datagrams && !is_the_kernels(fd);
     let shared = match ours.then(process::attached).flatten() {
         Some(shared) => shared,
         // SAFETY: the caller's promise.
@@ -84,6 +87,11 @@ pub unsafe extern "C" fn epoll_ctl(
     if listens && state.adopt(fd).is_err() {
         return 0;
     }
+    if is_datagrams && !prepare(&mut state, fd, operation) {
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { real::epoll_ctl(epoll, operation, fd, event) };
+    }
     if kinds::get(epoll) != Kind::Epoll {
         errno::set(if epoll == fd { Errno::INVAL } else { not_epoll(epoll) });
         return -1;
@@ -93,7 +101,30 @@ pub unsafe extern "C" fn epoll_ctl(
         state.serve(fd);
         return 0;
     }
+    if is_datagrams && done == Err(Errno::NOENT) {
+        // Registered before the stack had it.
+        drop(state);
+        // SAFETY: the caller's promise.
+        return unsafe { real::epoll_ctl(epoll, operation, fd, event) };
+    }
     errno::int(done.map(|()| 0))
+}
+
+/// Whether a UDP socket has its only peer in the kernel's world, as far as a process without a stack knows.
+fn is_the_kernels(fd: c_int) -> bool {
+    process::current().is_none() && crate::address::is_connected(fd)
+}
+
+/// Gets a UDP socket ready to be watched. Gives whether the stack has it.
+fn prepare(state: &mut State, fd: c_int, operation: c_int) -> bool {
+    if operation == libc::EPOLL_CTL_ADD {
+        if state.open_datagrams(fd).is_err() {
+            return false;
+        }
+        state.serve_datagrams(fd);
+        state.accompany(fd);
+    }
+    state.datagrams(fd).is_some()
 }
 
 /// Why a descriptor is no epoll instance.
@@ -109,8 +140,7 @@ fn control(
     event: Option<epoll_event>,
 ) -> Result<(), Errno> {
     let waiter = state.waiters.epoll(epoll)?;
-    let id = state.id_of(fd);
-    let now = state.sessions.mask(id);
+    let (id, now) = (state.id_of(fd), state.mask(fd));
     let events = event.filter(|_| operation != libc::EPOLL_CTL_DEL).map_or(0, |event| event.events);
     if events & libc::EPOLLEXCLUSIVE as u32 != 0
         && (operation == libc::EPOLL_CTL_MOD || events & !EXCLUSIVE != 0)
@@ -203,6 +233,10 @@ fn wait(
                 waiter.calls = (waiter.calls + 1) % PATIENCE;
                 waiter.calls == 0
             });
+            if asks {
+                // Told by the next call.
+                state.meet_company();
+            }
             drop(state);
             let rest = events.get_mut(count..).unwrap_or_default();
             let more = if asks { kernel_events(epoll, rest).unwrap_or(0) } else { 0 };

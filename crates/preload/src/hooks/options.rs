@@ -3,10 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::slice;
 
-use host::Errno;
+use host::{Errno, Mask};
 use libc::socklen_t;
 
 use crate::kinds::Kind;
+use crate::process::Shared;
+use crate::waiting::World;
 use crate::{errno, process, real};
 
 /// Longest value of an option that is looked at: bytes.
@@ -26,11 +28,11 @@ pub unsafe extern "C" fn setsockopt(
     }
     let kind = process::kind(fd);
     let shared = match process::current() {
-        Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
+        Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { real::setsockopt(fd, level, name, value, length) },
     };
-    if kind == Kind::Listener {
+    if kind != Kind::Session {
         // What connects by the kernel has it too, and a forked process finds it there.
         // SAFETY: the caller's promise.
         let done = unsafe { real::setsockopt(fd, level, name, value, length) };
@@ -54,8 +56,27 @@ pub unsafe extern "C" fn setsockopt(
     state.settle();
     match kind {
         // The kernel has said yes.
-        Kind::Listener => 0,
+        Kind::Listener | Kind::Datagrams => 0,
         _ => errno::int(done.map(|()| 0)),
+    }
+}
+
+/// Whether the stack says what an option is like: of a UDP socket, whose options the kernel keeps, only what happened to it.
+fn says(shared: &Shared, fd: c_int, level: c_int, name: c_int) -> bool {
+    let kind = process::kind(fd);
+    if kind != Kind::Datagrams {
+        return kind == Kind::Session;
+    }
+    let mut state = shared.lock();
+    match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_ERROR) => {
+            let has_failed = state.is_ready(fd, Mask::ERR);
+            has_failed && state.peer_world(fd) != Some(World::Kernel)
+        }
+        (libc::IPPROTO_IP, libc::IP_MTU) | (libc::IPPROTO_IPV6, libc::IPV6_MTU) => {
+            state.peer_world(fd) == Some(World::Millrace)
+        }
+        _ => false,
     }
 }
 
@@ -72,7 +93,7 @@ pub unsafe extern "C" fn getsockopt(
         return refused;
     }
     let shared = match process::current() {
-        Some(shared) if process::kind(fd) == Kind::Session => shared,
+        Some(shared) if says(shared, fd, level, name) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { real::getsockopt(fd, level, name, value, length) },
     };

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn __ppoll_chk(
 }
 
 fn is_ours(fd: c_int) -> bool {
-    matches!(process::kind(fd), Kind::Session | Kind::Listener)
+    matches!(process::kind(fd), Kind::Session | Kind::Listener | Kind::Datagrams)
 }
 
 /// Whether a call about it has to be looked at here.
@@ -89,14 +89,39 @@ fn concerns_us(fd: c_int) -> bool {
     is_ours(fd) || !process::is_open(fd)
 }
 
+/// Who says what a descriptor is ready for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Kernels,
+    Stacks,
+    Both,
+}
+
+/// Who says it of `fd`; the application waits for it.
+fn whose(state: &mut State, fd: c_int) -> Whose {
+    match process::kind(fd) {
+        Kind::Session => Whose::Stacks,
+        Kind::Listener => {
+            if state.adopt(fd).is_ok() {
+                state.serve(fd);
+            }
+            Whose::Both
+        }
+        Kind::Datagrams if state.adopt_datagrams(fd) => {
+            state.accompany(fd);
+            Whose::Stacks
+        }
+        _ => Whose::Kernels,
+    }
+}
+
 /// What sessions say. Gives how many have something to say.
-fn look(state: &mut State, list: &mut [pollfd]) -> c_int {
+fn look(state: &mut State, list: &mut [pollfd], owners: &[Whose]) -> c_int {
     let mut count = 0;
-    for file in list {
-        if is_ours(file.fd) {
+    for (file, owner) in list.iter_mut().zip(owners) {
+        if *owner != Whose::Kernels {
             let wanted = bits(file.events) | ALWAYS;
-            let id = state.id_of(file.fd);
-            file.revents |= (state.sessions.mask(id) & wanted).0 as i16;
+            file.revents |= (state.mask(file.fd) & wanted).0 as i16;
         }
         count += c_int::from(file.revents != 0);
     }
@@ -111,24 +136,21 @@ fn wait(
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
     let waiter = state.waiters.take()?;
-    // Listeners are the kernel's too.
-    let theirs = |fd: c_int| process::kind(fd) != Kind::Session;
+    let owners: Vec<Whose> = list.iter().map(|file| whose(&mut state, file.fd)).collect();
     let known = |file: &pollfd| {
         // Any number that nobody has: the kernel says so of it.
         if process::is_open(file.fd) { *file } else { pollfd { fd: c_int::MAX, ..*file } }
     };
-    let mut kernels: Vec<pollfd> = list.iter().filter(|file| theirs(file.fd)).map(known).collect();
-    for file in list.iter_mut() {
+    let theirs = list.iter().zip(&owners).filter(|(_, owner)| **owner != Whose::Stacks);
+    let mut kernels: Vec<pollfd> = theirs.map(|(file, _)| known(file)).collect();
+    for (file, owner) in list.iter_mut().zip(&owners) {
         file.revents = 0;
-        if !is_ours(file.fd) {
+        if *owner == Whose::Kernels {
             continue;
-        }
-        if process::kind(file.fd) == Kind::Listener && state.adopt(file.fd).is_ok() {
-            state.serve(file.fd);
         }
         let (id, fd) = (state.id_of(file.fd), file.fd);
         let event = epoll_event { events: (bits(file.events) | ALWAYS).0, u64: 0 };
-        let now = state.sessions.mask(id);
+        let now = state.mask(fd);
         // The same descriptor may be there twice: one watch is enough for both.
         if state.waiters.add(waiter, (id, fd), event, now).is_err() {
             let all = epoll_event { events: Mask::ALL.0, u64: 0 };
@@ -136,19 +158,23 @@ fn wait(
         }
     }
     let waited = wait_for(shared, state, waiter, (&mut kernels, mask), alarm, |state| {
-        state.waiters.may_be_ready(waiter) && look(state, &mut list.to_vec()) > 0
+        state.waiters.may_be_ready(waiter) && look(state, &mut list.to_vec(), &owners) > 0
     });
     let (mut state, waited) = waited;
-    for file in list.iter().filter(|file| is_ours(file.fd)) {
-        let id = state.id_of(file.fd);
-        let _ = state.waiters.remove(waiter, (id, file.fd));
+    for (file, owner) in list.iter().zip(&owners) {
+        if *owner != Whose::Kernels {
+            let id = state.id_of(file.fd);
+            let _ = state.waiters.remove(waiter, (id, file.fd));
+        }
     }
     state.waiters.release(waiter);
     let mut kernels = kernels.into_iter();
-    for file in list.iter_mut().filter(|file| theirs(file.fd)) {
-        file.revents = kernels.next().map_or(0, |found| found.revents);
+    for (file, owner) in list.iter_mut().zip(&owners) {
+        if *owner != Whose::Stacks {
+            file.revents = kernels.next().map_or(0, |found| found.revents);
+        }
     }
-    let count = look(&mut state, list);
+    let count = look(&mut state, list, &owners);
     match waited {
         Err(error) if count == 0 => Err(error),
         _ => Ok(count),

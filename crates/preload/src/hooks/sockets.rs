@@ -8,12 +8,14 @@ use host::{Errno, How, Id, Mask, Sessions};
 use libc::{sockaddr, socklen_t};
 use shm::session::Routed;
 
+use super::datagrams;
 use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::signals;
 use crate::sleeping::{wait_for, wait_ready};
 use crate::state::{Place, State, status_flags, word};
+use crate::waiting::World;
 use crate::{address, errno, real};
 
 /// `socket(2)`
@@ -22,11 +24,15 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
     // SAFETY: no memory is involved.
     let fd = unsafe { real::socket(domain, kind, protocol) };
     let is_ip = matches!(domain, libc::AF_INET | libc::AF_INET6);
-    let is_stream = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == libc::SOCK_STREAM;
     if fd >= 0 {
-        let is_tcp = matches!(protocol, 0 | libc::IPPROTO_TCP);
-        let fresh = is_ip && is_stream && is_tcp;
-        kinds::set(fd, if fresh { Kind::Fresh } else { Kind::Kernel });
+        let kind = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
+        let kind = match (kind, protocol) {
+            _ if !is_ip => Kind::Kernel,
+            (libc::SOCK_STREAM, 0 | libc::IPPROTO_TCP) => Kind::Fresh,
+            (libc::SOCK_DGRAM, 0 | libc::IPPROTO_UDP) => Kind::Datagrams,
+            _ => Kind::Kernel,
+        };
+        kinds::set(fd, kind);
     }
     fd
 }
@@ -37,15 +43,27 @@ pub unsafe extern "C" fn bind(fd: c_int, at: *const sockaddr, length: socklen_t)
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    match process::kind(fd) {
+    let kind = process::kind(fd);
+    match kind {
         Kind::Session | Kind::Listener => {
             errno::set(Errno::INVAL);
             return -1;
         }
-        Kind::Fresh => {}
+        Kind::Fresh | Kind::Datagrams => {}
         // SAFETY: the caller's promise.
         _ => return unsafe { real::bind(fd, at, length) },
     }
+    // SAFETY: the caller's promise.
+    let done = unsafe { bind_by_kernel(fd, at, length) };
+    if done == 0 && kind == Kind::Datagrams {
+        datagrams::bound(fd);
+    }
+    done
+}
+
+/// # Safety
+/// As for `bind`.
+unsafe fn bind_by_kernel(fd: c_int, at: *const sockaddr, length: socklen_t) -> c_int {
     // SAFETY: the caller's promise.
     let done = unsafe { real::bind(fd, at, length) };
     if done == 0 || errno::get() != Errno::ADDRNOTAVAIL {
@@ -109,6 +127,26 @@ pub(super) fn is_listening(fd: c_int) -> bool {
     let domain = || word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN);
     word(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) == Some(1)
         && matches!(domain(), Some(libc::AF_INET | libc::AF_INET6))
+}
+
+/// What a descriptor is of which nothing is known: one that another program has opened.
+pub(super) fn inherited(fd: c_int) -> Kind {
+    let socket = |name| word(fd, libc::SOL_SOCKET, name);
+    let listens = match socket(libc::SO_ACCEPTCONN) {
+        None => return Kind::Kernel,
+        Some(listens) => listens == 1,
+    };
+    if !matches!(socket(libc::SO_DOMAIN), Some(libc::AF_INET | libc::AF_INET6)) {
+        return Kind::Kernel;
+    }
+    if listens {
+        return Kind::Listener;
+    }
+    if socket(libc::SO_PROTOCOL) == Some(libc::IPPROTO_UDP) {
+        kinds::set(fd, Kind::Datagrams);
+        return Kind::Datagrams;
+    }
+    Kind::Kernel
 }
 
 /// `accept(2)`
@@ -229,6 +267,18 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         return refused;
     }
     let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
+        // SAFETY: the caller's promise.
+        if let Some(done) = unsafe { datagrams::connect(fd, to, length) } {
+            return errno::int(done.map(|()| 0));
+        }
+        // SAFETY: the caller's promise.
+        let done = unsafe { real::connect(fd, to, length) };
+        if done == 0 {
+            datagrams::connected(fd);
+        }
+        return done;
+    }
     if !matches!(kind, Kind::Fresh | Kind::Session) {
         // SAFETY: the caller's promise.
         return unsafe { real::connect(fd, to, length) };
@@ -327,7 +377,7 @@ pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
     }
     let kind = process::kind(fd);
     let shared = match process::current() {
-        Some(shared) if matches!(kind, Kind::Session | Kind::Listener) => shared,
+        Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: no memory is involved.
         _ => return unsafe { real::shutdown(fd, how) },
     };
@@ -344,7 +394,8 @@ pub unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
     let id = state.id_of(fd);
     let done = state.sessions.shutdown(id, how);
     state.turn();
-    if kind == Kind::Listener {
+    let both = kind == Kind::Datagrams && state.peer_world(fd) != Some(World::Millrace);
+    if kind == Kind::Listener || both {
         // SAFETY: no memory is involved.
         return unsafe { real::shutdown(fd, how as c_int) };
     }
@@ -373,6 +424,15 @@ pub unsafe extern "C" fn getpeername(
     unsafe { say(fd, (target, length), Sessions::peer, real::getpeername) }
 }
 
+/// Whether the stack alone knows a socket's addresses.
+fn has_session_only(shared: &Shared, fd: c_int) -> bool {
+    match process::kind(fd) {
+        Kind::Session => true,
+        Kind::Datagrams => shared.lock().peer_world(fd) == Some(World::Millrace),
+        _ => false,
+    }
+}
+
 /// One of a socket's two addresses: of a session `ours`, else what the kernel says.
 ///
 /// # Safety
@@ -387,7 +447,7 @@ unsafe fn say(
         return refused;
     }
     let shared = match process::current() {
-        Some(shared) if process::kind(fd) == Kind::Session => shared,
+        Some(shared) if has_session_only(shared, fd) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { kernels(fd, target, length) },
     };

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::mem::size_of;
 use std::os::fd::BorrowedFd;
 
-use host::{Domain, Errno, Kind as SocketKind};
+use host::{Domain, Errno, Kind as SocketKind, Sessions};
 
 use super::{Place, State};
 use crate::address::{bound, id};
@@ -84,29 +84,7 @@ impl State {
                 (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
             ]
         };
-        for (level, name) in INHERITED.iter().copied().chain(versions) {
-            let Some(value) = word(fd, level, name) else { continue };
-            // What is the default already, or can't be set here, is as it is.
-            let _ = self.sessions.set_option(id(fd), level, name, &value.to_ne_bytes());
-        }
-        let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
-        for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
-            let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
-            // The kernel says twice what was asked for.
-            let value = (value / 2).to_ne_bytes();
-            let _ = self.sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value);
-        }
-        for (level, name, most) in LONGER {
-            let mut value = [0_u8; 16];
-            let mut length = *most as libc::socklen_t;
-            let target = value.as_mut_ptr().cast();
-            // SAFETY: room for sixteen bytes, and no more is asked for.
-            if unsafe { real::getsockopt(fd, *level, *name, target, &raw mut length) } != 0 {
-                continue;
-            }
-            let value = value.get(..length as usize).unwrap_or_default();
-            let _ = self.sessions.set_option(id(fd), *level, *name, value);
-        }
+        copy_options(&mut self.sessions, fd, INHERITED.iter().copied().chain(versions));
         Ok(())
     }
 
@@ -132,7 +110,7 @@ impl State {
     }
 
     /// Shows the daemon a socket. Gives the listener's number.
-    fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
+    pub(super) fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
         // SAFETY: the application's, open during this call.
         let socket = unsafe { BorrowedFd::borrow_raw(fd) };
         match self.attachment.link.listen(self.attachment.queues.number, weight, socket) {
@@ -153,6 +131,7 @@ impl State {
                 listener.number = number;
             }
         }
+        self.prove_datagrams();
     }
 
     /// The application takes connections from `fd`: from now on new ones are for this process too.
@@ -231,6 +210,37 @@ impl State {
         self.waiters.forget_session(id(fd));
         self.sessions.close(id(fd));
         self.turn();
+    }
+}
+
+/// Gives a session what was set of the socket of the kernel's at `fd`.
+pub(super) fn copy_options(
+    sessions: &mut Sessions,
+    fd: c_int,
+    words: impl Iterator<Item = (c_int, c_int)>,
+) {
+    for (level, name) in words {
+        let Some(value) = word(fd, level, name) else { continue };
+        // What is the default already, or can't be set here, is as it is.
+        let _ = sessions.set_option(id(fd), level, name, &value.to_ne_bytes());
+    }
+    let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
+    for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
+        let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
+        // The kernel says twice what was asked for.
+        let value = (value / 2).to_ne_bytes();
+        let _ = sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value);
+    }
+    for (level, name, most) in LONGER {
+        let mut value = [0_u8; 16];
+        let mut length = *most as libc::socklen_t;
+        let target = value.as_mut_ptr().cast();
+        // SAFETY: room for sixteen bytes, and no more is asked for.
+        if unsafe { real::getsockopt(fd, *level, *name, target, &raw mut length) } != 0 {
+            continue;
+        }
+        let value = value.get(..length as usize).unwrap_or_default();
+        let _ = sessions.set_option(id(fd), *level, *name, value);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which way packets go: asked of the daemon, and remembered for a second.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use shm::session::{Routed, TransportProtocol};
 
@@ -15,18 +15,48 @@ const MOST: usize = 1024;
 impl State {
     /// Which way connections to `destination` go. A daemon that does not answer leaves it to the kernel.
     pub(crate) fn route(&mut self, destination: SocketAddr) -> Routed {
+        self.route_of(TransportProtocol::Tcp, destination)
+    }
+
+    /// The same of datagrams.
+    pub(crate) fn route_datagrams(&mut self, destination: SocketAddr) -> Routed {
+        self.route_of(TransportProtocol::Udp, self.host_of(destination))
+    }
+
+    /// A datagram has come by Millrace: an answer goes the same way.
+    pub(crate) fn came_from(&mut self, remote: SocketAddr, local: IpAddr) {
+        let key = (TransportProtocol::Udp, self.host_of(remote));
         let now = clock::now();
-        let known = self.routes.get(&destination).filter(|(at, _)| now < at + FRESH);
+        if self.routes.get(&key).is_none_or(|(at, _)| now >= at + FRESH) {
+            let (source, mtu) = (local.to_canonical(), self.sessions.mtu());
+            self.remember(key, (now, Routed::Millrace { source, mtu }));
+        }
+    }
+
+    /// All ports of another host are reached alike; the router's own are served by this or that.
+    fn host_of(&self, destination: SocketAddr) -> SocketAddr {
+        let ip = destination.ip().to_canonical();
+        let own = self.attachment.link.addresses().contains(&ip);
+        SocketAddr::new(ip, if own { destination.port() } else { 0 })
+    }
+
+    fn route_of(&mut self, protocol: TransportProtocol, destination: SocketAddr) -> Routed {
+        let (now, key) = (clock::now(), (protocol, destination));
+        let known = self.routes.get(&key).filter(|(at, _)| now < at + FRESH);
         if let Some((_, routed)) = known {
             return *routed;
         }
-        let asked = self.attachment.link.route(TransportProtocol::Tcp, destination);
+        let asked = self.attachment.link.route(protocol, destination);
         let routed = asked.unwrap_or(Routed::Kernel);
+        self.remember(key, (now, routed));
+        routed
+    }
+
+    fn remember(&mut self, key: (TransportProtocol, SocketAddr), answer: (u64, Routed)) {
         if self.routes.len() >= MOST {
             self.routes.clear();
         }
-        self.routes.insert(destination, (now, routed));
-        routed
+        self.routes.insert(key, answer);
     }
 
     /// A range more of local ports. Gives whether there is one.

@@ -60,14 +60,18 @@ impl State {
 
     /// Whether a session is ready for one of these things.
     pub(crate) fn is_ready(&mut self, fd: c_int, mask: Mask) -> bool {
+        !(self.mask(fd) & mask).is_empty()
+    }
+
+    /// What `poll` says of a session, and of its half in the kernel.
+    pub(crate) fn mask(&mut self, fd: c_int) -> Mask {
         let id = self.id_of(fd);
-        !(self.sessions.mask(id) & mask).is_empty()
+        self.waiters.halves.join(id, self.sessions.mask(id))
     }
 
     /// Waits for one of these things at a session.
     pub(crate) fn watch(&mut self, waiter: usize, fd: c_int, mask: Mask) -> Result<(), Errno> {
-        let id = self.id_of(fd);
-        let now = self.sessions.mask(id);
+        let (id, now) = (self.id_of(fd), self.mask(fd));
         self.waiters.add(waiter, (id, fd), epoll_event { events: mask.0, u64: 0 }, now)
     }
 

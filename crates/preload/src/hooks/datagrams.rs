@@ -1,0 +1,360 @@
+//! Receiving and sending by UDP sockets, which are the stack's and the kernel's at the same time.
+
+use std::ffi::{c_int, c_void};
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::MutexGuard;
+
+use host::{Errno, Incoming, Mask, Outgoing, Received};
+use libc::{iovec, msghdr, sockaddr, socklen_t};
+use shm::session::Routed;
+
+use super::control;
+use crate::process::{self, Shared};
+use crate::sleeping::wait_ready;
+use crate::state::{State, is_the_kernels};
+use crate::waiting::World;
+use crate::{address, errno, real, signals, vectors};
+
+/// Of so many datagrams, the kernel's come first once.
+const TURNS: u8 = 16;
+
+/// A message of one piece.
+pub(super) fn message(piece: &mut iovec) -> msghdr {
+    // SAFETY: all zeros are an empty message.
+    let mut message: msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (piece, 1);
+    message
+}
+
+/// The same, to or from an address.
+pub(super) fn addressed(piece: &mut iovec, name: *mut sockaddr, length: socklen_t) -> msghdr {
+    let mut message = message(piece);
+    (message.msg_name, message.msg_namelen) = (name.cast::<c_void>(), length);
+    message
+}
+
+/// The state, if the stack has a socket beside the kernel's or can have one.
+fn served(fd: c_int) -> Option<(&'static Shared, MutexGuard<'static, State>)> {
+    let known = process::current();
+    let shared = match known {
+        Some(shared) => shared,
+        // An inherited one that is bound: others reach it by its port.
+        None => {
+            let is_bound = address::bound(fd).ok().flatten().is_some_and(|local| local.port() != 0);
+            let ours = is_bound && !address::is_connected(fd);
+            ours.then(process::attached).flatten()?
+        }
+    };
+    let mut state = shared.lock();
+    state.adopt_datagrams(fd).then_some((shared, state))
+}
+
+/// Receives a datagram as `recvmsg` does.
+///
+/// # Safety
+/// As for `recvmsg`.
+pub(super) unsafe fn receive(
+    fd: c_int,
+    message: &mut msghdr,
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let Some((shared, mut state)) = served(fd) else {
+        // SAFETY: the caller's promise.
+        return unsafe { by_kernel(fd, message, flags) };
+    };
+    let errors = flags & libc::MSG_ERRQUEUE != 0;
+    let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0 && !errors;
+    let alarm = state.timeouts(fd).0;
+    loop {
+        // SAFETY: the caller's promise.
+        match unsafe { take(&mut state, fd, message, flags) } {
+            Err(Errno::AGAIN) => {}
+            taken => return taken,
+        }
+        // What has come may lie in the rings yet.
+        if state.run() > 0 && state.is_ready(fd, Mask::IN) {
+            continue;
+        }
+        if !waits {
+            return Err(Errno::AGAIN);
+        }
+        state.accompany(fd);
+        if state.is_ready(fd, Mask::RDHUP) {
+            // Shut down: there is nothing to wait for.
+            (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
+            return Ok(0);
+        }
+        let (after, waited) = wait_ready(shared, state, fd, Mask::IN, alarm)?;
+        state = after;
+        match waited {
+            Ok(true) => {}
+            Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
+            Ok(false) => return Err(Errno::AGAIN),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A datagram of either half.
+///
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn take(
+    state: &mut State,
+    fd: c_int,
+    message: &mut msghdr,
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let known = state.datagrams(fd).ok_or(Errno::BADF)?;
+    known.turns = (known.turns + 1) % TURNS;
+    let (peer, kernel_first) = (known.peer, known.turns == 0);
+    let gently = flags | libc::MSG_DONTWAIT;
+    if peer == Some(World::Kernel) || peer.is_none() && kernel_first {
+        // SAFETY: the caller's promise.
+        let taken = unsafe { by_kernel(fd, message, gently) };
+        if taken != Err(Errno::AGAIN) || peer.is_some() {
+            note(state, fd, &taken);
+            return taken;
+        }
+    }
+    // SAFETY: the caller's promise.
+    let taken = unsafe { by_stack(state, fd, message, flags) };
+    if taken != Err(Errno::AGAIN) || peer.is_some() {
+        return taken;
+    }
+    // SAFETY: the caller's promise.
+    let taken = unsafe { by_kernel(fd, message, gently) };
+    note(state, fd, &taken);
+    taken
+}
+
+/// Remembers that the kernel has nothing any more.
+fn note(state: &mut State, fd: c_int, taken: &Result<usize, Errno>) {
+    if taken.is_err() {
+        let id = state.id_of(fd);
+        state.waiters.halves.clear(id);
+    }
+}
+
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn by_kernel(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    let received = unsafe { real::recvmsg(fd, message, flags) };
+    usize::try_from(received).map_err(|_| errno::get())
+}
+
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn by_stack(
+    state: &mut State,
+    fd: c_int,
+    message: &mut msghdr,
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let incoming = Incoming {
+        peek: flags & libc::MSG_PEEK != 0,
+        urgent: flags & libc::MSG_OOB != 0,
+        errors: flags & libc::MSG_ERRQUEUE != 0,
+        ..Incoming::default()
+    };
+    let id = state.id_of(fd);
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen)? };
+    let received = if let [piece] = pieces {
+        // SAFETY: the caller's promise.
+        let target = unsafe { vectors::target(piece) };
+        state.sessions.recv(id, &mut [IoSliceMut::new(target)], incoming)?
+    } else {
+        // SAFETY: the caller's promise.
+        let targets = pieces.iter().map(|piece| IoSliceMut::new(unsafe { vectors::target(piece) }));
+        state.sessions.recv(id, &mut targets.collect::<Vec<_>>(), incoming)?
+    };
+    let wanted = state.sessions.wanted(id)?;
+    let Received { bytes, shape } = received;
+    let Some(shape) = shape else { return Ok(bytes) };
+    if state.peer_world(fd).is_none() {
+        state.came_from(shape.from, shape.to.ip());
+    }
+    message.msg_flags = flags & libc::MSG_ERRQUEUE;
+    if shape.length > bytes {
+        message.msg_flags |= libc::MSG_TRUNC;
+    }
+    let (name, length) = (message.msg_name.cast::<sockaddr>(), &raw mut message.msg_namelen);
+    if !name.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { address::write(shape.from, name, length)? };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { control::write(message, &shape, &wanted) };
+    Ok(if flags & libc::MSG_TRUNC != 0 { shape.length } else { bytes })
+}
+
+/// Sends a datagram as `sendmsg` does, by the world that has a route to where it goes.
+///
+/// # Safety
+/// As for `sendmsg`.
+pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    let (name, length) = (message.msg_name.cast::<sockaddr>(), message.msg_namelen);
+    let to = if name.is_null() || length == 0 {
+        None
+    } else {
+        // SAFETY: the caller's promise.
+        match unsafe { address::read(name, length) } {
+            Ok(Some(to)) if !is_the_kernels(to.ip()) => Some(to),
+            // Nonsense, or the host's own.
+            // SAFETY: the caller's promise.
+            _ => return unsafe { out_by_kernel(fd, message, flags) },
+        }
+    };
+    let shared = if to.is_some() { process::attached() } else { process::current() };
+    let way = shared.and_then(|shared| Some((shared, way(shared, fd, to)?)));
+    let Some((shared, (mut state, source))) = way else {
+        // SAFETY: the caller's promise.
+        return unsafe { out_by_kernel(fd, message, flags) };
+    };
+    if to.is_some() {
+        state.bind_anywhere(fd)?;
+    }
+    let mut outgoing = Outgoing {
+        to,
+        source,
+        more: flags & libc::MSG_MORE != 0,
+        urgent: flags & libc::MSG_OOB != 0,
+        ..Outgoing::default()
+    };
+    // SAFETY: the caller's promise.
+    unsafe { control::read(message, &mut outgoing)? };
+    if outgoing.source != source {
+        let known = outgoing.source.map(|source| source.to_canonical());
+        if !known.is_some_and(|known| state.attachment.link.addresses().contains(&known)) {
+            // Linux: no route from there.
+            return Err(Errno::INVAL);
+        }
+    }
+    // SAFETY: the caller's promise.
+    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen)? };
+    if let [piece] = pieces {
+        // SAFETY: the caller's promise.
+        let source = unsafe { vectors::source(piece) };
+        return leave(shared, state, fd, (&[IoSlice::new(source)], outgoing), flags);
+    }
+    // SAFETY: the caller's promise.
+    let pieces = pieces.iter().map(|piece| IoSlice::new(unsafe { vectors::source(piece) }));
+    leave(shared, state, fd, (&pieces.collect::<Vec<_>>(), outgoing), flags)
+}
+
+/// The lock, and the source address towards a destination, where Millrace has a route to it. `None`: the kernel sends.
+fn way(
+    shared: &'static Shared,
+    fd: c_int,
+    to: Option<SocketAddr>,
+) -> Option<(MutexGuard<'static, State>, Option<IpAddr>)> {
+    let mut state = shared.lock();
+    let Some(to) = to else {
+        return (state.peer_world(fd) == Some(World::Millrace)).then_some((state, None));
+    };
+    let Routed::Millrace { source, .. } = state.route_datagrams(to) else { return None };
+    if state.open_datagrams(fd).is_err() || state.peer_world(fd) == Some(World::Kernel) {
+        return None;
+    }
+    Some((state, Some(source)))
+}
+
+fn leave(
+    shared: &'static Shared,
+    mut state: MutexGuard<'static, State>,
+    fd: c_int,
+    (pieces, outgoing): (&[IoSlice<'_>], Outgoing),
+    flags: c_int,
+) -> Result<usize, Errno> {
+    let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
+    let alarm = state.timeouts(fd).1;
+    let id = state.id_of(fd);
+    loop {
+        match state.sessions.send(id, pieces, outgoing) {
+            Err(Errno::AGAIN) if waits => {}
+            sent => {
+                state.turn();
+                return sent;
+            }
+        }
+        state.turn();
+        let (after, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
+        state = after;
+        match waited {
+            Ok(true) => {}
+            Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
+            Ok(false) => return Err(Errno::AGAIN),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// # Safety
+/// As for `sendmsg`.
+unsafe fn out_by_kernel(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    let sent = unsafe { real::sendmsg(fd, message, flags) };
+    usize::try_from(sent).map_err(|_| errno::get())
+}
+
+/// `connect` of a UDP socket. `None`: the kernel connects it, or says why not.
+///
+/// # Safety
+/// As for [`address::read`].
+pub(super) unsafe fn connect(
+    fd: c_int,
+    to: *const sockaddr,
+    length: socklen_t,
+) -> Option<Result<(), Errno>> {
+    // SAFETY: the caller's promise.
+    match unsafe { address::read(to, length) } {
+        Ok(Some(remote)) if !is_the_kernels(remote.ip()) => {
+            let mut state = process::attached()?.lock();
+            let routed = state.route_datagrams(remote);
+            let Routed::Millrace { source, .. } = routed else { return None };
+            state.open_datagrams(fd).ok()?;
+            let done = state.connect_datagrams(fd, source, remote);
+            Some(done)
+        }
+        // SAFETY: at least the family is there.
+        Ok(None) if unsafe { address::is_unspecified(to) } => {
+            let mut state = process::current()?.lock();
+            let peer = state.peer_world(fd)?;
+            if peer == World::Kernel {
+                if let Err(error) = address::disconnect(fd) {
+                    return Some(Err(error));
+                }
+            }
+            Some(state.disconnect_datagrams(fd))
+        }
+        _ => None,
+    }
+}
+
+/// The kernel has connected it.
+pub(super) fn connected(fd: c_int) {
+    let Some(shared) = process::current() else { return };
+    let mut state = shared.lock();
+    if state.datagrams(fd).is_some() {
+        let _ = state.connected_by_kernel(fd);
+    }
+}
+
+/// The kernel has bound it: the network can reach it too.
+pub(super) fn bound(fd: c_int) {
+    let Ok(Some(local)) = address::bound(fd) else { return };
+    if is_the_kernels(local.ip()) && !local.ip().to_canonical().is_unspecified() {
+        return;
+    }
+    let Some(shared) = process::attached() else { return };
+    let mut state = shared.lock();
+    if state.datagrams(fd).is_some() {
+        // Somebody waits for it already.
+        let _ = state.bind_datagrams(fd, local);
+    } else {
+        let _ = state.open_datagrams(fd);
+    }
+}
