@@ -71,12 +71,13 @@ pub(crate) fn miss(config: &Config) -> rib::Miss {
     }
 }
 
-/// Switches that nodes read.
-pub(crate) fn settings(config: &Config) -> Settings {
+/// Switches that nodes read. `seed`: for ECMP, unless the configuration has one.
+pub(crate) fn settings(config: &Config, seed: u64) -> Settings {
     Settings {
         martians: config.forwarding.martians,
         directed_broadcast: config.forwarding.directed_broadcast,
         icmp_rate: config.limits.icmp_rate,
+        hash_seed: config.forwarding.ecmp_seed.map_or(seed, u64::from),
         flows4: config.limits.flows4 > 0,
         flows6: config.limits.flows6 > 0,
         tsc_hz: dpdk::tsc_hz(),

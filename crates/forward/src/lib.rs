@@ -14,6 +14,7 @@
 
 mod cause;
 mod indices;
+mod quotation;
 
 pub mod bridge;
 pub mod flow;

@@ -5,12 +5,16 @@
 mod frames;
 mod router;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use frames::from;
-use graph::Reason;
-use millrace_forward::rib::{Change, Miss, Route, Target};
-use router::{Router, host, interfaces, mac, prefix_of};
+use graph::{Handoff, Reason};
+use millrace_forward::flow::{Flow, Rewrite};
+use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
+use millrace_forward::rib::{Change, Miss, Route, Target, Via};
+use millrace_forward::state::Settings;
+use router::{Router, SETTINGS, host, interfaces, mac, prefix_of};
+use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 use wire::{Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
 fn link(frame: &[u8]) -> (wire::MacAddr, wire::MacAddr) {
@@ -292,4 +296,181 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
         assert_eq!(sent.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1]);
     }
     router.assert_no_buffer_is_out();
+}
+
+/// A router whose flow 10.0.0.99:1111 to 10.11.2.3:2222 leaves by port 1 as 10.0.1.1:4444, and its answers come back; the
+/// same for IPv6.
+fn with_translated_flow() -> Router {
+    let mut router = Router::with_hosts();
+    let to = |router: &mut Router, tuple, port: u16, rewrite| {
+        let (source_mac, destination_mac) = (mac(port as u8), host(port));
+        let flow = Flow { tuple, egress: port, source_mac, destination_mac, rewrite };
+        router.flows.insert(&flow, &interfaces()).unwrap();
+    };
+    for (inside, outside, remote) in [
+        ("10.0.0.99", "10.0.1.1", "10.11.2.3"),
+        ("2001:db8::99", "2001:db8:1::1", "2001:db8:11::3"),
+    ] {
+        let [inside, outside, remote] = [inside, outside, remote].map(router::ip);
+        let rewrite =
+            Rewrite { source: Some(outside), source_port: Some(4444), ..Rewrite::default() };
+        to(&mut router, udp((inside, 1111), (remote, 2222)), 1, rewrite);
+        let rewrite = Rewrite {
+            destination: Some(inside),
+            destination_port: Some(1111),
+            ..Rewrite::default()
+        };
+        to(&mut router, udp((remote, 2222), (outside, 4444)), 0, rewrite);
+    }
+    router
+}
+
+fn udp((source, from): (IpAddr, u16), (destination, to): (IpAddr, u16)) -> FiveTuple {
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            FiveTuple::V4(FiveTuple4::new((source, from), (destination, to), Protocol::UDP))
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            FiveTuple::V6(FiveTuple6::new((source, from), (destination, to), Protocol::UDP))
+        }
+        _ => panic!("two families"),
+    }
+}
+
+#[test]
+fn errors_about_translated_packets_go_to_who_sent_them() {
+    let mut router = with_translated_flow();
+    let frame = from(0, "10.11.2.3").udp(100);
+    let (port, sent) = router.forward(0, &frame);
+    let header = ipv4::Header::parse(&sent[14..]).unwrap();
+    assert_eq!((port, header.source().to_string()), (1, "10.0.1.1".to_owned()));
+
+    let frame = from(0, "10.11.2.3").hops(1).udp(100);
+    let (message, quoted) = error4(&router.forward(0, &frame), 0);
+    assert_eq!(message, icmpv4::Message::TimeExceeded { code: 0 });
+    assert_eq!(quoted, frame[14..], "as it came");
+    let frame = from(0, "10.11.2.3").dont_fragment().udp(1500);
+    let (message, quoted) = error4(&router.forward(0, &frame), 0);
+    assert_eq!(message, icmpv4::Message::Unreachable { code: 4, mtu: 1500 });
+    assert_eq!(quoted, frame[14..14 + 548]);
+    let fragments = router.receive(0, &[&from(0, "10.11.2.3").udp(1500)]);
+    assert_eq!(fragments.len(), 2, "what is fragmented is translated");
+    let header = ipv4::Header::parse(&fragments[0].1[14..]).unwrap();
+    assert_eq!(header.source().to_string(), "10.0.1.1");
+
+    let frame = from(0, "2001:db8:11::3").hops(1).udp(100);
+    let (message, quoted) = error6(&router.forward(0, &frame), 0);
+    assert_eq!((message, &quoted[..]), (icmpv6::Message::TimeExceeded { code: 0 }, &frame[14..]));
+    let frame = from(0, "2001:db8:11::3").udp(1460);
+    let (message, quoted) = error6(&router.forward(0, &frame), 0);
+    assert_eq!(message, icmpv6::Message::PacketTooBig { mtu: 1500 });
+    assert_eq!(quoted, frame[14..14 + 1232]);
+}
+
+#[test]
+fn errors_from_outside_about_translated_packets_reach_who_sent_them() {
+    let mut router = with_translated_flow();
+    for (destination, on_the_way) in
+        [("10.11.2.3", "10.0.1.77"), ("2001:db8:11::3", "2001:db8:1::77")]
+    {
+        for from_whom in [destination, on_the_way] {
+            let frame = from(0, destination).udp(100);
+            let outside = router.forward(0, &frame).1;
+            let data = &outside[14..];
+            let back = from(1, if data[0] >> 4 == 4 { "10.0.1.1" } else { "2001:db8:1::1" });
+            let back = back.source(from_whom);
+            let error = if data[0] >> 4 == 4 {
+                let message = icmpv4::Message::Unreachable { code: 4, mtu: 1400 };
+                back.payload(&wire::build::Payload::Icmpv4 { message, data })
+            } else {
+                let message = icmpv6::Message::PacketTooBig { mtu: 1400 };
+                back.payload(&wire::build::Payload::Icmpv6 { message, data })
+            };
+            let (port, sent) = router.forward(1, &error);
+            assert_eq!((port, link(&sent)), (0, (host(0), mac(0))));
+            let quoted = match ipv4::Header::parse(&sent[14..]) {
+                Ok(header) => {
+                    assert_eq!(header.destination().to_string(), "10.0.0.99");
+                    assert_eq!(header.source().to_string(), from_whom);
+                    icmpv4::Header::parse(&sent[34..]).unwrap().1
+                }
+                Err(_) => {
+                    let header = ipv6::Header::parse(&sent[14..]).unwrap();
+                    assert_eq!(IpAddr::V6(header.destination()), router::ip("2001:db8::99"));
+                    let (from, to) = (header.source(), header.destination());
+                    icmpv6::Header::parse(&sent[54..], from, to).unwrap().1
+                }
+            };
+            // The quoted packet has one hop less than the one that was sent.
+            let mut wanted = frame[14..].to_vec();
+            match wanted[0] >> 4 {
+                4 => ipv4::decrement_ttl(ipv4::Header::checked_mut(&mut wanted).unwrap()).unwrap(),
+                _ => wanted[7] -= 1,
+            }
+            assert_eq!(quoted, wanted);
+        }
+    }
+    // Of who is not in the flow, nothing is translated.
+    let sent = router.forward(1, &from(1, "10.0.1.1").udp(10));
+    assert_eq!(error4(&sent, 1).0, icmpv4::Message::Unreachable { code: 3, mtu: 0 });
+}
+
+#[test]
+fn an_error_comes_from_an_address_that_its_receiver_can_route() {
+    let mut narrow = interfaces();
+    if let Some(interface) = &mut narrow.list[1] {
+        interface.addresses6.retain(|(address, _)| address.is_unicast_link_local());
+        interface.addresses4 = vec![(Ipv4Addr::new(192, 0, 2, 1), 24)];
+        interface.addresses4.push((Ipv4Addr::new(10, 0, 1, 1), 24));
+    }
+    let mut router = Router::with_hosts();
+    router.rib.set_interfaces(&narrow, &(0..3).map(|port| (port, host(port))).collect());
+    router.set_interfaces(narrow);
+    let source6 = |sent: &[u8]| ipv6::Header::parse(&sent[14..]).unwrap().source();
+    // The interface has only a link-local address: for a global one, another's.
+    let sent =
+        router.receive(1, &[&from(1, "2001:db8:10::3").source("2001:db8:11::9").hops(1).udp(9)]);
+    assert_eq!(source6(&sent[0].1).to_string(), "2001:db8::1");
+    let own = mac(1).link_local();
+    let sent = router.receive(1, &[&from(1, &own.to_string()).source("fe80::9").udp(9)]);
+    assert_eq!(source6(&sent[0].1), own);
+    // Of several, the one on the receiver's network.
+    let (_, sent) = router.forward(1, &from(1, "10.10.2.3").hops(1).udp(9));
+    let header = ipv4::Header::parse(&sent[14..]).unwrap();
+    assert_eq!(header.source().to_string(), "10.0.1.1");
+    // About what was sent to the router itself, the address that was asked (RFC 4443 2.2 (a)).
+    let (_, sent) = router.forward(0, &from(0, "2001:db8:2::1").udp(9));
+    assert_eq!(source6(&sent).to_string(), "2001:db8:2::1");
+}
+
+#[test]
+fn routers_in_a_row_spread_flows_each_in_its_own_way() {
+    let mut router = Router::with_hosts();
+    let via = |port: u16| Via {
+        address: router::ip(&format!("10.0.{port}.99")),
+        interface: None,
+        weight: 1,
+    };
+    let prefix = prefix_of("198.51.100.0/24");
+    let target = Target::Via(vec![via(1), via(2)]);
+    let rib = std::mem::replace(&mut router.rib, router::no_routes());
+    let (timing, bounds) = (Timing::default(), Bounds::default());
+    let mut slow = SlowPath::<Handoff>::new(rib, router.state.clone(), timing, bounds, 0);
+    slow.apply(&[Change::Add(Route { prefix, target })]).unwrap();
+    for port in 1..3 {
+        let address = router::ip(&format!("10.0.{port}.99"));
+        slow.add_neighbor(port, address, host(port), 0, &mut Vec::new()).unwrap();
+    }
+    let mut ways = |seed: u64| -> Vec<u16> {
+        let settings = Settings { hash_seed: seed, ..SETTINGS };
+        slow.set_switches(Miss::Unreachable, settings, timing, bounds);
+        let frames = (0..200).map(|host| from(0, &format!("198.51.100.{host}")).udp(10));
+        frames.map(|frame| router.forward(0, &frame).0).collect()
+    };
+    let (first, again, second) = (ways(1), ways(1), ways(2));
+    assert_eq!(first, again);
+    // Of what the first router sends to the second, that uses both of its ways.
+    let to_second = first.iter().zip(&second).filter(|(first, _)| **first == 1);
+    let onward = to_second.filter(|(_, second)| **second == 1).count();
+    assert!((20..80).contains(&onward), "{onward} of about 100");
 }

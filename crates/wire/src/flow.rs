@@ -85,6 +85,19 @@ macro_rules! five_tuple {
                 }
             }
 
+            /// That of packets in the other direction.
+            #[inline]
+            #[must_use]
+            pub fn reversed(&self) -> Self {
+                Self {
+                    source: self.destination,
+                    destination: self.source,
+                    source_port: self.destination_port,
+                    destination_port: self.source_port,
+                    ..*self
+                }
+            }
+
             /// The key's bytes.
             #[inline]
             #[must_use]
@@ -235,6 +248,15 @@ impl FiveTuple {
         match self {
             Self::V4(flow) => flow.hash(seed),
             Self::V6(flow) => flow.hash(seed),
+        }
+    }
+
+    /// See [`FiveTuple4::reversed`].
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        match self {
+            Self::V4(flow) => Self::V4(flow.reversed()),
+            Self::V6(flow) => Self::V6(flow.reversed()),
         }
     }
 

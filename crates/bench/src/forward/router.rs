@@ -83,6 +83,7 @@ impl Router {
             martians: true,
             directed_broadcast: false,
             icmp_rate: 1000,
+            hash_seed: 0,
             flows4: false,
             flows6: false,
             tsc_hz: dpdk::tsc_hz(),

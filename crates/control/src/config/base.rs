@@ -125,6 +125,8 @@ pub struct Forwarding {
     pub martians: bool,
     /// Forward directed broadcasts (RFC 2644: off).
     pub directed_broadcast: bool,
+    /// Seed of the hash that spreads flows over the members of an ECMP route. `None`: random at each start.
+    pub ecmp_seed: Option<u32>,
 }
 
 /// What a look-up miss does.

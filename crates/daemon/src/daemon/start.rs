@@ -82,10 +82,12 @@ pub(crate) async fn start(
         ports.push(port);
     }
     let epoch = Epoch::new();
+    // A seed of its own for each router: with the same one, those behind a member would not spread what it gets.
+    let ecmp_seed = random();
     let (rib, state) = Rib::new(
         settings::limits(&config),
         settings::miss(&config),
-        settings::settings(&config),
+        settings::settings(&config, ecmp_seed),
         &epoch,
     )?;
     let hops = rib.flow_next_hops();
@@ -108,7 +110,7 @@ pub(crate) async fn start(
     };
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
     let served = ServedFrames::new(state.clone(), steering.reader());
-    let routing = Routing::new(&config, (rib, state), (rings.injector, rings.punts))?;
+    let routing = Routing::new(&config, (rib, state, ecmp_seed), (rings.injector, rings.punts))?;
     let sessions = Sessions::new(&config.sessions, steering, [random(), random()]);
     let shared = Shared::new(Daemon {
         origin: Origin::of_start(path, &config),

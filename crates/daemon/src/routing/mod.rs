@@ -39,6 +39,8 @@ pub(crate) struct Routing {
     /// What the workers read.
     state: State,
     slow: SlowPath<Handoff>,
+    /// Of the hash that spreads flows over the members of an ECMP route, unless the configuration has one.
+    ecmp_seed: u64,
     /// What the slow path asks for; empty between two steps.
     actions: Vec<Action<Handoff>>,
     injector: Injector,
@@ -60,7 +62,7 @@ impl Routing {
     /// Errors: [`TooMany`].
     pub(crate) fn new(
         config: &Config,
-        (rib, state): (Rib, State),
+        (rib, state, ecmp_seed): (Rib, State, u64),
         (injector, punts): (Injector, Vec<HandoffReceiver>),
     ) -> Result<Self, TooMany> {
         let mut topology = Topology::default();
@@ -76,6 +78,7 @@ impl Routing {
             topology,
             state,
             slow,
+            ecmp_seed,
             actions: Vec::new(),
             injector,
             punts,
@@ -128,7 +131,7 @@ impl Routing {
         let macs = routes::next_hop_macs(config, &self.topology);
         self.slow.set_switches(
             settings::miss(config),
-            settings::settings(config),
+            settings::settings(config, self.ecmp_seed),
             settings::timing(config),
             settings::bounds(config),
         );

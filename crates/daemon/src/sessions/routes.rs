@@ -36,7 +36,7 @@ impl Lent<'_> {
         let first = found.next_hops.first().filter(|_| leaves);
         first.map_or(Routed::Kernel, |(index, _)| {
             let hop = self.routing.next_hop(*index);
-            through(&interfaces, hop.interface, destination.is_ipv6())
+            through(&interfaces, hop.interface, destination)
         })
     }
 }
@@ -48,9 +48,9 @@ impl Sessions {
     }
 }
 
-/// Out of an interface, from the address that the router itself would speak from.
-fn through(interfaces: &Interfaces, id: InterfaceId, six: bool) -> Routed {
-    match (interfaces.get(id), interfaces.source(id, six)) {
+/// Out of an interface, from the address from which the router itself would speak to `destination`.
+fn through(interfaces: &Interfaces, id: InterfaceId, destination: IpAddr) -> Routed {
+    match (interfaces.get(id), interfaces.source(id, destination)) {
         (Some(interface), Some(source)) => Routed::Millrace { source, mtu: interface.mtu },
         _ => Routed::Kernel,
     }

@@ -22,6 +22,8 @@ pub struct FlowReaders {
     pub flows6: FlowReader<40>,
     /// New addresses and ports.
     pub translations: Arc<Translations>,
+    /// Where the packets go.
+    pub next_hops: Arc<NextHops>,
 }
 
 /// Capacities; 0 turns a family off.
@@ -96,6 +98,7 @@ impl Flows {
             flows4: self.table4.reader(),
             flows6: self.table6.reader(),
             translations: Arc::clone(&self.translations),
+            next_hops: Arc::clone(&self.next_hops),
         }
     }
 

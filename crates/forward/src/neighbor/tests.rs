@@ -95,6 +95,7 @@ impl Bench {
             martians: true,
             directed_broadcast: false,
             icmp_rate: 100,
+            hash_seed: 0,
             flows4: false,
             flows6: false,
             tsc_hz: SECOND,

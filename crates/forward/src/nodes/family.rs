@@ -1,7 +1,8 @@
 //! What differs between IPv4 and IPv6 in the stages that are otherwise the same.
 
 use graph::{CAPACITY, Reason, Slot, Vector};
-use wire::EtherType;
+use wire::flow::FiveTuple;
+use wire::{EtherType, Protocol};
 use wire::{flow, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::flow::FlowReaders;
@@ -77,12 +78,18 @@ pub(crate) trait Family: Send + 'static {
     fn look_up(state: &State, keys: &[Self::Key], values: &mut [u32]);
     /// The flow key of a packet.
     fn flow_key(packet: &[u8]) -> Self::FlowKey;
+    /// The key of a flow. `None`: it is of the other family.
+    fn key_of(flow: &FiveTuple) -> Option<Self::FlowKey>;
     /// Looks up flow keys in a batch.
     fn look_up_flows(readers: &FlowReaders, keys: &[Self::FlowKey], values: &mut [u32]);
     /// Flow hash for ECMP.
-    fn hash(packet: &[u8]) -> u32;
+    fn hash(packet: &[u8], seed: u64) -> u32;
     /// Takes one off the hop count; `false`, and no change, when none would be left.
     fn decrement(packet: &mut [u8]) -> bool;
+    /// `false`: the packet carries no ICMP message.
+    fn may_be_icmp(packet: &[u8]) -> bool;
+    /// Whether [`Self::decrement`] would refuse the packet.
+    fn is_last_hop(packet: &[u8]) -> bool;
     /// What to do with a packet larger than `mtu`; `None`: fragment it.
     fn too_big(packet: &[u8], mtu: u16) -> Option<Refusal>;
 }
@@ -156,19 +163,33 @@ impl Family for V4 {
             .map_or(Self::NO_KEY, |header| flow::FiveTuple4::of(header, packet).key())
     }
 
+    fn key_of(flow: &FiveTuple) -> Option<[u8; 16]> {
+        if let FiveTuple::V4(flow) = flow { Some(flow.key()) } else { None }
+    }
+
     #[inline]
     fn look_up_flows(readers: &FlowReaders, keys: &[[u8; 16]], values: &mut [u32]) {
         readers.flows4.lookup_batch(keys, values);
     }
 
     #[inline]
-    fn hash(packet: &[u8]) -> u32 {
-        flow::FiveTuple::of(packet).map_or(0, |flow| flow.hash(0))
+    fn hash(packet: &[u8], seed: u64) -> u32 {
+        FiveTuple::of(packet).map_or(0, |flow| flow.hash(seed))
     }
 
     #[inline(always)]
     fn decrement(packet: &mut [u8]) -> bool {
         ipv4::Header::checked_mut(packet).is_some_and(|header| ipv4::decrement_ttl(header).is_ok())
+    }
+
+    #[inline]
+    fn may_be_icmp(packet: &[u8]) -> bool {
+        ipv4::Header::peek(packet).is_some_and(|header| header.protocol() == Protocol::ICMPV4)
+    }
+
+    #[inline]
+    fn is_last_hop(packet: &[u8]) -> bool {
+        ipv4::Header::peek(packet).is_none_or(|header| header.ttl() <= 1)
     }
 
     fn too_big(packet: &[u8], mtu: u16) -> Option<Refusal> {
@@ -239,20 +260,35 @@ impl Family for V6 {
             .map_or(Self::NO_KEY, |header| flow::FiveTuple6::of(header, packet).key())
     }
 
+    fn key_of(flow: &FiveTuple) -> Option<[u8; 40]> {
+        if let FiveTuple::V6(flow) = flow { Some(flow.key()) } else { None }
+    }
+
     #[inline]
     fn look_up_flows(readers: &FlowReaders, keys: &[[u8; 40]], values: &mut [u32]) {
         readers.flows6.lookup_batch(keys, values);
     }
 
     #[inline]
-    fn hash(packet: &[u8]) -> u32 {
-        flow::FiveTuple::of(packet).map_or(0, |flow| flow.hash(0))
+    fn hash(packet: &[u8], seed: u64) -> u32 {
+        FiveTuple::of(packet).map_or(0, |flow| flow.hash(seed))
     }
 
     #[inline(always)]
     fn decrement(packet: &mut [u8]) -> bool {
         ipv6::Header::checked_mut(packet)
             .is_some_and(|header| ipv6::decrement_hop_limit(header).is_ok())
+    }
+
+    #[inline]
+    fn may_be_icmp(packet: &[u8]) -> bool {
+        let next = ipv6::Header::peek(packet).map(ipv6::Header::next_header);
+        next.is_some_and(|next| !matches!(next, Protocol::TCP | Protocol::UDP))
+    }
+
+    #[inline]
+    fn is_last_hop(packet: &[u8]) -> bool {
+        ipv6::Header::peek(packet).is_none_or(|header| header.hop_limit() <= 1)
     }
 
     fn too_big(_packet: &[u8], mtu: u16) -> Option<Refusal> {

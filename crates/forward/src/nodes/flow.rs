@@ -8,7 +8,8 @@ use tables::NO_FLOW;
 
 use super::family::Family;
 use super::translate;
-use crate::flow::{FlowReaders, TRANSLATED};
+use super::translate_error::Quoting;
+use crate::flow::{FlowReaders, TRANSLATED, Translation};
 
 graph::edges! {
     /// Next nodes of a flow look-up; the names are the family's.
@@ -32,6 +33,42 @@ impl<F: Family> FlowLookup<F> {
     }
 }
 
+impl<F: Family> FlowLookup<F> {
+    /// Translates a packet, and returns its next hop. One that the rewrite will refuse stays as its sender made it, so that
+    /// the ICMP error goes to the sender and quotes what it has sent.
+    fn translate(&self, slot: Slot, number: u32, vector: &mut Vector) -> Option<u32> {
+        let Translation { next_hop, rewrite } = self.readers.translations.get(number)?;
+        let length = vector.buffer(slot).map_or(0, |buffer| buffer.len());
+        let length = length - usize::from(vector.network[usize::from(slot)]).min(length);
+        let mtu = self.readers.next_hops.reader().words(next_hop).mtu();
+        let packet = vector.network_mut(slot);
+        let too_big = length > usize::from(mtu) && F::too_big(packet, mtu).is_some();
+        if !too_big && !F::is_last_hop(packet) {
+            translate::apply(packet, &rewrite);
+        }
+        Some(next_hop)
+    }
+
+    /// Translates an ICMP error about a packet of a translated flow, and returns its next hop.
+    fn translate_error(&self, slot: Slot, vector: &mut Vector) -> Option<u32> {
+        let packet = vector.network_mut(slot);
+        if !F::may_be_icmp(packet) {
+            return None;
+        }
+        let error = Quoting::of(packet)?;
+        let mut value = [NO_FLOW];
+        F::look_up_flows(&self.readers, &[F::key_of(&error.answers)?], &mut value);
+        let [value] = value;
+        if value == NO_FLOW || value & TRANSLATED == 0 {
+            return None;
+        }
+        let Translation { next_hop, rewrite } =
+            self.readers.translations.get(value & !TRANSLATED)?;
+        error.apply(packet, &rewrite);
+        Some(next_hop)
+    }
+}
+
 impl<F: Family> Node for FlowLookup<F> {
     type Next = Next;
 
@@ -52,23 +89,20 @@ impl<F: Family> Node for FlowLookup<F> {
         }
         F::look_up_flows(&self.readers, &keys[..count], &mut values[..count]);
         for (&slot, &value) in slots.iter().zip(&values) {
-            if value == NO_FLOW {
-                cx.send(slot, Next::Lookup);
-                continue;
-            }
-            let next_hop = if value & TRANSLATED == 0 {
-                value
+            let next_hop = if value == NO_FLOW {
+                self.translate_error(slot, cx.vector)
+            } else if value & TRANSLATED == 0 {
+                Some(value)
             } else {
-                let found = self.readers.translations.get(value & !TRANSLATED);
-                let Some(translation) = found else {
-                    cx.send(slot, Next::Lookup);
-                    continue;
-                };
-                translate::apply(cx.vector.network_mut(slot), &translation.rewrite);
-                translation.next_hop
+                self.translate(slot, value & !TRANSLATED, cx.vector)
             };
-            cx.vector.next_hop[usize::from(slot)] = next_hop;
-            cx.send(slot, Next::Rewrite);
+            match next_hop {
+                Some(next_hop) => {
+                    cx.vector.next_hop[usize::from(slot)] = next_hop;
+                    cx.send(slot, Next::Rewrite);
+                }
+                None => cx.send(slot, Next::Lookup),
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dpdk::Buffer;
-use graph::{Context, Node, Reason, Slot, Vector};
+use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
 use wire::icmpv6::parameter_problem;
 use wire::{Protocol, checksum, icmpv4, icmpv6, ipv4, ipv6};
 use zerocopy::IntoBytes;
@@ -76,7 +76,8 @@ impl Node for IcmpError {
             let allowed =
                 if six { allowed6(cx.vector, slot, error) } else { allowed4(cx.vector, slot) };
             let id = cx.vector.interface[at];
-            let Some(source) = allowed.then(|| interfaces.source(id, six)).flatten() else {
+            let source = allowed.then(|| source(interfaces, id, cx.vector.network(slot))).flatten();
+            let Some(source) = source else {
                 cx.drop(slot, Reason::IcmpNotAllowed);
                 continue;
             };
@@ -104,6 +105,22 @@ impl Node for IcmpError {
         let word = vector.word[usize::from(slot)];
         format!("ICMP error type {} code {} to its sender", word >> 24, word >> 16 & 0xff)
     }
+}
+
+/// Whom the error comes from: the address that the packet was sent to if it is an own one (RFC 4443 2.2 (a), RFC 1122
+/// 3.2.1.3), else one that its sender can reach.
+fn source(interfaces: &Interfaces, id: InterfaceId, packet: &[u8]) -> Option<IpAddr> {
+    let (to, about) = ends(packet)?;
+    if interfaces.is_own(id, about) { Some(about) } else { interfaces.source(id, to) }
+}
+
+/// Source and destination address of a packet.
+fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    if let Some(header) = ipv4::Header::peek(packet) {
+        return Some((header.source().into(), header.destination().into()));
+    }
+    let header = ipv6::Header::peek(packet)?;
+    Some((header.source().into(), header.destination().into()))
 }
 
 #[derive(Clone, Copy)]

@@ -54,9 +54,10 @@ impl<F: Family> Lookup<F> {
     }
 
     fn spread(&self, slots: &[Slot], values: &mut [u32], vector: &Vector) {
+        let seed = self.state.settings.load().hash_seed;
         for (&slot, value) in slots.iter().zip(values) {
             if *value & GROUP_BIT != 0 {
-                *value = self.state.next_hops.choose(*value, F::hash(vector.network(slot)));
+                *value = self.state.next_hops.choose(*value, F::hash(vector.network(slot), seed));
             }
         }
     }
@@ -110,7 +111,9 @@ impl<F: Family> Node for Lookup<F> {
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         let mut value = [0];
         F::look_up(&self.state, &[F::key(vector, slot)], &mut value);
-        let chosen = self.state.next_hops.choose(value[0], F::hash(vector.network(slot)));
+        let seed = self.state.settings.load().hash_seed;
+        let hash = F::hash(vector.network(slot), seed);
+        let chosen = self.state.next_hops.choose(value[0], hash);
         let hop = self.state.next_hops.get(chosen);
         let way = if value[0] & GROUP_BIT == 0 { "" } else { ", chosen by flow hash" };
         let packet = family::describe(vector.network(slot));

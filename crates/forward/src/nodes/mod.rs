@@ -24,6 +24,7 @@ mod rewrite;
 mod snapshot;
 mod stack_input;
 mod translate;
+mod translate_error;
 
 use dpdk::BufferPool;
 use graph::{Graph, GraphBuilder, GraphError};

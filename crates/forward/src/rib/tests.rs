@@ -17,6 +17,7 @@ const SETTINGS: Settings = Settings {
     martians: true,
     directed_broadcast: false,
     icmp_rate: 100,
+    hash_seed: 0,
     flows4: false,
     flows6: false,
     tsc_hz: 1_000_000_000,

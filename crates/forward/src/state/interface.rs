@@ -24,19 +24,56 @@ impl Interfaces {
         self.list.get(usize::from(id)).and_then(Option::as_ref)
     }
 
-    /// An own address to speak from about packets of this interface: one of its own, the global
-    /// ones first, else another interface's (RFC 1812 4.3.2.4, RFC 4443 2.2).
+    /// An own address from which to speak to `to` about or through this interface: of the scope of `to` (RFC 6724 5
+    /// rule 2), of this interface rather than another (RFC 1812 4.3.2.4, RFC 4443 2.2), and with the longest prefix in
+    /// common with `to` (rule 8). A link-local address is never another interface's, and speaks to what is not on the
+    /// link only when there is no other.
     #[must_use]
-    pub fn source(&self, id: InterfaceId, six: bool) -> Option<IpAddr> {
-        let of = |interface: &Interface| -> Option<IpAddr> {
-            if six {
+    pub fn source(&self, id: InterfaceId, to: IpAddr) -> Option<IpAddr> {
+        let own = |interface: &Interface, here: bool| match to {
+            IpAddr::V4(to) => {
+                let own = interface.addresses4.iter().map(|(address, _)| *address);
+                let common = |own: &Ipv4Addr| (own.to_bits() ^ to.to_bits()).leading_zeros();
+                own.map(|own| ((true, here, common(&own)), IpAddr::V4(own)))
+                    .reduce(|best, next| if next.0 > best.0 { next } else { best })
+            }
+            IpAddr::V6(to) => {
+                let link = to.is_unicast_link_local();
                 let own = interface.addresses6.iter().map(|(address, _)| *address);
-                own.min_by_key(Ipv6Addr::is_unicast_link_local).map(IpAddr::V6)
-            } else {
-                interface.addresses4.first().map(|(address, _)| IpAddr::V4(*address))
+                let common = |own: &Ipv6Addr| (own.to_bits() ^ to.to_bits()).leading_zeros();
+                own.filter(|own| here || !own.is_unicast_link_local())
+                    .map(|own| {
+                        let same_scope = own.is_unicast_link_local() == link;
+                        ((same_scope, here, common(&own)), IpAddr::V6(own))
+                    })
+                    .reduce(|best, next| if next.0 > best.0 { next } else { best })
             }
         };
-        self.get(id).and_then(of).or_else(|| self.list.iter().flatten().find_map(of))
+        let numbered = (0..=InterfaceId::MAX).zip(&self.list);
+        numbered
+            .filter_map(|(other, interface)| own(interface.as_ref()?, other == id))
+            .reduce(|best, next| if next.0 > best.0 { next } else { best })
+            .map(|(_, own)| own)
+    }
+
+    /// Whether an address is one of the router's own. Link-local ones count on their own interface only.
+    #[must_use]
+    pub fn is_own(&self, id: InterfaceId, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => {
+                let mut all = self.list.iter().flatten().flat_map(|known| &known.addresses4);
+                all.any(|(own, _)| *own == address)
+            }
+            IpAddr::V6(address) => {
+                let has =
+                    |known: &Interface| known.addresses6.iter().any(|(own, _)| *own == address);
+                if address.is_unicast_link_local() {
+                    self.get(id).is_some_and(has)
+                } else {
+                    self.list.iter().flatten().any(has)
+                }
+            }
+        }
     }
 
     /// The interface that takes frames of `port` with this VLAN id (`None`: untagged).

@@ -38,6 +38,8 @@ pub struct Settings {
     pub flows4: bool,
     /// Look for an exact match of IPv6 flows before the routes. Fixed for the life of a graph.
     pub flows6: bool,
+    /// Seed of the hash that chooses among the members of an ECMP group.
+    pub hash_seed: u64,
     /// TSC cycles per second.
     pub tsc_hz: u64,
 }

@@ -5,14 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use graph::StackId;
 use shm::session::TransportProtocol;
 use wire::tcp::Flags;
-use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6, special};
+use wire::{Protocol, special};
 
 use super::{Flow, SteeringReader};
-
-/// ICMP types that report an error about a packet of ours (RFC 792; RFC 1122 3.2.2).
-const ERRORS4: [u8; 3] = [3, 11, 12];
-/// Those of ICMPv6 (RFC 4443 2.1).
-const ERRORS6: [u8; 4] = [1, 2, 3, 4];
+use crate::quotation::{Upper, quotation};
 
 impl SteeringReader {
     /// The stack of a TCP or UDP packet, or of an ICMP error about one that it has sent. `None` also for fragments. A packet
@@ -45,37 +41,6 @@ impl SteeringReader {
     }
 }
 
-/// Who speaks to whom, and what.
-struct Upper {
-    source: IpAddr,
-    destination: IpAddr,
-    protocol: Protocol,
-    /// Where its header begins.
-    at: usize,
-}
-
-impl Upper {
-    /// Of a packet whose IP header was checked, or a quoted one. `None`: it is no IP packet, or a fragment.
-    fn of(packet: &[u8]) -> Option<Self> {
-        if let Some(header) = ipv4::Header::peek(packet) {
-            return (!header.is_fragment()).then(|| Self {
-                source: header.source().into(),
-                destination: header.destination().into(),
-                protocol: header.protocol(),
-                at: header.header_length(),
-            });
-        }
-        let header = ipv6::Header::peek(packet)?;
-        let upper = ipv6::upper_layer(packet).ok()?;
-        upper.fragment.is_none().then(|| Self {
-            source: header.source().into(),
-            destination: header.destination().into(),
-            protocol: upper.protocol,
-            at: upper.offset,
-        })
-    }
-}
-
 fn transport(protocol: Protocol) -> Option<TransportProtocol> {
     match protocol {
         Protocol::TCP => Some(TransportProtocol::Tcp),
@@ -105,20 +70,4 @@ fn is_opening(segment: &[u8]) -> bool {
     let flags = segment.get(13).copied().unwrap_or(0);
     let relevant = (Flags::SYN | Flags::ACK | Flags::RST).0;
     flags & relevant == Flags::SYN.0
-}
-
-/// The packet that an ICMP error is about. `None`: it is no error, or a broken one.
-fn quotation<'a>(upper: &Upper, bytes: &'a [u8]) -> Option<&'a [u8]> {
-    let kind = bytes.first()?;
-    match (upper.protocol, upper.source, upper.destination) {
-        (Protocol::ICMPV4, _, _) if ERRORS4.contains(kind) => {
-            icmpv4::Header::parse(bytes).ok().map(|(_, quoted)| quoted)
-        }
-        (Protocol::ICMPV6, IpAddr::V6(source), IpAddr::V6(destination))
-            if ERRORS6.contains(kind) =>
-        {
-            icmpv6::Header::parse(bytes, source, destination).ok().map(|(_, quoted)| quoted)
-        }
-        _ => None,
-    }
 }

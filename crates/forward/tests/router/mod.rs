@@ -87,10 +87,11 @@ pub(crate) fn no_routes() -> Rib {
     Rib::new(limits, Miss::Drop, SETTINGS, &Epoch::new()).unwrap().0
 }
 
-const SETTINGS: Settings = Settings {
+pub(crate) const SETTINGS: Settings = Settings {
     martians: true,
     directed_broadcast: false,
     icmp_rate: 1000,
+    hash_seed: 0,
     flows4: true,
     flows6: true,
     tsc_hz: HZ,

@@ -179,6 +179,7 @@ pub(super) fn forwarding(mut section: Section<'_>) -> Forwarding {
         miss: section.word("miss", Miss::Unreachable, &words),
         martians: section.flag("martians", true),
         directed_broadcast: section.flag("directed-broadcast", false),
+        ecmp_seed: section.optional_number("ecmp-seed", 0..=u64::from(u32::MAX), ""),
     };
     section.finish();
     forwarding

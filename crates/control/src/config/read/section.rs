@@ -87,10 +87,18 @@ impl<'a> Section<'a> {
         bounds: RangeInclusive<u64>,
         unit: &str,
     ) -> T {
+        self.optional_number(key, bounds, unit).unwrap_or(default)
+    }
+
+    pub(super) fn optional_number<T: TryFrom<u64>>(
+        &mut self,
+        key: &'static str,
+        bounds: RangeInclusive<u64>,
+        unit: &str,
+    ) -> Option<T> {
         self.value(key)
             .and_then(|value| value.integer(bounds, unit))
             .and_then(|number| T::try_from(number).ok())
-            .unwrap_or(default)
     }
 
     pub(super) fn flag(&mut self, key: &'static str, default: bool) -> bool {

@@ -22,11 +22,11 @@ pub(super) enum Verdict {
     Drop(Reason),
 }
 
-/// `own6`: the address that answers to a group come from, for IPv6.
-pub(super) fn judge(packet: &mut [u8], own6: Option<IpAddr>) -> Verdict {
+/// `own`: from which address to answer another, when the request went to a group.
+pub(super) fn judge(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => judge4(packet),
-        _ => judge6(packet, own6),
+        _ => judge6(packet, own),
     }
 }
 
@@ -71,7 +71,7 @@ fn echo4(packet: &mut [u8], length: usize) -> Result<(), Reason> {
     ipv4::write_checksum(packet).map_err(|_| Reason::Ip4HeaderLength)
 }
 
-fn judge6(packet: &mut [u8], own: Option<IpAddr>) -> Verdict {
+fn judge6(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict {
     let Some(header) = ipv6::Header::peek(packet) else {
         return Verdict::Drop(Reason::Ip6Truncated);
     };
@@ -101,7 +101,7 @@ fn judge6(packet: &mut [u8], own: Option<IpAddr>) -> Verdict {
     }
 }
 
-fn judge_icmp6(packet: &mut [u8], at: usize, own: Option<IpAddr>) -> Verdict {
+fn judge_icmp6(packet: &mut [u8], at: usize, own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict {
     let Some((source, destination)) =
         ipv6::Header::peek(packet).map(|header| (header.source(), header.destination()))
     else {
@@ -119,10 +119,10 @@ fn judge_icmp6(packet: &mut [u8], at: usize, own: Option<IpAddr>) -> Verdict {
         return Verdict::Drop(Reason::IcmpUnhandled);
     }
     // RFC 4443 4.2: a reply to a group request comes from an own unicast address.
-    let from = match (destination.is_multicast(), own) {
-        (false, _) => destination,
-        (true, Some(IpAddr::V6(own))) => own,
-        (true, _) => return Verdict::Drop(Reason::IcmpNotAllowed),
+    let from = match destination.is_multicast().then(|| own(source.into())) {
+        None => destination,
+        Some(Some(IpAddr::V6(own))) => own,
+        Some(_) => return Verdict::Drop(Reason::IcmpNotAllowed),
     };
     if source.is_multicast() || source.is_unspecified() {
         return Verdict::Drop(Reason::IcmpNotAllowed);

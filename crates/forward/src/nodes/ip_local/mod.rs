@@ -116,7 +116,7 @@ impl IpLocal {
     ) {
         let id = cx.vector.interface[usize::from(slot)];
         let interfaces = self.interfaces.get();
-        let verdict = judge(datagram, interfaces.source(id, true));
+        let verdict = judge(datagram, |to| interfaces.source(id, to));
         match verdict {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             // RFC 6980: neighbour discovery does not come in fragments.
@@ -217,12 +217,13 @@ impl IpLocal {
     fn take_own(&mut self, slot: Slot, cx: &mut Context<'_, Next>) {
         let at = usize::from(slot);
         let network = usize::from(cx.vector.network[at]);
-        let source6 = self.interfaces.get().source(cx.vector.interface[at], true);
+        let interfaces = self.interfaces.get();
+        let id = cx.vector.interface[at];
         let peer = local_reply::peer(cx.vector, slot);
         let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
         let verified = buffer.l4_checksum() == Checksum::Good;
         let packet = buffer.data_mut().get_mut(network..).unwrap_or(&mut []);
-        match judge(packet, source6) {
+        match judge(packet, |to| interfaces.source(id, to)) {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             Verdict::Punt(cause) => cx.punt(slot, cause as u16),
             Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
