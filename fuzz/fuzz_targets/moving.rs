@@ -120,7 +120,9 @@ fuzz_target!(|data: &[u8]| {
     }
     let mut stack = stack(9);
     let then = now + 77 * SECOND;
+    let summary = Summary::of(&moved);
     if let Ok(id) = stack.import(then, 0, &moved, &mut None) {
+        assert!(summary.is_ok(), "{summary:?}");
         exercise(&mut stack, id, then);
     }
 });

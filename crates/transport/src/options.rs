@@ -48,6 +48,8 @@ pub struct Config {
     pub unreachables: u32,
     /// Ports to choose from for connections opened without one (RFC 6056 3.2).
     pub ephemeral_ports: std::ops::RangeInclusive<u16>,
+    /// Connections are kept here for other stacks: those that wait to be accepted can be imported without a listener.
+    pub custody: bool,
 }
 
 impl Default for Config {
@@ -66,6 +68,7 @@ impl Default for Config {
             path_mtus: 1024,
             fast_open_cookies: 1024,
             ephemeral_ports: 32_768..=60_999,
+            custody: false,
         }
     }
 }

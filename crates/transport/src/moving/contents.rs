@@ -81,6 +81,11 @@ pub(crate) fn take<'a>(
 }
 
 impl Data<'_> {
+    /// Bytes that were received and not read yet.
+    pub(crate) fn readable(&self) -> usize {
+        self.readable.len()
+    }
+
     /// Puts the data into empty FIFOs. Gives whether all of it found room.
     pub(crate) fn fill<F: ByteFifo>(&self, pair: &mut Pair<F>) -> bool {
         let receive = &mut pair.receive;

@@ -18,11 +18,11 @@ use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 
 /// What the bytes say.
-struct Arrival<'a, F> {
-    connection: Connection<F>,
+pub(super) struct Arrival<'a, F> {
+    pub(super) connection: Connection<F>,
     pending: u8,
-    data: Option<Data<'a>>,
-    in_place: bool,
+    pub(super) data: Option<Data<'a>>,
+    pub(super) in_place: bool,
 }
 
 impl<B: Buffers> Stack<B> {
@@ -30,7 +30,8 @@ impl<B: Buffers> Stack<B> {
     /// long ago that was, in ns: its timers have gone on. `fifos`: those that came along when the data was left
     /// in place; they are taken out when the connection is taken, and given to this stack's
     /// [`Buffers`] at its end. What was due is sent with the next flush; `Readable`, `Writable` and events that
-    /// were not told yet follow. A connection that waited to be accepted waits for the listener at its address.
+    /// were not told yet follow. A connection that waited to be accepted waits for the listener at its address;
+    /// a stack that keeps connections for others ([`Config::custody`](crate::Config::custody)) needs none.
     ///
     /// A clock that began less than the age of the connection's segments ago (seconds) distorts what is measured
     /// by them.
@@ -94,7 +95,8 @@ impl<B: Buffers> Stack<B> {
         let ends = cold.ends();
         let hash = self.group_hash(&ends);
         let found = self.shared.listeners.find(&ends, hash).map(|listener| listener.id);
-        if (opening || hot.has(flag::QUEUED)) && found.is_none() {
+        let waits = hot.has(flag::QUEUED) && !self.shared.config.custody;
+        if (opening || waits) && found.is_none() {
             return Err(ImportError::NoListener);
         }
         Ok(found.filter(|_| hot.has(flag::PASSIVE)))
@@ -221,7 +223,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 }
 
-fn read<'a, F: ByteFifo>(from: &mut Reader<'a>) -> Result<Arrival<'a, F>, ImportError> {
+pub(super) fn read<'a, F: ByteFifo>(from: &mut Reader<'a>) -> Result<Arrival<'a, F>, ImportError> {
     if u32::take(from)? != MAGIC {
         return Err(ImportError::Format);
     }

@@ -16,6 +16,7 @@ mod export;
 mod held;
 mod import;
 mod options;
+mod summary;
 mod unheld;
 
 pub(crate) use held::Held;
@@ -24,6 +25,7 @@ pub use bytes::{Reader, Writer};
 pub use carried::Carried;
 pub use error::{ExportError, ImportError};
 pub use export::{Contents, Exported};
+pub use summary::Summary;
 
 /// The first four bytes: 'MRTC'.
 pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"MRTC");

@@ -134,6 +134,62 @@ fn who_waits_to_be_accepted_waits_for_the_same_address() {
     assert_eq!((next.accept(listener), next.accept(listener)), (Some(id), None));
 }
 
+#[test]
+fn who_waits_to_be_accepted_can_be_kept_for_another_stack() {
+    let mut link = Link::new();
+    let address = (ADDRESSES[SERVER], 80).into();
+    link.stacks[SERVER].listen(address, 5, &Options::default()).unwrap();
+    let local = ADDRESSES[CLIENT].into();
+    let options = Options::default();
+    let client = link.stacks[CLIENT].connect(link.now, local, 0, address, &options).unwrap();
+    link.run(SECOND);
+    let id = link.stacks[SERVER].all_connections()[0];
+    let exported = link.stacks[SERVER].export(link.now, id, Contents::Copied).unwrap();
+    let summary = Summary::of(&exported.bytes).unwrap();
+    assert!(summary.is_waiting && !summary.is_half_open && summary.ends == exported.ends);
+    let mut stacks = [true, false].map(|custody| {
+        let config = Config { custody, ..Config::default() };
+        Stack::new(config, Rings).unwrap()
+    });
+    let [keeper, heir] = &mut stacks;
+    let kept = keeper.import(link.now, 0, &exported.bytes, &mut None).unwrap();
+    // Its peer sends meanwhile.
+    std::mem::swap(&mut link.stacks[SERVER], keeper);
+    link.stacks[CLIENT].send(client, b"request").unwrap();
+    link.run(SECOND);
+    let keeper = &mut link.stacks[SERVER];
+    assert_eq!(keeper.accept(ListenerId::new(0, 0)), None);
+    let exported = keeper.export(link.now, kept, Contents::Copied).unwrap();
+    assert_eq!(keeper.connections(), 0);
+    let listener = heir.listen(address, 5, &options).unwrap();
+    heir.import(link.now, 0, &exported.bytes, &mut None).unwrap();
+    let id = heir.accept(listener).unwrap();
+    let mut request = [0; 10];
+    assert_eq!(heir.recv(id, &mut request), Ok(7));
+    assert_eq!(link.stacks[CLIENT].info(client).unwrap().queued, 0, "all was acknowledged");
+}
+
+#[test]
+fn a_connection_can_be_looked_at_before_it_is_imported() {
+    let (_, exported) = exported(Algorithm::Cubic, Contents::Copied);
+    let summary = Summary::of(&exported.bytes).unwrap();
+    assert_eq!((summary.ends, summary.state), (exported.ends, State::Established));
+    assert!(!summary.is_waiting && !summary.is_half_open);
+    assert!(summary.transmit > 10_000 && summary.receive >= 10_000, "{summary:?}");
+    let mut changed = exported.bytes.clone();
+    for length in 0..changed.len() {
+        assert!(Summary::of(&changed[..length]).is_err(), "{length}");
+    }
+    changed.push(0);
+    assert_eq!(Summary::of(&changed), Err(ImportError::Surplus(1)));
+}
+
+#[test]
+fn data_in_place_cannot_be_looked_at() {
+    let (_, exported) = exported(Algorithm::Cubic, Contents::InPlace);
+    assert_eq!(Summary::of(&exported.bytes), Err(ImportError::Fifos));
+}
+
 /// Lets a stack go on with whatever it has imported.
 fn exercise(stack: &mut Stack<Rings>, id: ConnectionId, mut now: u64) {
     let mut list = PacketList::default();
@@ -182,6 +238,7 @@ proptest! {
         let mut stack = other(4);
         let now = link.now + 77 * SECOND;
         if let Ok(id) = stack.import(now, 0, &bytes, &mut None) {
+            prop_assert!(Summary::of(&bytes).is_ok());
             exercise(&mut stack, id, now);
         }
     }
