@@ -123,7 +123,7 @@ impl Router {
             state: self.state.clone(),
             flows: self.flows.readers(),
             macs: self.macs.reader(),
-            steering: Steering::new(SteeringLimits::default(), 0, &self.epoch).reader(),
+            steering: Steering::new(SteeringLimits::default(), 0, &self.epoch)?.reader(),
             learn,
             pool,
         })?;

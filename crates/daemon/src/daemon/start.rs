@@ -99,7 +99,7 @@ pub(crate) async fn start(
     )?;
     let macs = MacTable::new(settings::size(config.limits.bridge_macs), &epoch)?;
     let doorbell = Arc::new(Doorbell::new().map_err(StartError::Doorbell)?);
-    let steering = Steering::new(SteeringLimits::default(), random(), &epoch);
+    let steering = Steering::new(SteeringLimits::default(), random(), &epoch)?;
     let tables = Tables {
         state: &state,
         flows: flows.readers(),

@@ -132,8 +132,9 @@ impl Lent<'_> {
         let Sessions { steering, last_stack, secret, list, .. } = &mut *self.sessions;
         let number = last_stack.wrapping_add(1).max(1);
         let key = secret.claims_key(number);
-        let stack_id =
-            steering.add_stack(Claims { user: uid, reader, key }).map_err(no_resources)?;
+        let stack_id = steering
+            .add_stack(Claims { user: uid, process: id, reader, key })
+            .map_err(no_resources)?;
         *last_stack = number;
         let stack = Stack {
             id: stack_id,

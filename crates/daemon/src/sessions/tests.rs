@@ -14,7 +14,7 @@ const PLACES: u32 = 16;
 
 fn sessions(section: &str) -> Sessions {
     let config = testing::config(&format!("[sessions]\n{section}")).sessions;
-    let steering = Steering::new(SteeringLimits::default(), 7, &Epoch::new());
+    let steering = Steering::new(SteeringLimits::default(), 7, &Epoch::new()).unwrap();
     Sessions::new(&config, steering, [1, 2])
 }
 
@@ -28,7 +28,10 @@ fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
     let segment = Arc::new(Segment::create("test", 4096).unwrap());
     let region = segment.region(0, claims::bytes(PLACES).unwrap()).unwrap();
     let reader = ClaimsReader::new(region, PLACES).unwrap();
-    let id = sessions.steering.add_stack(Claims { user: 0, reader, key: [0, 0] }).unwrap();
+    let id = sessions
+        .steering
+        .add_stack(Claims { user: 0, process: welcome.client, reader, key: [0, 0] })
+        .unwrap();
     let stack = Stack {
         id,
         asked: OpenStack { slots: 64, capacity: 64, claims: PLACES },

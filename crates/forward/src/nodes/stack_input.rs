@@ -3,7 +3,7 @@
 //!
 //! Needs `network`, and in `next_hop` and `word` who has sent the packet ([`StackId::of`]).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use graph::{CAPACITY, Context, Node, Picked, Reason, Slot, StackId, Vector};
 use shm::session::TransportProtocol;
@@ -11,7 +11,7 @@ use wire::{Protocol, ipv4, ipv6, special, tcp, udp};
 
 use super::family::{self, Family, V4, V6};
 use crate::state::{State, reserved};
-use crate::steering::SteeringReader;
+use crate::steering::{Flow, SteeringReader};
 
 graph::edges! {
     /// Next nodes of `stack-input`.
@@ -39,7 +39,7 @@ impl StackInput {
         &self,
         slots: &[Slot],
         sources: &[F::Key],
-        ends: &[End; CAPACITY],
+        flows: &[Flow; CAPACITY],
         (cx, next): (&mut Context<'_, Next>, Next),
     ) {
         let mut values = [0; CAPACITY];
@@ -48,10 +48,10 @@ impl StackInput {
         let mut good = Picked::new();
         for (&slot, &value) in slots.iter().zip(values.iter()) {
             let Some(id) = StackId::of(cx.vector, slot) else { continue };
-            let End { protocol, address, port } = ends[usize::from(slot)];
+            let flow = &flows[usize::from(slot)];
             if value != reserved::LOCAL {
                 cx.refuse_of(slot, id, Reason::StackSource);
-            } else if !self.steering.lets_send(id, protocol, address, port) {
+            } else if !self.steering.lets_send(id, flow) {
                 cx.refuse_of(slot, id, Reason::StackPort);
             } else {
                 good.push(slot);
@@ -70,7 +70,7 @@ impl Node for StackInput {
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
         let (mut four, mut six) = (Picked::new(), Picked::new());
-        let mut ends = [End::NONE; CAPACITY];
+        let mut flows = [NO_FLOW; CAPACITY];
         let (mut keys4, mut count4) = ([0; CAPACITY], 0);
         let (mut keys6, mut count6) = ([0; CAPACITY], 0);
         for &slot in slots {
@@ -78,9 +78,9 @@ impl Node for StackInput {
                 cx.drop(slot, Reason::StackGone);
                 continue;
             };
-            match End::of(cx.vector.network(slot)) {
-                Ok(end) => {
-                    match end.address {
+            match flow_of(cx.vector.network(slot)) {
+                Ok(flow) => {
+                    match flow.local.ip() {
                         IpAddr::V4(source) => {
                             keys4[count4 % CAPACITY] = source.to_bits();
                             count4 += 1;
@@ -92,7 +92,7 @@ impl Node for StackInput {
                             six.push(slot);
                         }
                     }
-                    ends[usize::from(slot)] = end;
+                    flows[usize::from(slot)] = flow;
                 }
                 Err(reason) => cx.refuse_of(slot, id, reason),
             }
@@ -101,7 +101,7 @@ impl Node for StackInput {
             self.pass::<V4>(
                 four.of(slots),
                 &keys4[..count4.min(CAPACITY)],
-                &ends,
+                &flows,
                 (cx, Next::Output4),
             );
         }
@@ -109,7 +109,7 @@ impl Node for StackInput {
             self.pass::<V6>(
                 six.of(slots),
                 &keys6[..count6.min(CAPACITY)],
-                &ends,
+                &flows,
                 (cx, Next::Output6),
             );
         }
@@ -124,44 +124,41 @@ impl Node for StackInput {
     }
 }
 
-/// Whom a packet says that it is from.
-#[derive(Debug, Clone, Copy)]
-struct End {
-    protocol: TransportProtocol,
-    address: IpAddr,
-    port: u16,
-}
+const NO_FLOW: Flow = {
+    let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+    Flow { protocol: TransportProtocol::Tcp, local: nowhere, remote: nowhere }
+};
 
-impl End {
-    const NONE: Self = Self {
-        protocol: TransportProtocol::Tcp,
-        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        port: 0,
+/// The flow that a whole packet says it is of, whatever it holds.
+fn flow_of(packet: &[u8]) -> Result<Flow, Reason> {
+    let Parts { source, destination, protocol, upper } = match packet.first().map(|byte| byte >> 4)
+    {
+        Some(4) => of4(packet)?,
+        Some(6) => of6(packet)?,
+        _ => return Err(Reason::StackMalformed),
     };
-
-    /// Of a whole packet, whatever it holds.
-    fn of(packet: &[u8]) -> Result<Self, Reason> {
-        let (address, protocol, upper) = match packet.first().map(|byte| byte >> 4) {
-            Some(4) => of4(packet)?,
-            Some(6) => of6(packet)?,
-            _ => return Err(Reason::StackMalformed),
-        };
-        let (protocol, shortest) = match protocol {
-            Protocol::TCP => (TransportProtocol::Tcp, tcp::HEADER_LENGTH),
-            Protocol::UDP => (TransportProtocol::Udp, udp::HEADER_LENGTH),
-            _ => return Err(Reason::StackProtocol),
-        };
-        match upper {
-            [a, b, ..] if upper.len() >= shortest => {
-                Ok(Self { protocol, address, port: u16::from_be_bytes([*a, *b]) })
-            }
-            _ => Err(Reason::StackMalformed),
-        }
+    let (protocol, shortest) = match protocol {
+        Protocol::TCP => (TransportProtocol::Tcp, tcp::HEADER_LENGTH),
+        Protocol::UDP => (TransportProtocol::Udp, udp::HEADER_LENGTH),
+        _ => return Err(Reason::StackProtocol),
+    };
+    match upper {
+        [a, b, c, d, ..] if upper.len() >= shortest => Ok(Flow {
+            protocol,
+            local: SocketAddr::new(source, u16::from_be_bytes([*a, *b])),
+            remote: SocketAddr::new(destination, u16::from_be_bytes([*c, *d])),
+        }),
+        _ => Err(Reason::StackMalformed),
     }
 }
 
-/// Source, protocol and what follows the IP header.
-type Parts<'a> = (IpAddr, Protocol, &'a [u8]);
+/// What the IP header says, and what follows it.
+struct Parts<'a> {
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: Protocol,
+    upper: &'a [u8],
+}
 
 fn of4(packet: &[u8]) -> Result<Parts<'_>, Reason> {
     let header = ipv4::Header::parse(packet).map_err(|_| Reason::StackMalformed)?;
@@ -177,7 +174,12 @@ fn of4(packet: &[u8]) -> Result<Parts<'_>, Reason> {
         return Err(Reason::StackDestination);
     }
     let upper = packet.get(header.header_length()..).ok_or(Reason::StackMalformed)?;
-    Ok((header.source().into(), header.protocol(), upper))
+    Ok(Parts {
+        source: header.source().into(),
+        destination: header.destination().into(),
+        protocol: header.protocol(),
+        upper,
+    })
 }
 
 fn of6(packet: &[u8]) -> Result<Parts<'_>, Reason> {
@@ -193,7 +195,12 @@ fn of6(packet: &[u8]) -> Result<Parts<'_>, Reason> {
     }
     // Other extension headers are a protocol that stacks do not send.
     let upper = packet.get(ipv6::HEADER_LENGTH..).ok_or(Reason::StackMalformed)?;
-    Ok((header.source().into(), header.next_header(), upper))
+    Ok(Parts {
+        source: header.source().into(),
+        destination: header.destination().into(),
+        protocol: header.next_header(),
+        upper,
+    })
 }
 
 /// A packet to anything but one host does not leave by the routes.

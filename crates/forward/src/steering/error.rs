@@ -49,6 +49,18 @@ pub enum SteeringError {
     /// One stack serves too many listeners.
     #[error("the stack serves {0} listeners already")]
     TooManyOfStack(usize),
+    /// All places for flows that have moved are taken.
+    #[error("{0} connections have moved already")]
+    TooManyRedirects(usize),
+    /// The ends are of different versions of IP.
+    #[error("the ends of the flow are of different versions of IP")]
+    NoFlow,
+    /// The stack may not speak from there.
+    #[error("stack {0} neither leases the connection's local port nor serves its local address")]
+    NotIts(StackId),
+    /// The flow is another stack's.
+    #[error("the connection belongs to stack {0}")]
+    Belongs(StackId),
     /// A listener has a member for each bucket.
     #[error("the listener has {0} members already")]
     TooManyMembers(usize),

@@ -7,7 +7,7 @@ use wire::Protocol;
 use wire::flow::{FiveTuple4, FiveTuple6};
 
 /// A flow by its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// Its protocol.
     pub protocol: TransportProtocol,
@@ -18,13 +18,18 @@ pub struct Flow {
 }
 
 impl Flow {
+    #[inline]
+    pub(super) fn protocol(&self) -> Protocol {
+        match self.protocol {
+            TransportProtocol::Tcp => Protocol::TCP,
+            TransportProtocol::Udp => Protocol::UDP,
+        }
+    }
+
     /// Its hash, the same for all its packets.
     #[inline]
     pub(super) fn hash(&self, seed: u64) -> u32 {
-        let protocol = match self.protocol {
-            TransportProtocol::Tcp => Protocol::TCP,
-            TransportProtocol::Udp => Protocol::UDP,
-        };
+        let protocol = self.protocol();
         let (to, from) = (self.local.port(), self.remote.port());
         match (self.remote.ip(), self.local.ip()) {
             (IpAddr::V4(remote), IpAddr::V4(local)) => {

@@ -20,13 +20,14 @@ const EARLIER: usize = 32;
 pub(super) struct Claimant {
     pub(super) id: StackId,
     pub(super) user: u32,
+    pub(super) process: u32,
     pub(super) claims: ClaimsReader,
     pub(super) key: [u64; 2],
 }
 
 impl Claimant {
     #[inline]
-    fn claims(&self, flow: &Flow) -> bool {
+    pub(super) fn claims(&self, flow: &Flow) -> bool {
         self.claims.contains(tag(self.key, flow.protocol, flow.local, flow.remote))
     }
 }
@@ -55,6 +56,14 @@ impl Listener {
     #[inline]
     pub(super) fn member(&self, hash: u32) -> Option<StackId> {
         Some(self.bucket(hash)?.now.as_ref()?.id)
+    }
+
+    /// Whether a flow has been taken by another stack than `id`.
+    pub(super) fn is_anothers(&self, hash: u32, flow: &Flow, id: StackId) -> Option<StackId> {
+        let bucket = self.bucket(hash)?;
+        let all = bucket.earlier.iter().chain(&bucket.now);
+        let mut others = all.filter(|stack| stack.id != id);
+        others.find(|stack| stack.claims(flow)).map(|stack| stack.id)
     }
 
     /// Who has the flow already, as far as it has been somebody else's than the member's of now; with `all`, the member
@@ -116,6 +125,22 @@ impl Group {
     /// In whose name a stack serves.
     pub(super) fn owner(&self, id: StackId) -> Option<u32> {
         self.owners.get(&id).copied()
+    }
+
+    /// Whether all that are or were members are of that process.
+    pub(super) fn is_of(&self, process: u32) -> bool {
+        let earlier = self.buckets.iter().flat_map(|bucket| &bucket.earlier);
+        let mut all = self.members.iter().map(|member| &member.stack).chain(earlier);
+        all.all(|stack| stack.process == process)
+    }
+
+    /// A member that takes new flows, but `id`: the one that would get this flow, if it is another.
+    pub(super) fn successor(&self, hash: u32, id: StackId) -> Option<StackId> {
+        let bucket = self.buckets.get(hash as usize % BUCKETS);
+        let natural = bucket.and_then(|bucket| bucket.now.as_ref()).map(|stack| stack.id);
+        let others = self.members.iter().filter(|member| member.stack.id != id);
+        let heaviest = others.max_by_key(|member| member.weight).map(|member| member.stack.id);
+        natural.filter(|natural| *natural != id).or(heaviest)
     }
 
     pub(super) fn has_members(&self) -> bool {

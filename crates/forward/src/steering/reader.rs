@@ -11,6 +11,10 @@ use shm::session::TransportProtocol;
 use super::Flow;
 use super::bind::Place;
 use super::listener::Listener;
+use super::redirects::RedirectReader;
+
+/// Beside the stack that leases a port: a listener has it, too.
+const SHARED: u64 = 1 << 63;
 
 /// Ports of a protocol.
 const PORTS: usize = 1 << 16;
@@ -36,7 +40,7 @@ impl Port {
 /// The ports of one protocol.
 #[derive(Debug)]
 pub(super) struct Ports {
-    /// Who leases each: [`StackId::bits`], or 0.
+    /// Who leases each: [`StackId::bits`], with [`SHARED`] when it is served, too; or 0.
     leases: Box<[AtomicU64]>,
     listeners: Box<[ArcSwapOption<Port>]>,
 }
@@ -51,12 +55,20 @@ impl Ports {
 
     #[inline]
     pub(super) fn lease(&self, port: u16) -> Option<StackId> {
-        StackId::from_bits(self.leases.get(usize::from(port))?.load(Ordering::Relaxed))
+        self.lease_of(port).map(|(id, _)| id)
+    }
+
+    /// Who leases a port, and whether it is served, too.
+    #[inline]
+    fn lease_of(&self, port: u16) -> Option<(StackId, bool)> {
+        let bits = self.leases.get(usize::from(port))?.load(Ordering::Relaxed);
+        Some((StackId::from_bits(bits & !SHARED)?, bits & SHARED != 0))
     }
 
     pub(super) fn set_lease(&self, port: u16, id: Option<StackId>) {
+        let shared = if self.listeners(port).is_some() { SHARED } else { 0 };
         if let Some(lease) = self.leases.get(usize::from(port)) {
-            lease.store(id.map_or(0, StackId::bits), Ordering::Relaxed);
+            lease.store(id.map_or(0, |id| id.bits() | shared), Ordering::Relaxed);
         }
     }
 
@@ -66,7 +78,9 @@ impl Ports {
 
     /// Gives what stood there before.
     pub(super) fn set_listeners(&self, port: u16, new: Option<Arc<Port>>) -> Option<Arc<Port>> {
-        self.listeners.get(usize::from(port))?.swap(new)
+        let old = self.listeners.get(usize::from(port))?.swap(new);
+        self.set_lease(port, self.lease(port));
+        old
     }
 }
 
@@ -96,6 +110,7 @@ impl Shared {
 #[derive(Debug, Clone)]
 pub struct SteeringReader {
     pub(super) shared: Arc<Shared>,
+    pub(super) redirects: RedirectReader,
 }
 
 impl SteeringReader {
@@ -103,43 +118,72 @@ impl SteeringReader {
     #[inline]
     #[must_use]
     pub fn find(&self, flow: &Flow, opens: bool) -> Option<StackId> {
+        let moved = self.redirects.find(flow);
+        if moved.is_some() {
+            return moved;
+        }
+        self.find_unmoved(flow, opens)
+    }
+
+    /// The same, as if no connection had moved.
+    #[inline]
+    pub(super) fn find_unmoved(&self, flow: &Flow, opens: bool) -> Option<StackId> {
         let ports = self.shared.ports(flow.protocol);
         let port = flow.local.port();
-        if let Some(id) = ports.lease(port) {
+        let lease = ports.lease_of(port);
+        if let Some((id, false)) = lease {
             return Some(id);
         }
-        let loaded = ports.listeners.get(usize::from(port))?.load();
-        let listeners = loaded.as_deref()?;
+        let lessee = lease.map(|(id, _)| id);
+        let Some(entry) = ports.listeners.get(usize::from(port)) else { return lessee };
+        let loaded = entry.load();
+        let Some(listeners) = loaded.as_deref() else { return lessee };
         let hash = flow.hash(self.shared.seed);
         let address = flow.local.ip();
         if !opens {
-            // A flow stays where it is, also when a more particular listener has come.
+            // A flow stays where it is, also when a more particular listener has come. What no listener has taken on a leased
+            // port was opened from there.
+            let all = lessee.is_some();
             let mut serving = listeners.serving(address).enumerate();
-            let found = serving.find_map(|(at, listener)| listener.claimant(hash, flow, at > 0));
+            let claimant = serving.find_map(|(at, one)| one.claimant(hash, flow, all || at > 0));
+            let leased = lessee.filter(|_| flow.protocol == TransportProtocol::Tcp);
+            let found = claimant.or(leased);
             if found.is_some() {
                 return found;
             }
         }
-        listeners.serving(address).find_map(|listener| listener.member(hash))
+        listeners.serving(address).find_map(|listener| listener.member(hash)).or(lessee)
     }
 
-    /// Whether a stack may send from this end: it leases the port, or is or has been a member of a listener there.
+    /// Whether a stack may send what the other end of a flow receives: it leases the local port, is or has been a member of a
+    /// listener there, or the connection has moved to it.
     #[inline]
     #[must_use]
-    pub fn lets_send(
-        &self,
-        id: StackId,
-        protocol: TransportProtocol,
-        address: IpAddr,
-        port: u16,
-    ) -> bool {
-        let ports = self.shared.ports(protocol);
+    pub fn lets_send(&self, id: StackId, flow: &Flow) -> bool {
+        self.may_have(id, flow) || self.redirects.find(flow) == Some(id)
+    }
+
+    /// The same, as if no connection had moved.
+    #[inline]
+    pub(super) fn may_have(&self, id: StackId, flow: &Flow) -> bool {
+        let (ports, port) = (self.shared.ports(flow.protocol), flow.local.port());
         if ports.lease(port) == Some(id) {
             return true;
         }
         let Some(entry) = ports.listeners.get(usize::from(port)) else { return false };
         let loaded = entry.load();
         let Some(listeners) = loaded.as_deref() else { return false };
-        listeners.serving(address).any(|listener| listener.lets_send(id))
+        listeners.serving(flow.local.ip()).any(|listener| listener.lets_send(id))
+    }
+
+    /// Whether a listener's member has taken a flow, other than `id`.
+    pub(super) fn is_anothers(&self, id: StackId, flow: &Flow) -> Option<StackId> {
+        let entry = self.shared.ports(flow.protocol).listeners(flow.local.port())?;
+        let hash = self.hash(flow);
+        entry.serving(flow.local.ip()).find_map(|listener| listener.is_anothers(hash, flow, id))
+    }
+
+    pub(super) fn hash(&self, flow: &Flow) -> u32 {
+        flow.hash(self.shared.seed)
     }
 }

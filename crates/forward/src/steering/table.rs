@@ -7,11 +7,12 @@ use std::sync::Arc;
 use graph::StackId;
 use shm::claims::ClaimsReader;
 use shm::session::TransportProtocol;
-use tables::Epoch;
+use tables::{Epoch, OutOfMemory};
 
 use super::bind::Place;
 use super::listener::{Claimant, Group, ListenerView};
 use super::reader::{Port, Shared, SteeringReader};
+use super::redirects::Redirects;
 use super::{Bind, ListenerId, SteeringError};
 
 const PROTOCOLS: [TransportProtocol; 2] = [TransportProtocol::Tcp, TransportProtocol::Udp];
@@ -25,11 +26,13 @@ pub struct SteeringLimits {
     pub listeners: usize,
     /// Listeners of one stack, likewise. Beyond, those that it has left longest ago are forgotten.
     pub of_stack: usize,
+    /// Connections that have moved, of each version of IP.
+    pub redirects: usize,
 }
 
 impl Default for SteeringLimits {
     fn default() -> Self {
-        Self { stacks: 4096, listeners: 8192, of_stack: 512 }
+        Self { stacks: 4096, listeners: 8192, of_stack: 512, redirects: 1 << 17 }
     }
 }
 
@@ -38,6 +41,8 @@ impl Default for SteeringLimits {
 pub struct Claims {
     /// The user of its process.
     pub user: u32,
+    /// The process's number.
+    pub process: u32,
     /// The table.
     pub reader: ClaimsReader,
     /// The key.
@@ -46,8 +51,8 @@ pub struct Claims {
 
 /// A stack that is there.
 #[derive(Debug)]
-struct Stack {
-    claimant: Arc<Claimant>,
+pub(super) struct Stack {
+    pub(super) claimant: Arc<Claimant>,
     /// First port and number of ports.
     leases: BTreeMap<u16, u16>,
     /// Listeners that it is or was a member of.
@@ -68,11 +73,12 @@ struct Seat {
 pub struct Steering {
     limits: SteeringLimits,
     shared: Arc<Shared>,
+    pub(super) redirects: Redirects,
     epoch: Epoch,
     seats: Vec<Seat>,
     /// Free seats, the longest free first.
     free: VecDeque<u16>,
-    groups: BTreeMap<ListenerId, Group>,
+    pub(super) groups: BTreeMap<ListenerId, Group>,
     by_bind: HashMap<(TransportProtocol, u16, Place), ListenerId>,
     next_listener: ListenerId,
     /// What workers may still look at, until they have passed an epoch.
@@ -81,11 +87,14 @@ pub struct Steering {
 
 impl Steering {
     /// Nobody's yet. `seed`: random, so that nobody outside knows which flows share a bucket. `epoch`: that of the workers.
-    #[must_use]
-    pub fn new(limits: SteeringLimits, seed: u64, epoch: &Epoch) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] when the system refuses the memory.
+    pub fn new(limits: SteeringLimits, seed: u64, epoch: &Epoch) -> Result<Self, OutOfMemory> {
+        Ok(Self {
             limits,
             shared: Arc::new(Shared::new(seed)),
+            redirects: Redirects::new(limits.redirects, limits.stacks)?,
             epoch: epoch.clone(),
             seats: Vec::new(),
             free: VecDeque::new(),
@@ -93,13 +102,13 @@ impl Steering {
             by_bind: HashMap::new(),
             next_listener: 1,
             retired: VecDeque::new(),
-        }
+        })
     }
 
     /// For the nodes of a worker.
     #[must_use]
     pub fn reader(&self) -> SteeringReader {
-        SteeringReader { shared: Arc::clone(&self.shared) }
+        SteeringReader { shared: Arc::clone(&self.shared), redirects: self.redirects.reader() }
     }
 
     /// A stack comes. It gets nothing yet.
@@ -119,9 +128,9 @@ impl Steering {
         let seat = self.seats.get_mut(usize::from(place)).ok_or(full)?;
         seat.generation = seat.generation.wrapping_add(1).max(1);
         let id = StackId::new(place, seat.generation).ok_or(full)?;
-        let Claims { user, reader, key } = claims;
+        let Claims { user, process, reader, key } = claims;
         seat.stack = Some(Stack {
-            claimant: Arc::new(Claimant { id, user, claims: reader, key }),
+            claimant: Arc::new(Claimant { id, user, process, claims: reader, key }),
             leases: BTreeMap::new(),
             listeners: BTreeSet::new(),
             left: VecDeque::new(),
@@ -147,6 +156,7 @@ impl Steering {
                 self.publish(*listener);
             }
         }
+        self.redirects.forget(id);
         self.free.push_back(id.place());
         self.reclaim();
         Ok(())
@@ -156,16 +166,16 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NoStack`], [`SteeringError::NoPort`] also when there are no such ports, [`SteeringError::Leased`],
-    /// [`SteeringError::Served`].
+    /// [`SteeringError::Served`] by another process.
     pub fn lease(&mut self, id: StackId, first: u16, count: u16) -> Result<(), SteeringError> {
-        self.stack(id)?;
+        let process = self.stack(id)?.claimant.process;
         let last = count.checked_sub(1).and_then(|more| first.checked_add(more));
         let last = last.filter(|_| first != 0).ok_or(SteeringError::NoPort)?;
         for port in first..=last {
             if let Some(by) = self.lessee(port) {
                 return Err(SteeringError::Leased { port, by });
             }
-            if PROTOCOLS.iter().any(|one| self.shared.ports(*one).listeners(port).is_some()) {
+            if self.is_served_by_another(port, process) {
                 return Err(SteeringError::Served(port));
             }
         }
@@ -185,6 +195,13 @@ impl Steering {
         Ok(())
     }
 
+    /// Whether another process serves a port.
+    fn is_served_by_another(&self, port: u16, process: u32) -> bool {
+        let served = PROTOCOLS.iter().any(|one| self.shared.ports(*one).listeners(port).is_some());
+        let mut all = self.groups.values();
+        served && all.any(|group| group.bind.port == port && !group.is_of(process))
+    }
+
     /// Who leases a port.
     #[must_use]
     pub fn lessee(&self, port: u16) -> Option<StackId> {
@@ -195,7 +212,8 @@ impl Steering {
     /// while no member has more.
     ///
     /// # Errors
-    /// [`SteeringError::NoStack`], [`SteeringError::NoPort`], [`SteeringError::Leased`] to another stack, and those for too many.
+    /// [`SteeringError::NoStack`], [`SteeringError::NoPort`], [`SteeringError::Leased`] to another process, and those for too
+    /// many.
     pub fn listen(
         &mut self,
         id: StackId,
@@ -207,7 +225,10 @@ impl Steering {
         if port == 0 {
             return Err(SteeringError::NoPort);
         }
-        if let Some(by) = self.lessee(port).filter(|by| *by != id) {
+        let anothers = |by: &StackId| {
+            self.stack(*by).is_ok_and(|stack| stack.claimant.process != claimant.process)
+        };
+        if let Some(by) = self.lessee(port).filter(anothers) {
             return Err(SteeringError::Leased { port, by });
         }
         let key = (protocol, port, Place::of(&bind));
@@ -304,7 +325,7 @@ impl Steering {
         self.retired.len()
     }
 
-    fn stack(&self, id: StackId) -> Result<&Stack, SteeringError> {
+    pub(super) fn stack(&self, id: StackId) -> Result<&Stack, SteeringError> {
         let seat = self.seats.get(usize::from(id.place()));
         let stack = seat.and_then(|seat| seat.stack.as_ref());
         stack.filter(|stack| stack.claimant.id == id).ok_or(SteeringError::NoStack(id))

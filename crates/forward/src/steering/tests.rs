@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use graph::StackId;
 use proptest::prelude::*;
@@ -12,10 +13,15 @@ use tables::Epoch;
 use super::buckets::{BUCKETS, assign, targets};
 use super::*;
 
+mod moving;
+
 const KEY: [u64; 2] = [3, 4];
 
+/// Each stack is another process's, unless a test says otherwise.
+static NEXT_PROCESS: AtomicU32 = AtomicU32::new(1);
+
 fn steering() -> Steering {
-    Steering::new(SteeringLimits::default(), 99, &Epoch::new())
+    Steering::new(SteeringLimits::default(), 99, &Epoch::new()).unwrap()
 }
 
 fn stack(steering: &mut Steering) -> (StackId, ClaimsWriter) {
@@ -23,11 +29,17 @@ fn stack(steering: &mut Steering) -> (StackId, ClaimsWriter) {
 }
 
 fn stack_of(steering: &mut Steering, user: u32) -> (StackId, ClaimsWriter) {
+    let process = NEXT_PROCESS.fetch_add(1, Ordering::Relaxed);
+    stack_in(steering, user, process)
+}
+
+/// A stack of that process.
+fn stack_in(steering: &mut Steering, user: u32, process: u32) -> (StackId, ClaimsWriter) {
     let length = claims::bytes(64).unwrap();
     let segment = Arc::new(Segment::create("claims", length).unwrap());
     let region = segment.region(0, length).unwrap();
     let reader = ClaimsReader::new(region.clone(), 64).unwrap();
-    let id = steering.add_stack(Claims { user, reader, key: KEY }).unwrap();
+    let id = steering.add_stack(Claims { user, process, reader, key: KEY }).unwrap();
     (id, ClaimsWriter::new(region, 64).unwrap())
 }
 
@@ -128,9 +140,9 @@ fn a_claimed_flow_stays_whoever_comes_and_goes() {
     steering.listen(particular, bind("10.0.0.1", 80), 1).unwrap();
     assert_eq!((found(&ours, false), found(&beside, false)), (Some(old), Some(particular)));
     // It may send as long as it lives.
-    let may = |id| reader.lets_send(id, Tcp, "10.0.0.1".parse().unwrap(), 80);
+    let may = |id| reader.lets_send(id, &flow(Tcp, "10.0.0.1:80", "192.0.2.7:7"));
     assert!(may(old) && may(new) && may(particular));
-    assert!(!reader.lets_send(particular, Tcp, "10.0.0.2".parse().unwrap(), 80));
+    assert!(!reader.lets_send(particular, &flow(Tcp, "10.0.0.2:80", "192.0.2.7:7")));
     steering.remove_stack(old).unwrap();
     assert_eq!((found(&ours, false), may(old)), (Some(particular), false));
 }
@@ -151,7 +163,7 @@ fn who_served_a_port_before_takes_nothing_from_another_user() {
         // Another listener, of the same port.
         steering.listen(new, bind("10.0.0.1", 80), 1).unwrap();
         assert_eq!(reader.find(&ours, false), Some(if stays { old } else { new }));
-        let may = reader.lets_send(old, Tcp, ours.local.ip(), 80);
+        let may = reader.lets_send(old, &ours);
         assert_eq!((may, steering.listeners().count()), (stays, 1 + usize::from(stays)));
         steering.listen(new, bind("0.0.0.0", 80), 1).unwrap();
         assert_eq!(reader.find(&ours, false), Some(if stays { old } else { new }));
@@ -185,7 +197,7 @@ fn a_member_of_now_is_not_forgotten_whosever_it_is() {
     steering.listen(one, bind("0.0.0.0", 80), 1).unwrap();
     steering.listen(two, bind("0.0.0.0", 80), 1).unwrap();
     assert_eq!(buckets(&steering), [128, 128]);
-    let may = |id| steering.reader().lets_send(id, Tcp, ours.local.ip(), 80);
+    let may = |id| steering.reader().lets_send(id, &ours);
     assert!(may(one) && may(two));
 }
 
@@ -226,13 +238,13 @@ fn leases_are_of_one_stack_and_of_no_listener() {
 
 #[test]
 fn there_is_room_for_so_many_and_no_more() {
-    let limits = SteeringLimits { stacks: 2, listeners: 3, of_stack: 2 };
-    let mut steering = Steering::new(limits, 1, &Epoch::new());
+    let limits = SteeringLimits { stacks: 2, listeners: 3, of_stack: 2, redirects: 8 };
+    let mut steering = Steering::new(limits, 1, &Epoch::new()).unwrap();
     let (a, b) = (stack(&mut steering).0, stack(&mut steering).0);
     let length = claims::bytes(64).unwrap();
     let segment = Arc::new(Segment::create("claims", length).unwrap());
     let reader = ClaimsReader::new(segment.region(0, length).unwrap(), 64).unwrap();
-    let third = steering.add_stack(Claims { user: 1, reader, key: KEY });
+    let third = steering.add_stack(Claims { user: 1, process: 1, reader, key: KEY });
     assert_eq!(third, Err(SteeringError::TooManyStacks(2)));
     let first = steering.listen(a, bind("0.0.0.0", 1), 1).unwrap();
     steering.listen(a, bind("0.0.0.0", 2), 1).unwrap();
@@ -259,7 +271,7 @@ fn there_is_room_for_so_many_and_no_more() {
 #[test]
 fn what_workers_may_look_at_stays_until_they_have_looked_again() {
     let epoch = Epoch::new();
-    let mut steering = Steering::new(SteeringLimits::default(), 1, &epoch);
+    let mut steering = Steering::new(SteeringLimits::default(), 1, &epoch).unwrap();
     let (id, _) = stack(&mut steering);
     let worker = epoch.register().unwrap();
     worker.quiescent();
@@ -395,8 +407,7 @@ proptest! {
             run(&mut steering, &mut model, step);
             for (flow, owner) in &model.flows {
                 prop_assert_eq!(reader.find(flow, false), Some(*owner), "{:?} after {:?}", flow, step);
-                let end = flow.local;
-                prop_assert!(reader.lets_send(*owner, Tcp, end.ip(), end.port()));
+                prop_assert!(reader.lets_send(*owner, flow));
             }
         }
     }

@@ -144,7 +144,7 @@ impl Router {
         let flows =
             Flows::new(flow_limits, state.next_hops.clone(), rib.flow_next_hops(), &epoch).unwrap();
         let macs = MacTable::new(64, &epoch).unwrap();
-        let steering = Steering::new(SteeringLimits::default(), 1, &epoch);
+        let steering = Steering::new(SteeringLimits::default(), 1, &epoch).unwrap();
         let (learn, learned) = learn_ring(64);
         let graph = nodes::build(Parts {
             state: state.clone(),

@@ -41,7 +41,8 @@ impl Router {
         let ring = |which: usize| segment.region(which * layout.bytes(), layout.bytes()).unwrap();
         let region = segment.region(2 * layout.bytes(), bytes).unwrap();
         let reader = ClaimsReader::new(region.clone(), PLACES).unwrap();
-        let id = self.steering.add_stack(Claims { user: 1000, reader, key: KEY }).unwrap();
+        let id =
+            self.steering.add_stack(Claims { user: 1000, process: 1, reader, key: KEY }).unwrap();
         let bell = || Errand::new(Arc::new(Doorbell::new().unwrap()));
         let to = Producer::new(ring(0), layout).unwrap();
         let from = Consumer::new(ring(1), layout).unwrap();

@@ -1,0 +1,76 @@
+//! Connections that move from stack to stack.
+
+use graph::StackId;
+
+use super::{Flow, ListenerId, Steering, SteeringError};
+
+impl Steering {
+    /// Whether a stack may have a flow, so that it may give its connection away: it leases the port or is or was a member of a
+    /// listener there, or the connection has moved to it; and nobody else has the flow.
+    ///
+    /// # Errors
+    /// [`SteeringError::NotIts`], [`SteeringError::Belongs`] to another.
+    pub fn check_owner(&self, id: StackId, flow: &Flow) -> Result<(), SteeringError> {
+        self.stack(id)?;
+        match self.redirects.get(flow) {
+            Some(owner) if owner == id => return Ok(()),
+            Some(owner) => return Err(SteeringError::Belongs(owner)),
+            None => {}
+        }
+        let reader = self.reader();
+        if !reader.may_have(id, flow) {
+            return Err(SteeringError::NotIts(id));
+        }
+        match reader.is_anothers(id, flow) {
+            Some(owner) => Err(SteeringError::Belongs(owner)),
+            None => Ok(()),
+        }
+    }
+
+    /// A connection has moved: its packets are for that stack from now on, whoever leases or serves the port.
+    ///
+    /// # Errors
+    /// [`SteeringError::NoStack`], [`SteeringError::NoFlow`], [`SteeringError::TooManyRedirects`].
+    pub fn redirect(&mut self, id: StackId, flow: &Flow) -> Result<(), SteeringError> {
+        self.stack(id)?;
+        self.redirects.set(flow, id)
+    }
+
+    /// The stack that a connection has moved to.
+    #[must_use]
+    pub fn redirected(&self, flow: &Flow) -> Option<StackId> {
+        self.redirects.get(flow)
+    }
+
+    /// Whether a connection from one of these ports has moved and goes on.
+    #[must_use]
+    pub fn has_moved_within(&self, first: u16, last: u16) -> bool {
+        self.redirects.within(first, last)
+    }
+
+    /// A connection that has moved has ended, or is again where leases and listeners say. Gives the stack that it was at.
+    pub fn end_redirect(&mut self, flow: &Flow) -> Option<StackId> {
+        self.redirects.end(flow)
+    }
+
+    /// Ends the redirects to a stack that it does not need any more: of flows that it no longer claims, and of those that are
+    /// its by leases and listeners. `spare`: flows that it has not had the time to claim.
+    pub fn sweep_redirects(&mut self, id: StackId, spare: impl Fn(&Flow) -> bool) {
+        let Ok(stack) = self.stack(id) else { return };
+        let reader = self.reader();
+        let needless = |flow: &&Flow| {
+            !spare(flow)
+                && (!stack.claimant.claims(flow) || reader.find_unmoved(flow, false) == Some(id))
+        };
+        let over: Vec<Flow> = self.redirects.of(id).filter(needless).copied().collect();
+        for flow in &over {
+            self.redirects.end(flow);
+        }
+    }
+
+    /// Which member of a listener gets a connection that its member `id` has not accepted. `None`: there is no other.
+    #[must_use]
+    pub fn successor(&self, listener: ListenerId, id: StackId, flow: &Flow) -> Option<StackId> {
+        self.groups.get(&listener)?.successor(self.reader().hash(flow), id)
+    }
+}
