@@ -22,6 +22,7 @@ pub mod segment;
 #[cfg(not(loom))]
 pub mod session;
 pub mod sleep;
+mod spin;
 mod sync;
 pub mod tokens;
 
@@ -33,9 +34,10 @@ pub use doorbell::Doorbell;
 pub use lent::{Buffers, Lent};
 #[cfg(not(loom))]
 pub use process::Process;
-#[cfg(not(loom))]
-pub use queue::Trusting;
 pub use queue::{Consumer, Layout, LayoutError, Meta, Producer, PushError, Taken};
+#[cfg(not(loom))]
+pub use queue::{Filling, Trusting};
 #[cfg(not(loom))]
 pub use segment::{Growing, Grown, Region, Segment, SegmentError};
 pub use sleep::SleepWord;
+pub use spin::Spin;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shm::attach::{ChannelPlace, Direction};
 use shm::claims::{ClaimsWriter, tag};
 use shm::session::{ClaimsPlace, GOOD_CHECKSUM, StackOpened, TransportProtocol};
-use shm::{Doorbell, Meta, Producer, Segment, Taken, Trusting};
+use shm::{Doorbell, Filling, Meta, Producer, Segment, Taken, Trusting};
 use transport::{Departure, Ends, Packet, Sink};
 
 use crate::Error;
@@ -43,12 +43,14 @@ pub struct Inbound {
 /// The rings to the workers. All packets go to one worker, so that flows stay in order.
 #[derive(Debug)]
 pub struct Outbound {
-    ring: Producer,
+    ring: Filling,
     worker: Doorbell,
     /// Something was pushed since the worker was last rung.
     touched: bool,
-    /// The packet that is being made.
-    packet: Box<[u8]>,
+    /// The packet that is being made, if it takes several slots; others are made in their slot.
+    long: Box<[u8]>,
+    /// It does.
+    is_long: bool,
 }
 
 impl Queues {
@@ -80,16 +82,17 @@ impl Queues {
             let (from, to) = pair(&segment, &place, worker)?;
             receive.push(from);
             if worker == home {
-                transmit = Some((to, theirs));
+                // SAFETY: the daemon, which this process has attached to, waits for its turn.
+                transmit = Some((unsafe { to.trust() }, theirs));
             }
         }
         let Some((ring, worker)) = transmit else { return Err(nonsense("a stack without rings")) };
-        let packet = vec![0; usize::from(u16::MAX)].into_boxed_slice();
+        let long = vec![0; usize::from(u16::MAX)].into_boxed_slice();
         Ok(Self {
             number: stack,
             seed,
             inbound: Inbound { rings: receive, scratch: Vec::new() },
-            outbound: Outbound { ring, worker, touched: false, packet },
+            outbound: Outbound { ring, worker, touched: false, long, is_long: false },
             bell,
             claims,
             key,
@@ -231,16 +234,25 @@ impl Outbound {
 }
 
 impl Sink for Outbound {
+    #[inline]
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
-        if !self.ring.has_room() {
-            return None;
+        if length > self.ring.capacity() {
+            self.is_long = true;
+            // There is room for a packet of one slot; a longer one may be lost, as in any network.
+            return self.ring.has_room().then(|| self.long.get_mut(..length)).flatten();
         }
-        self.packet.get_mut(..length)
+        self.is_long = false;
+        self.ring.slot(length)
     }
 
+    #[inline]
     fn send(&mut self, departure: Departure) {
-        let packet = self.packet.get(..departure.length).unwrap_or_default();
-        // There was room for a packet of one slot; a longer one may be lost, as in any network.
-        self.touched |= self.ring.push(packet, Meta::default()).is_ok();
+        self.touched = true;
+        if self.is_long {
+            let packet = self.long.get(..departure.length).unwrap_or_default();
+            let _ = self.ring.push(packet, Meta::default());
+        } else {
+            self.ring.publish(departure.length, Meta::default());
+        }
     }
 }

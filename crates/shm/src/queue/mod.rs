@@ -20,6 +20,8 @@ pub use consumer::Trusting;
 pub use consumer::{Consumer, Taken};
 pub use layout::{Layout, LayoutError};
 pub use mark::Meta;
+#[cfg(not(loom))]
+pub use producer::Filling;
 pub use producer::{Producer, PushError};
 
 #[cfg(loom)]

@@ -158,6 +158,13 @@ impl Producer {
         self.position = self.position.wrapping_add(count);
     }
 
+    /// Bytes of a packet that takes one slot, at most.
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
     /// Whether the next packet of one slot finds room.
     #[inline]
     #[must_use]
@@ -197,5 +204,70 @@ impl Producer {
     #[must_use]
     pub fn sleeps(&self) -> crate::sleep::SleepWord<'_> {
         self.slots.producer_sleeps()
+    }
+}
+
+#[cfg(not(loom))]
+impl Producer {
+    /// Trusts the consumer: packets can be made where they are to lie.
+    ///
+    /// # Safety
+    /// The consumer keeps to the protocol: it looks at a slot in its own turn only. A client may say so of the daemon; the
+    /// daemon must not say so of a client.
+    #[must_use]
+    pub unsafe fn trust(self) -> Filling {
+        Filling { producer: self }
+    }
+}
+
+/// A producer whose consumer keeps to the protocol.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub struct Filling {
+    producer: Producer,
+}
+
+#[cfg(not(loom))]
+impl Filling {
+    /// The next slot, to make a packet of one slot in; what it holds means nothing. `None`: there is no room, or the packet
+    /// takes more than a slot.
+    #[inline]
+    #[must_use]
+    pub fn slot(&mut self, length: usize) -> Option<&mut [u8]> {
+        let Self { producer } = self;
+        if length > producer.slots.capacity() || !producer.has_room() {
+            return None;
+        }
+        // SAFETY: the slot is empty, so it is this side's turn until `publish`; the consumer waits for its own, says whoever
+        // called `trust`. No other borrow lives: this one is of the whole producer.
+        Some(unsafe { producer.slots.bytes_mut(producer.position, length) })
+    }
+
+    /// Shows the packet that was made in the next slot: its first bytes, so many.
+    #[inline]
+    pub fn publish(&mut self, length: usize, meta: Meta) {
+        let Self { producer } = self;
+        let fits = (1..=producer.slots.capacity()).contains(&length);
+        if fits && producer.has_room() {
+            let mark = Mark { length: length as u32, more: false, meta };
+            producer.publish(producer.position, mark);
+            producer.advance(1);
+        }
+    }
+}
+
+#[cfg(not(loom))]
+impl std::ops::Deref for Filling {
+    type Target = Producer;
+
+    fn deref(&self) -> &Producer {
+        &self.producer
+    }
+}
+
+#[cfg(not(loom))]
+impl std::ops::DerefMut for Filling {
+    fn deref_mut(&mut self) -> &mut Producer {
+        &mut self.producer
     }
 }

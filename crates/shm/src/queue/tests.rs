@@ -132,6 +132,35 @@ fn a_packet_is_changed_in_place() {
 }
 
 #[test]
+fn a_packet_is_made_in_its_slot() {
+    let (producer, mut consumer) = ends(2, 60);
+    // SAFETY: the consumer is the one beside it.
+    let mut filling = unsafe { producer.trust() };
+    let meta = Meta { port: 3, flags: 1 };
+    for byte in 0..9 {
+        let slot = filling.slot(40).unwrap();
+        slot.fill(byte);
+        assert!(!consumer.has_next(), "not shown yet");
+        // One that was begun and given up leaves nothing.
+        filling.slot(60).unwrap().fill(0xff);
+        filling.slot(50).unwrap()[..40].fill(byte);
+        filling.publish(40, meta);
+        assert_eq!(read(&mut consumer), Some((vec![byte; 40], meta)));
+    }
+    assert!(filling.slot(61).is_none(), "more than a slot");
+    filling.publish(0, meta);
+    filling.publish(61, meta);
+    assert!(!consumer.has_next());
+    for _ in 0..2 {
+        filling.slot(1).unwrap().fill(7);
+        filling.publish(1, meta);
+    }
+    assert!(filling.slot(1).is_none(), "no room");
+    filling.publish(1, meta);
+    assert_eq!(std::iter::from_fn(|| read(&mut consumer)).count(), 2);
+}
+
+#[test]
 fn a_packet_of_another_queue_is_nobodys() {
     let ((mut producer, mut consumer), (_, mut other)) = (ends(2, 100), ends(2, 100));
     producer.push(&[1; 60], Meta::default()).unwrap();
