@@ -48,6 +48,11 @@ impl Alarm {
         self.0 == u64::MAX
     }
 
+    /// Whether it is longer than a moment until then.
+    pub(crate) fn is_far(self) -> bool {
+        self.is_never() || self.0 >= now() + MILLISECOND
+    }
+
     pub(crate) fn is_over(self) -> bool {
         self.0 != u64::MAX && now() >= self.0
     }

@@ -24,3 +24,35 @@ pub(crate) fn handled(signal: c_int, ends_calls: bool) {
 pub(crate) fn restart() -> bool {
     ENDING.load(Ordering::Relaxed) == 0
 }
+
+/// Signals of this thread are held back until it is dropped.
+pub(crate) struct Held {
+    before: libc::sigset_t,
+}
+
+impl Held {
+    /// Holds back all.
+    pub(crate) fn all() -> Self {
+        // SAFETY: room for two sets, which the calls fill.
+        unsafe {
+            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            Self { before }
+        }
+    }
+
+    /// The set that was held back before, for a call that lets the others through while it waits.
+    pub(crate) fn before(&self) -> *const libc::sigset_t {
+        &raw const self.before
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the set that `all` has filled.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
+        };
+    }
+}

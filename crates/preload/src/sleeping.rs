@@ -6,13 +6,31 @@ use std::sync::MutexGuard;
 use host::{Errno, Mask};
 use libc::pollfd;
 
-use crate::clock::{Alarm, SECOND};
+use crate::clock::{self, Alarm, SECOND};
 use crate::process::Shared;
 use crate::real;
+use crate::signals::Held;
 use crate::state::State;
+
+/// `spin_loop` hints between two looks.
+const PAUSES: usize = 8;
 
 /// The lock again, and how the wait ended.
 pub(crate) type Waited<'a> = (MutexGuard<'a, State>, Result<bool, Errno>);
+
+/// A wait.
+pub(crate) struct Wait<'w> {
+    /// Who waits.
+    pub(crate) waiter: usize,
+    /// Files of the kernel's, any of which ends it.
+    pub(crate) files: &'w mut Vec<pollfd>,
+    pub(crate) mask: *const libc::sigset_t,
+    pub(crate) alarm: Alarm,
+    /// The files are not looked at when it is over at once, or soon: whoever waits looks at them now and then.
+    pub(crate) patient: bool,
+    /// The stack was run just now.
+    pub(crate) ran: bool,
+}
 
 /// Waits until `is_over` says so, one of `files` has an event, or the alarm. Gives the lock back, and whether one of the
 /// first two was so.
@@ -21,16 +39,30 @@ pub(crate) type Waited<'a> = (MutexGuard<'a, State>, Result<bool, Errno>);
 /// `EINTR`: a signal came.
 pub(crate) fn wait_for<'a>(
     shared: &'a Shared,
-    mut state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, State>,
     waiter: usize,
     (files, mask): (&mut Vec<pollfd>, *const libc::sigset_t),
     alarm: Alarm,
+    is_over: impl FnMut(&mut State) -> bool,
+) -> Waited<'a> {
+    let wait = Wait { waiter, files, mask, alarm, patient: false, ran: false };
+    wait_while(shared, state, wait, is_over)
+}
+
+/// The same, in all its variety.
+pub(crate) fn wait_while<'a>(
+    shared: &'a Shared,
+    mut state: MutexGuard<'a, State>,
+    Wait { waiter, files, mask, alarm, patient, mut ran }: Wait<'_>,
     mut is_over: impl FnMut(&mut State) -> bool,
 ) -> Waited<'a> {
     let own = files.len();
-    let mut asked = own == 0 && state.company_bell().is_none();
+    // Who never waits for the kernel's files would never see them.
+    let mut asked = (own == 0 && state.company_bell().is_none()) || (patient && alarm.is_far());
     loop {
-        state.run();
+        if !std::mem::take(&mut ran) {
+            state.run();
+        }
         let over = is_over(&mut state);
         // The kernel's files are asked once at least.
         if over && asked {
@@ -40,12 +72,23 @@ pub(crate) fn wait_for<'a>(
             // Another thread may have taken what this one was told of.
             state.waiters.drop_stale(waiter);
         }
+        let mut held = None;
         let sleep = if over || alarm.is_over() {
             if asked {
                 return (state, Ok(false));
             }
             None
         } else {
+            let budget = state.spin.budget();
+            if budget > 0 {
+                // A signal during the look ends the sleep behind it, not unseen before.
+                held = Some(Held::all());
+                let looked = look(shared, state, (waiter, budget), alarm);
+                state = looked.0;
+                if looked.1 && asked {
+                    continue;
+                }
+            }
             let slept = state.fall_asleep(waiter, alarm);
             if slept.is_none() && asked {
                 continue;
@@ -58,13 +101,19 @@ pub(crate) fn wait_for<'a>(
         files.push(event(state.waiters.kick_of(waiter)));
         files.extend(state.company_bell().map(event));
         drop(state);
+        let begin = clock::now();
+        let before = held.as_ref().map_or(std::ptr::null(), Held::before);
+        let mask = if mask.is_null() { before } else { mask };
         let ready = poll(files, sleep.unwrap_or(0), mask);
+        drop(held);
         state = shared.lock();
         asked = true;
         let is_set = |at: usize| files.get(at).is_some_and(|file| file.revents != 0);
         if sleep.is_some() {
             let (rung, kicked) = (is_set(own), is_set(own + 1));
             state.wake_up(waiter, ready.is_ok() && rung, ready.is_ok() && kicked);
+            // Only packets would have been found by looking.
+            state.spin.slept(if rung { clock::now() - begin } else { u64::MAX });
             let broken = libc::POLLHUP | libc::POLLERR;
             if ready.is_ok() && files.get(own).is_some_and(|bell| bell.revents & broken != 0) {
                 state.doubt_daemon();
@@ -80,6 +129,30 @@ pub(crate) fn wait_for<'a>(
             Ok(_) if found => return (state, Ok(true)),
             Ok(_) => {}
         }
+    }
+}
+
+/// Looks for packets for so long (ns), without the lock in between. Gives the lock back, and whether there is something.
+fn look<'a>(
+    shared: &'a Shared,
+    mut state: MutexGuard<'a, State>,
+    (waiter, budget): (usize, u64),
+    alarm: Alarm,
+) -> (MutexGuard<'a, State>, bool) {
+    let begin = clock::now();
+    let deadline = state.sessions.next_deadline().unwrap_or(u64::MAX);
+    let end = (begin + budget).min(deadline).min(alarm.0);
+    loop {
+        if state.attachment.queues.inbound.has_packets() || state.waiters.may_be_ready(waiter) {
+            state.spin.found();
+            return (state, true);
+        }
+        if clock::now() >= end {
+            return (state, false);
+        }
+        drop(state);
+        (0..PAUSES).for_each(|_| std::hint::spin_loop());
+        state = shared.lock();
     }
 }
 
@@ -115,3 +188,6 @@ fn poll(files: &mut [pollfd], longest: u64, mask: *const libc::sigset_t) -> Resu
     // SAFETY: as many files as it says, a time or none, and the application's mask or none.
     crate::errno::of(unsafe { real::ppoll(files.as_mut_ptr(), count, timeout, mask) })
 }
+
+#[cfg(test)]
+mod tests;

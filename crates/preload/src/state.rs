@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::Queues;
 use host::{Claim, Errno, Sessions};
+use shm::Spin;
 use shm::session::{Routed, TransportProtocol};
 use transport::Config;
 
@@ -61,6 +62,8 @@ pub(crate) struct State {
     aliases: HashMap<c_int, c_int>,
     base: Hidden,
     spares: Vec<c_int>,
+    /// How long to look for packets before a sleep.
+    pub(crate) spin: Spin,
     /// How often the stack was run.
     pub(crate) rounds: u64,
     /// This process has forked.
@@ -94,6 +97,7 @@ impl State {
             aliases: HashMap::new(),
             base,
             spares: Vec::new(),
+            spin: Spin::default(),
             rounds: 0,
             forked: false,
             backlog: BACKLOG,

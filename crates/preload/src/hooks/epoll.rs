@@ -10,7 +10,7 @@ use libc::{epoll_event, pollfd, sigset_t};
 use crate::clock::Alarm;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
-use crate::sleeping::wait_for;
+use crate::sleeping::{Wait, wait_while};
 use crate::state::State;
 use crate::{errno, real};
 
@@ -224,8 +224,11 @@ fn wait(
     let mut state = shared.lock();
     let waiter = state.waiters.epoll(epoll)?;
     let mut files = Vec::new();
+    let mut ran = false;
     loop {
-        state.run();
+        if !std::mem::take(&mut ran) {
+            state.run();
+        }
         let State { waiters, sessions, .. } = &mut *state;
         let count = waiters.collect(waiter, sessions, events);
         if count > 0 {
@@ -244,11 +247,12 @@ fn wait(
         }
         files.clear();
         files.push(pollfd { fd: epoll, events: libc::POLLIN, revents: 0 });
-        let waited = wait_for(shared, state, waiter, (&mut files, mask), alarm, |state| {
-            state.waiters.may_be_ready(waiter)
-        });
+        let files = &mut files;
+        let wait = Wait { waiter, files, mask, alarm, patient: true, ran: true };
+        let waited = wait_while(shared, state, wait, |state| state.waiters.may_be_ready(waiter));
         state = waited.0;
         let found = waited.1?;
+        ran = found;
         if files.iter().any(|file| file.revents != 0) {
             // What of sessions is ready comes first in the next call.
             drop(state);
