@@ -35,6 +35,20 @@ pub(crate) enum Command {
     /// Packets/s and latency of packet queues between two processes, and how fast a sleeper wakes, beside
     /// dpdk-testpmd over memif and over vhost-user.
     Queue(Queue),
+    /// What it costs to find sessions, to pass control messages and to wait, beside what Millrace replaces: locks and
+    /// polling.
+    Session(Session),
+    /// NGINX, iperf3 and redis on Millrace, beside the same programs on the kernel: requests/s, latency, CPU time and
+    /// memory. Needs root.
+    Serve(Serve),
+    /// The process of `serve` that holds connections.
+    #[command(hide = true)]
+    ServeHold {
+        /// Where the server listens.
+        address: std::net::SocketAddr,
+        /// Connections.
+        count: u32,
+    },
     /// The other process of `queue`: orders come by standard input.
     #[command(hide = true)]
     QueuePeer {
@@ -224,4 +238,66 @@ pub(crate) struct Queue {
     /// Leave dpdk-testpmd out.
     #[arg(long)]
     pub(crate) no_yardstick: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Serve {
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Rounds, in which the paths take turns of a second each.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Sizes of the bodies: bytes. With this, --connections or --workers, every combination is measured; without them
+    /// a choice.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
+    pub(crate) bodies: Vec<u32>,
+    /// Connections at once.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) connections: Vec<u32>,
+    /// Workers of NGINX.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) workers: Vec<u32>,
+    /// A connection for each request, with --bodies, --connections or --workers.
+    #[arg(long)]
+    pub(crate) close: bool,
+    /// Paths between client and server; all without this.
+    #[arg(long = "paths", value_delimiter = ',', value_name = "PATHS")]
+    paths: Vec<crate::serve::Path>,
+    /// Folder with millraced, millrace and libmillrace_preload.so; that of this program without this.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) programs: Option<PathBuf>,
+    /// Connections that are held to measure what idle ones cost.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(crate) idle_connections: u32,
+    /// Leave idle connections out.
+    #[arg(long)]
+    pub(crate) no_idle: bool,
+    /// Leave iperf3 and redis-benchmark out.
+    #[arg(long)]
+    pub(crate) no_others: bool,
+    /// A short run, to see whether everything works.
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+impl Serve {
+    /// The paths that take part, in order.
+    pub(crate) fn paths(&self) -> Vec<crate::serve::Path> {
+        let all = crate::serve::Path::ALL.into_iter();
+        all.filter(|path| self.paths.is_empty() || self.paths.contains(path)).collect()
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Session {
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Rounds, in which the contestants take turns.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// A short run, to see whether everything works.
+    #[arg(long)]
+    pub(crate) quick: bool,
 }

@@ -18,6 +18,10 @@ pub(crate) enum Failure {
     Plot { path: PathBuf, why: String },
     #[error("the soft device: {0}")]
     Dma(#[from] crate::dma::Broken),
+    #[error("{0}")]
+    Serve(String),
+    #[error("message {1} of producer {0} came out of order")]
+    Order(u32, u32),
     #[error("{0}: the stacks in memory did not do what was asked of them")]
     Transport(&'static str),
     #[error(transparent)]

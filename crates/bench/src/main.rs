@@ -9,6 +9,8 @@
 //! | `transport` | TCP in memory, beside smoltcp |
 //! | `dma` | a packet between a device and its driver: a model of PCIe and a soft device |
 //! | `queue` | packet queues between two processes, beside memif and vhost-user |
+//! | `serve` | NGINX and others on Millrace, beside the kernel |
+//! | `session` | finding sessions, control messages, waiting, beside locks and polling |
 //! | `testpmd` | drives dpdk-testpmd |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
@@ -31,6 +33,8 @@ mod progress;
 mod queue;
 mod random;
 mod report;
+mod serve;
+mod session;
 mod statistics;
 mod tables;
 mod testpmd;
@@ -50,6 +54,9 @@ fn main() -> ExitCode {
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),
         Command::Queue(args) => queue::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::ServeHold { address, count } => serve::hold::run(address, count),
+        Command::Session(args) => session::run(&args),
         Command::QueuePeer { core, attach } => queue::peer::run(core, &attach),
     };
     match outcome {

@@ -1,0 +1,103 @@
+//! `millrace-bench serve`: NGINX on Millrace beside the same NGINX on the kernel, asked by the same `wrk`.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `cases` | what is asked of NGINX |
+//! | `path` | the paths between client and server |
+//! | `bed` | namespaces, the daemon, and how programs are started in them |
+//! | `process` | programs that run, and what they take |
+//! | `nginx`, `wrk` | the server, and the load |
+//! | `rounds` | turns |
+//! | `idle`, `hold` | what connections cost that do nothing, and who holds them |
+//! | `others` | `iperf3` and `redis-benchmark` |
+//! | `show` | tables and results |
+
+mod bed;
+mod cases;
+pub(crate) mod hold;
+mod idle;
+mod nginx;
+mod others;
+mod path;
+mod process;
+mod rounds;
+mod show;
+mod wrk;
+
+use std::time::Duration;
+
+use dpdk::{Eal, EalOptions, Memory};
+
+use crate::args;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::say;
+use crate::progress;
+use crate::report::Report;
+
+pub(crate) use path::Path;
+
+use bed::Bed;
+use idle::Idle;
+use others::Other;
+use rounds::{Contest, Servers};
+
+/// Length of a turn: `wrk` counts in seconds.
+const TURN: Duration = Duration::from_secs(1);
+
+/// All that was measured.
+struct Findings {
+    contests: Vec<Contest>,
+    idle: Vec<Idle>,
+    others: Vec<Other>,
+}
+
+/// Measures everything.
+pub(crate) fn run(args: &args::Serve) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::Serve(
+            "it makes network namespaces and a daemon of its own: run it as root".into(),
+        ));
+    }
+    let eal = Eal::init(&EalOptions { memory: Memory::Plain, ..EalOptions::default() })?;
+    let environment = Environment::of(eal, "none");
+    say!("{}", environment.line());
+    let bed = Bed::make(args)?;
+    say!("{}", bed.line());
+    let findings = measure(args, &bed)?;
+    show::print(&findings);
+    let report = Report { environment, results: show::outcomes(&findings) };
+    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}
+
+fn measure(args: &args::Serve, bed: &Bed) -> Result<Findings, Failure> {
+    let cases = cases::of(args, bed.most_workers());
+    let paths = args.paths();
+    let rounds = if args.quick { 1 } else { args.rounds };
+    let bar = progress::bar(cases.len() + 2);
+    let mut contests = Vec::new();
+    let mut idle = Vec::new();
+    for group in cases.chunk_by(|one, other| one.workers == other.workers) {
+        let Some(first) = group.first() else { continue };
+        let servers = Servers::start(bed, &paths, first.workers)?;
+        for case in group {
+            bar.set_message(case.to_string());
+            contests.push(Contest::run(bed, &servers, *case, &paths, rounds)?);
+            bar.inc(1);
+        }
+        if idle.is_empty() && !args.no_idle {
+            bar.set_message("idle connections");
+            let connections = if args.quick { 100 } else { args.idle_connections };
+            idle = idle::measure(bed, &paths, connections)?;
+        }
+    }
+    bar.inc(1);
+    let others = if args.no_others {
+        Vec::new()
+    } else {
+        bar.set_message("iperf3, redis-benchmark");
+        others::measure(bed, &paths, rounds)?
+    };
+    bar.finish_and_clear();
+    Ok(Findings { contests, idle, others })
+}

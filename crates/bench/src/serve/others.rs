@@ -1,0 +1,124 @@
+//! Other programs: `iperf3` and `redis-benchmark`.
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::statistics::Samples;
+
+use super::bed::{Bed, Where};
+use super::path::Path;
+
+/// Ports of their servers: on each placement one's own.
+const IPERF: u16 = 5201;
+const REDIS: u16 = 6379;
+/// Requests of a turn of redis-benchmark.
+const REQUESTS: &str = "50000";
+
+/// What a program says of a path.
+pub(super) struct Other {
+    pub(super) what: &'static str,
+    pub(super) unit: &'static str,
+    /// By path: a value for each round.
+    pub(super) values: Vec<(Path, Samples)>,
+}
+
+/// Runs them in turns; what is not installed is left out.
+pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Other>, Failure> {
+    let kinds = [Path::Pinned, Path::Tap, Path::Inline];
+    let paths: Vec<Path> = kinds.into_iter().filter(|path| paths.contains(path)).collect();
+    let mut all = Vec::new();
+    if is_there("iperf3") {
+        let mut servers = Vec::new();
+        for path in paths.iter().filter(|path| **path != Path::Inline) {
+            let place = Where::server(path.server());
+            let port = IPERF.to_string();
+            servers.push(bed.start(place, 1, IPERF, &["iperf3", "-s", "-p", &port])?);
+        }
+        let send = |path| iperf(bed, path, &[]);
+        let receive = |path| iperf(bed, path, &["-R"]);
+        all.push(turns("iperf3, to the server", "Gbit/s", &paths, rounds, send)?);
+        all.push(turns("iperf3, from the server", "Gbit/s", &paths, rounds, receive)?);
+    }
+    if is_there("redis-server") && is_there("redis-benchmark") {
+        let mut servers = Vec::new();
+        for path in paths.iter().filter(|path| **path != Path::Inline) {
+            let place = Where::server(path.server());
+            let port = REDIS.to_string();
+            let words = ["redis-server", "--port", &port, "--save", "", "--protected-mode", "no"];
+            servers.push(bed.start(place, 1, REDIS, &words)?);
+        }
+        let plain = |path| redis(bed, path, "1");
+        let pipelined = |path| redis(bed, path, "16");
+        all.push(turns("redis-benchmark, GET", "1/s", &paths, rounds, plain)?);
+        all.push(turns(
+            "redis-benchmark, GET, 16 in a pipeline",
+            "1/s",
+            &paths,
+            rounds,
+            pipelined,
+        )?);
+    }
+    Ok(all)
+}
+
+fn turns(
+    what: &'static str,
+    unit: &'static str,
+    paths: &[Path],
+    rounds: u32,
+    turn: impl Fn(Path) -> Result<f64, Failure>,
+) -> Result<Other, Failure> {
+    let mut values: Vec<(Path, Samples)> =
+        paths.iter().map(|path| (*path, Samples::default())).collect();
+    for _ in 0..rounds {
+        for (path, samples) in &mut values {
+            samples.0.push(turn(*path)?);
+        }
+    }
+    Ok(Other { what, unit, values })
+}
+
+fn is_there(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
+}
+
+/// Gbit/s.
+fn iperf(bed: &Bed, path: Path, more: &[&str]) -> Result<f64, Failure> {
+    let port = IPERF.to_string();
+    let words = ["iperf3", "-c", Bed::address(path), "-p", &port, "-t", "1", "-J"];
+    let output = bed.command(Where::client(path), &[&words[..], more].concat()).output()?;
+    let told: Value = serde_json::from_slice(&output.stdout)?;
+    let rate = told.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
+    let why = || told.pointer("/error").and_then(Value::as_str).unwrap_or("no result").to_owned();
+    rate.map(|rate| rate / 1e9).ok_or_else(|| Failure::Serve(format!("iperf3 ({path}): {}", why())))
+}
+
+/// Requests per second.
+fn redis(bed: &Bed, path: Path, pipeline: &str) -> Result<f64, Failure> {
+    let port = REDIS.to_string();
+    let where_to = ["redis-benchmark", "-h", Bed::address(path), "-p", &port];
+    let what = ["-t", "get", "-n", REQUESTS, "-c", "50", "-P", pipeline, "--csv"];
+    let output = bed.command(Where::client(path), &[&where_to[..], &what[..]].concat()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    rate_of(&text).ok_or_else(|| {
+        let said = String::from_utf8_lossy(&output.stderr);
+        Failure::Serve(format!("redis-benchmark ({path}): {} {}", text.trim(), said.trim()))
+    })
+}
+
+/// The rate in a line `"GET","12345.67",...`.
+fn rate_of(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with("\"GET\""))?;
+    line.split(',').nth(1)?.trim_matches('"').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_rate_is_read() {
+        let text = "\"test\",\"rps\",\"avg_latency_ms\"\n\"GET\",\"99800.40\",\"0.258\"\n";
+        assert_eq!(super::rate_of(text), Some(99_800.4));
+        assert_eq!(super::rate_of("Could not connect"), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! The paths between client and server.
+
+use std::fmt;
+
+/// Between whom, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Path {
+    /// The kernel's loopback, programs on whatever cores the kernel chooses.
+    Loopback,
+    /// The kernel's loopback, client and server pinned.
+    Pinned,
+    /// The kernel's stacks of two namespaces, joined by a veth pair.
+    Veth,
+    /// NGINX on Millrace; the client on the kernel, behind a tap.
+    Tap,
+    /// Both on Millrace, each with a stack of its own, joined by the daemon.
+    Inline,
+}
+
+impl Path {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Loopback, Self::Pinned, Self::Veth, Self::Tap, Self::Inline];
+
+    /// Whether the server is on Millrace.
+    pub(super) fn is_ours(self) -> bool {
+        matches!(self, Self::Tap | Self::Inline)
+    }
+
+    /// Whether it is one that others are compared with.
+    pub(super) fn is_yardstick(self) -> bool {
+        matches!(self, Self::Loopback | Self::Pinned)
+    }
+
+    /// Which NGINX serves it.
+    pub(super) fn server(self) -> Placement {
+        match self {
+            Self::Loopback => Placement::Loose,
+            Self::Pinned | Self::Veth => Placement::Pinned,
+            Self::Tap | Self::Inline => Placement::Millrace,
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "kernel loopback",
+            Self::Pinned => "kernel loopback, pinned",
+            Self::Veth => "kernel veth",
+            Self::Tap => "Millrace, kernel client",
+            Self::Inline => "Millrace both ends, by the daemon",
+        })
+    }
+}
+
+/// Where a server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// On the kernel, on any core.
+    Loose,
+    /// On the kernel, pinned.
+    Pinned,
+    /// On Millrace, pinned.
+    Millrace,
+}

@@ -1,0 +1,128 @@
+//! Programs that run, and what they take of the machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a program may take to end in order.
+const ORDERLY: Duration = Duration::from_secs(5);
+
+/// A program, ended when it is dropped.
+#[derive(Debug)]
+pub(super) struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub(super) fn new(child: Child) -> Self {
+        Self { child }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// What it and its children take.
+    pub(super) fn usage(&self) -> Usage {
+        family(self.id()).into_iter().map(usage_of).fold(Usage::default(), Usage::plus)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let own = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let (false, Some(own)) = (self.has_ended(), own) {
+            let _ = kill_process(own, Signal::TERM);
+            let begin = Instant::now();
+            while !self.has_ended() && begin.elapsed() < ORDERLY {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+        if !self.has_ended() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// What processes take.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Usage {
+    /// CPU time so far: s.
+    pub(super) cpu: f64,
+    /// Memory of their own in RAM: bytes.
+    pub(super) memory: f64,
+}
+
+impl Usage {
+    fn plus(self, other: Self) -> Self {
+        Self { cpu: self.cpu + other.cpu, memory: self.memory + other.memory }
+    }
+}
+
+/// CPU time of programs that this process has waited for: s.
+pub(super) fn cpu_of_ended() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    seconds(&stat, [15, 16])
+}
+
+/// A process and its children.
+fn family(id: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |id: &u32| fields(&read(*id, "stat")).get(3)?.parse::<u32>().ok();
+    std::iter::once(id).chain(all.filter(|other| parent(other) == Some(id))).collect()
+}
+
+fn usage_of(id: u32) -> Usage {
+    let rollup = read(id, "smaps_rollup");
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));
+    let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    let cpu = seconds(&read(id, "stat"), [13, 14]);
+    Usage { cpu, memory: kilobytes.unwrap_or(0.0) * 1024.0 }
+}
+
+fn read(id: u32, name: &str) -> String {
+    fs::read_to_string(Path::new("/proc").join(id.to_string()).join(name)).unwrap_or_default()
+}
+
+/// The fields of `/proc/PID/stat`; the name, which may hold spaces, as one.
+fn fields(stat: &str) -> Vec<&str> {
+    let Some((front, rest)) = stat.rsplit_once(')') else { return Vec::new() };
+    std::iter::once(front).chain(std::iter::once("")).chain(rest.split_whitespace()).collect()
+}
+
+/// The sum of two fields that count clock ticks: s.
+fn seconds(stat: &str, places: [usize; 2]) -> f64 {
+    let fields = fields(stat);
+    let ticks = places.iter().filter_map(|place| fields.get(*place)?.parse::<f64>().ok());
+    ticks.sum::<f64>() / rustix::param::clock_ticks_per_second() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = "7 (a) b (c) S 3 7 7 0 -1 4 0 0 0 0 250 50 100 7 20 0";
+        assert_eq!(fields(stat)[2], "S");
+        assert_eq!(fields(stat)[3], "3");
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!(seconds(stat, [13, 14]), 300.0 / ticks);
+        assert_eq!(seconds(stat, [15, 16]), 107.0 / ticks);
+        assert!(usage_of(std::process::id()).memory > 0.0);
+    }
+}

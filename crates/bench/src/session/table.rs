@@ -1,0 +1,127 @@
+//! Finding a session by its descriptor. No two workers share a session, but with a table that all share, each of them takes
+//! a lock for the table and one for the session; with the descriptor as an index into an array of its own, none.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex, PoisonError, RwLock};
+use std::thread;
+
+use crate::environment;
+use crate::failure::Failure;
+use crate::random::Random;
+use crate::report::{Better, Outcome};
+use crate::statistics::Samples;
+
+use super::{Extent, beside, threads};
+
+/// Sessions of a worker.
+const SESSIONS: usize = 1_000;
+/// Look-ups between two looks whether the time is over.
+const BATCH: u64 = 256;
+
+/// What a look-up finds, and what it changes there.
+#[derive(Debug, Default)]
+struct Session {
+    reads: u64,
+    bytes: u64,
+}
+
+impl Session {
+    fn receive(&mut self, bytes: u64) {
+        self.reads += 1;
+        self.bytes = self.bytes.wrapping_add(bytes);
+    }
+}
+
+type Shared = RwLock<HashMap<usize, Mutex<Session>>>;
+
+pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
+    let mut outcomes = Vec::new();
+    for workers in threads(extent) {
+        let (mut locked, mut passed) = (Samples::default(), Samples::default());
+        for _ in 0..extent.rounds {
+            locked.0.push(with_locks(extent, workers)?);
+            passed.0.push(by_index(extent, workers)?);
+        }
+        let found = (passed, "table behind a read/write lock", &locked);
+        let parameters = [("workers", workers.into())];
+        outcomes.push(beside(
+            "session found by descriptor",
+            "1/s",
+            &parameters,
+            found,
+            Better::More,
+        ));
+    }
+    Ok(outcomes)
+}
+
+fn with_locks(extent: Extent, workers: usize) -> Result<f64, Failure> {
+    let all = (0..workers * SESSIONS).map(|fd| (fd, Mutex::new(Session::default())));
+    let table: Arc<Shared> = Arc::new(RwLock::new(all.collect()));
+    together(extent, workers, |worker| {
+        let table = Arc::clone(&table);
+        move |session: usize| {
+            let table = table.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(session) = table.get(&(worker * SESSIONS + session)) {
+                session.lock().unwrap_or_else(PoisonError::into_inner).receive(64);
+            }
+        }
+    })
+}
+
+fn by_index(extent: Extent, workers: usize) -> Result<f64, Failure> {
+    together(extent, workers, |_| {
+        let mut own: Vec<Session> = (0..SESSIONS).map(|_| Session::default()).collect();
+        move |session: usize| {
+            if let Some(session) = black_box(&mut own).get_mut(session) {
+                session.receive(64);
+            }
+        }
+    })
+}
+
+/// Has workers look up sessions at the same time; gives look-ups per second of all.
+fn together<W: FnMut(usize) + Send>(
+    extent: Extent,
+    workers: usize,
+    make: impl Fn(usize) -> W,
+) -> Result<f64, Failure> {
+    let (stop, ready) = (AtomicBool::new(false), Barrier::new(workers + 1));
+    let cores = environment::cores();
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        for worker in 0..workers {
+            let mut look_up = make(worker);
+            let (stop, ready) = (&stop, &ready);
+            let core = cores.get(worker % cores.len().max(1)).copied().unwrap_or(0);
+            running.push(scope.spawn(move || {
+                let pinned = environment::pin(core);
+                let mut random = Random::new(worker as u64 + 1);
+                let mut done = 0;
+                ready.wait();
+                let begin = std::time::Instant::now();
+                // Each looks up some, even where it gets its core late.
+                loop {
+                    for _ in 0..BATCH {
+                        look_up(random.below(SESSIONS));
+                    }
+                    done += BATCH;
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+                pinned.map(|()| done as f64 / begin.elapsed().as_secs_f64())
+            }));
+        }
+        ready.wait();
+        thread::sleep(extent.time);
+        stop.store(true, Ordering::Relaxed);
+        let mut all = 0.0;
+        for worker in running {
+            all += worker.join().map_err(|_| Failure::Thread)??;
+        }
+        Ok(all)
+    })
+}
