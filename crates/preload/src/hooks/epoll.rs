@@ -261,6 +261,7 @@ fn wait(
                 return Ok(count);
             }
             state = shared.lock();
+            ran = false;
         } else if !found {
             return Ok(0);
         }
