@@ -262,8 +262,8 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) close: bool,
     /// Paths between client and server; all without this.
-    #[arg(long = "paths", value_delimiter = ',', value_name = "PATHS")]
-    paths: Vec<crate::serve::Path>,
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) paths: Vec<Path>,
     /// Folder with millraced, millrace and libmillrace_preload.so; that of this program without this.
     #[arg(long, value_name = "DIR")]
     pub(crate) programs: Option<PathBuf>,
@@ -281,12 +281,19 @@ pub(crate) struct Serve {
     pub(crate) quick: bool,
 }
 
-impl Serve {
-    /// The paths that take part, in order.
-    pub(crate) fn paths(&self) -> Vec<crate::serve::Path> {
-        let all = crate::serve::Path::ALL.into_iter();
-        all.filter(|path| self.paths.is_empty() || self.paths.contains(path)).collect()
-    }
+/// A path between client and server of `serve`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Path {
+    /// The kernel's loopback, programs on whatever cores the kernel chooses.
+    Loopback,
+    /// The kernel's loopback, client and server pinned.
+    Pinned,
+    /// The kernel's stacks of two namespaces, joined by a veth pair.
+    Veth,
+    /// NGINX on Millrace; the client on the kernel, behind a tap.
+    Tap,
+    /// Both on Millrace, each with a stack of its own, joined by the daemon.
+    Inline,
 }
 
 #[derive(Debug, Group)]

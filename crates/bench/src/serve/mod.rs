@@ -35,11 +35,10 @@ use crate::output::say;
 use crate::progress;
 use crate::report::Report;
 
-pub(crate) use path::Path;
-
 use bed::Bed;
 use idle::Idle;
 use others::Other;
+use path::Path;
 use rounds::{Contest, Servers};
 
 /// Length of a turn: `wrk` counts in seconds.
@@ -72,7 +71,9 @@ pub(crate) fn run(args: &args::Serve) -> Result<(), Failure> {
 
 fn measure(args: &args::Serve, bed: &Bed) -> Result<Findings, Failure> {
     let cases = cases::of(args, bed.most_workers());
-    let paths = args.paths();
+    let all = Path::ALL.into_iter();
+    let paths: Vec<Path> =
+        all.filter(|path| args.paths.is_empty() || args.paths.contains(path)).collect();
     let rounds = if args.quick { 1 } else { args.rounds };
     let bar = progress::bar(cases.len() + 2);
     let mut contests = Vec::new();

@@ -2,23 +2,10 @@
 
 use std::fmt;
 
-/// Between whom, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Path {
-    /// The kernel's loopback, programs on whatever cores the kernel chooses.
-    Loopback,
-    /// The kernel's loopback, client and server pinned.
-    Pinned,
-    /// The kernel's stacks of two namespaces, joined by a veth pair.
-    Veth,
-    /// NGINX on Millrace; the client on the kernel, behind a tap.
-    Tap,
-    /// Both on Millrace, each with a stack of its own, joined by the daemon.
-    Inline,
-}
+pub(super) use crate::args::Path;
 
 impl Path {
-    pub(crate) const ALL: [Self; 5] =
+    pub(super) const ALL: [Self; 5] =
         [Self::Loopback, Self::Pinned, Self::Veth, Self::Tap, Self::Inline];
 
     /// Whether the server is on Millrace.
