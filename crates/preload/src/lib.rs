@@ -10,6 +10,7 @@
 //! | `process` | the process's state, made when it is first needed, and anew in a forked child |
 //! | `state` | what is behind the lock: the stack, its sockets, and who waits for them |
 //! | `waiting` | epoll instances and threads that wait for sessions |
+//! | `kernel_watch` | whether the kernel's files have events, read from memory |
 //! | `sleeping` | a thread that sleeps until something needs it |
 //! | `signals` | whether a call that a signal has ended begins again |
 //! | `caretaker` | minds the stack while the application does something else |
@@ -22,6 +23,7 @@ mod environment;
 mod errno;
 mod hooks;
 mod internal;
+mod kernel_watch;
 mod kinds;
 mod process;
 mod real;

@@ -147,7 +147,7 @@ fn look<'a>(
             state.spin.found();
             return (state, true);
         }
-        if clock::now() >= end {
+        if state.waiters.kernel_has_news(waiter) || clock::now() >= end {
             return (state, false);
         }
         drop(state);

@@ -9,6 +9,7 @@ use libc::epoll_event;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::internal::Hidden;
+use crate::kernel_watch::KernelWatch;
 
 mod halves;
 
@@ -44,8 +45,31 @@ pub(crate) struct Waiter {
     sleeping: usize,
     /// What may be ready, each once.
     ready: VecDeque<(Id, c_int)>,
-    /// Of an epoll instance: calls since the kernel was asked.
-    pub(crate) calls: u32,
+    /// Of an epoll instance: calls that had events of sessions, since the kernel was asked.
+    calls: u32,
+    watch: Watched,
+}
+
+/// How it is known that the kernel's files have events.
+#[derive(Debug)]
+enum Watched {
+    /// Nothing has needed to know.
+    NotYet,
+    By(KernelWatch),
+    /// Only by asking.
+    Not,
+}
+
+/// While sessions are ready, so many calls pass until the kernel is asked without need.
+const PATIENCE: u32 = 32;
+
+/// What to ask while sessions are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asks {
+    /// An epoll instance's own files.
+    pub(crate) files: bool,
+    /// Files of the kernel's that stand beside sessions: now and then.
+    pub(crate) company: bool,
 }
 
 /// All of them.
@@ -74,7 +98,7 @@ impl Waiters {
         let kick = eventfd(0, flags).map_err(|error| Errno(error.raw_os_error()))?;
         let kick = Hidden::of(kick);
         let ready = VecDeque::new();
-        self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0 });
+        self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0, watch: Watched::NotYet });
         Ok(self.list.len() - 1)
     }
 
@@ -82,14 +106,45 @@ impl Waiters {
     pub(crate) fn release(&mut self, waiter: usize) {
         if let Some(waiter) = self.list.get_mut(waiter) {
             waiter.ready.clear();
-            waiter.calls = 0;
+            (waiter.calls, waiter.watch) = (0, Watched::NotYet);
             clear(&waiter.kick);
         }
         self.free.push(waiter);
     }
 
-    pub(crate) fn get(&mut self, waiter: usize) -> Option<&mut Waiter> {
-        self.list.get_mut(waiter)
+    /// Whether to ask the kernel in a call to an epoll instance that has events of sessions already.
+    pub(crate) fn asks(&mut self, waiter: usize, epoll: c_int) -> Asks {
+        let Some(waiter) = self.list.get_mut(waiter) else {
+            return Asks { files: true, company: true };
+        };
+        waiter.calls = (waiter.calls + 1) % PATIENCE;
+        let company = waiter.calls == 0;
+        if let (true, Watched::NotYet) = (company, &waiter.watch) {
+            waiter.watch = KernelWatch::new(epoll).map_or(Watched::Not, Watched::By);
+        }
+        let files = match &mut waiter.watch {
+            Watched::By(watch) if watch.is_over() => {
+                waiter.watch = Watched::Not;
+                true
+            }
+            Watched::By(watch) => watch.has_events(epoll),
+            Watched::NotYet | Watched::Not => company,
+        };
+        Asks { files, company }
+    }
+
+    /// The kernel was asked about an epoll instance's files: whether it had events.
+    pub(crate) fn asked(&mut self, waiter: usize, had_events: bool) {
+        if let Some(Watched::By(watch)) = self.list.get_mut(waiter).map(|waiter| &mut waiter.watch)
+        {
+            watch.asked(had_events);
+        }
+    }
+
+    /// Whether the kernel's files are known to have events.
+    pub(crate) fn kernel_has_news(&self, waiter: usize) -> bool {
+        let watch = self.list.get(waiter).map(|waiter| &waiter.watch);
+        matches!(watch, Some(Watched::By(watch)) if watch.has_news())
     }
 
     /// That of an epoll instance, made if there is none.

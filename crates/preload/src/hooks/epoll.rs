@@ -14,8 +14,6 @@ use crate::sleeping::{Wait, wait_while};
 use crate::state::State;
 use crate::{errno, real};
 
-/// While sessions are ready, every so many calls look for events of the kernel's files too.
-const PATIENCE: u32 = 32;
 /// Events that are copied at most in one call.
 const MOST: c_int = 4096;
 
@@ -232,17 +230,17 @@ fn wait(
         let State { waiters, sessions, .. } = &mut *state;
         let count = waiters.collect(waiter, sessions, events);
         if count > 0 {
-            let asks = waiters.get(waiter).is_none_or(|waiter| {
-                waiter.calls = (waiter.calls + 1) % PATIENCE;
-                waiter.calls == 0
-            });
-            if asks {
+            let asks = waiters.asks(waiter, epoll);
+            if asks.company {
                 // Told by the next call.
                 state.meet_company();
             }
-            drop(state);
             let rest = events.get_mut(count..).unwrap_or_default();
-            let more = if asks { kernel_events(epoll, rest).unwrap_or(0) } else { 0 };
+            if !asks.files || rest.is_empty() {
+                return Ok(count as c_int);
+            }
+            let more = kernel_events(epoll, rest).unwrap_or(0);
+            state.waiters.asked(waiter, more > 0);
             return Ok(count as c_int + more);
         }
         files.clear();
