@@ -41,8 +41,8 @@ pub(crate) struct Out<'a> {
 pub(crate) type Source<'a, F> = Option<(&'a F, usize)>;
 
 /// Writes a packet. Returns whether there was a buffer, and a segment was still allowed.
-pub(crate) fn emit<F: ByteFifo>(
-    sink: &mut dyn Sink,
+pub(crate) fn emit<F: ByteFifo, S: Sink + ?Sized>(
+    sink: &mut S,
     shared: &mut Shared,
     out: &Out<'_>,
     source: Source<'_, F>,
@@ -52,8 +52,8 @@ pub(crate) fn emit<F: ByteFifo>(
 
 /// The same, compiled for what its caller knows of the packet.
 #[inline(always)]
-pub(crate) fn emit_here<F: ByteFifo>(
-    sink: &mut dyn Sink,
+pub(crate) fn emit_here<F: ByteFifo, S: Sink + ?Sized>(
+    sink: &mut S,
     shared: &mut Shared,
     out: &Out<'_>,
     source: Source<'_, F>,
@@ -76,7 +76,10 @@ pub(crate) fn emit_here<F: ByteFifo>(
         return false;
     };
     let filled = body.len().min(out.data);
-    let mut sum = body.get_mut(..filled).map_or(Sum::new(), |body| fill(source, sums, body));
+    let mut sum = match body.get_mut(..filled) {
+        Some(body) => fill(source, sums, body),
+        None => Sum::new(),
+    };
     let mut header = header;
     if filled < out.data {
         let rest = fill_chain(sink, source, sums, (filled, out.data));
@@ -126,8 +129,8 @@ fn fill<F: ByteFifo>(source: Source<'_, F>, sums: bool, target: &mut [u8]) -> Su
 /// Fills further pieces of a packet with data from `filled` on, `total` bytes in all. Gives their sum, `None`
 /// when the sink has no more pieces.
 #[cold]
-fn fill_chain<F: ByteFifo>(
-    sink: &mut dyn Sink,
+fn fill_chain<F: ByteFifo, S: Sink + ?Sized>(
+    sink: &mut S,
     source: Source<'_, F>,
     sums: bool,
     (filled, total): (usize, usize),
@@ -179,7 +182,7 @@ fn write_headers(bytes: &mut [u8], out: &Out<'_>, length: usize, data: Option<Su
 }
 
 /// Gives their sum.
-#[inline]
+#[inline(always)]
 fn write_options(place: &mut [u8], options: &OptionBytes) -> Sum {
     let (mut place, mut sum) = (place, Sum::new());
     if let Some((value, echo)) = options.stamps() {
@@ -197,7 +200,7 @@ fn write_options(place: &mut [u8], options: &OptionBytes) -> Sum {
 }
 
 /// Gives the pseudo header's sum.
-#[inline]
+#[inline(always)]
 fn write_v4(
     place: &mut [u8; ipv4::HEADER_LENGTH],
     flow: &FiveTuple4,
@@ -243,8 +246,8 @@ fn write_v6(
 }
 
 /// Answers a segment that belongs to nothing (RFC 9293 3.10.7.1).
-pub(crate) fn reset_for(
-    sink: &mut dyn Sink,
+pub(crate) fn reset_for<S: Sink + ?Sized>(
+    sink: &mut S,
     shared: &mut Shared,
     ends: &Ends,
     segment: &crate::segment::Segment<'_>,
@@ -267,7 +270,7 @@ pub(crate) fn reset_for(
         data: 0,
         segment_size: 0,
     };
-    if emit::<Ring>(sink, shared, &out, None) {
+    if emit::<Ring, _>(sink, shared, &out, None) {
         shared.counters.resets_out += 1;
     }
 }

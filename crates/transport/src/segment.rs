@@ -147,6 +147,25 @@ pub(crate) fn key(packet: &[u8]) -> Option<FiveTuple> {
     }
 }
 
+/// A whole TCP segment over IPv4, without IP options or padding, and both addresses in a word. `None`: malformed, or
+/// merely unusual; [`upper`] tells.
+#[inline(always)]
+pub(crate) fn plain(packet: &[u8]) -> Option<(Upper<'_>, u64)> {
+    let (head, bytes) = packet.split_first_chunk()?;
+    let header = ipv4::Header::of_plain(head, packet.len())?;
+    let is_whole = header.protocol() == Protocol::TCP && !header.is_fragment();
+    let (source, destination) = (header.source().to_bits(), header.destination().to_bits());
+    let addresses = u64::from(source) << 32 | u64::from(destination);
+    is_whole.then(|| (upper_v4(header, bytes), addresses))
+}
+
+#[inline(always)]
+fn upper_v4<'a>(header: &ipv4::Header, bytes: &'a [u8]) -> Upper<'a> {
+    let (protocol, length) = (header.protocol(), bytes.len() as u16);
+    let pseudo = Sum::new().pseudo_v4(header.source(), header.destination(), protocol, length);
+    Upper { protocol, bytes, ecn: header.ecn(), pseudo }
+}
+
 /// Checks the IP header. Errors: `IpHeader`, `Fragment`.
 #[inline(always)]
 pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
@@ -158,9 +177,7 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
         let bytes = packet
             .get(header.header_length()..usize::from(header.total_length()))
             .ok_or(Reason::IpHeader)?;
-        let (protocol, length) = (header.protocol(), bytes.len() as u16);
-        let pseudo = Sum::new().pseudo_v4(header.source(), header.destination(), protocol, length);
-        Ok(Upper { protocol, bytes, ecn: header.ecn(), pseudo })
+        Ok(upper_v4(header, bytes))
     } else {
         let header = ipv6::Header::parse(packet).map_err(|_| Reason::IpHeader)?;
         let upper = ipv6::upper_layer(packet).map_err(|_| Reason::IpHeader)?;
@@ -176,53 +193,64 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
 
 /// Checks a TCP segment. Errors: `TcpHeader`, `TcpChecksum`.
 #[inline(always)]
-pub(crate) fn parse<'a>(packet: &Packet<'a>, upper: &Upper<'a>) -> Result<Segment<'a>, Reason> {
+pub(crate) fn check<'a>(
+    packet: &Packet<'a>,
+    upper: &Upper<'a>,
+) -> Result<tcp::Segment<'a>, Reason> {
     let found = tcp::Segment::parse(upper.bytes).map_err(|_| Reason::TcpHeader)?;
     if !packet.checksum_is_good && !upper.pseudo.bytes(upper.bytes).is_valid() {
         return Err(Reason::TcpChecksum);
     }
-    let header = found.header;
-    // The layout that nearly every segment has (RFC 7323 appendix A).
-    let timestamps = match *found.options {
-        [1, 1, 8, 10, a, b, c, d, e, f, g, h] => {
-            Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
-        }
-        _ => None,
-    };
-    let segment = Segment {
-        seq: Seq(header.sequence()),
-        ack: Seq(header.acknowledgment()),
-        flags: u16::from(header.flags().0) | u16::from(header.accurate_ecn()) << 8,
-        window: header.window(),
-        urgent: header.urgent(),
-        timestamps,
-        mss: None,
-        window_scale: None,
-        sack_permitted: false,
-        sack_count: 0,
-        ecn: upper.ecn,
-        options: found.options,
-        data: found.data,
-    };
-    if timestamps.is_none() && !found.options.is_empty() {
-        return Ok(with_options(segment, &found));
-    }
-    Ok(segment)
+    Ok(found)
 }
 
-/// With the options; what is malformed ends them, as every host does.
-#[cold]
-fn with_options<'a>(segment: Segment<'a>, found: &tcp::Segment<'a>) -> Segment<'a> {
-    let mut segment = segment;
-    for option in found.options().map_while(Result::ok) {
-        match option {
-            TcpOption::MaximumSegmentSize(size) => segment.mss = Some(size),
-            TcpOption::WindowScale(shift) => segment.window_scale = Some(shift.min(14)),
-            TcpOption::SackPermitted => segment.sack_permitted = true,
-            TcpOption::Timestamps { value, echo } => segment.timestamps = Some((value, echo)),
-            TcpOption::Sack(blocks) => segment.sack_count = blocks.iter().take(4).count() as u8,
-            TcpOption::Other { .. } => {}
+impl<'a> Segment<'a> {
+    /// What a segment says, but for its options: unless [`is_read`](Self::is_read), they are to be read yet. That is
+    /// two steps, so that the whole is never copied.
+    #[inline(always)]
+    pub(crate) fn of(found: &tcp::Segment<'a>, ecn: u8) -> Self {
+        let header = found.header;
+        // The layout that nearly every segment has (RFC 7323 appendix A).
+        let timestamps = match *found.options {
+            [k, l, m, n, a, b, c, d, e, f, g, h] if [k, l, m, n] == [1, 1, 8, 10] => {
+                Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+            }
+            _ => None,
+        };
+        Self {
+            seq: Seq(header.sequence()),
+            ack: Seq(header.acknowledgment()),
+            flags: u16::from(header.flags().0) | u16::from(header.accurate_ecn()) << 8,
+            window: header.window(),
+            urgent: header.urgent(),
+            timestamps,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            sack_count: 0,
+            ecn,
+            options: found.options,
+            data: found.data,
         }
     }
-    segment
+
+    #[inline(always)]
+    pub(crate) fn is_read(&self) -> bool {
+        self.timestamps.is_some() || self.options.is_empty()
+    }
+
+    /// Takes what the options say; what is malformed ends them, as every host does.
+    #[cold]
+    pub(crate) fn read_options(&mut self) {
+        for option in tcp::Options::new(self.options).map_while(Result::ok) {
+            match option {
+                TcpOption::MaximumSegmentSize(size) => self.mss = Some(size),
+                TcpOption::WindowScale(shift) => self.window_scale = Some(shift.min(14)),
+                TcpOption::SackPermitted => self.sack_permitted = true,
+                TcpOption::Timestamps { value, echo } => self.timestamps = Some((value, echo)),
+                TcpOption::Sack(blocks) => self.sack_count = blocks.iter().take(4).count() as u8,
+                TcpOption::Other { .. } => {}
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod icmp;
 mod input;
 mod open;
+mod output;
 mod slab;
 mod time_wait;
 
@@ -12,7 +13,7 @@ use wire::flow::FiveTuple;
 
 use crate::ends::Ends;
 use crate::event::{End, Event};
-use crate::fifo::Buffers;
+use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
 use crate::moving::Held;
 use crate::options::Config;
@@ -27,10 +28,39 @@ use crate::time_wait::TimeWaits;
 use crate::timer::Timers;
 use crate::udp::Sockets;
 
+use input::Recent;
 use slab::Slab;
 
-/// Segments that a connection sends in one turn when turns are counted.
-const QUOTA: usize = 32;
+/// What follows a step on a connection.
+enum Next {
+    /// Its timer stays as it is.
+    Unchanged,
+    /// Its timer is to fire before it would have: at ns.
+    Earlier(u64),
+    /// It is over, or nearly.
+    Settle,
+}
+
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
+    #[inline(always)]
+    fn next_deadline(&mut self) -> Next {
+        let deadline = self.hot.deadline();
+        let plain = match self.hot.state {
+            State::Closed | State::TimeWait => false,
+            // Closed here, and all is acknowledged: only the peer's FIN is waited for.
+            State::FinWait2 => !(self.hot.has(flag::RELEASED) && self.cold.known),
+            _ => true,
+        };
+        if !plain {
+            Next::Settle
+        } else if deadline < self.hot.armed_at {
+            self.hot.armed_at = deadline;
+            Next::Earlier(deadline)
+        } else {
+            Next::Unchanged
+        }
+    }
+}
 
 /// TCP for one thread: see `docs/transport.md` for how a round goes.
 pub struct Stack<B: Buffers> {
@@ -59,8 +89,7 @@ pub struct Stack<B: Buffers> {
     pub(crate) held: Held,
     /// A connection left the tables since the batch was looked up.
     moved: bool,
-    /// Key and value of the last packet that came alone.
-    recent: ([u8; 16], u32),
+    recent: Recent,
 }
 
 impl<B: Buffers> Stack<B> {
@@ -95,78 +124,9 @@ impl<B: Buffers> Stack<B> {
             values_v6: Vec::new(),
             held: Held::default(),
             moved: false,
-            recent: ([0; 16], NO_FLOW),
+            recent: Recent::NONE,
             shared: Shared::new(config),
         })
-    }
-
-    /// Sends what packets, timers and calls have left to send. When the sink is full, the rest waits for
-    /// the next flush: [`is_flush_due`](Self::is_flush_due).
-    pub fn flush(&mut self, now: u64, sink: &mut dyn Sink) {
-        self.flush_within(now, usize::MAX, sink);
-    }
-
-    /// The same, `budget` segments at most. What is left goes on with the next flush, with the connections that
-    /// had no turn; one that has much to send gives way to others after a few dozen segments. Gives what is left
-    /// of the budget: 0 when there is more to send.
-    pub fn flush_within(&mut self, now: u64, budget: usize, sink: &mut dyn Sink) -> usize {
-        self.now = self.now.max(now);
-        if self.shared.dirty.is_empty() {
-            return budget;
-        }
-        self.shared.offloads = sink.offloads();
-        self.shared.sink_is_full = false;
-        // Who is interrupted goes to the list's end, and has its next turn there.
-        let mut turns = if budget == usize::MAX { self.shared.dirty.len() } else { usize::MAX };
-        let mut left = budget;
-        while turns > 0 && left > 0 {
-            let Some(index) = self.shared.dirty.pop_front() else { break };
-            turns -= 1;
-            let quota = if budget == usize::MAX { left } else { left.min(QUOTA) };
-            self.shared.allowance = quota;
-            self.step(index, sink, |tcb| {
-                tcb.hot.clear(flag::DIRTY);
-                tcb.output();
-            });
-            left -= quota - self.shared.allowance;
-            let interrupted = std::mem::take(&mut self.shared.sink_is_full);
-            if interrupted && self.shared.allowance > 0 {
-                break;
-            }
-        }
-        self.shared.allowance = usize::MAX;
-        left
-    }
-
-    /// Whether a connection waits for the next flush: something happened to it since the last, or the sink
-    /// was full.
-    #[must_use]
-    pub fn is_flush_due(&self) -> bool {
-        !self.shared.dirty.is_empty()
-    }
-
-    /// Acts on timers whose time has come.
-    pub fn expire(&mut self, now: u64, sink: &mut dyn Sink) {
-        self.expire_within(now, usize::MAX, sink);
-    }
-
-    /// The same, for `budget` timers at most, the earliest first. Gives what is left of the budget: 0 when more
-    /// may be due.
-    pub fn expire_within(&mut self, now: u64, budget: usize, sink: &mut dyn Sink) -> usize {
-        self.now = self.now.max(now);
-        let mut left = budget;
-        while left > 0 {
-            let Some(index) = self.timers.expired(self.now) else { break };
-            self.shared.offloads = sink.offloads();
-            left -= 1;
-            self.shared.allowance = if budget == usize::MAX { budget } else { QUOTA };
-            self.step(index, sink, |tcb| {
-                tcb.hot.armed_at = NEVER;
-                tcb.on_timer();
-            });
-        }
-        self.shared.allowance = usize::MAX;
-        self.expire_time_waits(left)
     }
 
     /// When to call [`expire`](Self::expire): ns. `None`: only after something else happens.
@@ -176,7 +136,12 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// The next event, if there is one.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
+        if self.shared.events.is_empty() { None } else { self.next_event() }
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
         let event = self.shared.events.pop_front()?;
         match event {
             Event::Readable(id) => self.untell(id, flag::TOLD_READABLE),
@@ -221,37 +186,38 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// Takes a step on the connection at `index`, and draws the consequences.
-    pub(crate) fn step(
+    #[inline(always)]
+    pub(crate) fn step<S: Sink + ?Sized>(
         &mut self,
         index: u32,
-        sink: &mut dyn Sink,
-        run: impl FnOnce(&mut Tcb<'_, B::Fifo>),
+        sink: &mut S,
+        run: impl FnOnce(&mut Tcb<'_, B::Fifo, S>),
     ) {
-        let Some((hot, cold)) = self.slab.at(index) else { return };
-        let mut tcb = Tcb {
-            hot,
-            cold,
-            shared: &mut self.shared,
-            buffers: &mut self.buffers,
-            sink,
-            now: self.now,
-            index,
-        };
+        let Some(mut tcb) = self.tcb(index, sink) else { return };
         run(&mut tcb);
-        let deadline = tcb.hot.deadline();
-        let plain = match tcb.hot.state {
-            State::Closed | State::TimeWait => false,
-            // Closed here, and all is acknowledged: only the peer's FIN is waited for.
-            State::FinWait2 => !(tcb.hot.has(flag::RELEASED) && tcb.cold.known),
-            _ => true,
-        };
-        if plain {
-            if deadline < tcb.hot.armed_at {
-                tcb.hot.armed_at = deadline;
-                self.timers.arm(index, deadline);
-            }
-        } else {
-            self.settle(index);
+        let next = tcb.next_deadline();
+        self.conclude(index, next);
+    }
+
+    /// The connection at `index` with all that a step on it needs.
+    #[inline(always)]
+    fn tcb<'a, S: Sink + ?Sized>(
+        &'a mut self,
+        index: u32,
+        sink: &'a mut S,
+    ) -> Option<Tcb<'a, B::Fifo, S>> {
+        let (hot, cold) = self.slab.at(index)?;
+        let (shared, buffers) = (&mut self.shared, &mut self.buffers);
+        Some(Tcb { hot, cold, shared, buffers, sink, now: self.now, index })
+    }
+
+    /// After a step: the timer, or what the connection's end asks for.
+    #[inline(always)]
+    fn conclude(&mut self, index: u32, next: Next) {
+        match next {
+            Next::Unchanged => {}
+            Next::Earlier(deadline) => self.timers.arm(index, deadline),
+            Next::Settle => self.settle(index),
         }
     }
 
@@ -343,7 +309,7 @@ impl<B: Buffers> Stack<B> {
     }
 
     fn list_key(&mut self, key: &FiveTuple, index: u32) -> bool {
-        self.recent = ([0; 16], NO_FLOW);
+        self.recent = Recent::NONE;
         match key {
             FiveTuple::V4(flow) => self.flows_v4.insert(&flow.key(), index).is_ok(),
             FiveTuple::V6(flow) => self.flows_v6.insert(&flow.key(), index).is_ok(),
@@ -361,7 +327,7 @@ impl<B: Buffers> Stack<B> {
 
     fn unlist_key(&mut self, key: &FiveTuple) {
         self.moved = true;
-        self.recent = ([0; 16], NO_FLOW);
+        self.recent = Recent::NONE;
         let protocol = match key {
             FiveTuple::V4(flow) => {
                 self.flows_v4.remove(&flow.key());

@@ -35,17 +35,17 @@ use hot::{Hot, NEVER, flag};
 use state::State;
 
 /// A connection with all that a step on it needs.
-pub(crate) struct Tcb<'a, F: ByteFifo> {
+pub(crate) struct Tcb<'a, F: ByteFifo, S: Sink + ?Sized> {
     pub(crate) hot: &'a mut Hot,
     pub(crate) cold: &'a mut Cold<F>,
     pub(crate) shared: &'a mut Shared,
     pub(crate) buffers: &'a mut dyn Buffers<Fifo = F>,
-    pub(crate) sink: &'a mut dyn Sink,
+    pub(crate) sink: &'a mut S,
     pub(crate) now: u64,
     pub(crate) index: u32,
 }
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     pub(crate) fn id(&self) -> ConnectionId {
         ConnectionId::new(self.index, self.hot.generation)
     }

@@ -2,16 +2,19 @@
 //!
 //! A connection keeps its deadlines itself and arms its timer only when one comes before the time that
 //! the timer is armed for; a deadline that moved away is noticed when the timer fires. In steady
-//! traffic a timer is therefore not touched at all. A wheel has 256 slots of 2^16 ns (65.5 us), the next
-//! level's slots are a whole turn of the one below; four levels reach 78 hours. Slots are doubly linked
-//! lists through one array, so arming and disarming cost the same however many are armed.
+//! traffic a timer is therefore not touched at all. A wheel has 4,096 slots of 2^16 ns (65.5 us), which is 268 ms: a
+//! delayed acknowledgment and most time-outs are found in the slot that they were put into. The next level's slots are
+//! a whole turn of the one below; three levels reach 52 days. Slots are doubly linked lists through one array, so
+//! arming and disarming cost the same however many are armed.
 
 /// Bits of nanoseconds below a tick.
 const TICK: u32 = 16;
 /// Bits of a level's slot number.
-const BITS: u32 = 8;
+const BITS: u32 = 12;
 const SLOTS: usize = 1 << BITS;
-const LEVELS: usize = 4;
+const LEVELS: usize = 3;
+/// Words of a level's bits.
+const WORDS: usize = SLOTS / 64;
 /// No timer, no slot.
 const NONE: u32 = u32::MAX;
 const UNARMED: u64 = u64::MAX;
@@ -34,9 +37,9 @@ pub struct Timers {
     entries: Vec<Entry>,
     heads: Vec<u32>,
     /// A bit for each slot that is not empty.
-    used: [[u64; SLOTS / 64]; LEVELS],
+    used: [[u64; WORDS]; LEVELS],
     /// A bit for each of a level's words that is not zero.
-    busy: [u8; LEVELS],
+    busy: [u64; LEVELS],
     /// Ticks that have been gone through.
     tick: u64,
     due: u32,
@@ -49,7 +52,7 @@ impl Default for Timers {
         Self {
             entries: Vec::new(),
             heads: vec![NONE; SLOTS * LEVELS],
-            used: [[0; SLOTS / 64]; LEVELS],
+            used: [[0; WORDS]; LEVELS],
             busy: [0; LEVELS],
             tick: 0,
             due: NONE,
@@ -108,32 +111,48 @@ impl Timers {
         }
     }
 
+    /// Whether no timer's time has come for sure.
+    #[inline]
+    #[must_use]
+    pub fn is_quiet(&self, now: u64) -> bool {
+        self.due == NONE && now >> TICK < self.earliest
+    }
+
     /// A timer whose time has come, disarmed; none fires before its deadline, and none later than one
     /// tick (65.5 us) behind it.
     pub fn expired(&mut self, now: u64) -> Option<u32> {
         let target = now >> TICK;
-        if self.due == NONE && target < self.earliest {
-            return None;
+        loop {
+            if self.due != NONE {
+                return self.take_due();
+            }
+            if target < self.earliest {
+                return None;
+            }
+            // Empty stretches are jumped over.
+            match self.next_tick() {
+                Some(next) if next <= target => {
+                    self.tick = next;
+                    self.turn();
+                }
+                next => {
+                    self.tick = self.tick.max(target);
+                    self.earliest = next.unwrap_or(u64::MAX);
+                    return None;
+                }
+            }
         }
-        self.expired_by(target)
     }
 
-    fn expired_by(&mut self, target: u64) -> Option<u32> {
-        while self.due == NONE && self.tick < target {
-            // Empty stretches are jumped over.
-            let Some(next) = self.next_tick().filter(|next| *next <= target) else {
-                self.tick = target;
-                break;
-            };
-            self.tick = next;
-            self.turn();
-        }
+    /// The first of those that are due.
+    fn take_due(&mut self) -> Option<u32> {
         let index = self.due;
-        if index == NONE {
-            self.earliest = self.next_tick().unwrap_or(u64::MAX);
-            return None;
+        let entry = self.entries.get_mut(index as usize)?;
+        self.due = entry.next;
+        *entry = VACANT;
+        if let Some(next) = self.entries.get_mut(self.due as usize) {
+            next.previous = NONE;
         }
-        self.cancel(index);
         Some(index)
     }
 
@@ -151,23 +170,21 @@ impl Timers {
         (0..LEVELS as u32).filter_map(|level| self.next_of(level)).min()
     }
 
+    #[inline(always)]
     fn next_of(&self, level: u32) -> Option<u64> {
-        if self.busy.get(level as usize).is_none_or(|busy| *busy == 0) {
-            return None;
-        }
+        let busy = self.busy.get(level as usize).copied().filter(|busy| *busy != 0)?;
         let used = self.used.get(level as usize)?;
         let at = self.tick >> (BITS * level);
         let first = (at as usize + 1) % SLOTS;
-        let slot = (0..=SLOTS / 64).find_map(|step| {
-            let word = (first / 64 + step) % (SLOTS / 64);
-            let mut bits = used.get(word).copied()?;
-            if step == 0 {
-                bits &= u64::MAX << (first % 64);
-            } else if step == SLOTS / 64 {
-                bits &= !(u64::MAX << (first % 64));
-            }
-            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
-        })?;
+        let ahead = used.get(first / 64)? & (u64::MAX << (first % 64));
+        let slot = if ahead != 0 {
+            first / 64 * 64 + ahead.trailing_zeros() as usize
+        } else {
+            // The words behind, once round, and at last what comes before `first` in its own.
+            let others = busy.rotate_right((first / 64) as u32 + 1).trailing_zeros() as usize;
+            let word = (first / 64 + 1 + others) % WORDS;
+            word * 64 + used.get(word)?.trailing_zeros() as usize
+        };
         let ahead = (slot + SLOTS - first) % SLOTS + 1;
         Some((at + ahead as u64) << (BITS * level))
     }
@@ -191,7 +208,7 @@ impl Timers {
 
     /// What stands in the slots that the hand has reached moves on.
     fn turn(&mut self) {
-        for level in (0..LEVELS as u32).rev() {
+        for level in (1..LEVELS as u32).rev() {
             let below = BITS * level;
             if self.tick & ((1 << below) - 1) != 0 {
                 continue;
@@ -202,6 +219,31 @@ impl Timers {
                 self.unlink(&entry);
                 self.place(index, entry.deadline);
             }
+        }
+        self.turn_lowest();
+    }
+
+    /// All that stands in the lowest level's slot is due.
+    fn turn_lowest(&mut self) {
+        let slot = self.tick as u32 % SLOTS as u32;
+        let Some(head) = self.heads.get_mut(slot as usize) else { return };
+        let first = std::mem::replace(head, NONE);
+        if first == NONE {
+            return;
+        }
+        self.mark(slot, false);
+        let (mut last, mut index) = (first, first);
+        while let Some(entry) = self.entries.get_mut(index as usize) {
+            entry.slot = NONE;
+            (last, index) = (index, entry.next);
+        }
+        // Before those that came from the levels above.
+        let rest = std::mem::replace(&mut self.due, first);
+        if let Some(entry) = self.entries.get_mut(rest as usize) {
+            entry.previous = last;
+        }
+        if let Some(entry) = self.entries.get_mut(last as usize) {
+            entry.next = rest;
         }
     }
 

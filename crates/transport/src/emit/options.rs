@@ -100,7 +100,7 @@ impl OptionBytes {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn timestamps(&mut self, value: u32, echo: u32) {
         if self.length == 0 {
             self.stamps = Some((value, echo));

@@ -16,7 +16,10 @@ mod pieces;
 #[derive(Debug, Default)]
 pub struct Ring {
     memory: Memory,
-    head: usize,
+    /// Less than a piece.
+    head: u32,
+    /// Bytes behind the readable end up to which something was written; `u32::MAX`: no fewer.
+    beyond: u32,
     length: usize,
     capacity: usize,
 }
@@ -40,7 +43,7 @@ impl Ring {
     /// An empty ring for `capacity` bytes.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { memory: Memory::default(), head: 0, length: 0, capacity }
+        Self { capacity, ..Self::default() }
     }
 
     /// Reads and takes off the front. Returns bytes read.
@@ -55,7 +58,7 @@ impl Ring {
     fn reach(&self) -> usize {
         match &self.memory {
             Memory::Circle(bytes) => bytes.len(),
-            Memory::Pieces(pieces) => pieces.len() - self.head,
+            Memory::Pieces(pieces) => pieces.len() - self.head as usize,
         }
     }
 
@@ -63,11 +66,11 @@ impl Ring {
     #[cold]
     fn reserve(&mut self, needed: usize) {
         let bytes = match &mut self.memory {
-            Memory::Pieces(pieces) => return pieces.reserve(self.head + needed),
+            Memory::Pieces(pieces) => return pieces.reserve(self.head as usize + needed),
             Memory::Circle(bytes) => bytes,
         };
         // The data is straightened out.
-        bytes.rotate_left(self.head);
+        bytes.rotate_left(self.head as usize);
         self.head = 0;
         if needed <= PIECE {
             let size = needed.next_power_of_two().min(self.capacity).max(needed);
@@ -80,13 +83,22 @@ impl Ring {
     }
 }
 
-/// Both parts of `count` bytes from `at` on in a circle; mostly the second is empty.
-#[inline(always)]
-fn parts(bytes: &[u8], at: usize, count: usize) -> (&[u8], &[u8]) {
-    let start = around(at, bytes.len());
-    let first = count.min(bytes.len() - start);
-    let front = bytes.get(start..start + first).unwrap_or(&[]);
-    (front, bytes.get(..count - first).unwrap_or(&[]))
+/// Copies from `start` to the end of a circle, and on from its beginning.
+#[cold]
+fn copy_around(bytes: &[u8], start: usize, target: &mut [u8]) {
+    let front = bytes.get(start..).unwrap_or(&[]);
+    let (first, second) = target.split_at_mut(front.len().min(target.len()));
+    first.iter_mut().zip(front).for_each(|(place, byte)| *place = *byte);
+    second.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+}
+
+/// The same, with the sum of what was copied.
+#[cold]
+fn sum_around(bytes: &[u8], start: usize, target: &mut [u8]) -> Sum {
+    let front = bytes.get(start..).unwrap_or(&[]);
+    let (first, second) = target.split_at_mut(front.len().min(target.len()));
+    let sum = Sum::new().copy(front, first);
+    sum.join(Sum::new().copy(bytes, second), front.len())
 }
 
 /// A place in a circle of `length` bytes that is passed once at most.
@@ -122,7 +134,8 @@ impl ByteFifo for Ring {
         if at + count > self.reach() {
             self.reserve(at + count);
         }
-        let at = self.head + at;
+        self.beyond = self.beyond.max(u32::try_from(offset + count).unwrap_or(u32::MAX));
+        let at = self.head as usize + at;
         let circle = match &mut self.memory {
             Memory::Circle(circle) => circle,
             Memory::Pieces(pieces) => {
@@ -153,7 +166,11 @@ impl ByteFifo for Ring {
 
     #[inline]
     fn commit(&mut self, count: usize) {
-        self.length += count.min(self.room()).min(self.reach() - self.length);
+        let count = count.min(self.room()).min(self.reach() - self.length);
+        self.length += count;
+        if self.beyond != u32::MAX {
+            self.beyond = self.beyond.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
+        }
     }
 
     #[inline]
@@ -162,40 +179,39 @@ impl ByteFifo for Ring {
         self.copy(offset, count, target)
     }
 
-    #[inline]
+    #[inline(always)]
     fn peek_summed(&self, offset: usize, target: &mut [u8]) -> (usize, Sum) {
         let count = target.len().min(self.length.saturating_sub(offset));
-        let at = self.head + offset;
+        let at = self.head as usize + offset;
         let target = target.get_mut(..count).unwrap_or_default();
-        if count == 0 {
-            return (0, Sum::new());
-        }
-        let (front, back) = match &self.memory {
-            Memory::Circle(bytes) => parts(bytes, at, count),
+        let bytes = match &self.memory {
+            Memory::Circle(bytes) => bytes,
             Memory::Pieces(pieces) => return pieces.read_summed(at, target),
         };
-        let (first, second) = target.split_at_mut(front.len());
-        let sum = Sum::new().copy(front, first);
-        if back.is_empty() {
-            return (count, sum);
+        let start = around(at, bytes.len());
+        match bytes.get(start..start + count) {
+            Some(run) => (count, Sum::new().copy(run, target)),
+            None => (count, sum_around(bytes, start, target)),
         }
-        (count, sum.join(Sum::new().copy(back, second), front.len()))
     }
 
     #[inline]
     fn consume(&mut self, count: usize) {
         let count = count.min(self.length);
         self.length -= count;
+        let head = self.head as usize + count;
         self.head = match &mut self.memory {
-            Memory::Circle(bytes) => around(self.head + count, bytes.len()),
-            Memory::Pieces(pieces) => pieces.advance(self.head + count),
+            // What comes next has a run to itself, and memory that is near.
+            _ if self.length == 0 && self.beyond == 0 => 0,
+            Memory::Circle(bytes) => around(head, bytes.len()) as u32,
+            Memory::Pieces(pieces) => pieces.advance(head) as u32,
         };
     }
 
     #[inline]
     fn prefetch(&self) {
         for offset in [0, self.length] {
-            let at = self.head + offset;
+            let at = self.head as usize + offset;
             let byte = match &self.memory {
                 Memory::Circle(bytes) => bytes.get(around(at, bytes.len())),
                 Memory::Pieces(pieces) => pieces.first(at),
@@ -217,19 +233,16 @@ impl Ring {
     /// Copies `count` bytes, `offset` behind the head, which have places. Gives bytes copied.
     #[inline(always)]
     fn copy(&self, offset: usize, count: usize, target: &mut [u8]) -> usize {
-        let at = self.head + offset;
+        let at = self.head as usize + offset;
         let target = target.get_mut(..count).unwrap_or_default();
-        if count == 0 {
-            return 0;
-        }
-        let (front, back) = match &self.memory {
-            Memory::Circle(bytes) => parts(bytes, at, count),
+        let bytes = match &self.memory {
+            Memory::Circle(bytes) => bytes,
             Memory::Pieces(pieces) => return pieces.read(at, target),
         };
-        let (first, second) = target.split_at_mut(front.len());
-        first.copy_from_slice(front);
-        if !back.is_empty() {
-            second.copy_from_slice(back);
+        let start = around(at, bytes.len());
+        match bytes.get(start..start + count) {
+            Some(run) => target.copy_from_slice(run),
+            None => copy_around(bytes, start, target),
         }
         count
     }

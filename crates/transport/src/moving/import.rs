@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::fifo::{Buffers, ByteFifo, Grant, Opening, Pair};
 use crate::handle::{ConnectionId, ListenerId};
 use crate::isn::timestamp_offset;
-use crate::packet::PacketList;
+use crate::packet::{PacketList, Sink};
 use crate::stack::Stack;
 use crate::tcp::Tcb;
 use crate::tcp::hot::{NEVER, flag};
@@ -200,7 +200,7 @@ impl<B: Buffers> Stack<B> {
     }
 }
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// What this stack has different, and what the bytes did not say.
     fn arrive(&mut self, due: bool) {
         let mtu = self.shared.config.mtu;

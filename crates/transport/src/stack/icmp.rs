@@ -15,11 +15,11 @@ use crate::tcp::icmp::Trouble;
 use crate::time_wait::TIME_WAIT;
 
 impl<B: Buffers> Stack<B> {
-    pub(super) fn take_icmp(
+    pub(super) fn take_icmp<S: Sink + ?Sized>(
         &mut self,
         upper: &Upper<'_>,
         packet: &[u8],
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let (trouble, quoted) = if upper.protocol == Protocol::ICMPV4 {
             trouble_v4(upper.bytes)?

@@ -22,26 +22,41 @@ const NEAR: usize = 256;
 const AHEAD: usize = 16;
 const AHEAD_FAR: usize = 6;
 
+/// The connection of the last segment over IPv4 that came alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recent {
+    addresses: u64,
+    /// As they lie in the packet.
+    ports: u32,
+    /// `NO_FLOW`: there is none.
+    value: u32,
+}
+
+impl Recent {
+    pub(super) const NONE: Self = Self { addresses: 0, ports: 0, value: NO_FLOW };
+}
+
 impl<B: Buffers> Stack<B> {
     /// Takes packets in; `now`: ns. What must be answered at once goes into `sink`, the rest waits
     /// for [`flush`](Self::flush).
-    pub fn input(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut dyn Sink) {
+    pub fn input<S: Sink + ?Sized>(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut S) {
         self.now = self.now.max(now);
         self.shared.offloads = sink.offloads();
         self.shared.allowance = usize::MAX;
+        if let [packet] = packets {
+            if let Err(reason) = self.take_lone(packet, sink) {
+                self.shared.counters.drop(reason);
+            }
+            return;
+        }
         for group in packets.chunks(GROUP) {
             self.moved = false;
-            if let [packet] = group {
-                let value = self.look_up_one(packet.bytes);
-                self.take_or_drop(packet, value, sink);
-                continue;
-            }
             self.look_up(group);
             self.take_group(group, sink);
         }
     }
 
-    fn take_group(&mut self, group: &[Packet<'_>], sink: &mut dyn Sink) {
+    fn take_group<S: Sink + ?Sized>(&mut self, group: &[Packet<'_>], sink: &mut S) {
         let far = self.slab.len() > NEAR;
         let (mut next_v4, mut next_v6) = (0, 0);
         if far {
@@ -69,16 +84,47 @@ impl<B: Buffers> Stack<B> {
         }
     }
 
-    /// The value of a packet that comes alone. Mostly its connection is the one of the packet before.
-    fn look_up_one(&mut self, packet: &[u8]) -> u32 {
+    /// Takes a packet that comes alone. Mostly its connection is the one of the packet before.
+    #[inline(always)]
+    fn take_lone<S: Sink + ?Sized>(
+        &mut self,
+        packet: &Packet<'_>,
+        sink: &mut S,
+    ) -> Result<(), Reason> {
+        let Some((upper, addresses)) = segment::plain(packet.bytes) else {
+            return self.take_unusual(packet, sink);
+        };
+        let found = segment::check(packet, &upper)?;
+        let ports = upper.bytes.first_chunk().map_or(0, |ports| u32::from_ne_bytes(*ports));
+        let mut segment = Segment::of(&found, upper.ecn);
+        if !segment.is_read() {
+            segment.read_options();
+        }
+        self.shared.counters.segments_in += 1;
+        if (self.recent.addresses, self.recent.ports) != (addresses, ports) {
+            self.recent = Recent { addresses, ports, value: self.look_up_one(packet.bytes) };
+        }
+        match self.recent.value {
+            NO_FLOW => self.take_stray(packet.bytes, &segment, sink),
+            value => self.take_segment(value, &segment, sink),
+        }
+    }
+
+    #[inline(never)]
+    fn take_unusual<S: Sink + ?Sized>(
+        &mut self,
+        packet: &Packet<'_>,
+        sink: &mut S,
+    ) -> Result<(), Reason> {
+        self.moved = false;
+        let value = self.look_up_one(packet.bytes);
+        self.take_packet(packet, value, sink)
+    }
+
+    #[inline(never)]
+    fn look_up_one(&self, packet: &[u8]) -> u32 {
         match segment::key(packet) {
-            Some(FiveTuple::V4(flow)) => {
-                let key = flow.key();
-                if self.recent.0 != key {
-                    self.recent = (key, self.reader_v4.lookup(&key));
-                }
-                self.recent.1
-            }
+            Some(FiveTuple::V4(flow)) => self.reader_v4.lookup(&flow.key()),
             Some(FiveTuple::V6(flow)) => self.reader_v6.lookup(&flow.key()),
             None => NO_FLOW,
         }
@@ -107,24 +153,28 @@ impl<B: Buffers> Stack<B> {
     }
 
     #[inline]
-    fn take_or_drop(&mut self, packet: &Packet<'_>, value: u32, sink: &mut dyn Sink) {
+    fn take_or_drop<S: Sink + ?Sized>(&mut self, packet: &Packet<'_>, value: u32, sink: &mut S) {
         if let Err(reason) = self.take_packet(packet, value, sink) {
             self.shared.counters.drop(reason);
         }
     }
 
-    #[inline]
-    fn take_packet(
+    #[inline(never)]
+    fn take_packet<S: Sink + ?Sized>(
         &mut self,
         packet: &Packet<'_>,
         value: u32,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let upper = segment::upper(packet.bytes)?;
         if upper.protocol != Protocol::TCP {
             return self.take_other(packet, &upper, value, sink);
         }
-        let segment = segment::parse(packet, &upper)?;
+        let found = segment::check(packet, &upper)?;
+        let mut segment = Segment::of(&found, upper.ecn);
+        if !segment.is_read() {
+            segment.read_options();
+        }
         self.shared.counters.segments_in += 1;
         // Within a batch connections come and go: only an undisturbed hit is sure.
         if value == NO_FLOW || self.moved {
@@ -134,12 +184,12 @@ impl<B: Buffers> Stack<B> {
     }
 
     #[cold]
-    fn take_other(
+    fn take_other<S: Sink + ?Sized>(
         &mut self,
         packet: &Packet<'_>,
         upper: &Upper<'_>,
         value: u32,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         match upper.protocol {
             Protocol::UDP => self.take_datagram(packet, upper, value, sink),
@@ -150,11 +200,11 @@ impl<B: Buffers> Stack<B> {
 
     /// A segment whose connection is not known for sure, or is not there.
     #[cold]
-    fn take_stray(
+    fn take_stray<S: Sink + ?Sized>(
         &mut self,
         packet: &[u8],
         segment: &Segment<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let key = segment::key(packet).ok_or(Reason::IpHeader)?;
         let ends = Ends::of_received(&key);
@@ -167,12 +217,12 @@ impl<B: Buffers> Stack<B> {
         }
     }
 
-    #[inline]
-    fn take_segment(
+    #[inline(always)]
+    fn take_segment<S: Sink + ?Sized>(
         &mut self,
         index: u32,
         segment: &Segment<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         if index & TIME_WAIT != 0 {
             return self.take_late(index & !TIME_WAIT, segment, sink);
@@ -180,17 +230,22 @@ impl<B: Buffers> Stack<B> {
         if segment.flags & (bits::SYN | bits::ACK) == bits::SYN && self.gives_way(index, segment) {
             return self.replace(index, segment, sink);
         }
-        self.step(index, sink, |tcb| tcb.on_segment(segment));
+        // As `step` does, but compiled in one piece.
+        if let Some(mut tcb) = self.tcb(index, sink) {
+            tcb.on_segment(segment);
+            let next = tcb.next_deadline();
+            self.conclude(index, next);
+        }
         Ok(())
     }
 
     /// A SYN opens a new connection in the place of one in TIME-WAIT.
     #[cold]
-    fn replace(
+    fn replace<S: Sink + ?Sized>(
         &mut self,
         index: u32,
         segment: &Segment<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let found = self.slab.at(index).map(|(hot, cold)| (hot.snd_nxt, cold.ends()));
         let Some((after, ends)) = found else { return Err(Reason::NoConnection) };

@@ -26,12 +26,12 @@ const COOKIE_LIFE: u64 = 120_000_000_000;
 
 impl<B: Buffers> Stack<B> {
     /// `after`: the sequence number that a connection between these ends has come to.
-    pub(super) fn take_unmatched(
+    pub(super) fn take_unmatched<S: Sink + ?Sized>(
         &mut self,
         ends: &Ends,
         segment: &Segment<'_>,
         after: Option<Seq>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         if segment.has(bits::RST) {
             return Err(Reason::NoConnection);
@@ -76,12 +76,12 @@ impl<B: Buffers> Stack<B> {
         Ok(())
     }
 
-    fn answer_syn(
+    fn answer_syn<S: Sink + ?Sized>(
         &mut self,
         connection: ConnectionId,
         segment: &Segment<'_>,
         after: Option<Seq>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) {
         self.step(connection.index(), sink, |tcb| {
             tcb.hot.set(flag::HALF_OPEN);
@@ -134,12 +134,12 @@ impl<B: Buffers> Stack<B> {
         Some(id)
     }
 
-    fn reset_unmatched(
+    fn reset_unmatched<S: Sink + ?Sized>(
         &mut self,
         ends: &Ends,
         segment: &Segment<'_>,
         reason: Reason,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         if self.shared.may_reset(ends.remote.ip(), self.now) {
             emit::reset_for(sink, &mut self.shared, ends, segment);
@@ -150,12 +150,12 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// Answers a SYN without keeping anything of it.
-    fn send_cookie(
+    fn send_cookie<S: Sink + ?Sized>(
         &mut self,
         ends: &Ends,
         segment: &Segment<'_>,
         options: &Options,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) {
         let secret = &self.shared.secret;
         let mss = segment.mss.unwrap_or(536);
@@ -199,15 +199,15 @@ impl<B: Buffers> Stack<B> {
             data: 0,
             segment_size: 0,
         };
-        emit::emit::<B::Fifo>(sink, &mut self.shared, &out, None);
+        emit::emit::<B::Fifo, _>(sink, &mut self.shared, &out, None);
     }
 
     /// An acknowledgment that may hold a cookie: the connection is made as if it had been there.
-    fn take_cookie(
+    fn take_cookie<S: Sink + ?Sized>(
         &mut self,
         ends: &Ends,
         segment: &Segment<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let (irs, iss) = (segment.seq.sub(1), segment.ack.sub(1));
         let secret = self.shared.secret;

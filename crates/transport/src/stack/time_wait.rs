@@ -86,11 +86,11 @@ impl<B: Buffers> Stack<B> {
 
     /// A segment for a connection in TIME-WAIT.
     #[cold]
-    pub(super) fn take_late(
+    pub(super) fn take_late<S: Sink + ?Sized>(
         &mut self,
         number: u32,
         segment: &Segment<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let now = self.now;
         let found = self.time_waits.get_mut(number).map(|waiting| waiting.ends());
@@ -147,7 +147,7 @@ impl<B: Buffers> Stack<B> {
         self.list_key(&waiting.ends().key(), TIME_WAIT | number);
     }
 
-    fn answer_late(&mut self, waiting: &Waiting, ends: &Ends, sink: &mut dyn Sink) {
+    fn answer_late<S: Sink + ?Sized>(&mut self, waiting: &Waiting, ends: &Ends, sink: &mut S) {
         let mut options = OptionBytes::default();
         if waiting.has_timestamps() {
             let offset = isn::timestamp_offset(&self.shared.secret, ends);
@@ -166,7 +166,7 @@ impl<B: Buffers> Stack<B> {
             data: 0,
             segment_size: 0,
         };
-        emit::emit::<B::Fifo>(sink, &mut self.shared, &out, None);
+        emit::emit::<B::Fifo, _>(sink, &mut self.shared, &out, None);
     }
 
     fn is_served(&mut self, ends: &Ends) -> bool {

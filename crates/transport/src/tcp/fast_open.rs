@@ -6,10 +6,11 @@ use super::hot::flag;
 use crate::emit::OptionBytes;
 use crate::fast_open::{Plan, Told, Verdict};
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::Segment;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// A listener's SYN (4.2.2): whether its data is taken, and a cookie given.
     pub(crate) fn take_fast_open(&mut self, syn: &Segment<'_>) {
         let told = if self.cold.options.fast_open { syn.fast_open() } else { Told::Nothing };

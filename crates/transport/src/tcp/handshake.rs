@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fifo::{ByteFifo, Grant, Opening};
 use crate::isn::timestamp;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 
@@ -20,7 +21,7 @@ pub(crate) const QUICK: u8 = 16;
 /// Segment size of a peer that announces none (RFC 9293 3.7.1): bytes, IPv4 and IPv6.
 const DEFAULT_MSS: (u16, u16) = (536, 1220);
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Takes the peer's SYN in: sequence number and options.
     pub(crate) fn take_syn(&mut self, segment: &Segment<'_>) {
         let options = &self.cold.options;

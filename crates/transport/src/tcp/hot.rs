@@ -222,8 +222,14 @@ impl Hot {
     /// The earliest of the deadlines: ns.
     #[inline(always)]
     pub(crate) fn deadline(&self) -> u64 {
+        self.ack_at.min(self.deadline_but_ack())
+    }
+
+    /// The same without the delayed acknowledgment's.
+    #[inline(always)]
+    pub(crate) fn deadline_but_ack(&self) -> u64 {
         let held = if self.has(flag::HELD_BACK) { self.pace_at } else { NEVER };
-        self.retransmit_at.min(self.ack_at).min(self.life_at).min(held)
+        self.retransmit_at.min(self.life_at).min(held)
     }
 
     /// An unused place.

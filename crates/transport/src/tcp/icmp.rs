@@ -4,6 +4,7 @@ use super::Tcb;
 use super::state::State;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::sequence::Seq;
 
@@ -25,7 +26,7 @@ impl Trouble {
     }
 }
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// `seq`: of the segment that the error quotes.
     pub(crate) fn on_icmp(&mut self, seq: Seq, trouble: Trouble) {
         // RFC 5927 4.1: only about what is in flight, SND.UNA =< SEQ < SND.NXT.

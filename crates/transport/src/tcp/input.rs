@@ -15,10 +15,11 @@ use super::Tcb;
 use super::hot::flag;
 use super::state::State;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Takes a segment in. What is due in answer is left to the next flush but for what must not
     /// wait: duplicate and challenge acknowledgments, resets.
     #[inline(always)]
@@ -27,10 +28,24 @@ impl<F: ByteFifo> Tcb<'_, F> {
             return self.drop(Reason::AfterClose);
         }
         self.cold.counts.note_received(segment.data.len(), self.now);
-        if !self.on_predicted(segment) {
+        if self.on_predicted(segment) {
+            if self.is_quiet() {
+                return;
+            }
+        } else {
             self.on_any(segment);
         }
         self.touch();
+    }
+
+    /// Whether a flush would find nothing to do: nothing is in flight or waits, and no acknowledgment is due.
+    #[inline(always)]
+    pub(super) fn is_quiet(&self) -> bool {
+        let empty = self.cold.fifos.as_ref().is_some_and(|pair| pair.transmit.is_empty());
+        empty
+            && self.cold.flight.is_at_rest()
+            && !self.hot.has(flag::ACK_NOW | flag::FIN_QUEUED)
+            && self.shared.takes_shortcuts()
     }
 
     #[inline(never)]

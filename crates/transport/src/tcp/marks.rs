@@ -10,6 +10,7 @@ use crate::congestion::Congestion;
 use crate::emit::OptionBytes;
 use crate::fifo::ByteFifo;
 use crate::options::{Ecn, Options};
+use crate::packet::Sink;
 use crate::segment::{ACCURATE_0, CONGESTION_EXPERIENCED, Segment, bits};
 
 /// All of a SYN's three bits: accurate feedback is asked for.
@@ -36,7 +37,7 @@ pub(crate) fn offer(syn: &Segment<'_>, options: &Options) -> Offer {
     }
 }
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     fn enter_accurate(&mut self, syn_ecn: u8) {
         self.hot.set(flag::ACCURATE);
         self.cold.accurate = Some(Box::new(Accurate::new(syn_ecn)));

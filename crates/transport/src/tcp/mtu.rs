@@ -6,6 +6,7 @@ use super::flight::mark;
 use super::hot::flag;
 use crate::fifo::ByteFifo;
 use crate::options::PathProbing;
+use crate::packet::Sink;
 use crate::paths;
 use crate::reason::Reason;
 use crate::sequence::Seq;
@@ -54,7 +55,7 @@ carried!(Search {
     raise_at @ time,
 });
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     fn by_version(&self, (v4, v6): (u16, u16)) -> u16 {
         if self.cold.is_v4() { v4 } else { v6 }
     }

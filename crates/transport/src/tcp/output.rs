@@ -11,8 +11,9 @@ use super::Tcb;
 use super::hot::flag;
 use super::state::State;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Sends what may be sent now: lost segments, new data, an acknowledgment that is due.
     pub(crate) fn output(&mut self) {
         if self.hot.has(flag::RESET_DUE) {

@@ -8,6 +8,7 @@ pub(crate) const MAXIMUM_RTO: u64 = 120_000_000;
 pub(crate) const INITIAL_RTO: u32 = 1_000_000;
 
 /// Takes in a measurement of `rtt` us; `minimum`: shortest time-out in us.
+#[inline]
 pub(crate) fn measure(hot: &mut Hot, rtt: u32, minimum: u32) {
     let rtt = rtt.clamp(1, 60_000_000);
     if hot.srtt == 0 {
@@ -29,7 +30,11 @@ pub(crate) fn measure(hot: &mut Hot, rtt: u32, minimum: u32) {
 }
 
 /// The time-out with its back-off (5.5): ns.
+#[inline]
 pub(crate) fn timeout(hot: &Hot) -> u64 {
+    if hot.backoff == 0 {
+        return u64::from(hot.rto) * 1000;
+    }
     let backed = u64::from(hot.rto) << hot.backoff.min(20);
     backed.min(MAXIMUM_RTO) * 1000
 }

@@ -6,6 +6,7 @@ use super::hot::{NEVER, flag};
 use super::state::State;
 use crate::congestion::Congestion;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 
 /// Longest delay of an acknowledgment that a peer is believed to have: ns (7.2).
 const WORST_DELAY: u64 = 200_000_000;
@@ -14,24 +15,23 @@ const GRAIN: u64 = 2_000_000;
 /// When the first probe is due while no round trip was measured: ns (7.2).
 const UNMEASURED: u64 = 1_000_000_000;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// When a probe is due: ns from now; `NEVER`: there is to be none.
+    #[inline]
     pub(super) fn probe_timeout(&self) -> u64 {
-        let flight = &self.cold.flight;
         let barred = flag::RECOVERY | flag::LOSS | flag::PROBING;
         let handshake = matches!(self.hot.state, State::SynSent | State::SynReceived);
         let possible = self.hot.has(flag::SACK)
             && !self.hot.has(barred)
             && !handshake
-            && flight.sacked == 0
-            && flight.lost == 0;
+            && !self.cold.flight.has_holes();
         if !possible {
             return NEVER;
         }
         if self.hot.srtt == 0 {
             return UNMEASURED;
         }
-        let single = flight.is_single(self.hot.mss);
+        let single = self.cold.flight.is_single(self.hot.mss);
         2 * self.srtt_ns() + if single { WORST_DELAY } else { GRAIN }
     }
 

@@ -8,18 +8,23 @@ use super::state::State;
 use crate::congestion::Congestion;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 
 /// A probe that the sink did not take is tried again after this: ns. It counts for nothing.
 const SINK_PATIENCE: u64 = 500_000_000;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Acts on every deadline at or before now.
     pub(crate) fn on_timer(&mut self) {
         if self.hot.has(flag::RESET_DUE) {
             self.stop_timers();
             return self.output();
         }
-        if self.hot.ack_at <= self.now {
+        let is_ack_due = self.hot.ack_at <= self.now;
+        if is_ack_due && self.hot.deadline_but_ack() > self.now && self.is_quiet() {
+            return self.acknowledge_now();
+        }
+        if is_ack_due {
             self.hot.ack_at = NEVER;
             self.hot.set(flag::ACK_NOW);
         }

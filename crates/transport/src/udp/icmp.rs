@@ -20,7 +20,12 @@ const QUOTED: (usize, usize) = (576, 1280);
 impl<B: Buffers> Stack<B> {
     /// Nobody has the port (RFC 1122 4.1.3.1). Not said to many, nor about what was sent to many
     /// (3.2.2): those never come here.
-    pub(super) fn refuse_datagram(&mut self, original: &[u8], ends: &Ends, sink: &mut dyn Sink) {
+    pub(super) fn refuse_datagram<S: Sink + ?Sized>(
+        &mut self,
+        original: &[u8],
+        ends: &Ends,
+        sink: &mut S,
+    ) {
         let from = ends.remote.ip();
         if from.is_unspecified() || from.is_loopback() != ends.local.ip().is_loopback() {
             return;
@@ -76,7 +81,7 @@ impl<B: Buffers> Stack<B> {
 }
 
 /// Copies a packet into a buffer, or into a chain of them. Gives whether there was one.
-fn put(sink: &mut dyn Sink, bytes: &[u8]) -> bool {
+fn put<S: Sink + ?Sized>(sink: &mut S, bytes: &[u8]) -> bool {
     let Some(buffer) = sink.buffer(bytes.len()) else { return false };
     let (now, mut rest) = bytes.split_at(buffer.len().min(bytes.len()));
     if let Some(place) = buffer.get_mut(..now.len()) {

@@ -16,12 +16,12 @@ use crate::stack::Stack;
 
 impl<B: Buffers> Stack<B> {
     /// `value`: what the table of flows says of a connected socket.
-    pub(crate) fn take_datagram(
+    pub(crate) fn take_datagram<S: Sink + ?Sized>(
         &mut self,
         packet: &Packet<'_>,
         upper: &Upper<'_>,
         value: u32,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<(), Reason> {
         let (from, to, ttl, service) = addresses(packet.bytes).ok_or(Reason::IpHeader)?;
         let (header, data) = udp::Header::parse(upper.bytes).map_err(|_| Reason::UdpHeader)?;

@@ -23,12 +23,12 @@ impl<B: Buffers> Stack<B> {
     ///
     /// # Errors
     /// [`UdpError`]; nothing has left then.
-    pub fn udp_send(
+    pub fn udp_send<S: Sink + ?Sized>(
         &mut self,
         now: u64,
         id: UdpId,
         message: &Message<'_>,
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<usize, UdpError> {
         self.now = self.now.max(now);
         let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
@@ -94,12 +94,12 @@ impl<B: Buffers> Stack<B> {
     ///
     /// # Errors
     /// [`UdpError`] of the first message; that of a later one comes again with the next call.
-    pub fn udp_send_all(
+    pub fn udp_send_all<S: Sink + ?Sized>(
         &mut self,
         now: u64,
         id: UdpId,
         messages: &[Message<'_>],
-        sink: &mut dyn Sink,
+        sink: &mut S,
     ) -> Result<usize, UdpError> {
         for (place, message) in messages.iter().enumerate() {
             let size = usize::from(message.segment_size);
@@ -159,7 +159,7 @@ struct Out<'a> {
 }
 
 /// Writes one packet. Gives whether there was a buffer.
-fn emit(sink: &mut dyn Sink, offloads: Offloads, out: &Out<'_>) -> bool {
+fn emit<S: Sink + ?Sized>(sink: &mut S, offloads: Offloads, out: &Out<'_>) -> bool {
     let headers = out.ends.ip_header() + HEADER_LENGTH;
     let length = headers + out.data.len();
     let sums = !offloads.checksum && out.segment_size == 0;

@@ -76,6 +76,7 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
     if bytes.len() < SHORT { short(bytes) } else { long(bytes) }
 }
 
+#[inline(never)]
 fn long(bytes: &[u8]) -> u64 {
     let mut total = 0;
     for span in bytes.chunks(SPAN) {
@@ -93,15 +94,15 @@ fn long(bytes: &[u8]) -> u64 {
 
 /// Copies `source` to `target`, which are of one length, and sums what it copied, a piece at a time: what was
 /// copied is summed while it is in the nearest cache.
-#[inline]
+#[inline(always)]
 pub(super) fn copy(source: &[u8], target: &mut [u8]) -> u64 {
     if source.len() < SHORT {
-        target.copy_from_slice(source);
-        return short(source);
+        return copy_short(source, target);
     }
     copy_long(source, target)
 }
 
+#[inline(never)]
 fn copy_long(source: &[u8], target: &mut [u8]) -> u64 {
     let mut total = 0;
     for (source, target) in source.chunks(PIECE).zip(target.chunks_mut(PIECE)) {
@@ -111,20 +112,56 @@ fn copy_long(source: &[u8], target: &mut [u8]) -> u64 {
     total
 }
 
-/// Whole 64-bit words with their carries added at the low end, then what is left.
+/// Whole 64-bit words, with their carries added at the low end, then what is left.
 #[inline]
 fn short(bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(8);
-    let mut sum = 0u64;
-    for word in &mut words {
-        if let &[a, b, c, d, e, f, g, h] = word {
-            let (next, carry) = sum.overflowing_add(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
-            // A sum that has carried is below 2^64 - 1, so this does not overflow.
-            sum = next + u64::from(carry);
+    let (mut rest, mut sum) = (bytes, 0);
+    while let Some((group, others)) = rest.split_first_chunk::<GROUP>() {
+        sum = add_group(sum, group);
+        rest = others;
+    }
+    while let Some((word, others)) = rest.split_first_chunk::<8>() {
+        sum = add(sum, u64::from_ne_bytes(*word));
+        rest = others;
+    }
+    if rest.is_empty() { fold(sum) } else { fold(sum) + tail(rest) }
+}
+
+/// The same for what is copied on the way: what was read for one need not be read for the other.
+#[inline(always)]
+fn copy_short(source: &[u8], target: &mut [u8]) -> u64 {
+    let (mut groups, mut places) = (source.chunks_exact(GROUP), target.chunks_exact_mut(GROUP));
+    let mut sum = 0;
+    for (group, place) in groups.by_ref().zip(places.by_ref()) {
+        if let Ok(group) = <&[u8; GROUP]>::try_from(group) {
+            place.copy_from_slice(group);
+            sum = add_group(sum, group);
         }
     }
-    let rest = words.remainder();
-    if rest.is_empty() { fold(sum) } else { fold(sum) + tail(rest) }
+    let rest = groups.remainder();
+    if rest.is_empty() {
+        return fold(sum);
+    }
+    places.into_remainder().copy_from_slice(rest);
+    fold(sum) + short(rest)
+}
+
+/// Bytes that are added without looking whether there are more.
+const GROUP: usize = 32;
+
+#[inline(always)]
+fn add_group(sum: u64, group: &[u8; GROUP]) -> u64 {
+    group.chunks_exact(8).fold(sum, |sum, word| match *word {
+        [a, b, c, d, e, f, g, h] => add(sum, u64::from_ne_bytes([a, b, c, d, e, f, g, h])),
+        _ => sum,
+    })
+}
+
+#[inline(always)]
+fn add(sum: u64, word: u64) -> u64 {
+    let (sum, carry) = sum.overflowing_add(word);
+    // A sum that has carried is below 2^64 - 1, so this does not overflow.
+    sum + u64::from(carry)
 }
 
 /// Less than eight bytes.

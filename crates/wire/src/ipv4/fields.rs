@@ -29,7 +29,7 @@ pub struct Fields {
 
 impl Fields {
     /// The header for a packet of `total_length` bytes, checksum included.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn header(&self, total_length: u16) -> Header {
         let mut header = Header {

@@ -52,6 +52,24 @@ fn what_is_written_far_ahead_takes_its_own_piece() {
     assert_eq!(ring.peek(0, &mut all), PIECE);
 }
 
+#[test]
+fn an_empty_ring_begins_anew_unless_something_lies_beyond() {
+    let mut ring = Ring::new(64);
+    for round in 0..9u8 {
+        assert_eq!(ring.append(&[round; 40]), 40);
+        let Memory::Circle(bytes) = &ring.memory else { panic!("it is small") };
+        // Always in the same place: one run, near in the cache.
+        assert_eq!((bytes.len(), &bytes[..40]), (64, &[round; 40][..]));
+        assert_eq!(ring.read(&mut [0; 64]), 40);
+    }
+    let mut read = [0; 64];
+    ring.append(b"abcde");
+    assert_eq!((ring.write_at(3, b"ij"), ring.read(&mut read)), (2, 5));
+    assert_eq!(ring.write_at(0, b"fgh"), 3);
+    ring.commit(5);
+    assert_eq!((ring.read(&mut read), &read[..5]), (5, &b"fghij"[..]));
+}
+
 proptest! {
     #[test]
     fn a_summed_copy_is_the_copy(head in 0..64usize, count in 0..64usize, offset in 0..64usize, length in 0..80usize) {

@@ -74,7 +74,7 @@ impl Slot {
     }
 
     /// Notes a single segment, all that the application has to send, while at rest.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_lone(&mut self, (start, end): (Seq, Seq), marks: u8, size: u16, now: u64) {
         self.content = Content::Lone(marks, size, Lone { start, end, sent_at: now });
         self.memory.app_limited = true;
@@ -87,6 +87,15 @@ impl Slot {
             Content::Nothing => None,
             Content::Lone(_, _, lone) => Some(lone.sent_at),
             Content::Flight(flight) => flight.sent.front().map(|sent| sent.sent_at),
+        }
+    }
+
+    /// Whether some of it arrived or was lost while what was sent before it is in flight yet.
+    #[inline]
+    pub(crate) fn has_holes(&self) -> bool {
+        match &self.content {
+            Content::Flight(flight) => flight.sacked != 0 || flight.lost != 0,
+            _ => false,
         }
     }
 

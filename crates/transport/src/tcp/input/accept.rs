@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 use crate::tcp::Tcb;
@@ -15,7 +16,7 @@ const STALE: u64 = 24 * 86_400 * 1_000_000_000;
 /// `tcp_invalid_ratelimit`).
 const PATIENCE: u32 = 500;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// SYNs that belong to the handshake: a repeated one is answered again; one that crosses ours
     /// completes it. Gives whether to go on.
     pub(super) fn settle_syn(&mut self, segment: &mut Segment<'_>) -> bool {

@@ -3,6 +3,7 @@
 use crate::congestion::{Ack, RateSample};
 use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 use crate::sequence::Seq;
@@ -20,7 +21,7 @@ pub(super) const NOT_PLAIN: u64 = flag::RECOVERY
     | flag::WINDOW_LIMITED
     | flag::HEARS_ALL;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Gives whether the rest of the segment is to be looked at.
     #[inline]
     pub(super) fn on_ack(&mut self, segment: &Segment<'_>) -> bool {

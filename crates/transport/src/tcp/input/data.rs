@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{CONGESTION_EXPERIENCED, Segment, bits};
 use crate::sequence::Seq;
@@ -10,7 +11,7 @@ use crate::tcp::Tcb;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     #[inline]
     pub(super) fn on_data(&mut self, segment: &Segment<'_>) {
         if !self.hot.state.receives() {

@@ -2,11 +2,12 @@
 //! acknowledges next. With time stamps, Eifel detection knows already by the first acknowledgment.
 
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::tcp::Tcb;
 use crate::tcp::flight::{Delivered, Sent, mark};
 use crate::tcp::hot::flag;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Looks at an acknowledgment after a time-out. Gives whether the time-out was spurious.
     /// `duplicate`: it says nothing new.
     pub(super) fn is_spurious(&mut self, news: &Delivered, duplicate: bool) -> bool {

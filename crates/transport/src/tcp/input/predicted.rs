@@ -5,6 +5,7 @@
 
 use super::ack::NOT_PLAIN;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::segment::{CONGESTION_EXPERIENCED, Segment, bits};
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
@@ -13,7 +14,7 @@ use crate::tcp::{Tcb, rtt};
 /// Any of these makes more of a segment.
 const NOT_PREDICTED: u64 = NOT_PLAIN | flag::RELEASED | flag::FIN_AHEAD | flag::TIMER_IS_REORDER;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Takes the segment in, if it was predicted. Gives whether it was.
     #[inline(always)]
     pub(super) fn on_predicted(&mut self, segment: &Segment<'_>) -> bool {

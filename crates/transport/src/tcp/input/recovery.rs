@@ -2,6 +2,7 @@
 
 use crate::congestion::Congestion;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::segment::Segment;
 use crate::sequence::Seq;
 use crate::tcp::Tcb;
@@ -9,7 +10,7 @@ use crate::tcp::flight::Delivered;
 use crate::tcp::hot::flag;
 use crate::tcp::prr::Reduction;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Selective acknowledgments. A first block that is old or lies within the second tells of a
     /// duplicate (RFC 2883 4).
     pub(super) fn take_sack(&mut self, segment: &Segment<'_>, news: &mut Delivered) {

@@ -3,13 +3,14 @@
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 use crate::tcp::Tcb;
 use crate::tcp::hot::flag;
 use crate::tcp::state::State;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     pub(super) fn on_syn_sent(&mut self, segment: &Segment<'_>) {
         let acks = segment.has(bits::ACK);
         // First: an acknowledgment of what was never sent.

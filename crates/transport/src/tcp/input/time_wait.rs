@@ -2,6 +2,7 @@
 //! are told apart before, by the stack.
 
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
 use crate::sequence::Seq;
@@ -18,7 +19,7 @@ pub(crate) enum Late {
     Again,
 }
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     pub(super) fn on_time_wait(&mut self, segment: &Segment<'_>) {
         self.drop(Reason::TimeWait);
         let recent = recent(self.hot);

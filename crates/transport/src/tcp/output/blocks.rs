@@ -2,10 +2,11 @@
 
 use crate::emit::OptionBytes;
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::tcp::Tcb;
 use crate::tcp::hot::flag;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// How many a segment with data carries. They cost half of its data at most.
     fn carried_blocks(&self) -> usize {
         if !self.hot.has(flag::SACK) || !self.cold.gaps.has_news() {

@@ -1,6 +1,7 @@
 //! New data and lost data: how much, and in what pieces.
 
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::sequence::Seq;
 use crate::tcp::Tcb;
 use crate::tcp::flight::{Sent, mark};
@@ -13,7 +14,7 @@ const QUANTUM: u64 = 1_000_000;
 /// many.
 const BATCH: u32 = 16;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Sends lost segments again, as far as the window lets.
     pub(super) fn send_lost(&mut self) {
         while let Some(lost) = self.cold.flight.next_lost() {
@@ -280,17 +281,22 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Sending begins with nothing in flight: what was quiet for long starts anew (RFC 5681 4.1).
-    #[inline]
+    #[inline(always)]
     pub(super) fn restart_idle(&mut self) {
         let idle = self.now.saturating_sub(self.cold.progress_at);
         let rto = u64::from(self.hot.rto) * 1000;
-        if idle > rto {
-            if let Some(congestion) = &mut self.cold.congestion {
-                congestion.on_restart(self.now, idle, rto);
-                self.follow_congestion();
-            }
+        if idle > rto && self.cold.congestion.is_some() {
+            self.restart_congestion(idle, rto);
         }
         self.cold.progress_at = self.now;
+    }
+
+    #[cold]
+    fn restart_congestion(&mut self, idle: u64, rto: u64) {
+        if let Some(congestion) = &mut self.cold.congestion {
+            congestion.on_restart(self.now, idle, rto);
+            self.follow_congestion();
+        }
     }
 
     /// Pacing: after a quantum, the next waits.

@@ -6,6 +6,7 @@
 use crate::emit::{OptionBytes, Out, emit_here};
 use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
+use crate::packet::Sink;
 use crate::segment::bits;
 use crate::tcp::Tcb;
 use crate::tcp::flight::mark;
@@ -27,7 +28,7 @@ const NOT_PLAIN: u64 = flag::FIN_QUEUED
     | flag::RELEASED
     | flag::FAST_PENDING;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Sends what is unsent, if it is a message. Gives whether it was: then nothing is left to send.
     #[inline(always)]
     pub(super) fn send_message(&mut self) -> bool {

@@ -3,6 +3,7 @@
 use crate::emit::{OptionBytes, Out, emit};
 use crate::fifo::ByteFifo;
 use crate::isn::timestamp;
+use crate::packet::Sink;
 use crate::segment::bits;
 use crate::sequence::Seq;
 use crate::tcp::Tcb;
@@ -14,19 +15,16 @@ use crate::tcp::state::State;
 /// ECT(0): the segment may be marked (RFC 3168 5).
 const CAPABLE: u8 = 2;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Sends an acknowledgment without data. When the sink is full, it stays due.
     pub(crate) fn acknowledge_now(&mut self) {
         let before = self.promises();
         let window = self.advertise();
         let mut options = self.options();
         let plain = !self.cold.gaps.has_news();
-        let told = self.hot.has(flag::SACK) && !plain;
-        let (blocks, count) = if told { self.cold.gaps.blocks() } else { Default::default() };
-        if self.hot.has(flag::ACCURATE) {
-            self.add_accurate_option(&mut options, count);
+        if !plain || self.hot.has(flag::ACCURATE) {
+            self.tell_more(&mut options, plain);
         }
-        options.sack(blocks.get(..count).unwrap_or(&[]));
         let flags = bits::ACK | self.feedback(plain);
         if self.put(self.hot.snd_nxt, flags, window, &options) {
             self.cold.gaps.told();
@@ -34,6 +32,17 @@ impl<F: ByteFifo> Tcb<'_, F> {
             self.take_back(before);
             self.hot.set(flag::ACK_NOW);
         }
+    }
+
+    /// Adds to an acknowledgment what it tells beside: blocks, and counters of marks.
+    #[cold]
+    fn tell_more(&mut self, options: &mut OptionBytes, plain: bool) {
+        let told = self.hot.has(flag::SACK) && !plain;
+        let (blocks, count) = if told { self.cold.gaps.blocks() } else { Default::default() };
+        if self.hot.has(flag::ACCURATE) {
+            self.add_accurate_option(options, count);
+        }
+        options.sack(blocks.get(..count).unwrap_or(&[]));
     }
 
     /// An acknowledgment of what is known already, which the peer must answer. Gives whether it left.
@@ -244,7 +253,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
 
     /// The window to tell, as it is written. The right edge moves only by what is worth it, and never
     /// back (RFC 9293 3.8.6.2.2).
-    #[inline]
+    #[inline(always)]
     pub(super) fn advertise(&mut self) -> u16 {
         if let Some(edge) = self.wider_edge() {
             self.hot.rcv_adv = edge;
@@ -253,7 +262,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// The right edge that the receive FIFO allows, if it is worth telling.
-    #[inline]
+    #[inline(always)]
     fn wider_edge(&self) -> Option<Seq> {
         if !self.hot.state.receives() || self.hot.has(flag::RELEASED) {
             return None;

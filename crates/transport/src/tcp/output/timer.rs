@@ -1,6 +1,7 @@
 //! Which timer runs while something is to be sent (RFC 6298 5, RFC 8985 7.2, RFC 9293 3.8.6.1).
 
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::{Tcb, rtt};
 
@@ -10,7 +11,7 @@ const GRACE: u64 = 1_000_000;
 /// So long may a corked connection hold data back (`tcp(7)`): ns.
 const CORK_CEILING: u64 = 200_000_000;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Starts the timer anew, since something was acknowledged or sent again (RFC 6298 5.3): for a probe of
     /// the tail when that comes first.
     pub(crate) fn restart_timer(&mut self) {
@@ -48,6 +49,7 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// Runs until `timeout` (ns), or for a probe that is due before.
+    #[inline]
     fn start_timer(&mut self, timeout: u64) {
         self.hot.clear(flag::TIMER_KIND);
         if self.cold.flight.is_empty() {
@@ -63,13 +65,16 @@ impl<F: ByteFifo> Tcb<'_, F> {
     }
 
     /// After output: a timer runs while data is in flight, or waits for a closed window.
+    #[inline(always)]
     pub(super) fn arm(&mut self) {
-        if !self.cold.flight.is_empty() {
-            if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PERSIST) {
-                self.restart_timer();
-            }
-            return;
+        if self.cold.flight.is_empty() {
+            self.arm_for_window();
+        } else if self.hot.retransmit_at == NEVER || self.hot.has(flag::TIMER_IS_PERSIST) {
+            self.restart_timer();
         }
+    }
+
+    fn arm_for_window(&mut self) {
         let unsent = self.written_end().since(self.hot.snd_nxt);
         let fin = self.hot.has(flag::FIN_QUEUED) && !self.hot.has(flag::FIN_SENT);
         let waits = self.hot.state.transmits() && !self.hot.has(flag::FIN_SENT);

@@ -1,10 +1,11 @@
 //! Whether the congestion window is used up, without which it does not grow (RFC 9438 5.8, RFC 7661).
 
 use crate::fifo::ByteFifo;
+use crate::packet::Sink;
 use crate::tcp::Tcb;
 use crate::tcp::hot::flag;
 
-impl<F: ByteFifo> Tcb<'_, F> {
+impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Something was sent, or waits for the window. What is noted holds for a round trip: until all that is
     /// in flight now is acknowledged.
     pub(super) fn note_use(&mut self) {
