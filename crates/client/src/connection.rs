@@ -69,13 +69,29 @@ impl Connection {
         request: &Q,
         files: &[BorrowedFd<'_>],
     ) -> Result<Received<R>, Error> {
+        self.exchange_amid(request, files, |_: &R| false)
+    }
+
+    /// The same, where other things may be said before the answer: `is_aside` says what is one of those, and remembers it.
+    ///
+    /// # Errors
+    /// As for [`exchange`](Self::exchange).
+    pub(crate) fn exchange_amid<Q: Serialize, R: DeserializeOwned>(
+        &self,
+        request: &Q,
+        files: &[BorrowedFd<'_>],
+        mut is_aside: impl FnMut(&R) -> bool,
+    ) -> Result<Received<R>, Error> {
         // Before the lock, which another thread may have held when it forked.
         if !self.is_ours() {
             return Err(Error::Forked);
         }
         let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = patiently(|| self.socket.send(request, files))
+        let mut answer = patiently(|| self.socket.send(request, files))
             .and_then(|()| patiently(|| self.socket.receive::<R>()));
+        while answer.as_ref().is_ok_and(|answer| is_aside(&answer.message)) {
+            answer = patiently(|| self.socket.receive::<R>());
+        }
         answer.map_err(|error| {
             // What comes later would be taken for the answer to another question.
             let _ = shutdown(&self.socket, Shutdown::Both);
@@ -84,6 +100,19 @@ impl Connection {
                 other => other.into(),
             }
         })
+    }
+
+    /// What was said without a question; waits for nothing.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`], [`Error::Nonsense`], [`Error::Forked`].
+    pub(crate) fn overhear<R: DeserializeOwned>(&self) -> Result<Option<R>, Error> {
+        if !self.is_ours() {
+            return Err(Error::Forked);
+        }
+        let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = patiently(|| self.socket.receive_now::<R>())?;
+        Ok(heard.map(|heard| heard.message))
     }
 
     /// Whether this process made it: a forked child has a copy of the socket, through which it must say nothing.

@@ -16,6 +16,17 @@ impl Sessions {
         self.leases.add(first, count);
     }
 
+    /// The ranges of ports that may be used: the first of each, and how many.
+    #[must_use]
+    pub fn ports(&self) -> &[(u16, u16)] {
+        self.leases.ranges()
+    }
+
+    /// The range that begins at `first` must not be used for new connections any more.
+    pub fn remove_ports(&mut self, first: u16) {
+        self.leases.remove(first);
+    }
+
     /// Opens a connection, or says how that goes on; sets the peer of a socket for datagrams. `source`: the
     /// address towards `remote`, unless the socket is bound to one.
     ///

@@ -27,6 +27,16 @@ impl Leases {
         }
     }
 
+    pub(crate) fn ranges(&self) -> &[(u16, u16)] {
+        &self.ranges
+    }
+
+    /// The range that begins there is this stack's no more.
+    pub(crate) fn remove(&mut self, first: u16) {
+        self.ranges.retain(|range| range.0 != first);
+        self.total = self.ranges.iter().map(|(_, count)| u32::from(*count)).sum();
+    }
+
     /// Whether a port is leased.
     pub(crate) fn has(&self, port: u16) -> bool {
         self.ranges.iter().any(|(first, count)| port.wrapping_sub(*first) < *count)
@@ -91,6 +101,8 @@ mod tests {
         }
         assert_eq!(starts.len(), 5);
         assert!(leases.has(10_242) && !leases.has(10_243) && !leases.has(19_999));
+        leases.remove(10_240);
+        assert_eq!((leases.ranges(), leases.has(10_240)), (&[(20_000, 2)][..], false));
         assert_eq!(Leases::new([0; 2]).shuffled().next(&leases), None);
     }
 }

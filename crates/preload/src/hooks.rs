@@ -16,6 +16,7 @@ mod files;
 mod lifecycle;
 mod names;
 mod options;
+mod passing;
 pub(crate) mod poll;
 mod program;
 mod receive;

@@ -14,6 +14,7 @@
 //! | `sleeping` | a thread that sleeps until something needs it |
 //! | `signals` | whether a call that a signal has ended begins again |
 //! | `caretaker` | minds the stack while the application does something else |
+//! | `inherited` | sessions that a program has of the one before it |
 //! | `hooks` | the names, by subject |
 
 mod address;
@@ -22,6 +23,7 @@ mod clock;
 mod environment;
 mod errno;
 mod hooks;
+mod inherited;
 mod internal;
 mod kernel_watch;
 mod kinds;

@@ -45,6 +45,7 @@ impl Shared {
         if state.waiters.sleepers > 0 {
             return Look::Asleep;
         }
+        state.heed();
         if state.rounds == *seen && !state.leaves_it_to_children() {
             state.run();
         }
@@ -66,7 +67,7 @@ pub(crate) fn current() -> Option<&'static Shared> {
 
 /// Whether the application has `fd`, as far as this library knows.
 pub(crate) fn is_open(fd: c_int) -> bool {
-    !matches!(kind(fd), Kind::Spare | Kind::Internal)
+    !matches!(known(fd), Kind::Spare | Kind::Internal)
 }
 
 /// What a call about a descriptor that the application does not have returns; `None`: it has it.
@@ -134,16 +135,16 @@ fn leave_to_parent(shared: &'static Shared) {
                 unsafe { real::close(fd) };
             }
             Kind::Session => {
-                kinds::set(fd, Kind::Stale);
+                kinds::set(fd, Kind::Elsewhere);
             }
             _ => {}
         }
     }
 }
 
-/// What `fd` is, in this process: a fork may have changed it.
+/// What `fd` is, in this process: a fork may have changed it. A session that is elsewhere stays there.
 #[inline]
-pub(crate) fn kind(fd: c_int) -> Kind {
+pub(crate) fn known(fd: c_int) -> Kind {
     let kind = kinds::get(fd);
     if matches!(kind, Kind::Kernel | Kind::Fresh) {
         return kind;
@@ -151,4 +152,32 @@ pub(crate) fn kind(fd: c_int) -> Kind {
     // Looks whether this process still is the one.
     let _ = current();
     kinds::get(fd)
+}
+
+/// What `fd` is to a call that uses it: a session that is elsewhere is fetched. Not while the state is locked.
+#[inline]
+pub(crate) fn kind(fd: c_int) -> Kind {
+    match known(fd) {
+        Kind::Elsewhere => fetch(fd),
+        kind => kind,
+    }
+}
+
+#[cold]
+fn fetch(fd: c_int) -> Kind {
+    attached().map_or(Kind::Stale, |shared| shared.lock().fetch(fd))
+}
+
+/// This process's state for a call about several descriptors: sessions among them that are elsewhere are fetched.
+pub(crate) fn for_files<I: Iterator<Item = c_int>>(
+    files: impl FnOnce() -> I,
+) -> Option<&'static Shared> {
+    let shared = current();
+    if !kinds::any_elsewhere() {
+        return shared;
+    }
+    files().filter(|fd| kinds::get(*fd) == Kind::Elsewhere).for_each(|fd| {
+        fetch(fd);
+    });
+    current()
 }

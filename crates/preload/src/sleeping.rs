@@ -2,11 +2,13 @@
 
 use std::ffi::c_int;
 use std::sync::MutexGuard;
+use std::time::Duration;
 
 use host::{Errno, Mask};
 use libc::pollfd;
 
 use crate::clock::{self, Alarm, SECOND};
+use crate::kinds::{self, Kind};
 use crate::process::Shared;
 use crate::real;
 use crate::signals::Held;
@@ -14,6 +16,8 @@ use crate::state::State;
 
 /// `spin_loop` hints between two looks.
 const PAUSES: usize = 8;
+/// Two processes that wait for the same connection take turns: how long each leaves it to the other.
+pub(crate) const MOMENT: Duration = Duration::from_millis(10);
 
 /// The lock again, and how the wait ended.
 pub(crate) type Waited<'a> = (MutexGuard<'a, State>, Result<bool, Errno>);
@@ -99,6 +103,7 @@ pub(crate) fn wait_while<'a>(
         files.truncate(own);
         files.push(event(state.doorbell()));
         files.push(event(state.waiters.kick_of(waiter)));
+        files.push(event(state.link()));
         files.extend(state.company_bell().map(event));
         drop(state);
         let begin = clock::now();
@@ -115,11 +120,15 @@ pub(crate) fn wait_while<'a>(
             // Only packets would have been found by looking.
             state.spin.slept(if rung { clock::now() - begin } else { u64::MAX });
             let broken = libc::POLLHUP | libc::POLLERR;
-            if ready.is_ok() && files.get(own).is_some_and(|bell| bell.revents & broken != 0) {
+            let ends = files.get(own).into_iter().chain(files.get(own + 2));
+            if ready.is_ok() && ends.clone().any(|end| end.revents & broken != 0) {
                 state.doubt_daemon();
             }
         }
         if ready.is_ok() && is_set(own + 2) {
+            state.heed();
+        }
+        if ready.is_ok() && is_set(own + 3) {
             state.meet_company();
         }
         let found = files.iter().take(own).any(|file| file.revents != 0);
@@ -176,6 +185,23 @@ pub(crate) fn wait_ready<'a>(
         wait_for(shared, state, waiter, files, alarm, |state| state.is_ready(fd, over));
     state.unwatch(waiter, fd);
     Ok((state, waited))
+}
+
+/// In the middle of a call about a session that another process has taken meanwhile: leaves it to that for a moment, and fetches
+/// it then. `None`: it is lost.
+#[cold]
+pub(crate) fn regained<'a>(
+    shared: &'a Shared,
+    state: MutexGuard<'a, State>,
+    fd: c_int,
+) -> Option<MutexGuard<'a, State>> {
+    drop(state);
+    if kinds::get(fd) == Kind::Elsewhere {
+        std::thread::sleep(MOMENT);
+    }
+    let mut state = shared.lock();
+    let is_here = state.fetch(fd) == Kind::Session && state.sessions.has(state.id_of(fd));
+    is_here.then_some(state)
 }
 
 fn poll(files: &mut [pollfd], longest: u64, mask: *const libc::sigset_t) -> Result<c_int, Errno> {

@@ -1,7 +1,9 @@
 //! What is behind the lock: the stack, its sockets, and who waits for them.
 
 mod attachment;
+mod carriers;
 mod datagrams;
+mod leaving;
 mod listener;
 mod route;
 mod session;
@@ -24,6 +26,7 @@ use crate::waiting::Waiters;
 use crate::{clock, real};
 
 use attachment::Attachment;
+pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
 pub(crate) use listener::{status_flags, word};
 
@@ -45,6 +48,8 @@ pub(crate) struct Place {
     pub(crate) close_on_exec: bool,
     /// The file behind it is a placeholder of ours, to be used again.
     pub(crate) reusable: bool,
+    /// How many sessions began before it.
+    pub(crate) born: u32,
 }
 
 /// Everything that a process has.
@@ -60,6 +65,12 @@ pub(crate) struct State {
     routes: HashMap<(TransportProtocol, SocketAddr), (u64, Routed)>,
     /// Descriptors of sessions that have others: by each, the session's own.
     aliases: HashMap<c_int, c_int>,
+    /// Sessions that other processes may have too, by their own descriptors.
+    carriers: HashMap<c_int, carriers::Carrier>,
+    /// What the daemon has said, and nobody has acted on yet.
+    deferred: Vec<shm::session::Event>,
+    /// How many sessions began.
+    births: u32,
     base: Hidden,
     spares: Vec<c_int>,
     /// How long to look for packets before a sleep.
@@ -95,6 +106,9 @@ impl State {
             company: None,
             routes: HashMap::new(),
             aliases: HashMap::new(),
+            carriers: HashMap::new(),
+            deferred: Vec::new(),
+            births: 0,
             base,
             spares: Vec::new(),
             spin: Spin::default(),
@@ -206,6 +220,11 @@ impl State {
     /// Whether calls about a session never wait.
     pub(crate) fn is_nonblocking(&mut self, fd: c_int) -> bool {
         self.shared_place(fd).flags & libc::O_NONBLOCK != 0
+    }
+
+    /// Readable when the daemon has said something; none while it is gone.
+    pub(crate) fn link(&self) -> c_int {
+        if self.attachment.is_there() { self.attachment.link.as_fd().as_raw_fd() } else { -1 }
     }
 
     /// Readable when a worker has rung; none while the daemon is gone.

@@ -1,13 +1,15 @@
 //! Meeting the daemon as a process that serves or connects.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use shm::attach::Received;
 use shm::session::{
-    Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Route, Routed,
-    StackOpened, TransportProtocol, VERSION, Welcome,
+    Event, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Route,
+    Routed, StackOpened, TransportProtocol, VERSION, Welcome,
 };
 
 use crate::Error;
@@ -25,6 +27,8 @@ pub const SESSIONS_VARIABLE: &str = "MILLRACE_SESSIONS";
 pub struct Link {
     connection: Connection,
     welcome: Welcome,
+    /// Said between a question and its answer.
+    events: Mutex<VecDeque<Event>>,
 }
 
 impl Link {
@@ -41,9 +45,10 @@ impl Link {
         let path = path.map_or_else(default_socket, Path::to_owned);
         let connection = Connection::open(&path, keep)?;
         let hello = Hello { protocol: PROTOCOL, library: VERSION.into(), name: name.into() };
-        match ask(&connection, &Request::Hello(hello), &[])?.message {
+        let events = Mutex::default();
+        match ask(&connection, &Request::Hello(hello), &[], &events)?.message {
             Reply::Welcome(welcome) if welcome.protocol == PROTOCOL => {
-                Ok(Self { connection, welcome })
+                Ok(Self { connection, welcome, events })
             }
             Reply::Welcome(other) => Err(Error::Version {
                 daemon: format!(
@@ -53,6 +58,14 @@ impl Link {
             }),
             _ => Err(unexpected("a welcome")),
         }
+    }
+
+    /// Over a connection on which everything was said already.
+    #[cfg(test)]
+    pub(super) fn over(channel: shm::attach::Channel) -> Result<Self, Error> {
+        let welcome =
+            Welcome { protocol: PROTOCOL, daemon: String::new(), client: 1, addresses: Vec::new() };
+        Ok(Self { connection: Connection::over(channel)?, welcome, events: Mutex::default() })
     }
 
     /// Addresses of the router, as they were when the connection was opened.
@@ -137,8 +150,28 @@ impl Link {
         self.connection.is_closed()
     }
 
-    fn ask(&self, request: &Request, files: &[BorrowedFd<'_>]) -> Result<Received<Reply>, Error> {
-        ask(&self.connection, request, files)
+    pub(super) fn ask(
+        &self,
+        request: &Request,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Received<Reply>, Error> {
+        ask(&self.connection, request, files, &self.events)
+    }
+
+    /// What the daemon has said without being asked. `None`: nothing.
+    ///
+    /// # Errors
+    /// [`Error::DaemonGone`], [`Error::Nonsense`]. It never waits.
+    pub fn next_event(&self) -> Result<Option<Event>, Error> {
+        if let Some(event) = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        {
+            return Ok(Some(event));
+        }
+        match self.connection.overhear::<Reply>()? {
+            None => Ok(None),
+            Some(Reply::Event(event)) => Ok(Some(event)),
+            Some(_) => Err(unexpected("nothing")),
+        }
     }
 }
 
@@ -149,7 +182,7 @@ impl AsFd for Link {
     }
 }
 
-fn default_socket() -> PathBuf {
+pub(super) fn default_socket() -> PathBuf {
     let named = std::env::var_os(SESSIONS_VARIABLE).filter(|path| !path.is_empty());
     named.map_or_else(|| DEFAULT_SESSIONS.into(), PathBuf::from)
 }
@@ -158,14 +191,21 @@ fn ask(
     connection: &Connection,
     request: &Request,
     files: &[BorrowedFd<'_>],
+    events: &Mutex<VecDeque<Event>>,
 ) -> Result<Received<Reply>, Error> {
-    let answer = connection.exchange::<_, Reply>(request, files)?;
+    let answer = connection.exchange_amid(request, files, |said| match said {
+        Reply::Event(event) => {
+            events.lock().unwrap_or_else(PoisonError::into_inner).push_back(*event);
+            true
+        }
+        _ => false,
+    })?;
     match answer.message {
         Reply::Refused(refusal) => Err(refused(refusal)),
         _ => Ok(answer),
     }
 }
 
-fn unexpected(wanted: &str) -> Error {
+pub(super) fn unexpected(wanted: &str) -> Error {
     Error::Nonsense(format!("asked for {wanted}, it answered something else"))
 }

@@ -9,6 +9,7 @@ use host::{Errno, Received};
 use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use super::datagrams;
+use super::passing;
 use super::receive::receive;
 use super::send::send as send_by;
 use crate::clock::Alarm;
@@ -275,7 +276,7 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) 
             errno::size(unsafe { datagrams::receive(fd, message, flags) })
         }
         // SAFETY: the caller's promise.
-        _ => unsafe { real::recvmsg(fd, message, flags) },
+        _ => unsafe { passing::recvmsg(fd, message, flags) },
     }
 }
 
@@ -325,7 +326,7 @@ pub unsafe extern "C" fn recvmmsg(
 ) -> c_int {
     if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
         // SAFETY: the caller's promise.
-        return unsafe { real::recvmmsg(fd, messages, count, flags, timeout) };
+        return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
     }
     // SAFETY: null, or a time as the application says.
     if let Err(error) = Alarm::after_time(unsafe { timeout.as_ref() }) {
@@ -453,7 +454,7 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
             errno::size(unsafe { send_message(fd, message, flags) })
         }
         // SAFETY: the caller's promise.
-        _ => unsafe { real::sendmsg(fd, message, flags) },
+        _ => unsafe { passing::sendmsg(fd, message, flags) },
     }
 }
 
@@ -480,7 +481,7 @@ pub unsafe extern "C" fn sendmmsg(
 ) -> c_int {
     if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
         // SAFETY: the caller's promise.
-        return unsafe { real::sendmmsg(fd, messages, count, flags) };
+        return unsafe { passing::sendmmsg(fd, messages, count.min(MESSAGES), flags) };
     }
     // SAFETY: so many, as the application says.
     let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };

@@ -14,7 +14,7 @@ use crate::{errno, real};
 /// `close(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    match process::kind(fd) {
+    match process::known(fd) {
         Kind::Internal | Kind::Spare => {
             errno::set(Errno::BADF);
             return -1;
@@ -29,6 +29,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                 match kind {
                     Kind::Listener => state.close_listener(fd),
                     Kind::Datagrams => state.close_datagrams(fd),
+                    Kind::Elsewhere => state.forget(fd),
                     Kind::Epoll => state.waiters.close_epoll(fd),
                     _ => {}
                 }
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
 
 /// A descriptor of the same file as `old`.
 fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
-    let kind = process::kind(old);
+    let kind = process::known(old);
     if new < 0 {
         return new;
     }
@@ -157,7 +158,7 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         errno::set(if is_open { Errno::INVAL } else { Errno::BADF });
         return -1;
     }
-    if !matches!(process::kind(new), Kind::Kernel | Kind::Fresh | Kind::Internal | Kind::Spare) {
+    if !matches!(process::known(new), Kind::Kernel | Kind::Fresh | Kind::Internal | Kind::Spare) {
         // SAFETY: the caller's promise.
         unsafe { close(new) };
     }
@@ -178,8 +179,8 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    let kind = process::kind(fd);
-    if matches!(kind, Kind::Kernel | Kind::Fresh | Kind::Epoll | Kind::Stale) {
+    let kind = process::known(fd);
+    if matches!(kind, Kind::Kernel | Kind::Fresh | Kind::Epoll | Kind::Stale | Kind::Elsewhere) {
         // SAFETY: the caller's promise.
         let done = unsafe { real::fcntl(fd, command, argument) };
         if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
@@ -205,15 +206,21 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
         }
         (libc::F_SETFL, _) => {
             state.shared_place(fd).flags = argument as c_int & SETTABLE;
+            // Other processes may have it too.
+            let shares = state.is_carried(fd);
             drop(state);
+            if kind == Kind::Session && !shares {
+                return 0;
+            }
             // SAFETY: the caller's promise.
-            if kind == Kind::Session { 0 } else { unsafe { real::fcntl(fd, command, argument) } }
+            unsafe { real::fcntl(fd, command, argument) }
         }
         (libc::F_GETFL, Kind::Session) => libc::O_RDWR | state.shared_place(fd).flags,
         (libc::F_GETFD, Kind::Session) => c_int::from(state.place(fd).close_on_exec),
         (libc::F_SETFD, Kind::Session) => {
             state.place(fd).close_on_exec = argument as c_int & libc::FD_CLOEXEC != 0;
-            0
+            // SAFETY: the caller's promise.
+            if state.is_carried(fd) { unsafe { real::fcntl(fd, command, argument) } } else { 0 }
         }
         // SAFETY: the caller's promise.
         _ => unsafe { real::fcntl(fd, command, argument) },
@@ -233,7 +240,9 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    let kind = process::kind(fd);
+    let flags = [libc::FIONBIO, libc::FIOCLEX, libc::FIONCLEX];
+    let is_flag = flags.iter().any(|flag| *flag as c_ulong == request);
+    let kind = if is_flag { process::known(fd) } else { process::kind(fd) };
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.
@@ -258,6 +267,11 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         drop(state);
         // SAFETY: the caller's promise.
         return unsafe { real::ioctl(fd, request, argument) };
+    }
+    if is_flag && state.is_carried(fd) {
+        // Other processes may have it too.
+        // SAFETY: the caller's promise.
+        unsafe { real::ioctl(fd, request, argument) };
     }
     let id = state.id_of(fd);
     let answer = match request {

@@ -59,7 +59,12 @@ pub unsafe extern "C" fn epoll_ctl(
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
-    let mut kind = process::kind(fd);
+    // What is watched no more need not come here.
+    let ends = operation == libc::EPOLL_CTL_DEL;
+    let mut kind = match if ends { process::known(fd) } else { process::kind(fd) } {
+        Kind::Elsewhere => Kind::Session,
+        kind => kind,
+    };
     if operation == libc::EPOLL_CTL_ADD && kind == Kind::Kernel {
         kind = super::sockets::inherited(fd);
     }

@@ -1,21 +1,28 @@
 //! Forking and ending.
 
 use std::ffi::c_int;
+use std::sync::MutexGuard;
+use std::time::Duration;
 
 use libc::pid_t;
 
 use crate::clock::Alarm;
-use crate::process;
+use crate::process::{self, Shared};
 use crate::real;
 use crate::signals;
 use crate::sleeping::wait_for;
+use crate::state::State;
 
-/// How long a process that ends stays for what it has sent to be acknowledged, at most: ns.
+/// How long a process that ends stays for what it has sent to be acknowledged, where the daemon does not take that over: ns.
 const FAREWELL: u64 = 1_000_000_000;
+/// How often a process that ends tries to have the lock, and the time between two attempts.
+const LOOKS: usize = 20;
+const BREATH: Duration = Duration::from_millis(1);
 
 /// `fork(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fork() -> pid_t {
+    share();
     // SAFETY: the caller's promise.
     let child = unsafe { real::fork() };
     if child > 0 {
@@ -24,6 +31,13 @@ pub unsafe extern "C" fn fork() -> pid_t {
         }
     }
     child
+}
+
+/// The child will have this process's sessions too.
+pub(super) fn share() {
+    if let Some(shared) = process::current() {
+        shared.lock().carry_all();
+    }
 }
 
 /// `sigaction(2)`
@@ -53,14 +67,44 @@ pub unsafe extern "C" fn vfork() -> pid_t {
 /// Run when the process ends by `exit`, or by returning from `main`.
 extern "C" fn farewell() {
     let Some(shared) = process::current() else { return };
-    let Some(mut state) = shared.try_lock() else { return };
-    state.close_all();
+    let Some(mut state) = last_lock(shared) else { return };
+    if state.leave() {
+        return;
+    }
+    // The daemon does not go on with it: the process stays for a moment.
     let Ok(waiter) = state.waiters.take() else { return };
     let files = (&mut Vec::new(), std::ptr::null());
     let alarm = Alarm::after(FAREWELL);
     let (state, _) =
         wait_for(shared, state, waiter, files, alarm, |state| state.sessions.is_drained());
     drop(state);
+}
+
+/// `None`: a thread that is no more may have had the lock, or this one, in a signal's handler.
+fn last_lock(shared: &Shared) -> Option<MutexGuard<'_, State>> {
+    for _ in 0..LOOKS {
+        if let Some(state) = shared.try_lock() {
+            return Some(state);
+        }
+        std::thread::sleep(BREATH);
+    }
+    shared.try_lock()
+}
+
+/// `_exit(2)`: what ends without its functions for that ends orderly nevertheless.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(status: c_int) -> ! {
+    farewell();
+    // SAFETY: the caller's promise.
+    unsafe { real::_exit(status) };
+    std::process::abort()
+}
+
+/// `_Exit(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
+    // SAFETY: the caller's promise.
+    unsafe { _exit(status) }
 }
 
 /// Called by the loader when the process ends.

@@ -8,9 +8,9 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::epoll::mask as bits;
 use crate::clock::{self, Alarm};
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
-use crate::sleeping::wait_for;
+use crate::sleeping::{MOMENT, wait_for};
 use crate::state::State;
 use crate::{errno, real};
 
@@ -50,9 +50,14 @@ pub unsafe extern "C" fn ppoll(
     mask: *const sigset_t,
 ) -> c_int {
     let length = usize::try_from(count).unwrap_or(0);
-    if let Some(shared) = process::current().filter(|_| !files.is_null()) {
+    let list = if files.is_null() {
+        &mut []
+    } else {
         // SAFETY: so many files, as the application says.
-        let list = unsafe { slice::from_raw_parts_mut(files, length) };
+        unsafe { slice::from_raw_parts_mut(files, length) }
+    };
+    let shared = process::for_files(|| list.iter().map(|file| file.fd));
+    if let Some(shared) = shared.filter(|_| !files.is_null()) {
         // SAFETY: null, or a time as the application says.
         let waits =
             unsafe { timeout.as_ref() }.is_none_or(|time| time.tv_sec != 0 || time.tv_nsec != 0);
@@ -81,7 +86,7 @@ pub unsafe extern "C" fn __ppoll_chk(
 }
 
 fn is_ours(fd: c_int) -> bool {
-    matches!(process::kind(fd), Kind::Session | Kind::Listener | Kind::Datagrams)
+    matches!(process::known(fd), Kind::Session | Kind::Listener | Kind::Datagrams)
 }
 
 /// Whether a call about it has to be looked at here.
@@ -99,7 +104,7 @@ enum Whose {
 
 /// Who says it of `fd`; the application waits for it.
 fn whose(state: &mut State, fd: c_int) -> Whose {
-    match process::kind(fd) {
+    match process::known(fd) {
         Kind::Session => Whose::Stacks,
         Kind::Listener => {
             if state.adopt(fd).is_ok() {
@@ -134,6 +139,33 @@ fn wait(
     alarm: Alarm,
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
+    loop {
+        let count = wait_once(shared, list, alarm, mask)?;
+        if count > 0 || alarm.is_over() || !list.iter().any(|file| is_elsewhere(file.fd)) {
+            return Ok(count);
+        }
+        // Another process has taken one of them meanwhile: it has it for a moment.
+        std::thread::sleep(MOMENT);
+        process::for_files(|| list.iter().map(|file| file.fd));
+    }
+}
+
+fn is_elsewhere(fd: c_int) -> bool {
+    kinds::any_elsewhere() && kinds::get(fd) == Kind::Elsewhere
+}
+
+/// Whether another process has taken one of those that were here.
+fn moved(list: &[pollfd], owners: &[Whose]) -> bool {
+    let mut here = list.iter().zip(owners).filter(|(_, owner)| **owner == Whose::Stacks);
+    here.any(|(file, _)| is_elsewhere(file.fd))
+}
+
+fn wait_once(
+    shared: &Shared,
+    list: &mut [pollfd],
+    alarm: Alarm,
+    mask: *const sigset_t,
+) -> Result<c_int, Errno> {
     let mut state = shared.lock();
     let waiter = state.waiters.take()?;
     let owners: Vec<Whose> = list.iter().map(|file| whose(&mut state, file.fd)).collect();
@@ -159,6 +191,7 @@ fn wait(
     }
     let waited = wait_for(shared, state, waiter, (&mut kernels, mask), alarm, |state| {
         state.waiters.may_be_ready(waiter) && look(state, &mut list.to_vec(), &owners) > 0
+            || kinds::any_elsewhere() && moved(list, &owners)
     });
     let (mut state, waited) = waited;
     for (file, owner) in list.iter().zip(&owners) {
@@ -191,7 +224,8 @@ pub unsafe extern "C" fn select(
     timeout: *mut timeval,
 ) -> c_int {
     let sets = Sets { count, all: [reads, writes, others] };
-    let shared = match process::current() {
+    // SAFETY: the caller's promise.
+    let shared = match process::for_files(|| unsafe { sets.all_numbers() }) {
         // SAFETY: the caller's promise.
         Some(shared) if unsafe { sets.has_ours() } => shared,
         // SAFETY: the caller's promise.
@@ -225,7 +259,8 @@ pub unsafe extern "C" fn pselect(
     mask: *const sigset_t,
 ) -> c_int {
     let sets = Sets { count, all: [reads, writes, others] };
-    let shared = match process::current() {
+    // SAFETY: the caller's promise.
+    let shared = match process::for_files(|| unsafe { sets.all_numbers() }) {
         // SAFETY: the caller's promise.
         Some(shared) if unsafe { sets.has_ours() } => shared,
         // SAFETY: the caller's promise.
@@ -261,6 +296,13 @@ impl Sets {
         let set = self.all.get(set).copied().unwrap_or(std::ptr::null_mut());
         // SAFETY: the caller's promise, and a number that fits.
         !set.is_null() && unsafe { libc::FD_ISSET(fd, set) }
+    }
+
+    /// # Safety
+    /// As for [`has`](Self::has).
+    unsafe fn all_numbers(&self) -> impl Iterator<Item = c_int> {
+        // SAFETY: the caller's promise.
+        self.numbers().filter(|fd| (0..3).any(|set| unsafe { self.has(set, *fd) }))
     }
 
     /// # Safety

@@ -3,18 +3,19 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null;
 
-use crate::{environment, real};
+use libc::{pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
-/// `execve(2)`: a program that clears its environment before, as NGINX does for a new binary, keeps this library.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn execve(
-    path: *const c_char,
-    arguments: *const *const c_char,
-    variables: *const *const c_char,
-) -> c_int {
+use super::lifecycle::share;
+use crate::{environment, process, real};
+
+/// The list of an environment, with what this library needs.
+///
+/// # Safety
+/// `variables` is null, or a list of strings that ends with null; they are there as long as the list is used.
+unsafe fn completed(variables: *const *const c_char) -> Vec<*const c_char> {
     let mut with = Vec::new();
     let mut at = variables;
-    // SAFETY: a list of strings that ends with null, as the application says.
+    // SAFETY: the caller's promise.
     unsafe {
         while !at.is_null() && !(*at).is_null() {
             with.push(*at);
@@ -28,8 +29,96 @@ pub unsafe extern "C" fn execve(
     };
     with.extend(environment::missing(has).map(CStr::as_ptr));
     with.push(null());
+    with
+}
+
+/// The program to be started has this process's sessions, if they survive that. Where it does not start, they come back when they
+/// are used.
+fn leave_to_program() {
+    if let Some(shared) = process::current() {
+        shared.lock().deposit_all();
+    }
+}
+
+/// `execve(2)`: a program that clears its environment before, as NGINX does for a new binary, keeps this library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execve(
+    path: *const c_char,
+    arguments: *const *const c_char,
+    variables: *const *const c_char,
+) -> c_int {
+    leave_to_program();
     // SAFETY: the caller's promise, and a list that ends with null.
-    unsafe { real::execve(path, arguments, with.as_ptr()) }
+    unsafe { real::execve(path, arguments, completed(variables).as_ptr()) }
+}
+
+/// `execvpe(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvpe(
+    file: *const c_char,
+    arguments: *const *const c_char,
+    variables: *const *const c_char,
+) -> c_int {
+    leave_to_program();
+    // SAFETY: as above.
+    unsafe { real::execvpe(file, arguments, completed(variables).as_ptr()) }
+}
+
+/// `execvp(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvp(file: *const c_char, arguments: *const *const c_char) -> c_int {
+    // SAFETY: the caller's promise, and the process's own environment.
+    unsafe { execvpe(file, arguments, environ.cast()) }
+}
+
+/// `fexecve(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fexecve(
+    file: c_int,
+    arguments: *const *const c_char,
+    variables: *const *const c_char,
+) -> c_int {
+    leave_to_program();
+    // SAFETY: as above.
+    unsafe { real::fexecve(file, arguments, completed(variables).as_ptr()) }
+}
+
+/// `posix_spawn(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawn(
+    child: *mut pid_t,
+    path: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attributes: *const posix_spawnattr_t,
+    arguments: *const *mut c_char,
+    variables: *const *mut c_char,
+) -> c_int {
+    share();
+    // SAFETY: the caller's promise, and a list that ends with null.
+    unsafe {
+        let variables = completed(variables.cast());
+        let variables = variables.as_ptr().cast();
+        real::posix_spawn(child, path, actions, attributes, arguments, variables)
+    }
+}
+
+/// `posix_spawnp(3)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawnp(
+    child: *mut pid_t,
+    file: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attributes: *const posix_spawnattr_t,
+    arguments: *const *mut c_char,
+    variables: *const *mut c_char,
+) -> c_int {
+    share();
+    // SAFETY: as above.
+    unsafe {
+        let variables = completed(variables.cast());
+        let variables = variables.as_ptr().cast();
+        real::posix_spawnp(child, file, actions, attributes, arguments, variables)
+    }
 }
 
 /// `execv(3)`

@@ -7,7 +7,7 @@ use host::{Errno, Incoming, Mask, Received};
 
 use crate::process;
 use crate::signals;
-use crate::sleeping::wait_ready;
+use crate::sleeping::{regained, wait_ready};
 
 /// Receives as `flags` say; waits where the socket, or they, let it.
 pub(super) fn receive(
@@ -28,7 +28,7 @@ pub(super) fn receive(
     };
     let wanted: usize = targets.iter().map(|target| target.len()).sum();
     let mut state = shared.lock();
-    let id = state.id_of(fd);
+    let mut id = state.id_of(fd);
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
     let all = waits && flags & libc::MSG_WAITALL != 0 && !incoming.errors;
     let alarm = state.timeouts(fd).0;
@@ -70,6 +70,10 @@ pub(super) fn receive(
                     Ok(false) => return Err(Errno::AGAIN),
                     Err(error) => return Err(error),
                 }
+            }
+            Err(Errno::BADF) => {
+                state = regained(shared, state, fd).ok_or(Errno::CONNRESET)?;
+                id = state.id_of(fd);
             }
             Err(error) if has.bytes > 0 => {
                 state.shared_place(fd).error = error.0;

@@ -7,7 +7,7 @@ use host::{Errno, Mask, Outgoing};
 
 use crate::process;
 use crate::signals;
-use crate::sleeping::wait_ready;
+use crate::sleeping::{regained, wait_ready};
 
 /// Sends as `flags` say; waits for room where the socket, or they, let it.
 pub(super) fn send(
@@ -44,7 +44,7 @@ fn try_send(
     };
     let wanted: usize = data.iter().map(|piece| piece.len()).sum();
     let mut state = shared.lock();
-    let id = state.id_of(fd);
+    let mut id = state.id_of(fd);
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
     let alarm = state.timeouts(fd).1;
     let mut data = data;
@@ -77,6 +77,10 @@ fn try_send(
                     Ok(false) => return Err(Errno::AGAIN),
                     Err(error) => return Err(error),
                 }
+            }
+            Err(Errno::BADF) => {
+                state = regained(shared, state, fd).ok_or(Errno::PIPE)?;
+                id = state.id_of(fd);
             }
             Err(error) if sent > 0 => {
                 state.shared_place(fd).error = error.0;

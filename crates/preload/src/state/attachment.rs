@@ -85,8 +85,8 @@ impl State {
         }
     }
 
-    /// Looks for a daemon that was gone, now and then. Listeners and connections of listeners go on where it comes back
-    /// before their peers give up.
+    /// Looks for a daemon that was gone, now and then. Listeners and connections go on where it comes back before their peers
+    /// give up.
     pub(crate) fn look_for_daemon(&mut self) {
         let now = clock::now();
         if self.attachment.gone.is_none_or(|at| now < at) {
@@ -97,6 +97,9 @@ impl State {
             Ok(attachment) => {
                 self.attachment = attachment;
                 self.routes.clear();
+                // They are connections to the daemon that is gone.
+                self.carriers.clear();
+                self.lease_again();
                 for ends in self.sessions.flows() {
                     self.attachment.queues.claim(&ends, true);
                 }

@@ -15,7 +15,7 @@ use crate::{clock, real, report};
 #[derive(Debug)]
 pub(crate) struct Listener {
     /// The daemon's number for it. `None`: the daemon refuses, and the kernel alone serves.
-    number: Option<u32>,
+    pub(super) number: Option<u32>,
     /// Whether it gets its share of new connections: the application has begun to take them.
     serves: bool,
     /// Other processes may have it too.
@@ -198,12 +198,13 @@ impl State {
     }
 
     fn end_listener(&mut self, fd: c_int) {
-        let Some(listener) = self.listeners.remove(&fd) else { return };
-        if let Some(number) = listener.number {
+        if let Some(number) = self.listeners.get(&fd).and_then(|listener| listener.number) {
             let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
         }
-        if listener.inherited {
-            // Those who came here at the last moment come again, to others who serve.
+        // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.
+        self.run();
+        self.hand_over(fd);
+        if self.listeners.remove(&fd).is_some_and(|listener| listener.inherited) {
             self.sessions.keep_quiet(clock::now() + LATECOMERS);
             self.run();
         }

@@ -72,4 +72,15 @@ impl State {
             }
         }
     }
+
+    /// Asks a daemon that does not know them for the ports that connections were opened from.
+    pub(super) fn lease_again(&mut self) {
+        for (first, _) in self.sessions.ports().to_vec() {
+            let leased = self.attachment.link.lease(self.attachment.queues.number, Some(first));
+            if let Err(error) = leased {
+                crate::report::say(&error.to_string());
+                self.sessions.remove_ports(first);
+            }
+        }
+    }
 }

@@ -23,7 +23,8 @@ impl State {
 
     /// A session begins at a descriptor.
     pub(crate) fn occupy(&mut self, fd: c_int, place: Place) {
-        *self.place(fd) = place;
+        self.births = self.births.wrapping_add(1);
+        *self.place(fd) = Place { born: self.births, ..place };
         kinds::set(fd, Kind::Session);
     }
 
@@ -47,6 +48,7 @@ impl State {
                     error: 0,
                     close_on_exec: flags & libc::SOCK_CLOEXEC != 0,
                     reusable: true,
+                    born: 0,
                 };
                 self.occupy(fd, place);
                 Ok((fd, remote))
@@ -58,9 +60,10 @@ impl State {
         }
     }
 
-    /// Whether a session is ready for one of these things.
+    /// Whether a session is ready for one of these things, or is no longer here.
     pub(crate) fn is_ready(&mut self, fd: c_int, mask: Mask) -> bool {
-        !(self.mask(fd) & mask).is_empty()
+        let now = self.mask(fd);
+        !(now & mask).is_empty() || now.is_empty() && kinds::get(fd) == Kind::Elsewhere
     }
 
     /// What `poll` says of a session, and of its half in the kernel.
@@ -115,9 +118,14 @@ impl State {
                 return None;
             }
         } else if has_others {
-            // The number stays taken, as long as the session has it.
+            // The number stays taken, as long as the session has it; a program that is started has it no more.
             kinds::set(fd, Kind::Internal);
+            // SAFETY: no memory is involved.
+            unsafe { real::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC.into()) };
             return None;
+        }
+        if self.carriers.contains_key(&own) {
+            return self.close_carried(own);
         }
         self.waiters.forget_session(id(own));
         let lingering = self.sessions.close(id(own));
@@ -125,16 +133,6 @@ impl State {
         let reusable = self.place(own).reusable;
         self.put_back(own, reusable);
         lingering
-    }
-
-    /// Everything ends: what was written is still sent.
-    pub(crate) fn close_all(&mut self) {
-        for (fd, kind) in kinds::all() {
-            if kind == Kind::Session {
-                let own = self.id_of(fd);
-                self.sessions.close(own);
-            }
-        }
     }
 
     /// The application wants the number of a descriptor that it does not know: ours moves away.

@@ -176,15 +176,31 @@ impl Channel {
     /// [`ChannelError::Closed`]; [`ChannelError::Malformed`] for what is no message or too long; descriptors
     /// that came with it are closed.
     pub fn receive<M: DeserializeOwned>(&self) -> Result<Received<M>, ChannelError> {
+        self.receive_as(RecvFlags::CMSG_CLOEXEC)
+    }
+
+    /// Hears what was said already. `None`: nothing.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    pub fn receive_now<M: DeserializeOwned>(&self) -> Result<Option<Received<M>>, ChannelError> {
+        match self.receive_as(RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT) {
+            Ok(received) => Ok(Some(received)),
+            Err(ChannelError::System(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn receive_as<M: DeserializeOwned>(
+        &self,
+        flags: RecvFlags,
+    ) -> Result<Received<M>, ChannelError> {
         let mut bytes = vec![0; MESSAGE];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(
-            &self.socket,
-            &mut [IoSliceMut::new(&mut bytes)],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        );
+        let got = recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags);
         let got = match got {
             Err(rustix::io::Errno::CONNRESET) => return Err(ChannelError::Closed),
             got => got?,
@@ -213,6 +229,21 @@ impl Channel {
         let found = poll(&mut polled, Some(&none)).unwrap_or(0);
         let [polled] = polled;
         found > 0 && polled.revents().intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+    }
+}
+
+/// The next message of a connection, which stays there for others to hear. `None`: nothing was said yet.
+///
+/// # Errors
+/// [`ChannelError`].
+pub fn peek<M: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<M>, ChannelError> {
+    let mut bytes = vec![0; MESSAGE];
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    match rustix::net::recv(socket, &mut bytes[..], flags) {
+        Ok((0, _)) => Err(ChannelError::Closed),
+        Ok((length, _)) => parse(bytes.get(..length).unwrap_or_default()).map(Some),
+        Err(rustix::io::Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -259,6 +290,13 @@ mod tests {
         assert_eq!(there.peer().unwrap().pid, std::process::id() as i32);
         assert!(there.peer_groups().unwrap().contains(&there.peer().unwrap().gid));
         assert!(!there.is_closed());
+        assert!(there.receive_now::<Request>().unwrap().is_none());
+        assert!(peek::<Request>(there.as_fd()).unwrap().is_none());
+        here.send(&Request::Ports, &[]).unwrap();
+        for _ in 0..2 {
+            assert_eq!(peek::<Request>(there.as_fd()).unwrap(), Some(Request::Ports));
+        }
+        assert_eq!(there.receive_now::<Request>().unwrap().unwrap().message, Request::Ports);
         drop(here);
         assert!(there.is_closed());
         assert!(matches!(there.receive::<Request>(), Err(ChannelError::Closed)));

@@ -9,7 +9,7 @@ mod channel;
 mod message;
 mod reference;
 
-pub use channel::{Channel, ChannelError, FILES, MESSAGE, PeerCredentials, Received, parse};
+pub use channel::{Channel, ChannelError, FILES, MESSAGE, PeerCredentials, Received, parse, peek};
 pub use message::{
     BufferPlace, ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo,
     PortQueue, Refusal, RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome,

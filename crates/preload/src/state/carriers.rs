@@ -1,0 +1,325 @@
+//! Sessions that more than one process may have: each has a carrier in place of its placeholder.
+//!
+//! A carrier is a connection to the daemon that says nothing. The kernel counts its holders: forks, `exec`, `dup` and
+//! `SCM_RIGHTS` carry it. One process at a time has the connection behind it, or the daemon; who uses a descriptor of a session that
+//! is elsewhere fetches it.
+
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use client::session::{Withdrawal, carrier_id, open_carrier};
+use host::{Lingering, Mask};
+use shm::session::{CarrierId, Event, Offered};
+use transport::Ends;
+
+use super::{Place, State, status_flags};
+use crate::address::id;
+use crate::kinds::{self, Kind};
+use crate::{clock, environment, real, report};
+
+/// Sessions that get a carrier at one fork, the youngest: each costs a connection to the daemon. The child loses the others.
+const AT_ONCE: usize = 64;
+/// How long the daemon may take to name a carrier.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a connection that was given away gets no answer here, while packets for it still come: ns.
+const HELD: u64 = 2_000_000_000;
+/// How long another process may take to give a connection: ns; the daemon says after a second that it will not come.
+const RECALL: u64 = 3_000_000_000;
+/// Between two rounds of the stack while it is waited for: ms.
+const STEP: c_int = 10;
+
+/// A session's carrier.
+#[derive(Debug, Default)]
+pub(crate) struct Carrier {
+    /// `None`: nobody has asked for it yet.
+    id: Option<CarrierId>,
+}
+
+/// What a descriptor that this process did not make carries.
+pub(crate) fn carried_by(fd: c_int, patience: Duration) -> Option<CarrierId> {
+    // SAFETY: the application's, or ours, open during this call.
+    carrier_id(unsafe { BorrowedFd::borrow_raw(fd) }, patience)
+}
+
+impl State {
+    /// The process is about to fork: the child will have its sessions too.
+    pub(crate) fn carry_all(&mut self) {
+        let mut sessions = self.session_descriptors();
+        sessions.retain(|own| !self.carriers.contains_key(own));
+        if sessions.len() > AT_ONCE {
+            sessions.sort_by_key(|own| self.births.wrapping_sub(self.place(*own).born));
+            report::say("more sessions than a forked process can share: it has the youngest");
+        }
+        for own in sessions.into_iter().take(AT_ONCE) {
+            self.carry(own);
+        }
+    }
+
+    /// Gives a session a carrier. Gives whether it has one.
+    pub(crate) fn carry(&mut self, own: c_int) -> bool {
+        if self.carriers.contains_key(&own) {
+            return true;
+        }
+        if !self.attachment.is_there() {
+            return false;
+        }
+        let path = environment::sessions_socket();
+        let file = match open_carrier(path.as_deref(), self.attachment.queues.number) {
+            Ok(file) => file,
+            Err(error) => {
+                report::say(&error.to_string());
+                return false;
+            }
+        };
+        let flags = self.place(own).flags & !libc::O_ASYNC;
+        // SAFETY: no memory is involved.
+        unsafe { real::fcntl(file.as_raw_fd(), libc::F_SETFL, flags.into()) };
+        for fd in self.descriptors_of(own) {
+            let place = self.place(fd);
+            place.reusable = false;
+            let flags = if place.close_on_exec { libc::O_CLOEXEC } else { 0 };
+            // SAFETY: what it replaces is a placeholder that says nothing.
+            unsafe { real::dup3(file.as_raw_fd(), fd, flags) };
+        }
+        self.carriers.insert(own, Carrier::default());
+        true
+    }
+
+    /// Whether other processes may have a session too.
+    pub(crate) fn is_carried(&self, fd: c_int) -> bool {
+        !self.carriers.is_empty()
+            && self.carriers.contains_key(self.aliases.get(&fd).unwrap_or(&fd))
+    }
+
+    /// The descriptors that sessions have for their own.
+    pub(super) fn session_descriptors(&self) -> Vec<c_int> {
+        let sessions = kinds::all().filter(|(_, kind)| *kind == Kind::Session);
+        let mut all: Vec<_> =
+            sessions.map(|(fd, _)| self.aliases.get(&fd).copied().unwrap_or(fd)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// All descriptors of a session that the application has.
+    fn descriptors_of(&self, own: c_int) -> Vec<c_int> {
+        let others = self.aliases.iter().filter(|(_, of)| **of == own).map(|(fd, _)| *fd);
+        others.chain((kinds::get(own) == Kind::Session).then_some(own)).collect()
+    }
+
+    /// What a session's carrier is called.
+    fn carrier_of(&mut self, own: c_int) -> Option<CarrierId> {
+        let known = self.carriers.get(&own)?.id;
+        let named = match known {
+            Some(named) => named,
+            None => {
+                let fd = self.descriptors_of(own).into_iter().next()?;
+                carried_by(fd, PATIENCE)?
+            }
+        };
+        self.carriers.insert(own, Carrier { id: Some(named) });
+        Some(named)
+    }
+
+    /// A descriptor of a session is passed on: the receiver finds its carrier named.
+    pub(crate) fn pass_on(&mut self, fd: c_int) {
+        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        if self.carry(own) {
+            self.carrier_of(own);
+        }
+    }
+
+    /// Gives a session to the daemon. Gives whether it has taken it: else it stays.
+    pub(super) fn deposit(&mut self, own: c_int) -> bool {
+        let Some(named) = self.carrier_of(own) else { return false };
+        self.run();
+        let now = clock::now();
+        let Ok(parcel) = self.sessions.export(id(own), now) else { return false };
+        if let Some(ends) = &parcel.ends {
+            self.sessions.hold(ends, now + HELD);
+        }
+        let stack = self.attachment.queues.number;
+        match self.attachment.link.deposit(stack, named, now, &parcel.bytes) {
+            Ok(()) => {
+                self.turn();
+                true
+            }
+            Err(error) => {
+                report::say(&error.to_string());
+                let age = clock::now() - now;
+                match self.sessions.import(id(own), now + age, age, &parcel.bytes) {
+                    Ok(ends) => self.claim_again(ends),
+                    Err(error) => report::say(&error.to_string()),
+                }
+                false
+            }
+        }
+    }
+
+    /// A session that was given away: its descriptors are carriers now, and no more.
+    pub(super) fn let_go(&mut self, own: c_int) {
+        for fd in self.descriptors_of(own) {
+            self.aliases.remove(&fd);
+            kinds::set(fd, Kind::Elsewhere);
+        }
+        if kinds::get(own) == Kind::Internal {
+            kinds::set(own, Kind::Kernel);
+            // SAFETY: the application has closed it, as far as it knows.
+            unsafe { real::close(own) };
+        }
+        self.carriers.remove(&own);
+        // Who waits for it looks again.
+        self.waiters.tell(id(own), Mask::ALL);
+    }
+
+    /// The application has closed the last descriptor of a session that other processes may have: the daemon ends it when
+    /// nobody has it any more.
+    pub(super) fn close_carried(&mut self, own: c_int) -> Option<Lingering> {
+        let is_given = self.deposit(own);
+        self.carriers.remove(&own);
+        self.waiters.forget_session(id(own));
+        let lingering = if is_given { None } else { self.sessions.close(id(own)) };
+        self.turn();
+        self.put_back(own, false);
+        lingering
+    }
+
+    /// Has a session that is elsewhere come here. Gives what its descriptor is then.
+    pub(crate) fn fetch(&mut self, fd: c_int) -> Kind {
+        if kinds::get(fd) != Kind::Elsewhere {
+            return kinds::get(fd);
+        }
+        let Some(named) = carried_by(fd, PATIENCE) else { return Kind::Stale };
+        // SAFETY: no memory is involved.
+        let fd_flags = unsafe { real::fcntl(fd, libc::F_GETFD, 0) };
+        let place = Place {
+            flags: status_flags(fd),
+            close_on_exec: fd_flags & libc::FD_CLOEXEC != 0,
+            ..Place::default()
+        };
+        let all: Vec<_> = self.carriers.keys().copied().collect();
+        if let Some(own) = all.into_iter().find(|own| self.carrier_of(*own) == Some(named)) {
+            // Another descriptor of this process has it.
+            self.aliases.insert(fd, own);
+            self.occupy(fd, place);
+            return Kind::Session;
+        }
+        let Some((at, bytes)) = self.withdraw(named) else { return Kind::Stale };
+        let now = clock::now();
+        match self.sessions.import(id(fd), now, now.saturating_sub(at), &bytes) {
+            Ok(ends) => {
+                self.occupy(fd, place);
+                self.carriers.insert(fd, Carrier { id: Some(named) });
+                self.claim_again(ends);
+                // Who has waited for it here before, waits again.
+                let ready = self.sessions.mask(id(fd));
+                self.waiters.tell(id(fd), ready);
+                Kind::Session
+            }
+            Err(error) => {
+                report::say(&format!("a connection that does not arrive: {error}"));
+                Kind::Stale
+            }
+        }
+    }
+
+    /// A connection has come, perhaps without the listener that it was accepted at.
+    fn claim_again(&mut self, ends: Option<Ends>) {
+        // What is to be said of it since it was exported is said first.
+        self.turn();
+        if let Some(ends) = ends {
+            self.attachment.queues.claim(&ends, true);
+        }
+    }
+
+    /// A session that is elsewhere is closed here: nobody waits for it any more.
+    pub(crate) fn forget(&mut self, fd: c_int) {
+        self.waiters.forget_session(id(fd));
+    }
+
+    /// A connection that the daemon or another process has: when it was exported, and its bytes.
+    fn withdraw(&mut self, named: CarrierId) -> Option<(u64, Vec<u8>)> {
+        let until = clock::now() + RECALL;
+        let mut asks = true;
+        while clock::now() < until {
+            if std::mem::take(&mut asks) {
+                match self.attachment.link.withdraw(self.attachment.queues.number, named) {
+                    Ok(Withdrawal::Here(at, bytes)) => return Some((at, bytes)),
+                    Ok(Withdrawal::Recalled) => {}
+                    Err(error) => {
+                        report::say(&error.to_string());
+                        return None;
+                    }
+                }
+            }
+            match self.attachment.link.next_event() {
+                Ok(Some(Event::Parked(parked))) if parked == named => asks = true,
+                Ok(Some(Event::Lost(lost))) if lost == named => return None,
+                // The other process may ask for one of this process meanwhile.
+                Ok(Some(Event::Recall(asked))) => self.give(asked),
+                Ok(Some(other)) => self.deferred.push(other),
+                Ok(None) => {
+                    let mut file =
+                        libc::pollfd { fd: self.link(), events: libc::POLLIN, revents: 0 };
+                    let step = libc::timespec { tv_sec: 0, tv_nsec: i64::from(STEP) * 1_000_000 };
+                    // SAFETY: one file, and a time.
+                    unsafe { real::ppoll(&raw mut file, 1, &raw const step, std::ptr::null()) };
+                    self.run();
+                }
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// Acts on what the daemon has said without being asked.
+    pub(crate) fn heed(&mut self) {
+        for event in std::mem::take(&mut self.deferred) {
+            self.act(event);
+        }
+        if !self.attachment.is_there() {
+            return;
+        }
+        let mut file = libc::pollfd { fd: self.link(), events: libc::POLLIN, revents: 0 };
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: one file, and a time.
+        if unsafe { real::ppoll(&raw mut file, 1, &raw const now, std::ptr::null()) } <= 0 {
+            return;
+        }
+        while let Ok(Some(event)) = self.attachment.link.next_event() {
+            self.act(event);
+        }
+    }
+
+    fn act(&mut self, event: Event) {
+        match event {
+            Event::Recall(asked) => self.give(asked),
+            Event::Offered(offered) => self.take_offered(offered),
+            // Nobody waits for it any more.
+            Event::Parked(_) | Event::Lost(_) => {}
+        }
+    }
+
+    /// Another process asks for a session of this one.
+    fn give(&mut self, asked: CarrierId) {
+        let all: Vec<_> = self.carriers.keys().copied().collect();
+        let own = all.into_iter().find(|own| self.carrier_of(*own) == Some(asked));
+        match own {
+            Some(own) if self.deposit(own) => self.let_go(own),
+            _ => {
+                let _ = self.attachment.link.decline(asked);
+            }
+        }
+    }
+
+    /// A connection that another process was about to accept waits for this one.
+    fn take_offered(&mut self, offered: Offered) {
+        let Some((at, bytes)) = self.withdraw(offered.id) else { return };
+        let now = clock::now();
+        if let Err(error) = self.sessions.import_unheld(now, now.saturating_sub(at), &bytes) {
+            report::say(&format!("a connection that does not arrive: {error}"));
+        }
+        self.turn();
+    }
+}

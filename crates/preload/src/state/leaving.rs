@@ -1,0 +1,95 @@
+//! What a process leaves behind when it ends, and a listener that it closes.
+
+use std::ffi::c_int;
+
+use host::Parcel;
+
+use super::State;
+use crate::address::id;
+use crate::{clock, report};
+
+/// How long packets for connections that were given away may still come: ns.
+const HELD: u64 = 2_000_000_000;
+
+impl State {
+    /// Everything ends: the daemon goes on with what was written and not sent, and with what other processes have too. Gives whether
+    /// nothing is left to wait for.
+    pub(crate) fn leave(&mut self) -> bool {
+        self.run();
+        let listeners: Vec<_> = self.listeners.keys().copied().collect();
+        for fd in listeners {
+            self.hand_over(fd);
+        }
+        for own in self.session_descriptors() {
+            if !self.carriers.contains_key(&own) || !self.deposit(own) {
+                self.sessions.close(id(own));
+            }
+        }
+        self.turn();
+        self.abandon()
+    }
+
+    /// Another program takes this one's place, or fails to: the daemon has all sessions meanwhile, and closes those that the
+    /// program does not have.
+    pub(crate) fn deposit_all(&mut self) {
+        for own in self.session_descriptors() {
+            if self.carry(own) && self.deposit(own) {
+                self.let_go(own);
+            }
+        }
+        self.run();
+        self.abandon();
+    }
+
+    /// Leaves connections that are closed, and not over, to the daemon. Gives whether it has taken all.
+    fn abandon(&mut self) -> bool {
+        let now = clock::now();
+        let parcels = self.sessions.export_closed(now);
+        if parcels.is_empty() {
+            return true;
+        }
+        self.hold(&parcels, now);
+        let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
+        let stack = self.attachment.queues.number;
+        let taken = self.attachment.link.abandon(stack, now, &bytes).unwrap_or_else(|error| {
+            report::say(&error.to_string());
+            0
+        });
+        // Those that it has not taken are still this process's, as long as it stays.
+        let left = parcels.get(taken as usize..).unwrap_or_default();
+        let age = clock::now() - now;
+        for parcel in left {
+            let _ = self.sessions.import_unheld(now + age, age, &parcel.bytes);
+        }
+        left.is_empty()
+    }
+
+    /// Connections that wait at a listener are for others who serve there.
+    pub(super) fn hand_over(&mut self, fd: c_int) {
+        let Some(number) = self.listeners.get(&fd).and_then(|listener| listener.number) else {
+            return;
+        };
+        let now = clock::now();
+        let parcels = self.sessions.export_unaccepted(id(fd), now);
+        if parcels.is_empty() {
+            return;
+        }
+        self.hold(&parcels, now);
+        let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
+        let stack = self.attachment.queues.number;
+        if let Err(error) = self.attachment.link.hand(stack, number, now, &bytes) {
+            report::say(&error.to_string());
+            // They are reset when the listener closes.
+            let age = clock::now() - now;
+            for parcel in &parcels {
+                let _ = self.sessions.import_unheld(now + age, age, &parcel.bytes);
+            }
+        }
+    }
+
+    fn hold(&mut self, parcels: &[Parcel], now: u64) {
+        for ends in parcels.iter().filter_map(|parcel| parcel.ends.as_ref()) {
+            self.sessions.hold(ends, now + HELD);
+        }
+    }
+}

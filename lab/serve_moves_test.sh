@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# Connections that move between processes: forked servers, programs started on a connection, descriptors that are passed on,
+# processes that end with data left to send, reloads, restarts of the daemon.
+. "$(dirname "$0")/lab.sh"
+. "$(dirname "$0")/serve/serve.sh"
+one_host
+start_serving
+python=$(command -v /usr/bin/python3 python3 | head -n 1)
+cc -std=gnu11 -O1 -Wall -Wextra -Werror -o "$lab/mover" "$lab_root/lab/serve/mover.c" || fail "mover does not build"
+
+# Starts a server and waits for its port: server NAME PORT COMMAND...; its process is in $server.
+server() {
+  local name=$1 port=$2
+  shift 2
+  serve "$@" >"$served/logs/$name" 2>&1 &
+  server=$!
+  within 10 listens "$port" || { said "$name"; fail "$name does not listen"; }
+}
+listens() { on router ss -Hltn "sport = :$1" | grep -q .; }
+said() { sed "s/^/$1: /" "$served/logs/$1" | tail -n 20; }
+# A check that shows what the server has said when it fails: try NAME WHAT COMMAND...
+try() {
+  local name=$1 before=$lab_failures
+  shift
+  check "$@"
+  [ "$lab_failures" -eq "$before" ] || said "$name"
+}
+talk() { on a "$python" "$lab_root/lab/serve/talk" 10.0.1.1 "$@"; }
+has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
+
+# 1. A process for each connection.
+server forking 7001 "$python" "$lab_root/lab/serve/forking.py" 7001
+try forking "Python's ForkingTCPServer: ten connections at once, each its own process" says '^200 answers$' talk 7001 10 20
+end "$server" TERM
+server fork 7002 "$lab/mover" fork 7002
+try fork "the same in C, over and over" says '^100 answers$' talk 7002 5 20
+for round in 1 2 3; do try fork "again, $round" says '^20 answers$' talk 7002 10 2; done
+end "$server" TERM
+server half 7003 "$lab/mover" half 7003
+try half "two processes take turns, and nothing that one has not read is lost" equal \
+  "$(talk 7003 --say 'a\nb\nc\nd\ne\nf\ng\n' | tr '\n' ';')" \
+  'parent: a;child: b;parent: c;child: d;parent: e;child: f;parent: g;end;'
+end "$server" TERM
+server shut 7004 "$lab/mover" shut 7004
+try shut "a child's shutdown is the connection's" equal "$(talk 7004 --say 'a\nrest' | tr '\n' ';')" 'parent: a;end;'
+wait "$server"
+check "and the parent sees it, and still reads" says '^parent: EPIPE, then read 4 bytes$' cat "$served/logs/shut"
+
+# 2. A program for each connection.
+server inetd 7005 "$lab/mover" inetd 7005 cat
+try inetd "cat is started on each connection" says '^100 answers$' talk 7005 5 20
+end "$server" TERM
+server started 7006 "$lab/mover" inetd 7006 "$python" -c '
+import os
+while data := os.read(0, 65536):
+    while data: data = data[os.write(1, data):]'
+try started "so is Python" says '^60 answers$' talk 7006 3 20
+end "$server" TERM
+
+# 3. Passed on by SCM_RIGHTS, half used.
+server pass 7007 "$lab/mover" pass 7007
+try pass "one process accepts and reads, another goes on" equal "$(talk 7007 --say 'a\nb\nc\n' | tr '\n' ';')" \
+  'parent: a;child: b;child: c;end;'
+for round in 1 2 3; do
+  try pass "again, $round" equal "$(talk 7007 --say 'a\nb\n' | tr '\n' ';')" 'parent: a;child: b;end;'
+done
+end "$server" TERM
+
+# 4. The end of a process.
+bytes=1000000
+wanted=$("$python" -c 'import sys,hashlib
+print(hashlib.sha256(bytes((at * 2654435761 & 0xffffffff) >> 24 for at in range(int(sys.argv[1])))).hexdigest())' $bytes)
+server burst 7008 "$lab/mover" burst 7008 $bytes
+try burst "all of 1 MB arrives from a server that writes it and ends" equal "$(talk 7008 --hear)" "$bytes $wanted end"
+wait "$server"
+if [ "$LAB_ROUTER" = millrace ]; then
+  server waits 7009 "$lab/mover" wait 7009
+  talk 7009 --hear >"$lab/heard" &
+  heard=$!
+  sleep 1
+  end "$server" KILL
+  check "a killed process's connection is reset at once" within 3 fails alive "$heard"
+  wait "$heard"
+  check "with what was sent before" says '^5 [0-9a-f]* reset$' cat "$lab/heard"
+fi
+
+# 5. Programs.
+load() {
+  rm -f "$lab/enough"
+  exec_on a "$lab_root/lab/serve/load" 10.0.1.1 "$1" /page 10000 "$(hash <"$served/files/page")" 4 "$lab/enough" \
+    >"$lab/load" 2>&1 &
+  load=$!
+}
+enough() {
+  touch "$lab/enough"
+  wait "$load"
+}
+no_request_failed() { awk '/requests/ {print; good = $1 > 100 && $3 == 0} END {exit !good}' "$lab/load" || { cat "$lab/load"; false; }; }
+data 10000 5 >"$served/files/page"
+if has redis-server; then
+  server redis 6379 redis-server --port 6379 --bind 10.0.1.1 --protected-mode no --save '' --dir "$served/temp"
+  try redis "redis forks to save while clients are connected" says '^saved 5 8$' on a "$python" -c '
+import socket, time
+clients = [socket.create_connection(("10.0.1.1", 6379), 10) for _ in range(8)]
+files = [client.makefile("rb") for client in clients]
+def ask(n, line):
+    clients[n].sendall(line + b"\r\n")
+    return files[n].readline().strip()
+def value(n, key):
+    length = int(ask(n, b"GET " + key)[1:])
+    return files[n].read(length + 2)[:-2]
+for n in range(8): assert ask(n, b"SET k%d %s" % (n, b"v" * 20000)) == b"+OK"
+rounds = 0
+for save in range(5):
+    before = ask(0, b"LASTSAVE")
+    time.sleep(1.1)
+    assert ask(save, b"BGSAVE").startswith(b"+Background"), save
+    for n in range(8): assert value(n, b"k%d" % n) == b"v" * 20000
+    for _ in range(100):
+        if ask(0, b"LASTSAVE") != before: break
+        time.sleep(0.1)
+    else: raise SystemExit("not saved")
+    rounds += 1
+print("saved", rounds, sum(ask(n, b"PING") == b"+PONG" for n in range(8)))'
+  end "$server" TERM
+fi
+if has haproxy; then
+  exec_on router "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
+  backend=$!
+  within 5 listens 9000 || fail "no backend"
+  cat >"$served/haproxy.cfg" <<END
+global
+  maxconn 200
+  stats socket $served/haproxy.sock mode 600 level admin expose-fd listeners
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 10s
+  timeout server 10s
+frontend web
+  bind 10.0.1.1:8080
+  http-request return status 200 content-type text/plain file $served/files/page if { path /page }
+  default_backend back
+backend back
+  server one 127.0.0.1:9000
+END
+  server haproxy 8080 haproxy -db -f "$served/haproxy.cfg"
+  load 8080
+  sleep 1
+  for round in 1 2 3; do
+    old=$server
+    server haproxy 8080 haproxy -db -f "$served/haproxy.cfg" -x "$served/haproxy.sock" -sf "$old"
+    try haproxy "HAProxy is replaced, $round" within 10 fails alive "$old"
+  done
+  enough
+  try haproxy "and no request failed" no_request_failed
+  end "$server" TERM
+  end "$backend"
+fi
+
+# 6. Connections that a program opens, and a daemon that restarts.
+if [ "$LAB_ROUTER" = millrace ]; then
+  exec_on a "$python" "$lab_root/lab/serve/forking.py" 7100 &
+  peer=$!
+  sleep 1
+  serve "$python" -c '
+import socket, sys, time
+s = socket.create_connection(("10.0.1.2", 7100), 10)
+f = s.makefile("rb")
+s.settimeout(20)
+for n in range(100):
+    s.sendall(b"line %d\n" % n)
+    assert f.readline().endswith(b"line %d\n" % n), n
+    print(n, flush=True)
+    time.sleep(0.1)
+print("over")' >"$served/logs/client" 2>&1 &
+  client=$!
+  check "a client is connected" within 10 says '^5$' cat "$served/logs/client"
+  check "the daemon restarts" millrace restart
+  try client "the connection goes on" within 20 says '^over$' cat "$served/logs/client"
+  end "$client"
+  end "$peer"
+  no_stacks() { equal "$(value "show stacks" length)" 0; }
+  check "nothing is left in the daemon" within 5 no_stacks
+fi
