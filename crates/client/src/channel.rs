@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use shm::Doorbell;
 
-use crate::opened::Lease;
+use crate::lease::Lease;
 use crate::pair::Pair;
-use crate::{Error, Packet, waiting};
+use crate::{Error, Packet, events};
 
 /// How often the attach socket is looked at while there is nothing to do. An end of the daemon is to be noticed
 /// within 100 ms.
@@ -58,7 +58,7 @@ impl Channel {
         doorbell: Doorbell,
         lease: Arc<Lease>,
     ) -> Result<Self, Error> {
-        let events = waiting::events(&doorbell, &*lease.connection)?;
+        let events = events::events(&doorbell, &*lease.connection)?;
         let home = index.checked_rem(pairs.len()).unwrap_or(0);
         Ok(Self {
             pairs,
@@ -208,7 +208,7 @@ impl Channel {
 
     /// Looks at once, and whether the daemon still has the queues.
     pub(crate) fn look_now(&mut self) -> Result<(), Error> {
-        self.gone |= waiting::is_hung_up(&self.doorbell);
+        self.gone |= events::is_hung_up(&self.doorbell);
         self.look_at = Instant::now();
         self.look_for_daemon()
     }

@@ -38,6 +38,8 @@ mod channel;
 mod client;
 mod connection;
 mod error;
+mod events;
+mod lease;
 mod opened;
 mod options;
 mod packet;

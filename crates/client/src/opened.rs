@@ -8,6 +8,7 @@ use shm::{Buffers, Consumer, Doorbell, Layout, Producer, Region, Segment, Trusti
 
 use crate::channel::Channel;
 use crate::connection::Connection;
+use crate::lease::Lease;
 use crate::pair::Pair;
 use crate::{Error, Options};
 
@@ -18,23 +19,6 @@ pub struct Queues {
     pub number: u32,
     /// As many as were asked for; each can go to a thread of its own.
     pub channels: Vec<Channel>,
-}
-
-/// Gives the queues back when the last channel is gone.
-#[derive(Debug)]
-pub(crate) struct Lease {
-    pub(crate) connection: Arc<Connection>,
-    number: u32,
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        // In a forked child the queues are the parent's, who still has them.
-        if self.connection.is_ours() && !self.connection.is_closed() {
-            // A daemon that does not answer ends the connection, and with it the queues.
-            let _ = self.connection.ask(&Request::Close(self.number));
-        }
-    }
 }
 
 pub(crate) fn nonsense(what: impl Into<String>) -> Error {
@@ -49,7 +33,7 @@ pub(crate) fn unpack(
     options: &Options,
 ) -> Result<Queues, Error> {
     // From here on an error gives the queues back.
-    let lease = Arc::new(Lease { connection: Arc::clone(connection), number: opened.queues });
+    let lease = Arc::new(Lease::new(connection, opened.queues));
     let workers = usize::from(opened.workers);
     check_counts(&opened, files.len(), usize::from(options.channels))?;
     check_apart(&opened)?;
