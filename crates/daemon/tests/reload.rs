@@ -117,8 +117,10 @@ fn seen(daemon: &Instance) -> Seen {
     for port in daemon.get("/v1/ports").json().as_array().unwrap() {
         let name = port["name"].as_str().unwrap().to_owned();
         let is_it = |interface: &&Value| interface["name"] == port["name"];
-        let interface = interfaces.as_array().unwrap().iter().find(is_it).unwrap();
-        let address = interface["addresses"][0].as_str().unwrap().to_owned();
+        // A reload that goes on may have opened it since: what comes out is no model's, and is looked at again.
+        let interface = interfaces.as_array().unwrap().iter().find(is_it);
+        let address = interface.and_then(|interface| interface["addresses"][0].as_str());
+        let address = address.unwrap_or_default().to_owned();
         let state = port["state"].as_str().unwrap().to_owned();
         seen.ports.insert(name, (port["mtu"].as_u64().unwrap(), state, address));
     }
