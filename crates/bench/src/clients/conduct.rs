@@ -28,6 +28,9 @@ pub(super) enum Conduct {
     /// It has all that one user may have: connections, requests, channels; gets copies of every packet, reads them all, and
     /// says all the time that it sleeps.
     Everything,
+    /// Its user has 64 connections, each with one request and one channel, and does the same with them. The daemon grants 16 of
+    /// them.
+    Connections,
     /// It writes garbage over all its memory.
     Garbage,
     /// It tries to take the pages out of its memory, which is closed against that.
@@ -54,7 +57,7 @@ pub(super) struct Request {
 
 impl Conduct {
     /// In the order of turns: without a client first.
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Nobody,
         Self::Bystander,
         Self::Reader,
@@ -65,6 +68,7 @@ impl Conduct {
         Self::Filters,
         Self::ManyFilters,
         Self::Everything,
+        Self::Connections,
         Self::Garbage,
         Self::Holes,
         Self::Refused,
@@ -84,6 +88,7 @@ impl Conduct {
             Self::Filters => "has 8 filters that nothing matches",
             Self::ManyFilters => "256 filters, which it is refused",
             Self::Everything => "16 requests for copies, read and asleep",
+            Self::Connections => "64 connections, of which 16 are granted",
             Self::Garbage => "writes garbage over its memory",
             Self::Holes => "tries to take pages out of its memory",
             Self::Refused => "sends 60 B to no port",
@@ -97,6 +102,7 @@ impl Conduct {
         match self {
             Self::Filters => 8,
             Self::Everything => 16,
+            Self::Connections => 64,
             Self::ManyFilters => 256,
             _ => 1,
         }
@@ -107,7 +113,7 @@ impl Conduct {
     pub(super) fn channels(self) -> Option<u16> {
         match self {
             Self::Nobody => Some(0),
-            Self::Filters | Self::ManyFilters => Some(1),
+            Self::Filters | Self::ManyFilters | Self::Connections => Some(1),
             Self::Everything => Some(8),
             _ => None,
         }

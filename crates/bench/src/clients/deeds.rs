@@ -80,7 +80,7 @@ pub(super) fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Resu
             0
         }
         Conduct::Reader => channels.map(|channel| read(channel, scratch)).sum(),
-        Conduct::Sleeper | Conduct::Everything => channels.map(take).sum(),
+        Conduct::Sleeper | Conduct::Everything | Conduct::Connections => channels.map(take).sum(),
         Conduct::Refused | Conduct::RefusedLong | Conduct::Absurd => {
             channels.map(|channel| flood(channel, scratch)).sum()
         }

@@ -41,23 +41,29 @@ pub(super) struct Ends {
     pub(super) wake: OwnedFd,
 }
 
-/// What the thread of the client's user does in the daemon.
+/// What the thread of the clients' user does in the daemon, for all of them.
 pub(super) struct User {
     doorbell: Arc<Doorbell>,
+    /// How often the worker calls for it.
+    pace: ClientPace,
     rings: Vec<(Errand, Caller)>,
-    drain: (Errand, Drain),
+    drains: Vec<(Errand, Drain)>,
 }
 
 impl User {
+    pub(super) fn new() -> Result<Self, Failure> {
+        let doorbell = Arc::new(Doorbell::new()?);
+        let (pace, rings, drains) = (ClientPace::default(), Vec::new(), Vec::new());
+        Ok(Self { doorbell, pace, rings, drains })
+    }
+
     /// Does what the worker has called for, or waits a moment for it to call.
     pub(super) fn attend(&self) {
         self.doorbell.announce();
         let due = self.rings.iter().filter(|(errand, _)| errand.take());
         let mut done = due.map(|(_, caller)| caller.ring()).count();
-        if self.drain.0.take() {
-            self.drain.1.drain();
-            done += 1;
-        }
+        let full = self.drains.iter().filter(|(errand, _)| errand.take());
+        done += full.map(|(_, drain)| drain.drain()).count();
         if done == 0 {
             self.doorbell.wait(&[], MOMENT);
         }
@@ -69,16 +75,15 @@ impl User {
 pub(super) struct Client {
     pub(super) queues: ClientQueues,
     pub(super) ends: Ends,
-    pub(super) user: User,
     pub(super) counters: Arc<ClientCounters>,
 }
 
-/// Makes it.
+/// Makes it, for a user.
 pub(super) fn make(
     request: Request,
     channels: u16,
-    port: PortId,
-    pool: BufferPool,
+    user: &mut User,
+    (port, pool): (PortId, BufferPool),
 ) -> Result<Client, Failure> {
     let Request { closed, take, filter, slots, capacity } = request;
     let layout = Layout::new(slots, capacity)?;
@@ -95,15 +100,14 @@ pub(super) fn make(
         let region = segment.region(number * each, layout.bytes());
         region.ok_or(Failure::OtherProcess("its memory is too short"))
     };
-    let doorbell = Arc::new(Doorbell::new()?);
-    let (mut ours, mut theirs, mut rings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for number in 0..count {
         let (caller, their_bell) = bell::outward()?;
-        let errand = Errand::new(Arc::clone(&doorbell));
+        let errand = Errand::new(Arc::clone(&user.doorbell));
         let to = Producer::new(ring(&segment, 2 * number)?, layout)?;
         let from = Consumer::new(ring(&segment, 2 * number + 1)?, layout)?;
         ours.push(ClientChannel::new(to, from, errand.clone()));
-        rings.push((errand, caller));
+        user.rings.push((errand, caller));
         theirs.push(Channel {
             receive: Consumer::new(ring(&mapped, 2 * number)?, layout)?,
             transmit: Producer::new(ring(&mapped, 2 * number + 1)?, layout)?,
@@ -111,7 +115,7 @@ pub(super) fn make(
         });
     }
     let (watch, drain, their_wake) = bell::inward()?;
-    let errand = Errand::new(Arc::clone(&doorbell));
+    let errand = Errand::new(Arc::clone(&user.doorbell));
     let wake = ClientWake::new(watch, channels, errand.clone());
     let counters = Arc::<ClientCounters>::default();
     let ports = Arc::<ClientPorts>::default();
@@ -124,11 +128,11 @@ pub(super) fn make(
         sends: ports,
         channels: ours,
         wake,
-        pace: ClientPace::default(),
+        pace: user.pace.clone(),
         pool,
         counters: Arc::clone(&counters),
     });
     let ends = Ends { segment: mapped, channels: theirs, wake: their_wake };
-    let user = User { doorbell, rings, drain: (errand, drain) };
-    Ok(Client { queues, ends, user, counters })
+    user.drains.push((errand, drain));
+    Ok(Client { queues, ends, counters })
 }

@@ -7,7 +7,7 @@ use graph::{ClientCounters, ClientQueues, Function as _, Outgoing};
 
 use super::conduct::Conduct;
 use super::deeds::{self, Means};
-use super::ends::{self, Ends};
+use super::ends::{self, Ends, User};
 
 struct Client {
     conduct: Conduct,
@@ -18,8 +18,9 @@ struct Client {
 }
 
 fn client(conduct: Conduct, channels: u16, pool: BufferPool) -> Client {
-    let ends::Client { queues, ends, counters, .. } =
-        ends::make(conduct.request(0), channels, 0, pool).unwrap();
+    let mut user = User::new().unwrap();
+    let ends::Client { queues, ends, counters } =
+        ends::make(conduct.request(0), channels, &mut user, (0, pool)).unwrap();
     Client { conduct, queues, ends, counters, means: Means::new(conduct) }
 }
 

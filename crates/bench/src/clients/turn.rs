@@ -108,16 +108,15 @@ impl<'a> Stage<'a> {
         let rx = self.rx.take().ok_or(Failure::NoQueue)?;
         let port = rx.port();
         let before = (self.received(port), self.forwarded());
-        let (mut counters, mut ends, mut users) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut counters, mut ends, mut user) = (Vec::new(), Vec::new(), User::new()?);
         let requests = if conduct == Conduct::Nobody { 0 } else { conduct.requests() };
         for number in 0..requests {
-            let made = ends::make(conduct.request(number), channels, port, self.pool)?;
+            let made = ends::make(conduct.request(number), channels, &mut user, (port, self.pool))?;
             let queues = Box::new(made.queues);
             let (handle, number) = (self.worker.handle(), FUNCTION + u64::from(number));
             handle.call(PATIENCE, move |state| state.add_function(number, queues))?;
             counters.push(made.counters);
             ends.push(made.ends);
-            users.push(made.user);
         }
         let (stop, begun) = (AtomicBool::new(false), AtomicBool::new(ends.is_empty()));
         let watched = std::thread::scope(|scope| {
@@ -126,7 +125,7 @@ impl<'a> Stage<'a> {
                 scope.spawn(move || {
                     environment::pin(core)?;
                     while !stop.load(Ordering::Relaxed) {
-                        users.iter().for_each(User::attend);
+                        user.attend();
                     }
                     Ok::<_, Failure>(())
                 });
