@@ -149,6 +149,7 @@ fn avalanche<const N: usize>(bits: &[usize], hash: impl Fn([u8; N]) -> u32) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "hundreds of thousands of hashes, of which each takes the same path")]
 fn every_key_bit_moves_every_hash_bit() {
     let bits: Vec<_> = (0..13 * 8).collect();
     avalanche::<16>(&bits, |key| FiveTuple4::read_from_bytes(&key).unwrap().hash(7));
@@ -157,6 +158,7 @@ fn every_key_bit_moves_every_hash_bit() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "65,536 hashes, of which each takes the same path")]
 fn spreads_counting_flows_evenly() {
     // 65,536 flows that differ in one port only, over 64 next hops: 1024 each on average.
     let mut next_hops = [0u32; 64];

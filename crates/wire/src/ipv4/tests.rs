@@ -98,7 +98,7 @@ fn walks_options() {
 #[test]
 fn every_checksum_survives_the_decrement() {
     // All values that a checksum can have but 0xffff, which no header sums to.
-    for identification in 0..=0xffff {
+    for identification in (0..=0xffff).step_by(if cfg!(miri) { 257 } else { 1 }) {
         let fields = Fields {
             source: Ipv4Addr::new(10, 0, 0, 1),
             destination: Ipv4Addr::new(10, 0, 0, 2),
