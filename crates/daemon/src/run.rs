@@ -10,7 +10,6 @@ use control::Config;
 use dpdk::{Device, Eal, EalError};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -185,7 +184,7 @@ async fn serve(
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let listener = UnixListener::from_std(sockets.api.listener()?)?;
+    let listener = api::Incoming::of(sockets.api.listener()?)?;
     let (stop, stopping) = watch::channel(false);
     let mut panicked = panics();
     let mut progress = Progress::default();

@@ -8,6 +8,7 @@ use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -52,10 +53,10 @@ fn hand_over(socket: BorrowedFd<'_>, message: &[u8]) -> (TcpListener, TcpStream)
     _deaf
 }
 
-fn daemon() -> Instance {
-    Instance::start(&format!(
+fn config() -> String {
+    format!(
         "{SMALL}[[port]]\nname = \"left\"\ndevice = \"null,no-rx=1\"\naddresses = [\"10.0.1.1/24\"]\n"
-    ))
+    )
 }
 
 /// Whether it ends in time; it goes on by itself if not.
@@ -101,9 +102,8 @@ fn attaches(daemon: &Instance) {
     in_time("attaching", move || drop(open(&Channel::connect(&path).unwrap())));
 }
 
-#[test]
-fn descriptors_in_messages_stop_nobody() {
-    let daemon = std::sync::Arc::new(daemon());
+fn descriptors_in_messages(daemon: Instance) {
+    let daemon = std::sync::Arc::new(daemon);
     let (mut deaf, mut staying) = (Vec::new(), Vec::new());
     for message in [&b"\"ports\""[..], b"nonsense", b"{\"hello\":{}}"] {
         for stays in [false, true] {
@@ -117,11 +117,43 @@ fn descriptors_in_messages_stop_nobody() {
 }
 
 #[test]
+fn descriptors_in_messages_stop_nobody() {
+    descriptors_in_messages(Instance::start(&config()));
+}
+
+#[test]
+fn nor_where_the_kernel_cannot_forbid_them() {
+    descriptors_in_messages(Instance::start_before_6_16(&config()));
+}
+
+/// Who sends them to the API keeps the answers to one user waiting: the control thread goes on.
+#[test]
+fn descriptors_to_the_api_stop_nobody() {
+    for before in [false, true] {
+        let start = if before { Instance::start_before_6_16 } else { Instance::start };
+        let daemon = start(&config());
+        let (mut deaf, mut staying) = (Vec::new(), Vec::new());
+        for message in
+            [&b"GET /v1/ports HTTP/1.1\r\n"[..], b"\0", b"GET /v1/version HTTP/1.1\r\n\r\n"]
+        {
+            for stays in [false, true] {
+                let member = UnixStream::connect(daemon.socket()).unwrap();
+                deaf.push(hand_over(member.as_fd(), message));
+                staying.extend(stays.then_some(member));
+            }
+        }
+        // The control thread welcomes it, and opens its queues.
+        attaches(&daemon);
+        attaches(&daemon);
+    }
+}
+
+#[test]
 fn descriptors_over_bells_stop_nobody() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let daemon = std::sync::Arc::new(daemon());
+    let daemon = std::sync::Arc::new(Instance::start(&config()));
     let path = daemon.path("attach.sock");
     let mut deaf = Vec::new();
     for _ in 0..3 {

@@ -4,6 +4,8 @@
 //! checked, then used. `docs/build.md` has the layout and how it was chosen.
 
 #[cfg(not(loom))]
+mod abandon;
+#[cfg(not(loom))]
 pub mod attach;
 #[cfg(not(loom))]
 pub mod bell;
@@ -26,6 +28,8 @@ mod spin;
 mod sync;
 pub mod tokens;
 
+#[cfg(not(loom))]
+pub use abandon::abandon;
 #[cfg(not(loom))]
 pub use copy::read_shared;
 #[cfg(not(loom))]

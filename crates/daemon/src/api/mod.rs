@@ -12,6 +12,7 @@ mod neighbors;
 mod openapi;
 mod ports;
 mod prometheus;
+mod relay;
 mod routes;
 mod sessions;
 mod streams;
@@ -24,7 +25,6 @@ use std::future::Future;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{delete, get, patch, post};
-use tokio::net::UnixListener;
 use tokio::sync::watch;
 
 use crate::daemon::Shared;
@@ -32,6 +32,8 @@ use crate::keep::Keeper;
 use crate::restart::Restarts;
 use answer::Refusal;
 use streams::Streams;
+
+pub(crate) use relay::Incoming;
 
 /// Longest body: a list of some 500,000 routes. Bytes.
 const BODY: usize = 64 << 20;
@@ -48,7 +50,7 @@ pub(crate) struct Api {
 
 /// Serves the API until it is told to stop; requests in progress are finished.
 pub(crate) async fn serve(
-    listener: UnixListener,
+    listener: Incoming,
     (daemon, keeper, restarts): (Shared, Keeper, Restarts),
     mut stopping: watch::Receiver<bool>,
 ) {

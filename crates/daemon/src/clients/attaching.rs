@@ -47,7 +47,8 @@ impl Service for Attaching {
     }
 
     fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached {
-        let (control, id) = (self.control.clone(), Arc::<AtomicU32>::default());
+        let control = self.control.of(process.credentials.uid, &shared.asking);
+        let id = Arc::<AtomicU32>::default();
         Attached { control, shared, id, process, tokens: Vec::new() }
     }
 }

@@ -1,11 +1,13 @@
-//! What processes ask of the control thread: one thing after the other, and never more than a quarter of its time.
+//! What processes ask of the control thread: one thing after the other, and never more than a quarter of its time. Root's come
+//! first, and wait for nobody's rest.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
 
-/// Things that wait to be done. Each user has one at a time there, so that who asks for much waits for nobody but itself.
+/// Things that wait to be done. Who asks for much waits for nobody but itself ([`Control::of`]).
 const WAITING: usize = 256;
 /// What took longer is followed by a rest of [`REST`] times as long.
 const SHORT: Duration = Duration::from_micros(200);
@@ -18,32 +20,49 @@ pub(crate) type Act<D> = Box<dyn FnOnce(&mut D) + Send>;
 #[derive(Debug)]
 pub(crate) struct Control<D> {
     acts: mpsc::Sender<Act<D>>,
+    root_acts: mpsc::Sender<Act<D>>,
+    /// Taken while a user asks: each has one thing at a time among those that wait.
+    turn: Option<Arc<Semaphore>>,
 }
 
 /// The other end of it.
 pub(crate) struct Asked<D> {
     acts: mpsc::Receiver<Act<D>>,
+    root_acts: mpsc::Receiver<Act<D>>,
 }
 
 /// Both ends.
 pub(crate) fn asks<D>() -> (Control<D>, Asked<D>) {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    (Control { acts: sender }, Asked { acts: receiver })
+    let (acts, asked) = mpsc::channel(WAITING);
+    let (root_acts, root_asked) = mpsc::channel(WAITING);
+    (Control { acts, root_acts, turn: None }, Asked { acts: asked, root_acts: root_asked })
 }
 
 impl<D> Clone for Control<D> {
     fn clone(&self) -> Self {
-        Self { acts: self.acts.clone() }
+        let (acts, root_acts) = (self.acts.clone(), self.root_acts.clone());
+        Self { acts, root_acts, turn: self.turn.clone() }
     }
 }
 
 impl<D: 'static> Control<D> {
+    /// The same for a user's connections, which take turns.
+    pub(crate) fn of(&self, uid: u32, turn: &Arc<Semaphore>) -> Self {
+        let (acts, root_acts) = (&self.acts, self.root_acts.clone());
+        let acts = if uid == 0 { root_acts.clone() } else { acts.clone() };
+        Self { acts, root_acts, turn: Some(Arc::clone(turn)) }
+    }
+
     /// Has something done on the control thread, which goes on when the caller does not wait for it. `None`: the daemon
     /// ends.
     pub(crate) async fn ask<R: Send + 'static>(
         &self,
         act: impl FnOnce(&mut D) -> R + Send + 'static,
     ) -> Option<R> {
+        let _turn = match &self.turn {
+            Some(turn) => Some(turn.acquire().await.ok()?),
+            None => None,
+        };
         let (answer, answered) = oneshot::channel();
         let act = Box::new(move |daemon: &mut D| {
             // Whoever asked may be gone; what the answer holds goes with it.
@@ -57,13 +76,99 @@ impl<D: 'static> Control<D> {
 impl<D: 'static> Asked<D> {
     /// Has done what is asked, for ever.
     pub(crate) async fn serve(mut self, perform: impl Fn(Act<D>)) {
-        while let Some(act) = self.acts.recv().await {
-            let begun = Instant::now();
-            perform(act);
-            let took = begun.elapsed();
-            if took > SHORT {
-                sleep(took * REST).await;
+        let mut rested = Instant::now();
+        loop {
+            let acts = &mut self.acts;
+            let next = async {
+                sleep_until(rested).await;
+                acts.recv().await
+            };
+            tokio::select! {
+                biased;
+                Some(act) = self.root_acts.recv() => perform(act),
+                Some(act) = next => {
+                    let begun = Instant::now();
+                    perform(act);
+                    let took = begun.elapsed();
+                    if took > SHORT {
+                        rested = Instant::now() + took * REST;
+                    }
+                }
+                else => return,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::future::Future;
+    use std::sync::Mutex;
+
+    type Order = Arc<Mutex<Vec<&'static str>>>;
+
+    /// Has it noted when it is done; it takes that long.
+    async fn ask(control: &Control<Order>, name: &'static str, takes: Duration) {
+        let act = move |order: &mut Order| {
+            std::thread::sleep(takes);
+            order.lock().unwrap().push(name);
+        };
+        control.ask(act).await.unwrap();
+    }
+
+    /// Serves until all have been answered; in which order.
+    async fn order(asked: Asked<Order>, asking: impl Future<Output = ()>) -> Vec<&'static str> {
+        let order = Order::default();
+        let serve = asked.serve(|act| act(&mut Arc::clone(&order)));
+        tokio::select! {
+            () = serve => {}
+            () = asking => {}
+        }
+        let order = order.lock().unwrap();
+        order.clone()
+    }
+
+    const NO_TIME: Duration = Duration::ZERO;
+
+    #[tokio::test]
+    async fn root_waits_for_no_rest() {
+        let (control, asked) = asks::<Order>();
+        let turn = || Arc::new(Semaphore::new(1));
+        let (root, one, two) =
+            (control.of(0, &turn()), control.of(1, &turn()), control.of(2, &turn()));
+        let asking = async {
+            tokio::join!(
+                ask(&one, "one", Duration::from_millis(50)),
+                ask(&two, "two", NO_TIME),
+                async {
+                    tokio::task::yield_now().await;
+                    ask(&root, "root", NO_TIME).await;
+                    ask(&root, "root again", NO_TIME).await;
+                }
+            );
+        };
+        let order = order(asked, asking).await;
+        assert_eq!(order.last(), Some(&"two"), "{order:?}");
+    }
+
+    #[tokio::test]
+    async fn who_asks_for_much_waits_for_itself() {
+        let (control, asked) = asks::<Order>();
+        let turn = || Arc::new(Semaphore::new(1));
+        let (much, one) = (control.of(1, &turn()), control.of(2, &turn()));
+        let asking = async {
+            let much = async {
+                tokio::join!(
+                    ask(&much, "a", NO_TIME),
+                    ask(&much, "b", NO_TIME),
+                    ask(&much, "c", NO_TIME)
+                )
+            };
+            tokio::join!(much, ask(&one, "one", NO_TIME));
+        };
+        let order = order(asked, asking).await;
+        assert_eq!(order[..2], ["a", "one"], "{order:?}");
     }
 }

@@ -44,7 +44,12 @@ impl Desk {
         let (coming, come) = mpsc::channel(WAITING);
         let bells = Bells::new()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let shared = Arc::new(Shared { bells, turns: Semaphore::new(1), pace: Pace::new() });
+        let shared = Arc::new(Shared {
+            bells,
+            turns: Semaphore::new(1),
+            asking: Arc::new(Semaphore::new(1)),
+            pace: Pace::new(),
+        });
         let name = match user {
             User::Uid(uid) => format!("{}-{uid}", S::THREAD),
             User::Strangers => "strangers".to_owned(),

@@ -8,13 +8,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
+use shm::abandon;
 use shm::attach::{Channel, Refusal, RefusalKind};
 use shm::bell::forbid_descriptors;
 
@@ -26,7 +26,7 @@ use super::{Process, Service};
 const SPARE: usize = 16;
 /// Between two lines in the log about processes that may not come, or connections that were closed unheard.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Threads that close connections at once. When all of them are kept busy nobody is accepted until one is done.
+/// Threads that close connections at once. They end at once, where the system lets them ([`shm::abandon`]).
 const CLOSERS: usize = 64;
 /// After something that the system has too few of: a descriptor, memory, a thread.
 const BREATH: Duration = Duration::from_millis(100);
@@ -38,8 +38,8 @@ pub(crate) struct Door<S> {
     desks: HashMap<User, Desk>,
     /// Whether no descriptors come, so that closing a connection closes nothing else.
     forbids: bool,
-    /// Threads that close connections, at this moment.
-    closing: Arc<AtomicUsize>,
+    /// Threads that close connections.
+    closing: Vec<JoinHandle<()>>,
     /// Connections of which nothing was said in the log yet: of strangers, and closed unheard.
     unsaid: [u64; 2],
     said: Option<Instant>,
@@ -55,7 +55,7 @@ impl<S: Service> Door<S> {
             );
         }
         let (service, desks) = (Arc::new(service), HashMap::new());
-        let (closing, unsaid) = (Arc::default(), [0; 2]);
+        let (closing, unsaid) = (Vec::new(), [0; 2]);
         Self { listener, service, desks, forbids, closing, unsaid, said: None }
     }
 
@@ -108,24 +108,23 @@ impl<S: Service> Door<S> {
         self.tell(user, credentials.uid);
     }
 
-    /// Closes a connection unheard. Where descriptors may lie in it a thread does that, which may take as long as their
-    /// owner likes.
-    fn shut(&self, socket: OwnedFd) {
+    /// Closes a connection unheard. Descriptors may lie in it, whose closing takes as long as their owner likes.
+    fn shut(&mut self, mut socket: OwnedFd) {
         if self.forbids {
             return;
         }
-        while self.closing.load(Ordering::Relaxed) >= CLOSERS {
+        loop {
+            self.closing.retain(|thread| !thread.is_finished());
+            if self.closing.len() < CLOSERS {
+                match abandon(socket) {
+                    Ok(thread) => return self.closing.push(thread),
+                    Err((error, back)) => {
+                        tracing::warn!("a thread to close a connection: {error}");
+                        socket = back;
+                    }
+                }
+            }
             thread::sleep(BREATH);
-        }
-        self.closing.fetch_add(1, Ordering::Relaxed);
-        let closing = Arc::clone(&self.closing);
-        let closer = thread::Builder::new().spawn(move || {
-            drop(socket);
-            closing.fetch_sub(1, Ordering::Relaxed);
-        });
-        if let Err(error) = closer {
-            self.closing.fetch_sub(1, Ordering::Relaxed);
-            tracing::warn!("a thread to close a connection: {error}");
         }
     }
 
@@ -195,7 +194,10 @@ impl<S: Service> Door<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::processes::testing::Closed;
+    use crate::processes::testing::{Closed, send_lingering};
+
+    use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::channel;
 
     /// A door at which users have arrived.
     fn door(most: u16, users: &[u32]) -> Door<Closed> {
@@ -219,5 +221,23 @@ mod tests {
         let refusal = refusal.unwrap();
         assert_eq!(refusal.kind, RefusalKind::Resources);
         assert!(refusal.message.contains("test.most is 2"), "{}", refusal.message);
+    }
+
+    /// As on a kernel that can't forbid descriptors.
+    #[test]
+    fn strangers_keep_no_thread_that_closes_connections() {
+        let mut door = door(2, &[]);
+        door.forbids = false;
+        let (done, over) = channel();
+        thread::spawn(move || {
+            let mut deaf = Vec::new();
+            for _ in 0..=CLOSERS {
+                let (ours, theirs) = UnixStream::pair().unwrap();
+                deaf.push(send_lingering(&theirs));
+                door.shut(ours.into());
+            }
+            let _ = done.send(deaf);
+        });
+        assert!(over.recv_timeout(Duration::from_secs(20)).is_ok(), "all of them sleep in a close");
     }
 }

@@ -1,8 +1,13 @@
-//! A socket to which nobody is admitted, for tests.
+//! A socket to which nobody is admitted, and descriptors whose closing blocks, for tests.
 
-use std::os::fd::OwnedFd;
+use std::io::{IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
 use shm::attach::{Refusal, RefusalKind, Reply, Request};
 
 use super::{Answer, Bounds, Guest, Process, Service, Shared};
@@ -46,4 +51,25 @@ impl Guest for Nobody {
     }
 
     async fn leave(self, _: String) {}
+}
+
+/// How long whoever closes such a descriptor sleeps, at least: much longer than a test waits.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// Sends a descriptor whose closing blocks. What must stay open is returned.
+pub(super) fn send_lingering(channel: impl AsFd) -> (TcpListener, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (deaf, _) = listener.accept().unwrap();
+    sender.set_nonblocking(true).unwrap();
+    while sender.write(&[0; 1 << 16]).is_ok() {}
+    sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
+    let files = [sender.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
+    let sent =
+        sendmsg(channel.as_fd(), &[IoSlice::new(b"\"ports\"")], &mut ancillary, SendFlags::empty());
+    sent.unwrap();
+    (listener, deaf)
 }

@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) bells: Bells,
     /// Memory is made and taken down by one connection at a time.
     pub(crate) turns: Semaphore,
+    /// What is asked of the control thread is asked one thing after the other.
+    pub(crate) asking: Arc<Semaphore>,
     pub(super) pace: Pace,
 }
 

@@ -64,10 +64,24 @@ impl Instance {
         Self::start_in(folder, config)
     }
 
+    /// Starts a daemon that finds no way to forbid descriptors on its sockets, as before Linux 6.16.
+    pub(crate) fn start_before_6_16(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = command(folder.path());
+        let mut command = Command::new("python3");
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/before_6_16.py"));
+        command.arg(program.get_program()).args(program.get_args());
+        Self::start_by(command, folder, config)
+    }
+
     fn start_in(folder: tempfile::TempDir, config: &str) -> Self {
+        Self::start_by(command(folder.path()), folder, config)
+    }
+
+    fn start_by(mut command: Command, folder: tempfile::TempDir, config: &str) -> Self {
         fs::write(folder.path().join("millrace.toml"), config).unwrap();
         let log = fs::File::create(folder.path().join("log")).unwrap();
-        let child = command(folder.path()).stderr(log).stdout(Stdio::null()).spawn().unwrap();
+        let child = command.stderr(log).stdout(Stdio::null()).spawn().unwrap();
         let mut instance = Self { child, folder };
         let start = Instant::now();
         while instance.try_request("GET", "/v1/version", "").is_none() {

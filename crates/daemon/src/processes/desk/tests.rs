@@ -1,20 +1,10 @@
 use super::*;
 use crate::processes::Process;
-use crate::processes::testing::Closed;
+use crate::processes::testing::{Closed, send_lingering};
 
-use std::io::{IoSlice, Write};
-use std::mem::MaybeUninit;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
-
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    sendmsg, socketpair, sockopt,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use shm::attach::{Channel, PeerCredentials, Refusal, RefusalKind, Reply, Request};
 
-/// How long whoever closes such a descriptor sleeps, at least: much longer than the test waits.
-const LINGER: Duration = Duration::from_secs(60);
 const ANSWER: Duration = Duration::from_secs(20);
 
 /// A connection that is to be refused, and the other end.
@@ -28,23 +18,6 @@ fn coming() -> (Coming, Channel) {
     let process = Process { credentials, groups: Vec::new() };
     let refusal = Refusal::new(RefusalKind::Permission, "no");
     (Coming { socket, process, place: Err(refusal) }, Channel::of(theirs))
-}
-
-/// Sends a descriptor whose closing blocks. What must stay open is returned.
-fn send_lingering(channel: &Channel) -> (TcpListener, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (deaf, _) = listener.accept().unwrap();
-    sender.set_nonblocking(true).unwrap();
-    while sender.write(&[0; 1 << 16]).is_ok() {}
-    sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
-    let files = [sender.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&files)));
-    let sent = sendmsg(channel, &[IoSlice::new(b"\"ports\"")], &mut ancillary, SendFlags::empty());
-    sent.unwrap();
-    (listener, deaf)
 }
 
 /// As on a kernel that can't forbid descriptors: these sockets were not told to.

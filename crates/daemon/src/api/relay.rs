@@ -1,0 +1,193 @@
+//! Where the API's connections come from.
+//!
+//! Who receives or closes what holds descriptors may sleep for as long as their owner likes ([`shm::bell`]). Where the kernel can't
+//! forbid them (before Linux 6.16), a thread of each user's own receives and sends, and bytes alone come to the control
+//! thread, over a socket that nobody outside has.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use axum::serve::Listener;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, sockopt::socket_peercred};
+use shm::abandon;
+use shm::bell::forbid_descriptors;
+use tokio::io::{AsyncWriteExt as _, copy};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::Builder;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+
+/// Connections of a user that are relayed at once, and that wait for it. More are closed.
+const CONNECTIONS: usize = 64;
+const WAITING: usize = 64;
+/// A thread without a connection ends after this time.
+const IDLE: Duration = Duration::from_secs(10);
+/// After something that the system has too few of.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// What accepts the API's connections.
+pub(crate) enum Incoming {
+    /// The control thread itself.
+    Direct(UnixListener),
+    /// Threads of the users.
+    Relayed(mpsc::Receiver<net::UnixStream>),
+}
+
+impl Incoming {
+    /// From the API's socket, non-blocking.
+    ///
+    /// Errors: no thread, no descriptor.
+    pub(crate) fn of(listener: net::UnixListener) -> io::Result<Self> {
+        if forbid_descriptors(&listener) {
+            return UnixListener::from_std(listener).map(Self::Direct);
+        }
+        Self::relayed(listener)
+    }
+
+    fn relayed(listener: net::UnixListener) -> io::Result<Self> {
+        let (give, relayed) = mpsc::channel(WAITING);
+        let door = Door { users: HashMap::new(), give };
+        thread::Builder::new().name("api".into()).spawn(move || door.watch(&listener))?;
+        Ok(Self::Relayed(relayed))
+    }
+}
+
+impl Listener for Incoming {
+    type Io = UnixStream;
+    type Addr = ();
+
+    async fn accept(&mut self) -> (UnixStream, ()) {
+        match self {
+            Self::Direct(listener) => (Listener::accept(listener).await.0, ()),
+            Self::Relayed(relayed) => loop {
+                match relayed.recv().await.map(UnixStream::from_std) {
+                    Some(Ok(stream)) => return (stream, ()),
+                    Some(Err(error)) => tracing::warn!("a connection to the API: {error}"),
+                    None => pending().await,
+                }
+            },
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The thread that accepts, and touches nothing that somebody has sent.
+struct Door {
+    users: HashMap<u32, mpsc::Sender<OwnedFd>>,
+    give: mpsc::Sender<net::UnixStream>,
+}
+
+impl Door {
+    /// For ever.
+    fn watch(mut self, listener: &net::UnixListener) {
+        loop {
+            let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], None);
+            match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => self.receive(socket),
+                // Whoever came is gone again.
+                Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
+                Err(error) => {
+                    tracing::warn!("the API's socket: {error}");
+                    thread::sleep(BREATH);
+                }
+            }
+            self.users.retain(|_, user| !user.is_closed());
+        }
+    }
+
+    fn receive(&mut self, socket: OwnedFd) {
+        let user = socket_peercred(&socket).map(|peer| self.user(peer.uid.as_raw()));
+        let unheard = match user {
+            Ok(Ok(user)) => match user.try_send(socket) {
+                Ok(()) => return,
+                Err(error) => error.into_inner(),
+            },
+            Ok(Err(error)) => {
+                tracing::warn!("a thread for a user of the API: {error}");
+                socket
+            }
+            Err(_) => socket,
+        };
+        let mut unheard = Some(unheard);
+        while let Some(socket) = unheard.take() {
+            if let Err((error, socket)) = abandon(socket) {
+                tracing::warn!("a thread to close a connection: {error}");
+                unheard = Some(socket);
+                thread::sleep(BREATH);
+            }
+        }
+    }
+
+    fn user(&mut self, uid: u32) -> io::Result<&mpsc::Sender<OwnedFd>> {
+        if self.users.get(&uid).is_none_or(mpsc::Sender::is_closed) {
+            let (user, come) = mpsc::channel(WAITING);
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let give = self.give.clone();
+            let thread = thread::Builder::new().name(format!("api-{uid}"));
+            thread.spawn(move || runtime.block_on(attend(come, give)))?;
+            self.users.insert(uid, user);
+        }
+        self.users.get(&uid).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// A user's thread.
+async fn attend(mut come: mpsc::Receiver<OwnedFd>, give: mpsc::Sender<net::UnixStream>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let next = match timeout(IDLE, come.recv()).await {
+            Ok(next) => next,
+            Err(_) if places.available_permits() + 1 < CONNECTIONS => continue,
+            // Who came in the meantime is served still, whoever comes now finds another thread.
+            Err(_) => {
+                come.close();
+                come.recv().await
+            }
+        };
+        let Some(next) = next else { break };
+        let give = give.clone();
+        tokio::spawn(async move {
+            if let Err(error) = relay(next, &give).await {
+                tracing::debug!("a connection to the API: {error}");
+            }
+            drop(place);
+        });
+    }
+    while places.available_permits() < CONNECTIONS {
+        sleep(IDLE / 10).await;
+    }
+}
+
+/// Carries bytes until the daemon's side ends, which it does some time after the user's has.
+async fn relay(theirs: OwnedFd, give: &mpsc::Sender<net::UnixStream>) -> io::Result<()> {
+    let mut theirs = UnixStream::from_std(theirs.into())?;
+    let (ours, control) = net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    control.set_nonblocking(true)?;
+    give.send(control).await.map_err(io::Error::other)?;
+    let mut ours = UnixStream::from_std(ours)?;
+    let (mut from_user, mut to_user) = theirs.split();
+    let (mut from_control, mut to_control) = ours.split();
+    let asked = async {
+        copy(&mut from_user, &mut to_control).await?;
+        to_control.shutdown().await?;
+        pending::<io::Result<u64>>().await
+    };
+    tokio::select! {
+        answered = copy(&mut from_control, &mut to_user) => answered,
+        failed = asked => failed,
+    }
+    .map(drop)
+}
