@@ -136,6 +136,9 @@ fn makes_solicited_node_addresses() {
     assert_eq!(solicited_node(address).to_string(), "ff02::1:ff0e:8c6c");
 }
 
+/// Bytes of a chain of headers. Miri takes minutes to make up more.
+const LONGEST: usize = if cfg!(miri) { 60 } else { 2000 };
+
 proptest! {
     /// What the short way lets pass, the long way lets pass too, and it is as the short way says.
     #[test]
@@ -176,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_chains_stay_in_bounds(first in prop_oneof![Just(0u8), Just(43), Just(44), Just(51), Just(60), Just(135)], payload in vec(prop_oneof![Just(0u8), Just(60), Just(44), any::<u8>()], 0..2000)) {
+    fn arbitrary_chains_stay_in_bounds(first in prop_oneof![Just(0u8), Just(43), Just(44), Just(51), Just(60), Just(135)], payload in vec(prop_oneof![Just(0u8), Just(60), Just(44), any::<u8>()], 0..LONGEST)) {
         let bytes = packet(Protocol(first), &payload);
         if let Ok(upper) = upper_layer(&bytes) {
             prop_assert!(upper.offset <= bytes.len());
