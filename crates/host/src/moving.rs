@@ -169,6 +169,15 @@ impl Sessions {
         parcels
     }
 
+    /// Whether handshakes are under way at a socket that listens.
+    #[must_use]
+    pub fn has_handshakes(&self, id: Id) -> bool {
+        let Ok(Role::Listening(listener)) = self.get(id).map(|session| session.role) else {
+            return false;
+        };
+        self.stack.backlog(listener).is_some_and(|backlog| backlog.half_open > 0)
+    }
+
     /// Takes all connections out that nobody has accepted yet at a socket that listens: those that wait, then those whose
     /// handshake is under way.
     pub fn export_unaccepted(&mut self, id: Id, now: u64) -> Vec<Parcel> {

@@ -1,6 +1,7 @@
 //! What a process leaves behind when it ends, and a listener that it closes.
 
 use std::ffi::c_int;
+use std::time::Duration;
 
 use host::Parcel;
 
@@ -8,6 +9,9 @@ use super::State;
 use crate::address::id;
 use crate::{clock, report};
 
+/// How often it is looked whether the handshakes at a listener that closes are over, and the time between two looks.
+const HANDSHAKES: usize = 20;
+const BREATH: Duration = Duration::from_millis(1);
 /// How long packets for connections that were given away may still come: ns.
 const HELD: u64 = 2_000_000_000;
 
@@ -51,17 +55,11 @@ impl State {
         self.hold(&parcels, now);
         let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
         let stack = self.attachment.queues.number;
-        let taken = self.attachment.link.abandon(stack, now, &bytes).unwrap_or_else(|error| {
-            report::say(&error.to_string());
-            0
-        });
-        // Those that it has not taken are still this process's, as long as it stays.
-        let left = parcels.get(taken as usize..).unwrap_or_default();
-        let age = clock::now() - now;
-        for parcel in left {
-            let _ = self.sessions.import_unheld(now + age, age, &parcel.bytes);
-        }
-        left.is_empty()
+        // Those that it cannot take, it resets.
+        let Err(error) = self.attachment.link.abandon(stack, now, &bytes) else { return true };
+        report::say(&error.to_string());
+        self.take_back(&parcels, now);
+        false
     }
 
     /// Connections that wait at a listener are for others who serve there.
@@ -80,10 +78,26 @@ impl State {
         if let Err(error) = self.attachment.link.hand(stack, number, now, &bytes) {
             report::say(&error.to_string());
             // They are reset when the listener closes.
-            let age = clock::now() - now;
-            for parcel in &parcels {
-                let _ = self.sessions.import_unheld(now + age, age, &parcel.bytes);
+            self.take_back(&parcels, now);
+        }
+    }
+
+    /// The daemon takes nothing: it is this process's, as long as that is there.
+    fn take_back(&mut self, parcels: &[Parcel], exported: u64) {
+        let now = clock::now();
+        for parcel in parcels {
+            let _ = self.sessions.import_unheld(now, now - exported, &parcel.bytes);
+        }
+    }
+
+    /// Gives handshakes that are under way at a listener the time to end: only connections can be handed over.
+    pub(super) fn await_handshakes(&mut self, fd: c_int) {
+        for _ in 0..HANDSHAKES {
+            self.run();
+            if !self.sessions.has_handshakes(id(fd)) {
+                return;
             }
+            std::thread::sleep(BREATH);
         }
     }
 

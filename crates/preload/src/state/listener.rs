@@ -18,8 +18,6 @@ pub(crate) struct Listener {
     pub(super) number: Option<u32>,
     /// Whether it gets its share of new connections: the application has begun to take them.
     serves: bool,
-    /// Other processes may have it too.
-    inherited: bool,
 }
 
 /// A word-sized option of a socket of the kernel's.
@@ -105,7 +103,7 @@ impl State {
         let number = self.prove(fd, 0);
         *self.place(fd) = Place { flags: status_flags(fd), ..Place::default() };
         kinds::set(fd, Kind::Listener);
-        self.listeners.insert(fd, Listener { number, serves: false, inherited: false });
+        self.listeners.insert(fd, Listener { number, serves: false });
         Ok(())
     }
 
@@ -163,11 +161,7 @@ impl State {
         if self.listens(fd) {
             return Ok(());
         }
-        self.listen(fd, self.backlog)?;
-        if let Some(listener) = self.listeners.get_mut(&fd) {
-            listener.inherited = true;
-        }
-        Ok(())
+        self.listen(fd, self.backlog)
     }
 
     /// The application has duplicated its descriptor.
@@ -202,12 +196,11 @@ impl State {
             let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
         }
         // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.
-        self.run();
+        self.await_handshakes(fd);
         self.hand_over(fd);
-        if self.listeners.remove(&fd).is_some_and(|listener| listener.inherited) {
-            self.sessions.keep_quiet(clock::now() + LATECOMERS);
-            self.run();
-        }
+        self.listeners.remove(&fd);
+        self.sessions.keep_quiet(clock::now() + LATECOMERS);
+        self.run();
         self.waiters.forget_session(id(fd));
         self.sessions.close(id(fd));
         self.turn();
