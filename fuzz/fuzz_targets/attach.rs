@@ -86,6 +86,11 @@ fuzz_target!(|bytes: &[u8]| {
     again::<Request>(bytes);
     again::<session::Request>(bytes);
     again::<session::Reply>(bytes);
+    if let [count, file @ ..] = bytes {
+        if let Ok(connections) = session::unpack(file, u32::from(*count)) {
+            assert_eq!(session::pack(connections).as_deref(), Some(file));
+        }
+    }
     let Some(answer) = again::<Reply>(bytes) else { return };
     let channels = match &answer {
         Reply::Opened(opened) => opened.channels.len().clamp(1, 2) as u16,

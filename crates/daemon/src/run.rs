@@ -98,6 +98,9 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
             (Rest::Open(before), true)
         }
     };
+    if lineage.restarts() > 0 {
+        daemon.lock().sessions.expect_returns();
+    }
     runtime.block_on(intake.open(&daemon, discard))?;
     let sockets = match claimed {
         Some(sockets) => sockets,
@@ -194,7 +197,8 @@ async fn serve(
     tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
     let (control, asked) = asks();
     clients::open(sockets.attach.listener()?, &daemon, control.clone())?;
-    sessions::open(sockets.sessions.listener()?, &daemon.lock().sessions, control)?;
+    let meeting = (sockets.sessions.listener()?, sockets.sessions.path());
+    sessions::open(meeting, &daemon.lock().sessions, control)?;
     let asking = daemon.clone();
     tasks.spawn(asked.serve(move |act| act(&mut asking.lock())));
     if let Some(period) = notify::watchdog(restarts.lineage.restarts() > 0) {

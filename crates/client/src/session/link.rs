@@ -68,6 +68,12 @@ impl Link {
         Ok(Self { connection: Connection::over(channel)?, welcome, events: Mutex::default() })
     }
 
+    /// The number of the process's connection, as in `millrace show stacks`.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.welcome.client
+    }
+
     /// Addresses of the router, as they were when the connection was opened.
     #[must_use]
     pub fn addresses(&self) -> &[IpAddr] {

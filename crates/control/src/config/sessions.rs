@@ -40,6 +40,12 @@ pub struct Sessions {
     pub leases: u16,
     /// Requests of one user: a second.
     pub requests: u32,
+    /// Carriers of one user at most: connections that more than one of its processes may hold.
+    pub carriers: u32,
+    /// Connections of one user that the daemon keeps at most.
+    pub parked: u32,
+    /// Data of one user's connections that the daemon keeps: MiB.
+    pub parked_memory: u32,
 }
 
 /// A range of ports, as in `10240-32767`.

@@ -71,6 +71,8 @@ impl Guest for Attached {
         answer.map_or_else(Answer::no, Answer::from)
     }
 
+    fn keep(self, _: OwnedFd) {}
+
     async fn leave(self, why: String) {
         let id = Arc::clone(&self.id);
         // What it asked for before is done before.

@@ -1,5 +1,7 @@
 //! Ports that go away and come back, looked at once a second; workers that stop answering, ten times.
 
+use std::time::Instant;
+
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Changing, Shared};
@@ -33,6 +35,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
                 Change::Answers(core) => tracing::warn!(core, "the worker answers again"),
             }
         }
+        daemon.lock().sessions.tend(Instant::now());
         if looks % LOOKS != 0 && changes.is_empty() {
             continue;
         }

@@ -73,6 +73,14 @@ impl<D: 'static> Control<D> {
     }
 }
 
+impl<D: 'static> Control<D> {
+    /// Has something done on the control thread, and does not wait until it is done. Not for threads that wait for others.
+    pub(crate) fn tell(&self, act: impl FnOnce(&mut D) + Send + 'static) {
+        // A daemon that ends needs it no more.
+        let _ = self.acts.blocking_send(Box::new(act));
+    }
+}
+
 impl<D: 'static> Asked<D> {
     /// Has done what is asked, for ever.
     pub(crate) async fn serve(mut self, perform: impl Fn(Act<D>)) {

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Service;
 use super::bells::Bells;
+use super::kept::Kept;
 use super::user::{Coming, Pace, Place, Shared};
 use super::visit::visit;
 
@@ -46,6 +47,7 @@ impl Desk {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let shared = Arc::new(Shared {
             bells,
+            kept: Kept::new()?,
             turns: Semaphore::new(1),
             asking: Arc::new(Semaphore::new(1)),
             pace: Pace::new(),
@@ -92,12 +94,19 @@ async fn attend<S: Service>(
             tracing::error!("a user's bells are not rung: {error}; raise LimitNOFILE");
         }
     });
+    let here = Arc::clone(&shared);
+    tokio::spawn(async move {
+        if let Err(error) = here.kept.serve().await {
+            tracing::error!("a user's connections are not watched: {error}; raise LimitNOFILE");
+        }
+    });
     let refused = Arc::new(Semaphore::new(REFUSED));
     let served = Arc::new(());
+    let needed = |shared: &Shared| Arc::strong_count(&served) > 1 || !shared.kept.is_empty();
     loop {
         let next = match timeout(IDLE, coming.recv()).await {
             Ok(next) => next,
-            Err(_) if Arc::strong_count(&served) > 1 => continue,
+            Err(_) if needed(&shared) => continue,
             // Who came in the meantime is served still, whoever comes now finds another thread.
             Err(_) => {
                 coming.close();
@@ -119,7 +128,7 @@ async fn attend<S: Service>(
             drop((among, served));
         });
     }
-    while Arc::strong_count(&served) > 1 {
+    while needed(&shared) {
         sleep(IDLE / 10).await;
     }
 }

@@ -8,6 +8,7 @@
 //! | `visit` | the user's | a connection: requests are received, paced and answered |
 //! | `user` | the user's | what its connections share: the pace of requests, turns, places |
 //! | `bells` | the user's | the user's doorbells are rung and drained |
+//! | `kept` | the user's | connections on which nothing more is said, until nobody holds the other end |
 //! | `memory` | the user's | segments are made |
 //! | `asks`, `bounds` | control | does what was asked, as much as a user may have |
 //!
@@ -18,6 +19,7 @@ mod bells;
 mod bounds;
 mod desk;
 mod door;
+mod kept;
 mod memory;
 mod refusal;
 #[cfg(test)]
@@ -102,6 +104,19 @@ pub(crate) trait Guest: Send + Sync + 'static {
         request: Self::Request,
         files: Vec<OwnedFd>,
     ) -> impl Future<Output = Answer<Self::Reply>> + Send;
+
+    /// The next thing that it is told without having asked, once it is known.
+    fn news(&mut self) -> impl Future<Output = Self::Reply> + Send {
+        std::future::pending()
+    }
+
+    /// Whether its connection is kept, and nothing is said on it any more.
+    fn stays_silent(&self) -> bool {
+        false
+    }
+
+    /// Keeps the connection of one that stays silent.
+    fn keep(self, connection: OwnedFd);
 
     /// When it may not stay any longer. To be waited for beside what it asks.
     fn dismissal(&self) -> impl Future<Output = String> + Send + 'static {

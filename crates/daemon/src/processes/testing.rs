@@ -50,6 +50,8 @@ impl Guest for Nobody {
         Answer::no(Refusal::new(RefusalKind::Permission, "no"))
     }
 
+    fn keep(self, _: OwnedFd) {}
+
     async fn leave(self, _: String) {}
 }
 

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::Process;
 use super::bells::Bells;
+use super::kept::Kept;
 
 /// Requests that may come at once after a pause.
 const BURST: u32 = 64;
@@ -43,11 +44,19 @@ pub(super) struct Coming {
 /// What all connections of a user share.
 pub(crate) struct Shared {
     pub(crate) bells: Bells,
+    pub(super) kept: Kept,
     /// Memory is made and taken down by one connection at a time.
     pub(crate) turns: Semaphore,
     /// What is asked of the control thread is asked one thing after the other.
     pub(crate) asking: Arc<Semaphore>,
     pub(super) pace: Pace,
+}
+
+impl Shared {
+    /// Keeps a connection on which nothing is said any more, until nobody holds the other end.
+    pub(crate) fn keep(&self, socket: OwnedFd, gone: impl FnOnce() + Send + 'static) {
+        self.kept.keep(socket, gone);
+    }
 }
 
 /// When a user has asked for something.

@@ -90,6 +90,7 @@ impl Connection {
 pub(crate) struct Answer<R> {
     pub(crate) reply: R,
     pub(crate) segment: Option<Arc<Segment>>,
+    /// Descriptors behind the segment's.
     pub(crate) bells: Theirs,
 }
 
@@ -126,26 +127,45 @@ pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: A
     let pid = process.credentials.pid;
     let mut guest = service.receive(process, Arc::clone(&shared));
     let dismissal = guest.dismissal();
-    let why = tokio::select! {
-        why = talk(&*service, &mut guest, &connection, &shared) => why,
-        () = ended(pid) => "its process ended".to_owned(),
-        why = dismissal => why,
+    let end = tokio::select! {
+        end = talk(&*service, &mut guest, &connection, &shared) => end,
+        () = ended(pid) => End::Over("its process ended".to_owned()),
+        why = dismissal => End::Over(why),
     };
-    guest.leave(why).await;
+    match end {
+        End::Over(why) => guest.leave(why).await,
+        End::Kept => guest.keep(connection.channel.into_socket()),
+    }
 }
 
-/// Request by request. Gives why it is over.
+/// How a visit ends.
+enum End {
+    /// Why it is over.
+    Over(String),
+    /// Nothing more is said; the connection is kept.
+    Kept,
+}
+
+/// Request by request, and what is said without one in between.
 async fn talk<S: Service>(
     service: &S,
     guest: &mut S::Guest,
     connection: &Connection,
     shared: &Shared,
-) -> String {
+) -> End {
+    let deaf = |error| End::Over(format!("it does not take answers: {error}"));
     loop {
         let was_known = guest.is_known();
-        let Received { message, files } = match connection.hear_from::<S::Guest>(was_known).await {
+        let heard = tokio::select! {
+            heard = connection.hear_from::<S::Guest>(was_known) => heard,
+            news = guest.news(), if was_known => match connection.say(&news, &[]) {
+                Ok(()) => continue,
+                Err(error) => return deaf(error),
+            },
+        };
+        let Received { message, files } = match heard {
             Ok(heard) => heard,
-            Err(why) => return why,
+            Err(why) => return End::Over(why),
         };
         shared.pace.wait(service.bounds().requests).await;
         let answer = guest.answer(message, files).await;
@@ -156,10 +176,13 @@ async fn talk<S: Service>(
         let files: Vec<BorrowedFd<'_>> =
             segment.into_iter().chain(answer.bells.iter().map(AsFd::as_fd)).collect();
         if let Err(error) = connection.say(&answer.reply, &files) {
-            return format!("it does not take answers: {error}");
+            return deaf(error);
+        }
+        if guest.stays_silent() {
+            return End::Kept;
         }
         if !guest.is_known() {
-            return "it was refused".to_owned();
+            return End::Over("it was refused".to_owned());
         }
     }
 }

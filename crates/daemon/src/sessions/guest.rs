@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use control::config;
 use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
 use shm::session::{
-    Hello, Listen, Listening, OpenStack, Reply, Request, Route, StackOpened, examine,
+    CarrierId, Hello, Listen, Listening, OpenStack, Reply, Request, Route, StackOpened, examine,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
 use super::listeners::proven;
+use super::parking::Starting;
 use super::{Host, Lent};
 use crate::processes::{
     Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources,
@@ -24,14 +27,22 @@ const LOOKS: usize = 50;
 /// Between two looks.
 const BREATH: Duration = Duration::from_millis(1);
 
+/// What a process may be told without having asked, before it listens.
+const NEWS: usize = 256;
+
 /// One connection's state.
 pub(super) struct Attached<H> {
-    control: Control<H>,
-    shared: Arc<Shared>,
+    pub(super) control: Control<H>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) config: Arc<ArcSwap<config::Sessions>>,
+    pub(super) starting: Arc<Starting>,
     /// After its hello; 0 before. The control thread writes it.
     id: Arc<AtomicU32>,
-    process: Process,
+    pub(super) process: Process,
     dismissed: Arc<Notify>,
+    news: (mpsc::Sender<Reply>, mpsc::Receiver<Reply>),
+    /// This connection is a carrier, of that name.
+    carries: Option<CarrierId>,
     /// The network namespace of the daemon.
     namespace: u64,
     /// Its stacks' numbers, with what their bells are found by.
@@ -57,9 +68,21 @@ impl<H: Host> Guest for Attached<H> {
             (Request::Listen(asked), Some(id)) => {
                 self.listen(id, asked, files).await.map(Reply::Listening)
             }
+            (Request::Deposit(asked), Some(id)) => self.deposit(id, asked, files).await,
+            (Request::Abandon(asked), Some(id)) => self.abandon(id, asked, files).await,
+            (Request::Hand(asked), Some(id)) => self.hand(id, asked, files).await,
             // Nothing else comes with a descriptor; it is closed here.
-            _ if !files.is_empty() => Err(invalid("only a request to listen shows a socket")),
+            _ if !files.is_empty() => {
+                let problem = "only a request to listen, or one that moves connections, brings a \
+                               descriptor";
+                Err(invalid(problem))
+            }
             (Request::Hello(hello), None) => self.greet(hello).await,
+            (Request::Carrier(stack), None) => {
+                let carried = self.carry(stack).await;
+                self.carries = carried.as_ref().ok().copied();
+                carried.map(Reply::Carried)
+            }
             (Request::Hello(_) | Request::Carrier(_), Some(_)) => {
                 Err(invalid("hello was said already"))
             }
@@ -90,16 +113,30 @@ impl<H: Host> Guest for Attached<H> {
                 self.ask(move |lent| lent.sessions.lease(id, asked)).await.map(Reply::Leased)
             }
             (Request::Route(asked), Some(_)) => self.route(asked).await,
-            (
-                Request::Deposit(_)
-                | Request::Withdraw(_)
-                | Request::Decline(_)
-                | Request::Abandon(_)
-                | Request::Hand(_),
-                Some(_),
-            ) => Err(no_resources("connections do not move yet")),
+            (Request::Withdraw(asked), Some(id)) => match self.withdraw(id, asked).await {
+                Ok(answer) => return answer,
+                Err(refusal) => Err(refusal),
+            },
+            (Request::Decline(carrier), Some(id)) => self.decline(id, carrier).await,
         };
         answer.map_or_else(Answer::no, Answer::from)
+    }
+
+    async fn news(&mut self) -> Reply {
+        match self.news.1.recv().await {
+            Some(news) => news,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn stays_silent(&self) -> bool {
+        self.carries.is_some()
+    }
+
+    fn keep(self, connection: OwnedFd) {
+        if let Some(id) = self.carries {
+            self.watch(id, connection);
+        }
     }
 
     fn dismissal(&self) -> impl Future<Output = String> + Send + 'static {
@@ -130,12 +167,23 @@ impl<H: Host> Guest for Attached<H> {
 impl<H: Host> Attached<H> {
     pub(super) fn new(
         control: Control<H>,
-        shared: Arc<Shared>,
+        (shared, config, starting): (Arc<Shared>, Arc<ArcSwap<config::Sessions>>, Arc<Starting>),
         process: Process,
         namespace: u64,
     ) -> Self {
-        let (id, dismissed) = (Arc::default(), Arc::default());
-        Self { control, shared, id, process, dismissed, namespace, tokens: Vec::new() }
+        Self {
+            control,
+            shared,
+            config,
+            starting,
+            id: Arc::default(),
+            process,
+            dismissed: Arc::default(),
+            news: mpsc::channel(NEWS),
+            carries: None,
+            namespace,
+            tokens: Vec::new(),
+        }
     }
 
     /// Its number. `None`: it has not said hello.
@@ -153,10 +201,10 @@ impl<H: Host> Attached<H> {
 
     async fn greet(&self, hello: Hello) -> Result<Reply, Refusal> {
         let (process, id) = (self.process.clone(), Arc::clone(&self.id));
-        let dismissed = Arc::clone(&self.dismissed);
+        let (dismissed, news) = (Arc::clone(&self.dismissed), self.news.0.clone());
         let attach = move |lent: Lent<'_>| {
             let interfaces = lent.routing.interfaces();
-            let welcome = lent.sessions.attach(hello, (process, dismissed), &interfaces)?;
+            let welcome = lent.sessions.attach(hello, (process, dismissed, news), &interfaces)?;
             // Known from now on, even when nobody waits for the answer any more.
             id.store(welcome.client, Ordering::Relaxed);
             Ok(welcome)

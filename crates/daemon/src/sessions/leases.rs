@@ -26,6 +26,10 @@ impl Sessions {
         let next = all.partition_point(|first| *first <= self.last_lease);
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
         for first in turn {
+            // Connections of a process that has ended go on from there.
+            if self.steering.has_moved_within(*first, first.saturating_add(count - 1)) {
+                continue;
+            }
             match self.steering.lease(stack, *first, count) {
                 Ok(()) => {
                     self.last_lease = *first;

@@ -5,14 +5,20 @@
 //! | `serving` | its own | who may come to the sessions socket |
 //! | `guest` | the user's | requests are answered, sockets looked at, memory is made and unmapped |
 //! | `stacks` | control | stacks: given to the workers, taken back |
+//! | `errands` | the user's | connections are read, and go to the daemon's own stack or come from there |
+//! | `moves` | control | which process has which connection |
+//! | `parking` | its own | the daemon's own stack, which has the connections that no process has |
 //! | `listeners`, `leases`, `routes` | control | what is served, local ports, which way packets go |
 //! | `bounds` | control | what a user may have |
 //! | `show` | control | all of it, for people |
 
 mod bounds;
+mod errands;
 mod guest;
 mod leases;
 mod listeners;
+mod moves;
+mod parking;
 mod routes;
 mod secret;
 mod serving;
@@ -25,8 +31,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use control::config;
@@ -36,8 +43,8 @@ use forward::steering::{ListenerId, Steering};
 use graph::{StackCounters, StackId};
 use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{Hello, OpenStack, PROTOCOL, VERSION, Welcome};
-use tokio::sync::Notify;
+use shm::session::{Hello, OpenStack, PROTOCOL, Reply, VERSION, Welcome};
+use tokio::sync::{Notify, mpsc};
 
 use crate::processes::{
     Control, Door, Paces, Process, check_name, invalid, no_resources, printable, unknown,
@@ -46,9 +53,13 @@ use crate::routing::Routing;
 use crate::workers::Workers;
 
 use listeners::Membership;
+use moves::Moves;
 use secret::Secret;
 use serving::{Serving, check_permission};
 use stacks::{Left, Start};
+
+/// How long processes may take to come back after a restart: they look for the daemon five times a second.
+const RETURNS: Duration = Duration::from_secs(2);
 
 /// What a daemon lends to those who ask for something about sessions.
 pub(crate) struct Lent<'a> {
@@ -78,6 +89,9 @@ pub(crate) struct Sessions {
     secret: Secret,
     /// Where the latest lease began.
     last_lease: u16,
+    moves: Moves,
+    /// Until then processes are expected back that an earlier daemon had.
+    returning: Option<Instant>,
 }
 
 /// A process.
@@ -88,6 +102,8 @@ struct Session {
     stacks: BTreeMap<u32, Stack>,
     /// Told when the process may not stay.
     dismissed: Arc<Notify>,
+    /// What the process is told without having asked.
+    news: mpsc::Sender<Reply>,
 }
 
 /// A stack of a process.
@@ -115,11 +131,11 @@ impl Session {
 ///
 /// Errors: no thread; a kernel that tells network namespaces not apart.
 pub(crate) fn open<H: Host>(
-    listener: UnixListener,
+    (listener, path): (UnixListener, &Path),
     sessions: &Sessions,
     control: Control<H>,
 ) -> io::Result<()> {
-    Door::new(listener, Serving::new(Arc::clone(&sessions.config), control)?).open()
+    Door::new(listener, Serving::new(Arc::clone(&sessions.config), control, path)?).open()
 }
 
 impl Sessions {
@@ -134,7 +150,20 @@ impl Sessions {
             paces: Paces::default(),
             secret: Secret::new(secret),
             last_lease: 0,
+            moves: Moves::default(),
+            returning: None,
         }
+    }
+
+    /// The daemon was restarted: processes that it had before come back within a moment, and what comes for their connections
+    /// until then is not answered.
+    pub(crate) fn expect_returns(&mut self) {
+        self.steering.keep_quiet(true);
+        self.returning = Some(Instant::now() + RETURNS);
+        // Who comes anew meanwhile is unlikely to get what another has yet to ask for: ranges used to be given from the first on.
+        let all: Vec<u16> = self.config.load().ports.leases().collect();
+        let random = self.secret.claims_key(0)[0] as usize;
+        self.last_lease = all.get(random % all.len().max(1)).copied().unwrap_or(0);
     }
 
     /// The section has changed: who may not stay is told to go.
@@ -156,7 +185,7 @@ impl Sessions {
     fn attach(
         &mut self,
         hello: Hello,
-        (process, dismissed): (Process, Arc<Notify>),
+        (process, dismissed, news): (Process, Arc<Notify>, mpsc::Sender<Reply>),
         interfaces: &Interfaces,
     ) -> Result<Welcome, Refusal> {
         let config = self.config.load_full();
@@ -183,7 +212,8 @@ impl Sessions {
         self.last = self.last.wrapping_add(1).max(1);
         let client = self.last;
         tracing::info!(process = client, pid = process.credentials.pid, uid, "{name} connected");
-        let session = Session { name, library, process, stacks: BTreeMap::new(), dismissed };
+        let stacks = BTreeMap::new();
+        let session = Session { name, library, process, stacks, dismissed, news };
         self.list.insert(client, session);
         let addresses = own_addresses(interfaces);
         Ok(Welcome { protocol: PROTOCOL, daemon: VERSION.to_owned(), client, addresses })
@@ -194,6 +224,7 @@ impl Sessions {
         let Some(mut session) = self.list.remove(&id) else { return Vec::new() };
         let stacks = std::mem::take(&mut session.stacks).into_values();
         let left = stacks.map(|stack| self.take_back(stack, workers)).collect();
+        self.forget_process(id);
         tracing::info!(process = id, "{} is gone: {why}; all it had was taken back", session.name);
         if !self.list.values().any(|other| other.uid() == session.uid()) {
             self.paces.forget(session.uid());

@@ -57,7 +57,7 @@ fn through(interfaces: &Interfaces, id: InterfaceId, destination: IpAddr) -> Rou
 }
 
 /// The MTU of the interface that has an address.
-fn own(interfaces: &Interfaces, address: IpAddr) -> Option<u16> {
+pub(super) fn own(interfaces: &Interfaces, address: IpAddr) -> Option<u16> {
     let has = |interface: &&forward::state::Interface| match address {
         IpAddr::V4(address) => interface.addresses4.iter().any(|(own, _)| *own == address),
         IpAddr::V6(address) => interface.addresses6.iter().any(|(own, _)| *own == address),

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -12,6 +13,7 @@ use shm::session::namespace;
 
 use super::Host;
 use super::guest::Attached;
+use super::parking::Starting;
 use crate::processes::{Bounds, Control, Process, Service, Shared};
 
 /// The sessions socket's service.
@@ -20,6 +22,7 @@ pub(super) struct Serving<H> {
     control: Control<H>,
     /// The network namespace of the daemon.
     namespace: u64,
+    starting: Arc<Starting>,
 }
 
 impl<H> Serving<H> {
@@ -27,9 +30,11 @@ impl<H> Serving<H> {
     pub(super) fn new(
         config: Arc<ArcSwap<config::Sessions>>,
         control: Control<H>,
+        path: &Path,
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
-        Ok(Self { config, control, namespace: namespace(socket.as_fd())? })
+        let starting = Arc::new(Starting::new(path));
+        Ok(Self { config, control, namespace: namespace(socket.as_fd())?, starting })
     }
 }
 
@@ -50,7 +55,8 @@ impl<H: Host> Service for Serving<H> {
     }
 
     fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached<H> {
-        Attached::new(self.control.clone(), shared, process, self.namespace)
+        let (config, starting) = (Arc::clone(&self.config), Arc::clone(&self.starting));
+        Attached::new(self.control.clone(), (shared, config, starting), process, self.namespace)
     }
 }
 
@@ -65,6 +71,10 @@ pub(super) fn check_permission(
     let uid = process.credentials.uid;
     if !config.enabled {
         return no("sessions are switched off: sessions.enabled is false".to_owned());
+    }
+    // Its own stack comes as any other does.
+    if u32::try_from(process.credentials.pid) == Ok(std::process::id()) {
+        return Ok(());
     }
     let everybody = config.users.is_empty() && config.groups.is_empty();
     let group = || process.groups.iter().any(|group| config.groups.contains(group));

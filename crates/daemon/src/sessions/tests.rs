@@ -23,8 +23,9 @@ fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
     let credentials = PeerCredentials { pid: 1, uid, gid: uid };
     let process = Process { credentials, groups: vec![uid] };
     let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "test".into() };
-    let dismissed = Arc::default();
-    let welcome = sessions.attach(hello, (process, dismissed), &Interfaces::default()).unwrap();
+    let (dismissed, (news, _)) = (Arc::default(), mpsc::channel(8));
+    let attached = (process, dismissed, news);
+    let welcome = sessions.attach(hello, attached, &Interfaces::default()).unwrap();
     let segment = Arc::new(Segment::create("test", 4096).unwrap());
     let region = segment.region(0, claims::bytes(PLACES).unwrap()).unwrap();
     let reader = ClaimsReader::new(region, PLACES).unwrap();

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use graph::StackId;
@@ -90,11 +90,17 @@ pub(super) struct Shared {
     tcp: Ports,
     udp: Ports,
     seed: u64,
+    /// Stacks are expected to come back.
+    quiet: AtomicBool,
 }
 
 impl Shared {
     pub(super) fn new(seed: u64) -> Self {
-        Self { tcp: Ports::new(), udp: Ports::new(), seed }
+        Self { tcp: Ports::new(), udp: Ports::new(), seed, quiet: AtomicBool::new(false) }
+    }
+
+    pub(super) fn keep_quiet(&self, quiet: bool) {
+        self.quiet.store(quiet, Ordering::Relaxed);
     }
 
     #[inline]
@@ -114,6 +120,14 @@ pub struct SteeringReader {
 }
 
 impl SteeringReader {
+    /// Whether a packet of no stack may be one of a stack that has yet to come back ([`Steering::keep_quiet`]).
+    ///
+    /// [`Steering::keep_quiet`]: super::Steering::keep_quiet
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.shared.quiet.load(Ordering::Relaxed)
+    }
+
     /// The stack that a packet of this flow belongs to. `opens`: the packet opens a flow (a SYN without ACK).
     #[inline]
     #[must_use]

@@ -111,6 +111,12 @@ impl Steering {
         SteeringReader { shared: Arc::clone(&self.shared), redirects: self.redirects.reader() }
     }
 
+    /// Whether stacks are expected to come back, as after a restart: until then a segment that no stack has is not answered
+    /// with a reset, because its connection may go on.
+    pub fn keep_quiet(&self, quiet: bool) {
+        self.shared.keep_quiet(quiet);
+    }
+
     /// A stack comes. It gets nothing yet.
     ///
     /// # Errors

@@ -187,6 +187,9 @@ impl IpLocal {
 
     /// Answers the segment in `slot` with a reset, if it may be.
     fn reset(&mut self, slot: Slot, reset: Result<Reset, Reason>, cx: &mut Context<'_, Next>) {
+        if self.steering.is_quiet() {
+            return cx.drop(slot, Reason::LocalPort);
+        }
         let reset = match reset {
             Ok(reset) if self.resets.take(cx.now) => reset,
             Ok(_) => return cx.drop(slot, Reason::ResetRateLimited),

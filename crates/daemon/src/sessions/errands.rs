@@ -1,0 +1,246 @@
+//! The user's thread: from a request to its reply. What was begun is finished, even when the process that asked is gone.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use control::config;
+use shm::attach::Refusal;
+use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
+
+use super::guest::Attached;
+use super::moves::{Answered, Cargo, Taking, read, written};
+use super::parking::{self, Arrival, Purpose, Started};
+use super::{Host, Lent};
+use crate::processes::{Answer, Control, invalid, no_resources};
+
+/// Connections in one file.
+const BATCH: u32 = 4_096;
+/// What a socket's own part and a connection's state take in a file, beside the data: bytes.
+const STATE: usize = 16 << 10;
+
+fn ending() -> Refusal {
+    no_resources("the daemon ends")
+}
+
+/// On the control thread.
+async fn ask<H: Host, R: Send + 'static>(
+    control: &Control<H>,
+    act: impl FnOnce(Lent<'_>) -> Result<R, Refusal> + Send + 'static,
+) -> Result<R, Refusal> {
+    control.ask(move |host| act(host.lend())).await.ok_or_else(ending)?
+}
+
+/// Brings a connection to the daemon's own stack.
+async fn bring(
+    taking: &mut Taking,
+    cargo: &mut Cargo,
+    at: u64,
+    purpose: Purpose,
+) -> Result<Option<transport::ConnectionId>, transport::ImportError> {
+    let room = cargo.room();
+    let bytes = std::mem::take(&mut cargo.connection);
+    let imported = match bytes.is_empty() {
+        true => Ok(None),
+        false => {
+            let arrival = Arrival { bytes, at, room, purpose };
+            taking.parking.import(arrival).await.map(Some)
+        }
+    };
+    taking.expected = None;
+    imported
+}
+
+impl<H: Host> Attached<H> {
+    /// This connection becomes a carrier.
+    pub(super) async fn carry(&self, stack: u32) -> Result<CarrierId, Refusal> {
+        let uid = self.process.credentials.uid;
+        ask(&self.control, move |lent| lent.sessions.carry(uid, stack)).await
+    }
+
+    /// Nobody holds the carrier any more.
+    pub(super) fn watch(self, id: CarrierId, socket: OwnedFd) {
+        let (shared, control) = (Arc::clone(&self.shared), self.control);
+        shared.keep(socket, move || {
+            tokio::spawn(async move {
+                control.ask(move |host| host.lend().sessions.carrier_closed(id)).await
+            });
+        });
+    }
+
+    /// Has the daemon's own stack started, unless it is there.
+    async fn need_parking(&self) -> Result<(), Refusal> {
+        let is_there = |lent: Lent<'_>| Ok(lent.sessions.has_parking());
+        if ask(&self.control, is_there).await? {
+            return Ok(());
+        }
+        let starting = Arc::clone(&self.starting);
+        let _turn = starting.turn().await;
+        if ask(&self.control, is_there).await? {
+            return Ok(());
+        }
+        let control = self.control.clone();
+        let ended = Box::new(move |flows: Vec<_>| {
+            control.tell(move |host| host.lend().sessions.flows_ended(&flows));
+        });
+        let Started { parking, client, stack } = parking::start(starting.path(), ended).await?;
+        ask(&self.control, move |lent| lent.sessions.set_parking(parking, (client, stack))).await
+    }
+
+    /// Reads what comes along.
+    fn cargo(&self, files: &[OwnedFd], count: u32) -> Result<Vec<Cargo>, Refusal> {
+        let [file] = files else {
+            return Err(invalid("a request that moves connections brings one file with them"));
+        };
+        if count > BATCH {
+            return Err(no_resources(format!(
+                "{count} connections in one file; at most {BATCH} are allowed"
+            )));
+        }
+        let config::Sessions { parked_memory, .. } = **self.config.load();
+        let most = ((parked_memory as usize) << 20) + count as usize * STATE;
+        read(file, count, most)
+    }
+
+    /// The daemon takes a connection that has a carrier.
+    pub(super) async fn deposit(
+        &self,
+        process: u32,
+        asked: Deposit,
+        files: Vec<OwnedFd>,
+    ) -> Result<Reply, Refusal> {
+        let shared = Arc::clone(&self.shared);
+        let _turn = shared.turns.acquire().await.map_err(no_resources)?;
+        let cargo = self.cargo(&files, 1)?.pop().ok_or_else(|| invalid("no connection"))?;
+        drop(files);
+        self.need_parking().await?;
+        let Deposit { stack, id, at } = asked;
+        let (control, from) = (self.control.clone(), (process, stack));
+        let moved = tokio::spawn(async move {
+            let (mut taking, mut cargo) = ask(&control, move |mut lent| {
+                lent.sessions.begin_deposit(id, from)?;
+                match lent.take(process, stack, &cargo) {
+                    Ok(taking) => Ok((taking, cargo)),
+                    Err(refusal) => {
+                        lent.sessions.cancel_deposit(id, from);
+                        Err(refusal)
+                    }
+                }
+            })
+            .await?;
+            let imported = bring(&mut taking, &mut cargo, at, Purpose::Keep).await;
+            ask(&control, move |lent| {
+                lent.sessions.end_deposit(id, from, (&taking, cargo.own), imported)
+            })
+            .await
+        });
+        moved.await.map_err(no_resources)??;
+        Ok(Reply::Deposited(id))
+    }
+
+    /// A process asks for a connection.
+    pub(super) async fn withdraw(
+        &self,
+        process: u32,
+        asked: Withdraw,
+    ) -> Result<Answer<Reply>, Refusal> {
+        let Withdraw { stack, id } = asked;
+        let (control, to) = (self.control.clone(), (process, stack));
+        let moved = tokio::spawn(async move {
+            let begun = ask(&control, move |lent| lent.sessions.begin_withdraw(id, to)).await?;
+            let Answered::Take(leaving) = begun else { return Ok(None) };
+            let charge = leaving.charge();
+            let given = match (&leaving.parking, leaving.connection) {
+                (Some(parking), Some(connection)) => match parking.export(connection).await {
+                    Ok(left) => written(&leaving.own, &left.bytes).map(|file| (file, left.at)),
+                    Err(_) => Err(no_resources("the connection has ended")),
+                },
+                (_, None) => written(&leaving.own, &[]).map(|file| (file, 0)),
+                (None, Some(_)) => Err(no_resources("the daemon's own stack has ended")),
+            };
+            let is_given = given.is_ok();
+            ask(&control, move |lent| {
+                lent.sessions.end_withdraw(id, to, charge, is_given);
+                Ok(())
+            })
+            .await?;
+            given.map(Some)
+        });
+        Ok(match moved.await.map_err(no_resources)?? {
+            Some((file, at)) => {
+                let reply = Reply::Withdrawn(Withdrawn { id, at });
+                Answer { reply, segment: None, bells: vec![file] }
+            }
+            None => Answer::from(Reply::Recalling(id)),
+        })
+    }
+
+    /// The process does not give a connection that it was asked for.
+    pub(super) async fn decline(&self, process: u32, id: CarrierId) -> Result<Reply, Refusal> {
+        ask(&self.control, move |lent| lent.sessions.decline(id, process)).await?;
+        Ok(Reply::Declined(id))
+    }
+
+    /// The daemon ends connections that nobody holds any more.
+    pub(super) async fn abandon(
+        &self,
+        process: u32,
+        asked: Abandon,
+        files: Vec<OwnedFd>,
+    ) -> Result<Reply, Refusal> {
+        let Abandon { stack, at, count } = asked;
+        let shared = Arc::clone(&self.shared);
+        let _turn = shared.turns.acquire().await.map_err(no_resources)?;
+        let all = self.cargo(&files, count)?;
+        drop(files);
+        self.need_parking().await?;
+        let control = self.control.clone();
+        let moved = tokio::spawn(async move {
+            let mut taken = 0;
+            for cargo in all {
+                let begun = ask(&control, move |mut lent| {
+                    lent.take(process, stack, &cargo).map(|taking| (taking, cargo))
+                });
+                let Ok((mut taking, mut cargo)) = begun.await else { continue };
+                let imported = bring(&mut taking, &mut cargo, at, Purpose::Finish).await;
+                let ended = ask(&control, move |lent| lent.sessions.end_abandon(&taking, imported));
+                taken += u32::from(ended.await.is_ok());
+            }
+            taken
+        });
+        Ok(Reply::Abandoned(moved.await.map_err(no_resources)?))
+    }
+
+    /// Connections that wait to be accepted are for other members of their listener.
+    pub(super) async fn hand(
+        &self,
+        process: u32,
+        asked: Hand,
+        files: Vec<OwnedFd>,
+    ) -> Result<Reply, Refusal> {
+        let Hand { stack, listener, at, count } = asked;
+        let shared = Arc::clone(&self.shared);
+        let _turn = shared.turns.acquire().await.map_err(no_resources)?;
+        let all = self.cargo(&files, count)?;
+        drop(files);
+        self.need_parking().await?;
+        let control = self.control.clone();
+        let moved = tokio::spawn(async move {
+            let mut taken = 0;
+            for cargo in all.into_iter().filter(|cargo| cargo.waits()) {
+                let begun = ask(&control, move |mut lent| {
+                    let from = lent.sessions.stack(process, stack)?.id;
+                    lent.take(process, stack, &cargo).map(|taking| (taking, cargo, from))
+                });
+                let Ok((mut taking, mut cargo, from)) = begun.await else { continue };
+                let imported = bring(&mut taking, &mut cargo, at, Purpose::Keep).await;
+                let handed = ask(&control, move |lent| {
+                    let what = (&taking, cargo.own);
+                    lent.sessions.end_hand((from, listener), what, imported)
+                });
+                taken += u32::from(handed.await.is_ok_and(|handed| handed));
+            }
+            taken
+        });
+        Ok(Reply::Handed(moved.await.map_err(no_resources)?))
+    }
+}

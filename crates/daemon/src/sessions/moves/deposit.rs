@@ -1,0 +1,261 @@
+//! A process gives connections to the daemon.
+
+use std::time::Instant;
+
+use forward::steering::{Flow, SteeringError};
+use graph::StackId;
+use shm::attach::{Refusal, RefusalKind};
+use shm::session::{CarrierId, Event, Offered};
+use transport::{ConnectionId, ImportError};
+
+use super::super::parking::{Expected, Parking};
+use super::super::routes::own;
+use super::super::{Lent, Sessions};
+use super::cargo::Cargo;
+use super::{Charge, Kind, Parked, Place};
+use crate::processes::{invalid, no_resources, unknown};
+
+/// A connection is on its way to the daemon's own stack: its packets go there already.
+pub(in crate::sessions) struct Taking {
+    pub(in crate::sessions) parking: Parking,
+    /// Until it is there.
+    pub(in crate::sessions) expected: Option<Expected>,
+    flow: Option<Flow>,
+    /// The stack that it had moved to before.
+    before: Option<StackId>,
+    charge: Charge,
+}
+
+impl Lent<'_> {
+    /// A stack of a process gives a connection, if it may.
+    pub(in crate::sessions) fn take(
+        &mut self,
+        process: u32,
+        number: u32,
+        cargo: &Cargo,
+    ) -> Result<Taking, Refusal> {
+        let interfaces = self.routing.interfaces();
+        let sessions = &mut *self.sessions;
+        let (parking, own_stack) = sessions.own_stack()?;
+        let uid = sessions.session(process)?.uid();
+        let stack = sessions.stack(process, number)?;
+        if stack.start.is_some() {
+            return Err(invalid(format!("stack {number} has not been started")));
+        }
+        let id = stack.id;
+        if cargo.summary.is_some_and(|summary| summary.is_half_open) {
+            return Err(invalid("the connection's handshake is not complete; it cannot be kept"));
+        }
+        let flow = cargo.flow();
+        if let Some(flow) = &flow {
+            if own(&interfaces, flow.local.ip()).is_none() {
+                let local = flow.local.ip();
+                return Err(invalid(format!("the router does not have the address {local}")));
+            }
+            sessions.steering.check_owner(id, flow).map_err(|error| not_its(flow, &error))?;
+        }
+        let charge = Charge { uid, bytes: cargo.bytes() };
+        sessions.moves.admit(charge, &sessions.config.load())?;
+        let before = flow.and_then(|flow| sessions.steering.redirected(&flow));
+        // The own stack takes no packets before the connection is there.
+        let expected = Some(parking.expect());
+        if let Some(flow) = &flow {
+            sessions.steering.redirect(own_stack, flow).map_err(no_resources)?;
+        }
+        sessions.moves.charge(charge);
+        Ok(Taking { parking, expected, flow, before, charge })
+    }
+}
+
+/// A process has no business with a flow.
+fn not_its(flow: &Flow, error: &SteeringError) -> Refusal {
+    let Flow { local, remote, .. } = flow;
+    let problem = format!("the connection from {local} to {remote}: {error}");
+    Refusal::new(RefusalKind::Permission, problem)
+}
+
+impl Sessions {
+    pub(in crate::sessions) fn own_stack(&self) -> Result<(Parking, StackId), Refusal> {
+        let own = self.moves.own();
+        own.ok_or_else(|| no_resources("the daemon's own stack has ended; ask again"))
+    }
+
+    /// The daemon's own stack has it, or not: then it is as it was before.
+    fn settle(
+        &mut self,
+        taking: &Taking,
+        imported: Result<Option<ConnectionId>, ImportError>,
+    ) -> Result<Option<ConnectionId>, Refusal> {
+        imported.map_err(|error| {
+            self.moves.discharge(taking.charge);
+            if let Some(flow) = &taking.flow {
+                let back = taking.before.map(|stack| self.steering.redirect(stack, flow));
+                // Whoever had it may have ended meanwhile.
+                if !matches!(back, Some(Ok(()))) {
+                    self.steering.end_redirect(flow);
+                }
+            }
+            invalid(format!("the connection: {error}"))
+        })
+    }
+
+    /// A connection that has a name is on its way, if that stack has it.
+    pub(in crate::sessions) fn begin_deposit(
+        &mut self,
+        id: CarrierId,
+        (process, stack): (u32, u32),
+    ) -> Result<(), Refusal> {
+        let named = self.moves.named.get_mut(&id);
+        let named = named.ok_or_else(|| unknown("there is no such carrier, or it was closed"))?;
+        match named.place {
+            Place::At { process: at, stack: of } if (at, of) == (process, stack) => {
+                named.place = Place::Moving;
+                Ok(())
+            }
+            _ => Err(invalid("the connection of that carrier is not with that stack")),
+        }
+    }
+
+    /// A named connection could not be taken: its process has it still.
+    pub(in crate::sessions) fn cancel_deposit(
+        &mut self,
+        id: CarrierId,
+        (process, stack): (u32, u32),
+    ) {
+        let there = self.list.contains_key(&process);
+        let Some(named) = self.moves.named.get_mut(&id) else { return };
+        named.place = if there { Place::At { process, stack } } else { Place::Gone };
+        let closed = matches!(named.kind, Kind::Carrier { is_closed: true });
+        self.tell_waiting(id, Event::Lost(id));
+        if closed {
+            self.moves.forget(id);
+        }
+    }
+
+    /// A named connection was taken, or not.
+    pub(in crate::sessions) fn end_deposit(
+        &mut self,
+        id: CarrierId,
+        from: (u32, u32),
+        (taking, own): (&Taking, Vec<u8>),
+        imported: Result<Option<ConnectionId>, ImportError>,
+    ) -> Result<(), Refusal> {
+        let connection = match self.settle(taking, imported) {
+            Ok(connection) => connection,
+            Err(refusal) => {
+                self.cancel_deposit(id, from);
+                return Err(refusal);
+            }
+        };
+        let parked = Parked { own, connection, flow: taking.flow, charge: taking.charge };
+        match self.moves.named.get_mut(&id) {
+            Some(named) if !matches!(named.kind, Kind::Carrier { is_closed: true }) => {
+                named.place = Place::Parked(parked);
+                self.tell_waiting(id, Event::Parked(id));
+            }
+            // Nobody holds it any more.
+            _ => {
+                self.moves.forget(id);
+                self.finish(parked);
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection that nobody will have again was taken, or not.
+    pub(in crate::sessions) fn end_abandon(
+        &mut self,
+        taking: &Taking,
+        imported: Result<Option<ConnectionId>, ImportError>,
+    ) -> Result<(), Refusal> {
+        self.settle(taking, imported)?;
+        match taking.flow {
+            Some(flow) => drop(self.moves.orphans.insert(flow, taking.charge)),
+            None => self.moves.discharge(taking.charge),
+        }
+        Ok(())
+    }
+
+    /// A connection that waits to be accepted was taken, or not. Gives whether another member was asked to take it; else it
+    /// is reset.
+    pub(in crate::sessions) fn end_hand(
+        &mut self,
+        (from, listener): (StackId, u32),
+        (taking, own): (&Taking, Vec<u8>),
+        imported: Result<Option<ConnectionId>, ImportError>,
+    ) -> Result<bool, Refusal> {
+        let connection = self.settle(taking, imported)?;
+        let parked = Parked { own, connection, flow: taking.flow, charge: taking.charge };
+        let Some(flow) = taking.flow else {
+            self.reset(parked);
+            return Ok(false);
+        };
+        let Some(to) = self.steering.successor(listener, from, &flow) else {
+            self.reset(parked);
+            return Ok(false);
+        };
+        let kind = Kind::Offer { listener, to, asked: 1 };
+        match self.moves.name(taking.charge.uid, kind, Place::Gone) {
+            Ok(id) => {
+                if let Some(named) = self.moves.named.get_mut(&id) {
+                    named.place = Place::Parked(parked);
+                }
+                self.offer(id, to, listener);
+                Ok(true)
+            }
+            Err(_) => {
+                self.reset(parked);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Asks a stack to take a connection that waits to be accepted.
+    pub(in crate::sessions) fn offer(&mut self, id: CarrierId, to: StackId, listener: u32) {
+        if let Some(named) = self.moves.named.get_mut(&id) {
+            named.since = Instant::now();
+        }
+        let mut all = self.list.iter().flat_map(|(process, session)| {
+            session.stacks.iter().map(move |(number, stack)| (*process, *number, stack.id))
+        });
+        if let Some((process, stack, _)) = all.find(|(_, _, known)| *known == to) {
+            self.tell(process, Event::Offered(Offered { stack, listener, id }));
+        }
+    }
+
+    /// Closes a connection that the daemon keeps: it ends when all is sent.
+    pub(super) fn finish(&mut self, parked: Parked) {
+        self.let_go(parked, Parking::close);
+    }
+
+    /// Resets it.
+    pub(super) fn reset(&mut self, parked: Parked) {
+        self.let_go(parked, Parking::abort);
+    }
+
+    fn let_go(&mut self, parked: Parked, end: impl FnOnce(&Parking, ConnectionId)) {
+        let Some((parking, own_stack)) = self.moves.own() else {
+            return self.moves.discharge(parked.charge);
+        };
+        if let Some(connection) = parked.connection {
+            end(&parking, connection);
+        }
+        match parked.flow.filter(|flow| self.steering.redirected(flow) == Some(own_stack)) {
+            Some(flow) => drop(self.moves.orphans.insert(flow, parked.charge)),
+            None => self.moves.discharge(parked.charge),
+        }
+    }
+
+    /// Connections that the daemon's own stack had are over: their flows are free.
+    pub(in crate::sessions) fn flows_ended(&mut self, flows: &[Flow]) {
+        let own_stack = self.moves.own().map(|(_, id)| id);
+        for flow in flows {
+            if own_stack.is_some() && self.steering.redirected(flow) == own_stack {
+                self.steering.end_redirect(flow);
+            }
+            if let Some(charge) = self.moves.orphans.remove(flow) {
+                self.moves.discharge(charge);
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is overdue: processes that do not give what they are asked for, offers that nobody takes, redirects that nobody needs.
+
+use std::time::{Duration, Instant};
+
+use forward::steering::Flow;
+use graph::StackId;
+use shm::session::{CarrierId, Event};
+
+use super::super::Sessions;
+use super::{CLAIM, Kind, OFFER, OFFERS, Place, RECALL};
+
+/// Between two looks at redirects.
+const SWEEP: Duration = Duration::from_secs(1);
+
+impl Sessions {
+    /// Looks for what is overdue. To be called now and then.
+    pub(crate) fn tend(&mut self, now: Instant) {
+        if self.returning.is_some_and(|until| now >= until) {
+            self.returning = None;
+            self.steering.keep_quiet(false);
+        }
+        self.end_recalls(now);
+        self.end_offers(now);
+        if self.moves.swept.is_none_or(|swept| now.duration_since(swept) >= SWEEP) {
+            self.moves.swept = Some(now);
+            self.sweep(now);
+        }
+    }
+
+    /// Who waits for a connection longer than its process may take waits in vain.
+    fn end_recalls(&mut self, now: Instant) {
+        let late = self.moves.named.iter().filter(|(_, named)| {
+            !named.waiting.is_empty() && now.saturating_duration_since(named.since) >= RECALL
+        });
+        let late: Vec<CarrierId> = late.map(|(id, _)| *id).collect();
+        for id in late {
+            self.tell_waiting(id, Event::Lost(id));
+        }
+    }
+
+    /// What a listener's member does not take is for another, or reset.
+    fn end_offers(&mut self, now: Instant) {
+        let mut late = Vec::new();
+        for (id, named) in &self.moves.named {
+            let Kind::Offer { listener, to, asked } = named.kind else { continue };
+            let Place::Parked(parked) = &named.place else { continue };
+            let gone = self.stack_number(to).is_none();
+            if gone || now.saturating_duration_since(named.since) >= OFFER {
+                late.push((*id, listener, to, asked, parked.flow));
+            }
+        }
+        for (id, listener, to, asked, flow) in late {
+            let again = flow.filter(|_| asked < OFFERS);
+            let next = again.and_then(|flow| self.steering.successor(listener, to, &flow));
+            match next {
+                Some(next) => {
+                    if let Some(named) = self.moves.named.get_mut(&id) {
+                        named.kind = Kind::Offer { listener, to: next, asked: asked + 1 };
+                    }
+                    self.offer(id, next, listener);
+                }
+                None => {
+                    let named = self.moves.forget(id);
+                    if let Some(Place::Parked(parked)) = named.map(|named| named.place) {
+                        self.reset(parked);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends redirects of connections that their stacks have no longer.
+    fn sweep(&mut self, now: Instant) {
+        self.moves.withdrawn.retain(|_, at| now.saturating_duration_since(*at) < CLAIM);
+        let Self { steering, moves, list, .. } = self;
+        let own = moves.parking.as_ref().map(|own| own.id);
+        let stacks = list.values().flat_map(|session| session.stacks.values());
+        for stack in stacks.filter(|stack| Some(stack.id) != own) {
+            let spare = |flow: &Flow| moves.withdrawn.contains_key(flow);
+            steering.sweep_redirects(stack.id, spare);
+        }
+    }
+
+    /// The number of a stack that is there.
+    fn stack_number(&self, id: StackId) -> Option<u32> {
+        let mut all = self.list.values().flat_map(|session| &session.stacks);
+        all.find(|(_, stack)| stack.id == id).map(|(number, _)| *number)
+    }
+}

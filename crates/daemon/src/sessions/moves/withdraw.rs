@@ -1,0 +1,145 @@
+//! A process asks for a connection.
+
+use std::time::Instant;
+
+use shm::attach::Refusal;
+use shm::session::{CarrierId, Event};
+use transport::ConnectionId;
+
+use super::super::Sessions;
+use super::super::parking::Parking;
+use super::{Charge, Kind, Parked, Place, WAITING};
+use crate::processes::{invalid, no_resources, unknown};
+
+/// What becomes of a request.
+pub(in crate::sessions) enum Answered {
+    /// The daemon's own stack gives it.
+    Take(Leaving),
+    /// It is asked for.
+    Recalling,
+}
+
+/// A connection that is on its way to a stack: its packets go there already.
+pub(in crate::sessions) struct Leaving {
+    pub(in crate::sessions) parking: Option<Parking>,
+    pub(in crate::sessions) own: Vec<u8>,
+    pub(in crate::sessions) connection: Option<ConnectionId>,
+    charge: Charge,
+}
+
+impl Sessions {
+    /// A stack of a process asks for a named connection.
+    pub(in crate::sessions) fn begin_withdraw(
+        &mut self,
+        id: CarrierId,
+        (process, number): (u32, u32),
+    ) -> Result<Answered, Refusal> {
+        let stack = self.stack(process, number)?;
+        if stack.start.is_some() {
+            return Err(invalid(format!("stack {number} has not been started")));
+        }
+        let to = stack.id;
+        let own = self.moves.own();
+        let named = self.moves.named.get_mut(&id);
+        let named =
+            named.ok_or_else(|| unknown("there is no such connection, or it was closed"))?;
+        match &named.place {
+            Place::Gone => Err(unknown("the connection has ended with the process that had it")),
+            Place::At { process: at, stack: of } if (*at, *of) == (process, number) => {
+                Err(invalid("that stack has the connection"))
+            }
+            Place::At { .. } | Place::Moving => self.recall(id, process),
+            Place::Parked(_) => {
+                let Place::Parked(parked) = std::mem::replace(&mut named.place, Place::Moving)
+                else {
+                    return Err(unknown("the connection has ended"));
+                };
+                let Parked { own: mine, connection, flow, charge } = parked;
+                let (parking, own_stack) = own.unzip();
+                // One that has ended gets no packets, and its flow may be another's.
+                if let Some(flow) = flow.filter(|flow| self.steering.redirected(flow) == own_stack)
+                {
+                    self.steering.redirect(to, &flow).map_err(no_resources)?;
+                    self.moves.withdrawn.insert(flow, Instant::now());
+                }
+                Ok(Answered::Take(Leaving { parking, own: mine, connection, charge }))
+            }
+        }
+    }
+
+    /// Has whoever has it asked for it, and the process told when it is there.
+    fn recall(&mut self, id: CarrierId, process: u32) -> Result<Answered, Refusal> {
+        let Some(named) = self.moves.named.get_mut(&id) else {
+            return Err(unknown("there is no such connection"));
+        };
+        if !named.waiting.contains(&process) {
+            if named.waiting.len() >= WAITING {
+                let problem = format!("{WAITING} processes wait for the connection already");
+                return Err(no_resources(problem));
+            }
+            if named.waiting.is_empty() {
+                named.since = Instant::now();
+            }
+            named.waiting.push(process);
+        }
+        if let Place::At { process: holder, .. } = named.place {
+            self.tell(holder, Event::Recall(id));
+        }
+        Ok(Answered::Recalling)
+    }
+
+    /// The connection has left the daemon's own stack, or it is lost.
+    pub(in crate::sessions) fn end_withdraw(
+        &mut self,
+        id: CarrierId,
+        (process, stack): (u32, u32),
+        charge: Charge,
+        given: bool,
+    ) {
+        self.moves.discharge(charge);
+        let there = given && self.list.contains_key(&process);
+        let Some(named) = self.moves.named.get_mut(&id) else { return };
+        match named.kind {
+            Kind::Carrier { is_closed: false } if there => {
+                named.place = Place::At { process, stack };
+                named.since = Instant::now();
+                // Others wait for it: it goes on at once.
+                if !named.waiting.is_empty() {
+                    self.tell(process, Event::Recall(id));
+                }
+            }
+            Kind::Carrier { is_closed: false } => {
+                named.place = Place::Gone;
+                self.tell_waiting(id, Event::Lost(id));
+            }
+            // Nobody asks for it again.
+            Kind::Carrier { is_closed: true } | Kind::Offer { .. } => {
+                self.tell_waiting(id, Event::Lost(id));
+                self.moves.forget(id);
+            }
+        }
+    }
+
+    /// The process does not have a connection that it was asked for.
+    pub(in crate::sessions) fn decline(
+        &mut self,
+        id: CarrierId,
+        process: u32,
+    ) -> Result<(), Refusal> {
+        let named = self.moves.named.get_mut(&id);
+        let named = named.ok_or_else(|| unknown("there is no such carrier, or it was closed"))?;
+        match named.place {
+            Place::At { process: at, .. } if at == process => named.place = Place::Gone,
+            _ => return Err(invalid("the connection of that carrier is not with that process")),
+        }
+        self.tell_waiting(id, Event::Lost(id));
+        Ok(())
+    }
+}
+
+impl Leaving {
+    /// What counted for its user.
+    pub(in crate::sessions) fn charge(&self) -> Charge {
+        self.charge
+    }
+}

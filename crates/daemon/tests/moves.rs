@@ -1,0 +1,226 @@
+//! Connections that move between processes through a running daemon: who may do what.
+#![allow(missing_docs, reason = "a test program")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod guest;
+mod instance;
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use guest::{Guest, carrier, clock, established, file, raw_file};
+use instance::{Instance, PATIENCE, SMALL};
+use shm::attach::{Refusal, RefusalKind};
+use shm::session::{CarrierId, Deposit, Event, Reply, Request, Withdraw};
+
+const PORT: &str =
+    "[[port]]\nname = \"left\"\ndevice = \"null,no-rx=1\"\naddresses = [\"192.0.2.1/24\"]\n";
+
+fn daemon(sessions: &str) -> (Instance, PathBuf) {
+    let daemon = Instance::start(&format!("{SMALL}[sessions]\n{sessions}\n{PORT}"));
+    let socket = daemon.path("sessions.sock");
+    (daemon, socket)
+}
+
+/// A server with an established connection that it has exported: its name, and a file with it.
+struct Bed {
+    _daemon: Instance,
+    socket: PathBuf,
+    server: Guest,
+    _listener: TcpListener,
+    local: SocketAddr,
+}
+
+impl Bed {
+    fn new(sessions: &str) -> Self {
+        let (daemon, socket) = daemon(sessions);
+        let mut server = Guest::attach(&socket);
+        let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+        let local = SocketAddr::from(([192, 0, 2, 1], listener.local_addr().unwrap().port()));
+        server.serve(&listener, local.ip());
+        Self { _daemon: daemon, socket, server, _listener: listener, local }
+    }
+
+    fn remote(port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 77], port))
+    }
+
+    fn deposit(&mut self, id: CarrierId, file: &OwnedFd) -> Reply {
+        let asked = Deposit { stack: self.server.number(), id, at: clock() };
+        self.server.ask(&Request::Deposit(asked), Some(file)).0
+    }
+}
+
+fn refused(reply: Reply) -> Refusal {
+    match reply {
+        Reply::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn lost(event: Option<Event>, id: CarrierId) -> bool {
+    event == Some(Event::Lost(id))
+}
+
+#[test]
+fn only_sound_connections_of_ones_own_are_taken() {
+    let mut bed = Bed::new("");
+    let (_carrier, id) = bed.server.carrier(&bed.socket);
+    let good = established(bed.local, Bed::remote(7));
+    let refuse = |bed: &mut Bed, file: &OwnedFd, part: &str| {
+        let refusal = refused(bed.deposit(id, file));
+        assert!(refusal.message.contains(part), "{part}: {refusal}");
+        refusal.kind
+    };
+    let invalid = RefusalKind::Invalid;
+    assert_eq!(refuse(&mut bed, &raw_file(b"garbage"), "does not hold 1"), invalid);
+    assert_eq!(refuse(&mut bed, &raw_file(b""), "does not hold 1"), invalid);
+    assert_eq!(refuse(&mut bed, &file(&[b"GET / HTTP/1.1"]), "no exported connection"), invalid);
+    let short = &good[..good.len() - 1];
+    assert_eq!(refuse(&mut bed, &file(&[short]), "a part is missing"), invalid);
+    assert_eq!(refuse(&mut bed, &file(&[&good, &good]), "does not hold 1"), invalid);
+    let null = std::fs::File::open("/dev/null").unwrap().into();
+    assert_eq!(refuse(&mut bed, &null, "memfd_create"), invalid);
+    // Addresses of others.
+    let foreign = established("198.51.100.1:80".parse().unwrap(), Bed::remote(7));
+    assert_eq!(refuse(&mut bed, &file(&[&foreign]), "does not have the address"), invalid);
+    let port = SocketAddr::new(bed.local.ip(), bed.local.port() ^ 1);
+    let unserved = established(port, Bed::remote(7));
+    let kind = refuse(&mut bed, &file(&[&unserved]), "neither leases");
+    assert_eq!(kind, RefusalKind::Permission);
+    // After all this it can still be deposited, once.
+    assert_eq!(bed.deposit(id, &file(&[&good])), Reply::Deposited(id));
+    assert_eq!(refuse(&mut bed, &file(&[&good]), "not with that stack"), invalid);
+    let (_second, other) = bed.server.carrier(&bed.socket);
+    let refusal = refused(bed.deposit(other, &file(&[&good])));
+    assert!(refusal.message.contains("belongs to stack"), "{refusal}");
+    // And withdrawn, once.
+    assert!(bed.server.withdraw(id).unwrap().is_some());
+    let refusal = bed.server.withdraw(id).unwrap_err();
+    assert!(refusal.message.contains("that stack has the connection"), "{refusal}");
+}
+
+#[test]
+fn names_cannot_be_guessed_and_are_worth_nothing_to_others() {
+    let mut bed = Bed::new("");
+    let (_carrier, id) = bed.server.carrier(&bed.socket);
+    let (_other, second) = bed.server.carrier(&bed.socket);
+    assert!(id.0.iter().all(|word| !second.0.contains(word)));
+    for guess in [CarrierId([0; 2]), CarrierId([id.0[0], 0]), CarrierId([id.0[0], id.0[1] ^ 1])] {
+        let refusal = bed.server.withdraw(guess).unwrap_err();
+        assert_eq!(refusal.kind, RefusalKind::Unknown);
+        let good = file(&[&established(bed.local, Bed::remote(7))]);
+        assert_eq!(refused(bed.deposit(guess, &good)).kind, RefusalKind::Unknown);
+    }
+    // Another process that knows the name, and has no stack or another's.
+    let mut thief = Guest::attach(&bed.socket);
+    let asked = Withdraw { stack: bed.server.number(), id };
+    let refusal = refused(thief.ask(&Request::Withdraw(asked), None).0);
+    assert!(refusal.message.contains("there is no stack"), "{refusal}");
+    let good = file(&[&established(bed.local, Bed::remote(7))]);
+    let asked = Deposit { stack: thief.number(), id, at: clock() };
+    let refusal = refused(thief.ask(&Request::Deposit(asked), Some(&good)).0);
+    assert!(refusal.message.contains("not with that stack"), "{refusal}");
+    let refusal = refused(thief.ask(&Request::Decline(id), None).0);
+    assert!(refusal.message.contains("not with that process"), "{refusal}");
+    assert!(carrier(&bed.socket, 12_345).is_err(), "no such stack");
+}
+
+#[test]
+fn there_are_so_many_carriers_and_connections_and_no_more() {
+    let mut bed = Bed::new("carriers = 300\nparked = 3\nconnections = 8\nrequests = 100000\n");
+    let number = bed.server.number();
+    let mut carriers: Vec<_> = (0..300).map(|_| carrier(&bed.socket, number).unwrap()).collect();
+    let refusal = refused(carrier(&bed.socket, number).unwrap_err());
+    assert!(refusal.message.contains("sessions.carriers allows one user 300"), "{refusal}");
+    for (nth, (_, id)) in (1..4).zip(&carriers) {
+        let good = established(bed.local, Bed::remote(nth));
+        assert_eq!(bed.deposit(*id, &file(&[&good])), Reply::Deposited(*id));
+    }
+    let good = file(&[&established(bed.local, Bed::remote(9))]);
+    let last = carriers[3].1;
+    let refusal = refused(bed.deposit(last, &good));
+    assert!(refusal.message.contains("sessions.parked allows one user 3"), "{refusal}");
+    // What is withdrawn, or closed, makes room.
+    assert!(bed.server.withdraw(carriers[0].1).unwrap().is_some());
+    assert_eq!(bed.deposit(last, &good), Reply::Deposited(last));
+    carriers.truncate(2);
+    let start = Instant::now();
+    while carriers.len() < 300 {
+        assert!(start.elapsed() < PATIENCE, "closed carriers count for ever");
+        match carrier(&bed.socket, number) {
+            Ok(next) => carriers.push(next),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+#[test]
+fn who_does_not_answer_a_recall_keeps_nobody_waiting() {
+    let mut bed = Bed::new("");
+    let (_carrier, id) = bed.server.carrier(&bed.socket);
+    let mut heir = Guest::attach(&bed.socket);
+    assert_eq!(heir.withdraw(id), Ok(None));
+    assert!(lost(heir.event(), id), "nobody answers");
+    assert_eq!(bed.server.event(), Some(Event::Recall(id)));
+    // One that says no.
+    assert_eq!(heir.withdraw(id), Ok(None));
+    assert_eq!(bed.server.event(), Some(Event::Recall(id)));
+    assert_eq!(bed.server.ask(&Request::Decline(id), None).0, Reply::Declined(id));
+    assert!(lost(heir.event(), id));
+    assert_eq!(heir.withdraw(id).unwrap_err().kind, RefusalKind::Unknown);
+    // One that gives it.
+    let (_carrier, id) = bed.server.carrier(&bed.socket);
+    assert_eq!(heir.withdraw(id), Ok(None));
+    assert_eq!(bed.server.event(), Some(Event::Recall(id)));
+    let good = file(&[&established(bed.local, Bed::remote(7))]);
+    assert_eq!(bed.deposit(id, &good), Reply::Deposited(id));
+    assert_eq!(heir.event(), Some(Event::Parked(id)));
+    assert!(heir.withdraw(id).unwrap().is_some());
+    // One that ends.
+    let (_carrier, id) = bed.server.carrier(&bed.socket);
+    assert_eq!(heir.withdraw(id), Ok(None));
+    let Bed { server, .. } = bed;
+    drop(server);
+    assert!(lost(heir.event(), id));
+}
+
+#[test]
+fn two_that_ask_each_other_do_not_wait_for_each_other() {
+    let mut bed = Bed::new("");
+    let mut other = Guest::attach(&bed.socket);
+    let (_one, first) = bed.server.carrier(&bed.socket);
+    let (_two, second) = other.carrier(&bed.socket);
+    assert_eq!(bed.server.withdraw(second), Ok(None));
+    assert_eq!(other.withdraw(first), Ok(None));
+    assert_eq!(bed.server.event(), Some(Event::Recall(first)));
+    assert_eq!(other.event(), Some(Event::Recall(second)));
+    let good = file(&[&established(bed.local, Bed::remote(7))]);
+    assert_eq!(bed.deposit(first, &good), Reply::Deposited(first));
+    assert_eq!(other.event(), Some(Event::Parked(first)));
+    assert!(other.withdraw(first).unwrap().is_some());
+    assert_eq!(other.ask(&Request::Decline(second), None).0, Reply::Declined(second));
+    assert!(lost(bed.server.event(), second));
+}
+
+#[test]
+fn what_a_dead_process_left_goes_on_as_long_as_somebody_holds_it() {
+    let mut bed = Bed::new("parked = 1\n");
+    let (held, id) = bed.server.carrier(&bed.socket);
+    let good = file(&[&established(bed.local, Bed::remote(7))]);
+    assert_eq!(bed.deposit(id, &good), Reply::Deposited(id));
+    let Bed { server, socket, _daemon, .. } = bed;
+    drop(server);
+    let mut heir = Guest::attach(&socket);
+    let there = heir.withdraw(id).unwrap().unwrap();
+    assert!(heir.stack.info(there).is_some());
+    // Nobody holds it: it ends here, and the name with it.
+    drop(held);
+    let start = Instant::now();
+    while heir.withdraw(id).map_err(|refusal| refusal.kind) != Err(RefusalKind::Unknown) {
+        assert!(start.elapsed() < PATIENCE, "the name outlives its carrier");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

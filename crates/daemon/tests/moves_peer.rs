@@ -1,0 +1,263 @@
+//! Connections that move through a running daemon while a peer on the kernel's stack, behind a tap, keeps talking.
+//!
+//! Each test runs in a network namespace of its own, which needs root, `unshare` and `ip`.
+#![allow(missing_docs, reason = "a test program")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod guest;
+mod instance;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use guest::Guest;
+use instance::{Instance, PATIENCE, SMALL};
+use rustix::process::geteuid;
+use shm::session::{Event, Reply};
+use transport::ConnectionId;
+
+const PORT: &str =
+    "[[port]]\nname = \"left\"\ndevice = \"tap:peer\"\naddresses = [\"192.0.2.1/24\"]\n";
+const ROUTER: [u8; 4] = [192, 0, 2, 1];
+/// Says that the test runs in its namespace.
+const INSIDE: &str = "MILLRACE_TEST_NAMESPACE";
+/// Bytes that the peer sends while its connection moves.
+const AMOUNT: usize = 6_000_000;
+
+/// Whether the test is to go on here; else it was run in a namespace of its own.
+fn inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    if !geteuid().is_root() {
+        eprintln!("skipped: only root makes network namespaces");
+        return false;
+    }
+    let program = std::env::current_exe().unwrap();
+    let status = Command::new("unshare")
+        .arg("--net")
+        .arg(program)
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status()
+        .unwrap();
+    assert!(status.success(), "{test}");
+    false
+}
+
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {arguments}");
+}
+
+/// A daemon with a tap whose other end is the kernel's, and a server on its address.
+struct Bed {
+    daemon: Instance,
+    server: Guest,
+    socket: TcpListener,
+    local: SocketAddr,
+    /// The listener's number, and the stack's own.
+    listener: (u32, transport::ListenerId),
+}
+
+impl Bed {
+    fn new() -> Self {
+        ip("link set lo up");
+        let daemon = Instance::start(&format!("{SMALL}[sessions]\nrequests = 100000\n{PORT}"));
+        ip("addr add 192.0.2.2/24 dev peer");
+        ip("link set peer up");
+        let socket = TcpListener::bind("0.0.0.0:0").unwrap();
+        let mut server = Guest::attach(&daemon.path("sessions.sock"));
+        let listener = server.serve(&socket, IpAddr::from(ROUTER));
+        let local = SocketAddr::from((ROUTER, socket.local_addr().unwrap().port()));
+        Self { daemon, server, socket, local, listener }
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.daemon.path("sessions.sock")
+    }
+}
+
+fn pattern(at: usize) -> u8 {
+    (at.wrapping_mul(31) ^ at >> 8 ^ at >> 16) as u8
+}
+
+/// A peer that sends, then hears what the server has to say, until its end.
+fn peer(to: SocketAddr, amount: usize) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let bytes: Vec<u8> = (0..amount).map(pattern).collect();
+        // Evenly, so that it is sending whenever the connection moves.
+        for piece in bytes.chunks(20_000) {
+            stream.write_all(piece).unwrap();
+            thread::sleep(Duration::from_millis(2));
+        }
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).unwrap();
+        heard
+    })
+}
+
+/// Reads for a while; all bytes must follow each other.
+fn read(guest: &mut Guest, id: ConnectionId, at: &mut usize, until: usize) {
+    let mut piece = [0; 16_384];
+    guest.until("data", |guest| {
+        loop {
+            let count = guest.stack.recv(id, &mut piece).unwrap();
+            if count == 0 {
+                break;
+            }
+            for byte in &piece[..count] {
+                assert_eq!(*byte, pattern(*at), "at {at}");
+                *at += 1;
+            }
+        }
+        (*at >= until).then_some(())
+    });
+}
+
+#[test]
+fn a_peer_that_sends_all_the_time_loses_nothing() {
+    if !inside("a_peer_that_sends_all_the_time_loses_nothing") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let mut other = Guest::attach(&bed.sessions());
+    let heard = peer(bed.local, AMOUNT);
+    let sessions = bed.sessions();
+    let Bed { server, listener, .. } = &mut bed;
+    let mut connection = server.accept(listener.1);
+    let (_carrier, id) = server.carrier(&sessions);
+    let mut at = 0;
+    let (mut here, mut there) = (server, &mut other);
+    for step in 1..=10 {
+        read(here, connection, &mut at, step * AMOUNT / 20);
+        here.deposit(connection, id);
+        // The daemon has it for a while: so long that the peer sees no other.
+        thread::sleep(Duration::from_millis(20 * (step as u64 % 4)));
+        connection = there.withdraw(id).unwrap().unwrap();
+        std::mem::swap(&mut here, &mut there);
+    }
+    read(here, connection, &mut at, AMOUNT);
+    here.stack.send(connection, b"all of it").unwrap();
+    here.stack.close(connection);
+    here.until("the end", |_| heard.is_finished().then_some(()));
+    assert_eq!(heard.join().unwrap(), b"all of it");
+    assert_eq!(at, AMOUNT);
+}
+
+#[test]
+fn the_daemon_finishes_what_a_process_has_left() {
+    if !inside("the_daemon_finishes_what_a_process_has_left") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let heard = peer(bed.local, 1000);
+    let connection = bed.server.accept(bed.listener.1);
+    let mut at = 0;
+    read(&mut bed.server, connection, &mut at, 1000);
+    // As much as fits; the peer has not read any of it yet.
+    let answer: Vec<u8> = (0..2_000_000).map(pattern).collect();
+    let sent = bed.server.stack.send(connection, &answer).unwrap();
+    assert!(sent > 50_000, "{sent}");
+    bed.server.stack.close(connection);
+    let (exported, at) = bed.server.export(connection);
+    assert_eq!(bed.server.abandon(&exported, at, 1), Reply::Abandoned(1));
+    let Bed { daemon, server, socket, .. } = bed;
+    drop(server);
+    let heard = heard.join().unwrap();
+    assert!(heard == answer[..sent], "{} of {sent} bytes", heard.len());
+    drop((daemon, socket));
+}
+
+#[test]
+fn a_carrier_that_nobody_holds_closes_its_connection() {
+    if !inside("a_carrier_that_nobody_holds_closes_its_connection") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let heard = peer(bed.local, 0);
+    let connection = bed.server.accept(bed.listener.1);
+    let (carrier, id) = bed.server.carrier(&bed.sessions());
+    let copy = carrier.into_socket();
+    let second = copy.try_clone().unwrap();
+    bed.server.stack.send(connection, b"last words").unwrap();
+    bed.server.deposit(connection, id);
+    drop(copy);
+    thread::sleep(Duration::from_millis(200));
+    assert!(!heard.is_finished(), "somebody holds it still");
+    drop(second);
+    assert_eq!(heard.join().unwrap(), b"last words");
+}
+
+#[test]
+fn what_nobody_accepted_is_accepted_by_another_member() {
+    if !inside("what_nobody_accepted_is_accepted_by_another_member") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let heard = peer(bed.local, 100_000);
+    let waiting = bed.server.until("a connection that waits", |guest| {
+        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)?;
+        guest.stack.all_connections().first().copied()
+    });
+    let mut heir = Guest::attach(&bed.sessions());
+    let (number, listener) = heir.serve(&bed.socket, IpAddr::from(ROUTER));
+    assert_eq!(number, bed.listener.0);
+    bed.server.link.unlisten(bed.server.number(), number).unwrap();
+    let exported = bed.server.export(waiting);
+    assert_eq!(bed.server.hand(number, &exported, 1), Reply::Handed(1));
+    let Some(Event::Offered(offered)) = heir.event() else { panic!("nothing was offered") };
+    assert_eq!((offered.stack, offered.listener), (heir.number(), number));
+    // The peer sends meanwhile.
+    thread::sleep(Duration::from_millis(100));
+    heir.withdraw(offered.id).unwrap().unwrap();
+    let connection = heir.accept(listener);
+    let mut at = 0;
+    read(&mut heir, connection, &mut at, 100_000);
+    heir.stack.send(connection, b"welcome").unwrap();
+    heir.stack.close(connection);
+    heir.until("the end", |_| heard.is_finished().then_some(()));
+    assert_eq!(heard.join().unwrap(), b"welcome");
+}
+
+#[test]
+fn what_nobody_wants_is_reset() {
+    if !inside("what_nobody_wants_is_reset") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let to = bed.local;
+    let end = thread::spawn(move || TcpStream::connect(to).unwrap().read(&mut [0; 10]));
+    let waiting = bed.server.until("a connection that waits", |guest| {
+        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)?;
+        guest.stack.all_connections().first().copied()
+    });
+    let exported = bed.server.export(waiting);
+    assert_eq!(bed.server.hand(bed.listener.0, &exported, 1), Reply::Handed(0));
+    let error = end.join().unwrap().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    // A member that does not take what it is offered keeps it from nobody for ever.
+    let end = thread::spawn(move || TcpStream::connect(to).unwrap().read(&mut [0; 10]));
+    let waiting = bed
+        .server
+        .until("a connection that waits", |guest| guest.stack.all_connections().first().copied());
+    let mut deaf = Guest::attach(&bed.sessions());
+    let (number, _) = deaf.serve(&bed.socket, IpAddr::from(ROUTER));
+    bed.server.until("the handshake's end", |guest| {
+        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)
+    });
+    let exported = bed.server.export(waiting);
+    assert_eq!(bed.server.hand(number, &exported, 1), Reply::Handed(1));
+    drop(deaf);
+    let Bed { server, .. } = bed;
+    drop(server);
+    let start = Instant::now();
+    let error = end.join().unwrap().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{:?}", start.elapsed());
+}
