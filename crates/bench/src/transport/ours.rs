@@ -169,17 +169,19 @@ impl Ours {
         count
     }
 
-    /// What the server sent goes to the client, which reads it. Gives segments that carried data.
-    fn carry_back(&mut self) -> usize {
+    /// What the server sent goes to the client, which reads it. Gives how many had something to read, and bytes.
+    fn carry_back(&mut self) -> (usize, usize) {
         self.client.input(self.now, &self.to_client.packets(), &mut self.to_server);
         self.to_client.clear();
-        let mut count = 0;
+        let (mut count, mut total) = (0, 0);
         while let Some(event) = self.client.poll_event() {
             if let Event::Readable(id) = event {
-                count += usize::from(self.client.recv(id, &mut self.buffer).is_ok_and(|n| n > 0));
+                let bytes = self.client.recv(id, &mut self.buffer).unwrap_or(0);
+                count += usize::from(bytes > 0);
+                total += bytes;
             }
         }
-        count
+        (count, total)
     }
 
     fn rest(&mut self) {
@@ -217,7 +219,7 @@ impl Contestant for Ours {
                 let _ = self.client.send(*id, &body);
             }
             self.carry_out(Some(&body));
-            count += self.carry_back();
+            count += self.carry_back().0;
             expected += group.len();
         }
         self.per(count, expected)
@@ -255,7 +257,7 @@ impl Contestant for Ours {
                 }
                 server.flush(now, out);
             });
-            count += self.carry_back();
+            count += self.carry_back().0;
             self.rest();
             self.carry_out(None);
             expected += group.len();
@@ -274,7 +276,7 @@ impl Contestant for Ours {
                 }
                 server.flush(now, out);
             });
-            count += self.carry_back() * BURST;
+            count += self.carry_back().1 / FULL;
             self.rest();
             self.carry_out(None);
             expected += group.len() * BURST;
@@ -291,7 +293,7 @@ impl Contestant for Ours {
                 let _ = self.client.send(*id, &body);
             }
             self.carry_out(Some(&body));
-            count += self.carry_back();
+            count += self.carry_back().0;
             let sides = [kind == Short::ServerFirst, kind != Short::ServerFirst];
             for server_closes in sides {
                 if server_closes {
