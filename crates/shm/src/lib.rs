@@ -10,6 +10,7 @@ pub mod attach;
 #[cfg(not(loom))]
 pub mod bell;
 pub mod claims;
+pub mod connections;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
