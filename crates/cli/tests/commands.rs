@@ -57,6 +57,40 @@ fn workers_have_load_and_cycles() {
 }
 
 #[test]
+fn sessions_are_filtered_by_the_daemon_and_shown_as_a_table_or_in_full() {
+    let one = r#"{"stack":3,"name":"nginx","pid":17,"uid":33,"protocol":"tcp","local":"10.0.1.1:80",
+        "remote":"10.0.1.2:50000","state":"established","outgoing":false,"age":12345,"written":7,
+        "receive_queue":1,"send_queue":2000,"rtt":1500,"rtt_variation":750,"least_rtt":900,
+        "timeout":201000,"backoff":0,"congestion_control":"cubic","congestion_window":14480,
+        "in_flight":1448,"lost":0,"retransmissions":4,"peer_window":64000,"own_window":65535,
+        "peer_window_shift":7,"own_window_shift":9,"mss":1448,"path_mtu":1500,"timestamps":true,
+        "sack":true,"ecn":false,"bytes_sent":5000,"bytes_acknowledged":4000,"bytes_received":300,
+        "segments_sent":9,"segments_received":8,"delivery_rate":125000,"last_sent":10}"#;
+    let page = format!(r#"{{"connections":[{one}],"total":5,"time_wait":0,"unlisted":2}}"#);
+    let path = "GET /v1/sessions/connections?address=10.0.1.2%2F32&limit=1&port=80&process=nginx\
+                &stack=3&state=established%2Cclose-wait";
+    let words = "show sessions --port 80 --address 10.0.1.2 --state established,close-wait --process nginx \
+                 --stack 3 --limit 1";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let daemon = Daemon::new(&[(path, 200, &page), (path, 200, &page)]);
+    let shown = daemon.run(&words);
+    assert_eq!(shown.status, 0, "{}", shown.errors);
+    for part in ["10.0.1.1:80  10.0.1.2:50000  nginx/17", "1.500 ms", "14.5 kB", "64.0 kB"] {
+        assert!(shown.output.contains(part), "{part}: {}", shown.output);
+    }
+    assert!(shown.output.contains("1 shown, 5 in all"), "{}", shown.output);
+    assert!(shown.output.contains("2 more for which"), "{}", shown.output);
+    let full = daemon.run(&[&words[..], &["--info"]].concat()).output;
+    for part in
+        ["ts sack cubic", "wscale:7,9", "rtt:1.500/0.750", "retrans:4", "lastsnd:10", "1.00 Mbit/s"]
+    {
+        assert!(full.contains(part), "{part}: {full}");
+    }
+    let wrong = daemon.run(&["show", "sessions", "--address", "10.0.1.2/24"]);
+    assert_eq!(wrong.status, 2, "{}", wrong.errors);
+}
+
+#[test]
 fn stacks_and_listeners_name_their_processes() {
     let stack = r#"[{"number":7,"client":2,"name":"nginx","library":"1","pid":4321,"uid":33,"age":61,
         "started":true,"memory":4718592,"rings":1,"slots":1024,"capacity":1984,"claims":65536,

@@ -76,7 +76,7 @@ fn hello(channel: &Channel) -> Reply {
     ask(channel, &Request::Hello(hello)).0
 }
 
-const ASKED: OpenStack = OpenStack { slots: 64, capacity: 1984, claims: 1024 };
+const ASKED: OpenStack = OpenStack { slots: 64, capacity: 1984, claims: 1024, connections: 64 };
 
 /// A process with a stack that was started.
 fn with_stack(daemon: &Instance) -> (Channel, u32) {
@@ -277,7 +277,9 @@ fn bounds_are_those_of_a_user() {
         OpenStack { slots: 63, ..ASKED },
         OpenStack { capacity: 0, ..ASKED },
         OpenStack { claims: 1000, ..ASKED },
-        OpenStack { claims: u32::MAX, slots: u32::MAX, capacity: u32::MAX },
+        OpenStack { connections: 0, ..ASKED },
+        OpenStack { connections: u32::MAX, ..ASKED },
+        OpenStack { claims: u32::MAX, slots: u32::MAX, capacity: u32::MAX, connections: u32::MAX },
     ] {
         assert_eq!(refused(ask(&one, &Request::OpenStack(asked)).0).kind, RefusalKind::Invalid);
     }

@@ -21,17 +21,22 @@ pub enum Claim {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) claims: VecDeque<Claim>,
+    /// Places of connections that have got their FIFOs or given them back.
+    pub(crate) changed: Vec<u32>,
 }
 
 impl Buffers for Store {
     type Fifo = Fifo;
 
     fn open(&mut self, opening: &Opening) -> Grant<Fifo> {
+        self.changed.push(opening.connection.index());
         let (receive, transmit) = (Fifo::new(opening.receive), Fifo::new(opening.transmit));
         Grant::Given(Pair { receive, transmit })
     }
 
-    fn close(&mut self, _: ConnectionId, _: Pair<Fifo>) {}
+    fn close(&mut self, connection: ConnectionId, _: Pair<Fifo>) {
+        self.changed.push(connection.index());
+    }
 
     fn came(&mut self, ends: &Ends) {
         self.claims.push_back(Claim::Made(*ends));

@@ -14,6 +14,7 @@ mod datagram;
 mod errno;
 mod fifo;
 mod info;
+mod journal;
 mod listen;
 mod mask;
 mod message;
@@ -27,6 +28,7 @@ mod round;
 mod session;
 mod sessions;
 mod settings;
+mod shown;
 mod stream;
 
 pub use claims::Claim;

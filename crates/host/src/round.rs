@@ -23,6 +23,7 @@ impl Sessions {
             self.flush_datagrams(sink);
         }
         self.take_events();
+        self.note_changes();
     }
 
     /// When to call [`turn`](Self::turn): ns. `None`: only after something else happens.

@@ -7,6 +7,7 @@ use transport::{Config, ConnectionId, Counters, ListenerId, Stack, UdpId};
 
 use crate::claims::Store;
 use crate::errno::Errno;
+use crate::journal::Journal;
 use crate::outbox::Outbox;
 use crate::ports::Leases;
 use crate::session::{Domain, Id, Kind, Role, Session};
@@ -40,6 +41,8 @@ pub struct Sessions {
     pub(crate) fast_open_keys: Option<([u8; 16], Option<[u8; 16]>)>,
     /// Pieces of a datagram, put together.
     pub(crate) scratch: Vec<u8>,
+    /// Where the connections are shown.
+    pub(crate) journal: Option<Box<Journal>>,
 }
 
 impl Sessions {
@@ -65,6 +68,7 @@ impl Sessions {
             mtu,
             fast_open_keys: None,
             scratch: Vec::new(),
+            journal: None,
         })
     }
 

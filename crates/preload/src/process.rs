@@ -42,6 +42,7 @@ impl Shared {
     fn mind(&self, seen: &mut u64) -> Look {
         // Who has the lock runs the stack.
         let Some(mut state) = self.try_lock() else { return Look::Busy };
+        state.show_changes();
         if state.waiters.sleepers > 0 {
             return Look::Asleep;
         }

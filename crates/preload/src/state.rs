@@ -96,7 +96,7 @@ impl State {
             ..Config::default()
         };
         let sessions = Sessions::new(config).map_err(|_| none("memory for the stack"))?;
-        Ok(Self {
+        let mut state = Self {
             attachment,
             sessions,
             waiters: Waiters::default(),
@@ -115,7 +115,14 @@ impl State {
             rounds: 0,
             forked: false,
             backlog: BACKLOG,
-        })
+        };
+        state.show_connections();
+        Ok(state)
+    }
+
+    /// Brings what the daemon is shown of the connections up to date, every 100 ms at most.
+    pub(crate) fn show_changes(&mut self) {
+        self.sessions.look(clock::now());
     }
 
     /// Takes in the packets that came, acts on timers, sends what is to be sent, and tells who waits. Gives how many came.

@@ -5,11 +5,13 @@ mod close;
 mod connect;
 mod data;
 mod fast_open;
+mod glance;
 mod info;
 mod listen;
 mod options;
 mod udp;
 
 pub use data::{Readiness, Write};
+pub use glance::Glance;
 pub use info::{CongestionState, DataCounts, Info};
 pub use listen::Backlog;

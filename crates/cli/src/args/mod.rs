@@ -14,7 +14,7 @@ use clap_complete::Shell;
 pub(crate) use change::{Flow, FlowWords, Function, Neighbor, OnOff, Port, Route, Setting};
 pub(crate) use exec::Exec;
 pub(crate) use observe::{Capture, Point, Trace};
-pub(crate) use show::{Show, Watch};
+pub(crate) use show::{Sessions, Show, Watch};
 
 const EXAMPLES: &str = "Examples:
   millrace run --config /etc/millrace/millrace.toml

@@ -1,5 +1,8 @@
 //! `millrace show`
 
+use std::net::IpAddr;
+use std::str::FromStr;
+
 use clap::{Args, Subcommand};
 use control::Prefix;
 
@@ -44,6 +47,11 @@ pub(crate) enum Show {
     Stacks(Watch),
     /// Addresses and ports that are served, and the stacks that serve them
     Listeners,
+    /// Connections of stacks: state, ends, process, queues, round-trip time, windows, retransmissions
+    #[command(after_help = "Examples:\n  \
+        millrace show sessions --port 80 --state established\n  \
+        millrace show sessions --process nginx --info    what `ss -ti` shows of the kernel's")]
+    Sessions(Sessions),
     /// Packet functions that run in the daemon
     Functions,
     /// Workers: load and cycles per packet
@@ -66,6 +74,33 @@ pub(crate) enum Show {
     Version,
 }
 
+/// Which connections, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    /// Only with this port at either end
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Only with this address, or one of this prefix, at either end
+    #[arg(long, value_name = "ADDRESS|PREFIX", value_parser = network)]
+    pub(crate) address: Option<Prefix>,
+    /// Only in these states: established, syn-sent, syn-received, fin-wait-1, fin-wait-2, close-wait, closing, last-ack,
+    /// time-wait, closed
+    #[arg(long = "state", value_name = "STATE,...", value_delimiter = ',')]
+    pub(crate) states: Vec<String>,
+    /// Only those of processes with this name or id
+    #[arg(long, value_name = "NAME|PID")]
+    pub(crate) process: Option<String>,
+    /// Only those of this stack
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) stack: Option<u32>,
+    /// All that is known of each, in the words of `ss -ti`: times in ms, windows in bytes
+    #[arg(long, short)]
+    pub(crate) info: bool,
+    /// Connections to show at most
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    pub(crate) limit: u32,
+}
+
 /// Refreshing.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Watch {
@@ -81,6 +116,14 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=3_600.0).contains(&seconds) => Ok(seconds),
         _ => Err("use 0.1 to 3600".to_owned()),
+    }
+}
+
+/// A prefix, or an address as the prefix that holds it alone.
+fn network(text: &str) -> Result<Prefix, String> {
+    match text.parse::<IpAddr>() {
+        Ok(address) => Ok(Prefix::of(address, if address.is_ipv4() { 32 } else { 128 })),
+        Err(_) => text.parse().map_err(|error: <Prefix as FromStr>::Err| error.to_string()),
     }
 }
 

@@ -9,7 +9,7 @@ use client::session::Link;
 use shm::session::OpenStack;
 
 /// The least of a stack: it is only tried.
-const TRIAL: OpenStack = OpenStack { slots: 64, capacity: 2_048, claims: 64 };
+const TRIAL: OpenStack = OpenStack { slots: 64, capacity: 2_048, claims: 64, connections: 1 };
 
 /// The router's addresses.
 pub(super) struct Reach(Vec<IpAddr>);

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod clients;
+mod connections;
 mod counters;
 mod functions;
 mod interfaces;
@@ -42,6 +43,7 @@ pub(crate) async fn run(client: &Client, json: bool, what: Show) -> Result<(), F
         Show::Clients(watch) => watch::run(client, json, watch, &clients::Clients).await,
         Show::Stacks(watch) => watch::run(client, json, watch, &sessions::Stacks).await,
         Show::Listeners => table(client, json, "/v1/sessions/listeners", sessions::listeners).await,
+        Show::Sessions(wanted) => connections::run(client, json, wanted).await,
         Show::Functions => table(client, json, "/v1/functions", functions::functions).await,
         Show::Workers(watch) => watch::run(client, json, watch, &workers::Workers).await,
         Show::Nodes(watch) => watch::run(client, json, watch, &counters::Nodes).await,

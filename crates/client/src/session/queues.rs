@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use shm::attach::{ChannelPlace, Direction};
 use shm::claims::{ClaimsWriter, tag};
-use shm::session::{ClaimsPlace, GOOD_CHECKSUM, StackOpened, TransportProtocol};
+use shm::connections::{ConnectionsError, ConnectionsWriter};
+use shm::session::{ClaimsPlace, ConnectionsPlace, GOOD_CHECKSUM, StackOpened, TransportProtocol};
 use shm::{Doorbell, Filling, Meta, Producer, Segment, Taken, Trusting};
 use transport::{Departure, Ends, Packet, Sink};
 
@@ -30,6 +31,7 @@ pub struct Queues {
     claims: ClaimsWriter,
     /// Of the claims' tags.
     key: [u64; 2],
+    connections: Option<ConnectionsWriter>,
 }
 
 /// The rings from the workers.
@@ -56,7 +58,7 @@ pub struct Outbound {
 impl Queues {
     /// Maps what the daemon has handed over.
     pub(super) fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
-        let StackOpened { stack, rings: place, seed, claims } = opened;
+        let StackOpened { stack, rings: place, seed, claims, connections } = opened;
         let ClaimsPlace { key, .. } = claims;
         let workers = place.rings.len();
         if workers == 0 || files.len() != 2 + workers {
@@ -74,6 +76,7 @@ impl Queues {
         };
         let bell = doorbell(next()?)?;
         let claims = claims_at(&segment, claims)?;
+        let connections = Some(connections_at(&segment, connections)?);
         // Stacks differ in where they send.
         let home = stack as usize % workers;
         let (mut receive, mut transmit) = (Vec::new(), None);
@@ -96,7 +99,13 @@ impl Queues {
             bell,
             claims,
             key,
+            connections,
         })
+    }
+
+    /// The table in which the stack shows its connections. `None`: it was taken already.
+    pub fn take_connections(&mut self) -> Option<ConnectionsWriter> {
+        self.connections.take()
     }
 
     /// Says that a flow of a listener is this stack's, or is no longer: the workers look there when who serves has changed.
@@ -148,6 +157,18 @@ fn claims_at(segment: &Arc<Segment>, place: ClaimsPlace) -> Result<ClaimsWriter,
     let offset = usize::try_from(place.offset).map_err(|_| outside())?;
     let region = segment.region(offset, bytes).ok_or_else(outside)?;
     ClaimsWriter::new(region, place.places).map_err(|error| nonsense(error.to_string()))
+}
+
+fn connections_at(
+    segment: &Arc<Segment>,
+    place: ConnectionsPlace,
+) -> Result<ConnectionsWriter, Error> {
+    let outside = || nonsense("a table of connections that does not lie within the segment");
+    let wrong = |error: ConnectionsError| nonsense(error.to_string());
+    let bytes = shm::connections::bytes(place.places).map_err(wrong)?;
+    let offset = usize::try_from(place.offset).map_err(|_| outside())?;
+    let region = segment.region(offset, bytes).ok_or_else(outside)?;
+    ConnectionsWriter::new(region, place.places).map_err(wrong)
 }
 
 fn pair(

@@ -22,6 +22,7 @@
 //! | `GET /v1/clients` | | list of [`Client`] |
 //! | `GET /v1/sessions/stacks` | | list of [`Stack`] |
 //! | `GET /v1/sessions/listeners` | | list of [`Listener`] |
+//! | `GET /v1/sessions/connections` | [`ConnectionQuery`] | [`ConnectionPage`] |
 //! | `GET /v1/functions` | | list of [`Function`] |
 //! | `POST /v1/functions` | [`FunctionAdd`] | [`Function`] |
 //! | `DELETE /v1/functions/{id}` | | [`Changed`] |
@@ -40,6 +41,7 @@
 //! Counters only grow, from the start of the daemon.
 
 mod client;
+mod connection;
 mod error;
 mod flow;
 mod function;
@@ -55,6 +57,7 @@ mod worker;
 mod tests;
 
 pub use client::{Client, ClientCounters, ClientQueues};
+pub use connection::{Connection, ConnectionPage, ConnectionQuery, ConnectionState};
 pub use error::{ApiError, ErrorBody};
 pub use flow::{FlowPage, FlowQuery, FlowSelector};
 pub use function::{Function, FunctionAdd};
@@ -67,7 +70,7 @@ pub use port::{Port, PortChange, PortCounters, PortState, Queue};
 pub use route::{
     Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
 };
-pub use session::{Listener, ListenerMember, Stack, StackCounters, Transport};
+pub use session::{Listener, ListenerMember, Stack, StackCounters, StackTcp, Transport};
 pub use summary::{Reload, Reloaded, Restarting, Saved, Summary, Usage, Version};
 pub use worker::{Drop, Node, Worker};
 

@@ -42,6 +42,34 @@ pub struct Stack {
     /// What went through its rings.
     #[serde(flatten)]
     pub counters: StackCounters,
+    /// What it has counted itself, as it says.
+    #[serde(default)]
+    pub tcp: StackTcp,
+}
+
+/// What a stack has counted of TCP, as it says, up to 100 ms ago.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StackTcp {
+    /// Connections that there are.
+    pub connections: u64,
+    /// Connections that have left nothing but their TIME-WAIT.
+    pub time_wait: u64,
+    /// Connections that became established.
+    pub established: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Resets sent.
+    pub resets: u64,
+    /// SYNs and handshakes that found the queue of connections to accept full.
+    pub accept_queue_full: u64,
+    /// SYNs that found too many half-open connections, and were answered by a cookie.
+    pub syn_cookies: u64,
+    /// SYNs that were dropped, for whatever reason.
+    pub syns_dropped: u64,
+    /// Segments that were not taken, for whatever reason.
+    pub dropped: u64,
 }
 
 /// What went through the rings of a stack. Bytes count from the IP header on.

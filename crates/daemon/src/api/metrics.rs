@@ -3,11 +3,12 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
-use control::api::{ClientCounters, PortCounters, StackCounters};
+use control::api::{ClientCounters, PortCounters, StackCounters, StackTcp};
 
 use super::Api;
 use super::prometheus::{self, Exposition};
 use crate::daemon::Daemon;
+use crate::sessions::Look;
 
 /// A counter of a port: name, help, value.
 type PortCounter = (&'static str, &'static str, fn(&PortCounters) -> u64);
@@ -42,6 +43,28 @@ const STACK: [StackCounter; 4] = [
     ("millrace_stack_refused_total", "What a stack sent and was not taken.", StackCounters::wrong),
 ];
 
+/// A counter that a stack keeps itself: name, help, value.
+type TcpCounter = (&'static str, &'static str, fn(&StackTcp) -> u64);
+
+const TCP: [TcpCounter; 8] = [
+    ("millrace_stack_established_total", "Connections that became established.", |c| c.established),
+    ("millrace_stack_retransmissions_total", "Segments sent again.", |c| c.retransmissions),
+    ("millrace_stack_timeouts_total", "Retransmission time-outs.", |c| c.timeouts),
+    ("millrace_stack_resets_total", "Resets sent.", |c| c.resets),
+    (
+        "millrace_stack_accept_queue_full_total",
+        "SYNs and handshakes that found the queue of connections to accept full.",
+        |c| c.accept_queue_full,
+    ),
+    (
+        "millrace_stack_syn_cookies_total",
+        "SYNs that found too many half-open connections, and were answered by a cookie.",
+        |c| c.syn_cookies,
+    ),
+    ("millrace_stack_syns_dropped_total", "SYNs that were dropped.", |c| c.syns_dropped),
+    ("millrace_stack_dropped_total", "Segments that a stack did not take.", |c| c.dropped),
+];
+
 /// The exposition.
 #[utoipa::path(
     get,
@@ -51,8 +74,11 @@ const STACK: [StackCounter; 4] = [
     )
 )]
 pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
-    let daemon = api.daemon.lock();
     let mut text = Exposition::default();
+    // Not while the daemon is held: there may be many.
+    let look = api.daemon.lock().sessions.look();
+    connections(&look, &mut text);
+    let daemon = api.daemon.lock();
     ports(&daemon, &mut text);
     workers(&daemon, &mut text);
     tables(&daemon, &mut text);
@@ -136,6 +162,16 @@ fn clients(daemon: &Daemon, text: &mut Exposition) {
     }
 }
 
+fn connections(look: &Look, text: &mut Exposition) {
+    let mut family =
+        text.gauge("millrace_stack_connections", "Connections of a stack by state, as it says.");
+    for (stack, name, states) in look.states() {
+        for (state, count) in states {
+            family.sample(&[("stack", &stack), ("name", &name), ("state", &state)], count);
+        }
+    }
+}
+
 fn sessions(daemon: &Daemon, text: &mut Exposition) {
     let stacks = daemon.sessions.show_stacks();
     text.gauge("millrace_stacks", "Stacks of processes.").sample(&[], stacks.len());
@@ -145,6 +181,14 @@ fn sessions(daemon: &Daemon, text: &mut Exposition) {
             let labels: [(&str, &dyn std::fmt::Display); 2] =
                 [("stack", &stack.number), ("name", &stack.name)];
             family.sample(&labels, value(&stack.counters));
+        }
+    }
+    for (name, help, value) in TCP {
+        let mut family = text.counter(name, help);
+        for stack in &stacks {
+            let labels: [(&str, &dyn std::fmt::Display); 2] =
+                [("stack", &stack.number), ("name", &stack.name)];
+            family.sample(&labels, value(&stack.tcp));
         }
     }
     let mut members = text.gauge("millrace_listener_members", "Stacks that serve a listener.");

@@ -97,6 +97,7 @@ fn router(api: Api) -> Router {
         .route("/v1/clients", get(clients::list))
         .route("/v1/sessions/stacks", get(sessions::stacks))
         .route("/v1/sessions/listeners", get(sessions::listeners))
+        .route("/v1/sessions/connections", get(sessions::connections))
         .route("/v1/functions", get(functions::list).post(functions::add))
         .route("/v1/functions/{id}", delete(functions::remove))
         .route("/v1/workers", get(workers::list))

@@ -42,6 +42,7 @@ use super::{
         clients::list,
         sessions::stacks,
         sessions::listeners,
+        sessions::connections,
         functions::list,
         functions::add,
         functions::remove,
@@ -69,7 +70,7 @@ mod tests {
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 27);
+        assert_eq!(paths.len(), 28);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {

@@ -2,9 +2,16 @@
 
 use axum::Json;
 use axum::extract::State;
-use control::api::{Listener, Stack};
+use control::api::{ConnectionPage, ConnectionQuery, ConnectionState, ErrorBody, Listener, Stack};
 
 use super::Api;
+use super::answer::{Answer, Parameters, Refusal};
+use super::trace::within;
+use crate::sessions::Wanted;
+
+/// Connections of an answer when nothing is said, and at most.
+const PAGE: u32 = 1000;
+const LONGEST_PAGE: u32 = 100_000;
 
 /// `GET /v1/sessions/stacks`
 #[utoipa::path(
@@ -28,4 +35,30 @@ pub(crate) async fn stacks(State(api): State<Api>) -> Json<Vec<Stack>> {
 )]
 pub(crate) async fn listeners(State(api): State<Api>) -> Json<Vec<Listener>> {
     Json(api.daemon.lock().sessions.show_listeners())
+}
+
+/// `GET /v1/sessions/connections`
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/connections",
+    params(ConnectionQuery),
+    responses(
+        (status = 200, description = "Connections of stacks, as these say, up to date", body = ConnectionPage),
+        (status = "4XX", description = "Refused", body = ErrorBody),
+    )
+)]
+pub(crate) async fn connections(
+    State(api): State<Api>,
+    Parameters(query): Parameters<ConnectionQuery>,
+) -> Answer<ConnectionPage> {
+    let ConnectionQuery { port, address, state, process, stack, limit } = query;
+    let limit = within(limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
+    let states = state.map(|list| ConnectionState::list(&list)).transpose();
+    let states = states.map_err(|error| Refusal::invalid(error, "correct state"))?;
+    let states = states.unwrap_or_default();
+    let wanted = Wanted { port, address, states, process, stack, limit };
+    // The daemon is not held while stacks are waited for, nor while their memory is read.
+    let look = api.daemon.lock().sessions.look();
+    look.refresh(&wanted).await;
+    Ok(Json(look.page(&wanted)))
 }

@@ -144,6 +144,12 @@ impl Routing {
         self.injector.dropped(reason)
     }
 
+    /// Sends IP packets by the routes, as the router's own.
+    pub(crate) fn send(&mut self, packets: &[Vec<u8>]) {
+        packets.iter().for_each(|packet| self.injector.send_routed(packet));
+        self.injector.notify();
+    }
+
     /// Drops the packets that wait: the daemon ends.
     pub(crate) fn clear(&mut self) {
         self.punts.clear();

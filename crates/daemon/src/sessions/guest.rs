@@ -17,13 +17,15 @@ use tokio::time::sleep;
 
 use super::listeners::proven;
 use super::parking::Starting;
-use super::{Host, Lent};
+use super::{Host, LastWords, Lent};
 use crate::processes::{
     Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources,
 };
 
 /// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
 const LOOKS: usize = 50;
+/// Peers that are told of a process's end at once, before the next [`BREATH`].
+const AT_ONCE: usize = 64;
 /// Between two looks.
 const BREATH: Duration = Duration::from_millis(1);
 
@@ -148,14 +150,18 @@ impl<H: Host> Guest for Attached<H> {
     }
 
     async fn leave(self, why: String) {
-        let id = Arc::clone(&self.id);
         // What it asked for before is done before.
+        let last_words = self.last_words().await;
+        let id = Arc::clone(&self.id);
         let release = self.control.ask(move |host| {
             let Lent { sessions, workers, .. } = host.lend();
             sessions.release(id.load(Ordering::Relaxed), workers, &why)
         });
         let mut memory = Vec::new();
-        for left in release.await.unwrap_or_default() {
+        let left = release.await.unwrap_or_default();
+        // Answers come to nobody's stack from now on.
+        self.say(last_words).await;
+        for left in left {
             memory.push(left.taken().await);
         }
         let process = u64::from(self.id.load(Ordering::Relaxed));
@@ -183,6 +189,28 @@ impl<H: Host> Attached<H> {
             carries: None,
             namespace,
             tokens: Vec::new(),
+        }
+    }
+
+    /// What its peers are to be told. The memory is looked at here, whatever its owner has written there.
+    async fn last_words(&self) -> Vec<LastWords> {
+        let Some(id) = self.number() else { return Vec::new() };
+        let remains = self.control.ask(move |host| host.lend().remains(id)).await;
+        remains.map(|remains| remains.last_words()).unwrap_or_default()
+    }
+
+    /// Tells them, so many at a time.
+    async fn say(&self, mut words: Vec<LastWords>) {
+        while !words.is_empty() {
+            let some = words.drain(..words.len().min(AT_ONCE));
+            let packets: Vec<Vec<u8>> = some.flat_map(|words| words.packets()).collect();
+            let said = self.control.ask(move |host| host.lend().routing.send(&packets)).await;
+            if said.is_none() {
+                return;
+            }
+            if !words.is_empty() {
+                sleep(BREATH).await;
+            }
         }
     }
 

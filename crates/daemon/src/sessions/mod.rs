@@ -11,14 +11,19 @@
 //! | `listeners`, `leases`, `routes` | control | what is served, local ports, which way packets go |
 //! | `bounds` | control | what a user may have |
 //! | `show` | control | all of it, for people |
+//! | `connections` | the API's | stacks' connections, for people |
+//! | `remains`, `last_words` | the user's | what a process that died has left: its peers are told |
 
 mod bounds;
+mod connections;
 mod errands;
 mod guest;
+mod last_words;
 mod leases;
 mod listeners;
 mod moves;
 mod parking;
+mod remains;
 mod routes;
 mod secret;
 mod serving;
@@ -43,6 +48,7 @@ use forward::steering::{ListenerId, Steering};
 use graph::{StackCounters, StackId};
 use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
+use shm::connections::ConnectionsReader;
 use shm::session::{Hello, OpenStack, PROTOCOL, Reply, VERSION, Welcome};
 use tokio::sync::{Notify, mpsc};
 
@@ -52,6 +58,8 @@ use crate::processes::{
 use crate::routing::Routing;
 use crate::workers::Workers;
 
+pub(crate) use connections::{Look, Wanted};
+use last_words::LastWords;
 use listeners::Membership;
 use moves::Moves;
 use secret::Secret;
@@ -65,7 +73,7 @@ const RETURNS: Duration = Duration::from_secs(2);
 pub(crate) struct Lent<'a> {
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) workers: &'a Workers,
-    pub(crate) routing: &'a Routing,
+    pub(crate) routing: &'a mut Routing,
     pub(crate) pool: BufferPool,
 }
 
@@ -112,6 +120,8 @@ struct Stack {
     asked: OpenStack,
     since: Instant,
     segment: Arc<Segment>,
+    /// Its connections, as it says.
+    connections: Arc<ConnectionsReader>,
     /// By worker.
     counters: Vec<Arc<StackCounters>>,
     /// What is to be given to workers when the process has mapped its memory.

@@ -6,7 +6,7 @@ use forward::steering::ListenerView;
 use graph::StackId;
 use shm::session::TransportProtocol;
 
-use super::{Session, Sessions, Stack};
+use super::{Session, Sessions, Stack, connections};
 
 impl Sessions {
     /// Every stack.
@@ -80,6 +80,7 @@ fn show(client: u32, session: &Session, number: u32, stack: &Stack) -> api::Stac
         listeners: stack.listeners.keys().copied().collect(),
         leases: stack.leases.iter().map(|first| format!("{first}-{}", last(*first))).collect(),
         counters: stack.counted(),
+        tcp: connections::tcp(&stack.connections),
     }
 }
 

@@ -9,7 +9,8 @@ use forward::steering::Claims;
 use graph::{StackCounters, StackQueue, StackSetup};
 use shm::attach::{ChannelPlace, FILES, Refusal, RingPlace};
 use shm::claims::{self, ClaimsReader};
-use shm::session::{ClaimsPlace, OpenStack, StackOpened};
+use shm::connections::{self, ConnectionsReader};
+use shm::session::{ClaimsPlace, ConnectionsPlace, OpenStack, StackOpened};
 use shm::{Layout, Segment};
 
 use super::bounds::Usage;
@@ -55,6 +56,8 @@ struct Size {
     workers: usize,
     /// Bytes of a ring, up to the next page.
     each: usize,
+    /// Bytes of the claims, up to the next page.
+    claims: usize,
     bytes: usize,
 }
 
@@ -63,12 +66,14 @@ impl Size {
         let layout =
             Layout::new(asked.slots, asked.capacity).map_err(|e| invalid(e.to_string()))?;
         let claims = claims::bytes(asked.claims).map_err(|e| invalid(e.to_string()))?;
+        let claims = claims.next_multiple_of(PAGE);
+        let table = connections::bytes(asked.connections).map_err(|e| invalid(e.to_string()))?;
         if 2 + workers > FILES {
             return Err(no_resources(format!("{workers} workers are too many for stacks")));
         }
         let each = layout.bytes().next_multiple_of(PAGE);
-        let bytes = each * 2 * workers + claims.next_multiple_of(PAGE);
-        Ok(Self { layout, workers, each, bytes })
+        let bytes = each * 2 * workers + claims + table.next_multiple_of(PAGE);
+        Ok(Self { layout, workers, each, claims, bytes })
     }
 
     /// Where the ring from a worker lies; the one to it follows.
@@ -78,6 +83,10 @@ impl Size {
 
     fn claims(&self) -> usize {
         2 * self.workers * self.each
+    }
+
+    fn connections(&self) -> usize {
+        self.claims() + self.claims
     }
 }
 
@@ -129,6 +138,7 @@ impl Lent<'_> {
         let region = segment.region(size.claims(), bytes);
         let region = region.ok_or_else(|| invalid("a segment too short"))?;
         let reader = ClaimsReader::new(region, places).map_err(|e| invalid(e.to_string()))?;
+        let connections = connections_at(&segment, size.connections(), asked.connections)?;
         let Sessions { steering, last_stack, secret, list, .. } = &mut *self.sessions;
         let number = last_stack.wrapping_add(1).max(1);
         let key = secret.claims_key(number);
@@ -141,6 +151,7 @@ impl Lent<'_> {
             asked,
             since: Instant::now(),
             segment,
+            connections: Arc::new(connections),
             counters: setups.iter().map(|setup| Arc::clone(&setup.counters)).collect(),
             start: Some(setups),
             listeners: BTreeMap::new(),
@@ -150,10 +161,12 @@ impl Lent<'_> {
             session.stacks.insert(number, stack);
         }
         let claims = ClaimsPlace { offset: size.claims() as u64, places, key };
+        let (offset, places) = (size.connections() as u64, asked.connections);
         Ok(StackOpened {
             stack: number,
             rings: ChannelPlace { rings },
             claims,
+            connections: ConnectionsPlace { offset, places },
             seed: secret.seed(uid),
         })
     }
@@ -178,6 +191,17 @@ impl Lent<'_> {
         let stack = stack.ok_or_else(|| unknown(format!("there is no stack {number}")))?;
         Ok(self.sessions.take_back(stack, self.workers))
     }
+}
+
+fn connections_at(
+    segment: &Arc<Segment>,
+    offset: usize,
+    places: u32,
+) -> Result<ConnectionsReader, Refusal> {
+    let bytes = connections::bytes(places).map_err(|e| invalid(e.to_string()))?;
+    let region = segment.region(offset, bytes);
+    let region = region.ok_or_else(|| invalid("a segment too short"))?;
+    ConnectionsReader::new(region, places).map_err(|e| invalid(e.to_string()))
 }
 
 impl Sessions {

@@ -29,15 +29,17 @@ fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
     let segment = Arc::new(Segment::create("test", 4096).unwrap());
     let region = segment.region(0, claims::bytes(PLACES).unwrap()).unwrap();
     let reader = ClaimsReader::new(region, PLACES).unwrap();
+    let table = segment.region(1024, shm::connections::bytes(4).unwrap()).unwrap();
     let id = sessions
         .steering
         .add_stack(Claims { user: 0, process: welcome.client, reader, key: [0, 0] })
         .unwrap();
     let stack = Stack {
         id,
-        asked: OpenStack { slots: 64, capacity: 64, claims: PLACES },
+        asked: OpenStack { slots: 64, capacity: 64, claims: PLACES, connections: 4 },
         since: Instant::now(),
         segment,
+        connections: Arc::new(ConnectionsReader::new(table, 4).unwrap()),
         counters: Vec::new(),
         start: None,
         listeners: BTreeMap::new(),

@@ -2,7 +2,9 @@
 
 use dpdk::BufferPool;
 use forward::nodes;
-use graph::{Handoff, HandoffSender, InterfaceId, Reason};
+use graph::{Handoff, HandoffSender, InterfaceId, NO_INTERFACE, Reason};
+use wire::EtherType;
+use wire::ethernet::HEADER_LENGTH;
 
 use super::Entries;
 
@@ -38,6 +40,29 @@ impl Injector {
         let mut packet = Handoff::to_node(buffer, node);
         packet.interface = interface;
         packet.egress = interface;
+        self.inject(packet);
+    }
+
+    /// Sends an IP packet by the routes, as what the router itself sends.
+    pub(crate) fn send_routed(&mut self, packet: &[u8]) {
+        let six = packet.first().is_some_and(|byte| byte >> 4 == 6);
+        let (name, kind) =
+            if six { ("ip6-output", EtherType::IPV6) } else { ("ip4-output", EtherType::IPV4) };
+        let Some(node) = self.entries.node(name) else { return };
+        let buffer = self.pool.alloc().and_then(|mut buffer| {
+            let room = buffer.append(HEADER_LENGTH + packet.len())?;
+            let (link, rest) = room.split_at_mut_checked(HEADER_LENGTH)?;
+            // Filters of traces and captures understand it by its EtherType.
+            let (addresses, label) = link.split_at_mut_checked(HEADER_LENGTH - 2)?;
+            addresses.fill(0);
+            label.copy_from_slice(&kind.0.to_be_bytes());
+            rest.copy_from_slice(packet);
+            Some(buffer)
+        });
+        let Some(buffer) = buffer else { return self.count_drop(Reason::NoBuffer) };
+        let mut packet = Handoff::to_node(buffer, node);
+        packet.interface = NO_INTERFACE;
+        packet.network = HEADER_LENGTH as u16;
         self.inject(packet);
     }
 

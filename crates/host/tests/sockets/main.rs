@@ -9,4 +9,5 @@ mod moving;
 mod options;
 mod pair;
 mod readiness;
+mod shown;
 mod stream;

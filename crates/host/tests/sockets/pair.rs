@@ -145,12 +145,17 @@ impl Pair {
     /// An established connection.
     pub(crate) fn connected() -> Self {
         let mut pair = Self::default();
-        pair.listen(LISTENER, at(v4(1), 80));
-        assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
-        pair.settle();
-        pair.server().accept(LISTENER, SERVER).unwrap();
-        pair.quiet();
+        pair.establish();
         pair
+    }
+
+    /// Establishes a connection.
+    pub(crate) fn establish(&mut self) {
+        self.listen(LISTENER, at(v4(1), 80));
+        assert_eq!(self.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+        self.settle();
+        self.server().accept(LISTENER, SERVER).unwrap();
+        self.quiet();
     }
 
     /// Forgets what happened so far.

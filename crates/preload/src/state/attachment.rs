@@ -16,6 +16,8 @@ const SLOTS: u32 = 1024;
 const CAPACITY: u32 = 2048 - 64;
 /// Places for claims: flows of listeners.
 const CLAIMS: u32 = 1 << 16;
+/// Connections that the daemon is shown.
+const SHOWN: u32 = 1 << 14;
 /// Between two attempts to reach a daemon that is gone: ns.
 const PATIENCE: u64 = 200_000_000;
 
@@ -37,7 +39,8 @@ impl Attachment {
             hidden.borrow_mut().push(file.as_raw_fd());
             file
         };
-        let asked = OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS };
+        let asked =
+            OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS, connections: SHOWN };
         let opened = Link::open(environment::sessions_socket().as_deref(), name, keep)
             .map(ManuallyDrop::new)
             .and_then(|link| match link.open_stack(&asked, keep) {
@@ -85,6 +88,13 @@ impl State {
         }
     }
 
+    /// Shows the connections to the daemon from now on.
+    pub(super) fn show_connections(&mut self) {
+        if let Some(writer) = self.attachment.queues.take_connections() {
+            self.sessions.show_in(writer);
+        }
+    }
+
     /// Looks for a daemon that was gone, now and then. Listeners and connections go on where it comes back before their peers
     /// give up.
     pub(crate) fn look_for_daemon(&mut self) {
@@ -103,6 +113,7 @@ impl State {
                 for ends in self.sessions.flows() {
                     self.attachment.queues.claim(&ends, true);
                 }
+                self.show_connections();
                 self.prove_all();
                 report::say("the daemon is back");
             }

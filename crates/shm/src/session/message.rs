@@ -70,6 +70,8 @@ pub struct OpenStack {
     pub capacity: u32,
     /// Places in the table of claims: a power of two; as many flows of listeners as it expects, and half as many again.
     pub claims: u32,
+    /// Places in the table of connections: those beyond are neither shown nor reset when the process dies.
+    pub connections: u32,
 }
 
 /// A transport protocol.
@@ -185,6 +187,8 @@ pub struct StackOpened {
     pub rings: ChannelPlace,
     /// The table of claims.
     pub claims: ClaimsPlace,
+    /// The table of connections.
+    pub connections: ConnectionsPlace,
     /// What all stacks of the machine share, so that sequence numbers and time stamps between the same ends go on when a
     /// connection moves.
     pub seed: [u64; 2],
@@ -200,6 +204,16 @@ pub struct ClaimsPlace {
     pub places: u32,
     /// The key of the tags.
     pub key: [u64; 2],
+}
+
+/// Where the table of [connections](crate::connections) lies in the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ConnectionsPlace {
+    /// Bytes from the segment's beginning.
+    pub offset: u64,
+    /// Places for connections.
+    pub places: u32,
 }
 
 /// A listener.

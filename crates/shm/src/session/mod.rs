@@ -11,8 +11,8 @@ mod moving;
 
 pub use bound::{Bound, BoundError, examine, namespace};
 pub use message::{
-    ClaimsPlace, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request,
-    Route, Routed, StackOpened, TransportProtocol, VERSION, Welcome,
+    ClaimsPlace, ConnectionsPlace, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange,
+    Reply, Request, Route, Routed, StackOpened, TransportProtocol, VERSION, Welcome,
 };
 pub use moving::{
     Abandon, CarrierId, Deposit, Event, Hand, Offered, ParcelsError, Withdraw, Withdrawn, pack,

@@ -4,6 +4,8 @@ use crate::ends::Ends;
 use crate::failure::Failure;
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
+use crate::isn::timestamp;
+use crate::sequence::Seq;
 use crate::stack::Stack;
 use crate::tcp::cold::Cold;
 use crate::tcp::hot::{Hot, flag};
@@ -90,6 +92,12 @@ pub struct Info {
     pub probes: u8,
     /// Bytes of data that the SYN carried and that were taken (RFC 7413).
     pub syn_data: u16,
+    /// It was opened from here.
+    pub opened_here: bool,
+    /// SND.UNA, SND.NXT and RCV.NXT.
+    pub sequences: (Seq, Seq, Seq),
+    /// Our time stamp of now and the peer's last one (RFC 7323), where they are in use.
+    pub timestamps: Option<(u32, u32)>,
 }
 
 /// Data since the beginning. Bytes sent again are counted apart.
@@ -197,6 +205,11 @@ impl<B: Buffers> Stack<B> {
             timeouts: (hot.backoff, cold.rare.timeouts),
             probes: hot.probes,
             syn_data: cold.rare.syn_data,
+            opened_here: !hot.has(flag::PASSIVE),
+            sequences: (hot.snd_una, hot.snd_nxt, hot.rcv_nxt),
+            timestamps: hot
+                .has(flag::TIMESTAMPS)
+                .then(|| (timestamp(self.now, hot.ts_offset), hot.ts_recent)),
         })
     }
 }

@@ -31,6 +31,17 @@ impl<F> Slab<F> {
         self.places.len() - self.free.len()
     }
 
+    /// Places that are or were taken.
+    pub(crate) fn places(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// Who has a place, and its hot part.
+    pub(crate) fn look(&self, index: u32) -> Option<(ConnectionId, &Hot)> {
+        let place = self.places.get(index as usize).filter(|place| place.cold.is_some())?;
+        Some((ConnectionId::new(index, place.hot.generation), &place.hot))
+    }
+
     /// All of them.
     pub(crate) fn ids(&self) -> impl Iterator<Item = ConnectionId> {
         self.places.iter().zip(0..).filter_map(|(place, index)| {

@@ -11,7 +11,8 @@ use rustix::net::{
 use shm::attach::{Channel, ChannelPlace, RingPlace};
 use shm::bell::{Caller, Drain, RINGS, Watch, inward, outward};
 use shm::session::{
-    ClaimsPlace, GOOD_CHECKSUM, PROTOCOL, Reply, Request, StackOpened, VERSION, Welcome,
+    ClaimsPlace, ConnectionsPlace, GOOD_CHECKSUM, PROTOCOL, Reply, Request, StackOpened, VERSION,
+    Welcome,
 };
 use shm::{Consumer, Meta, Producer, Segment};
 
@@ -53,7 +54,9 @@ impl Daemon {
         let place = |offset| RingPlace { offset, slots: asked.slots, capacity: asked.capacity };
         let layout = place(0).layout().unwrap();
         let step = layout.bytes().next_multiple_of(64);
-        let length = 2 * step + shm::claims::bytes(CLAIMS).unwrap();
+        let claims = 2 * step;
+        let connections = claims + shm::claims::bytes(CLAIMS).unwrap().next_multiple_of(64);
+        let length = connections + shm::connections::bytes(asked.connections).unwrap();
         let segment = Arc::new(Segment::create("millrace-test", length).unwrap());
         let region = |at| segment.region(at, layout.bytes()).unwrap();
         let (out, back) = (
@@ -65,7 +68,8 @@ impl Daemon {
         let opened = StackOpened {
             stack: 1,
             rings: ChannelPlace { rings: vec![[place(0), place(step as u64)]] },
-            claims: ClaimsPlace { offset: 2 * step as u64, places: CLAIMS, key: [1, 2] },
+            claims: ClaimsPlace { offset: claims as u64, places: CLAIMS, key: [1, 2] },
+            connections: ConnectionsPlace { offset: connections as u64, places: asked.connections },
             seed: [3, 4],
         };
         let files = [segment.as_fd(), bell.as_fd(), own.as_fd()];

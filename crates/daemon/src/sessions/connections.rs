@@ -1,0 +1,218 @@
+//! Stacks' connections, for people: read out of the stacks' memory while nobody waits for the daemon.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use control::Prefix;
+use control::api::{self, ConnectionPage, ConnectionState, StackTcp, Transport};
+use rustix::time::{ClockId, clock_gettime};
+use shm::connections::{ConnectionsReader, Count, Record, State};
+use shm::session::TransportProtocol;
+use tokio::time::sleep;
+
+use super::Sessions;
+
+/// How long stacks may take to bring their tables up to date: they look every 100 ms.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// Between two looks whether they have.
+const BREATH: Duration = Duration::from_millis(5);
+
+/// A stack whose connections are looked at.
+struct Subject {
+    number: u32,
+    name: String,
+    pid: i32,
+    uid: u32,
+    connections: Arc<ConnectionsReader>,
+}
+
+/// The stacks at one moment.
+pub(crate) struct Look(Vec<Subject>);
+
+/// Which connections are wanted: those that meet all that is said.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) port: Option<u16>,
+    pub(crate) address: Option<Prefix>,
+    /// None: all.
+    pub(crate) states: Vec<ConnectionState>,
+    /// A name, or a number.
+    pub(crate) process: Option<String>,
+    pub(crate) stack: Option<u32>,
+    pub(crate) limit: usize,
+}
+
+impl Sessions {
+    /// What a look at connections needs.
+    pub(crate) fn look(&self) -> Look {
+        let stacks = self.list.values().flat_map(|session| {
+            session.stacks.iter().map(move |(number, stack)| Subject {
+                number: *number,
+                name: session.name.clone(),
+                pid: session.process.credentials.pid,
+                uid: session.uid(),
+                connections: Arc::clone(&stack.connections),
+            })
+        });
+        Look(stacks.collect())
+    }
+}
+
+impl Look {
+    /// Has the stacks bring their tables up to date, and waits a moment for those that do.
+    pub(crate) async fn refresh(&self, wanted: &Wanted) {
+        let subjects = self.0.iter().filter(|subject| wanted.names(subject));
+        let asked: Vec<_> =
+            subjects.map(|subject| (&subject.connections, subject.connections.ask())).collect();
+        let until = Instant::now() + PATIENCE;
+        while asked.iter().any(|(table, wish)| !table.has_answered(*wish)) && Instant::now() < until
+        {
+            sleep(BREATH).await;
+        }
+    }
+
+    /// What the tables say.
+    pub(crate) fn page(&self, wanted: &Wanted) -> ConnectionPage {
+        let now = now();
+        let mut page = ConnectionPage::default();
+        for subject in self.0.iter().filter(|subject| wanted.names(subject)) {
+            let count = |count| subject.connections.count(count);
+            page.time_wait = page.time_wait.saturating_add(count(Count::TimeWaits));
+            page.unlisted = page.unlisted.saturating_add(count(Count::Unlisted));
+            for record in subject.connections.records().filter(|record| wanted.wants(record)) {
+                page.total += 1;
+                if page.connections.len() < wanted.limit {
+                    page.connections.push(show(subject, &record, now));
+                }
+            }
+        }
+        page
+    }
+
+    /// Connections by stack, its name, and state, of those that there are.
+    pub(crate) fn states(&self) -> Vec<(u32, &str, Vec<(&'static str, u64)>)> {
+        let states = |subject: &Subject| {
+            let mut states = ConnectionState::ALL.map(|(state, name)| (state, name, 0));
+            for record in subject.connections.records() {
+                let state = state_of(record.state);
+                if let Some((_, _, count)) = states.iter_mut().find(|(one, _, _)| *one == state) {
+                    *count += 1;
+                }
+            }
+            let waits = subject.connections.count(Count::TimeWaits);
+            let named = states.into_iter().map(|(state, name, count)| match state {
+                ConnectionState::TimeWait => (name, waits.saturating_add(count)),
+                _ => (name, count),
+            });
+            named.collect()
+        };
+        self.0.iter().map(|one| (one.number, one.name.as_str(), states(one))).collect()
+    }
+}
+
+impl Wanted {
+    /// Whether the connections of that stack may be wanted.
+    fn names(&self, subject: &Subject) -> bool {
+        let process = self.process.as_ref();
+        let named =
+            |process: &String| *process == subject.name || process.parse() == Ok(subject.pid);
+        self.stack.is_none_or(|stack| stack == subject.number) && process.is_none_or(named)
+    }
+
+    fn wants(&self, record: &Record) -> bool {
+        let ends = [record.local, record.remote];
+        self.port.is_none_or(|port| ends.iter().any(|end| end.port() == port))
+            && self.address.is_none_or(|prefix| ends.iter().any(|end| prefix.contains(end.ip())))
+            && (self.states.is_empty() || self.states.contains(&state_of(record.state)))
+    }
+}
+
+/// What a stack says that it has counted.
+pub(super) fn tcp(table: &ConnectionsReader) -> StackTcp {
+    let count = |count| table.count(count);
+    StackTcp {
+        connections: count(Count::Connections),
+        time_wait: count(Count::TimeWaits),
+        established: count(Count::Established),
+        retransmissions: count(Count::Retransmissions),
+        timeouts: count(Count::Timeouts),
+        resets: count(Count::Resets),
+        accept_queue_full: count(Count::AcceptQueue),
+        syn_cookies: count(Count::SynQueue),
+        syns_dropped: count(Count::AcceptQueue).saturating_add(count(Count::NoSlot)),
+        dropped: count(Count::Dropped),
+    }
+}
+
+/// Of the clock that stacks go by: ns.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {
+    let since = |at: u64| now.saturating_sub(at) / 1_000_000;
+    let ago = |ms: u32| (ms != u32::MAX).then_some(ms);
+    api::Connection {
+        stack: subject.number,
+        name: subject.name.clone(),
+        pid: subject.pid,
+        uid: subject.uid,
+        protocol: match record.protocol {
+            TransportProtocol::Tcp => Transport::Tcp,
+            TransportProtocol::Udp => Transport::Udp,
+        },
+        local: record.local,
+        remote: record.remote,
+        state: state_of(record.state),
+        outgoing: record.opened_here,
+        age: since(record.since),
+        written: since(record.at),
+        receive_queue: record.queues.0,
+        send_queue: record.queues.1,
+        rtt: record.rtt.0,
+        rtt_variation: record.rtt.1,
+        least_rtt: record.least_rtt,
+        timeout: record.timeout,
+        backoff: record.backoff,
+        congestion_control: record.congestion.name().to_owned(),
+        congestion_window: record.congestion_window,
+        threshold: (record.threshold != u32::MAX).then_some(record.threshold),
+        in_flight: record.in_flight,
+        lost: record.lost,
+        retransmissions: record.retransmissions,
+        peer_window: record.windows.1,
+        own_window: record.windows.0,
+        peer_window_shift: record.scales.0,
+        own_window_shift: record.scales.1,
+        mss: record.mss,
+        path_mtu: record.path_mtu,
+        timestamps: record.sequences.timestamps.is_some(),
+        sack: record.negotiated.0,
+        ecn: record.negotiated.1,
+        bytes_sent: record.bytes_sent,
+        bytes_acknowledged: record.bytes_acknowledged,
+        bytes_received: record.bytes_received,
+        segments_sent: record.segments.0,
+        segments_received: record.segments.1,
+        delivery_rate: record.delivery_rate,
+        last_sent: ago(record.idle.0),
+        last_received: ago(record.idle.1),
+    }
+}
+
+fn state_of(state: State) -> ConnectionState {
+    match state {
+        State::SynSent => ConnectionState::SynSent,
+        State::SynReceived => ConnectionState::SynReceived,
+        State::Established => ConnectionState::Established,
+        State::FinWait1 => ConnectionState::FinWait1,
+        State::FinWait2 => ConnectionState::FinWait2,
+        State::CloseWait => ConnectionState::CloseWait,
+        State::Closing => ConnectionState::Closing,
+        State::LastAck => ConnectionState::LastAck,
+        State::TimeWait => ConnectionState::TimeWait,
+        State::Closed => ConnectionState::Closed,
+    }
+}

@@ -1,0 +1,38 @@
+//! Showing the connections to others: see [`journal`](crate::journal).
+
+use shm::connections::ConnectionsWriter;
+
+use crate::journal::Journal;
+use crate::sessions::Sessions;
+
+impl Sessions {
+    /// Shows the connections in a table from now on, those that there are already too.
+    pub fn show_in(&mut self, writer: ConnectionsWriter) {
+        self.journal = Some(Box::new(Journal::new(writer, self.now, &self.stack)));
+    }
+
+    /// Brings the table up to date: to be called often, does something every 100 ms at most.
+    pub fn look(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        if let Some(journal) = &mut self.journal {
+            journal.look(now, &self.stack);
+        }
+    }
+
+    /// Connections came or went.
+    pub(crate) fn note_changes(&mut self) {
+        let changed = &mut self.stack.buffers_mut().changed;
+        if changed.is_empty() {
+            return;
+        }
+        let mut places = std::mem::take(changed);
+        if let Some(journal) = &mut self.journal {
+            for place in &places {
+                journal.note(self.now, *place, &self.stack);
+            }
+        }
+        // Its memory is used again.
+        places.clear();
+        self.stack.buffers_mut().changed = places;
+    }
+}

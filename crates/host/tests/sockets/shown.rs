@@ -1,0 +1,91 @@
+//! The table in which connections are shown.
+
+use std::sync::Arc;
+
+use shm::Segment;
+use shm::connections::{ConnectionsReader, ConnectionsWriter, Count, Record, State, bytes};
+
+use millrace_host::Sessions;
+
+use crate::pair::{CLIENT, LISTENER, Pair, SERVER, at, recv, send, v4};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Shows a host's connections, so many at most.
+fn show(sessions: &mut Sessions, places: u32) -> ConnectionsReader {
+    let length = bytes(places).unwrap();
+    let segment = Arc::new(Segment::create("shown", length).unwrap());
+    let region = segment.region(0, length).unwrap();
+    sessions.show_in(ConnectionsWriter::new(region.clone(), places).unwrap());
+    ConnectionsReader::new(region, places).unwrap()
+}
+
+fn all(table: &ConnectionsReader) -> Vec<Record> {
+    table.records().collect()
+}
+
+#[test]
+fn a_connection_is_shown_from_its_beginning_to_its_end() {
+    let mut pair = Pair::default();
+    let (server, client) = (show(pair.server(), 4), show(pair.client(), 4));
+    pair.establish();
+    let [one] = all(&server)[..] else { panic!("{:?}", all(&server)) };
+    assert_eq!((one.local, one.remote.ip(), one.state), (at(v4(1), 80), v4(0), State::Established));
+    assert!(!one.opened_here && one.sequences.timestamps.is_some() && one.mss > 1000);
+    let [other] = all(&client)[..] else { panic!("{:?}", all(&client)) };
+    assert_eq!((other.local, other.remote), (one.remote, one.local));
+    assert!(other.opened_here && other.since <= one.since);
+    pair.server().close(SERVER);
+    pair.settle();
+    pair.client().close(CLIENT);
+    pair.settle();
+    assert_eq!((all(&server), all(&client)), (vec![], vec![]));
+    pair.server().close(LISTENER);
+}
+
+#[test]
+fn a_look_writes_what_has_changed_ten_times_a_second() {
+    let mut pair = Pair::default();
+    let (server, client) = (show(pair.server(), 4), show(pair.client(), 4));
+    pair.establish();
+    let now = pair.now;
+    pair.server().look(now);
+    pair.client().look(now);
+    assert_eq!(send(pair.client(), CLIENT, b"request"), Ok(7));
+    pair.settle();
+    assert_eq!(all(&server)[0].bytes_received, 0, "packets write nothing");
+    pair.server().look(now + SECOND / 20);
+    assert_eq!(all(&server)[0].bytes_received, 0, "nor does a look that comes too soon");
+    pair.run_for(SECOND);
+    let now = pair.now;
+    pair.server().look(now);
+    pair.client().look(now);
+    let ([theirs], [ours]) = (&all(&server)[..], &all(&client)[..]) else { panic!("one each") };
+    assert_eq!((theirs.bytes_received, theirs.queues.0), (7, 7));
+    assert_eq!((ours.bytes_acknowledged, ours.queues.1), (7, 0));
+    // A reset that the peer believes stands there.
+    assert_eq!(ours.sequences.next, theirs.sequences.expected);
+    assert_eq!(theirs.sequences.next, ours.sequences.expected);
+    assert!(ours.rtt.0 >= 2000, "{} us", ours.rtt.0);
+    assert_eq!((client.count(Count::Connections), client.count(Count::Established)), (1, 1));
+    // What the application has read is told to who asks.
+    assert_eq!(recv(pair.server(), SERVER, 7).unwrap(), b"request");
+    let wish = server.ask();
+    pair.server().look(now + SECOND);
+    assert!(server.has_answered(wish));
+    assert_eq!(all(&server)[0].queues.0, 0);
+}
+
+#[test]
+fn a_table_that_comes_later_or_is_too_small_shows_what_it_can() {
+    let mut pair = Pair::connected();
+    let server = show(pair.server(), 1);
+    assert_eq!(all(&server).len(), 1, "what there was already");
+    let old = all(&server)[0];
+    // The next table, of a daemon that was restarted.
+    let next = show(pair.server(), 4);
+    assert_eq!(all(&next).len(), 1);
+    pair.server().close(SERVER);
+    pair.settle();
+    assert_eq!(all(&server), [old], "nobody writes the old one");
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Connections of served programs can be seen, and their peers hear of a process that dies without a word.
+. "$(dirname "$0")/lab.sh"
+. "$(dirname "$0")/serve/serve.sh"
+needs_millrace
+command -v nginx >/dev/null || skip "no nginx: scripts/setup"
+one_host
+start_serving
+printf x >"$served/files/1"
+data 20000000 20 >"$served/files/20000000"
+chmod -R a+rX "$served"
+
+# NGINX as one process: server NAME
+server() {
+  cat >"$served/$1.conf" <<END
+daemon off; master_process off; pid $served/$1.pid; error_log $served/logs/$1 info;
+events { worker_connections 1024; }
+http {
+  access_log off; keepalive_timeout 600;
+  client_body_temp_path $served/temp/body; proxy_temp_path $served/temp/proxy; fastcgi_temp_path $served/temp/fastcgi;
+  uwsgi_temp_path $served/temp/uwsgi; scgi_temp_path $served/temp/scgi;
+  server { listen 80; listen [::]:80; root $served/files; }
+}
+END
+  serve nginx -p "$served" -c "$served/$1.conf" 2>"$served/logs/$1.stderr" &
+  nginx=$!
+  within 10 get -o /dev/null http://10.0.1.1/1 || fail "nginx does not serve: $(cat "$served/logs/$1.stderr")"
+}
+# Connections that nobody talks on: idlers ADDRESS COUNT NAME
+idlers() {
+  exec_on a "$lab_root/lab/serve/idlers" "$1" 80 "$2" >"$lab/$3" 2>&1 &
+  idlers=$!
+  within 20 grep -q connected "$lab/$3" || fail "$2 clients: $(cat "$lab/$3")"
+}
+connections() { value "show sessions $1" .total; }
+
+# 1. What is shown.
+server shown
+idlers 10.0.1.1 20 four
+four=$idlers
+idlers 2001:db8:1::1 10 six
+six=$idlers
+check "all connections are shown" equal "$(connections '--state established')" 30
+check "by address" equal "$(connections '--address 2001:db8:1::/64')" 10
+check "by a single address" equal "$(connections '--address 10.0.1.2')" 20
+check "by port" equal "$(connections '--port 80')" 30
+check "by a port that none has" equal "$(connections '--port 81')" 0
+check "by process" equal "$(connections "--process $nginx")" 30
+check "by its name" equal "$(connections '--process nginx')" 30
+check "by state" equal "$(connections '--state close-wait,time-wait')" 0
+check "a state that there is not is refused" says "'open' is no state" millrace show sessions --state open
+check "as a table" says '^established +10\.0\.1\.1:80 +10\.0\.1\.2:[0-9]+ +nginx/' millrace show sessions --address 10.0.1.2
+check "in the words of ss" says '(bbr|cubic|newreno) .*rto:.*rtt:.*mss:14.*bytes_received:' millrace show sessions --info
+# shellcheck disable=SC2016 # jq's own
+check "each has been written down within half a second" \
+  equal "$(value 'show sessions' '[.connections[] | select(.written > 500)] | length')" 0
+half() { equal "$(value 'show sessions --address 10.0.1.2' '[.connections[] | select(.bytes_received > 20)] | length')" 10; }
+check "those that were talked to have received a request" half
+metrics() { curl -s --unix-socket "$lab_socket" http://millrace/metrics; }
+check "metrics count them" says '^millrace_stack_connections\{stack="[0-9]+",name="nginx",state="established"\} 30$' metrics
+check "and what stacks count" says '^millrace_stack_established_total\{.*\} [1-9]' metrics
+
+# A transfer that goes on.
+exec_on a curl -s -o /dev/null --limit-rate 2M http://10.0.1.1/20000000 &
+slow=$!
+sending() { says '"send_queue": [1-9]' millrace --json show sessions --state established; }
+check "data that waits for a slow reader is seen" within 5 sending
+end "$slow" TERM
+
+# 2. Peers of a process that was killed hear of it, though they send nothing.
+end "$nginx" KILL
+ended() { grep -q "$2" "$lab/$1"; }
+check "IPv4 clients that only wait are reset" within 8 ended four '^reset 20$'
+check "IPv6 clients too" within 8 ended six '^reset 10$'
+wait "$four" "$six"
+none() { equal "$(connections '')" 0; }
+check "nothing is left" within 2 none
+
+server again
+idlers 10.0.1.1 100 hundred
+exec_on a curl -s -o /dev/null --max-time 20 --limit-rate 2M http://10.0.1.1/20000000 2>"$lab/busy" &
+busy=$!
+check "a busy one among them" within 5 sending
+end "$nginx" KILL
+check "a hundred clients are reset" within 8 ended hundred '^reset 100$'
+check "and the busy one" within 8 fails alive "$busy"
+wait "$busy"
+check "with an error" equal $? 56
+
+# 3. An orderly end says nothing but good-bye.
+server orderly
+idlers 10.0.1.1 20 closed
+kill -QUIT "$nginx"
+check "an orderly end closes connections" within 15 ended closed '^closed 20$'
+wait "$nginx"
