@@ -93,3 +93,14 @@ idlers 10.0.1.1 20 closed
 kill -QUIT "$nginx"
 check "an orderly end closes connections" within 15 ended closed '^closed 20$'
 wait "$nginx"
+
+# 4. A connection can be followed into and out of its stack.
+server traced
+millrace trace --count 40 --timeout 20 --protocol tcp --transport-port 80 --host 10.0.1.2 >"$lab/trace" 2>&1 &
+trace=$!
+sleep 1
+get -o /dev/null http://10.0.1.1/1
+within 5 fails alive "$trace" || end "$trace" TERM
+check "a trace shows what goes into the stack" says 'ip-local.*' cat "$lab/trace"
+check "and what comes out of it" says 'from stack [0-9]+.*: .*10\.0\.1\.1.*10\.0\.1\.2' cat "$lab/trace"
+end "$nginx" TERM

@@ -28,6 +28,9 @@ pub struct Filter {
     pub source_port: Option<u16>,
     /// To this port of TCP or UDP.
     pub destination_port: Option<u16>,
+    /// From or to this port of TCP or UDP. Traces and captures have it; clients' filters tell the two ports apart, and their
+    /// classifier does not look at it.
+    pub transport_port: Option<u16>,
 }
 
 /// A protocol as a filter names it: `tcp`, `udp`, `icmp`, `icmp6`, `arp`, or the number of an IP
@@ -88,12 +91,14 @@ impl Filter {
     }
 
     fn are_ports(&self, seen: &Seen<'_>) -> bool {
-        if self.source_port.is_none() && self.destination_port.is_none() {
+        let wanted = [self.source_port, self.destination_port, self.transport_port];
+        if wanted.iter().all(Option::is_none) {
             return true;
         }
         let Some(ports) = seen.ports() else { return false };
         self.source_port.is_none_or(|wanted| ports.0 == wanted)
             && self.destination_port.is_none_or(|wanted| ports.1 == wanted)
+            && self.transport_port.is_none_or(|wanted| ports.0 == wanted || ports.1 == wanted)
     }
 }
 

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 
 /// Follow single packets through the nodes, in words
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  millrace trace --protocol icmp --count 2")]
+#[command(after_help = "Examples:\n  millrace trace --protocol icmp --count 2\n  \
+                        millrace trace --protocol tcp --transport-port 80    into and out of a served program")]
 pub(crate) struct Trace {
     /// Packets to follow
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -21,6 +22,9 @@ pub(crate) struct Trace {
     /// Only packets of this protocol: tcp, udp, icmp, icmp6, arp or a number
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
+    /// Only packets from or to this port of TCP or UDP
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) transport_port: Option<u16>,
     /// End after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timeout: Option<u32>,
@@ -45,6 +49,9 @@ pub(crate) struct Capture {
     /// Only packets of this protocol: tcp, udp, icmp, icmp6, arp or a number
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
+    /// Only packets from or to this port of TCP or UDP
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) transport_port: Option<u16>,
     /// Packets to write
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,

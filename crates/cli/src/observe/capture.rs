@@ -23,6 +23,7 @@ pub(crate) async fn run(
         port: options.port,
         host: options.host,
         protocol: options.protocol,
+        transport_port: options.transport_port,
         snaplen: options.snaplen,
         timeout: options.timeout,
         direction: match options.direction {

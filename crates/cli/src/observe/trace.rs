@@ -17,6 +17,7 @@ pub(crate) async fn run(client: &Client, json: bool, options: args::Trace) -> Re
         port: options.port,
         host: options.host,
         protocol: options.protocol,
+        transport_port: options.transport_port,
         timeout: options.timeout,
     };
     let mut lines = client.stream("/v1/trace", &request).await?.lines();

@@ -22,6 +22,9 @@ pub struct Trace {
     /// Only packets of this protocol: tcp, udp, icmp, icmp6, arp, or a number of an IP protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// Only packets from or to this port of TCP or UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport_port: Option<u16>,
     /// Ends after: seconds; absent: 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u32>,
@@ -61,6 +64,9 @@ pub struct Capture {
     /// Only packets of this protocol: tcp, udp, icmp, icmp6, arp, or a number of an IP protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
+    /// Only packets from or to this port of TCP or UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport_port: Option<u16>,
     /// Bytes kept of each packet, 64 to 65,535; absent: 65,535.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<u32>,

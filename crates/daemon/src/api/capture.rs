@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use control::api::{Capture, Direction as Wanted, ErrorBody};
-use graph::{CaptureOptions, Direction, Frame, Frames, Taps};
+use graph::{CaptureOptions, Direction, Filter, Frame, Frames, Taps};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -74,6 +74,7 @@ pub(crate) async fn stream(
     let timeout = wish.timeout.map(|seconds| within(seconds, u32::MAX, "timeout")).transpose()?;
     let place = api.streams.capture()?;
     let filter = filter(&api.daemon.lock(), wish.port.as_deref(), wish.host, wish.protocol)?;
+    let filter = Filter { transport_port: wish.transport_port, ..filter };
     let any = wish.direction == Wanted::Any;
     let taps = Taps {
         receive: any || wish.direction == Wanted::Rx,

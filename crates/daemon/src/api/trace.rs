@@ -66,6 +66,7 @@ pub(crate) async fn stream(
     let timeout = within(wish.timeout.unwrap_or(TIMEOUT), LONGEST_TIMEOUT, "timeout")?;
     let place = api.streams.trace()?;
     let filter = filter(&api.daemon.lock(), wish.port.as_deref(), wish.host, wish.protocol)?;
+    let filter = Filter { transport_port: wish.transport_port, ..filter };
     let options = TraceOptions { filter, packets: count, ring: RING };
     let mut running = Running {
         daemon: api.daemon.clone(),

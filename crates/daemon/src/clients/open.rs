@@ -215,5 +215,6 @@ fn filter(text: &FilterText) -> Result<Filter, MatchError> {
         destination: text.destination,
         source_port: text.source_port,
         destination_port: text.destination_port,
+        transport_port: None,
     })
 }

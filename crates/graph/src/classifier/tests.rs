@@ -47,6 +47,7 @@ fn filter() -> impl Strategy<Value = Filter> {
             destination,
             source_port: sport,
             destination_port: dport,
+            transport_port: None,
         })
 }
 

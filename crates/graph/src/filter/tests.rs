@@ -123,6 +123,8 @@ fn ports_and_ends_are_told_apart() {
     let any = Filter::default;
     assert!(wanted(Filter { destination_port: Some(53), source_port: Some(5000), ..any() }));
     assert!(!wanted(Filter { source_port: Some(53), ..any() }));
+    let either = |port| wanted(Filter { transport_port: Some(port), ..any() });
+    assert!(either(53) && either(5000) && !either(54));
     assert!(wanted(Filter { source: Some(a.into()), destination: Some(b.into()), ..any() }));
     assert!(!wanted(Filter { source: Some(b.into()), ..any() }));
     assert!(!wanted(Filter { destination: Some(a.into()), ..any() }));
@@ -130,6 +132,7 @@ fn ports_and_ends_are_told_apart() {
     assert!(!wanted(Filter { ether_type: Some(EtherType::ARP), ..any() }));
     let icmp = frame(0, EtherType::IPV4, &ip4(a, b, 1));
     assert!(!Filter { destination_port: Some(0), ..any() }.matches(1, &icmp));
+    assert!(!Filter { transport_port: Some(0), ..any() }.matches(1, &icmp));
     let lldp = frame(0, EtherType(0x88cc), &[0; 40]);
     assert!(Filter { ether_type: Some(EtherType(0x88cc)), ..any() }.matches(1, &lldp));
     assert!(!Filter { host: Some(a.into()), ..any() }.matches(1, &lldp));
