@@ -43,6 +43,7 @@ impl Shared {
         // Who has the lock runs the stack.
         let Some(mut state) = self.try_lock() else { return Look::Busy };
         state.show_changes();
+        state.tell_rests();
         if state.waiters.sleepers > 0 {
             return Look::Asleep;
         }

@@ -228,6 +228,11 @@ impl Waiters {
         if watches.len() == before { Err(Errno::NOENT) } else { Ok(()) }
     }
 
+    /// Whether somebody watches a session.
+    pub(crate) fn is_watched(&self, id: Id) -> bool {
+        self.watches.get(id.0 as usize).is_some_and(|watches| !watches.is_empty())
+    }
+
     /// A session is no more.
     pub(crate) fn forget_session(&mut self, id: Id) {
         self.of(id).clear();

@@ -101,7 +101,11 @@ pub unsafe extern "C" fn epoll_ctl(
     }
     let done = control(&mut state, (epoll, operation), fd, wanted);
     if listens {
-        state.serve(fd);
+        if operation == libc::EPOLL_CTL_DEL {
+            state.rest(fd);
+        } else {
+            state.serve(fd);
+        }
         return 0;
     }
     if is_datagrams && done == Err(Errno::NOENT) {

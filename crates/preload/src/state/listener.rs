@@ -18,7 +18,14 @@ pub(crate) struct Listener {
     pub(super) number: Option<u32>,
     /// Whether it gets its share of new connections: the application has begun to take them.
     serves: bool,
+    /// The application takes connections from it at the moment: an NGINX worker without the accept mutex does not.
+    wanted: bool,
+    /// When the daemon was told last whether it serves: ns.
+    told: u64,
 }
+
+/// Between two times that the daemon is told that a listener rests, at least: ns.
+const SELDOM: u64 = 10_000_000;
 
 /// A word-sized option of a socket of the kernel's.
 pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
@@ -103,7 +110,7 @@ impl State {
         let number = self.prove(fd, 0);
         *self.place(fd) = Place { flags: status_flags(fd), ..Place::default() };
         kinds::set(fd, Kind::Listener);
-        self.listeners.insert(fd, Listener { number, serves: false });
+        self.listeners.insert(fd, Listener { number, serves: false, wanted: false, told: 0 });
         Ok(())
     }
 
@@ -135,11 +142,41 @@ impl State {
     /// The application takes connections from `fd`: from now on new ones are for this process too.
     pub(crate) fn serve(&mut self, fd: c_int) {
         let fd = self.aliases.get(&fd).copied().unwrap_or(fd);
-        let known = self.listeners.get(&fd).map(|listener| (listener.serves, listener.number));
-        let Some((false, Some(_))) = known else { return };
-        let number = self.prove(fd, 1);
+        let Some(listener) = self.listeners.get_mut(&fd) else { return };
+        listener.wanted = true;
+        if let (false, Some(_)) = (listener.serves, listener.number) {
+            self.tell(fd, true);
+        }
+    }
+
+    /// The application has stopped waiting for connections at `fd`: new ones are for other processes, if there are any.
+    pub(crate) fn rest(&mut self, fd: c_int) {
+        let fd = self.aliases.get(&fd).copied().unwrap_or(fd);
+        if self.waiters.is_watched(id(fd)) {
+            return;
+        }
+        let Some(listener) = self.listeners.get_mut(&fd) else { return };
+        listener.wanted = false;
+        self.tell_rests();
+    }
+
+    /// Tells the daemon of listeners from which the application takes no connections, but of none too often.
+    pub(crate) fn tell_rests(&mut self) {
+        let now = clock::now();
+        let due = |listener: &Listener| {
+            listener.serves && !listener.wanted && now >= listener.told + SELDOM
+        };
+        let resting = self.listeners.iter().find(|(_, listener)| due(listener));
+        if let Some(fd) = resting.map(|(fd, _)| *fd) {
+            self.tell(fd, false);
+        }
+    }
+
+    /// Tells the daemon whether a listener gets its share of new connections.
+    fn tell(&mut self, fd: c_int, serves: bool) {
+        let number = self.prove(fd, u8::from(serves));
         if let Some(listener) = self.listeners.get_mut(&fd) {
-            (listener.number, listener.serves) = (number, true);
+            (listener.number, listener.serves, listener.told) = (number, serves, clock::now());
         }
     }
 
