@@ -3,6 +3,7 @@
 mod attachment;
 mod carriers;
 mod datagrams;
+mod early;
 mod leaving;
 mod listener;
 mod route;
@@ -59,6 +60,7 @@ pub(crate) struct State {
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
     listeners: HashMap<c_int, listener::Listener>,
+    early: early::Early,
     datagrams: HashMap<c_int, datagrams::Datagrams>,
     /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
     company: Option<Hidden>,
@@ -102,6 +104,7 @@ impl State {
             waiters: Waiters::default(),
             places: Vec::new(),
             listeners: HashMap::new(),
+            early: early::Early::default(),
             datagrams: HashMap::new(),
             company: None,
             routes: HashMap::new(),

@@ -71,13 +71,22 @@ pub unsafe extern "C" fn epoll_ctl(
     let listens = kind == Kind::Listener;
     let is_datagrams = kind == Kind::Datagrams;
     let ours = kind == Kind::Session || listens || is_datagrams && !is_the_kernels(fd);
-    let shared = match ours.then(process::attached).flatten() {
-        Some(shared) => shared,
-        // SAFETY: the caller's promise.
-        None => return unsafe { real::epoll_ctl(epoll, operation, fd, event) },
-    };
     // SAFETY: null, or an event as the application says.
     let wanted = unsafe { event.as_ref() }.copied();
+    let shared = match ours.then(process::attached).flatten() {
+        Some(shared) => shared,
+        None => {
+            // SAFETY: the caller's promise.
+            let done = unsafe { real::epoll_ctl(epoll, operation, fd, event) };
+            if done == 0 && kind == Kind::Fresh {
+                // It may be connected through the stack yet.
+                if let Some(shared) = process::attached() {
+                    shared.lock().note_early((epoll, operation), fd, wanted);
+                }
+            }
+            return done;
+        }
+    };
     if listens {
         // Local clients come by the kernel.
         // SAFETY: the caller's promise.

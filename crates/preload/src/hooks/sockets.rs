@@ -33,6 +33,9 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
             _ => Kind::Kernel,
         };
         kinds::set(fd, kind);
+        if let (Kind::Fresh, Some(shared)) = (kind, process::current()) {
+            shared.lock().forget_early(fd);
+        }
     }
     fd
 }
@@ -328,6 +331,7 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         }
         let place = Place { flags: status_flags(fd), ..Place::default() };
         state.occupy(fd, place);
+        state.take_over_watches(fd);
     }
     let begun = begin(&mut state, fd, source, remote);
     state.turn();

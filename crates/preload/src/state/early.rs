@@ -1,0 +1,53 @@
+//! Sockets that are watched before they are connected, as NGINX watches those to its upstreams: until then they are the
+//! kernel's, and so is what watches them.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+
+use libc::epoll_event;
+
+use super::State;
+use crate::kinds::{self, Kind};
+use crate::real;
+
+/// Who watches each of them: epoll instance and event.
+#[derive(Debug, Default)]
+pub(super) struct Early(HashMap<c_int, Vec<(c_int, epoll_event)>>);
+
+impl State {
+    /// The kernel has changed who watches a socket that is not connected.
+    pub(crate) fn note_early(
+        &mut self,
+        (epoll, operation): (c_int, c_int),
+        fd: c_int,
+        event: Option<epoll_event>,
+    ) {
+        let watches = self.early.0.entry(fd).or_default();
+        watches.retain(|(known, _)| *known != epoll);
+        if operation != libc::EPOLL_CTL_DEL {
+            watches.extend(event.map(|event| (epoll, event)));
+        }
+        if watches.is_empty() {
+            self.early.0.remove(&fd);
+        }
+    }
+
+    /// A new socket has the number of an old one.
+    pub(crate) fn forget_early(&mut self, fd: c_int) {
+        self.early.0.remove(&fd);
+    }
+
+    /// A socket that was the kernel's is the stack's from now on: so is what watches it.
+    pub(crate) fn take_over_watches(&mut self, fd: c_int) {
+        for (epoll, event) in self.early.0.remove(&fd).unwrap_or_default() {
+            // SAFETY: no memory is involved.
+            unsafe { real::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
+            if kinds::get(epoll) != Kind::Epoll {
+                continue;
+            }
+            let Ok(waiter) = self.waiters.epoll(epoll) else { continue };
+            let (id, now) = (self.id_of(fd), self.mask(fd));
+            let _ = self.waiters.add(waiter, (id, fd), event, now);
+        }
+    }
+}
