@@ -35,42 +35,98 @@ pub(super) fn check(program: &Path) -> Result<(), String> {
             "{shown} runs with its owner's rights (setuid), so that the loader ignores LD_PRELOAD; start it as root"
         ));
     }
+    check_file(program, true)
+}
+
+/// Looks at what the file holds. `script`: it may be one, whose interpreter is looked at.
+fn check_file(program: &Path, script: bool) -> Result<(), String> {
+    let shown = program.display();
     let mut head = Vec::new();
     // A program that cannot be read can still be run: the loader will tell.
     let Ok(file) = std::fs::File::open(program) else { return Ok(()) };
     if file.take(HEAD as u64).read_to_end(&mut head).is_err() {
         return Ok(());
     }
-    if is_static(&head) {
+    if let Some(interpreter) = interpreter(&head).filter(|_| script) {
+        return check_file(Path::new(interpreter), false)
+            .map_err(|why| format!("{shown} is a script, and {why}"));
+    }
+    let Some(machine) = machine(&head) else { return Ok(()) };
+    if machine != OWN_MACHINE {
         return Err(format!(
-            "{shown} is statically linked, so that no library can be loaded into it; use a build that is linked dynamically"
+            "{shown} is a program for another machine or word size than Millrace's library, which therefore cannot be \
+             loaded into it; use a 64-bit build for this machine"
         ));
     }
-    Ok(())
+    match loader(&head) {
+        Loader::Unknown => Ok(()),
+        Loader::None => Err(format!(
+            "{shown} is statically linked, so that no library can be loaded into it; use a build that is linked dynamically"
+        )),
+        Loader::At(path) if path.contains("musl") => Err(format!(
+            "{shown} is linked with musl, and Millrace's library with glibc; use a build that is linked with glibc"
+        )),
+        Loader::At(_) => Ok(()),
+    }
 }
 
-/// Whether these are the first bytes of a 64-bit little-endian ELF program without a loader. What is something else, a script
-/// for example, is not called static.
-fn is_static(head: &[u8]) -> bool {
-    let word = |at: usize| head.get(at..at + 2).map(|b| u16::from_le_bytes([b[0], b[1]]));
-    if head.get(..6) != Some(b"\x7fELF\x02\x01") {
-        return false;
-    }
-    // ELF-64 object file format: e_phoff at 32 (8 bytes), e_phentsize at 54, e_phnum at 56; p_type begins an entry.
-    let (Some(size), Some(count), Some(table)) = (word(54), word(56), head.get(32..40)) else {
-        return false;
+/// The program that runs a script.
+fn interpreter(head: &[u8]) -> Option<&str> {
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()
+}
+
+/// Class, byte order and machine of an ELF program: 64-bit little-endian of this machine are the library's own.
+type Machine = (u8, u8, u16);
+const OWN_MACHINE: Machine = (2, 1, if cfg!(target_arch = "aarch64") { 183 } else { 62 });
+
+/// `None`: it is no ELF program.
+fn machine(head: &[u8]) -> Option<Machine> {
+    let [class, order] = *head.strip_prefix(b"\x7fELF")?.first_chunk()?;
+    let machine: [u8; 2] = *head.get(18..)?.first_chunk()?;
+    let read = if order == 2 { u16::from_be_bytes } else { u16::from_le_bytes };
+    Some((class, order, read(machine)))
+}
+
+/// What loads libraries into a program.
+#[derive(Debug, PartialEq, Eq)]
+enum Loader<'a> {
+    /// Nothing: it is statically linked.
+    None,
+    /// A program of this path.
+    At(&'a str),
+    /// The headers do not lie within what was read.
+    Unknown,
+}
+
+/// Of a 64-bit little-endian ELF program.
+fn loader(head: &[u8]) -> Loader<'_> {
+    // ELF-64 object file format: e_phoff at 32 (8 bytes), e_phentsize at 54, e_phnum at 56. In an entry, p_type is at 0,
+    // p_offset at 8, p_filesz at 32.
+    let short = |at: usize| Some(u16::from_le_bytes(*head.get(at..)?.first_chunk()?));
+    let long = |at: usize| {
+        let bytes: [u8; 8] = *head.get(at..)?.first_chunk()?;
+        usize::try_from(u64::from_le_bytes(bytes)).ok()
     };
-    let Ok(table) = <[u8; 8]>::try_from(table) else { return false };
-    let Ok(table) = usize::try_from(u64::from_le_bytes(table)) else { return false };
+    let (Some(table), Some(size), Some(count)) = (long(32), short(54), short(56)) else {
+        return Loader::Unknown;
+    };
     for entry in 0..usize::from(count) {
         let at = table.saturating_add(entry * usize::from(size));
+        let end = at.saturating_add(4);
         // Beyond what was read: not known to be static.
-        let Some(kind) = at.checked_add(4).and_then(|end| head.get(at..end)) else { return false };
-        if kind == PT_INTERP.to_le_bytes() {
-            return false;
+        let Some(kind) = head.get(at..end) else { return Loader::Unknown };
+        if kind != PT_INTERP.to_le_bytes() {
+            continue;
         }
+        let (start, length) = (long(at.saturating_add(8)), long(at.saturating_add(32)));
+        let path = start.zip(length).and_then(|(start, length)| {
+            let bytes = head.get(start..start.saturating_add(length))?;
+            std::str::from_utf8(bytes.strip_suffix(b"\0")?).ok()
+        });
+        return path.map_or(Loader::Unknown, Loader::At);
     }
-    true
+    Loader::None
 }
 
 #[cfg(test)]
@@ -81,6 +137,7 @@ mod tests {
     fn elf(types: &[u32]) -> Vec<u8> {
         let mut head = b"\x7fELF\x02\x01".to_vec();
         head.resize(64, 0);
+        head[18..20].copy_from_slice(&OWN_MACHINE.2.to_le_bytes());
         head[32..40].copy_from_slice(&64_u64.to_le_bytes());
         head[54..56].copy_from_slice(&56_u16.to_le_bytes());
         head[56..58].copy_from_slice(&u16::try_from(types.len()).unwrap().to_le_bytes());
@@ -92,25 +149,64 @@ mod tests {
     }
 
     #[test]
-    fn static_programs_are_known_by_their_headers() {
-        assert!(is_static(&elf(&[1, 1, 7])));
-        assert!(!is_static(&elf(&[6, 3, 1])));
-        assert!(!is_static(b"#!/bin/sh\n"));
-        assert!(!is_static(b""));
+    fn what_a_library_can_be_loaded_into_is_known_by_its_headers() {
+        assert_eq!(loader(&elf(&[1, 1, 7])), Loader::None);
+        assert_eq!(loader(&elf(&[6, 3, 1])), Loader::Unknown, "without a name");
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert!(!is_static(&own[..HEAD]));
+        let Loader::At(path) = loader(&own[..HEAD]) else {
+            panic!("this test is linked dynamically")
+        };
+        assert!(path.contains("ld-linux"), "{path}");
+        assert_eq!(machine(&own), Some(OWN_MACHINE));
+        assert_eq!((machine(b"#!/bin/sh\n"), machine(b"")), (None, None));
+    }
+
+    #[test]
+    fn what_cannot_take_the_library_is_told_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let why = |name: &str, content: &[u8]| {
+            let program = folder.path().join(name);
+            std::fs::write(&program, content).unwrap();
+            check(&program)
+        };
+        let part = |name: &str, content: &[u8], part: &str| {
+            let error = why(name, content).unwrap_err();
+            assert!(error.contains(part) && error.contains(name), "{error}");
+        };
+        part("static", &elf(&[1]), "statically linked");
+        let mut narrow = elf(&[3]);
+        narrow[4] = 1;
+        part("narrow", &narrow, "another machine or word size");
+        let mut other = elf(&[3]);
+        other[18] = 8;
+        part("other", &other, "another machine");
+        let name = b"/lib/ld-musl-x86_64.so.1\0";
+        let mut musl = elf(&[3]);
+        musl[64 + 8] = 120;
+        musl[64 + 32] = u8::try_from(name.len()).unwrap();
+        musl.extend_from_slice(name);
+        part("musl", &musl, "linked with musl");
+        let script = format!("#! {} -x\necho\n", folder.path().join("static").display());
+        part("script", script.as_bytes(), "is a script, and");
+        assert_eq!(why("shell", b"#!/bin/sh\n"), Ok(()));
+        assert_eq!(why("empty", b""), Ok(()));
+        assert_eq!(why("nobody", b"#!/no/such/interpreter\n"), Ok(()), "the kernel will tell");
     }
 
     #[test]
     fn headers_that_lie_are_not_followed() {
         let mut far = elf(&[1]);
         far[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert!(!is_static(&far));
+        assert_eq!(loader(&far), Loader::Unknown);
         let mut many = elf(&[1]);
         many[56..58].copy_from_slice(&u16::MAX.to_le_bytes());
-        assert!(!is_static(&many));
+        assert_eq!(loader(&many), Loader::Unknown);
+        let mut name = elf(&[3]);
+        name[64 + 8..64 + 16].copy_from_slice(&u64::MAX.to_le_bytes());
+        name[64 + 32..64 + 40].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(loader(&name), Loader::Unknown);
         for length in 0..64 {
-            assert!(!is_static(&elf(&[1])[..length]), "{length}");
+            assert_eq!(loader(&elf(&[1])[..length]), Loader::Unknown, "{length}");
         }
     }
 
