@@ -2,36 +2,10 @@
 # NGINX as the distribution has it, on Millrace's own stack: pages, files, uploads, proxy, master and workers.
 . "$(dirname "$0")/lab.sh"
 . "$(dirname "$0")/serve/serve.sh"
+. "$(dirname "$0")/serve/nginx.sh"
 command -v nginx >/dev/null || skip "no nginx: scripts/setup"
 one_host
 start_serving
-
-# Starts NGINX with what its configuration has for http: nginx NAME MAIN-DIRECTIVES [serve|execute] <<END
-nginx() {
-  local name=$1 tries=0
-  {
-    echo "pid $served/$name.pid; error_log $served/logs/$name info; $2 events { worker_connections 1024; }"
-    echo "http { access_log off; default_type text/plain;"
-    for temp in client_body proxy fastcgi uwsgi scgi; do echo "${temp}_temp_path $served/temp/$temp;"; done
-    cat
-    echo "}"
-  } >"$served/$name.conf"
-  # NGINX writes to standard error what it cannot write to its log.
-  "${3:-serve}" nginx -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
-  nginx=$!
-  until [ -s "$served/$name.pid" ]; do
-    if ! alive "$nginx" || [ "$tries" -ge 100 ]; then nginx_log "$name"; fail "nginx ($name) does not start"; fi
-    tries=$((tries + 1))
-    sleep 0.1
-  done
-}
-nginx_log() { tail -n 20 "$served/logs/$1.stderr" "$served/logs/$1" 2>/dev/null | sed 's/^/nginx: /'; }
-# What follows makes no sense without it: must WHAT COMMAND...
-must() {
-  local before=$lab_failures
-  check "$@"
-  [ "$lab_failures" -eq "$before" ] || { nginx_log "$nginx_name"; fail "without that the rest makes no sense"; }
-}
 
 for size in 1 65536 10000000; do data "$size" "$size" >"$served/files/$size"; done
 chmod -R a+rX "$served"
@@ -140,31 +114,10 @@ check "HTTP/2" says '^2 200$' get -k --http2 -o /dev/null -w '%{http_version} %{
   https://10.0.1.1/65536 -o /dev/null https://10.0.1.1/1
 seq 100000 >"$served/files/text"
 check "gzip" same "$served/files/text" --compressed http://10.0.1.1/text
-check "an upgraded connection is a stream of bytes" says '^echoed 300000$' on a python3 -c '
-import socket, sys, hashlib
-s = socket.create_connection(("10.0.1.1", 80), 10)
-s.sendall(b"GET /back/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-head = b""
-while b"\r\n\r\n" not in head: head += s.recv(1)
-assert b" 101 " in head, head
-said = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(9375))
-s.sendall(said)
-back = b""
-while len(back) < len(said): back += s.recv(65536)
-assert back == said
-print("echoed", len(back))'
+check "an upgraded connection is a stream of bytes" says '^echoed 300000$' \
+  on a "$lab_root/lab/serve/upgraded" 10.0.1.1 80 /back/ws
 
 # 3. Nothing is lost while workers come and go.
-load() {
-  rm -f "$lab/enough"
-  exec_on a "$lab_root/lab/serve/load" 10.0.1.1 80 /65536 65536 "$(hash <"$served/files/65536")" 4 "$lab/enough" \
-    >"$lab/load" 2>&1 &
-  load=$!
-}
-enough() {
-  touch "$lab/enough"
-  wait "$load"
-}
 changed() { two_workers && [ -z "$(comm -12 <(workers) "$lab/old")" ]; }
 load
 sleep 1
@@ -178,9 +131,7 @@ enough
 # An old worker on Millrace resets what came to it and was not accepted when it closed its listener (docs/serve.md).
 most=0
 [ "$LAB_ROUTER" = kernel ] || most=6
-# shellcheck disable=SC2016 # awk's own variables
-check "three reloads fail at most $most requests of hundreds" awk -v most=$most \
-  '/requests/ {print; good = $1 > 300 && $3 <= most} END {exit !good}' "$lab/load"
+check "three reloads fail at most $most requests of hundreds" few_failures "$most"
 # Uploads at a crawl: what such a client sends after its worker's end is answered by a reset.
 crawl() { exec_on a curl -s -S --max-time 30 --limit-rate 200K -T "$served/files/10000000" "http://10.0.1.1/upload/$1"; }
 crawl one 2>"$lab/victim" &
