@@ -21,4 +21,5 @@ pub(crate) mod poll;
 mod program;
 mod receive;
 mod send;
+mod signals;
 mod sockets;

@@ -12,8 +12,8 @@ const ROOM: u64 = 64;
 /// They begin here at most: a higher number would make the kernel's table of files longer.
 const HIGHEST: u64 = 4096;
 
-/// Moves a descriptor up, where no program expects one, and hides it.
-pub(crate) fn hide(file: OwnedFd) -> OwnedFd {
+/// Moves a descriptor up, where no program expects one.
+pub(crate) fn raise(file: OwnedFd) -> OwnedFd {
     let mut limit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
     // SAFETY: room for the answer.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
@@ -21,12 +21,9 @@ pub(crate) fn hide(file: OwnedFd) -> OwnedFd {
     // SAFETY: a descriptor that is ours.
     let moved = unsafe { real::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest as _) };
     if moved < 0 {
-        kinds::set(file.as_raw_fd(), Kind::Internal);
         return file;
     }
-    // SAFETY: the descriptor that it was, which nobody else knows.
-    unsafe { real::close(file.into_raw_fd()) };
-    kinds::set(moved, Kind::Internal);
+    close(file.into_raw_fd());
     // SAFETY: just made.
     unsafe { OwnedFd::from_raw_fd(moved) }
 }
@@ -37,7 +34,9 @@ pub(crate) struct Hidden(ManuallyDrop<OwnedFd>);
 
 impl Hidden {
     pub(crate) fn of(file: OwnedFd) -> Self {
-        Self(ManuallyDrop::new(hide(file)))
+        let file = raise(file);
+        kinds::set(file.as_raw_fd(), Kind::Internal);
+        Self(ManuallyDrop::new(file))
     }
 }
 
@@ -59,10 +58,11 @@ impl Drop for Hidden {
     }
 }
 
-fn close(fd: RawFd) {
+/// Closes what nobody uses any more. The C library's `close` may end the thread (`pthread_cancel`), which has the state.
+pub(crate) fn close(fd: RawFd) {
     kinds::set(fd, Kind::Kernel);
-    // SAFETY: this library's own, which nobody uses any more.
-    unsafe { real::close(fd) };
+    // SAFETY: no memory is involved, and the descriptor is used no more.
+    unsafe { real::syscall(libc::SYS_close, fd.into(), 0, 0, 0, 0, 0) };
 }
 
 /// A file that stands for sessions: a socket that is neither bound nor connected, so that what is asked about it past

@@ -12,7 +12,7 @@
 //! | `waiting` | epoll instances and threads that wait for sessions |
 //! | `kernel_watch` | whether the kernel's files have events, read from memory |
 //! | `sleeping` | a thread that sleeps until something needs it |
-//! | `signals` | whether a call that a signal has ended begins again |
+//! | `signals` | the application's handlers: called when their thread does not have the state |
 //! | `caretaker` | minds the stack while the application does something else |
 //! | `inherited` | sessions that a program has of the one before it |
 //! | `hooks` | the names, by subject |

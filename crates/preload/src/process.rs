@@ -1,6 +1,7 @@
 //! The process's state: made when it is first needed; made anew in a forked child, whose parent keeps all that it had.
 
 use std::ffi::c_int;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,6 +11,7 @@ use shm::Process;
 
 use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
+use crate::signals::Quiet;
 use crate::state::State;
 use crate::{errno, real, report};
 
@@ -22,18 +24,41 @@ pub(crate) struct Shared {
     state: Mutex<State>,
 }
 
+/// The state, while this thread has it; until then no handler of a signal runs in it.
+pub(crate) struct Held<'a> {
+    // Let go first.
+    state: MutexGuard<'a, State>,
+    _quiet: Quiet,
+}
+
+impl Deref for Held<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
 static CURRENT: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
 /// When the daemon is looked for again: seconds since 1970.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Held<'_> {
+        let quiet = Quiet::new();
+        Held { state: self.state.lock().unwrap_or_else(PoisonError::into_inner), _quiet: quiet }
     }
 
     /// `None`: another thread has it, or this one.
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
-        self.state.try_lock().ok()
+    pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
+        let quiet = Quiet::new();
+        Some(Held { state: self.state.try_lock().ok()?, _quiet: quiet })
     }
 }
 

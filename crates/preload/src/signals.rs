@@ -1,58 +1,241 @@
-//! Whether a call that a signal has ended begins again (`SA_RESTART`).
+//! The application's signal handlers: none runs while its thread has the state, and calls know which ones ran meanwhile.
+//!
+//! A handler may call `send` or `close`, and may leave by `siglongjmp`. If it interrupted its own thread in the stack, the
+//! first would wait for ever for what this thread has, and the second would leave it half done. So handlers are
+//! called by [`arrived`]. It puts off what comes at such a moment, with everything behind it, until the thread lets
+//! go of the state; then the kernel delivers the same signal again.
 
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+use std::ffi::{c_int, c_long, c_void};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
-/// Signals whose handlers end calls, by their numbers.
-static ENDING: AtomicU64 = AtomicU64::new(0);
+use libc::{siginfo_t, sigset_t, ucontext_t};
 
-fn bit(signal: c_int) -> u64 {
-    u32::try_from(signal - 1).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0)
+use crate::{errno, real};
+
+/// Signals are numbered from 1 to 64 (`_NSIG`).
+const MOST: usize = 65;
+/// Bytes of the kernel's set of signals.
+const SET: c_long = 8;
+
+/// What the application wants done.
+struct Action {
+    handler: AtomicUsize,
+    flags: AtomicI32,
 }
 
-/// The application has a handler for `signal`, or none any more.
-pub(crate) fn handled(signal: c_int, ends_calls: bool) {
-    if ends_calls {
-        ENDING.fetch_or(bit(signal), Ordering::Relaxed);
-    } else {
-        ENDING.fetch_and(!bit(signal), Ordering::Relaxed);
+static ACTIONS: [Action; MOST] =
+    [const { Action { handler: AtomicUsize::new(0), flags: AtomicI32::new(0) } }; MOST];
+
+/// A thread's signals. Its handlers interrupt it anywhere: single words only, in the order that the fences say.
+struct Thread {
+    /// How often it has the state, or is about to.
+    holds: AtomicU32,
+    /// A signal was put off.
+    waits: AtomicBool,
+    signal: Cell<c_int>,
+    info: Cell<MaybeUninit<siginfo_t>>,
+    /// The signals that were blocked before.
+    mask: Cell<MaybeUninit<sigset_t>>,
+    /// Handlers that ran.
+    came: AtomicU32,
+    /// Of those, one ran that ends calls.
+    ended: AtomicBool,
+}
+
+thread_local! {
+    static THREAD: Thread = const {
+        Thread {
+            holds: AtomicU32::new(0),
+            waits: AtomicBool::new(false),
+            signal: Cell::new(0),
+            info: Cell::new(MaybeUninit::uninit()),
+            mask: Cell::new(MaybeUninit::uninit()),
+            came: AtomicU32::new(0),
+            ended: AtomicBool::new(false),
+        }
+    };
+}
+
+/// As long as it lives, no handler runs in this thread.
+#[derive(Debug)]
+pub(crate) struct Quiet(());
+
+impl Quiet {
+    pub(crate) fn new() -> Self {
+        THREAD.with(|thread| {
+            let holds = thread.holds.load(Ordering::Relaxed);
+            thread.holds.store(holds + 1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+        });
+        Self(())
     }
 }
 
-/// Whether a call that a signal has ended begins again. Nobody says which signal it was: with a handler that ends calls
-/// beside others that do not, each ends them.
-pub(crate) fn restart() -> bool {
-    ENDING.load(Ordering::Relaxed) == 0
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        THREAD.with(|thread| {
+            compiler_fence(Ordering::SeqCst);
+            let holds = thread.holds.load(Ordering::Relaxed) - 1;
+            thread.holds.store(holds, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            if holds == 0 && thread.waits.load(Ordering::Relaxed) {
+                thread.deliver();
+            }
+        });
+    }
 }
 
-/// Signals of this thread are held back until it is dropped.
-pub(crate) struct Held {
-    before: libc::sigset_t,
-}
-
-impl Held {
-    /// Holds back all.
-    pub(crate) fn all() -> Self {
-        // SAFETY: room for two sets, which the calls fill.
+impl Thread {
+    /// Puts a signal off: it and all others are blocked when its handler returns.
+    fn put_off(&self, signal: c_int, info: *const siginfo_t, context: *mut ucontext_t) {
+        // SAFETY: the kernel hands a handler both, valid until it returns; what is blocked then, `uc_sigmask` says.
         unsafe {
-            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-            Self { before }
+            self.info.set(MaybeUninit::new(info.read()));
+            let blocked = &raw mut (*context).uc_sigmask;
+            self.mask.set(MaybeUninit::new(blocked.read()));
+            // The kernel has a word of it only.
+            blocked.cast::<u64>().write_unaligned(u64::MAX);
+        }
+        self.signal.set(signal);
+        self.waits.store(true, Ordering::Relaxed);
+    }
+
+    /// Sends the signal that was put off again, and unblocks it.
+    fn deliver(&self) {
+        let before = errno::get();
+        let (signal, mut info, mask) = (self.signal.get(), self.info.get(), self.mask.get());
+        self.waits.store(false, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let (set, none) = ((&raw const mask) as c_long, 0);
+        // SAFETY: a signal with what the kernel has said of it, to this thread; a set of signals of the kernel's size.
+        unsafe {
+            let (process, thread) =
+                (libc::getpid(), real::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0));
+            let call = libc::SYS_rt_tgsigqueueinfo;
+            let (number, told) = (c_long::from(signal), (&raw const info) as c_long);
+            let sent = real::syscall(call, c_long::from(process), thread, number, told, 0, 0);
+            let how = c_long::from(libc::SIG_SETMASK);
+            real::syscall(libc::SYS_rt_sigprocmask, how, set, none, SET, 0, 0);
+            if sent != 0 {
+                // The process may not, or too many wait already.
+                call_handler(signal, info.as_mut_ptr(), std::ptr::null_mut());
+            }
+        }
+        errno::set(before);
+    }
+}
+
+/// What the kernel calls instead of the application's handlers.
+extern "C" fn arrived(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let put_off = THREAD.with(|thread| {
+        let busy = thread.holds.load(Ordering::Relaxed) > 0;
+        if busy {
+            thread.put_off(signal, info, context.cast());
+        }
+        busy
+    });
+    if !put_off {
+        call_handler(signal, info, context);
+    }
+}
+
+/// Calls the application's handler, which may not return.
+fn call_handler(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let Some(action) = ACTIONS.get(signal.unsigned_abs() as usize) else { return };
+    let flags = action.flags.load(Ordering::Relaxed);
+    if flags & libc::SA_RESETHAND != 0 {
+        // SAFETY: room for an action, for which all zeros are one too.
+        unsafe {
+            let mut once = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+            real::sigaction(signal, std::ptr::null(), &raw mut once);
+            (once.sa_sigaction, once.sa_flags) = (libc::SIG_DFL, flags);
+            real::sigaction(signal, &raw const once, std::ptr::null_mut());
         }
     }
-
-    /// The set that was held back before, for a call that lets the others through while it waits.
-    pub(crate) fn before(&self) -> *const libc::sigset_t {
-        &raw const self.before
+    THREAD.with(|thread| {
+        let came = thread.came.load(Ordering::Relaxed);
+        thread.came.store(came.wrapping_add(1), Ordering::Relaxed);
+    });
+    type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+    let handler = action.handler.load(Ordering::Relaxed);
+    // SAFETY: the application's own function, stored by `set`; one that takes the number only ignores the rest.
+    let handler = unsafe { std::mem::transmute::<usize, Option<Handler>>(handler) };
+    if let Some(handler) = handler {
+        handler(signal, info, context);
+    }
+    if flags & libc::SA_RESTART == 0 {
+        THREAD.with(|thread| thread.ended.store(true, Ordering::Relaxed));
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        // SAFETY: the set that `all` has filled.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
-        };
+/// Whether handlers of a signal are called by [`arrived`]: not of those that a thread causes by what it does, for which
+/// there is no later.
+fn may_wait(signal: c_int) -> bool {
+    use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+    (1..MOST as c_int).contains(&signal)
+        && !matches!(signal, SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP)
+}
+
+/// `sigaction(2)`: sets what the application wants done, and gives what it wanted before.
+///
+/// # Safety
+/// As `sigaction`.
+pub(crate) unsafe fn set(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    let Some(action) = ACTIONS.get(signal.unsigned_abs() as usize).filter(|_| may_wait(signal))
+    else {
+        // SAFETY: the caller's promise.
+        return unsafe { real::sigaction(signal, new, old) };
+    };
+    let before = (action.handler.load(Ordering::Relaxed), action.flags.load(Ordering::Relaxed));
+    // SAFETY: null, or an action as the application says.
+    let wanted = unsafe { new.as_ref() };
+    // An application that was told of it by a call that this library does not know puts it back.
+    let known = [libc::SIG_DFL, libc::SIG_IGN, arrived as *const () as usize];
+    let handled = wanted.filter(|new| !known.contains(&new.sa_sigaction));
+    let ours = handled.map(|new| {
+        // A signal that comes in between finds the new handler.
+        action.flags.store(new.sa_flags, Ordering::Relaxed);
+        action.handler.store(new.sa_sigaction, Ordering::Relaxed);
+        let sa_flags = new.sa_flags & !libc::SA_RESETHAND | libc::SA_SIGINFO;
+        libc::sigaction { sa_sigaction: arrived as *const () as usize, sa_flags, ..*new }
+    });
+    let given = ours.as_ref().map_or(new, std::ptr::from_ref);
+    // SAFETY: the caller's promise, or the action just made.
+    let done = unsafe { real::sigaction(signal, given, old) };
+    if done != 0 {
+        action.flags.store(before.1, Ordering::Relaxed);
+        action.handler.store(before.0, Ordering::Relaxed);
+        return done;
     }
+    // SAFETY: null, or room for an action, which the kernel has filled.
+    if let Some(old) = unsafe { old.as_mut() } {
+        if old.sa_sigaction == arrived as *const () as usize {
+            (old.sa_sigaction, old.sa_flags) = before;
+        }
+    }
+    done
+}
+
+/// Handlers that ran in this thread so far. From here on, [`restart`] looks at those that run.
+pub(crate) fn so_far() -> u32 {
+    THREAD.with(|thread| {
+        thread.ended.store(false, Ordering::Relaxed);
+        thread.came.load(Ordering::Relaxed)
+    })
+}
+
+/// Whether one more has run.
+pub(crate) fn came_since(before: u32) -> bool {
+    THREAD.with(|thread| thread.came.load(Ordering::Relaxed) != before)
+}
+
+/// Whether a call that a signal has ended begins again (`SA_RESTART`): unless a handler ran that ends calls.
+pub(crate) fn restart() -> bool {
+    THREAD.with(|thread| !thread.ended.load(Ordering::Relaxed))
 }

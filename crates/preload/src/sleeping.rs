@@ -1,7 +1,6 @@
 //! Sleeping until a session, the stack or a file of the kernel's needs a thread.
 
 use std::ffi::c_int;
-use std::sync::MutexGuard;
 use std::time::Duration;
 
 use host::{Errno, Mask};
@@ -9,10 +8,9 @@ use libc::pollfd;
 
 use crate::clock::{self, Alarm, SECOND};
 use crate::kinds::{self, Kind};
-use crate::process::Shared;
-use crate::real;
-use crate::signals::Held;
+use crate::process::{Held, Shared};
 use crate::state::State;
+use crate::{real, signals};
 
 /// `spin_loop` hints between two looks.
 const PAUSES: usize = 8;
@@ -20,7 +18,7 @@ const PAUSES: usize = 8;
 pub(crate) const MOMENT: Duration = Duration::from_millis(10);
 
 /// The lock again, and how the wait ended.
-pub(crate) type Waited<'a> = (MutexGuard<'a, State>, Result<bool, Errno>);
+pub(crate) type Waited<'a> = (Held<'a>, Result<bool, Errno>);
 
 /// A wait.
 pub(crate) struct Wait<'w> {
@@ -43,7 +41,7 @@ pub(crate) struct Wait<'w> {
 /// `EINTR`: a signal came.
 pub(crate) fn wait_for<'a>(
     shared: &'a Shared,
-    state: MutexGuard<'a, State>,
+    state: Held<'a>,
     waiter: usize,
     (files, mask): (&mut Vec<pollfd>, *const libc::sigset_t),
     alarm: Alarm,
@@ -56,13 +54,14 @@ pub(crate) fn wait_for<'a>(
 /// The same, in all its variety.
 pub(crate) fn wait_while<'a>(
     shared: &'a Shared,
-    mut state: MutexGuard<'a, State>,
+    mut state: Held<'a>,
     Wait { waiter, files, mask, alarm, patient, mut ran }: Wait<'_>,
     mut is_over: impl FnMut(&mut State) -> bool,
 ) -> Waited<'a> {
     let own = files.len();
     // Who never waits for the kernel's files would never see them.
     let mut asked = (own == 0 && state.company_bell().is_none()) || (patient && alarm.is_far());
+    let handlers = signals::so_far();
     loop {
         if !std::mem::take(&mut ran) {
             state.run();
@@ -76,7 +75,6 @@ pub(crate) fn wait_while<'a>(
             // Another thread may have taken what this one was told of.
             state.waiters.drop_stale(waiter);
         }
-        let mut held = None;
         let sleep = if over || alarm.is_over() {
             if asked {
                 return (state, Ok(false));
@@ -85,8 +83,6 @@ pub(crate) fn wait_while<'a>(
         } else {
             let budget = state.spin.budget();
             if budget > 0 {
-                // A signal during the look ends the sleep behind it, not unseen before.
-                held = Some(Held::all());
                 let looked = look(shared, state, (waiter, budget), alarm);
                 state = looked.0;
                 if looked.1 && asked {
@@ -107,10 +103,12 @@ pub(crate) fn wait_while<'a>(
         files.extend(state.company_bell().map(event));
         drop(state);
         let begin = clock::now();
-        let before = held.as_ref().map_or(std::ptr::null(), Held::before);
-        let mask = if mask.is_null() { before } else { mask };
-        let ready = poll(files, sleep.unwrap_or(0), mask);
-        drop(held);
+        // A handler that has run since this call began ends it as one that runs while it sleeps does.
+        let ready = if sleep.is_some() && signals::came_since(handlers) {
+            Err(Errno::INTR)
+        } else {
+            poll(files, sleep.unwrap_or(0), mask)
+        };
         state = shared.lock();
         asked = true;
         let is_set = |at: usize| files.get(at).is_some_and(|file| file.revents != 0);
@@ -144,10 +142,10 @@ pub(crate) fn wait_while<'a>(
 /// Looks for packets for so long (ns), without the lock in between. Gives the lock back, and whether there is something.
 fn look<'a>(
     shared: &'a Shared,
-    mut state: MutexGuard<'a, State>,
+    mut state: Held<'a>,
     (waiter, budget): (usize, u64),
     alarm: Alarm,
-) -> (MutexGuard<'a, State>, bool) {
+) -> (Held<'a>, bool) {
     let begin = clock::now();
     let deadline = state.sessions.next_deadline().unwrap_or(u64::MAX);
     let end = (begin + budget).min(deadline).min(alarm.0);
@@ -168,15 +166,15 @@ fn look<'a>(
 /// Waits until a session is ready for `wanted`, has failed or has ended; else as [`wait_for`].
 ///
 /// # Errors
-/// No descriptor is left to wait with.
+/// What [`State::watch`] says.
 pub(crate) fn wait_ready<'a>(
     shared: &'a Shared,
-    mut state: MutexGuard<'a, State>,
+    mut state: Held<'a>,
     fd: c_int,
     wanted: Mask,
     alarm: Alarm,
 ) -> Result<Waited<'a>, Errno> {
-    let waiter = state.waiters.take()?;
+    let waiter = state.waiters.take();
     state.watch(waiter, fd, wanted)?;
     let ended = if wanted == Mask::IN { Mask::RDHUP } else { Mask::NONE };
     let over = wanted | ended | Mask::ERR | Mask::HUP;
@@ -190,11 +188,7 @@ pub(crate) fn wait_ready<'a>(
 /// In the middle of a call about a session that another process has taken meanwhile: leaves it to that for a moment, and fetches
 /// it then. `None`: it is lost.
 #[cold]
-pub(crate) fn regained<'a>(
-    shared: &'a Shared,
-    state: MutexGuard<'a, State>,
-    fd: c_int,
-) -> Option<MutexGuard<'a, State>> {
+pub(crate) fn regained<'a>(shared: &'a Shared, state: Held<'a>, fd: c_int) -> Option<Held<'a>> {
     drop(state);
     if kinds::get(fd) == Kind::Elsewhere {
         std::thread::sleep(MOMENT);

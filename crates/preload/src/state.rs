@@ -21,10 +21,10 @@ use shm::Spin;
 use shm::session::{Routed, TransportProtocol};
 use transport::Config;
 
+use crate::clock;
 use crate::internal::{self, Hidden};
 use crate::kinds::{self, Kind};
 use crate::waiting::Waiters;
-use crate::{clock, real};
 
 use attachment::Attachment;
 pub(crate) use carriers::carried_by;
@@ -192,8 +192,7 @@ impl State {
         if usize::try_from(fd).is_ok() && kinds::set(fd, Kind::Spare) {
             Ok(fd)
         } else {
-            // SAFETY: just made.
-            unsafe { real::close(fd) };
+            internal::close(fd);
             Err(Errno::MFILE)
         }
     }
@@ -204,9 +203,8 @@ impl State {
             kinds::set(fd, Kind::Spare);
             self.spares.push(fd);
         } else {
-            kinds::set(fd, Kind::Kernel);
-            // SAFETY: the application has closed it, as far as it knows.
-            unsafe { real::close(fd) };
+            // The application has closed it, as far as it knows.
+            internal::close(fd);
         }
     }
 

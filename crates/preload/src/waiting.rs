@@ -39,8 +39,8 @@ struct Watch {
 /// An epoll instance, or a thread in a call that blocks.
 #[derive(Debug)]
 pub(crate) struct Waiter {
-    /// Ends its sleep.
-    kick: Hidden,
+    /// Ends its sleep. `None`: the process has no descriptor left for it, and its sleeps are short.
+    kick: Option<Hidden>,
     /// Threads that sleep.
     sleeping: usize,
     /// What may be ready, each once.
@@ -90,16 +90,16 @@ pub(crate) struct Waiters {
 
 impl Waiters {
     /// One that nobody uses.
-    pub(crate) fn take(&mut self) -> Result<usize, Errno> {
-        if let Some(waiter) = self.free.pop() {
-            return Ok(waiter);
+    pub(crate) fn take(&mut self) -> usize {
+        let free = self.free.pop();
+        if let Some(waiter) = free.and_then(|waiter| self.list.get_mut(waiter)) {
+            waiter.kick = waiter.kick.take().or_else(new_kick);
         }
-        let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
-        let kick = eventfd(0, flags).map_err(|error| Errno(error.raw_os_error()))?;
-        let kick = Hidden::of(kick);
-        let ready = VecDeque::new();
-        self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0, watch: Watched::NotYet });
-        Ok(self.list.len() - 1)
+        free.unwrap_or_else(|| {
+            let (kick, ready, watch) = (new_kick(), VecDeque::new(), Watched::NotYet);
+            self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0, watch });
+            self.list.len() - 1
+        })
     }
 
     /// It is used no more; what it watched is forgotten before.
@@ -107,7 +107,7 @@ impl Waiters {
         if let Some(waiter) = self.list.get_mut(waiter) {
             waiter.ready.clear();
             (waiter.calls, waiter.watch) = (0, Watched::NotYet);
-            clear(&waiter.kick);
+            clear(waiter.kick.as_ref());
         }
         self.free.push(waiter);
     }
@@ -148,20 +148,19 @@ impl Waiters {
     }
 
     /// That of an epoll instance, made if there is none.
-    pub(crate) fn epoll(&mut self, epoll: c_int) -> Result<usize, Errno> {
+    pub(crate) fn epoll(&mut self, epoll: c_int) -> usize {
         if let Some(waiter) = self.epolls.get(&epoll) {
-            return Ok(*waiter);
+            return *waiter;
         }
-        let waiter = self.take()?;
+        let waiter = self.take();
         self.epolls.insert(epoll, waiter);
-        Ok(waiter)
+        waiter
     }
 
     /// An epoll instance has another descriptor.
-    pub(crate) fn duplicate_epoll(&mut self, old: c_int, new: c_int) -> Result<(), Errno> {
-        let waiter = self.epoll(old)?;
+    pub(crate) fn duplicate_epoll(&mut self, old: c_int, new: c_int) {
+        let waiter = self.epoll(old);
         self.epolls.insert(new, waiter);
-        Ok(())
     }
 
     /// A descriptor of an epoll instance was closed; it ends with the last one.
@@ -251,7 +250,7 @@ impl Waiters {
             watch.queued = true;
             waiter.ready.push_back((id, watch.fd));
             if waiter.sleeping > 0 {
-                kick(&waiter.kick);
+                kick(waiter.kick.as_ref());
             }
         }
     }
@@ -312,9 +311,10 @@ impl Waiters {
         self.list.get(waiter).is_some_and(|waiter| !waiter.ready.is_empty())
     }
 
-    /// The descriptor that ends a waiter's sleep.
+    /// The descriptor that ends a waiter's sleep; -1: it has none.
     pub(crate) fn kick_of(&self, waiter: usize) -> c_int {
-        self.list.get(waiter).map_or(-1, |waiter| waiter.kick.as_raw_fd())
+        let kick = self.list.get(waiter).and_then(|waiter| waiter.kick.as_ref());
+        kick.map_or(-1, AsRawFd::as_raw_fd)
     }
 
     /// A thread is about to sleep, until `until` at most.
@@ -332,7 +332,7 @@ impl Waiters {
         if let Some(waiter) = self.list.get_mut(waiter) {
             waiter.sleeping -= 1;
             if kicked {
-                clear(&waiter.kick);
+                clear(waiter.kick.as_ref());
             }
         }
     }
@@ -344,18 +344,23 @@ impl Waiters {
         }
         if let Some(waiter) = self.list.iter().find(|waiter| waiter.sleeping > 0) {
             self.wakes_at = deadline;
-            kick(&waiter.kick);
+            kick(waiter.kick.as_ref());
         }
     }
 }
 
-fn kick(file: &Hidden) {
-    // It fails only when it was kicked often enough.
-    let _ = rustix::io::write(file.as_fd(), &1_u64.to_ne_bytes());
+/// `None`: the process has as many descriptors as it may.
+fn new_kick() -> Option<Hidden> {
+    eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok().map(Hidden::of)
 }
 
-fn clear(file: &Hidden) {
-    let _ = rustix::io::read(file.as_fd(), &mut [0_u8; 8]);
+fn kick(file: Option<&Hidden>) {
+    // It fails only when it was kicked often enough.
+    let _ = file.map(|file| rustix::io::write(file.as_fd(), &1_u64.to_ne_bytes()));
+}
+
+fn clear(file: Option<&Hidden>) {
+    let _ = file.map(|file| rustix::io::read(file.as_fd(), &mut [0_u8; 8]));
 }
 
 #[cfg(test)]

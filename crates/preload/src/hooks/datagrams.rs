@@ -3,14 +3,13 @@
 use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::MutexGuard;
 
 use host::{Errno, Incoming, Mask, Outgoing, Received};
 use libc::{iovec, msghdr, sockaddr, socklen_t};
 use shm::session::Routed;
 
 use super::control;
-use crate::process::{self, Shared};
+use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
 use crate::state::{State, is_the_kernels};
 use crate::waiting::World;
@@ -35,7 +34,7 @@ pub(super) fn addressed(piece: &mut iovec, name: *mut sockaddr, length: socklen_
 }
 
 /// The state, if the stack has a socket beside the kernel's or can have one.
-fn served(fd: c_int) -> Option<(&'static Shared, MutexGuard<'static, State>)> {
+fn served(fd: c_int) -> Option<(&'static Shared, Held<'static>)> {
     let known = process::current();
     let shared = match known {
         Some(shared) => shared,
@@ -250,7 +249,7 @@ fn way(
     shared: &'static Shared,
     fd: c_int,
     to: Option<SocketAddr>,
-) -> Option<(MutexGuard<'static, State>, Option<IpAddr>)> {
+) -> Option<(Held<'static>, Option<IpAddr>)> {
     let mut state = shared.lock();
     let Some(to) = to else {
         return (state.peer_world(fd) == Some(World::Millrace)).then_some((state, None));
@@ -264,7 +263,7 @@ fn way(
 
 fn leave(
     shared: &'static Shared,
-    mut state: MutexGuard<'static, State>,
+    mut state: Held<'static>,
     fd: c_int,
     (pieces, outgoing): (&[IoSlice<'_>], Outgoing),
     flags: c_int,

@@ -45,7 +45,7 @@ fn close_session(shared: &Shared, fd: c_int) -> c_int {
     let mut state = shared.lock();
     let Some(lingering) = state.close_session(fd) else { return 0 };
     let alarm = Alarm::after(lingering.timeout);
-    let Ok(waiter) = state.waiters.take() else { return 0 };
+    let waiter = state.waiters.take();
     let files = (&mut Vec::new(), std::ptr::null());
     let over = |state: &mut State| !state.sessions.is_lingering(&lingering);
     let (mut state, waited) = wait_for(shared, state, waiter, files, alarm, over);
@@ -115,8 +115,7 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
         (Kind::Listener, Some(shared)) => shared.lock().duplicate_listener(old, new),
         (Kind::Datagrams, Some(shared)) => shared.lock().duplicate_datagrams(old, new),
         (Kind::Epoll, Some(shared)) => {
-            // Without memory for it, it watches the kernel's files only.
-            let _ = shared.lock().waiters.duplicate_epoll(old, new);
+            shared.lock().waiters.duplicate_epoll(old, new);
             kinds::set(new, kind);
         }
         _ => {

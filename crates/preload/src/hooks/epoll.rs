@@ -14,8 +14,8 @@ use crate::sleeping::{Wait, wait_while};
 use crate::state::State;
 use crate::{errno, real};
 
-/// Events that are copied at most in one call.
-const MOST: c_int = 4096;
+/// Events of one call at most (`EP_MAX_EVENTS`); the kernel refuses more.
+const MOST: c_int = c_int::MAX / size_of::<epoll_event>() as c_int;
 
 /// What may be asked for together with `EPOLLEXCLUSIVE` (`EPOLLEXCLUSIVE_OK_BITS`).
 const EXCLUSIVE: u32 = (libc::EPOLLIN
@@ -155,7 +155,7 @@ fn control(
     fd: c_int,
     event: Option<epoll_event>,
 ) -> Result<(), Errno> {
-    let waiter = state.waiters.epoll(epoll)?;
+    let waiter = state.waiters.epoll(epoll);
     let (id, now) = (state.id_of(fd), state.mask(fd));
     let events = event.filter(|_| operation != libc::EPOLL_CTL_DEL).map_or(0, |event| event.events);
     if events & libc::EPOLLEXCLUSIVE as u32 != 0
@@ -195,13 +195,12 @@ pub unsafe extern "C" fn epoll_pwait(
     mask: *const sigset_t,
 ) -> c_int {
     let shared = match process::current() {
-        Some(shared) if kinds::get(epoll) == Kind::Epoll && most > 0 && !events.is_null() => shared,
+        Some(shared) if takes(epoll, events, most) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) },
     };
     // SAFETY: room for so many events, as the application says.
-    let events =
-        unsafe { slice::from_raw_parts_mut(events, most.min(MOST).unsigned_abs() as usize) };
+    let events = unsafe { slice::from_raw_parts_mut(events, most.unsigned_abs() as usize) };
     errno::int(wait(shared, epoll, events, Alarm::after_ms(timeout), mask))
 }
 
@@ -220,14 +219,18 @@ pub unsafe extern "C" fn epoll_pwait2(
         Err(error) => return errno::int(Err(error)),
     };
     let shared = match process::current() {
-        Some(shared) if kinds::get(epoll) == Kind::Epoll && most > 0 && !events.is_null() => shared,
+        Some(shared) if takes(epoll, events, most) => shared,
         // SAFETY: the caller's promise.
         _ => return unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) },
     };
     // SAFETY: room for so many events, as the application says.
-    let events =
-        unsafe { slice::from_raw_parts_mut(events, most.min(MOST).unsigned_abs() as usize) };
+    let events = unsafe { slice::from_raw_parts_mut(events, most.unsigned_abs() as usize) };
     errno::int(wait(shared, epoll, events, alarm, mask))
+}
+
+/// Whether a call is one that the kernel would not refuse.
+fn takes(epoll: c_int, events: *const epoll_event, most: c_int) -> bool {
+    kinds::get(epoll) == Kind::Epoll && (1..=MOST).contains(&most) && !events.is_null()
 }
 
 fn wait(
@@ -238,7 +241,7 @@ fn wait(
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
-    let waiter = state.waiters.epoll(epoll)?;
+    let waiter = state.waiters.epoll(epoll);
     let mut files = Vec::new();
     let mut ran = false;
     loop {

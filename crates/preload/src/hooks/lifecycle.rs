@@ -1,17 +1,14 @@
 //! Forking and ending.
 
 use std::ffi::c_int;
-use std::sync::MutexGuard;
 use std::time::Duration;
 
 use libc::pid_t;
 
 use crate::clock::Alarm;
-use crate::process::{self, Shared};
+use crate::process::{self, Held, Shared};
 use crate::real;
-use crate::signals;
 use crate::sleeping::wait_for;
-use crate::state::State;
 
 /// How long a process that ends stays for what it has sent to be acknowledged, where the daemon does not take that over: ns.
 const FAREWELL: u64 = 1_000_000_000;
@@ -40,23 +37,6 @@ pub(super) fn share() {
     }
 }
 
-/// `sigaction(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigaction(
-    signal: c_int,
-    new: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    let done = unsafe { real::sigaction(signal, new, old) };
-    // SAFETY: null, or an action as the application says.
-    if let (0, Some(new)) = (done, unsafe { new.as_ref() }) {
-        let has_handler = !matches!(new.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
-        signals::handled(signal, has_handler && new.sa_flags & libc::SA_RESTART == 0);
-    }
-    done
-}
-
 /// `vfork(2)`: as `fork`. A child that shares its parent's memory would close its parent's sessions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfork() -> pid_t {
@@ -72,7 +52,7 @@ extern "C" fn farewell() {
         return;
     }
     // The daemon does not go on with it: the process stays for a moment.
-    let Ok(waiter) = state.waiters.take() else { return };
+    let waiter = state.waiters.take();
     let files = (&mut Vec::new(), std::ptr::null());
     let alarm = Alarm::after(FAREWELL);
     let (state, _) =
@@ -81,7 +61,7 @@ extern "C" fn farewell() {
 }
 
 /// `None`: a thread that is no more may have had the lock, or this one, in a signal's handler.
-fn last_lock(shared: &Shared) -> Option<MutexGuard<'_, State>> {
+fn last_lock(shared: &Shared) -> Option<Held<'_>> {
     for _ in 0..LOOKS {
         if let Some(state) = shared.try_lock() {
             return Some(state);

@@ -109,6 +109,8 @@ pub unsafe extern "C" fn getsockopt(
     };
     let mut state = shared.lock();
     let id = state.id_of(fd);
+    // An error may have come.
+    state.run();
     let got = state.sessions.option(id, level, name, room);
     errno::int(got.map(|got| {
         let bytes: &[u8] = &got;

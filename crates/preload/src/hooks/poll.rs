@@ -167,7 +167,7 @@ fn wait_once(
     mask: *const sigset_t,
 ) -> Result<c_int, Errno> {
     let mut state = shared.lock();
-    let waiter = state.waiters.take()?;
+    let waiter = state.waiters.take();
     let owners: Vec<Whose> = list.iter().map(|file| whose(&mut state, file.fd)).collect();
     let known = |file: &pollfd| {
         // Any number that nobody has: the kernel says so of it.

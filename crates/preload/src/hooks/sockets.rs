@@ -2,7 +2,6 @@
 
 use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::MutexGuard;
 
 use host::{Errno, How, Id, Mask, Sessions};
 use libc::{sockaddr, socklen_t};
@@ -11,7 +10,7 @@ use shm::session::Routed;
 use super::datagrams;
 use crate::clock;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Shared};
+use crate::process::{self, Held, Shared};
 use crate::signals;
 use crate::sleeping::{wait_for, wait_ready};
 use crate::state::{Place, State, status_flags, word};
@@ -242,7 +241,7 @@ fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> 
         }
         let file = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
         let mut files = vec![file];
-        let waiter = state.waiters.take()?;
+        let waiter = state.waiters.take();
         let _ = state.watch(waiter, listener, Mask::IN);
         let mask = std::ptr::null();
         let (after, waited) = wait_for(shared, state, waiter, (&mut files, mask), alarm, |state| {
@@ -314,11 +313,11 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
     let mut state = shared.lock();
     let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
         Routed::Millrace { source, .. } => source,
-        Routed::Kernel if kind == Kind::Session => {
+        _ if kind == Kind::Session => {
             errno::set(Errno::NETUNREACH);
             return -1;
         }
-        Routed::Kernel => {
+        _ => {
             drop(state);
             // SAFETY: the caller's promise.
             return unsafe { real::connect(fd, to, length) };
@@ -358,7 +357,7 @@ fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Re
 /// Waits until a connection is established, or has failed.
 fn established(
     shared: &Shared,
-    state: MutexGuard<'_, State>,
+    state: Held<'_>,
     fd: c_int,
     (source, remote): (IpAddr, SocketAddr),
 ) -> Result<(), Errno> {
@@ -455,7 +454,9 @@ unsafe fn say(
         // SAFETY: the caller's promise.
         _ => return unsafe { kernels(fd, target, length) },
     };
-    let state = shared.lock();
+    let mut state = shared.lock();
+    // Its peer may have gone.
+    state.run();
     errno::int(ours(&state.sessions, state.id_of(fd)).and_then(|name| {
         if target.is_null() {
             return Err(Errno::FAULT);

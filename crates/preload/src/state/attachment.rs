@@ -34,25 +34,21 @@ impl Attachment {
     /// Meets the daemon.
     pub(super) fn new(name: &str) -> Result<Self, client::Error> {
         let hidden = RefCell::new(Vec::new());
+        // Those of an attempt that fails are closed like any other: they are hidden when all is well.
         let keep = |file: OwnedFd| {
-            let file = internal::hide(file);
+            let file = internal::raise(file);
             hidden.borrow_mut().push(file.as_raw_fd());
             file
         };
         let asked =
             OpenStack { slots: SLOTS, capacity: CAPACITY, claims: CLAIMS, connections: SHOWN };
-        let opened = Link::open(environment::sessions_socket().as_deref(), name, keep)
-            .map(ManuallyDrop::new)
-            .and_then(|link| match link.open_stack(&asked, keep) {
-                Ok(queues) => Ok((link, ManuallyDrop::new(queues))),
-                Err(error) => {
-                    show(&hidden.borrow());
-                    drop(ManuallyDrop::into_inner(link));
-                    Err(error)
-                }
-            });
-        let (link, queues) = opened?;
-        Ok(Self { link, queues, hidden: hidden.into_inner(), gone: None })
+        let link = Link::open(environment::sessions_socket().as_deref(), name, keep)?;
+        let queues = ManuallyDrop::new(link.open_stack(&asked, keep)?);
+        let (link, hidden) = (ManuallyDrop::new(link), hidden.into_inner());
+        for fd in &hidden {
+            kinds::set(*fd, Kind::Internal);
+        }
+        Ok(Self { link, queues, hidden, gone: None })
     }
 
     /// Whether the daemon is there, as far as is known.

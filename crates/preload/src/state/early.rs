@@ -45,7 +45,7 @@ impl State {
             if kinds::get(epoll) != Kind::Epoll {
                 continue;
             }
-            let Ok(waiter) = self.waiters.epoll(epoll) else { continue };
+            let waiter = self.waiters.epoll(epoll);
             let (id, now) = (self.id_of(fd), self.mask(fd));
             let _ = self.waiters.add(waiter, (id, fd), event, now);
         }

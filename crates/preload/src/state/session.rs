@@ -9,6 +9,7 @@ use libc::epoll_event;
 use super::{Place, State};
 use crate::address::id;
 use crate::clock::Alarm;
+use crate::internal;
 use crate::kinds::{self, Kind};
 use crate::real;
 
@@ -139,9 +140,7 @@ impl State {
     pub(crate) fn give_way(&mut self, fd: c_int) {
         if let Some(at) = self.spares.iter().position(|spare| *spare == fd) {
             self.spares.swap_remove(at);
-            kinds::set(fd, Kind::Kernel);
-            // SAFETY: a placeholder that no session uses.
-            unsafe { real::close(fd) };
+            internal::close(fd);
         }
     }
 }

@@ -5,6 +5,8 @@ use crate::clock::{self, Alarm};
 
 /// Between two looks for a daemon that is gone: ns.
 const LOOKS: u64 = 200_000_000;
+/// How long a thread sleeps that others can't wake: ns.
+const NAP: u64 = 5_000_000;
 
 impl State {
     /// Before a thread sleeps for `waiter`, until `alarm` at most: has the workers ring. Gives how long it may sleep: ns;
@@ -15,6 +17,9 @@ impl State {
         let now = clock::now();
         if !self.attachment.is_there() {
             deadline = deadline.min(now + LOOKS);
+        }
+        if self.waiters.kick_of(waiter) < 0 {
+            deadline = deadline.min(now + NAP);
         }
         if deadline <= now
             || self.waiters.may_be_ready(waiter)

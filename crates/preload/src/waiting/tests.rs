@@ -29,7 +29,7 @@ fn found(waiters: &mut Waiters, waiter: usize, sessions: &mut Sessions) -> Vec<(
 #[test]
 fn a_level_is_told_as_long_as_it_lasts() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
-    let waiter = waiters.epoll(3).unwrap();
+    let waiter = waiters.epoll(3);
     waiters.add(waiter, AT, event(Mask::OUT.0, 5), sessions.mask(AT.0)).unwrap();
     for _ in 0..3 {
         assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
@@ -45,7 +45,7 @@ fn a_level_is_told_as_long_as_it_lasts() {
 #[test]
 fn an_edge_is_told_once_each_time() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
-    let waiter = waiters.epoll(3).unwrap();
+    let waiter = waiters.epoll(3);
     waiters.add(waiter, AT, event(Mask::OUT.0 | EDGE, 5), sessions.mask(AT.0)).unwrap();
     assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
     assert_eq!(found(&mut waiters, waiter, &mut sessions), []);
@@ -60,7 +60,7 @@ fn an_edge_is_told_once_each_time() {
 #[test]
 fn one_shot_is_over_until_it_is_asked_for_again() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
-    let waiter = waiters.epoll(3).unwrap();
+    let waiter = waiters.epoll(3);
     let wanted = Mask::OUT.0 | ONE_SHOT;
     waiters.add(waiter, AT, event(wanted, 5), sessions.mask(AT.0)).unwrap();
     assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
@@ -73,7 +73,7 @@ fn one_shot_is_over_until_it_is_asked_for_again() {
 #[test]
 fn two_instances_watch_one_session_by_two_descriptors() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
-    let (one, other) = (waiters.epoll(3).unwrap(), waiters.epoll(4).unwrap());
+    let (one, other) = (waiters.epoll(3), waiters.epoll(4));
     let now = sessions.mask(AT.0);
     waiters.add(one, AT, event(Mask::OUT.0, 1), now).unwrap();
     assert_eq!(waiters.add(one, AT, event(Mask::OUT.0, 1), now), Err(host::Errno::EXIST));
@@ -86,7 +86,7 @@ fn two_instances_watch_one_session_by_two_descriptors() {
     assert_eq!(found(&mut waiters, one, &mut sessions), [(Mask::OUT.0, 2)]);
     // Its place is for the next one, who finds nothing of it.
     waiters.close_epoll(3);
-    let heir = waiters.epoll(5).unwrap();
+    let heir = waiters.epoll(5);
     assert_eq!(heir, one);
     assert_eq!(found(&mut waiters, heir, &mut sessions), []);
     waiters.forget_session(AT.0);
@@ -98,7 +98,7 @@ fn two_instances_watch_one_session_by_two_descriptors() {
 #[test]
 fn nobody_is_passed_over_when_there_is_little_room() {
     let (mut sessions, mut waiters) = (sessions(), Waiters::default());
-    let waiter = waiters.epoll(3).unwrap();
+    let waiter = waiters.epoll(3);
     for fd in 10..13 {
         let id = Id(fd as u32);
         sessions.open(id, Domain::V6, Kind::Datagram).unwrap();
