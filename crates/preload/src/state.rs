@@ -1,6 +1,7 @@
 //! What is behind the lock: the stack, its sockets, and who waits for them.
 
 mod attachment;
+mod bound;
 mod carriers;
 mod datagrams;
 mod early;
@@ -60,6 +61,7 @@ pub(crate) struct State {
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
     listeners: HashMap<c_int, listener::Listener>,
+    chosen: bound::Chosen,
     early: early::Early,
     datagrams: HashMap<c_int, datagrams::Datagrams>,
     /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
@@ -104,6 +106,7 @@ impl State {
             waiters: Waiters::default(),
             places: Vec::new(),
             listeners: HashMap::new(),
+            chosen: bound::Chosen::default(),
             early: early::Early::default(),
             datagrams: HashMap::new(),
             company: None,

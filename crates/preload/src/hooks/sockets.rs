@@ -312,7 +312,9 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
     };
     let mut state = shared.lock();
     let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
-        Routed::Millrace { source, .. } => source,
+        Routed::Millrace { source, .. } if kind == Kind::Session || state.can_leave_from(fd) => {
+            source
+        }
         _ if kind == Kind::Session => {
             errno::set(Errno::NETUNREACH);
             return -1;
@@ -324,7 +326,8 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         }
     };
     if kind == Kind::Fresh {
-        if let Err(error) = state.open_like_kernels(fd) {
+        if let Err(error) = state.open_like_kernels(fd).and_then(|()| state.keep_name(fd)) {
+            state.close_unborn(fd);
             errno::set(error);
             return -1;
         }

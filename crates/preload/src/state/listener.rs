@@ -127,6 +127,11 @@ impl State {
         }
     }
 
+    /// Whether one of this process's listeners has this number.
+    pub(super) fn has_listener(&self, number: u32) -> bool {
+        self.listeners.values().any(|listener| listener.number == Some(number))
+    }
+
     /// Shows a daemon that does not know them all sockets that listen.
     pub(super) fn prove_all(&mut self) {
         let all: Vec<_> = self.listeners.iter().map(|(fd, known)| (*fd, known.serves)).collect();

@@ -130,6 +130,7 @@ impl State {
         }
         self.waiters.forget_session(id(own));
         let lingering = self.sessions.close(id(own));
+        self.leave_name(own);
         self.turn();
         let reusable = self.place(own).reusable;
         self.put_back(own, reusable);

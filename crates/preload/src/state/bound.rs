@@ -1,0 +1,98 @@
+//! Connections from an address and port that the application has chosen (`bind` before `connect`).
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_int;
+use std::net::SocketAddr;
+
+use host::Errno;
+
+use super::State;
+use crate::address::{bound, id};
+use crate::clock::{self, SECOND};
+use crate::real;
+
+/// How long packets of a connection may follow its socket's end: ns. TIME-WAIT takes 60 s.
+const AFTERMATH: u64 = 120 * SECOND;
+
+/// Ports that sockets are bound to which connect from there. The daemon knows them as listeners that get nothing.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    /// The daemon's numbers, by descriptor.
+    held: HashMap<c_int, u32>,
+    /// Those whose sockets were closed, and when: ns.
+    left: VecDeque<(u64, u32)>,
+}
+
+impl State {
+    /// Whether a socket of the kernel's that is bound can connect from here: not from an address that the router has not.
+    pub(crate) fn can_leave_from(&self, fd: c_int) -> bool {
+        let local = bound(fd).ok().flatten().map(|local| local.ip().to_canonical());
+        local.is_none_or(|ip| ip.is_unspecified() || self.attachment.link.addresses().contains(&ip))
+    }
+
+    /// The session that was opened at `fd` gets the address and port that the kernel has bound its socket to.
+    ///
+    /// # Errors
+    /// [`Errno::ADDRINUSE`]: the port is leased to somebody for other connections.
+    pub(crate) fn keep_name(&mut self, fd: c_int) -> Result<(), Errno> {
+        let Some(local) = bound(fd)? else { return Ok(()) };
+        match (local.port(), local.ip().is_unspecified()) {
+            (0, true) => return Ok(()),
+            (0, false) => {
+                // The kernel leaves the port open only where it was told to.
+                let (level, name) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
+                self.sessions.set_option(id(fd), level, name, &1_i32.to_ne_bytes())?;
+            }
+            _ => {
+                let number = self.show_bound(fd, local)?;
+                self.chosen.held.insert(fd, number);
+            }
+        }
+        self.sessions.bind(id(fd), local)
+    }
+
+    /// The daemon takes packets from ports that the kernel has let a process have. What proves it is a socket that
+    /// listens: this one does for a moment, and stays bound.
+    fn show_bound(&mut self, fd: c_int, local: SocketAddr) -> Result<u32, Errno> {
+        self.forget_left();
+        // SAFETY: no memory is involved.
+        crate::errno::of(unsafe { real::listen(fd, 0) })?;
+        let number = self.prove(fd, 0);
+        // SAFETY: no memory is involved.
+        unsafe { real::shutdown(fd, libc::SHUT_RD) };
+        number.ok_or_else(|| {
+            crate::report::say(&format!("no connection can leave from {local}"));
+            Errno::ADDRINUSE
+        })
+    }
+
+    /// A session that got no name is none: its socket is the kernel's as before.
+    pub(crate) fn close_unborn(&mut self, fd: c_int) {
+        self.leave_name(fd);
+        self.sessions.close(id(fd));
+    }
+
+    /// The socket at `fd` was closed; its connection goes on for a while.
+    pub(super) fn leave_name(&mut self, fd: c_int) {
+        if let Some(number) = self.chosen.held.remove(&fd) {
+            self.chosen.left.push_back((clock::now(), number));
+        }
+    }
+
+    /// Gives ports back that no packets come from any more.
+    fn forget_left(&mut self) {
+        let now = clock::now();
+        while let Some((at, number)) = self.chosen.left.front().copied() {
+            if now < at + AFTERMATH {
+                break;
+            }
+            self.chosen.left.pop_front();
+            let again = self.chosen.held.values().any(|held| *held == number)
+                || self.chosen.left.iter().any(|(_, left)| *left == number)
+                || self.has_listener(number);
+            if !again {
+                let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
+            }
+        }
+    }
+}
