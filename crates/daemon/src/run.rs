@@ -132,9 +132,14 @@ fn hand_over(
     (program, lineage): (PathBuf, &Lineage),
 ) -> Option<Again> {
     drop(sockets);
+    // The service manager takes the end of the one that it follows for the daemon's.
+    let lives = successor.lives();
+    if lives {
+        notify::handing_over(successor.pid());
+    }
     daemon.lock().workers.stop();
     let again = Again::now(program, lineage);
-    let goes_on = successor.stopped(again.stopped());
+    let goes_on = lives && successor.stopped(again.stopped());
     daemon.lock().stop();
     if goes_on {
         successor.closed();
@@ -249,8 +254,7 @@ async fn serve(
         None => tokio::time::timeout(PATIENCE, daemon.change()).await,
     };
     match &ended {
-        Ok(End::Restart) => notify::restarting(),
-        Ok(End::HandOver(successor)) => notify::handing_over(successor.pid()),
+        Ok(End::Restart | End::HandOver(_)) => notify::restarting(),
         _ => notify::stopping(),
     }
     // Nobody listens any more when the server has ended by itself.

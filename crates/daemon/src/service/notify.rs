@@ -55,10 +55,7 @@ pub(crate) fn restarting() {
 
 /// Another process takes over, which then says that it is ready.
 pub(crate) fn handing_over(pid: u32) {
-    let mut states = vec![NotifyState::Reloading];
-    states.extend(NotifyState::monotonic_usec_now());
-    states.extend([NotifyState::MainPid(pid), NotifyState::Status("restarting")]);
-    send(&states);
+    send(&[NotifyState::MainPid(pid)]);
 }
 
 /// Whether there is a service manager, which follows when another process takes over.

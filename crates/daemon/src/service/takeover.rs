@@ -75,6 +75,11 @@ impl Successor {
         self.process.id()
     }
 
+    /// Whether it has not ended since it was ready.
+    pub(crate) fn lives(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
+    }
+
     /// The workers here stopped then (`CLOCK_MONOTONIC`, nanoseconds). `false`: the successor is not there any more.
     pub(crate) fn stopped(&mut self, when: u64) -> bool {
         let mut message = [STOPPED; 9];
