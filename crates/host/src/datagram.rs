@@ -229,6 +229,12 @@ impl Sessions {
         let from = source.filter(|_| local.ip().is_unspecified() || to.is_some());
         let from = from.filter(|from| local.ip().is_unspecified() || *from == local.ip());
         let segment_size = if outgoing.segment_size == 0 { segment } else { outgoing.segment_size };
+        let size = if segment_size == 0 { data.len() } else { data.len().min(segment_size.into()) };
+        let four = to.map_or(local.ip(), |to| to.ip()).is_ipv4();
+        let most = if four { self.longest.saturating_sub(28) } else { self.mtu.saturating_sub(48) };
+        if size > usize::from(most) {
+            return Err(Errno::MSGSIZE);
+        }
         let ecn = outgoing.service.map(|service| service & 3);
         let message = Message { to, from, data, segment_size, ecn };
         // This one alone may have another code point, or live longer.

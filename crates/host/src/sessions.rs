@@ -37,6 +37,8 @@ pub struct Sessions {
     /// The latest time that was given: ns.
     pub(crate) now: u64,
     pub(crate) mtu: u16,
+    /// Of datagrams over IPv4: bytes of a packet.
+    pub(crate) longest: u16,
     /// `TCP_FASTOPEN_KEY`, if it was set.
     pub(crate) fast_open_keys: Option<([u8; 16], Option<[u8; 16]>)>,
     /// Pieces of a datagram, put together.
@@ -66,6 +68,7 @@ impl Sessions {
             imported: false,
             now: 0,
             mtu,
+            longest: u16::MAX,
             fast_open_keys: None,
             scratch: Vec::new(),
             journal: None,
@@ -96,6 +99,12 @@ impl Sessions {
     /// [`Errno::BADF`].
     pub fn kind(&self, id: Id) -> Result<(Domain, Kind), Errno> {
         self.get(id).map(|session| (session.domain, session.kind()))
+    }
+
+    /// Bytes of the longest packet with a datagram over IPv4 that the way out takes; it is cut on the way. Over IPv6,
+    /// where routers do not cut, the MTU is the limit.
+    pub fn limit_datagrams(&mut self, longest: u16) {
+        self.longest = longest;
     }
 
     /// Bytes of an IP packet on the way out, as far as no path takes less.

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use host::{Errno, Id};
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t};
 
-use crate::real;
+use crate::{memory, real};
 
 /// The IPv4 or IPv6 address at `address`. `None`: it is of another family.
 ///
@@ -24,6 +24,7 @@ pub(crate) unsafe fn read(
     if address.is_null() || length < size_of::<libc::sa_family_t>() {
         return Err(Errno::INVAL);
     }
+    memory::readable(address, length)?;
     // SAFETY: at least the family is there.
     let family = c_int::from(unsafe { address.cast::<libc::sa_family_t>().read_unaligned() });
     match family {
@@ -108,9 +109,8 @@ pub(crate) unsafe fn write(
     if target.is_null() {
         return Ok(());
     }
-    if length.is_null() {
-        return Err(Errno::FAULT);
-    }
+    memory::writable(length, 1)?;
+    memory::writable(target, 1)?;
     let (storage, whole) = encode(address);
     // SAFETY: the caller's promise.
     let room = unsafe { length.read() };

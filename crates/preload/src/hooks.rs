@@ -14,6 +14,7 @@ mod direct;
 pub(crate) mod epoll;
 mod files;
 mod lifecycle;
+mod messages;
 mod names;
 mod options;
 mod passing;

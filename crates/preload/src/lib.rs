@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `real` | the C library's own functions, which the hooks shadow |
 //! | `kinds` | what each descriptor is: one byte, read without a lock |
+//! | `memory` | whether memory that the application names is there |
 //! | `process` | the process's state, made when it is first needed, and anew in a forked child |
 //! | `state` | what is behind the lock: the stack, its sockets, and who waits for them |
 //! | `waiting` | epoll instances and threads that wait for sessions |
@@ -27,6 +28,7 @@ mod inherited;
 mod internal;
 mod kernel_watch;
 mod kinds;
+mod memory;
 mod process;
 mod real;
 mod report;

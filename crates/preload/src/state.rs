@@ -99,7 +99,8 @@ impl State {
             seed: attachment.queues.seed,
             ..Config::default()
         };
-        let sessions = Sessions::new(config).map_err(|_| none("memory for the stack"))?;
+        let mut sessions = Sessions::new(config).map_err(|_| none("memory for the stack"))?;
+        sessions.limit_datagrams(attachment::CAPACITY as u16);
         let mut state = Self {
             attachment,
             sessions,

@@ -5,23 +5,27 @@ use std::ffi::c_int;
 use host::Errno;
 use libc::iovec;
 
+use crate::memory;
+
 /// Pieces of one call at most (`UIO_MAXIOV`).
 const MOST: usize = 1024;
 
-/// The pieces to write to.
+/// The pieces, all of which are to be read or, if `writes`, to be written.
 ///
 /// # Safety
 /// `count` pieces can be read there, each names memory that may be written, and none overlap.
-pub(crate) unsafe fn pieces<'a>(vector: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
+pub(crate) unsafe fn pieces<'a>(
+    vector: *const iovec,
+    count: usize,
+    writes: bool,
+) -> Result<&'a [iovec], Errno> {
     if count > MOST {
         return Err(Errno::MSGSIZE);
     }
     if count == 0 {
         return Ok(&[]);
     }
-    if vector.is_null() {
-        return Err(Errno::FAULT);
-    }
+    memory::readable(vector, size_of::<iovec>())?;
     // SAFETY: the caller's promise.
     let vector = unsafe { std::slice::from_raw_parts(vector, count) };
     let mut all = 0_usize;
@@ -30,8 +34,14 @@ pub(crate) unsafe fn pieces<'a>(vector: *const iovec, count: usize) -> Result<&'
             .checked_add(piece.iov_len)
             .filter(|all| *all <= isize::MAX as usize)
             .ok_or(Errno::INVAL)?;
-        if piece.iov_base.is_null() && piece.iov_len > 0 {
-            return Err(Errno::FAULT);
+    }
+    for piece in vector {
+        let Some(last) = piece.iov_len.checked_sub(1) else { continue };
+        if writes {
+            memory::writable(piece.iov_base, 1)?;
+        } else {
+            memory::readable(piece.iov_base, 1)?;
+            memory::readable(piece.iov_base.wrapping_byte_add(last), 1)?;
         }
     }
     Ok(vector)

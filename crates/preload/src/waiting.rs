@@ -48,6 +48,8 @@ pub(crate) struct Waiter {
     /// Of an epoll instance: calls that had events of sessions, since the kernel was asked.
     calls: u32,
     watch: Watched,
+    /// Of an epoll instance that others watch: what stands for it among sessions.
+    inner: Option<Id>,
 }
 
 /// How it is known that the kernel's files have events.
@@ -80,6 +82,8 @@ pub(crate) struct Waiters {
     /// By session.
     watches: Vec<Vec<Watch>>,
     epolls: HashMap<c_int, usize>,
+    /// Epoll instances that others watch, by what stands for them among sessions.
+    nested: HashMap<Id, usize>,
     /// Of sockets that the kernel has too.
     pub(crate) halves: Halves,
     /// Threads that sleep, in all.
@@ -97,7 +101,7 @@ impl Waiters {
         }
         free.unwrap_or_else(|| {
             let (kick, ready, watch) = (new_kick(), VecDeque::new(), Watched::NotYet);
-            self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0, watch });
+            self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0, watch, inner: None });
             self.list.len() - 1
         })
     }
@@ -106,7 +110,7 @@ impl Waiters {
     pub(crate) fn release(&mut self, waiter: usize) {
         if let Some(waiter) = self.list.get_mut(waiter) {
             waiter.ready.clear();
-            (waiter.calls, waiter.watch) = (0, Watched::NotYet);
+            (waiter.calls, waiter.watch, waiter.inner) = (0, Watched::NotYet, None);
             clear(waiter.kick.as_ref());
         }
         self.free.push(waiter);
@@ -171,6 +175,11 @@ impl Waiters {
         }
         for watches in &mut self.watches {
             watches.retain(|watch| watch.waiter != waiter);
+        }
+        let inner = self.list.get(waiter).and_then(|waiter| waiter.inner);
+        if let Some(id) = inner {
+            self.nested.remove(&id);
+            self.forget_session(id);
         }
         self.release(waiter);
     }
@@ -241,17 +250,64 @@ impl Waiters {
     pub(crate) fn tell(&mut self, id: Id, woken: Mask) {
         let Self { list, watches, .. } = self;
         let Some(watches) = watches.get_mut(id.0 as usize) else { return };
+        let mut outer = Vec::new();
         for watch in watches {
             let wanted = watch.events & !HOW;
-            if watch.queued || watch.spent || woken.0 & (wanted | ALWAYS) == 0 {
+            if watch.spent || woken.0 & (wanted | ALWAYS) == 0 {
                 continue;
             }
             let Some(waiter) = list.get_mut(watch.waiter) else { continue };
+            outer.extend(waiter.inner);
+            if watch.queued {
+                continue;
+            }
             watch.queued = true;
             waiter.ready.push_back((id, watch.fd));
             if waiter.sleeping > 0 {
                 kick(waiter.kick.as_ref());
             }
+        }
+        // Linux lets instances watch each other, five deep and in no circle.
+        for id in outer {
+            self.tell(id, Mask::IN | Mask::RDNORM);
+        }
+    }
+
+    /// An epoll instance is watched by others: from now on they are told of its sessions.
+    pub(crate) fn nest(&mut self, epoll: c_int, id: Id) {
+        let waiter = self.epoll(epoll);
+        if let Some(waiter) = self.list.get_mut(waiter) {
+            waiter.inner = Some(id);
+        }
+        self.nested.insert(id, waiter);
+    }
+
+    /// What `poll` says of an epoll instance, as far as sessions go.
+    pub(crate) fn epoll_mask(&self, epoll: c_int, sessions: &mut Sessions) -> Mask {
+        let waiter = self.epolls.get(&epoll);
+        let has = waiter.is_some_and(|waiter| self.has_event(*waiter, sessions));
+        if has { Mask::IN | Mask::RDNORM } else { Mask::NONE }
+    }
+
+    fn has_event(&self, waiter: usize, sessions: &mut Sessions) -> bool {
+        let Some(found) = self.list.get(waiter) else { return false };
+        found.ready.iter().any(|(id, fd)| {
+            let mut of = self.watches.get(id.0 as usize).into_iter().flatten();
+            let watch = of.find(|watch| watch.waiter == waiter && watch.fd == *fd);
+            watch.is_some_and(|watch| {
+                let wanted = watch.events & !HOW | ALWAYS;
+                !watch.spent && self.mask(*id, sessions).0 & wanted != 0
+            })
+        })
+    }
+
+    /// What is ready of what stands at `id`: a session with its half in the kernel, or an epoll instance.
+    fn mask(&self, id: Id, sessions: &mut Sessions) -> Mask {
+        let inner = if self.nested.is_empty() { None } else { self.nested.get(&id) };
+        match inner {
+            Some(inner) if self.has_event(*inner, sessions) => Mask::IN | Mask::RDNORM,
+            Some(_) => Mask::NONE,
+            None => self.halves.join(id, sessions.mask(id)),
         }
     }
 
@@ -262,22 +318,24 @@ impl Waiters {
         sessions: &mut Sessions,
         events: &mut [epoll_event],
     ) -> usize {
-        let Self { list, watches, halves, .. } = self;
-        let Some(found) = list.get_mut(waiter) else { return 0 };
         let mut room = events.iter_mut();
         let mut count = 0;
-        for _ in 0..found.ready.len() {
+        let waiting = self.list.get(waiter).map_or(0, |found| found.ready.len());
+        for _ in 0..waiting {
             if room.len() == 0 {
                 break;
             }
+            let Some(found) = self.list.get_mut(waiter) else { break };
             let Some((id, fd)) = found.ready.pop_front() else { break };
+            let now = self.mask(id, sessions);
+            let Self { list, watches, .. } = self;
             let mut of = watches.get_mut(id.0 as usize).into_iter().flatten();
             let watch = of.find(|watch| watch.waiter == waiter && watch.fd == fd && watch.queued);
             // It was removed meanwhile.
             let Some(watch) = watch else { continue };
             watch.queued = false;
             let wanted = watch.events & !HOW;
-            let mask = halves.join(id, sessions.mask(id)).0 & (wanted | ALWAYS);
+            let mask = now.0 & (wanted | ALWAYS);
             if mask == 0 || watch.spent {
                 continue;
             }
@@ -289,7 +347,9 @@ impl Waiters {
             } else if watch.events & EDGE == 0 {
                 // Ready until somebody finds that it is not.
                 watch.queued = true;
-                found.ready.push_back((id, fd));
+                if let Some(found) = list.get_mut(waiter) {
+                    found.ready.push_back((id, fd));
+                }
             }
         }
         count

@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use host::{Errno, Outgoing, Shape, Wanted};
 use libc::{cmsghdr, msghdr};
 
+use crate::memory;
+
 /// Index of the interface by which datagrams come, as programs are told: that of the kernel's loopback, since Millrace's
 /// ports have no numbers there.
 const INTERFACE: c_int = 1;
@@ -26,9 +28,37 @@ const fn align(length: usize) -> usize {
 /// # Safety
 /// As for `sendmsg`.
 pub(super) unsafe fn read(message: &msghdr, outgoing: &mut Outgoing) -> Result<(), Errno> {
-    if message.msg_control.is_null() {
+    // SAFETY: the caller's promise.
+    unsafe { each(message, |level, kind, data| understand(level, kind, data, outgoing)) }
+}
+
+/// Looks at what `message` says of a stream, which nothing can be said of.
+///
+/// # Errors
+/// [`Errno::INVAL`]: a message that is cut off, or that sockets do not know (`sock_cmsg_send`).
+///
+/// # Safety
+/// As for `sendmsg`.
+pub(super) unsafe fn check(message: &msghdr) -> Result<(), Errno> {
+    let is_known = |level, kind, _: &[u8]| match (level, kind) {
+        (libc::SOL_SOCKET, libc::SCM_RIGHTS | libc::SCM_CREDENTIALS) => Ok(()),
+        (libc::SOL_SOCKET, _) => Err(Errno::INVAL),
+        _ => Ok(()),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { each(message, is_known) }
+}
+
+/// # Safety
+/// As for `sendmsg`.
+unsafe fn each(
+    message: &msghdr,
+    mut act: impl FnMut(c_int, c_int, &[u8]) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    if message.msg_control.is_null() || message.msg_controllen == 0 {
         return Ok(());
     }
+    memory::readable(message.msg_control, message.msg_controllen)?;
     // SAFETY: so many bytes, as the application says.
     let mut rest = unsafe {
         std::slice::from_raw_parts(message.msg_control.cast::<u8>(), message.msg_controllen)
@@ -38,8 +68,7 @@ pub(super) unsafe fn read(message: &msghdr, outgoing: &mut Outgoing) -> Result<(
         let length = rest.first_chunk().map_or(0, |length| usize::from_ne_bytes(*length));
         let level = word(offset_of!(cmsghdr, cmsg_level)).map_or(0, c_int::from_ne_bytes);
         let kind = word(offset_of!(cmsghdr, cmsg_type)).map_or(0, c_int::from_ne_bytes);
-        let data = rest.get(HEAD..length).ok_or(Errno::INVAL)?;
-        understand(level, kind, data, outgoing)?;
+        act(level, kind, rest.get(HEAD..length).ok_or(Errno::INVAL)?)?;
         rest = rest.get(align(length)..).unwrap_or_default();
     }
     Ok(())

@@ -1,37 +1,32 @@
 //! Reading and writing.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::ptr::null_mut;
-use std::slice;
 
 use host::{Errno, Received};
-use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use libc::{iovec, size_t, sockaddr, socklen_t, ssize_t};
 
 use super::datagrams;
-use super::passing;
 use super::receive::receive;
 use super::send::send as send_by;
-use crate::clock::Alarm;
 use crate::kinds::Kind;
-use crate::{address, errno, process, real, vectors};
+use crate::{address, errno, memory, process, real, vectors};
 
 /// Pieces that need no memory.
 const FEW: usize = 16;
 /// Bytes that one call throws away at most.
 const THROWN_AWAY: usize = 1 << 20;
-/// Messages of one call at most (`UIO_MAXIOV`).
-const MESSAGES: c_uint = 1024;
 
 /// Whether a call is about a session.
 #[inline]
-fn is_ours(fd: c_int) -> bool {
+pub(super) fn is_ours(fd: c_int) -> bool {
     matches!(process::kind(fd), Kind::Session | Kind::Stale | Kind::Spare | Kind::Internal)
 }
 
 /// Whether it is about a UDP socket, which may be the stack's and the kernel's.
 #[inline]
-fn is_datagrams(fd: c_int) -> bool {
+pub(super) fn is_datagrams(fd: c_int) -> bool {
     process::kind(fd) == Kind::Datagrams
 }
 
@@ -60,6 +55,7 @@ unsafe fn receive_into(
         return receive(fd, &mut [IoSliceMut::new(&mut nowhere)], flags);
     }
     let piece = iovec { iov_base: target, iov_len: count.min(isize::MAX as usize) };
+    memory::writable(target, count)?;
     // SAFETY: the caller's promise.
     let target = unsafe { vectors::target(&piece) };
     receive(fd, &mut [IoSliceMut::new(target)], flags)
@@ -67,14 +63,14 @@ unsafe fn receive_into(
 
 /// # Safety
 /// As for [`vectors::pieces`].
-unsafe fn receive_vector(
+pub(super) unsafe fn receive_vector(
     fd: c_int,
     vector: *const iovec,
     count: usize,
     flags: c_int,
 ) -> Result<Received, Errno> {
     // SAFETY: the caller's promise.
-    let pieces = unsafe { vectors::pieces(vector, count)? };
+    let pieces = unsafe { vectors::pieces(vector, count, true)? };
     let mut few = [const { None }; FEW];
     if let Some(few) = few.get_mut(..count) {
         for (place, piece) in few.iter_mut().zip(pieces) {
@@ -93,7 +89,7 @@ unsafe fn receive_vector(
 
 /// # Safety
 /// As for [`vectors::pieces`].
-unsafe fn send_vector(
+pub(super) unsafe fn send_vector(
     fd: c_int,
     vector: *const iovec,
     count: usize,
@@ -101,7 +97,7 @@ unsafe fn send_vector(
     to: Option<std::net::SocketAddr>,
 ) -> Result<usize, Errno> {
     // SAFETY: the caller's promise.
-    let pieces = unsafe { vectors::pieces(vector, count)? };
+    let pieces = unsafe { vectors::pieces(vector, count, false)? };
     let mut few = [IoSlice::new(&[]); FEW];
     match few.get_mut(..count) {
         Some(few) => {
@@ -120,7 +116,7 @@ unsafe fn send_vector(
     }
 }
 
-fn bytes(received: Result<Received, Errno>) -> ssize_t {
+pub(super) fn bytes(received: Result<Received, Errno>) -> ssize_t {
     errno::size(received.map(|received| received.bytes))
 }
 
@@ -264,97 +260,6 @@ pub unsafe extern "C" fn __recvfrom_chk(
     unsafe { recvfrom(fd, target, count, flags, from, length) }
 }
 
-/// `recvmsg(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
-    // SAFETY: null, or a message as the application says.
-    match unsafe { message.as_mut() } {
-        // SAFETY: the caller's promise.
-        Some(message) if is_ours(fd) => bytes(unsafe { receive_message(fd, message, flags) }),
-        Some(message) if is_datagrams(fd) => {
-            // SAFETY: the caller's promise.
-            errno::size(unsafe { datagrams::receive(fd, message, flags) })
-        }
-        // SAFETY: the caller's promise.
-        _ => unsafe { passing::recvmsg(fd, message, flags) },
-    }
-}
-
-/// # Safety
-/// As for `recvmsg`.
-unsafe fn receive_message(
-    fd: c_int,
-    message: &mut msghdr,
-    flags: c_int,
-) -> Result<Received, Errno> {
-    // SAFETY: the caller's promise.
-    let received = unsafe { receive_vector(fd, message.msg_iov, message.msg_iovlen, flags) }?;
-    (message.msg_controllen, message.msg_flags) = (0, 0);
-    match received.shape {
-        Some(shape) => {
-            let length = &raw mut message.msg_namelen;
-            // SAFETY: the caller's promise.
-            unsafe { address::write(shape.from, message.msg_name.cast(), length) }?;
-            if shape.length > received.bytes {
-                message.msg_flags |= libc::MSG_TRUNC;
-            }
-        }
-        None => message.msg_namelen = 0,
-    }
-    Ok(received)
-}
-
-/// # Safety
-/// As for `recvmsg`.
-unsafe fn receive_either(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
-    if is_datagrams(fd) {
-        // SAFETY: the caller's promise.
-        return unsafe { datagrams::receive(fd, message, flags) };
-    }
-    // SAFETY: the caller's promise.
-    unsafe { receive_message(fd, message, flags) }.map(|received| received.bytes)
-}
-
-/// `recvmmsg(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn recvmmsg(
-    fd: c_int,
-    messages: *mut mmsghdr,
-    count: c_uint,
-    flags: c_int,
-    timeout: *mut timespec,
-) -> c_int {
-    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
-        // SAFETY: the caller's promise.
-        return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
-    }
-    // SAFETY: null, or a time as the application says.
-    if let Err(error) = Alarm::after_time(unsafe { timeout.as_ref() }) {
-        return errno::int(Err(error));
-    }
-    // SAFETY: so many, as the application says.
-    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
-    let mut flags = flags;
-    let mut done = 0;
-    for message in list {
-        // SAFETY: the caller's promise.
-        match unsafe { receive_either(fd, &mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) } {
-            Ok(received) => message.msg_len = received as c_uint,
-            Err(_) if done > 0 => break,
-            Err(error) => return errno::int(Err(error)),
-        }
-        done += 1;
-        // The end of a stream.
-        if message.msg_len == 0 && message.msg_hdr.msg_iovlen > 0 && is_ours(fd) {
-            break;
-        }
-        if flags & libc::MSG_WAITFORONE != 0 {
-            flags |= libc::MSG_DONTWAIT;
-        }
-    }
-    done
-}
-
 /// `write(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
@@ -432,7 +337,7 @@ pub unsafe extern "C" fn sendto(
 
 /// # Safety
 /// As for [`address::read`].
-unsafe fn whither(
+pub(super) unsafe fn whither(
     to: *const sockaddr,
     length: socklen_t,
 ) -> Result<Option<std::net::SocketAddr>, Errno> {
@@ -441,59 +346,4 @@ unsafe fn whither(
     }
     // SAFETY: the caller's promise. A stream has its peer: whatever else it is told is ignored.
     Ok(unsafe { address::read(to, length) }.unwrap_or(None))
-}
-
-/// `sendmsg(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
-    // SAFETY: null, or a message as the application says.
-    match unsafe { message.as_ref() } {
-        // SAFETY: the caller's promise.
-        Some(message) if is_ours(fd) || is_datagrams(fd) => {
-            // SAFETY: the caller's promise.
-            errno::size(unsafe { send_message(fd, message, flags) })
-        }
-        // SAFETY: the caller's promise.
-        _ => unsafe { passing::sendmsg(fd, message, flags) },
-    }
-}
-
-/// # Safety
-/// As for `sendmsg`.
-unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
-    if is_datagrams(fd) {
-        // SAFETY: the caller's promise.
-        return unsafe { datagrams::send(fd, message, flags) };
-    }
-    // SAFETY: the caller's promise.
-    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen)? };
-    // SAFETY: the caller's promise.
-    unsafe { send_vector(fd, message.msg_iov, message.msg_iovlen, flags, to) }
-}
-
-/// `sendmmsg(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendmmsg(
-    fd: c_int,
-    messages: *mut mmsghdr,
-    count: c_uint,
-    flags: c_int,
-) -> c_int {
-    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
-        // SAFETY: the caller's promise.
-        return unsafe { passing::sendmmsg(fd, messages, count.min(MESSAGES), flags) };
-    }
-    // SAFETY: so many, as the application says.
-    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
-    let mut done = 0;
-    for message in list {
-        // SAFETY: the caller's promise.
-        match unsafe { send_message(fd, &message.msg_hdr, flags) } {
-            Ok(sent) => message.msg_len = sent as c_uint,
-            Err(_) if done > 0 => break,
-            Err(error) => return errno::int(Err(error)),
-        }
-        done += 1;
-    }
-    done
 }

@@ -160,7 +160,7 @@ unsafe fn by_stack(
     };
     let id = state.id_of(fd);
     // SAFETY: the caller's promise.
-    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen)? };
+    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen, true)? };
     let received = if let [piece] = pieces {
         // SAFETY: the caller's promise.
         let target = unsafe { vectors::target(piece) };
@@ -233,7 +233,7 @@ pub(super) unsafe fn send(fd: c_int, message: &msghdr, flags: c_int) -> Result<u
         }
     }
     // SAFETY: the caller's promise.
-    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen)? };
+    let pieces = unsafe { vectors::pieces(message.msg_iov, message.msg_iovlen, false)? };
     if let [piece] = pieces {
         // SAFETY: the caller's promise.
         let source = unsafe { vectors::source(piece) };

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong};
 
-use super::{data, descriptors, epoll, poll, sockets};
+use super::{data, descriptors, epoll, messages, poll, sockets};
 use crate::real;
 
 /// An argument as what it stands for.
@@ -38,13 +38,13 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_sendto => {
                 data::sendto(fd, pointer!(b), c as usize, fourth, pointer!(e), f as u32) as c_long
             }
-            libc::SYS_recvmsg => data::recvmsg(fd, pointer!(b), third) as c_long,
-            libc::SYS_sendmsg => data::sendmsg(fd, pointer!(b), third) as c_long,
+            libc::SYS_recvmsg => messages::recvmsg(fd, pointer!(b), third) as c_long,
+            libc::SYS_sendmsg => messages::sendmsg(fd, pointer!(b), third) as c_long,
             libc::SYS_recvmmsg => {
-                c_long::from(data::recvmmsg(fd, pointer!(b), c as c_uint, fourth, pointer!(e)))
+                c_long::from(messages::recvmmsg(fd, pointer!(b), c as c_uint, fourth, pointer!(e)))
             }
             libc::SYS_sendmmsg => {
-                c_long::from(data::sendmmsg(fd, pointer!(b), c as c_uint, fourth))
+                c_long::from(messages::sendmmsg(fd, pointer!(b), c as c_uint, fourth))
             }
             libc::SYS_socket => c_long::from(sockets::socket(fd, second, third)),
             libc::SYS_bind => c_long::from(sockets::bind(fd, pointer!(b), c as u32)),

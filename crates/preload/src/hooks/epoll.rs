@@ -12,7 +12,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sleeping::{Wait, wait_while};
 use crate::state::State;
-use crate::{errno, real};
+use crate::{errno, memory, real};
 
 /// Events of one call at most (`EP_MAX_EVENTS`); the kernel refuses more.
 const MOST: c_int = c_int::MAX / size_of::<epoll_event>() as c_int;
@@ -59,6 +59,10 @@ pub unsafe extern "C" fn epoll_ctl(
     if let Some(refused) = process::refuse(fd) {
         return refused;
     }
+    if operation != libc::EPOLL_CTL_DEL && memory::readable(event, 1).is_err() {
+        errno::set(Errno::FAULT);
+        return -1;
+    }
     // What is watched no more need not come here.
     let ends = operation == libc::EPOLL_CTL_DEL;
     let mut kind = match if ends { process::known(fd) } else { process::kind(fd) } {
@@ -70,9 +74,15 @@ pub unsafe extern "C" fn epoll_ctl(
     }
     let listens = kind == Kind::Listener;
     let is_datagrams = kind == Kind::Datagrams;
-    let ours = kind == Kind::Session || listens || is_datagrams && !is_the_kernels(fd);
+    let is_epoll = kind == Kind::Epoll && kinds::get(epoll) == Kind::Epoll;
+    if is_epoll && process::current().is_none() {
+        // SAFETY: the caller's promise.
+        return unsafe { real::epoll_ctl(epoll, operation, fd, event) };
+    }
+    let ours = kind == Kind::Session || listens || is_epoll || is_datagrams && !is_the_kernels(fd);
+    let has_event = operation != libc::EPOLL_CTL_DEL;
     // SAFETY: null, or an event as the application says.
-    let wanted = unsafe { event.as_ref() }.copied();
+    let wanted = if has_event { unsafe { event.as_ref() }.copied() } else { None };
     let shared = match ours.then(process::attached).flatten() {
         Some(shared) => shared,
         None => {
@@ -87,8 +97,8 @@ pub unsafe extern "C" fn epoll_ctl(
             return done;
         }
     };
-    if listens {
-        // Local clients come by the kernel.
+    if listens || is_epoll {
+        // Local clients come by the kernel, as do other files.
         // SAFETY: the caller's promise.
         let done = unsafe { real::epoll_ctl(epoll, operation, fd, event) };
         if done < 0 {
@@ -107,6 +117,12 @@ pub unsafe extern "C" fn epoll_ctl(
     if kinds::get(epoll) != Kind::Epoll {
         errno::set(if epoll == fd { Errno::INVAL } else { not_epoll(epoll) });
         return -1;
+    }
+    if is_epoll {
+        let id = state.id_of(fd);
+        state.waiters.nest(fd, id);
+        let _ = control(&mut state, (epoll, operation), fd, wanted);
+        return 0;
     }
     let done = control(&mut state, (epoll, operation), fd, wanted);
     if listens {

@@ -9,7 +9,7 @@ use libc::socklen_t;
 use crate::kinds::Kind;
 use crate::process::Shared;
 use crate::waiting::World;
-use crate::{errno, process, real};
+use crate::{errno, memory, process, real};
 
 /// Longest value of an option that is looked at: bytes.
 const LONGEST: u32 = 4096;
@@ -42,6 +42,10 @@ pub unsafe extern "C" fn setsockopt(
     }
     if i32::try_from(length).is_err() {
         errno::set(Errno::INVAL);
+        return -1;
+    }
+    if !value.is_null() && memory::readable(value, length as usize).is_err() {
+        errno::set(Errno::FAULT);
         return -1;
     }
     let value = if value.is_null() || length == 0 {
@@ -97,7 +101,7 @@ pub unsafe extern "C" fn getsockopt(
         // SAFETY: the caller's promise.
         _ => return unsafe { real::getsockopt(fd, level, name, value, length) },
     };
-    if value.is_null() || length.is_null() {
+    if memory::writable(length, 1).is_err() || memory::writable(value, 1).is_err() {
         errno::set(Errno::FAULT);
         return -1;
     }

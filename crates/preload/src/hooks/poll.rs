@@ -12,8 +12,10 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sleeping::{MOMENT, wait_for};
 use crate::state::State;
-use crate::{errno, real};
+use crate::{errno, memory, real};
 
+/// Files of one call at most: more than a process can have.
+const MOST: usize = 1 << 20;
 /// What `poll` reports whether it was asked for or not.
 const ALWAYS: Mask = Mask(Mask::ERR.0 | Mask::HUP.0);
 
@@ -50,14 +52,17 @@ pub unsafe extern "C" fn ppoll(
     mask: *const sigset_t,
 ) -> c_int {
     let length = usize::try_from(count).unwrap_or(0);
-    let list = if files.is_null() {
+    // The kernel says what is wrong with what is none of ours.
+    let is_list = length <= MOST && memory::writable(files, length).is_ok();
+    let is_time = timeout.is_null() || memory::readable(timeout, 1).is_ok();
+    let list = if length == 0 || !is_list {
         &mut []
     } else {
         // SAFETY: so many files, as the application says.
         unsafe { slice::from_raw_parts_mut(files, length) }
     };
     let shared = process::for_files(|| list.iter().map(|file| file.fd));
-    if let Some(shared) = shared.filter(|_| !files.is_null()) {
+    if let Some(shared) = shared.filter(|_| is_list && is_time) {
         // SAFETY: null, or a time as the application says.
         let waits =
             unsafe { timeout.as_ref() }.is_none_or(|time| time.tv_sec != 0 || time.tv_nsec != 0);
@@ -86,7 +91,7 @@ pub unsafe extern "C" fn __ppoll_chk(
 }
 
 fn is_ours(fd: c_int) -> bool {
-    matches!(process::known(fd), Kind::Session | Kind::Listener | Kind::Datagrams)
+    matches!(process::known(fd), Kind::Session | Kind::Listener | Kind::Datagrams | Kind::Epoll)
 }
 
 /// Whether a call about it has to be looked at here.
@@ -110,6 +115,11 @@ fn whose(state: &mut State, fd: c_int) -> Whose {
             if state.adopt(fd).is_ok() {
                 state.serve(fd);
             }
+            Whose::Both
+        }
+        Kind::Epoll => {
+            let id = state.id_of(fd);
+            state.waiters.nest(fd, id);
             Whose::Both
         }
         Kind::Datagrams if state.adopt_datagrams(fd) => {

@@ -13,7 +13,7 @@ use crate::{clock, environment, internal, report};
 
 /// Slots of each ring, and bytes of packet in one: a packet of 1,500 bytes takes one.
 const SLOTS: u32 = 1024;
-const CAPACITY: u32 = 2048 - 64;
+pub(super) const CAPACITY: u32 = 2048 - 64;
 /// Places for claims: flows of listeners.
 const CLAIMS: u32 = 1 << 16;
 /// Connections that the daemon is shown.

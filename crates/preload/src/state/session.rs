@@ -69,6 +69,9 @@ impl State {
 
     /// What `poll` says of a session, and of its half in the kernel.
     pub(crate) fn mask(&mut self, fd: c_int) -> Mask {
+        if kinds::get(fd) == Kind::Epoll {
+            return self.waiters.epoll_mask(fd, &mut self.sessions);
+        }
         let id = self.id_of(fd);
         self.waiters.halves.join(id, self.sessions.mask(id))
     }

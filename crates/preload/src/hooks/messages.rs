@@ -1,0 +1,169 @@
+//! Receiving and sending messages, one or several in a call.
+
+use std::ffi::{c_int, c_uint};
+use std::slice;
+
+use host::{Errno, Received};
+use libc::{mmsghdr, msghdr, ssize_t, timespec};
+
+use super::data::{bytes, is_datagrams, is_ours, receive_vector, send_vector, whither};
+use super::{control, datagrams, passing};
+use crate::clock::Alarm;
+use crate::{address, errno, memory};
+
+/// Messages of one call at most (`UIO_MAXIOV`).
+const MESSAGES: c_uint = 1024;
+
+/// `recvmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    if memory::writable(message, size_of::<msghdr>()).is_err() {
+        return errno::size(Err(Errno::FAULT));
+    }
+    // SAFETY: a message as the application says.
+    match unsafe { message.as_mut() } {
+        // SAFETY: the caller's promise.
+        Some(message) if is_ours(fd) => bytes(unsafe { receive_message(fd, message, flags) }),
+        Some(message) if is_datagrams(fd) => {
+            // SAFETY: the caller's promise.
+            errno::size(unsafe { datagrams::receive(fd, message, flags) })
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe { passing::recvmsg(fd, message, flags) },
+    }
+}
+
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn receive_message(
+    fd: c_int,
+    message: &mut msghdr,
+    flags: c_int,
+) -> Result<Received, Errno> {
+    // SAFETY: the caller's promise.
+    let received = unsafe { receive_vector(fd, message.msg_iov, message.msg_iovlen, flags) }?;
+    (message.msg_controllen, message.msg_flags) = (0, 0);
+    match received.shape {
+        Some(shape) => {
+            let length = &raw mut message.msg_namelen;
+            // SAFETY: the caller's promise.
+            unsafe { address::write(shape.from, message.msg_name.cast(), length) }?;
+            if shape.length > received.bytes {
+                message.msg_flags |= libc::MSG_TRUNC;
+            }
+        }
+        None => message.msg_namelen = 0,
+    }
+    Ok(received)
+}
+
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn receive_either(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { datagrams::receive(fd, message, flags) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { receive_message(fd, message, flags) }.map(|received| received.bytes)
+}
+
+/// `recvmmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn recvmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut timespec,
+) -> c_int {
+    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
+    }
+    // SAFETY: null, or a time as the application says.
+    if let Err(error) = Alarm::after_time(unsafe { timeout.as_ref() }) {
+        return errno::int(Err(error));
+    }
+    // SAFETY: so many, as the application says.
+    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
+    let mut flags = flags;
+    let mut done = 0;
+    for message in list {
+        // SAFETY: the caller's promise.
+        match unsafe { receive_either(fd, &mut message.msg_hdr, flags & !libc::MSG_WAITFORONE) } {
+            Ok(received) => message.msg_len = received as c_uint,
+            Err(_) if done > 0 => break,
+            Err(error) => return errno::int(Err(error)),
+        }
+        done += 1;
+        // The end of a stream.
+        if message.msg_len == 0 && message.msg_hdr.msg_iovlen > 0 && is_ours(fd) {
+            break;
+        }
+        if flags & libc::MSG_WAITFORONE != 0 {
+            flags |= libc::MSG_DONTWAIT;
+        }
+    }
+    done
+}
+
+/// `sendmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    if memory::readable(message, size_of::<msghdr>()).is_err() {
+        return errno::size(Err(Errno::FAULT));
+    }
+    // SAFETY: a message as the application says.
+    match unsafe { message.as_ref() } {
+        // SAFETY: the caller's promise.
+        Some(message) if is_ours(fd) || is_datagrams(fd) => {
+            // SAFETY: the caller's promise.
+            errno::size(unsafe { send_message(fd, message, flags) })
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe { passing::sendmsg(fd, message, flags) },
+    }
+}
+
+/// # Safety
+/// As for `sendmsg`.
+unsafe fn send_message(fd: c_int, message: &msghdr, flags: c_int) -> Result<usize, Errno> {
+    if is_datagrams(fd) {
+        // SAFETY: the caller's promise.
+        return unsafe { datagrams::send(fd, message, flags) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { control::check(message)? };
+    // SAFETY: the caller's promise.
+    let to = unsafe { whither(message.msg_name.cast(), message.msg_namelen)? };
+    // SAFETY: the caller's promise.
+    unsafe { send_vector(fd, message.msg_iov, message.msg_iovlen, flags, to) }
+}
+
+/// `sendmmsg(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmmsg(
+    fd: c_int,
+    messages: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+) -> c_int {
+    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { passing::sendmmsg(fd, messages, count.min(MESSAGES), flags) };
+    }
+    // SAFETY: so many, as the application says.
+    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
+    let mut done = 0;
+    for message in list {
+        // SAFETY: the caller's promise.
+        match unsafe { send_message(fd, &message.msg_hdr, flags) } {
+            Ok(sent) => message.msg_len = sent as c_uint,
+            Err(_) if done > 0 => break,
+            Err(error) => return errno::int(Err(error)),
+        }
+        done += 1;
+    }
+    done
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# UDP servers and clients on Millrace's stack, unchanged: Python, NGINX's stream proxy, dnsmasq, dig, iperf3.
+. "$(dirname "$0")/lab.sh"
+. "$(dirname "$0")/serve/serve.sh"
+one_host
+start_serving
+python=$(command -v /usr/bin/python3 python3 | head -n 1)
+udp=$lab_root/lab/serve/udp
+has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
+bound() { on "$1" ss -Hlun "sport = :$2" | grep -q .; }
+# Starts a server and waits for its port: server NAME PORT COMMAND...; its process is in $server.
+server() {
+  local name=$1 port=$2
+  shift 2
+  serve "$@" >"$served/logs/$name" 2>&1 &
+  server=$!
+  within 10 bound router "$port" || { sed "s/^/$name: /" "$served/logs/$name"; fail "$name does not open its port"; }
+}
+ask() { on a "$python" "$udp" ask "$@"; }
+
+# 1. One socket, two worlds.
+server echo 7000 "$python" "$udp" echo :: 7000
+check "datagrams of 0 to 1,900 bytes come back from the address they went to" says '^7 answers from 10\.0\.1\.1$' \
+  ask 10.0.1.1 7000 0 1 100 1000 1472 1473 1900
+check "over IPv6" says '^5 answers from 2001:db8:1::1$' ask 2001:db8:1::1 7000 0 1 100 1000 1452
+check "from the host itself" says '^3 answers from 127\.0\.0\.1$' on router "$python" "$udp" ask 127.0.0.1 7000 1 1000 20000
+[ "$LAB_ROUTER" = kernel ] || check "millrace show listeners has it" says 'udp .*:7000 |:7000 .*udp' millrace show listeners
+check "nobody's port is refused" says 'refused' ask 10.0.1.1 7001 1
+end "$server"
+[ "$LAB_ROUTER" = kernel ] || check "and so is a server's that has ended" within 3 says 'refused' ask 10.0.1.1 7000 1
+
+# 2. Several processes, which share a port.
+server shared 7002 "$python" "$udp" share 0.0.0.0 7002 3
+check "three processes share a port's peers" says '^3 processes$' ask --many 10.0.1.1 7002 60
+end "$server" TERM
+
+# 3. Clients.
+exec_on a "$python" "$udp" echo :: 7003 2>/dev/null &
+peer=$!
+within 5 bound a 7003 || fail "no server in host a"
+client() { serve "$python" "$udp" "$@"; }
+check "a client that connects" says '^3 answers from 10\.0\.1\.2$' client ask 10.0.1.2 7003 1 1000 1400
+check "a client that does not" says '^3 answers from 10\.0\.1\.2$' client ask --unconnected 10.0.1.2 7003 1 1000 1400
+check "a client of the host itself and of the network, with one socket" says '^both answered$' \
+  client both 10.0.1.2 127.0.0.1 7003
+check "segments, received as they were sent" says '^10 of 1000, 1 of 500$' client segments 10.0.1.2 7003
+end "$peer"
+
+# 4. NGINX as a proxy for UDP: to the kernel's loopback, and to the network.
+if has nginx && [ -e /usr/lib/nginx/modules/ngx_stream_module.so ]; then
+  exec_on router "$python" "$udp" echo 127.0.0.1 7004 2>/dev/null &
+  near=$!
+  exec_on a "$python" "$udp" echo 10.0.1.2 7004 2>/dev/null &
+  far=$!
+  cat >"$served/stream.conf" <<END
+load_module /usr/lib/nginx/modules/ngx_stream_module.so;
+daemon off; worker_processes 2; user www-data; pid $served/stream.pid; error_log $served/logs/stream info;
+events { worker_connections 1024; }
+stream {
+  server { listen 7010 udp; listen [::]:7010 udp; proxy_pass 127.0.0.1:7004; proxy_responses 1; }
+  server { listen 7011 udp reuseport; proxy_pass 10.0.1.2:7004; proxy_timeout 5s; }
+}
+END
+  server stream 7010 nginx -p "$served" -c "$served/stream.conf"
+  sleep 1
+  check "nginx proxies to the kernel's loopback" says '^4 answers from 10\.0\.1\.1$' ask 10.0.1.1 7010 1 100 1000 1400
+  check "over IPv6" says '^2 answers from 2001:db8:1::1$' ask 2001:db8:1::1 7010 1 1000
+  check "and back into the network" says '^4 answers from 10\.0\.1\.1$' ask 10.0.1.1 7011 1 100 1000 1400
+  check "50 clients, two workers, reuseport" says '^50 answers$' ask --clients 10.0.1.1 7011 50
+  check "the same from the host itself" says '^2 answers from 127\.0\.0\.1$' \
+    on router "$python" "$udp" ask 127.0.0.1 7010 1 1000
+  end "$server" TERM
+  end "$near"
+  end "$far"
+fi
+
+# 5. DNS.
+if has dnsmasq && has dig; then
+  server dnsmasq 53 dnsmasq --keep-in-foreground --no-resolv --no-hosts --user=root --conf-file=/dev/null --pid-file= \
+    --address=/lab.example/192.0.2.7 --txt-record=long.example,"$(data 180 5 | od -An -tx1 | tr -d ' \n' | head -c 250)"
+  look() { on a dig +time=3 +tries=2 "$@"; }
+  check "dnsmasq answers dig" says '^192\.0\.2\.7$' look +short @10.0.1.1 www.lab.example
+  check "over IPv6" says '^192\.0\.2\.7$' look +short @2001:db8:1::1 www.lab.example
+  check "a long answer" says 'ANSWER: 1' look @10.0.1.1 txt long.example
+  end "$server" TERM
+  exec_on a dnsmasq --keep-in-foreground --no-resolv --no-hosts --user=root --conf-file=/dev/null --pid-file= \
+    --listen-address=10.0.1.2 --bind-interfaces --address=/lab.example/192.0.2.8 2>/dev/null &
+  far=$!
+  within 5 bound a 53 || fail "no dnsmasq in host a"
+  check "dig on Millrace asks the network" says '^192\.0\.2\.8$' serve dig +short +time=3 @10.0.1.2 www.lab.example
+  end "$far"
+fi
+
+# 6. iperf3.
+if has iperf3; then
+  serve iperf3 -s -p 5202 >"$served/logs/iperf3" 2>&1 &
+  server=$!
+  within 10 on router sh -c 'ss -Hltn sport = :5202 | grep -q .' || fail "iperf3 does not listen"
+  lost() { on a iperf3 -c 10.0.1.1 -p 5202 -u -b 5M -t 1 -l 1200 --json "$@" | "$python" -c '
+import json, sys
+sum = json.load(sys.stdin)["end"]["sum"]
+print("packets", sum["packets"], "lost", sum["lost_packets"])'; }
+  check "iperf3 -u: datagrams arrive" says '^packets [1-9][0-9][0-9]+ lost [0-9]$' lost
+  check "iperf3 -u -R: the other way" says '^packets [1-9][0-9][0-9]+ lost [0-9]$' lost -R
+  end "$server" TERM
+fi
