@@ -180,6 +180,5 @@ print("over")' >"$served/logs/client" 2>&1 &
   try client "the connection goes on" within 20 says '^over$' cat "$served/logs/client"
   end "$client"
   end "$peer"
-  no_stacks() { equal "$(value "show stacks" length)" 0; }
   check "nothing is left in the daemon" within 5 no_stacks
 fi

@@ -161,6 +161,5 @@ check "an orderly end" equal $? 0
 check "after which connections are refused" within 2 says 'Connection refused|Failed to connect' get http://10.0.1.1/pid
 end "$backend"
 if [ "$LAB_ROUTER" = millrace ]; then
-  no_stacks() { equal "$(value "show stacks" length)" 0; }
   check "nothing is left in the daemon" within 2 no_stacks
 fi

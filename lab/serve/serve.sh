@@ -52,6 +52,9 @@ same() {
   equal "$(get "$@" | hash)" "$(hash <"$file")"
 }
 
+# No program has a stack; the daemon has one of its own.
+no_stacks() { equal "$(value "show stacks" '[.[] | select(.name != "millraced")] | length')" 0; }
+
 # Whether a process is there: alive PID
 alive() { kill -0 "$1" 2>/dev/null; }
 # Ends a process that this test started, and waits for its end.

@@ -108,11 +108,12 @@ impl<H: Host> Attached<H> {
         asked: Deposit,
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
+        // Before its turn: the own stack takes one itself when it starts.
+        self.need_parking().await?;
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await.map_err(no_resources)?;
         let cargo = self.cargo(&files, 1)?.pop().ok_or_else(|| invalid("no connection"))?;
         drop(files);
-        self.need_parking().await?;
         let Deposit { stack, id, at } = asked;
         let (control, from) = (self.control.clone(), (process, stack));
         let moved = tokio::spawn(async move {
@@ -188,11 +189,12 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
         let Abandon { stack, at, count } = asked;
+        // Before its turn: the own stack takes one itself when it starts.
+        self.need_parking().await?;
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await.map_err(no_resources)?;
         let all = self.cargo(&files, count)?;
         drop(files);
-        self.need_parking().await?;
         let control = self.control.clone();
         let moved = tokio::spawn(async move {
             let mut taken = 0;
@@ -218,11 +220,12 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
         let Hand { stack, listener, at, count } = asked;
+        // Before its turn: the own stack takes one itself when it starts.
+        self.need_parking().await?;
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await.map_err(no_resources)?;
         let all = self.cargo(&files, count)?;
         drop(files);
-        self.need_parking().await?;
         let control = self.control.clone();
         let moved = tokio::spawn(async move {
             let mut taken = 0;
