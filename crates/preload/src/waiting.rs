@@ -30,6 +30,8 @@ struct Watch {
     fd: c_int,
     events: u32,
     data: u64,
+    /// No other has it: what is left of one that was removed concerns none that comes after.
+    number: u64,
     /// In the waiter's list of what may be ready.
     queued: bool,
     /// Told once, as was asked for; until it is asked for again.
@@ -43,8 +45,8 @@ pub(crate) struct Waiter {
     kick: Option<Hidden>,
     /// Threads that sleep.
     sleeping: usize,
-    /// What may be ready, each once.
-    ready: VecDeque<(Id, c_int)>,
+    /// What may be ready, each once: sessions, and numbers of watches.
+    ready: VecDeque<(Id, u64)>,
     /// Of an epoll instance: calls that had events of sessions, since the kernel was asked.
     calls: u32,
     watch: Watched,
@@ -81,6 +83,8 @@ pub(crate) struct Waiters {
     free: Vec<usize>,
     /// By session.
     watches: Vec<Vec<Watch>>,
+    /// Watches so far.
+    count: u64,
     epolls: HashMap<c_int, usize>,
     /// Epoll instances that others watch, by what stands for them among sessions.
     nested: HashMap<Id, usize>,
@@ -201,12 +205,14 @@ impl Waiters {
         event: epoll_event,
         now: Mask,
     ) -> Result<(), Errno> {
+        let number = self.count;
         let watches = self.of(id);
         if watches.iter().any(|watch| watch.waiter == waiter && watch.fd == fd) {
             return Err(Errno::EXIST);
         }
         let (events, data) = (event.events, event.u64);
-        watches.push(Watch { waiter, fd, events, data, queued: false, spent: false });
+        watches.push(Watch { waiter, fd, events, data, number, queued: false, spent: false });
+        self.count += 1;
         self.tell(id, now);
         Ok(())
     }
@@ -262,7 +268,7 @@ impl Waiters {
                 continue;
             }
             watch.queued = true;
-            waiter.ready.push_back((id, watch.fd));
+            waiter.ready.push_back((id, watch.number));
             if waiter.sleeping > 0 {
                 kick(waiter.kick.as_ref());
             }
@@ -291,9 +297,9 @@ impl Waiters {
 
     fn has_event(&self, waiter: usize, sessions: &mut Sessions) -> bool {
         let Some(found) = self.list.get(waiter) else { return false };
-        found.ready.iter().any(|(id, fd)| {
+        found.ready.iter().any(|(id, number)| {
             let mut of = self.watches.get(id.0 as usize).into_iter().flatten();
-            let watch = of.find(|watch| watch.waiter == waiter && watch.fd == *fd);
+            let watch = of.find(|watch| watch.number == *number);
             watch.is_some_and(|watch| {
                 let wanted = watch.events & !HOW | ALWAYS;
                 !watch.spent && self.mask(*id, sessions).0 & wanted != 0
@@ -326,11 +332,11 @@ impl Waiters {
                 break;
             }
             let Some(found) = self.list.get_mut(waiter) else { break };
-            let Some((id, fd)) = found.ready.pop_front() else { break };
+            let Some((id, number)) = found.ready.pop_front() else { break };
             let now = self.mask(id, sessions);
             let Self { list, watches, .. } = self;
             let mut of = watches.get_mut(id.0 as usize).into_iter().flatten();
-            let watch = of.find(|watch| watch.waiter == waiter && watch.fd == fd && watch.queued);
+            let watch = of.find(|watch| watch.number == number);
             // It was removed meanwhile.
             let Some(watch) = watch else { continue };
             watch.queued = false;
@@ -348,7 +354,7 @@ impl Waiters {
                 // Ready until somebody finds that it is not.
                 watch.queued = true;
                 if let Some(found) = list.get_mut(waiter) {
-                    found.ready.push_back((id, fd));
+                    found.ready.push_back((id, number));
                 }
             }
         }
@@ -359,10 +365,9 @@ impl Waiters {
     pub(crate) fn drop_stale(&mut self, waiter: usize) {
         let Self { list, watches, .. } = self;
         let Some(found) = list.get_mut(waiter) else { return };
-        for (id, fd) in found.ready.drain(..) {
+        for (id, number) in found.ready.drain(..) {
             let of = watches.get_mut(id.0 as usize).into_iter().flatten();
-            of.filter(|watch| watch.waiter == waiter && watch.fd == fd)
-                .for_each(|watch| watch.queued = false);
+            of.filter(|watch| watch.number == number).for_each(|watch| watch.queued = false);
         }
     }
 

@@ -113,3 +113,19 @@ fn nobody_is_passed_over_when_there_is_little_room() {
     }
     assert_eq!(seen, [10, 11, 12, 10, 11, 12]);
 }
+
+/// What was told of a watch that is no more concerns none that has its place.
+#[test]
+fn what_is_removed_and_added_again_is_told_once() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let waiter = waiters.epoll(3);
+    for data in 1..4 {
+        waiters.add(waiter, AT, event(Mask::OUT.0, data), sessions.mask(AT.0)).unwrap();
+        assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, data)]);
+        waiters.remove(waiter, AT).unwrap();
+    }
+    waiters.add(waiter, AT, event(Mask::OUT.0, 4), sessions.mask(AT.0)).unwrap();
+    waiters.forget_session(AT.0);
+    waiters.add(waiter, AT, event(Mask::OUT.0, 5), sessions.mask(AT.0)).unwrap();
+    assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+}
