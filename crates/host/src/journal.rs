@@ -1,8 +1,8 @@
 //! The connections as others see them: a table in memory that is shared with whoever steers packets here, who shows it to
 //! people, and resets what is in it when this process dies.
 //!
-//! A record is written when a connection gets its FIFOs, and cleared when it gives them back. In between, what has changed
-//! is written when somebody looks, a few times a second: packets cost nothing more.
+//! A record is written when a connection gets its FIFOs, and when it gives them back: cleared, unless something is left to
+//! wait for. What changes otherwise is written when somebody looks, a few times a second: packets cost nothing more.
 
 use std::net::SocketAddr;
 

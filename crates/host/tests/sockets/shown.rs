@@ -37,8 +37,14 @@ fn a_connection_is_shown_from_its_beginning_to_its_end() {
     assert!(other.opened_here && other.since <= one.since);
     pair.server().close(SERVER);
     pair.settle();
+    let half = all(&server).iter().map(|one| one.state).collect::<Vec<_>>();
+    assert_eq!(half, [State::FinWait2]);
     pair.client().close(CLIENT);
     pair.settle();
+    // What is over without its application's doing is found by the next look.
+    let now = pair.now;
+    pair.server().look(now);
+    pair.client().look(now);
     assert_eq!((all(&server), all(&client)), (vec![], vec![]));
     pair.server().close(LISTENER);
 }
