@@ -169,6 +169,24 @@ fn a_probe_lost_among_others_decides_nothing() {
 }
 
 #[test]
+fn a_probe_that_is_alone_in_flight_settles() {
+    let mut link = Link::new();
+    let options = Options { path_probing: PathProbing::Always, ..Options::default() };
+    let ids = link.connect(&options, &Options::default());
+    link.stacks[CLIENT].send(ids[CLIENT], &pattern(30_000)).unwrap();
+    let (now, [client, server]) = (link.now, &mut link.stacks);
+    let (mut probe, mut answers) = (PacketList::default(), PacketList::default());
+    // The probe leaves, and nothing behind it.
+    client.flush_within(now, 1, &mut probe);
+    assert_eq!((client.counters().path_probes, probe.packets.len()), (1, 1));
+    server.input(now, &[Packet::new(&probe.packets[0])], &mut answers);
+    server.expire(now + SECOND, &mut answers);
+    server.flush(now + SECOND, &mut answers);
+    client.input(now, &[Packet::new(&answers.packets[0])], &mut probe);
+    assert_eq!(info(&link, ids[CLIENT]).path_mtu, 1500);
+}
+
+#[test]
 fn a_router_may_answer_a_probe() {
     let mut link = Link::new();
     let options = Options { path_probing: PathProbing::Always, ..Options::default() };
