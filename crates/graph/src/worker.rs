@@ -285,7 +285,6 @@ pub(crate) fn run(
                 now = dpdk::tsc();
                 counters.sleeps.add(1);
                 counters.sleep_cycles.add(now.wrapping_sub(after));
-                backoff.slept(now.wrapping_sub(after));
             }
         }
     }
