@@ -24,7 +24,8 @@ use crate::processes::no_resources;
 use thread::Keeper;
 
 /// Its queues: slots of each ring, and bytes of packet in each; its flows are found without claims.
-const ASKED: OpenStack = OpenStack { slots: 1024, capacity: 2048 - 64, claims: 64 };
+const ASKED: OpenStack =
+    OpenStack { slots: 1024, capacity: 2048 - 64, claims: 64, connections: 64 };
 /// What it calls itself.
 const NAME: &str = "millraced";
 
