@@ -22,7 +22,7 @@ use transport::{
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-const ASKED: OpenStack = OpenStack { slots: 1024, capacity: 1984, claims: 1024 };
+const ASKED: OpenStack = OpenStack { slots: 1024, capacity: 1984, claims: 1024, connections: 64 };
 
 /// ns of the monotonic clock.
 pub(crate) fn clock() -> u64 {
