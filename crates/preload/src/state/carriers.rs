@@ -51,8 +51,11 @@ impl State {
             sessions.sort_by_key(|own| self.births.wrapping_sub(self.place(*own).born));
             report::say("more sessions than a forked process can share: it has the youngest");
         }
-        for own in sessions.into_iter().take(AT_ONCE) {
-            self.carry(own);
+        sessions.truncate(AT_ONCE);
+        sessions.retain(|own| self.carry(*own));
+        // A program that a child starts at once finds them named.
+        for own in sessions {
+            self.carrier_of(own);
         }
     }
 
