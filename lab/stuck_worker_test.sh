@@ -75,8 +75,17 @@ check "the worker is up" says '[0-9]+ +up ' millrace show workers
 check "the function is added" millrace function add hold.so
 check "pings pass it" pings a 10.0.2.2
 
+exec_on router python3 "$lab_root/lab/client/attach.py" "$lab/attach.sock" deaf \
+  '{"take": "nothing", "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}' >"$lab/client" 2>&1 &
+client=$!
+check "a client is attached" within 5 grep -q '^attached' "$lab/client"
+has_memory() { grep -q millrace-client "/proc/$daemon/maps"; }
+check "the daemon has its memory" has_memory
+
 check "a datagram holds the worker up" datagram 7777
 check "it is said of the worker" within 2 says 'no answer' millrace show workers
+kill -KILL "$client"
+wait "$client" 2>/dev/null
 check "the watchdog is not fed meanwhile" starves
 check "its ports are down, and why" says 'worker-down' millrace show ports
 check "the metrics say so" says 'millrace_worker_up\{core="[0-9]+"\} 0' metric
@@ -86,6 +95,7 @@ check "a change is refused, not waited for" fails timeout 2 "$LAB_BIN/millrace" 
 check "the worker is back when its function is" within 20 says '[0-9]+ +up ' millrace show workers
 check "so are its ports" within 3 fails says 'worker-down' millrace show ports
 check "and pings pass" within 5 pings a 10.0.2.2
+check "what a client had that was killed meanwhile is taken back" within 10 fails has_memory
 check "the watchdog is fed again" is_fed
 
 check "a datagram ends the worker" datagram 7778

@@ -197,7 +197,7 @@ impl Daemon {
                 Taken::Own(self.close_own_queue(uid, token, Arc::clone(&segment), memory))
             }
             None => Taken::Workers(
-                self.workers.crew().ask_all(move |state| state.remove_function(token)),
+                self.workers.crew().owe_all(move |state| state.remove_function(token)),
             ),
         };
         Some(Left { taken, _start: start, _segment: segment })

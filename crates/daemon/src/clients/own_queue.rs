@@ -244,7 +244,7 @@ impl Daemon {
         segment: Arc<Segment>,
         memory: Arc<DeviceMemory>,
     ) -> Answers<Option<LaneClient>> {
-        let taken = self.workers.crew().ask_all(move |state| {
+        let taken = self.workers.crew().owe_all(move |state| {
             state.receive_mut().iter_mut().find_map(|rx| rx.take_client(token))
         });
         // Its port may be closed at this moment.

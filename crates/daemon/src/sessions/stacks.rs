@@ -211,7 +211,7 @@ impl Sessions {
         if let Err(error) = self.steering.remove_stack(id) {
             tracing::error!("{error}");
         }
-        let taken = workers.crew().ask_all(move |state| state.remove_stack(id));
+        let taken = workers.crew().owe_all(move |state| state.remove_stack(id));
         Left { taken, start, segment }
     }
 }

@@ -1,9 +1,10 @@
 //! Commands to workers. A command is left with its worker at once and answered later: nobody who holds the
 //! daemon waits for a worker.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
@@ -22,6 +23,14 @@ pub(crate) struct Member {
     pub(super) remote: Remote,
     silent: Arc<AtomicBool>,
     late: Sender<Late>,
+    owed: Arc<Mutex<VecDeque<Owed>>>,
+}
+
+/// A command that is carried out whenever the worker answers again.
+type Owed = Arc<Mutex<Option<Box<dyn FnOnce(&mut WorkerState) + Send>>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a worker gives to somebody who has gone.
@@ -40,7 +49,7 @@ pub(super) fn late() -> io::Result<Sender<Late>> {
 
 impl Member {
     pub(super) fn new(core: u16, remote: Remote, late: Sender<Late>) -> Self {
-        Self { core, remote, silent: Arc::default(), late }
+        Self { core, remote, silent: Arc::default(), late, owed: Arc::default() }
     }
 
     /// Whether it has stopped answering; see `watch`.
@@ -70,6 +79,51 @@ impl Member {
             }
         });
         Answer { worker, given: left.map(|()| given) }
+    }
+}
+
+impl Member {
+    /// As [`Self::ask`], for what takes something back: a worker that does not answer now does it when it answers again, and
+    /// what it gives back then is dropped.
+    pub(crate) fn owe<R: Send + 'static>(
+        &self,
+        command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
+    ) -> Answer<R> {
+        let worker = self.remote.index();
+        let (answer, given) = oneshot::channel();
+        let late = self.late.clone();
+        let act = move |state: &mut WorkerState| {
+            if let Err(result) = answer.send(command(state)) {
+                let _ = late.send(Box::new(result));
+            }
+        };
+        let act: Owed = Arc::new(Mutex::new(Some(Box::new(act))));
+        let left = !self.is_silent() && self.leave(&act);
+        if left {
+            return Answer { worker, given: Ok(given) };
+        }
+        lock(&self.owed).push_back(act);
+        Answer { worker, given: Err(WorkerError::Timeout(worker)) }
+    }
+
+    /// Leaves what is owed with the worker, as much as it takes.
+    pub(super) fn pay(&self) {
+        let mut owed = lock(&self.owed);
+        while owed.front().is_some_and(|act| self.leave(act)) {
+            owed.pop_front();
+        }
+    }
+
+    /// Whether it took it; one that has ended takes everything.
+    fn leave(&self, act: &Owed) -> bool {
+        let act = Arc::clone(act);
+        let left = self.remote.post(move |state| {
+            let act = lock(&act).take();
+            if let Some(act) = act {
+                act(state);
+            }
+        });
+        !matches!(left, Err(WorkerError::Full(_)))
     }
 }
 
@@ -140,6 +194,16 @@ impl Crew {
         command: impl FnOnce(&mut WorkerState) -> R + Copy + Send + 'static,
     ) -> Answers<R> {
         Answers(self.0.iter().map(|member| member.ask(command)).collect())
+    }
+}
+
+impl Crew {
+    /// As [`Self::ask_all`], for what takes something back ([`Member::owe`]).
+    pub(crate) fn owe_all<R: Send + 'static>(
+        &self,
+        command: impl FnOnce(&mut WorkerState) -> R + Copy + Send + 'static,
+    ) -> Answers<R> {
+        Answers(self.0.iter().map(|member| member.owe(command)).collect())
     }
 }
 

@@ -67,6 +67,7 @@ impl Watched {
             self.looks = 0;
             let was_silent = self.member.is_silent();
             self.member.set_silent(false);
+            self.member.pay();
             return was_silent.then_some(Change::Answers(core));
         }
         self.looks = self.looks.saturating_add(1);
