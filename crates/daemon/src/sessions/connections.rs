@@ -58,6 +58,9 @@ impl Sessions {
     }
 }
 
+/// A state's name, and how many connections are in it.
+type StateCount = (&'static str, u64);
+
 impl Look {
     /// Has the stacks bring their tables up to date, and waits a moment for those that do.
     pub(crate) async fn refresh(&self, wanted: &Wanted) {
@@ -90,7 +93,7 @@ impl Look {
     }
 
     /// Connections by stack, its name, and state, of those that there are.
-    pub(crate) fn states(&self) -> Vec<(u32, &str, Vec<(&'static str, u64)>)> {
+    pub(crate) fn states(&self) -> Vec<(u32, &str, Vec<StateCount>)> {
         let states = |subject: &Subject| {
             let mut states = ConnectionState::ALL.map(|(state, name)| (state, name, 0));
             for record in subject.connections.records() {
