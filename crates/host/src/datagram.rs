@@ -15,6 +15,8 @@ use crate::session::{Domain, Id, Role, Session};
 use crate::sessions::Sessions;
 use crate::settings::flag;
 
+/// Ports that are tried for a socket that is connected without one.
+const ATTEMPTS: usize = 64;
 /// Longest datagram: bytes of data.
 const LONGEST: usize = 65_535;
 
@@ -27,6 +29,25 @@ impl Sessions {
     ) -> Result<(), Errno> {
         let session = self.get(id)?;
         let remote = destination(session, remote, Errno::AFNOSUPPORT)?;
+        let had_port = matches!(session.role, Role::Datagrams(Some(_)));
+        for _ in 1..ATTEMPTS {
+            match self.connect_once(id, source, remote) {
+                // Another socket of this stack talks to that peer from the port that was chosen.
+                Err(Errno::ADDRINUSE) if !had_port => self.give_port_back(id),
+                done => return done,
+            }
+        }
+        self.connect_once(id, source, remote)
+    }
+
+    fn give_port_back(&mut self, id: Id) {
+        if let Ok(Role::Datagrams(Some(socket))) = self.get(id).map(|session| session.role) {
+            self.stack.udp_close(socket);
+            self.become_role(id, Role::Datagrams(None));
+        }
+    }
+
+    fn connect_once(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
         let socket = self.bound_datagrams(id)?;
         let (local, _) = self.stack.udp_ends(socket).ok_or(Errno::BADF)?;
         // A source that an earlier connect has settled stays.

@@ -252,3 +252,19 @@ fn one_datagram_may_have_its_own_service_and_large_ones_are_cut() {
     let cut = [b"abcd".to_vec(), b"efgh".to_vec(), b"ij".to_vec()];
     assert_eq!([next().1, next().1, next().1], cut);
 }
+
+#[test]
+fn many_that_are_not_bound_connect_to_one_peer() {
+    let mut pair = Pair::default();
+    let client = pair.client();
+    let mut ports = Vec::new();
+    for number in 1..=64 {
+        let id = Id(number);
+        open(client, id);
+        client.connect(id, 0, v4(0), at(v4(1), 53)).unwrap();
+        ports.push(client.name(id).unwrap().port());
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), 64, "each has a port of its own");
+}
