@@ -26,8 +26,11 @@ impl Sessions {
         let next = all.partition_point(|first| *first <= self.last_lease);
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
         for first in turn {
-            // Connections of a process that has ended go on from there.
-            if self.steering.has_moved_within(*first, first.saturating_add(count - 1)) {
+            let last = first.saturating_add(count - 1);
+            // Connections of a process that has ended go on from there, or somebody serves there: others may yet join.
+            if self.steering.has_moved_within(*first, last)
+                || self.steering.serves_within(*first, last)
+            {
                 continue;
             }
             match self.steering.lease(stack, *first, count) {

@@ -201,6 +201,13 @@ impl Steering {
         Ok(())
     }
 
+    /// Whether any of the ports `first..=last` is served.
+    #[must_use]
+    pub fn serves_within(&self, first: u16, last: u16) -> bool {
+        let within = |group: &Group| (first..=last).contains(&group.bind.port);
+        self.groups.values().any(|group| within(group) && group.has_members())
+    }
+
     /// Whether another process serves a port.
     fn is_served_by_another(&self, port: u16, process: u32) -> bool {
         let served = PROTOCOLS.iter().any(|one| self.shared.ports(*one).listeners(port).is_some());
