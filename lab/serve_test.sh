@@ -128,7 +128,7 @@ for round in 1 2 3; do
   sleep 0.5
 done
 enough
-# An old worker on Millrace resets what came to it and was not accepted when it closed its listener (docs/serve.md).
+# On Millrace a connection that is opened in the very moment in which a worker closes its listener may be reset.
 most=0
 [ "$LAB_ROUTER" = kernel ] || most=6
 check "three reloads fail at most $most requests of hundreds" few_failures "$most"

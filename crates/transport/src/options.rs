@@ -48,7 +48,8 @@ pub struct Config {
     pub unreachables: u32,
     /// Ports to choose from for connections opened without one (RFC 6056 3.2).
     pub ephemeral_ports: std::ops::RangeInclusive<u16>,
-    /// Connections are kept here for other stacks: those that wait to be accepted can be imported without a listener.
+    /// Connections are kept here for other stacks: those that nobody has accepted can be imported without a listener. A
+    /// handshake that is under way waits then: what would end it is dropped, and comes again.
     pub custody: bool,
 }
 

@@ -198,7 +198,7 @@ impl<H: Host> Attached<H> {
         let control = self.control.clone();
         let moved = tokio::spawn(async move {
             let mut taken = 0;
-            for cargo in all {
+            for cargo in all.into_iter().filter(|cargo| !cargo.is_half_open()) {
                 let begun = ask(&control, move |mut lent| {
                     lent.take(process, stack, &cargo).map(|taking| (taking, cargo))
                 });

@@ -90,7 +90,8 @@ impl State {
         }
     }
 
-    /// Gives handshakes that are under way at a listener the time to end: only connections can be handed over.
+    /// Gives handshakes that are under way at a listener the time to end: those that are handed over wait for a segment to come
+    /// again.
     pub(super) fn await_handshakes(&mut self, fd: c_int) {
         for _ in 0..HANDSHAKES {
             self.run();

@@ -95,8 +95,8 @@ impl<B: Buffers> Stack<B> {
         let ends = cold.ends();
         let hash = self.group_hash(&ends);
         let found = self.shared.listeners.find(&ends, hash).map(|listener| listener.id);
-        let waits = hot.has(flag::QUEUED) && !self.shared.config.custody;
-        if (opening || waits) && found.is_none() {
+        let waits = opening || hot.has(flag::QUEUED);
+        if waits && found.is_none() && !self.shared.config.custody {
             return Err(ImportError::NoListener);
         }
         Ok(found.filter(|_| hot.has(flag::PASSIVE)))

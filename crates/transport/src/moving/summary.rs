@@ -15,7 +15,7 @@ pub struct Summary {
     pub ends: Ends,
     /// Its state.
     pub state: State,
-    /// It came in, and its handshake is not complete: no stack without its listener can have it.
+    /// It came in, and its handshake is not complete.
     pub is_half_open: bool,
     /// It was not accepted yet.
     pub is_waiting: bool,

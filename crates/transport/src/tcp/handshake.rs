@@ -204,7 +204,11 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let Some(listener) =
             self.cold.listener.and_then(|listener| self.shared.listeners.get_mut(listener))
         else {
-            self.reset(Failure::Aborted);
+            if self.shared.config.custody {
+                self.admit_later();
+            } else {
+                self.reset(Failure::Aborted);
+            }
             return false;
         };
         if listener.is_full() {

@@ -170,6 +170,44 @@ fn who_waits_to_be_accepted_can_be_kept_for_another_stack() {
 }
 
 #[test]
+fn a_handshake_can_be_kept_for_another_stack() {
+    let mut link = Link::new();
+    let address = (ADDRESSES[SERVER], 80).into();
+    link.stacks[SERVER].listen(address, 5, &Options::default()).unwrap();
+    let local = ADDRESSES[CLIENT].into();
+    let options = Options::default();
+    let client = link.stacks[CLIENT].connect(link.now, local, 0, address, &options).unwrap();
+    let mut list = PacketList::default();
+    link.stacks[CLIENT].flush(link.now, &mut list);
+    let syn = list.packets.remove(0);
+    link.stacks[SERVER].input(link.now, &[Packet::new(&syn)], &mut PacketList::default());
+    let id = link.stacks[SERVER].all_connections()[0];
+    let exported = link.stacks[SERVER].export(link.now, id, Contents::Copied).unwrap();
+    assert!(Summary::of(&exported.bytes).unwrap().is_half_open);
+    let [mut keeper, mut heir] = [true, false].map(|custody| {
+        let config = Config { custody, ..Config::default() };
+        Stack::new(config, Rings).unwrap()
+    });
+    let kept = keeper.import(link.now, 0, &exported.bytes, &mut None).unwrap();
+    // Its answer to the SYN is sent again; what the peer says to that waits.
+    std::mem::swap(&mut link.stacks[SERVER], &mut keeper);
+    link.stacks[CLIENT].send(client, b"request").unwrap();
+    link.run(2 * SECOND);
+    assert!(link.events[CLIENT].contains(&Event::Connected(client)));
+    let keeper = &mut link.stacks[SERVER];
+    assert!(keeper.is_unaccepted(kept));
+    let exported = keeper.export(link.now, kept, Contents::Copied).unwrap();
+    let listener = heir.listen(address, 5, &options).unwrap();
+    heir.import(link.now, 0, &exported.bytes, &mut None).unwrap();
+    link.stacks[SERVER] = heir;
+    link.run(5 * SECOND);
+    let heir = &mut link.stacks[SERVER];
+    let id = heir.accept(listener).unwrap();
+    let mut request = [0; 10];
+    assert_eq!(heir.recv(id, &mut request), Ok(7));
+}
+
+#[test]
 fn a_connection_can_be_looked_at_before_it_is_imported() {
     let (_, exported) = exported(Algorithm::Cubic, Contents::Copied);
     let summary = Summary::of(&exported.bytes).unwrap();

@@ -43,7 +43,12 @@ impl Cargo {
 
     /// Whether nobody has accepted it yet.
     pub(in crate::sessions) fn waits(&self) -> bool {
-        self.summary.is_some_and(|summary| summary.is_waiting)
+        self.summary.is_some_and(|summary| summary.is_waiting || summary.is_half_open)
+    }
+
+    /// Whether its handshake is under way.
+    pub(in crate::sessions) fn is_half_open(&self) -> bool {
+        self.summary.is_some_and(|summary| summary.is_half_open)
     }
 
     /// What its FIFOs are to hold.

@@ -43,9 +43,6 @@ impl Lent<'_> {
             return Err(invalid(format!("stack {number} has not been started")));
         }
         let id = stack.id;
-        if cargo.summary.is_some_and(|summary| summary.is_half_open) {
-            return Err(invalid("the connection's handshake is not complete; it cannot be kept"));
-        }
         let flow = cargo.flow();
         if let Some(flow) = &flow {
             if own(&interfaces, flow.local.ip()).is_none() {
