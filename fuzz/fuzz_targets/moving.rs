@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use libfuzzer_sys::fuzz_target;
 use transport::{
     Algorithm, Config, ConnectionId, Contents, Ecn, Options, Packet, PacketList, Rings, Stack,
+    Summary,
 };
 
 use bytes::Bytes;

@@ -369,7 +369,7 @@ def ask(m, fds=()):
     b, got, _, _ = socket.recv_fds(s, 65536, 160)
     return json.loads(b)
 ask({"hello": {"protocol": PROTOCOL, "library": "test", "name": "elsewhere"}})
-opened = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024}})
+opened = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})
 stack = opened["stack-opened"]["stack"]
 ask({"start-stack": stack})
 l = socket.socket(); l.bind(("0.0.0.0", 80)); l.listen()
@@ -405,11 +405,11 @@ def ask(m, fds=()):
     b, got, _, _ = socket.recv_fds(s, 65536, 160)
     return json.loads(b)
 ask({"hello": {"protocol": PROTOCOL, "library": "test", "name": "mortal"}})
-stack = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024}})["stack-opened"]["stack"]
+stack = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})["stack-opened"]["stack"]
 ask({"start-stack": stack})
 l = socket.socket(); l.bind(("127.0.0.1", 0)); l.listen()
 ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])
-ask({"lease": stack})
+ask({"lease": {"stack": stack, "first": None}})
 child = os.fork()
 if child == 0:
     time.sleep(100); os._exit(0)
