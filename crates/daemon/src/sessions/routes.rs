@@ -58,9 +58,7 @@ fn through(interfaces: &Interfaces, id: InterfaceId, destination: IpAddr) -> Rou
 
 /// The MTU of the interface that has an address.
 pub(super) fn own(interfaces: &Interfaces, address: IpAddr) -> Option<u16> {
-    let has = |interface: &&forward::state::Interface| match address {
-        IpAddr::V4(address) => interface.addresses4.iter().any(|(own, _)| *own == address),
-        IpAddr::V6(address) => interface.addresses6.iter().any(|(own, _)| *own == address),
-    };
-    interfaces.list.iter().flatten().find(has).map(|interface| interface.mtu)
+    let mut all = interfaces.list.iter().flatten();
+    let found = all.find(|interface| interface.addresses().any(|own| own == address));
+    found.map(|interface| interface.mtu)
 }

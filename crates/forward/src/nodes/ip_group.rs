@@ -87,13 +87,7 @@ fn admit6(
         return if mine { Ok(()) } else { Err(Reason::Ip6Multicast) };
     }
     // RFC 4291 2.8: a link-local address is one of the interface that the packet came in on.
-    if destination.is_unicast_link_local() {
-        let mine = interface.addresses6.iter().any(|(address, _)| *address == destination);
-        return if mine { Ok(()) } else { Err(Reason::Ip6LinkLocal) };
-    }
-    let mut all = interfaces.list.iter().flatten();
-    let mine = all.any(|known| known.addresses6.iter().any(|(own, _)| *own == destination));
-    if mine { Ok(()) } else { Err(Reason::Ip6LinkLocal) }
+    if interfaces.is_own(id, destination.into()) { Ok(()) } else { Err(Reason::Ip6LinkLocal) }
 }
 
 /// The groups of a router's interface (RFC 4291 2.8): all nodes, all routers, and the solicited

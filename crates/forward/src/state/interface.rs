@@ -30,28 +30,25 @@ impl Interfaces {
     /// link only when there is no other.
     #[must_use]
     pub fn source(&self, id: InterfaceId, to: IpAddr) -> Option<IpAddr> {
-        let own = |interface: &Interface, here: bool| match to {
-            IpAddr::V4(to) => {
-                let own = interface.addresses4.iter().map(|(address, _)| *address);
-                let common = |own: &Ipv4Addr| (own.to_bits() ^ to.to_bits()).leading_zeros();
-                own.map(|own| ((true, here, common(&own)), IpAddr::V4(own)))
-                    .reduce(|best, next| if next.0 > best.0 { next } else { best })
+        let on_link = |address: IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        let common = |own: IpAddr| match (own, to) {
+            (IpAddr::V4(own), IpAddr::V4(to)) => {
+                Some((own.to_bits() ^ to.to_bits()).leading_zeros())
             }
-            IpAddr::V6(to) => {
-                let link = to.is_unicast_link_local();
-                let own = interface.addresses6.iter().map(|(address, _)| *address);
-                let common = |own: &Ipv6Addr| (own.to_bits() ^ to.to_bits()).leading_zeros();
-                own.filter(|own| here || !own.is_unicast_link_local())
-                    .map(|own| {
-                        let same_scope = own.is_unicast_link_local() == link;
-                        ((same_scope, here, common(&own)), IpAddr::V6(own))
-                    })
-                    .reduce(|best, next| if next.0 > best.0 { next } else { best })
+            (IpAddr::V6(own), IpAddr::V6(to)) => {
+                Some((own.to_bits() ^ to.to_bits()).leading_zeros())
             }
+            _ => None,
         };
         let numbered = (0..=InterfaceId::MAX).zip(&self.list);
         numbered
-            .filter_map(|(other, interface)| own(interface.as_ref()?, other == id))
+            .filter_map(|(other, interface)| Some((other == id, interface.as_ref()?)))
+            .flat_map(|(here, interface)| interface.addresses().map(move |own| (here, own)))
+            .filter(|(here, own)| *here || !on_link(*own))
+            .filter_map(|(here, own)| {
+                Some(((on_link(own) == on_link(to), here, common(own)?), own))
+            })
+            // The first of equals.
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
             .map(|(_, own)| own)
     }
@@ -59,20 +56,10 @@ impl Interfaces {
     /// Whether an address is one of the router's own. Link-local ones count on their own interface only.
     #[must_use]
     pub fn is_own(&self, id: InterfaceId, address: IpAddr) -> bool {
+        let has = |known: &Interface| known.addresses().any(|own| own == address);
         match address {
-            IpAddr::V4(address) => {
-                let mut all = self.list.iter().flatten().flat_map(|known| &known.addresses4);
-                all.any(|(own, _)| *own == address)
-            }
-            IpAddr::V6(address) => {
-                let has =
-                    |known: &Interface| known.addresses6.iter().any(|(own, _)| *own == address);
-                if address.is_unicast_link_local() {
-                    self.get(id).is_some_and(has)
-                } else {
-                    self.list.iter().flatten().any(has)
-                }
-            }
+            IpAddr::V6(link) if link.is_unicast_link_local() => self.get(id).is_some_and(has),
+            _ => self.list.iter().flatten().any(has),
         }
     }
 
@@ -126,6 +113,12 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Its own addresses, IPv4 first.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let v4 = self.addresses4.iter().map(|(address, _)| IpAddr::V4(*address));
+        v4.chain(self.addresses6.iter().map(|(address, _)| IpAddr::V6(*address)))
+    }
+
     /// Whether IPv4 packets are taken.
     #[must_use]
     pub fn takes_ip4(&self) -> bool {
