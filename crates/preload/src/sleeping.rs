@@ -198,6 +198,20 @@ pub(crate) fn regained<'a>(shared: &'a Shared, state: Held<'a>, fd: c_int) -> Op
     is_here.then_some(state)
 }
 
+/// Whether a call that has waited for a session tries again: it is ready, or a signal came whose handler lets the call go on
+/// (`SA_RESTART`), which no time limit does.
+///
+/// # Errors
+/// `EAGAIN`: the time is over. `EINTR`. What the wait has failed with.
+pub(crate) fn again(waited: Result<bool, Errno>, alarm: Alarm) -> Result<(), Errno> {
+    match waited {
+        Ok(true) => Ok(()),
+        Err(Errno::INTR) if alarm.is_never() && signals::restart() => Ok(()),
+        Ok(false) => Err(Errno::AGAIN),
+        Err(error) => Err(error),
+    }
+}
+
 fn poll(files: &mut [pollfd], longest: u64, mask: *const libc::sigset_t) -> Result<c_int, Errno> {
     let timeout = libc::timespec {
         tv_sec: i64::try_from(longest / SECOND).unwrap_or(i64::MAX),

@@ -10,10 +10,10 @@ use shm::session::Routed;
 
 use super::control;
 use crate::process::{self, Held, Shared};
-use crate::sleeping::wait_ready;
+use crate::sleeping::{again, wait_ready};
 use crate::state::{State, is_the_kernels};
 use crate::waiting::World;
-use crate::{address, errno, real, signals, vectors};
+use crate::{address, errno, real, vectors};
 
 /// Of so many datagrams, the kernel's come first once.
 const TURNS: u8 = 16;
@@ -86,12 +86,7 @@ pub(super) unsafe fn receive(
         }
         let (after, waited) = wait_ready(shared, state, fd, Mask::IN, alarm)?;
         state = after;
-        match waited {
-            Ok(true) => {}
-            Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
-            Ok(false) => return Err(Errno::AGAIN),
-            Err(error) => return Err(error),
-        }
+        again(waited, alarm)?;
     }
 }
 
@@ -282,12 +277,7 @@ fn leave(
         state.turn();
         let (after, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
         state = after;
-        match waited {
-            Ok(true) => {}
-            Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
-            Ok(false) => return Err(Errno::AGAIN),
-            Err(error) => return Err(error),
-        }
+        again(waited, alarm)?;
     }
 }
 

@@ -6,8 +6,7 @@ use std::io::IoSliceMut;
 use host::{Errno, Incoming, Mask, Received};
 
 use crate::process;
-use crate::signals;
-use crate::sleeping::{regained, wait_ready};
+use crate::sleeping::{again, regained, wait_ready};
 
 /// Receives as `flags` say; waits where the socket, or they, let it.
 pub(super) fn receive(
@@ -63,13 +62,10 @@ pub(super) fn receive(
                 }
                 let (after, waited) = wait_ready(shared, state, fd, Mask::IN, alarm)?;
                 state = after;
-                match waited {
-                    Ok(true) => {}
-                    _ if has.bytes > 0 => return Ok(has),
-                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
-                    Ok(false) => return Err(Errno::AGAIN),
-                    Err(error) => return Err(error),
+                if waited != Ok(true) && has.bytes > 0 {
+                    return Ok(has);
                 }
+                again(waited, alarm)?;
             }
             Err(Errno::BADF) => {
                 state = regained(shared, state, fd).ok_or(Errno::CONNRESET)?;

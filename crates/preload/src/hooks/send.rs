@@ -6,8 +6,7 @@ use std::io::IoSlice;
 use host::{Errno, Mask, Outgoing};
 
 use crate::process;
-use crate::signals;
-use crate::sleeping::{regained, wait_ready};
+use crate::sleeping::{again, regained, wait_ready};
 
 /// Sends as `flags` say; waits for room where the socket, or they, let it.
 pub(super) fn send(
@@ -70,13 +69,10 @@ fn try_send(
                 }
                 let (after, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
                 state = after;
-                match waited {
-                    Ok(true) => {}
-                    _ if sent > 0 => return Ok(sent),
-                    Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
-                    Ok(false) => return Err(Errno::AGAIN),
-                    Err(error) => return Err(error),
+                if waited != Ok(true) && sent > 0 {
+                    return Ok(sent);
                 }
+                again(waited, alarm)?;
             }
             Err(Errno::BADF) => {
                 state = regained(shared, state, fd).ok_or(Errno::PIPE)?;
