@@ -4,7 +4,7 @@
 mod daemon;
 mod sleeper;
 
-use std::process::Command;
+use std::process::{Child, Command};
 
 use daemon::Daemon;
 
@@ -16,6 +16,8 @@ const SLEEPERS: usize = 3;
 const PORT: u16 = 1000;
 /// Bytes of headers of a datagram.
 const HEADERS: usize = 28;
+/// What a sleeper sends when all of them are bound.
+const READY: u64 = u64::MAX - 1;
 /// What ends a sleeper.
 const END: u64 = u64::MAX;
 /// After so long a wake-up is lost: s.
@@ -38,16 +40,27 @@ impl Random {
     }
 }
 
+/// The other process, which ends with this test.
+struct Other(Child);
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It may have ended, and that is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn make_steps(steps: u64) {
     let path = std::env::temp_dir().join(format!("millrace-wake-{}-{steps}", std::process::id()));
     let daemon = Daemon::listen(&path);
     let mut sleeper = Command::new(std::env::current_exe().unwrap());
     sleeper.args(["--exact", "sleeping::tests::sleeper", "--ignored", "--nocapture"]);
     sleeper.env("MILLRACE_SESSIONS", &path).env(STEPS, steps.to_string());
-    let mut sleeper = sleeper.spawn().unwrap();
+    let mut sleeper = Other(sleeper.spawn().unwrap());
     let slept = daemon.serve().play(steps);
     std::fs::remove_file(&path).unwrap();
-    assert!(sleeper.wait().unwrap().success());
+    assert!(sleeper.0.wait().unwrap().success());
     println!("{steps} datagrams answered; this side slept {slept} times");
 }
 

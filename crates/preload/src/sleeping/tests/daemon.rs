@@ -3,6 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
@@ -16,7 +18,7 @@ use shm::session::{
 };
 use shm::{Consumer, Meta, Producer, Segment};
 
-use super::{END, HEADERS, PATIENCE, PORT, Random, SLEEPERS};
+use super::{END, HEADERS, PATIENCE, PORT, READY, Random, SLEEPERS};
 
 /// Datagrams that a sleeper may owe an answer to.
 const OWED: u64 = 3;
@@ -86,6 +88,7 @@ impl Worker {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         let (mut sent, mut answered) = ([0; SLEEPERS], [0; SLEEPERS]);
         let (mut slept, mut rings) = (0, 0);
+        self.wait_until_ready();
         while answered.iter().sum::<u64>() < steps {
             let to = random.below(SLEEPERS as u64) as usize;
             let owes = sent[to] - answered[to];
@@ -106,6 +109,17 @@ impl Worker {
         }
         (0..SLEEPERS).for_each(|to| self.send(to, END));
         slept
+    }
+
+    /// Datagrams that come before are answered by ICMP.
+    fn wait_until_ready(&mut self) {
+        let end = Instant::now() + Duration::from_secs(PATIENCE);
+        for _ in 0..SLEEPERS {
+            while self.take().is_none_or(|(_, number)| number != READY) {
+                assert!(Instant::now() < end, "the sleepers don't begin");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
     }
 
     /// Until an answer comes, of which one at least is owed. Gives whether the bell was rung.
@@ -147,17 +161,23 @@ impl Worker {
     /// Takes answers out; each sleeper's have to come in order. Gives whether there were any.
     fn receive(&mut self, answered: &mut [u64; SLEEPERS]) -> bool {
         let mut came = false;
-        while let Some(taken) = self.back.next() {
-            let mut packet = [0; HEADERS + 8];
-            assert_eq!(self.back.copy(&taken, &mut packet), packet.len());
-            self.back.release(taken);
-            let from = u16::from_be_bytes([packet[20], packet[21]]) - PORT;
-            let number = u64::from_be_bytes(*packet.last_chunk().unwrap());
-            let expected = &mut answered[usize::from(from)];
+        while let Some((from, number)) = self.take() {
+            let expected = &mut answered[from];
             assert_eq!(number, *expected, "sleeper {from} has missed one");
             *expected += 1;
             came = true;
         }
         came
+    }
+
+    /// The next datagram: the sleeper that has sent it, and what it carries.
+    fn take(&mut self) -> Option<(usize, u64)> {
+        let taken = self.back.next()?;
+        let mut packet = [0; HEADERS + 8];
+        assert_eq!(self.back.copy(&taken, &mut packet), packet.len());
+        self.back.release(taken);
+        assert_eq!(packet[9], 17, "no datagram");
+        let from = u16::from_be_bytes([packet[20], packet[21]]) - PORT;
+        Some((usize::from(from), u64::from_be_bytes(*packet.last_chunk().unwrap())))
     }
 }

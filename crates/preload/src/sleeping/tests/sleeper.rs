@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use host::{Domain, Errno, Incoming, Kind as SocketKind, Mask, Outgoing};
 use libc::{epoll_event, pollfd};
 
-use super::{END, PATIENCE, PORT, Random, SLEEPERS};
+use super::{END, PATIENCE, PORT, READY, Random, SLEEPERS};
 use crate::address::id;
 use crate::clock::Alarm;
 use crate::hooks::{epoll, poll};
@@ -29,17 +29,17 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 pub(super) fn run(steps: u64) {
     let shared = process::attached().expect("the daemon's place is taken");
     let ended = AtomicBool::new(false);
+    let sleepers = (0..SLEEPERS).map(|number| Sleeper::open(shared, number as u16));
+    let sleepers: Vec<Sleeper> = sleepers.collect();
     thread::scope(|scope| {
-        let sleepers = (0..SLEEPERS).map(|number| {
-            let sleeper = Sleeper::open(shared, number as u16);
-            let file = sleeper.file;
-            (file, scope.spawn(|| sleeper.answer()))
-        });
-        let (files, sleepers): (Vec<c_int>, Vec<_>) = sleepers.unzip();
+        let files: Vec<c_int> = sleepers.iter().map(|sleeper| sleeper.file).collect();
+        let answer = |sleeper: Sleeper| scope.spawn(|| sleeper.answer());
+        let sleepers: Vec<_> = sleepers.into_iter().map(answer).collect();
         let maker = scope.spawn(|| make_kernel_events(files, &ended));
-        let answered: u64 = sleepers.into_iter().map(|sleeper| sleeper.join().unwrap()).sum();
+        let answered: Vec<_> = sleepers.into_iter().map(|sleeper| sleeper.join()).collect();
         ended.store(true, Ordering::Relaxed);
         maker.join().unwrap();
+        let answered: u64 = answered.into_iter().map(|answered| answered.unwrap()).sum();
         assert_eq!(answered, steps);
     });
     let [spurious, sleeps, times, made, seen] =
@@ -100,6 +100,7 @@ impl Sleeper {
     /// Answers until it is told to end. Gives how often.
     fn answer(mut self) -> u64 {
         let mut expected = 0;
+        self.send(READY);
         loop {
             let Some(number) = self.receive() else {
                 self.sleep();
@@ -111,14 +112,18 @@ impl Sleeper {
             assert_eq!(number, expected);
             expected += 1;
             self.random.dawdle(200);
-            let mut state = self.shared.lock();
-            let to = Some("192.0.2.9:9".parse().unwrap());
-            let source = Some([192, 0, 2, 1].into());
-            let outgoing = Outgoing { to, source, ..Outgoing::default() };
-            let bytes = number.to_be_bytes();
-            state.sessions.send(id(self.fd), &[IoSlice::new(&bytes)], outgoing).unwrap();
-            state.turn();
+            self.send(number);
         }
+    }
+
+    fn send(&self, number: u64) {
+        let mut state = self.shared.lock();
+        let to = Some("192.0.2.9:9".parse().unwrap());
+        let source = Some([192, 0, 2, 1].into());
+        let outgoing = Outgoing { to, source, ..Outgoing::default() };
+        let bytes = number.to_be_bytes();
+        state.sessions.send(id(self.fd), &[IoSlice::new(&bytes)], outgoing).unwrap();
+        state.turn();
     }
 
     fn receive(&self) -> Option<u64> {
