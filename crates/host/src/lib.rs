@@ -30,6 +30,7 @@ mod sessions;
 mod settings;
 mod shown;
 mod stream;
+mod template;
 
 pub use claims::Claim;
 pub use close::Lingering;
@@ -41,3 +42,4 @@ pub use options::{Value, Wanted};
 pub use readiness::Ready;
 pub use session::{Domain, How, Id, Kind};
 pub use sessions::Sessions;
+pub use template::Template;

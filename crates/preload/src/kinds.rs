@@ -45,13 +45,19 @@ pub(crate) fn any_elsewhere() -> bool {
     ELSEWHERE.load(Ordering::Relaxed)
 }
 
+/// Beside [`Kind::Fresh`]: nothing was set of the socket yet, and it is one of IPv6.
+const UNTOUCHED: u8 = 0x80;
+const SIX: u8 = 0x40;
+
+fn place(fd: c_int) -> Option<&'static AtomicU8> {
+    usize::try_from(fd).ok().and_then(|fd| KINDS.get(fd))
+}
+
 /// What `fd` is.
 #[inline]
 pub(crate) fn get(fd: c_int) -> Kind {
-    let Some(kind) = usize::try_from(fd).ok().and_then(|fd| KINDS.get(fd)) else {
-        return Kind::Kernel;
-    };
-    match kind.load(Ordering::Relaxed) {
+    let Some(kind) = place(fd) else { return Kind::Kernel };
+    match kind.load(Ordering::Relaxed) & !(UNTOUCHED | SIX) {
         1 => Kind::Fresh,
         2 => Kind::Listener,
         3 => Kind::Session,
@@ -67,7 +73,7 @@ pub(crate) fn get(fd: c_int) -> Kind {
 
 /// Says what `fd` is. Gives whether it can be so: numbers have an end.
 pub(crate) fn set(fd: c_int, kind: Kind) -> bool {
-    let Some(place) = usize::try_from(fd).ok().and_then(|fd| KINDS.get(fd)) else { return false };
+    let Some(place) = place(fd) else { return false };
     place.store(kind as u8, Ordering::Relaxed);
     if kind == Kind::Elsewhere {
         ELSEWHERE.store(true, Ordering::Relaxed);
@@ -78,9 +84,63 @@ pub(crate) fn set(fd: c_int, kind: Kind) -> bool {
     true
 }
 
+/// A TCP socket was made here, of which nothing is set.
+pub(crate) fn set_untouched(fd: c_int, six: bool) {
+    if set(fd, Kind::Fresh) {
+        let version = if six { SIX } else { 0 };
+        let _ = place(fd).map(|place| place.fetch_or(UNTOUCHED | version, Ordering::Relaxed));
+    }
+}
+
+/// Whether a socket that is untouched is one of IPv6; `None`: something may have been set of it, or it was bound.
+pub(crate) fn untouched(fd: c_int) -> Option<bool> {
+    let kind = place(fd)?.load(Ordering::Relaxed);
+    (kind & UNTOUCHED != 0).then_some(kind & SIX != 0)
+}
+
+/// Something may have been set of it, or will be, by whoever has it too.
+#[inline]
+pub(crate) fn touch(fd: c_int) {
+    if untouched(fd).is_some() {
+        set(fd, Kind::Fresh);
+    }
+}
+
+/// Others have all that this process has.
+pub(crate) fn touch_all() {
+    (0..END.load(Ordering::Relaxed)).for_each(touch);
+}
+
 /// All that are ours.
 pub(crate) fn all() -> impl Iterator<Item = (c_int, Kind)> {
     (0..END.load(Ordering::Relaxed))
         .map(|fd| (fd, get(fd)))
         .filter(|(_, kind)| *kind != Kind::Kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that no test opens.
+    const FIRST: c_int = 900_000;
+
+    #[test]
+    fn a_socket_is_untouched_until_something_may_have_been_set() {
+        for (fd, six) in [(FIRST, false), (FIRST + 1, true)] {
+            set_untouched(fd, six);
+            assert_eq!((get(fd), untouched(fd)), (Kind::Fresh, Some(six)));
+            touch(fd);
+            assert_eq!((get(fd), untouched(fd)), (Kind::Fresh, None));
+            set_untouched(fd, six);
+            set(fd, Kind::Session);
+            touch(fd);
+            assert_eq!((get(fd), untouched(fd)), (Kind::Session, None));
+            set_untouched(fd, six);
+        }
+        touch_all();
+        assert_eq!((untouched(FIRST), untouched(FIRST + 1)), (None, None));
+        set(FIRST, Kind::Kernel);
+        set(FIRST + 1, Kind::Kernel);
+    }
 }

@@ -7,6 +7,7 @@ mod datagrams;
 mod early;
 mod leaving;
 mod listener;
+mod options;
 mod route;
 mod session;
 mod sleep;
@@ -30,7 +31,8 @@ use crate::waiting::Waiters;
 use attachment::Attachment;
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
-pub(crate) use listener::{status_flags, word};
+pub(crate) use listener::status_flags;
+pub(crate) use options::word;
 
 /// Connections of a process at most, over each version of IP.
 const CONNECTIONS: usize = 1 << 20;
@@ -63,6 +65,7 @@ pub(crate) struct State {
     listeners: HashMap<c_int, listener::Listener>,
     chosen: bound::Chosen,
     early: early::Early,
+    untouched: options::Untouched,
     datagrams: HashMap<c_int, datagrams::Datagrams>,
     /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
     company: Option<Hidden>,
@@ -109,6 +112,7 @@ impl State {
             listeners: HashMap::new(),
             chosen: bound::Chosen::default(),
             early: early::Early::default(),
+            untouched: options::Untouched::default(),
             datagrams: HashMap::new(),
             company: None,
             routes: HashMap::new(),

@@ -424,3 +424,22 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_stream_begins_with_the_options_of_another() {
+    let mut pair = Pair::default();
+    let client = pair.client();
+    client.open(CLIENT, Domain::V6, Kind::Stream).unwrap();
+    set(client, CLIENT, (TCP, 4), 77).unwrap();
+    let template = client.template(CLIENT).unwrap();
+    // What is set later is that one's own.
+    set(client, CLIENT, (TCP, 4), 78).unwrap();
+    let other = Id(40);
+    client.open_like(other, &template).unwrap();
+    assert_eq!(client.kind(other), Ok((Domain::V6, Kind::Stream)));
+    assert_eq!(get(client, other, TCP, 4), Ok(77));
+    assert_eq!(client.open_like(other, &template), Err(Errno::EXIST));
+    client.open(Id(41), Domain::V4, Kind::Datagram).unwrap();
+    assert_eq!(client.template(Id(41)).err(), Some(Errno::INVAL));
+    assert_eq!(client.template(Id(42)).err(), Some(Errno::BADF));
+}

@@ -119,6 +119,7 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
             kinds::set(new, kind);
         }
         _ => {
+            kinds::touch(old);
             kinds::set(new, kind);
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use libc::pid_t;
 
 use crate::clock::Alarm;
+use crate::kinds;
 use crate::process::{self, Held, Shared};
 use crate::real;
 use crate::sleeping::wait_for;
@@ -32,6 +33,7 @@ pub unsafe extern "C" fn fork() -> pid_t {
 
 /// The child will have this process's sessions too.
 pub(super) fn share() {
+    kinds::touch_all();
     if let Some(shared) = process::current() {
         shared.lock().carry_all();
     }

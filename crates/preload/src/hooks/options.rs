@@ -6,7 +6,7 @@ use std::slice;
 use host::{Errno, Mask};
 use libc::socklen_t;
 
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 use crate::process::Shared;
 use crate::waiting::World;
 use crate::{errno, memory, process, real};
@@ -27,6 +27,7 @@ pub unsafe extern "C" fn setsockopt(
         return refused;
     }
     let kind = process::kind(fd);
+    kinds::touch(fd);
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.

@@ -44,6 +44,7 @@ unsafe fn leaves(message: *const msghdr) {
     // SAFETY: the caller's promise.
     unsafe {
         for_each(message, |fd| {
+            kinds::touch(fd);
             if process::known(fd) == Kind::Session {
                 if let Some(shared) = process::current() {
                     shared.lock().pass_on(fd);

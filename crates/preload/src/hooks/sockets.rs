@@ -32,8 +32,11 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
             _ => Kind::Kernel,
         };
         kinds::set(fd, kind);
-        if let (Kind::Fresh, Some(shared)) = (kind, process::current()) {
-            shared.lock().forget_early(fd);
+        if kind == Kind::Fresh {
+            kinds::set_untouched(fd, domain == libc::AF_INET6);
+            if let Some(shared) = process::current() {
+                shared.lock().forget_early(fd);
+            }
         }
     }
     fd
@@ -51,7 +54,7 @@ pub unsafe extern "C" fn bind(fd: c_int, at: *const sockaddr, length: socklen_t)
             errno::set(Errno::INVAL);
             return -1;
         }
-        Kind::Fresh | Kind::Datagrams => {}
+        Kind::Fresh | Kind::Datagrams => kinds::touch(fd),
         // SAFETY: the caller's promise.
         _ => return unsafe { real::bind(fd, at, length) },
     }
@@ -307,6 +310,7 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
     };
     let ours = kind == Kind::Session || !address::is_the_hosts(remote.ip());
     let Some(shared) = ours.then(process::attached).flatten() else {
+        kinds::touch(fd);
         // SAFETY: the caller's promise.
         return unsafe { real::connect(fd, to, length) };
     };
@@ -321,6 +325,7 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         }
         _ => {
             drop(state);
+            kinds::touch(fd);
             // SAFETY: the caller's promise.
             return unsafe { real::connect(fd, to, length) };
         }

@@ -9,7 +9,7 @@ use host::Errno;
 use super::State;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
-use crate::real;
+use crate::{kinds, real};
 
 /// How long packets of a connection may follow its socket's end: ns. TIME-WAIT takes 60 s.
 const AFTERMATH: u64 = 120 * SECOND;
@@ -26,6 +26,9 @@ pub(super) struct Chosen {
 impl State {
     /// Whether a socket of the kernel's that is bound can connect from here: not from an address that the router has not.
     pub(crate) fn can_leave_from(&self, fd: c_int) -> bool {
+        if kinds::untouched(fd).is_some() {
+            return true;
+        }
         let local = bound(fd).ok().flatten().map(|local| local.ip().to_canonical());
         local.is_none_or(|ip| ip.is_unspecified() || self.attachment.link.addresses().contains(&ip))
     }
@@ -35,6 +38,9 @@ impl State {
     /// # Errors
     /// [`Errno::ADDRINUSE`]: the port is leased to somebody for other connections.
     pub(crate) fn keep_name(&mut self, fd: c_int) -> Result<(), Errno> {
+        if kinds::untouched(fd).is_some() {
+            return Ok(());
+        }
         let Some(local) = bound(fd)? else { return Ok(()) };
         match (local.port(), local.ip().is_unspecified()) {
             (0, true) => return Ok(()),

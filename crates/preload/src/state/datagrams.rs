@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use host::{Domain, Errno, Kind as SocketKind, Mask};
 
-use super::listener::copy_options;
+use super::options::copy_options;
 use super::{Place, State, status_flags, word};
 use crate::address::{self, bound, id};
 use crate::internal::{self, Hidden};

@@ -1,10 +1,9 @@
 //! Listening sockets: the kernel's, which local clients reach, and beside it the stack's.
 
 use std::ffi::c_int;
-use std::mem::size_of;
 use std::os::fd::BorrowedFd;
 
-use host::{Domain, Errno, Kind as SocketKind, Sessions};
+use host::Errno;
 
 use super::{Place, State};
 use crate::address::{bound, id};
@@ -27,72 +26,10 @@ pub(crate) struct Listener {
 /// Between two times that the daemon is told that a listener rests, at least: ns.
 const SELDOM: u64 = 10_000_000;
 
-/// A word-sized option of a socket of the kernel's.
-pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
-    let mut value: c_int = 0;
-    let mut length = size_of::<c_int>() as libc::socklen_t;
-    let target = (&raw mut value).cast();
-    // SAFETY: room for a word.
-    (unsafe { real::getsockopt(fd, level, name, target, &raw mut length) } == 0).then_some(value)
-}
-
-/// Options that a session takes over from the socket of the kernel's that it began as.
-const INHERITED: &[(c_int, c_int)] = &[
-    (libc::SOL_SOCKET, libc::SO_REUSEADDR),
-    (libc::SOL_SOCKET, libc::SO_REUSEPORT),
-    (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
-    (libc::SOL_SOCKET, libc::SO_OOBINLINE),
-    (libc::SOL_SOCKET, libc::SO_RCVLOWAT),
-    (libc::SOL_SOCKET, libc::SO_PRIORITY),
-    (libc::IPPROTO_TCP, libc::TCP_NODELAY),
-    (libc::IPPROTO_TCP, libc::TCP_CORK),
-    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
-    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL),
-    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT),
-    (libc::IPPROTO_TCP, libc::TCP_SYNCNT),
-    (libc::IPPROTO_TCP, libc::TCP_LINGER2),
-    (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT),
-    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
-    (libc::IPPROTO_TCP, libc::TCP_FASTOPEN),
-    (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
-];
-/// Structures among them, with their lengths.
-const LONGER: &[(c_int, c_int, usize)] = &[
-    (libc::SOL_SOCKET, libc::SO_LINGER, 8),
-    (libc::SOL_SOCKET, libc::SO_RCVTIMEO, 16),
-    (libc::SOL_SOCKET, libc::SO_SNDTIMEO, 16),
-    (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
-];
-
 /// How long packets for a listener that was closed may still come: ns. A client's first repetition comes after 1 s.
 const LATECOMERS: u64 = 500_000_000;
-/// Which buffer sizes were chosen by the application (`SO_BUF_LOCK`, Linux 5.14).
-const SO_BUF_LOCK: c_int = 72;
-const LOCKS: [(c_int, c_int); 2] = [(1, libc::SO_SNDBUF), (2, libc::SO_RCVBUF)];
 
 impl State {
-    /// Opens a session at `fd` with what was set of the socket of the kernel's.
-    pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
-        let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
-        let domain = if six { Domain::V6 } else { Domain::V4 };
-        self.sessions.open(id(fd), domain, SocketKind::Stream)?;
-        let versions = if six {
-            [
-                (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-                (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
-            ]
-        } else {
-            [
-                (libc::IPPROTO_IP, libc::IP_TOS),
-                (libc::IPPROTO_IP, libc::IP_TTL),
-                (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
-            ]
-        };
-        copy_options(&mut self.sessions, fd, INHERITED.iter().copied().chain(versions));
-        Ok(())
-    }
-
     /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
     pub(crate) fn listen(&mut self, fd: c_int, backlog: c_int) -> Result<(), Errno> {
         let own = self.aliases.get(&fd).copied().unwrap_or(fd);
@@ -246,37 +183,6 @@ impl State {
         self.waiters.forget_session(id(fd));
         self.sessions.close(id(fd));
         self.turn();
-    }
-}
-
-/// Gives a session what was set of the socket of the kernel's at `fd`.
-pub(super) fn copy_options(
-    sessions: &mut Sessions,
-    fd: c_int,
-    words: impl Iterator<Item = (c_int, c_int)>,
-) {
-    for (level, name) in words {
-        let Some(value) = word(fd, level, name) else { continue };
-        // What is the default already, or can't be set here, is as it is.
-        let _ = sessions.set_option(id(fd), level, name, &value.to_ne_bytes());
-    }
-    let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
-    for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
-        let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
-        // The kernel says twice what was asked for.
-        let value = (value / 2).to_ne_bytes();
-        let _ = sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value);
-    }
-    for (level, name, most) in LONGER {
-        let mut value = [0_u8; 16];
-        let mut length = *most as libc::socklen_t;
-        let target = value.as_mut_ptr().cast();
-        // SAFETY: room for sixteen bytes, and no more is asked for.
-        if unsafe { real::getsockopt(fd, *level, *name, target, &raw mut length) } != 0 {
-            continue;
-        }
-        let value = value.get(..length as usize).unwrap_or_default();
-        let _ = sessions.set_option(id(fd), *level, *name, value);
     }
 }
 

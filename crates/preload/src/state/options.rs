@@ -1,0 +1,131 @@
+//! Sockets of the kernel's that become the stack's take along what was set of them.
+
+use std::ffi::c_int;
+use std::mem::size_of;
+
+use host::{Domain, Errno, Kind as SocketKind, Sessions, Template};
+
+use super::State;
+use crate::address::id;
+use crate::clock::{self, SECOND};
+use crate::{kinds, real};
+
+/// A word-sized option of a socket of the kernel's.
+pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    let mut length = size_of::<c_int>() as libc::socklen_t;
+    let target = (&raw mut value).cast();
+    // SAFETY: room for a word.
+    (unsafe { real::getsockopt(fd, level, name, target, &raw mut length) } == 0).then_some(value)
+}
+
+/// Options that a session takes over from the socket of the kernel's that it began as.
+const INHERITED: &[(c_int, c_int)] = &[
+    (libc::SOL_SOCKET, libc::SO_REUSEADDR),
+    (libc::SOL_SOCKET, libc::SO_REUSEPORT),
+    (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+    (libc::SOL_SOCKET, libc::SO_OOBINLINE),
+    (libc::SOL_SOCKET, libc::SO_RCVLOWAT),
+    (libc::SOL_SOCKET, libc::SO_PRIORITY),
+    (libc::IPPROTO_TCP, libc::TCP_NODELAY),
+    (libc::IPPROTO_TCP, libc::TCP_CORK),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT),
+    (libc::IPPROTO_TCP, libc::TCP_SYNCNT),
+    (libc::IPPROTO_TCP, libc::TCP_LINGER2),
+    (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT),
+    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
+    (libc::IPPROTO_TCP, libc::TCP_FASTOPEN),
+    (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
+];
+/// Structures among them, with their lengths.
+const LONGER: &[(c_int, c_int, usize)] = &[
+    (libc::SOL_SOCKET, libc::SO_LINGER, 8),
+    (libc::SOL_SOCKET, libc::SO_RCVTIMEO, 16),
+    (libc::SOL_SOCKET, libc::SO_SNDTIMEO, 16),
+    (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
+];
+
+/// Which buffer sizes were chosen by the application (`SO_BUF_LOCK`, Linux 5.14).
+const SO_BUF_LOCK: c_int = 72;
+const LOCKS: [(c_int, c_int); 2] = [(1, libc::SO_SNDBUF), (2, libc::SO_RCVBUF)];
+
+/// How long it is remembered what sockets of which nothing was set are like, which `sysctl` may change: ns.
+const FRESH: u64 = SECOND;
+
+/// What a socket of which nothing was set is like, and since when that is known (ns), over IPv4 and over IPv6.
+pub(super) type Untouched = [Option<(u64, Template)>; 2];
+
+impl State {
+    /// Opens a session at `fd` with what was set of the socket of the kernel's.
+    pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
+        let Some(six) = kinds::untouched(fd) else {
+            let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
+            return self.open_with_options_of(fd, six);
+        };
+        // To ask the kernel for each of them takes longer than the connection does.
+        let (now, at) = (clock::now(), usize::from(six));
+        let known = self.untouched.get(at).and_then(Option::as_ref);
+        if let Some((_, template)) = known.filter(|(since, _)| now < since + FRESH) {
+            return self.sessions.open_like(id(fd), template);
+        }
+        self.open_with_options_of(fd, six)?;
+        let template = self.sessions.template(id(fd)).ok();
+        if let Some(place) = self.untouched.get_mut(at) {
+            *place = template.map(|template| (now, template));
+        }
+        Ok(())
+    }
+
+    fn open_with_options_of(&mut self, fd: c_int, six: bool) -> Result<(), Errno> {
+        let domain = if six { Domain::V6 } else { Domain::V4 };
+        self.sessions.open(id(fd), domain, SocketKind::Stream)?;
+        let versions = if six {
+            [
+                (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+                (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
+            ]
+        } else {
+            [
+                (libc::IPPROTO_IP, libc::IP_TOS),
+                (libc::IPPROTO_IP, libc::IP_TTL),
+                (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+            ]
+        };
+        copy_options(&mut self.sessions, fd, INHERITED.iter().copied().chain(versions));
+        Ok(())
+    }
+}
+
+/// Gives a session what was set of the socket of the kernel's at `fd`.
+pub(super) fn copy_options(
+    sessions: &mut Sessions,
+    fd: c_int,
+    words: impl Iterator<Item = (c_int, c_int)>,
+) {
+    for (level, name) in words {
+        let Some(value) = word(fd, level, name) else { continue };
+        // What is the default already, or can't be set here, is as it is.
+        let _ = sessions.set_option(id(fd), level, name, &value.to_ne_bytes());
+    }
+    let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
+    for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
+        let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
+        // The kernel says twice what was asked for.
+        let value = (value / 2).to_ne_bytes();
+        let _ = sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value);
+    }
+    for (level, name, most) in LONGER {
+        let mut value = [0_u8; 16];
+        let mut length = *most as libc::socklen_t;
+        let target = value.as_mut_ptr().cast();
+        // SAFETY: room for sixteen bytes, and no more is asked for.
+        if unsafe { real::getsockopt(fd, *level, *name, target, &raw mut length) } != 0 {
+            continue;
+        }
+        let value = value.get(..length as usize).unwrap_or_default();
+        let _ = sessions.set_option(id(fd), *level, *name, value);
+    }
+}
