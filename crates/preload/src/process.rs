@@ -82,6 +82,7 @@ impl Shared {
 }
 
 /// This process's state. `None`: it has none, or not yet.
+#[inline]
 pub(crate) fn current() -> Option<&'static Shared> {
     // SAFETY: null, or what was leaked by `attached`.
     let shared = unsafe { CURRENT.load(Ordering::Acquire).as_ref() }?;
@@ -93,6 +94,7 @@ pub(crate) fn current() -> Option<&'static Shared> {
 }
 
 /// Whether the application has `fd`, as far as this library knows.
+#[inline]
 pub(crate) fn is_open(fd: c_int) -> bool {
     !matches!(known(fd), Kind::Spare | Kind::Internal)
 }
@@ -147,6 +149,7 @@ pub(crate) fn attached() -> Option<&'static Shared> {
 
 /// In a forked child: everything of the parent's stays the parent's. Its state is never touched, nor freed: locks in it may
 /// be held by threads that there are none of here, and its memory is not mapped.
+#[cold]
 fn leave_to_parent(shared: &'static Shared) {
     let old = std::ptr::from_ref(shared).cast_mut();
     let null = std::ptr::null_mut();

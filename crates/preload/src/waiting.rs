@@ -12,8 +12,10 @@ use crate::internal::Hidden;
 use crate::kernel_watch::KernelWatch;
 
 mod halves;
+mod instances;
 
 pub(crate) use halves::{Halves, World};
+use instances::Instances;
 
 /// What is reported whether it was asked for or not.
 const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
@@ -85,7 +87,7 @@ pub(crate) struct Waiters {
     watches: Vec<Vec<Watch>>,
     /// Watches so far.
     count: u64,
-    epolls: HashMap<c_int, usize>,
+    epolls: Instances,
     /// Epoll instances that others watch, by what stands for them among sessions.
     nested: HashMap<Id, usize>,
     /// Of sockets that the kernel has too.
@@ -157,12 +159,11 @@ impl Waiters {
 
     /// That of an epoll instance, made if there is none.
     pub(crate) fn epoll(&mut self, epoll: c_int) -> usize {
-        if let Some(waiter) = self.epolls.get(&epoll) {
-            return *waiter;
-        }
-        let waiter = self.take();
-        self.epolls.insert(epoll, waiter);
-        waiter
+        self.epolls.get(epoll).unwrap_or_else(|| {
+            let waiter = self.take();
+            self.epolls.insert(epoll, waiter);
+            waiter
+        })
     }
 
     /// An epoll instance has another descriptor.
@@ -173,8 +174,8 @@ impl Waiters {
 
     /// A descriptor of an epoll instance was closed; it ends with the last one.
     pub(crate) fn close_epoll(&mut self, epoll: c_int) {
-        let Some(waiter) = self.epolls.remove(&epoll) else { return };
-        if self.epolls.values().any(|other| *other == waiter) {
+        let Some(waiter) = self.epolls.remove(epoll) else { return };
+        if self.epolls.has(waiter) {
             return;
         }
         for watches in &mut self.watches {
@@ -242,6 +243,13 @@ impl Waiters {
         if watches.len() == before { Err(Errno::NOENT) } else { Ok(()) }
     }
 
+    /// Whether nobody has to be told what is ready for a waiter: it finds out when it asks.
+    #[inline]
+    pub(crate) fn is_awake(&self, waiter: usize) -> bool {
+        let waiter = self.list.get(waiter);
+        waiter.is_some_and(|waiter| waiter.sleeping == 0 && waiter.inner.is_none())
+    }
+
     /// Whether somebody watches a session.
     pub(crate) fn is_watched(&self, id: Id) -> bool {
         self.watches.get(id.0 as usize).is_some_and(|watches| !watches.is_empty())
@@ -290,8 +298,8 @@ impl Waiters {
 
     /// What `poll` says of an epoll instance, as far as sessions go.
     pub(crate) fn epoll_mask(&self, epoll: c_int, sessions: &mut Sessions) -> Mask {
-        let waiter = self.epolls.get(&epoll);
-        let has = waiter.is_some_and(|waiter| self.has_event(*waiter, sessions));
+        let waiter = self.epolls.get(epoll);
+        let has = waiter.is_some_and(|waiter| self.has_event(waiter, sessions));
         if has { Mask::IN | Mask::RDNORM } else { Mask::NONE }
     }
 

@@ -15,6 +15,8 @@ use crate::opened::{nonsense, rings};
 
 /// Packets that are taken out of a ring at once.
 const BURST: usize = 64;
+/// The same when there is little to do.
+const FEW: usize = 4;
 
 /// All queues of a stack.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub struct Queues {
 #[derive(Debug)]
 pub struct Inbound {
     rings: Vec<Trusting>,
+    /// Packets that were taken out of a ring.
+    taken: Vec<Taken>,
     /// A packet of several slots in one piece.
     scratch: Vec<u8>,
 }
@@ -94,7 +98,11 @@ impl Queues {
         Ok(Self {
             number: stack,
             seed,
-            inbound: Inbound { rings: receive, scratch: Vec::new() },
+            inbound: Inbound {
+                rings: receive,
+                taken: Vec::with_capacity(BURST),
+                scratch: Vec::new(),
+            },
             outbound: Outbound { ring, worker, touched: false, long, is_long: false },
             bell,
             claims,
@@ -192,42 +200,41 @@ impl Inbound {
 
     /// Takes packets out of each ring, in bursts of at most 64, and gives back their slots. Gives how many there were.
     pub fn receive(&mut self, mut input: impl FnMut(&[Packet<'_>])) -> usize {
-        let Self { rings, scratch } = self;
+        let Self { rings, taken, scratch } = self;
         let mut count = 0;
         for ring in rings {
-            let mut taken: [Option<Taken>; BURST] = [const { None }; BURST];
-            let mut waiting = 0;
-            for place in &mut taken {
+            while taken.len() < BURST {
                 let Some(next) = ring.next() else { break };
                 let long = next.slots() > 1;
-                *place = Some(next);
-                waiting += 1;
+                taken.push(next);
                 if long {
                     break;
                 }
             }
-            if waiting == 0 {
-                continue;
+            count += taken.len();
+            match taken.len() {
+                0 => continue,
+                // Memory for many is not cleared for few.
+                1..=FEW => deliver::<FEW>(ring, taken, scratch, &mut input),
+                _ => deliver::<BURST>(ring, taken, scratch, &mut input),
             }
-            count += waiting;
-            deliver(ring, taken.get(..waiting).unwrap_or_default(), scratch, &mut input);
-            taken.into_iter().flatten().for_each(|taken| ring.release(taken));
+            taken.drain(..).for_each(|taken| ring.release(taken));
         }
         count
     }
 }
 
-/// Packets of one slot each where they lie; the last one may be longer.
-fn deliver(
+/// Packets of one slot each where they lie, `MOST` at most; the last one may be longer.
+fn deliver<const MOST: usize>(
     ring: &Trusting,
-    taken: &[Option<Taken>],
+    taken: &[Taken],
     scratch: &mut Vec<u8>,
     input: &mut impl FnMut(&[Packet<'_>]),
 ) {
     let good = |taken: &Taken| taken.meta().flags & GOOD_CHECKSUM != 0;
-    let mut packets = [Packet::new(&[]); BURST];
+    let mut packets = [Packet::new(&[]); MOST];
     let mut short = 0;
-    for next in taken.iter().flatten().filter(|next| next.slots() == 1) {
+    for next in taken.iter().filter(|next| next.slots() == 1) {
         let (Some(bytes), Some(place)) = (ring.bytes(next, 0), packets.get_mut(short)) else {
             continue;
         };
@@ -237,7 +244,7 @@ fn deliver(
     if short > 0 {
         input(packets.get(..short).unwrap_or_default());
     }
-    for long in taken.iter().flatten().filter(|next| next.slots() > 1) {
+    for long in taken.iter().filter(|next| next.slots() > 1) {
         scratch.resize(long.length(), 0);
         ring.copy(long, scratch);
         input(&[Packet { bytes: scratch, checksum_is_good: good(long) }]);

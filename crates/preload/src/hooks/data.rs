@@ -21,7 +21,12 @@ const THROWN_AWAY: usize = 1 << 20;
 /// Whether a call is about a session.
 #[inline]
 pub(super) fn is_ours(fd: c_int) -> bool {
-    matches!(process::kind(fd), Kind::Session | Kind::Stale | Kind::Spare | Kind::Internal)
+    is_sessions(process::kind(fd))
+}
+
+#[inline]
+fn is_sessions(kind: Kind) -> bool {
+    matches!(kind, Kind::Session | Kind::Stale | Kind::Spare | Kind::Internal)
 }
 
 /// Whether it is about a UDP socket, which may be the stack's and the kernel's.
@@ -123,11 +128,12 @@ pub(super) fn bytes(received: Result<Received, Errno>) -> ssize_t {
 /// `read(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t {
-    if is_datagrams(fd) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
         // SAFETY: the caller's promise.
         return unsafe { receive_datagram(fd, target, count, 0) };
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::read(fd, target, count) };
     }
@@ -154,7 +160,8 @@ pub unsafe extern "C" fn __read_chk(
 /// `readv(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
-    if is_datagrams(fd) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
         return errno::size(vectors::count(count).and_then(|count| {
             let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
             (message.msg_iov, message.msg_iovlen) = (vector.cast_mut(), count);
@@ -162,7 +169,7 @@ pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) ->
             unsafe { datagrams::receive(fd, &mut message, 0) }
         }));
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::readv(fd, vector, count) };
     }
@@ -178,11 +185,12 @@ pub unsafe extern "C" fn recv(
     count: size_t,
     flags: c_int,
 ) -> ssize_t {
-    if is_datagrams(fd) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
         // SAFETY: the caller's promise.
         return unsafe { receive_datagram(fd, target, count, flags) };
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::recv(fd, target, count, flags) };
     }
@@ -213,7 +221,8 @@ pub unsafe extern "C" fn recvfrom(
     from: *mut sockaddr,
     length: *mut socklen_t,
 ) -> ssize_t {
-    if is_datagrams(fd) && (from.is_null() || !length.is_null()) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams && (from.is_null() || !length.is_null()) {
         let mut piece = iovec { iov_base: target, iov_len: count };
         // SAFETY: null, or a length as the application says.
         let room = unsafe { length.as_ref() }.copied().unwrap_or(0);
@@ -226,7 +235,7 @@ pub unsafe extern "C" fn recvfrom(
         }
         return errno::size(received);
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::recvfrom(fd, target, count, flags, from, length) };
     }
@@ -263,11 +272,12 @@ pub unsafe extern "C" fn __recvfrom_chk(
 /// `write(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) -> ssize_t {
-    if is_datagrams(fd) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
         // SAFETY: the caller's promise.
         return unsafe { sendto(fd, source, count, 0, std::ptr::null(), 0) };
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::write(fd, source, count) };
     }
@@ -278,7 +288,8 @@ pub unsafe extern "C" fn write(fd: c_int, source: *const c_void, count: size_t) 
 /// `writev(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
-    if is_datagrams(fd) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
         return errno::size(vectors::count(count).and_then(|count| {
             let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
             (message.msg_iov, message.msg_iovlen) = (vector.cast_mut(), count);
@@ -286,7 +297,7 @@ pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -
             unsafe { datagrams::send(fd, &message, 0) }
         }));
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::writev(fd, vector, count) };
     }
@@ -317,13 +328,14 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     length: socklen_t,
 ) -> ssize_t {
-    if is_datagrams(fd) {
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
         let mut piece = iovec { iov_base: source.cast_mut(), iov_len: count };
         let message = datagrams::addressed(&mut piece, to.cast_mut(), length);
         // SAFETY: the caller's promise.
         return errno::size(unsafe { datagrams::send(fd, &message, flags) });
     }
-    if !is_ours(fd) {
+    if !is_sessions(kind) {
         // SAFETY: the caller's promise.
         return unsafe { real::sendto(fd, source, count, flags, to, length) };
     }

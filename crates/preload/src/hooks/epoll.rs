@@ -17,6 +17,9 @@ use crate::{errno, memory, real};
 /// Events of one call at most (`EP_MAX_EVENTS`); the kernel refuses more.
 const MOST: c_int = c_int::MAX / size_of::<epoll_event>() as c_int;
 
+/// What is ready is not known yet: it may be all.
+const ANYTHING: Mask = Mask(u32::MAX);
+
 /// What may be asked for together with `EPOLLEXCLUSIVE` (`EPOLLEXCLUSIVE_OK_BITS`).
 const EXCLUSIVE: u32 = (libc::EPOLLIN
     | libc::EPOLLOUT
@@ -172,7 +175,8 @@ fn control(
     event: Option<epoll_event>,
 ) -> Result<(), Errno> {
     let waiter = state.waiters.epoll(epoll);
-    let (id, now) = (state.id_of(fd), state.mask(fd));
+    let id = state.id_of(fd);
+    let now = if state.waiters.is_awake(waiter) { ANYTHING } else { state.mask(fd) };
     let events = event.filter(|_| operation != libc::EPOLL_CTL_DEL).map_or(0, |event| event.events);
     if events & libc::EPOLLEXCLUSIVE as u32 != 0
         && (operation == libc::EPOLL_CTL_MOD || events & !EXCLUSIVE != 0)
