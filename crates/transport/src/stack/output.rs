@@ -78,8 +78,8 @@ impl<B: Buffers> Stack<B> {
         self.expire_within(now, usize::MAX, sink);
     }
 
-    /// The same, for `budget` timers at most, the earliest first. Gives what is left of the budget: 0 when more
-    /// may be due.
+    /// The same, for `budget` timers at most, the earliest first; the work of sorting those that are still far away
+    /// is charged, too. Gives what is left of the budget: 0 when more may be due.
     #[inline]
     pub fn expire_within<S: Sink + ?Sized>(
         &mut self,
@@ -97,10 +97,8 @@ impl<B: Buffers> Stack<B> {
     #[inline(never)]
     fn act_on_timers<S: Sink + ?Sized>(&mut self, budget: usize, sink: &mut S) -> usize {
         let mut left = budget;
-        while left > 0 {
-            let Some(index) = self.timers.expired(self.now) else { break };
+        while let Some(index) = self.timers.expired(self.now, &mut left) {
             self.shared.offloads = sink.offloads();
-            left -= 1;
             self.shared.allowance = if budget == usize::MAX { budget } else { QUOTA };
             self.step(index, sink, |tcb| {
                 tcb.hot.armed_at = NEVER;
