@@ -6,6 +6,7 @@
 pub mod moving;
 
 mod calls;
+mod chunks;
 pub mod congestion;
 mod emit;
 mod ends;

@@ -22,15 +22,23 @@ pub(crate) struct PagedQueue<T> {
 }
 
 impl<T: Copy> PagedQueue<T> {
-    const ENTRIES: usize = PAGE / size_of::<T>();
+    /// A power of two, as is the room of a page that grows.
+    const ENTRIES: usize = 1 << (PAGE / size_of::<T>()).ilog2();
 
     /// An empty queue. Its list of pages never grows while it holds `count` entries at most; memory for the entries
     /// themselves comes when they do.
     pub(crate) fn with_room(count: usize) -> Self {
-        let mut middle = VecDeque::new();
+        let (middle, front, back, spare) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut queue = Self { front, head: 0, middle, back, spare };
+        queue.reserve(count);
+        queue
+    }
+
+    /// Its list of pages is not to grow from now on while it holds `count` entries at most.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        let pages = (count / Self::ENTRIES).saturating_sub(self.middle.len());
         // Where there is no room for the list now, it grows when it must.
-        let _ = middle.try_reserve_exact(count / Self::ENTRIES + 1);
-        Self { front: Vec::new(), head: 0, middle, back: Vec::new(), spare: Vec::new() }
+        let _ = self.middle.try_reserve_exact(pages);
     }
 
     #[inline]
@@ -102,6 +110,15 @@ impl<T: Copy> PagedQueue<T> {
         let empty = Self { middle, ..Self::with_room(0) };
         let before = replace(self, empty);
         before.iter().filter(|entry| keep(entry)).for_each(|entry| self.push_back(*entry));
+    }
+}
+
+#[cfg(test)]
+impl<T> PagedQueue<T> {
+    /// Bytes of its largest page.
+    pub(crate) fn largest(&self) -> usize {
+        let pages = self.middle.iter().chain([&self.front, &self.back]);
+        pages.map(|page| page.capacity() * size_of::<T>()).max().unwrap_or(0)
     }
 }
 

@@ -194,6 +194,31 @@ fn groups_are_joined_and_left() {
 }
 
 #[test]
+fn a_member_without_room_keeps_nothing_from_the_others() {
+    let mut hosts = Hosts::new();
+    let to = SocketAddr::from(([239, 1, 1, 1], 600));
+    let small = UdpOptions { reuse_address: true, receive_buffer: 70, ..UdpOptions::default() };
+    let plain = UdpOptions { reuse_address: true, ..UdpOptions::default() };
+    let members = [small, plain].map(|options| {
+        let any = "0.0.0.0:600".parse().unwrap();
+        let id = hosts.stacks[SERVER].udp_bind(any, &options).unwrap();
+        hosts.stacks[SERVER].udp_join(id, to.ip(), None).unwrap();
+        id
+    });
+    let sender = hosts.bind(CLIENT, v4(CLIENT, 500));
+    for text in [b"one", b"two"] {
+        hosts.send(CLIENT, sender, &Message::to(to, text)).unwrap();
+    }
+    let mut read = |id| {
+        let all = std::iter::from_fn(|| hosts.recv(SERVER, id).map(|(data, _)| data));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(read(members[0]), [b"one"]);
+    assert_eq!(read(members[1]), [b"one", b"two"]);
+    assert_eq!(hosts.stacks[SERVER].counters().dropped(Reason::UdpQueue), 1);
+}
+
+#[test]
 fn a_sender_hears_its_own_group() {
     let mut hosts = Hosts::new();
     let id = hosts.bind(CLIENT, "0.0.0.0:600".parse().unwrap());

@@ -42,11 +42,7 @@ impl<B: Buffers> Stack<B> {
         let (from, to) = (ends.remote, ends.local);
         let received = Received { from, to, length: data.len(), ttl, service };
         if to.ip().is_multicast() || to.ip() == IpAddr::V4(Ipv4Addr::BROADCAST) {
-            let all = self.udp.find_all(to, from);
-            if all.is_empty() {
-                return Err(Reason::UdpNoSocket);
-            }
-            return all.into_iter().try_for_each(|index| self.deliver(index, received, data));
+            return self.deliver_to_all(received, data);
         }
         let connected = if value == NO_FLOW { None } else { self.udp.at(value) };
         let connected = connected.filter(|socket| socket.remote == Some(from));
@@ -61,12 +57,25 @@ impl<B: Buffers> Stack<B> {
         self.deliver(index, received, data)
     }
 
-    pub(super) fn deliver(
-        &mut self,
-        index: u32,
-        head: Received,
-        data: &[u8],
-    ) -> Result<(), Reason> {
+    /// To each socket that wants it: a queue that is full is counted, and keeps none of the others from it.
+    ///
+    /// # Errors
+    /// [`Reason::UdpNoSocket`]: there is none.
+    pub(super) fn deliver_to_all(&mut self, head: Received, data: &[u8]) -> Result<(), Reason> {
+        let mut at = self.udp.find_next(None, head.to, head.from);
+        if at.is_none() {
+            return Err(Reason::UdpNoSocket);
+        }
+        while let Some(index) = at {
+            if let Err(reason) = self.deliver(index, head, data) {
+                self.shared.counters.drop(reason);
+            }
+            at = self.udp.find_next(at, head.to, head.from);
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, index: u32, head: Received, data: &[u8]) -> Result<(), Reason> {
         let socket = self.udp.at_mut(index).ok_or(Reason::UdpNoSocket)?;
         if !socket.queue.push(head, data, socket.options.receive_buffer) {
             return Err(Reason::UdpQueue);

@@ -118,11 +118,8 @@ impl<B: Buffers> Stack<B> {
         let (from, to) = (ends.local, ends.remote);
         let ttl = options.multicast_ttl;
         let head = Received { from, to, length: data.len(), ttl, service };
-        for index in self.udp.find_all(to, from) {
-            if let Err(reason) = self.deliver(index, head, data) {
-                self.shared.counters.drop(reason);
-            }
-        }
+        // It need not have members here.
+        let _ = self.deliver_to_all(head, data);
     }
 }
 

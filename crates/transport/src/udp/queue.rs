@@ -1,18 +1,23 @@
 //! Datagrams that wait to be received, bounded in bytes.
 
-use std::collections::VecDeque;
-
 use super::{Received, Run};
 use crate::fifo::{ByteFifo, Ring};
+use crate::paged_queue::PagedQueue;
 
 /// What a datagram costs beyond its data: bytes. A flood of empty ones is bounded too.
 const COST: usize = 64;
 
 /// Datagrams in order of arrival: what each is, and one behind the other their bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
-    heads: VecDeque<Received>,
+    heads: PagedQueue<Received>,
     bytes: Ring,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { heads: PagedQueue::with_room(0), bytes: Ring::default() }
+    }
 }
 
 impl Queue {
@@ -24,6 +29,7 @@ impl Queue {
         }
         if self.bytes.capacity() < limit as usize {
             self.bytes.resize(limit as usize);
+            self.heads.reserve(limit as usize / COST);
         }
         self.heads.push_back(head);
         self.bytes.append(data) == data.len()
@@ -31,7 +37,7 @@ impl Queue {
 
     /// The first, as much of it as `target` holds, without taking it.
     pub(crate) fn peek(&self, target: &mut [u8]) -> Option<Received> {
-        let head = *self.heads.front()?;
+        let head = *self.heads.iter().next()?;
         let count = head.length.min(target.len());
         self.bytes.peek(0, target.get_mut(..count)?);
         Some(head)
@@ -48,9 +54,9 @@ impl Queue {
     /// Takes the first out and those behind it that are of its flow and size and fit into `target` whole; a
     /// shorter one is the last.
     pub(crate) fn pop_run(&mut self, target: &mut [u8]) -> Option<Run> {
-        let first = *self.heads.front()?;
+        let first = *self.heads.iter().next()?;
         let (mut count, mut length) = (1, first.length);
-        for head in self.heads.range(1..) {
+        for head in self.heads.iter().skip(1) {
             let alike = Received { length: first.length, ..*head } == first;
             let fits = head.length <= first.length && length + head.length <= target.len();
             if !alike || !fits || head.length == 0 {
@@ -64,7 +70,9 @@ impl Queue {
         let copied = length.min(target.len());
         self.bytes.peek(0, target.get_mut(..copied)?);
         self.bytes.consume(length);
-        self.heads.drain(..count);
+        for _ in 0..count {
+            self.heads.pop_front();
+        }
         Some(Run { first, count, copied })
     }
 }
@@ -93,6 +101,14 @@ mod tests {
         assert_eq!(queue.pop(&mut target).unwrap().length, 5);
         assert_eq!(&target, b"thre");
         assert!(queue.pop(&mut target).is_none() && queue.bytes.is_empty());
+    }
+
+    #[test]
+    fn a_full_one_has_copied_no_more_than_a_page() {
+        let mut queue = Queue::default();
+        let pushed = (0..u32::MAX).take_while(|_| queue.push(head(0), &[], 4 << 20)).count();
+        assert_eq!(pushed, (4 << 20) / COST);
+        assert!(queue.heads.largest() <= 4096, "{}", queue.heads.largest());
     }
 
     #[test]

@@ -1,18 +1,38 @@
 //! All UDP sockets: by handle, and by port.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Queue, Socket, UdpError, UdpOptions};
+use crate::chunks::Chunks;
 use crate::handle::UdpId;
 
-/// The sockets of a stack.
-#[derive(Debug, Default)]
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// Where a socket is, or was.
+#[derive(Debug)]
+struct Place {
+    socket: Option<Socket>,
+    generation: u32,
+    /// The next at its port, in the order in which they came; of one that is free, the next that is.
+    next: u32,
+    /// The one before at its port; of the first, the last.
+    previous: u32,
+}
+
+/// The sockets of a stack. However many there are, one more moves none of them.
+#[derive(Debug)]
 pub(crate) struct Sockets {
-    slots: Vec<Option<Socket>>,
-    generations: Vec<u32>,
-    free: Vec<u32>,
-    by_port: HashMap<u16, Vec<u32>>,
+    places: Chunks<Place>,
+    free: u32,
+    /// The first at each port, plus one; 0: there is none. Empty until there are any.
+    first: Vec<u32>,
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self { places: Chunks::default(), free: NONE, first: Vec::new() }
+    }
 }
 
 impl Sockets {
@@ -25,21 +45,35 @@ impl Sockets {
     }
 
     pub(crate) fn at(&self, index: u32) -> Option<&Socket> {
-        self.slots.get(index as usize)?.as_ref()
+        self.places.get(index as usize)?.socket.as_ref()
     }
 
     pub(crate) fn at_mut(&mut self, index: u32) -> Option<&mut Socket> {
-        self.slots.get_mut(index as usize)?.as_mut()
+        self.places.get_mut(index as usize)?.socket.as_mut()
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Socket> {
-        self.slots.iter().flatten()
+        self.places.iter().filter_map(|place| place.socket.as_ref())
+    }
+
+    fn first(&self, port: u16) -> u32 {
+        self.first.get(usize::from(port)).map_or(NONE, |first| first.wrapping_sub(1))
+    }
+
+    fn set_first(&mut self, port: u16, index: u32) {
+        if self.first.is_empty() {
+            self.first = vec![0; usize::from(u16::MAX) + 1];
+        }
+        if let Some(first) = self.first.get_mut(usize::from(port)) {
+            *first = index.wrapping_add(1);
+        }
     }
 
     /// Those with this port, in the order in which they came.
     pub(crate) fn with_port(&self, port: u16) -> impl Iterator<Item = &Socket> {
-        let indices = self.by_port.get(&port).map_or(&[][..], |indices| indices);
-        indices.iter().filter_map(|index| self.at(*index))
+        let first = self.places.get(self.first(port) as usize);
+        let next = |place: &&Place| self.places.get(place.next as usize);
+        std::iter::successors(first, next).filter_map(|place| place.socket.as_ref())
     }
 
     /// Whether a socket could have this address besides those that there are.
@@ -62,36 +96,56 @@ impl Sockets {
     }
 
     pub(crate) fn add(&mut self, local: SocketAddr, options: UdpOptions) -> UdpId {
-        let index = self.free.pop().unwrap_or(self.slots.len() as u32);
-        if index as usize == self.slots.len() {
-            self.slots.push(None);
-            self.generations.push(0);
+        if self.free == NONE {
+            self.free = self.places.len() as u32;
+            self.places.push(Place { socket: None, generation: 0, next: NONE, previous: NONE });
         }
-        let generation = self.generations.get(index as usize).copied().unwrap_or(0);
-        let id = UdpId::new(index, generation);
-        let (remote, trouble, told) = (None, None, false);
-        let (queue, groups) = (Queue::default(), Vec::new());
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            *slot = Some(Socket { id, local, remote, options, queue, groups, trouble, told });
+        let (index, port) = (self.free, local.port());
+        let first = self.first(port);
+        let last = self.places.get(first as usize).map_or(index, |first| first.previous);
+        let mut id = UdpId::new(index, 0);
+        if let Some(place) = self.places.get_mut(index as usize) {
+            id = UdpId::new(index, place.generation);
+            self.free = std::mem::replace(&mut place.next, NONE);
+            place.previous = last;
+            let (remote, trouble, told) = (None, None, false);
+            let (queue, groups) = (Queue::default(), Vec::new());
+            place.socket =
+                Some(Socket { id, local, remote, options, queue, groups, trouble, told });
         }
-        self.by_port.entry(local.port()).or_default().push(index);
+        if first == NONE {
+            self.set_first(port, index);
+            return id;
+        }
+        if let Some(last) = self.places.get_mut(last as usize) {
+            last.next = index;
+        }
+        if let Some(first) = self.places.get_mut(first as usize) {
+            first.previous = index;
+        }
         id
     }
 
     pub(crate) fn remove(&mut self, id: UdpId) -> Option<Socket> {
         self.get(id)?;
         let index = id.index();
-        let socket = self.slots.get_mut(index as usize)?.take()?;
-        if let Some(generation) = self.generations.get_mut(index as usize) {
-            *generation = generation.wrapping_add(1);
+        let place = self.places.get_mut(index as usize)?;
+        let socket = place.socket.take()?;
+        place.generation = place.generation.wrapping_add(1);
+        let (next, previous) = (place.next, place.previous);
+        place.next = std::mem::replace(&mut self.free, index);
+        let port = socket.local.port();
+        let first = self.first(port);
+        // Behind the last comes none, but before the first the last.
+        if first == index {
+            self.set_first(port, next);
+        } else if let Some(previous) = self.places.get_mut(previous as usize) {
+            previous.next = next;
         }
-        if let Some(indices) = self.by_port.get_mut(&socket.local.port()) {
-            indices.retain(|other| *other != index);
-            if indices.is_empty() {
-                self.by_port.remove(&socket.local.port());
-            }
+        let behind = if next == NONE { self.first(port) } else { next };
+        if let Some(behind) = self.places.get_mut(behind as usize) {
+            behind.previous = previous;
         }
-        self.free.push(index);
         Some(socket)
     }
 
@@ -109,14 +163,27 @@ impl Sockets {
         chosen.map(|(_, socket)| socket.id.index())
     }
 
-    /// The sockets for a datagram to many: a group's members, or for a broadcast all that are bound to
-    /// any address.
-    pub(crate) fn find_all(&self, to: SocketAddr, from: SocketAddr) -> Vec<u32> {
-        let wanted = |socket: &&Socket| {
-            let fits = socket.rank(to, from).is_some();
-            fits && (!to.ip().is_multicast() || socket.has_joined(to.ip(), from.ip()))
+    /// The next socket at its port behind `after`, or the first of all, for a datagram to many: a group's members, or for
+    /// a broadcast all that are bound to any address.
+    pub(crate) fn find_next(
+        &self,
+        after: Option<u32>,
+        to: SocketAddr,
+        from: SocketAddr,
+    ) -> Option<u32> {
+        let mut at = match after {
+            Some(index) => self.places.get(index as usize)?.next,
+            None => self.first(to.port()),
         };
-        self.with_port(to.port()).filter(wanted).map(|socket| socket.id.index()).collect()
+        loop {
+            let place = self.places.get(at as usize)?;
+            let socket = place.socket.as_ref()?;
+            let fits = socket.rank(to, from).is_some();
+            if fits && (!to.ip().is_multicast() || socket.has_joined(to.ip(), from.ip())) {
+                return Some(at);
+            }
+            at = place.next;
+        }
     }
 
     /// Joins or leaves a group.
@@ -140,5 +207,53 @@ impl Sockets {
             (None, false) => return Err(UdpError::Group),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at_port(port: u16) -> SocketAddr {
+        ([0; 4], port).into()
+    }
+
+    #[test]
+    fn one_more_moves_no_other() {
+        let mut sockets = Sockets::default();
+        let first = sockets.add(at_port(1), UdpOptions::default());
+        let place = std::ptr::from_ref(sockets.get(first).unwrap());
+        for count in 1..5000 {
+            sockets.add(at_port(1 + count % 3), UdpOptions::default());
+            assert_eq!(std::ptr::from_ref(sockets.get(first).unwrap()), place, "after {count}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_port_has_its_own_in_order(steps in proptest::collection::vec((0..3u8, 0..3u16, any::<usize>()), 0..120)) {
+            let (mut sockets, mut model) = (Sockets::default(), Vec::<(UdpId, u16)>::new());
+            for (kind, port, which) in steps {
+                if kind < 2 || model.is_empty() {
+                    model.push((sockets.add(at_port(port), UdpOptions::default()), port));
+                } else {
+                    let (id, _) = model.remove(which % model.len());
+                    prop_assert!(sockets.remove(id).is_some_and(|socket| socket.id == id));
+                    prop_assert!(sockets.remove(id).is_none() && sockets.get(id).is_none());
+                }
+                for port in 0..3 {
+                    let own = model.iter().filter(|(_, other)| *other == port).map(|(id, _)| *id);
+                    let own: Vec<UdpId> = own.collect();
+                    let listed: Vec<UdpId> = sockets.with_port(port).map(|socket| socket.id).collect();
+                    prop_assert_eq!(&listed, &own);
+                    let (to, from) = (([255; 4], port).into(), ([10, 0, 0, 1], 9).into());
+                    let next = |after: &u32| sockets.find_next(Some(*after), to, from);
+                    let all: Vec<u32> = std::iter::successors(sockets.find_next(None, to, from), next).collect();
+                    prop_assert_eq!(all, own.iter().map(|id| id.index()).collect::<Vec<_>>());
+                }
+                prop_assert_eq!(sockets.all().count(), model.len());
+            }
+        }
     }
 }
