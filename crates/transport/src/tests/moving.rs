@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::pair::*;
-use crate::options::SECOND;
+use crate::options::{MILLISECOND, SECOND};
 use crate::*;
 
 /// Another stack for a side, with a clock of its own.
@@ -113,6 +113,30 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     stack.import(now, 0, &whole.bytes, &mut None).unwrap();
     assert_eq!(import(&mut stack, &whole.bytes, &mut None), ImportError::InUse);
     assert_eq!(stack.connections(), 1);
+}
+
+#[test]
+fn a_message_of_a_connection_that_has_moved_is_paced_as_before() {
+    let mut link = Link::new();
+    link.delay = MILLISECOND;
+    // A message of 1,000 bytes in 10 ms.
+    let options = Options { pacing_limit: 100_000, ..Options::default() };
+    let ids = link.connect(&options, &Options::default());
+    let messages = |link: &Link| {
+        link.seen.iter().filter(|(from, packet)| *from == CLIENT && packet.len() > 1000).count()
+    };
+    link.stacks[CLIENT].send(ids[CLIENT], &pattern(1000)).unwrap();
+    link.run(4 * MILLISECOND);
+    let now = link.now;
+    let exported = link.stacks[CLIENT].export(now, ids[CLIENT], Contents::Copied).unwrap();
+    link.stacks[CLIENT] = other(10);
+    let id = link.stacks[CLIENT].import(now, 0, &exported.bytes, &mut None).unwrap();
+    assert_eq!(link.stacks[CLIENT].info(id).unwrap().in_flight, 0);
+    link.stacks[CLIENT].send(id, &pattern(1000)).unwrap();
+    link.run(4 * MILLISECOND);
+    assert_eq!(messages(&link), 1);
+    link.run(4 * MILLISECOND);
+    assert_eq!(messages(&link), 2);
 }
 
 #[test]

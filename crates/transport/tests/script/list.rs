@@ -16,6 +16,7 @@ scripts! {
     close_late_data
     close_passive
     close_unread
+    close_unsent_data
     closed_port
     cookies
     cork
@@ -60,6 +61,7 @@ scripts! {
     orphan_limit
     orphan_window
     pacing
+    pacing_messages
     path_mtu_v4
     path_mtu_v6
     paws

@@ -12,7 +12,7 @@ use crate::tcp::state::State;
 use crate::tcp::{Tcb, rtt};
 
 /// Any of these makes more of a segment.
-const NOT_PREDICTED: u64 = NOT_PLAIN | flag::RELEASED | flag::FIN_AHEAD | flag::TIMER_IS_REORDER;
+const NOT_PREDICTED: u64 = NOT_PLAIN | flag::RELEASED | flag::FIN_AHEAD;
 
 impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Takes the segment in, if it was predicted. Gives whether it was.
