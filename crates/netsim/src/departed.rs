@@ -48,6 +48,25 @@ impl Departed {
         }
     }
 
+    /// Takes one connection out of a stack.
+    pub(crate) fn leave_alone(
+        stack: &mut HostStack,
+        id: ConnectionId,
+        contents: Contents,
+        clock: u64,
+        left_at: u64,
+        gap: u64,
+    ) -> Result<Self, String> {
+        let exported = stack.export(clock, id, contents).map_err(|why| format!("{id:?}: {why}"))?;
+        let connections = vec![(Some(id), exported)];
+        Ok(Self { connections, left_at, gap, ahead: 0, trouble: None })
+    }
+
+    /// To a stack whose clock is so much ahead of simulated time: ns.
+    pub(crate) fn towards(self, ahead: u64) -> Self {
+        Self { ahead, ..self }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.connections.len()
     }

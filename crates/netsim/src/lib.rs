@@ -11,6 +11,7 @@
 //! | `router` | ICMP errors about packets that do not fit |
 //! | `network` | hosts, links and time |
 //! | `departed` | connections on the way from one stack of a host to the next |
+//! | `steering` | which stack of a host gets a packet, where it has two |
 //! | `segment` | a port that cuts large segments |
 //! | `buffers` | FIFOs that are counted |
 //! | `talk` | one end of a conversation, which checks every byte |
@@ -27,12 +28,13 @@ mod network;
 mod random;
 mod router;
 mod segment;
+mod steering;
 mod talk;
 mod talks;
 
 pub use buffers::{CountedRings, HostStack};
 pub use link::LinkOptions;
-pub use network::{Application, Network, Side};
+pub use network::{Application, Network, Passage, Side};
 pub use random::Random;
 pub use talk::{Plan, Role, Talk, Trouble};
 pub use talks::Talks;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use transport::{Config, ConnectionId, Contents, Event, Packet, Stack};
 
@@ -14,6 +14,7 @@ use crate::link::{Fate, Link, LinkOptions};
 use crate::random::Random;
 use crate::router;
 use crate::segment::Port;
+use crate::steering::Steering;
 
 /// What runs on a host.
 pub trait Application {
@@ -26,6 +27,25 @@ pub trait Application {
 
     /// A connection came from the old stack into the new one.
     fn moved(&mut self, _old: ConnectionId, _new: ConnectionId) {}
+
+    /// A connection with `remote` leaves for the host's other stack, where [`moved`](Self::moved) tells of its arrival:
+    /// what belongs to it goes there now.
+    fn hand_over(&mut self, _connection: ConnectionId, _remote: SocketAddr, _other: &mut Self)
+    where
+        Self: Sized,
+    {
+    }
+}
+
+/// How a connection goes from one stack of a host to the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Passage {
+    /// What becomes of its data.
+    pub contents: Contents,
+    /// How long it is in neither: ns.
+    pub gap: u64,
+    /// How long its packets still come to the stack that it has left: ns.
+    pub lag: u64,
 }
 
 /// Where a host is.
@@ -51,6 +71,8 @@ struct Host<A> {
     ahead: u64,
     /// Its connections while they are on the way from one stack to the next.
     away: Option<Departed>,
+    /// Connections on the way from its twin.
+    arriving: Vec<Departed>,
 }
 
 impl<A: Application> Host<A> {
@@ -58,7 +80,28 @@ impl<A: Application> Host<A> {
     fn deadline(&self) -> Option<u64> {
         match &self.away {
             Some(departed) => Some(departed.back_at()),
-            None => self.stack.next_deadline().map(|at| at.saturating_sub(self.ahead)),
+            None => {
+                let timer = self.stack.next_deadline().map(|at| at.saturating_sub(self.ahead));
+                let arrivals = self.arriving.iter().map(Departed::back_at);
+                arrivals.chain(timer).min()
+            }
+        }
+    }
+
+    /// Takes in what has arrived from its twin.
+    fn take_in(&mut self, now: u64) {
+        let arriving = std::mem::take(&mut self.arriving).into_iter();
+        let (due, rest): (Vec<_>, Vec<_>) =
+            arriving.partition(|departed| departed.back_at() <= now);
+        self.arriving = rest;
+        for departed in due {
+            if departed.left_at() < now {
+                self.wakes_at = now;
+            }
+            let failed = departed.arrive(&mut self.stack, now, |old, new| {
+                self.application.moved(old, new);
+            });
+            self.arriving.extend(failed);
         }
     }
 
@@ -91,6 +134,7 @@ pub struct Network<A> {
     wire: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
     number: u64,
     changes: BTreeMap<u64, Vec<(Side, LinkOptions)>>,
+    steering: Steering,
     random: Random,
     seed: u64,
     digest: DefaultHasher,
@@ -109,6 +153,7 @@ impl<A: Application> Network<A> {
             wire: BTreeMap::new(),
             number: 0,
             changes: BTreeMap::new(),
+            steering: Steering::default(),
             random: Random::new(seed),
             seed,
             digest: DefaultHasher::new(),
@@ -156,8 +201,64 @@ impl<A: Application> Network<A> {
             config,
             ahead: 0,
             away: None,
+            arriving: Vec::new(),
         });
         Some(self.hosts.len() - 1)
+    }
+
+    /// Gives a host a second stack beside its own, as two workers of a machine have: with the same addresses and secrets,
+    /// and a clock that is `ahead` (ns) of simulated time. It gets the packets of connections that are handed to it
+    /// ([`hand`](Self::hand)). Gives its number; `None` as [`add`](Self::add).
+    pub fn twin(&mut self, of: usize, ahead: u64, application: A) -> Option<usize> {
+        let host = self.hosts.get(of)?;
+        let (config, buffers) = (host.config.clone(), host.buffers.clone());
+        let twin = Host {
+            stack: Stack::new(config.clone(), buffers.clone()).ok()?,
+            buffers,
+            application,
+            side: host.side,
+            delay: host.delay,
+            port: host.port.another(),
+            wakes_at: self.now,
+            config,
+            ahead,
+            away: None,
+            arriving: Vec::new(),
+        };
+        self.hosts.push(twin);
+        Some(self.hosts.len() - 1)
+    }
+
+    /// Hands a connection of one stack to the other stack of its host, packets in flight or not.
+    ///
+    /// # Errors
+    /// It could not be exported.
+    pub fn hand(
+        &mut self,
+        (from, to): (usize, usize),
+        id: ConnectionId,
+        passage: &Passage,
+    ) -> Result<(), String> {
+        let now = self.now;
+        let (lower, upper) =
+            self.hosts.split_at_mut_checked(from.max(to)).ok_or("no such stacks")?;
+        let (lower, upper) = (lower.get_mut(from.min(to)), upper.first_mut());
+        let (lower, upper) = lower.zip(upper).ok_or("no two such stacks")?;
+        let (source, target) = if from < to { (lower, upper) } else { (upper, lower) };
+        let ends = source.stack.info(id).ok_or("no such connection")?.ends;
+        // Who has it no longer, and who has it not yet, drops its packets without a word.
+        source.stack.hold(&ends, now + passage.lag + 1 + source.ahead);
+        target.stack.hold(&ends, now + passage.gap + 1 + target.ahead);
+        let clock = now + source.ahead;
+        let gap = passage.gap;
+        let departed =
+            Departed::leave_alone(&mut source.stack, id, passage.contents, clock, now, gap)?;
+        source.application.hand_over(id, ends.remote, &mut target.application);
+        target.arriving.push(departed.towards(target.ahead));
+        target.wakes_at = target.wakes_at.min(source.wakes_at);
+        target.take_in(now);
+        self.steering.turn(now + passage.lag, &ends, to);
+        Ok(())
     }
 
     /// Gives a host a new stack, with a clock that is `ahead` of simulated time, and moves all connections into
@@ -188,7 +289,9 @@ impl<A: Application> Network<A> {
     /// Why connections did not arrive in a host's new stack.
     #[must_use]
     pub fn lost_on_the_way(&self) -> Option<String> {
-        self.hosts.iter().find_map(|host| host.away.as_ref()?.trouble())
+        let away = |host: &Host<A>| host.away.as_ref()?.trouble();
+        let arriving = |host: &Host<A>| host.arriving.iter().find_map(Departed::trouble);
+        self.hosts.iter().find_map(|host| away(host).or_else(|| arriving(host)))
     }
 
     /// From then on, a link is another: ns of simulated time.
@@ -278,7 +381,8 @@ impl<A: Application> Network<A> {
         }
         let mut arrived = vec![Vec::new(); self.hosts.len()];
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let (host, packet) = entry.remove();
+            let ((at, _), (host, packet)) = entry.remove_entry();
+            let host = self.steering.stack_for(&packet, at).unwrap_or(host);
             if let Some(list) = arrived.get_mut(host) {
                 list.push(packet);
             }
@@ -300,6 +404,7 @@ impl<A: Application> Network<A> {
         if !host.is_back(now) {
             return;
         }
+        host.take_in(now);
         let due = host.deadline().is_some_and(|at| at <= now);
         if packets.is_empty() && !due && host.wakes_at > now {
             return;

@@ -19,6 +19,11 @@ impl Port {
     pub(crate) fn new(segmentation: u32) -> Self {
         Self { segmentation, ..Self::default() }
     }
+
+    /// One of the same kind.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.segmentation)
+    }
 }
 
 impl Sink for Port {

@@ -205,6 +205,19 @@ impl Talk {
         takes
     }
 
+    /// Tells the conversation from others: both ends have the same.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.plan.seed
+    }
+
+    /// Whether it belongs to a connection with `remote`: the one that it has, or the one that it waits for.
+    pub(crate) fn is_of(&self, id: ConnectionId, remote: SocketAddr) -> bool {
+        let waits = self.id.is_none() && matches!(self.role, Role::Takes(from) if from == remote);
+        let has = self.old.is_none() && self.id == Some(id);
+        (waits || has) && !self.over
+    }
+
     /// Its connection is on the way to another stack: until it has arrived there is none.
     pub(crate) fn leave(&mut self) {
         self.old = self.connection();
@@ -234,7 +247,7 @@ impl Talk {
 
     /// Gives when to go on at the latest.
     pub(crate) fn run(&mut self, now: u64, stack: &mut HostStack) -> u64 {
-        if self.over {
+        if self.over || self.old.is_some() {
             return u64::MAX;
         }
         let next = self.go_on(now, stack);

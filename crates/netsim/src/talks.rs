@@ -27,6 +27,14 @@ impl Talks {
         self.listening.push((address, options, None));
     }
 
+    /// Listens where this one does, and has no conversation yet.
+    #[must_use]
+    pub fn twin(&self) -> Self {
+        let listening = self.listening.iter();
+        let listening = listening.map(|(address, options, _)| (*address, options.clone(), None));
+        Self { talks: Vec::new(), listening: listening.collect() }
+    }
+
     /// All ends.
     #[must_use]
     pub fn all(&self) -> &[Talk] {
@@ -56,6 +64,14 @@ impl Application for Talks {
 
     fn moved(&mut self, old: ConnectionId, new: ConnectionId) {
         self.talks.iter_mut().any(|talk| talk.arrive(old, new));
+    }
+
+    fn hand_over(&mut self, connection: ConnectionId, remote: SocketAddr, other: &mut Self) {
+        let place = self.talks.iter().position(|talk| talk.is_of(connection, remote));
+        if let Some(mut talk) = place.map(|place| self.talks.remove(place)) {
+            talk.leave();
+            other.talks.push(talk);
+        }
     }
 
     fn run(&mut self, now: u64, stack: &mut HostStack, _: &[Event]) -> u64 {

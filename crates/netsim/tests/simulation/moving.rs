@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use millrace_netsim::{Network, Random, Talks};
+use millrace_netsim::{Network, Passage, Random, Talks};
 use transport::options::{MILLISECOND, SECOND};
 use transport::{Contents, State};
 
@@ -26,6 +26,8 @@ pub(crate) struct Moves {
     every: u64,
     /// They are in no stack for a while, and their clocks have nothing in common.
     apart: bool,
+    /// One at a time, between the two stacks that each host has.
+    twins: bool,
     /// Moves that are left: time goes on in steps that each move adds to.
     left: u32,
     /// How many have moved, and in which states.
@@ -37,7 +39,18 @@ impl Moves {
     fn new(seed: u64, apart: bool) -> Self {
         let mut random = Random::new(seed ^ 0x6d6f_7665);
         let every = random.one_of(&[1, 5, 30, 200]).unwrap_or(1);
-        Self { random, every, apart, left: MOST, count: 0, states: HashSet::new() }
+        let (left, count, states) = (MOST, 0, HashSet::new());
+        Self { random, every, apart, twins: false, left, count, states }
+    }
+
+    fn between_twins(self) -> Self {
+        Self { twins: true, ..self }
+    }
+
+    /// How long a connection is away: ns.
+    fn gap(&mut self) -> u64 {
+        let long = self.random.below(20) == 0 && self.every > 5;
+        self.random.below(if long { 300 * MILLISECOND } else { MILLISECOND })
     }
 
     /// Moves a host's connections, perhaps. Gives how long they were away: ns.
@@ -49,14 +62,16 @@ impl Moves {
             return Ok(0);
         }
         self.left -= 1;
+        if self.twins {
+            return self.hand(network);
+        }
         let random = &mut self.random;
         let host = random.below(2) as usize;
         let contents = random.one_of(&[Contents::InPlace, Contents::Copied]).ok_or("no choice")?;
         let (mut gap, mut ahead) = (0, random.below(1000) * IN_STEP);
         if self.apart {
-            let long = random.below(20) == 0 && self.every > 5;
-            gap = if long { random.below(300 * MILLISECOND) } else { random.below(MILLISECOND) };
-            ahead = random.below(1 << 50);
+            gap = self.gap();
+            ahead = self.random.below(1 << 50);
         } else if network.stack(host).is_some_and(|stack| stack.connections() == 0) {
             // Initial sequence numbers follow the clock.
             return Ok(0);
@@ -67,6 +82,21 @@ impl Moves {
         }
         self.count += network.restart(host, contents, gap, ahead)?;
         Ok(gap)
+    }
+
+    /// Hands a connection from one of a host's stacks to the other, if it has one. Gives how long it was in neither, or its
+    /// packets went astray: ns.
+    fn hand(&mut self, network: &mut Network<Talks>) -> Result<u64, String> {
+        let from = self.random.below(4) as usize;
+        let ids = network.stack(from).map_or(Vec::new(), |stack| stack.all_connections());
+        let contents = self.random.one_of(&[Contents::InPlace, Contents::Copied]);
+        let contents = contents.ok_or("no choice")?;
+        let (gap, lag) = if self.apart { (self.gap(), self.gap()) } else { (0, 0) };
+        let Some(id) = self.random.one_of(&ids) else { return Ok(0) };
+        self.states.extend(network.stack(from).and_then(|stack| stack.info(id)).map(|i| i.state));
+        network.hand((from, (from + 2) % 4), id, &Passage { contents, gap, lag })?;
+        self.count += 1;
+        Ok(gap + lag)
     }
 }
 
@@ -96,6 +126,40 @@ fn the_wire_cannot_tell() {
     }
     // All but Closed, and Closed while something was not read yet.
     assert!(number("MILLRACE_SEED").is_some() || states.len() == 10, "{states:?}");
+}
+
+/// The same between two stacks that each host has at once: one connection moves while others stay, and the packets that
+/// are in flight find it where it is.
+#[test]
+fn the_wire_cannot_tell_which_stack() {
+    let mut states = HashSet::new();
+    for seed in seeds() {
+        let ahead = [3 * IN_STEP, 5 * IN_STEP];
+        let stayed = Scenario::with(seed, 1).with_twins(ahead).run();
+        let moves = Moves::new(seed, false).between_twins();
+        let mut scenario = Scenario::with(seed, 1).with_twins(ahead).moving(moves);
+        let outcome = scenario.run();
+        if scenario.is_paced() {
+            assert_eq!(outcome.is_ok(), stayed.is_ok(), "seed {seed}: {outcome:?}\n{scenario:?}");
+        } else {
+            assert_eq!(outcome, stayed, "seed {seed}\n{scenario:?}");
+        }
+        states.extend(scenario.moved());
+    }
+    assert!(number("MILLRACE_SEED").is_some() || states.len() == 10, "{states:?}");
+}
+
+/// Between two stacks with clocks that have nothing in common, with gaps, and packets that still go to the stack that was
+/// left: what must complete does.
+#[test]
+fn nothing_is_lost_between_two_stacks() {
+    for seed in seeds() {
+        let moves = Moves::new(seed, true).between_twins();
+        let ahead = [77 * SECOND + 12_345_678, 1 << 50];
+        let mut scenario = Scenario::new(seed).with_twins(ahead).moving(moves);
+        let outcome = scenario.run();
+        assert!(outcome.is_ok(), "seed {seed}: {outcome:?}\n{scenario:?}");
+    }
 }
 
 /// Gaps in which packets are lost, clocks that have nothing in common, several connections: what must complete

@@ -46,6 +46,8 @@ pub(crate) struct Scenario {
     class: Class,
     path: Path,
     conversations: Vec<Conversation>,
+    /// Of both hosts: two, or with their twins four.
+    stacks: Vec<usize>,
     moves: Option<Moves>,
     text: String,
 }
@@ -62,7 +64,7 @@ pub(crate) struct Outcome {
 impl std::fmt::Debug for Scenario {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}: {} {:?}", self.class, self.text, self.moves)?;
-        for host in HOSTS {
+        for host in self.stacks.iter().copied() {
             let talks = self.network.application(host).map_or(&[][..], |talks| talks.all());
             for talk in talks {
                 write!(f, "\n{host}: {:?} over {}", talk.progress(), talk.is_over())?;
@@ -127,7 +129,8 @@ impl Scenario {
             let side = if host == 0 { Side::Left } else { Side::Right };
             network.add(side, 0, segmentation, config, talks).unwrap();
         }
-        Self { network, class, path, conversations, moves: None, text }
+        let stacks = HOSTS.to_vec();
+        Self { network, class, path, conversations, stacks, moves: None, text }
     }
 
     /// Gives what came of it, or what was wrong.
@@ -146,8 +149,8 @@ impl Scenario {
                 return Err(format!("{} packets for {bytes} bytes", self.network.packets()));
             }
         }
-        for host in HOSTS {
-            self.check_host(host)?;
+        for host in &self.stacks {
+            self.check_host(*host)?;
         }
         let used = if self.class == Class::Completes { self.check_times()? } else { 0.0 };
         // TIME-WAIT, last retransmissions, and what was only half-open.
@@ -155,7 +158,7 @@ impl Scenario {
         while self.network.step(end) {
             self.go_on()?;
         }
-        for host in HOSTS {
+        for host in self.stacks.iter().copied() {
             let stack = self.network.stack(host).ok_or("no stack")?;
             let left = (stack.connections(), self.network.fifos_held(host), stack.next_deadline());
             if left != (0, 0, None) {
@@ -163,6 +166,15 @@ impl Scenario {
             }
         }
         Ok(Outcome { digest: self.network.digest(), used })
+    }
+
+    /// Gives each host a second stack, with clocks so far ahead: ns.
+    pub(crate) fn with_twins(mut self, ahead: [u64; 2]) -> Self {
+        for host in HOSTS {
+            let talks = self.network.application(host).map(Talks::twin).unwrap();
+            self.stacks.push(self.network.twin(host, ahead[host], talks).unwrap());
+        }
+        self
     }
 
     /// Lets connections move from stack to stack meanwhile.
@@ -195,7 +207,7 @@ impl Scenario {
 
     /// Every opener has let go, and every end that was reached.
     fn is_over(&self) -> bool {
-        let ends = HOSTS.iter().filter_map(|host| self.network.application(*host));
+        let ends = self.stacks.iter().filter_map(|host| self.network.application(*host));
         let mut openers = 0;
         for talk in ends.flat_map(|talks| talks.all()) {
             if !talk.is_over() && (talk.is_opener() || talk.connection().is_some()) {
@@ -227,8 +239,10 @@ impl Scenario {
     fn check_times(&self) -> Result<f64, String> {
         let mut used = 0f64;
         for (place, drawn) in self.conversations.iter().enumerate() {
-            let ends = HOSTS.iter().filter_map(|host| self.network.application(*host));
-            let ended = ends.filter_map(|talks| talks.all().get(place)?.ended_at()).max();
+            let ends = self.stacks.iter().filter_map(|host| self.network.application(*host));
+            let talks = ends.flat_map(|talks| talks.all());
+            let own = talks.filter(|talk| talk.seed() == drawn.plans[0].seed);
+            let ended = own.filter_map(|talk| talk.ended_at()).max();
             let took = ended.unwrap_or(u64::MAX).saturating_sub(drawn.begins);
             let [opener, taker] = [0, 1].map(|end| (&drawn.plans[end], &drawn.options[end]));
             let bound = self.path.bound([opener, taker]);
