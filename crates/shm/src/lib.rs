@@ -9,6 +9,8 @@ mod abandon;
 pub mod attach;
 #[cfg(not(loom))]
 pub mod bell;
+#[cfg(not(loom))]
+mod bytes;
 pub mod claims;
 pub mod connections;
 #[cfg(not(loom))]
