@@ -41,10 +41,10 @@ enough() {
   touch "$lab/enough"
   wait "$load"
 }
-# Whether at most so many of their requests failed, of hundreds: few_failures MOST
-few_failures() {
+# Whether none of their requests failed, of hundreds.
+none_failed() {
   # shellcheck disable=SC2016 # awk's own variables
-  awk -v most="$1" '/requests/ {print; good = $1 > 300 && $3 <= most} END {exit !good}' "$lab/load" || {
+  awk '/requests/ {print; good = $1 > 300 && $3 == 0} END {exit !good}' "$lab/load" || {
     cat "$lab/load"
     return 1
   }

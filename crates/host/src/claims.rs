@@ -1,26 +1,36 @@
-//! Flows that came in through listeners, for whoever steers packets to this stack.
+//! Flows that this stack has, for whoever steers packets to it: [`shm::claims`].
 
-use std::collections::VecDeque;
-
+use shm::claims::{ClaimsWriter, tag};
+use shm::session::TransportProtocol;
 use transport::{Buffers, ConnectionId, Ends, Grant, Opening, Pair};
 
 use crate::fifo::Fifo;
 
-/// A flow that belongs to this stack, or does no longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
-    /// A SYN was taken: from now on packets between these ends are this stack's.
-    Made(Ends),
-    /// Nothing is left of the connection but its TIME-WAIT: a claim that lasted longer would take the segments of the next
-    /// connection between the same ends, whose SYN went to whoever serves by then. Comes again at its end, and for
-    /// connections that were opened from a port that was not leased, which were never claimed.
-    Gone(Ends),
+/// The writer's side of the table.
+#[derive(Debug)]
+struct Claims {
+    writer: ClaimsWriter,
+    /// Of the tags.
+    key: [u64; 2],
+}
+
+impl Claims {
+    fn tag(&self, ends: &Ends) -> u64 {
+        tag(self.key, TransportProtocol::Tcp, ends.local, ends.remote)
+    }
+
+    fn claim(&mut self, ends: &Ends) {
+        // When the table is full, the flow is this stack's only as long as nobody else serves.
+        let _ = self.writer.insert(self.tag(ends));
+    }
 }
 
 /// Gives connections their FIFOs, and hears which ones come and go.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    pub(crate) claims: VecDeque<Claim>,
+    claims: Option<Box<Claims>>,
+    /// Flows that are still claimed, and have gone.
+    gone: Vec<Ends>,
     /// Places of connections that have got their FIFOs or given them back.
     pub(crate) changed: Vec<u32>,
 }
@@ -38,11 +48,38 @@ impl Buffers for Store {
         self.changed.push(connection.index());
     }
 
+    /// A SYN was taken. The claim is there before the answer leaves: the answer to that may come at once.
     fn came(&mut self, ends: &Ends) {
-        self.claims.push_back(Claim::Made(*ends));
+        self.claim(ends);
     }
 
+    /// Nothing is left of the connection but its TIME-WAIT: a claim that lasted longer would take the segments of the next
+    /// connection between the same ends, whose SYN went to whoever serves by then.
     fn went(&mut self, ends: &Ends) {
-        self.claims.push_back(Claim::Gone(*ends));
+        self.gone.push(*ends);
+    }
+}
+
+impl Store {
+    /// Claims flows in this table from now on; see [`shm::session::ClaimsPlace`].
+    pub(crate) fn claim_in(&mut self, writer: ClaimsWriter, key: [u64; 2]) {
+        self.claims = Some(Box::new(Claims { writer, key }));
+    }
+
+    /// From now on packets between these ends are this stack's.
+    pub(crate) fn claim(&mut self, ends: &Ends) {
+        self.release_gone();
+        if let Some(claims) = &mut self.claims {
+            claims.claim(ends);
+        }
+    }
+
+    /// With the next turn: a connection that is exported stays claimed until the caller has handed it over.
+    pub(crate) fn release_gone(&mut self) {
+        for ends in self.gone.drain(..) {
+            if let Some(claims) = &mut self.claims {
+                claims.writer.remove(claims.tag(&ends));
+            }
+        }
     }
 }

@@ -32,7 +32,6 @@ mod shown;
 mod stream;
 mod template;
 
-pub use claims::Claim;
 pub use close::Lingering;
 pub use errno::Errno;
 pub use mask::Mask;

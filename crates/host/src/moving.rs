@@ -222,9 +222,12 @@ impl Sessions {
         bytes: &[u8],
         fit: impl Fn(bool, bool) -> bool,
     ) -> Result<ConnectionId, ImportError> {
-        self.imported = true;
         let connection = self.stack.import(self.now, age, bytes, &mut None)?;
         if fit(self.stack.is_released(connection), self.stack.is_unaccepted(connection)) {
+            if let Some(ends) = Transport::ends(&self.stack, connection) {
+                // Perhaps it has come without the listener that it was accepted at.
+                self.stack.buffers_mut().claim(&ends);
+            }
             return Ok(connection);
         }
         let _ = self.stack.export(self.now, connection, Contents::Copied);

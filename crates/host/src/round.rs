@@ -1,8 +1,7 @@
 //! A round: packets in, timers, events, packets out.
 
-use transport::{Ends, Event, Packet, Sink, Transport};
+use transport::{Event, Packet, Sink};
 
-use crate::claims::Claim;
 use crate::mask::Mask;
 use crate::sessions::Sessions;
 
@@ -23,6 +22,7 @@ impl Sessions {
             self.flush_datagrams(sink);
         }
         self.take_events();
+        self.stack.buffers_mut().release_gone();
         self.note_changes();
     }
 
@@ -43,25 +43,6 @@ impl Sessions {
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.leaving == 0 && self.outbox.is_empty()
-    }
-
-    /// The next flow that came in through a listener, or is gone.
-    pub fn next_claim(&mut self) -> Option<Claim> {
-        loop {
-            match self.stack.buffers_mut().claims.pop_front()? {
-                // It was opened from here.
-                Claim::Gone(ends) if !self.imported && self.leases.has(ends.local.port()) => {}
-                claim => return Some(claim),
-            }
-        }
-    }
-
-    /// All flows that there are, those that were opened from here too: to be claimed anew, when whoever steers packets
-    /// has forgotten them.
-    #[must_use]
-    pub fn flows(&self) -> Vec<Ends> {
-        let all = self.stack.all_connections().into_iter();
-        all.filter_map(|connection| Transport::ends(&self.stack, connection)).collect()
     }
 
     /// Wakes the sessions that something happened to.

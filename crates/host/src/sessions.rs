@@ -32,8 +32,6 @@ pub struct Sessions {
     pub(crate) shelf: Shelf,
     /// Connections that were closed here, and have something left to send or to hear.
     pub(crate) leaving: usize,
-    /// A connection has come from another stack: flows at leased ports may have been claimed.
-    pub(crate) imported: bool,
     /// The latest time that was given: ns.
     pub(crate) now: u64,
     pub(crate) mtu: u16,
@@ -65,7 +63,6 @@ impl Sessions {
             outbox: Outbox::default(),
             shelf: Shelf::new(),
             leaving: 0,
-            imported: false,
             now: 0,
             mtu,
             longest: u16::MAX,

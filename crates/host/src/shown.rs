@@ -1,6 +1,8 @@
-//! Showing the connections to others: see [`journal`](crate::journal).
+//! Showing the connections to others: see [`journal`](crate::journal) and [`claims`](crate::claims).
 
+use shm::claims::ClaimsWriter;
 use shm::connections::ConnectionsWriter;
+use transport::Transport;
 
 use crate::journal::Journal;
 use crate::sessions::Sessions;
@@ -9,6 +11,16 @@ impl Sessions {
     /// Shows the connections in a table from now on, those that there are already too.
     pub fn show_in(&mut self, writer: ConnectionsWriter) {
         self.journal = Some(Box::new(Journal::new(writer, self.now, &self.stack)));
+    }
+
+    /// Claims flows in a table from now on: those that come in through listeners, and all that there are already, those
+    /// that were opened from here too. `key`: see [`shm::session::ClaimsPlace`].
+    pub fn claim_in(&mut self, writer: ClaimsWriter, key: [u64; 2]) {
+        let all = self.stack.all_connections().into_iter();
+        let all: Vec<_> = all.filter_map(|id| Transport::ends(&self.stack, id)).collect();
+        let store = self.stack.buffers_mut();
+        store.claim_in(writer, key);
+        all.iter().for_each(|ends| store.claim(ends));
     }
 
     /// Brings the table up to date: to be called often, does something every 100 ms at most.

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::Queues;
-use host::{Claim, Errno, Sessions};
+use host::{Errno, Sessions};
 use shm::Spin;
 use shm::session::{Routed, TransportProtocol};
 use transport::Config;
@@ -160,12 +160,6 @@ impl State {
         let queues = &mut *attachment.queues;
         sessions.turn(now, &mut queues.outbound);
         queues.outbound.ring();
-        while let Some(claim) = sessions.next_claim() {
-            match claim {
-                Claim::Made(ends) => queues.claim(&ends, true),
-                Claim::Gone(ends) => queues.claim(&ends, false),
-            }
-        }
         while let Some(ready) = sessions.next_ready() {
             waiters.tell(ready.id, ready.woken);
         }

@@ -4,11 +4,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use shm::attach::{ChannelPlace, Direction};
-use shm::claims::{ClaimsWriter, tag};
+use shm::claims::ClaimsWriter;
 use shm::connections::{ConnectionsError, ConnectionsWriter};
-use shm::session::{ClaimsPlace, ConnectionsPlace, GOOD_CHECKSUM, StackOpened, TransportProtocol};
+use shm::session::{ClaimsPlace, ConnectionsPlace, GOOD_CHECKSUM, StackOpened};
 use shm::{Doorbell, Filling, Meta, Producer, Segment, Taken, Trusting};
-use transport::{Departure, Ends, Packet, Sink};
+use transport::{Departure, Packet, Sink};
 
 use crate::Error;
 use crate::opened::{nonsense, rings};
@@ -30,9 +30,7 @@ pub struct Queues {
     /// To the workers.
     pub outbound: Outbound,
     bell: Doorbell,
-    claims: ClaimsWriter,
-    /// Of the claims' tags.
-    key: [u64; 2],
+    claims: Option<(ClaimsWriter, [u64; 2])>,
     connections: Option<ConnectionsWriter>,
 }
 
@@ -63,7 +61,6 @@ impl Queues {
     /// Maps what the daemon has handed over.
     pub(super) fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
         let StackOpened { stack, rings: place, seed, claims, connections } = opened;
-        let ClaimsPlace { key, .. } = claims;
         let workers = place.rings.len();
         if workers == 0 || files.len() != 2 + workers {
             let count = files.len();
@@ -79,7 +76,7 @@ impl Queues {
             bell.map_err(|source| Error::System { what: "a doorbell", source })
         };
         let bell = doorbell(next()?)?;
-        let claims = claims_at(&segment, claims)?;
+        let claims = Some((claims_at(&segment, claims)?, claims.key));
         let connections = Some(connections_at(&segment, connections)?);
         // Stacks differ in where they send.
         let home = stack as usize % workers;
@@ -106,7 +103,6 @@ impl Queues {
             outbound: Outbound { ring, worker, touched: false, long, is_long: false },
             bell,
             claims,
-            key,
             connections,
         })
     }
@@ -116,15 +112,10 @@ impl Queues {
         self.connections.take()
     }
 
-    /// Says that a flow of a listener is this stack's, or is no longer: the workers look there when who serves has changed.
-    pub fn claim(&mut self, ends: &Ends, is_ours: bool) {
-        let tag = tag(self.key, TransportProtocol::Tcp, ends.local, ends.remote);
-        if is_ours {
-            // When the table is full, the flow is this stack's only as long as nobody else serves.
-            let _ = self.claims.insert(tag);
-        } else {
-            self.claims.remove(tag);
-        }
+    /// The table in which the stack claims its flows, and the key of its tags: the workers look there when who serves has
+    /// changed. `None`: it was taken already.
+    pub fn take_claims(&mut self) -> Option<(ClaimsWriter, [u64; 2])> {
+        self.claims.take()
     }
 
     /// Before sleeping: the workers ring when something comes, or when there is room again if `for_room`. `false`: there is

@@ -126,7 +126,6 @@ proptest! {
                 while let Some(ready) = host.sessions.next_ready() {
                     prop_assert!(host.sessions.has(ready.id));
                 }
-                while host.sessions.next_claim().is_some() {}
             }
         }
         for host in &mut pair.hosts {

@@ -1,8 +1,13 @@
 //! Listening and accepting.
 
-use millrace_host::{Claim, Domain, Errno, How, Id, Kind, Mask};
+use std::net::SocketAddr;
 
-use crate::pair::{CLIENT, LISTENER, OVER, Pair, SERVER, at, poll, recv, reset, send, v4, v6};
+use millrace_host::{Domain, Errno, How, Id, Kind, Mask};
+use transport::{Departure, Packet, PacketList, Sink};
+
+use crate::pair::{
+    CLIENT, Claims, LISTENER, OVER, Pair, SERVER, at, poll, recv, reset, send, v4, v6,
+};
 
 #[test]
 fn a_listener_is_no_connection() {
@@ -111,40 +116,66 @@ fn a_listener_of_both_versions_tells_mapped_addresses() {
     assert!(pair.server().accept(Id(30), SERVER).is_ok());
 }
 
+/// Keeps what is sent, and sees whether the flow was claimed when the first packet came.
+struct Watch<'a> {
+    claims: &'a Claims,
+    flow: [SocketAddr; 2],
+    out: PacketList,
+    claimed: Option<bool>,
+}
+
+impl Sink for Watch<'_> {
+    fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
+        self.out.buffer(length)
+    }
+
+    fn send(&mut self, departure: Departure) {
+        let [local, remote] = self.flow;
+        self.out.send(departure);
+        self.claimed.get_or_insert_with(|| self.claims.has(local, remote));
+    }
+}
+
 #[test]
-fn flows_are_claimed_from_the_first_packet_on() {
+fn a_flow_is_claimed_before_its_syn_is_answered() {
     let mut pair = Pair::default();
+    let claims = Claims::of(pair.server());
     pair.listen(LISTENER, at(v4(1), 80));
     pair.connect(CLIENT, at(v4(1), 80)).unwrap_err();
-    let now = pair.now;
+    let (now, server, client) = (pair.now, at(v4(1), 80), pair.client().name(CLIENT).unwrap());
     let host = &mut pair.hosts[0];
     host.sessions.turn(now, &mut host.out);
     let syn = host.out.packets.pop().unwrap();
-    let host = &mut pair.hosts[1];
-    host.sessions.input(now, &[transport::Packet::new(&syn)], &mut host.out);
-    assert!(
-        matches!(host.sessions.next_claim(), Some(Claim::Made(ends)) if ends.remote.ip() == v4(0))
-    );
+    let mut watch = Watch {
+        claims: &claims,
+        flow: [server, client],
+        out: PacketList::default(),
+        claimed: None,
+    };
+    pair.server().input(now, &[Packet::new(&syn)], &mut watch);
+    pair.server().turn(now, &mut watch);
+    let Watch { claimed, out, .. } = watch;
+    assert_eq!(claimed, Some(true));
+    pair.hosts[1].out = out;
     // The listener goes before the handshake is over: so does the flow.
-    host.sessions.close(LISTENER);
-    assert_eq!(host.sessions.next_claim(), None);
+    pair.server().close(LISTENER);
+    assert!(claims.has(server, client));
     pair.settle();
-    assert!(
-        matches!(pair.server().next_claim(), Some(Claim::Gone(ends)) if ends.remote.ip() == v4(0))
-    );
+    assert!(!claims.has(server, client));
     assert_eq!(poll(pair.client(), CLIENT), OVER | Mask::ERR);
 }
 
 #[test]
 fn closing_a_listener_resets_who_waits() {
     let mut pair = Pair::default();
+    let claims = Claims::of(pair.server());
     pair.listen(LISTENER, at(v4(1), 80));
     pair.connect(CLIENT, at(v4(1), 80)).unwrap_err();
     pair.settle();
+    let client = pair.client().name(CLIENT).unwrap();
+    assert!(claims.has(at(v4(1), 80), client));
     pair.server().close(LISTENER);
     pair.settle();
     assert_eq!(poll(pair.client(), CLIENT), OVER | Mask::ERR);
-    let made = pair.server().next_claim();
-    assert!(matches!(made, Some(Claim::Made(_))));
-    assert!(matches!(pair.server().next_claim(), Some(Claim::Gone(_))));
+    assert!(!claims.has(at(v4(1), 80), client));
 }

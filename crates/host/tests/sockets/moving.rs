@@ -55,6 +55,40 @@ fn move_on(pair: &mut Pair, host: usize, id: Id) {
     pair.hosts[host].sessions = next;
 }
 
+#[test]
+fn a_flow_is_claimed_until_it_has_been_handed_over() {
+    let mut pair = Pair::default();
+    let claims = Claims::of(pair.server());
+    pair.establish();
+    let (now, server, client) = (pair.now, at(v4(1), 80), pair.client().name(CLIENT).unwrap());
+    let parcel = pair.server().export(SERVER, now).unwrap();
+    assert!(claims.has(server, client), "nobody else has it yet");
+    pair.server().import(SERVER, now, 0, &parcel.bytes).unwrap();
+    pair.settle();
+    assert!(claims.has(server, client), "it has come back");
+    pair.server().export(SERVER, now).unwrap();
+    pair.settle();
+    assert!(!claims.has(server, client));
+}
+
+#[test]
+fn the_claim_of_a_moved_flow_ends_where_time_wait_begins() {
+    let mut pair = Pair::connected();
+    let (now, server, client) = (pair.now, at(v4(1), 80), pair.client().name(CLIENT).unwrap());
+    let parcel = pair.server().export(SERVER, now).unwrap();
+    // A stack whose time stamps differ.
+    pair.hosts[1] = Host::new(3);
+    let claims = Claims::of(pair.server());
+    pair.server().import(SERVER, now, 0, &parcel.bytes).unwrap();
+    assert!(claims.has(server, client));
+    pair.server().close(SERVER);
+    pair.settle();
+    assert!(claims.has(server, client));
+    pair.client().close(CLIENT);
+    pair.settle();
+    assert!(!claims.has(server, client));
+}
+
 #[derive(Debug, Clone)]
 enum Act {
     Option(i32, i32, i32),

@@ -2,8 +2,12 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use millrace_host::{Domain, Errno, Id, Incoming, Kind, Mask, Outgoing, Sessions};
+use shm::Segment;
+use shm::claims::{ClaimsReader, ClaimsWriter, bytes, tag};
+use shm::session::TransportProtocol;
 use transport::{Config, Packet, PacketList};
 
 /// One way through the link: ns.
@@ -13,6 +17,26 @@ const DELAY: u64 = 1_000_000;
 pub(crate) struct Host {
     pub(crate) sessions: Sessions,
     pub(crate) out: PacketList,
+}
+
+/// A table of flows that a host claims.
+pub(crate) struct Claims(ClaimsReader);
+
+impl Claims {
+    const PLACES: u32 = 64;
+    const KEY: [u64; 2] = [3, 4];
+
+    pub(crate) fn of(sessions: &mut Sessions) -> Self {
+        let length = bytes(Self::PLACES).unwrap();
+        let segment = Arc::new(Segment::create("claims", length).unwrap());
+        let region = segment.region(0, length).unwrap();
+        sessions.claim_in(ClaimsWriter::new(region.clone(), Self::PLACES).unwrap(), Self::KEY);
+        Self(ClaimsReader::new(region, Self::PLACES).unwrap())
+    }
+
+    pub(crate) fn has(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+        self.0.contains(tag(Self::KEY, TransportProtocol::Tcp, local, remote))
+    }
 }
 
 /// Both ends.
@@ -41,21 +65,26 @@ pub(crate) fn at(ip: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(ip, port)
 }
 
+impl Host {
+    /// One whose secret this number makes.
+    pub(crate) fn new(number: u64) -> Self {
+        let config = Config {
+            seed: [number, 7],
+            connections_v4: 512,
+            connections_v6: 512,
+            time_waits: 512,
+            ..Config::default()
+        };
+        let mut sessions = Sessions::new(config).unwrap();
+        sessions.add_ports(10_240, 256);
+        Self { sessions, out: PacketList::default() }
+    }
+}
+
 impl Default for Pair {
     fn default() -> Self {
-        let host = |number: u64| {
-            let config = Config {
-                seed: [number, 7],
-                connections_v4: 512,
-                connections_v6: 512,
-                time_waits: 512,
-                ..Config::default()
-            };
-            let mut sessions = Sessions::new(config).unwrap();
-            sessions.add_ports(10_240, 256);
-            Host { sessions, out: PacketList::default() }
-        };
-        Self { now: 1_000_000_000, hosts: [host(1), host(2)], loses: 0, carried: 0 }
+        let hosts = [1, 2].map(Host::new);
+        Self { now: 1_000_000_000, hosts, loses: 0, carried: 0 }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{IoSlice, IoSliceMut};
 use millrace_host::{Errno, How, Incoming, Mask, Outgoing};
 
 use crate::pair::{
-    CLIENT, LISTENER, OVER, Pair, SERVER, at, error, poll, recv, recv_with, reset, send, v4,
+    CLIENT, Claims, LISTENER, OVER, Pair, SERVER, at, error, poll, recv, recv_with, reset, send, v4,
 };
 
 #[test]
@@ -30,22 +30,29 @@ fn data_goes_both_ways_and_ends() {
 
 #[test]
 fn the_claim_ends_where_time_wait_begins() {
-    let mut pair = Pair::connected();
-    let claim = pair.server().next_claim().unwrap();
-    let millrace_host::Claim::Made(ends) = claim else { panic!("{claim:?}") };
-    assert_eq!((ends.local, ends.remote.ip()), (at(v4(1), 80), v4(0)));
+    let mut pair = Pair::default();
+    let claims = [0, 1].map(|host| Claims::of(&mut pair.hosts[host].sessions));
+    pair.establish();
+    let (server, client) = (at(v4(1), 80), pair.client().name(CLIENT).unwrap());
+    assert!(claims[1].has(server, client));
     pair.server().close(SERVER);
     pair.settle();
     pair.client().close(CLIENT);
-    assert_eq!(pair.server().next_claim(), None);
+    assert!(claims[1].has(server, client));
     pair.settle();
-    let gone = Some(millrace_host::Claim::Gone(ends));
-    assert_eq!(pair.server().next_claim(), gone, "the next connection may be another stack's");
-    pair.run_for(59_000_000_000);
-    assert_eq!(pair.server().next_claim(), None);
-    pair.run_for(2_000_000_000);
-    assert_eq!(pair.server().next_claim(), gone);
-    assert_eq!(pair.client().next_claim(), None, "it was opened from there");
+    assert!(!claims[1].has(server, client), "the next connection may be another stack's");
+    assert!(!claims[0].has(client, server), "it was opened from there");
+}
+
+#[test]
+fn flows_that_there_are_already_are_claimed() {
+    let mut pair = Pair::connected();
+    let (server, client) = (at(v4(1), 80), pair.client().name(CLIENT).unwrap());
+    let claims = [0, 1].map(|host| Claims::of(&mut pair.hosts[host].sessions));
+    assert!(claims[1].has(server, client) && claims[0].has(client, server));
+    pair.client().abort(CLIENT);
+    pair.settle();
+    assert!(!claims[1].has(server, client) && !claims[0].has(client, server));
 }
 
 #[test]

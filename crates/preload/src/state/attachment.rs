@@ -84,8 +84,11 @@ impl State {
         }
     }
 
-    /// Shows the connections to the daemon from now on.
+    /// Shows the daemon the connections from now on, and which packets belong to them.
     pub(super) fn show_connections(&mut self) {
+        if let Some((writer, key)) = self.attachment.queues.take_claims() {
+            self.sessions.claim_in(writer, key);
+        }
         if let Some(writer) = self.attachment.queues.take_connections() {
             self.sessions.show_in(writer);
         }
@@ -106,9 +109,6 @@ impl State {
                 // They are connections to the daemon that is gone.
                 self.carriers.clear();
                 self.lease_again();
-                for ends in self.sessions.flows() {
-                    self.attachment.queues.claim(&ends, true);
-                }
                 self.show_connections();
                 self.prove_all();
                 report::say("the daemon is back");

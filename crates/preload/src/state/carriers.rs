@@ -11,7 +11,6 @@ use std::time::Duration;
 use client::session::{Withdrawal, carrier_id, open_carrier};
 use host::{Lingering, Mask};
 use shm::session::{CarrierId, Event, Offered};
-use transport::Ends;
 
 use super::{Place, State, status_flags};
 use crate::address::id;
@@ -152,7 +151,7 @@ impl State {
                 report::say(&error.to_string());
                 let age = clock::now() - now;
                 match self.sessions.import(id(own), now + age, age, &parcel.bytes) {
-                    Ok(ends) => self.claim_again(ends),
+                    Ok(_) => self.turn(),
                     Err(error) => report::say(&error.to_string()),
                 }
                 false
@@ -211,10 +210,10 @@ impl State {
         let Some((at, bytes)) = self.withdraw(named) else { return Kind::Stale };
         let now = clock::now();
         match self.sessions.import(id(fd), now, now.saturating_sub(at), &bytes) {
-            Ok(ends) => {
+            Ok(_) => {
                 self.occupy(fd, place);
                 self.carriers.insert(fd, Carrier { id: Some(named) });
-                self.claim_again(ends);
+                self.turn();
                 // Who has waited for it here before, waits again.
                 let ready = self.sessions.mask(id(fd));
                 self.waiters.tell(id(fd), ready);
@@ -224,15 +223,6 @@ impl State {
                 report::say(&format!("a connection that does not arrive: {error}"));
                 Kind::Stale
             }
-        }
-    }
-
-    /// A connection has come, perhaps without the listener that it was accepted at.
-    fn claim_again(&mut self, ends: Option<Ends>) {
-        // What is to be said of it since it was exported is said first.
-        self.turn();
-        if let Some(ends) = ends {
-            self.attachment.queues.claim(&ends, true);
         }
     }
 

@@ -50,6 +50,9 @@ impl ClaimsWriter {
     /// is claimed no more once its listener has gone, or else a new one between the same ends would find two stacks.
     pub fn remove(&mut self, tag: u64) {
         let Self { memory, count } = self;
+        if *count == 0 {
+            return;
+        }
         let tag = written(tag);
         let Some(place) = find(memory, lines_of(tag, memory.lines()), tag) else { return };
         place.store(EMPTY, Ordering::Release);
