@@ -13,8 +13,10 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::sockopt;
 use rustix::time::{ClockId, clock_gettime};
 use shm::attach::{Channel, Received, Refusal};
+use shm::claims::{ClaimsWriter, tag};
 use shm::session::{
-    Abandon, CarrierId, Deposit, Event, Hand, OpenStack, Reply, Request, Withdraw, pack, unpack,
+    Abandon, CarrierId, Deposit, Event, Hand, OpenStack, Reply, Request, TransportProtocol,
+    Withdraw, pack, unpack,
 };
 use transport::{
     Config, ConnectionId, Contents, Ends, ListenerId, Options, Packet, PacketList, Rings, Stack,
@@ -36,6 +38,7 @@ pub(crate) struct Guest {
     /// The same connection.
     raw: Channel,
     pub(crate) queues: Queues,
+    claims: (ClaimsWriter, [u64; 2]),
     pub(crate) stack: Stack<Rings>,
     /// What was said without having been asked for.
     pub(crate) events: Vec<Event>,
@@ -44,11 +47,12 @@ pub(crate) struct Guest {
 impl Guest {
     pub(crate) fn attach(socket: &Path) -> Self {
         let link = Link::open(Some(socket), "guest", |file| file).unwrap();
-        let queues = link.open_stack(&ASKED, |file| file).unwrap();
+        let mut queues = link.open_stack(&ASKED, |file| file).unwrap();
+        let claims = queues.take_claims().unwrap();
         let raw = Channel::of(link.as_fd().try_clone_to_owned().unwrap());
         let config = Config { seed: queues.seed, ..Config::default() };
         let stack = Stack::new(config, Rings).unwrap();
-        Self { link, raw, queues, stack, events: Vec::new() }
+        Self { link, raw, queues, claims, stack, events: Vec::new() }
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -95,8 +99,17 @@ impl Guest {
     pub(crate) fn accept(&mut self, listener: ListenerId) -> ConnectionId {
         let id = self.until("a connection", |guest| guest.stack.accept(listener));
         let ends = self.ends(id);
-        self.queues.claim(&ends, true);
+        self.claim(&ends);
         id
+    }
+
+    fn claim(&mut self, ends: &Ends) {
+        let tag = self.tag(ends);
+        assert!(self.claims.0.insert(tag));
+    }
+
+    fn tag(&self, ends: &Ends) -> u64 {
+        tag(self.claims.1, TransportProtocol::Tcp, ends.local, ends.remote)
     }
 
     pub(crate) fn ends(&self, id: ConnectionId) -> Ends {
@@ -151,7 +164,8 @@ impl Guest {
         let asked = Deposit { stack: self.number(), id: name, at };
         let reply = self.ask(&Request::Deposit(asked), Some(&file)).0;
         assert_eq!(reply, Reply::Deposited(name));
-        self.queues.claim(&ends, false);
+        let tag = self.tag(&ends);
+        self.claims.0.remove(tag);
     }
 
     /// Asks for a connection: `None` when somebody else is asked for it.
@@ -171,7 +185,7 @@ impl Guest {
         let age = now.saturating_sub(withdrawn.at);
         let id = self.stack.import(now, age, connection, &mut None).unwrap();
         let ends = self.ends(id);
-        self.queues.claim(&ends, true);
+        self.claim(&ends);
         Ok(Some(id))
     }
 
