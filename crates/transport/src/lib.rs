@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 #[macro_use]
-pub mod moving;
+pub mod carried;
 
 mod calls;
 mod chunks;
@@ -19,6 +19,7 @@ pub mod handle;
 mod isn;
 mod limiter;
 mod listener;
+pub mod moving;
 pub mod options;
 pub mod packet;
 mod paged_queue;

@@ -10,6 +10,8 @@ pub(crate) use sets::Sets;
 pub const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds in a millisecond.
 pub const MILLISECOND: u64 = 1_000_000;
+/// A time that does not come.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Bytes of a transmit buffer whose size nobody has chosen.
 pub(crate) const TRANSMIT_BUFFER: u32 = 262_144;

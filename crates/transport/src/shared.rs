@@ -12,7 +12,6 @@ use crate::paged_queue::PagedQueue;
 use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
-use crate::tcp::flight::Spares;
 
 /// What all connections of a stack share.
 #[derive(Debug)]
@@ -40,8 +39,6 @@ pub(crate) struct Shared {
     pub(crate) servers: Servers,
     /// Of the cookies that are given out.
     pub(crate) keys: Keys,
-    /// Flights that no connection uses.
-    pub(crate) flights: Spares,
     /// Tests compare both ways.
     #[cfg(test)]
     pub(crate) shortcuts: bool,
@@ -89,7 +86,6 @@ impl Shared {
             challenges: Limiter::new(secret, 8),
             resets: Limiter::new(secret, 9),
             unreachables: Limiter::new(secret, 10),
-            flights: Spares::default(),
             #[cfg(test)]
             shortcuts: true,
         }

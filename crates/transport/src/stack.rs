@@ -1,5 +1,7 @@
 //! The stack: tables, and the ways in for packets and time.
 
+mod datagrams;
+mod held;
 mod icmp;
 mod input;
 mod open;
@@ -15,18 +17,20 @@ use crate::ends::Ends;
 use crate::event::{End, Event};
 use crate::fifo::{Buffers, ByteFifo};
 use crate::handle::ConnectionId;
-use crate::moving::Held;
 use crate::options::Config;
 use crate::packet::Sink;
 use crate::ports::Ports;
 use crate::reason::Counters;
 use crate::shared::Shared;
 use crate::tcp::Tcb;
+use crate::tcp::flight::Spares;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 use crate::time_wait::TimeWaits;
 use crate::timer::Timers;
 use crate::udp::Sockets;
+
+use held::Held;
 
 use input::Recent;
 use slab::Slab;
@@ -68,6 +72,8 @@ pub struct Stack<B: Buffers> {
     pub(crate) slab: Slab<B::Fifo>,
     pub(crate) buffers: B,
     pub(crate) timers: Timers,
+    /// Flights that no connection uses.
+    flights: Spares,
     /// Connections in TIME-WAIT that have given their places back.
     pub(crate) time_waits: TimeWaits,
     pub(crate) ports: Ports,
@@ -108,6 +114,7 @@ impl<B: Buffers> Stack<B> {
             slab: Slab::new(config.connections_v4 + config.connections_v6 + 1),
             buffers,
             timers: Timers::with_room(config.connections_v4 + config.connections_v6 + 1),
+            flights: Spares::default(),
             time_waits: TimeWaits::new(config.time_waits),
             ports: Ports::new(config.ephemeral_ports.clone()),
             udp: Sockets::default(),
@@ -207,8 +214,8 @@ impl<B: Buffers> Stack<B> {
         sink: &'a mut S,
     ) -> Option<Tcb<'a, B::Fifo, S>> {
         let (hot, cold) = self.slab.at(index)?;
-        let (shared, buffers) = (&mut self.shared, &mut self.buffers);
-        Some(Tcb { hot, cold, shared, buffers, sink, now: self.now, index })
+        let Self { shared, flights, buffers, now, .. } = self;
+        Some(Tcb { hot, cold, shared, flights, buffers, sink, now: *now, index })
     }
 
     /// After a step: the timer, or what the connection's end asks for.

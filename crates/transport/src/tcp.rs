@@ -31,6 +31,7 @@ mod tail_probe;
 pub(crate) mod timers;
 
 use cold::Cold;
+use flight::Spares;
 use hot::{Hot, NEVER, flag};
 use state::State;
 
@@ -39,6 +40,8 @@ pub(crate) struct Tcb<'a, F: ByteFifo, S: Sink + ?Sized> {
     pub(crate) hot: &'a mut Hot,
     pub(crate) cold: &'a mut Cold<F>,
     pub(crate) shared: &'a mut Shared,
+    /// Flights that no connection uses.
+    pub(crate) flights: &'a mut Spares,
     pub(crate) buffers: &'a mut dyn Buffers<Fifo = F>,
     pub(crate) sink: &'a mut S,
     pub(crate) now: u64,
@@ -73,7 +76,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     #[inline]
     pub(crate) fn note_sent(&mut self, range: (Seq, Seq), marks: u8, size: u16) -> flight::Sent {
         let whole = self.hot.has(flag::HEARS_ALL);
-        self.cold.flight.push(&mut self.shared.flights, range, (marks, size), self.now, whole)
+        self.cold.flight.push(self.flights, range, (marks, size), self.now, whole)
     }
 
     pub(crate) fn srtt_ns(&self) -> u64 {

@@ -1,13 +1,10 @@
-//! UDP sockets: datagrams in and out, multicast, errors of the path (RFC 768, RFC 1122 4.1, RFC 8200 8.1).
+//! UDP sockets: by port, their options and groups, what waits to be received.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::failure::Failure;
 use crate::handle::UdpId;
 
-mod icmp;
-mod input;
-mod output;
 mod queue;
 mod sockets;
 

@@ -1,7 +1,7 @@
 //! Whether the fields of an imported connection go together. Each alone was checked when it was read.
 
 use super::connection::Connection;
-use super::error::ImportError;
+use crate::carried::ImportError;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 

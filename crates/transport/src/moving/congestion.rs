@@ -2,9 +2,9 @@
 
 use crate::congestion::{Bbr, CongestionControl, Cubic, HeavyLoss, NewReno};
 
-use super::bytes::{Reader, Writer};
-use super::carried::Carried;
-use super::error::ImportError;
+use crate::carried::Carried;
+use crate::carried::ImportError;
+use crate::carried::{Reader, Writer};
 
 carried!(HeavyLoss { size, tx_in_flight, lost, app_limited });
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use wire::flow::FiveTuple;
 
-use super::bytes::{Reader, Writer};
-use super::carried::Carried;
-use super::error::ImportError;
+use crate::carried::Carried;
+use crate::carried::ImportError;
+use crate::carried::{Reader, Writer};
 use crate::ends::Ends;
 use crate::options::Options;
 use crate::tcp::cold::Cold;

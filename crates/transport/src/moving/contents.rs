@@ -1,8 +1,9 @@
 //! What is in the FIFOs, as bytes.
 
-use super::bytes::{Reader, Writer};
-use super::carried::Carried;
-use super::error::{ExportError, ImportError};
+use super::error::ExportError;
+use crate::carried::Carried;
+use crate::carried::ImportError;
+use crate::carried::{Reader, Writer};
 use crate::fifo::{ByteFifo, Pair};
 use crate::sequence::Seq;
 use crate::tcp::gaps::Gaps;

@@ -1,10 +1,10 @@
 //! A connection leaves.
 
-use super::bytes::Writer;
-use super::carried::Carried;
 use super::contents;
 use super::error::ExportError;
 use super::{MAGIC, VERSION};
+use crate::carried::Carried;
+use crate::carried::Writer;
 use crate::ends::Ends;
 use crate::event::Event;
 use crate::fifo::{Buffers, Pair};

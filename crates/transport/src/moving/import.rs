@@ -1,12 +1,12 @@
 //! A connection arrives.
 
-use super::bytes::Reader;
-use super::carried::Carried;
 use super::connection::Connection;
 use super::contents::{self, Data};
-use super::error::ImportError;
 use super::export::{LOCAL, pending, place};
 use super::{MAGIC, VERSION};
+use crate::carried::Carried;
+use crate::carried::ImportError;
+use crate::carried::Reader;
 use crate::event::Event;
 use crate::fifo::{Buffers, ByteFifo, Grant, Opening, Pair};
 use crate::handle::{ConnectionId, ListenerId};

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::options::{Ecn, Keepalive, Options, PathProbing};
 use crate::tcp::state::State;
 
-use super::bytes::{Reader, Writer};
-use super::carried::Carried;
-use super::error::ImportError;
+use crate::carried::Carried;
+use crate::carried::ImportError;
+use crate::carried::{Reader, Writer};
 
 carried!(Options {
     no_delay,

@@ -1,8 +1,8 @@
 //! What an exported connection is, before anybody imports it.
 
-use super::bytes::Reader;
-use super::error::ImportError;
 use super::import::read;
+use crate::carried::ImportError;
+use crate::carried::Reader;
 use crate::ends::Ends;
 use crate::fifo::Ring;
 use crate::tcp::hot::flag;

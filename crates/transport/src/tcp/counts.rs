@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::moving::{Carried, ImportError, Reader, Writer};
+use crate::carried::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
 /// Counters of one connection: what every segment touches.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::moving::{Carried, ImportError, Reader, Writer};
+use crate::carried::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
 /// Bytes of receive buffer for each piece that is kept: a piece costs 8 bytes, and a peer decides how

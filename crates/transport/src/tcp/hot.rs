@@ -3,8 +3,7 @@
 use super::state::State;
 use crate::sequence::Seq;
 
-/// No deadline.
-pub(crate) const NEVER: u64 = u64::MAX;
+pub(crate) use crate::options::NEVER;
 
 /// Facts about a connection, one bit each.
 pub(crate) mod flag {

@@ -52,7 +52,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let needed =
             flag::RECOVERY | flag::LOSS | flag::PROBING | flag::FORWARDING | flag::HEARS_ALL;
         if self.cold.flight.is_empty() && !self.hot.has(needed) {
-            self.cold.flight.rest(&mut self.shared.flights);
+            self.cold.flight.rest(self.flights);
             if self.hot.has(flag::WINDOW_LIMITED) {
                 self.rest_window();
             }

@@ -44,7 +44,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         self.hot.retransmit_at = NEVER;
         let kind = self.hot.flags & flag::TIMER_KIND;
         self.hot.clear(flag::TIMER_KIND);
-        self.cold.flight.open(&mut self.shared.flights);
+        self.cold.flight.open(self.flights);
         match kind {
             flag::TIMER_IS_PROBE => self.send_tail_probe(),
             flag::TIMER_IS_REORDER => {

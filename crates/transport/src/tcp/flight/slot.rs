@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
 use super::{Delivered, Flight, Rack, Rate, Sent, mark};
-use crate::moving::{Carried, ImportError, Reader, Writer};
+use crate::carried::{Carried, ImportError, Reader, Writer};
 use crate::sequence::Seq;
 
 use memory::{Lone, Memory};

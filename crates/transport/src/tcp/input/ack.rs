@@ -67,7 +67,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// The same, when more than one segment is in flight, or there is more to do about it.
     fn on_ack_of_many(&mut self, segment: &Segment<'_>, window_moved: bool) -> bool {
         let (ack, una) = (segment.ack, self.hot.snd_una);
-        self.cold.flight.open(&mut self.shared.flights);
+        self.cold.flight.open(self.flights);
         let older = self.echo_is_older(segment);
         let mut news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
         let prior = self.pipe();

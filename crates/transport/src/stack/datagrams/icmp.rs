@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use wire::build::{Network, Payload, packet};
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
-use super::UdpTrouble;
 use crate::ends::{Ends, to_v6};
 use crate::event::Event;
 use crate::fifo::Buffers;
@@ -13,6 +12,7 @@ use crate::packet::{Departure, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
 use crate::tcp::icmp::Trouble;
+use crate::udp::UdpTrouble;
 
 /// What of a packet is quoted: bytes of the whole error (RFC 1812 4.3.2.3, RFC 4443 3.1).
 const QUOTED: (usize, usize) = (576, 1280);

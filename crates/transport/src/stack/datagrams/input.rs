@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tables::NO_FLOW;
 use wire::{ipv4, ipv6, udp};
 
-use super::Received;
 use crate::ends::Ends;
 use crate::event::Event;
 use crate::fifo::Buffers;
@@ -13,6 +12,7 @@ use crate::packet::{Packet, Sink};
 use crate::reason::Reason;
 use crate::segment::Upper;
 use crate::stack::Stack;
+use crate::udp::Received;
 
 impl<B: Buffers> Stack<B> {
     /// `value`: what the table of flows says of a connected socket.

@@ -27,15 +27,15 @@ macro_rules! carried {
     ($name:ident $(<$data:ident>)? {
         $($field:ident $(@ $kind:ident)? $(in $range:expr)?),* $(,)?
     }) => {
-        impl $(<$data>)? $crate::moving::Carried for $name $(<$data>)? {
-            fn put(&self, to: &mut $crate::moving::Writer) {
+        impl $(<$data>)? $crate::carried::Carried for $name $(<$data>)? {
+            fn put(&self, to: &mut $crate::carried::Writer) {
                 let Self { $($field),* } = self;
                 $($crate::carried!(@put to, $field $(, $kind)?);)*
             }
 
             fn take(
-                from: &mut $crate::moving::Reader<'_>,
-            ) -> Result<Self, $crate::moving::ImportError> {
+                from: &mut $crate::carried::Reader<'_>,
+            ) -> Result<Self, $crate::carried::ImportError> {
                 $(
                     from.field = stringify!($field);
                     let $field = $crate::carried!(@take from $(, $kind)?);
@@ -48,10 +48,10 @@ macro_rules! carried {
             }
         }
     };
-    (@put $to:ident, $field:ident) => { $crate::moving::Carried::put($field, $to) };
+    (@put $to:ident, $field:ident) => { $crate::carried::Carried::put($field, $to) };
     (@put $to:ident, $field:ident, local) => { let _ = $field; };
     (@put $to:ident, $field:ident, $kind:ident) => { $to.$kind(*$field) };
-    (@take $from:ident) => { $crate::moving::Carried::take($from)? };
+    (@take $from:ident) => { $crate::carried::Carried::take($from)? };
     (@take $from:ident, local) => { Default::default() };
     (@take $from:ident, $kind:ident) => { $from.$kind()? };
 }
@@ -60,16 +60,16 @@ macro_rules! carried {
 #[macro_export]
 macro_rules! carried_as {
     ($name:ty { $($variant:pat => $code:literal => $value:expr),* $(,)? }) => {
-        impl $crate::moving::Carried for $name {
-            fn put(&self, to: &mut $crate::moving::Writer) {
+        impl $crate::carried::Carried for $name {
+            fn put(&self, to: &mut $crate::carried::Writer) {
                 let code: u8 = match self { $($variant => $code),* };
-                $crate::moving::Carried::put(&code, to);
+                $crate::carried::Carried::put(&code, to);
             }
 
             fn take(
-                from: &mut $crate::moving::Reader<'_>,
-            ) -> Result<Self, $crate::moving::ImportError> {
-                match <u8 as $crate::moving::Carried>::take(from)? {
+                from: &mut $crate::carried::Reader<'_>,
+            ) -> Result<Self, $crate::carried::ImportError> {
+                match <u8 as $crate::carried::Carried>::take(from)? {
                     $($code => Ok($value),)*
                     _ => from.refuse(),
                 }

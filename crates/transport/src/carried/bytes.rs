@@ -2,7 +2,7 @@
 
 use super::error::ImportError;
 use crate::isn::timestamp;
-use crate::tcp::hot::NEVER;
+use crate::options::NEVER;
 
 /// A time further away than this is written as if it were so far: ns (two years).
 const FURTHEST: i64 = 730 * 86_400 * 1_000_000_000;

@@ -7,13 +7,13 @@ use wire::udp::{HEADER_LENGTH, Header};
 use wire::{Protocol, ipv4, ipv6};
 use zerocopy::IntoBytes;
 
-use super::{Message, Received, Socket, UdpError};
 use crate::ends::{Ends, to_v6};
 use crate::fifo::Buffers;
 use crate::handle::UdpId;
 use crate::packet::{Departure, Offloads, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
+use crate::udp::{Message, Received, Socket, UdpError};
 
 /// Longest datagram: bytes of data.
 const LONGEST: usize = u16::MAX as usize - HEADER_LENGTH;
@@ -114,7 +114,13 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// What is sent to a group is received by its members here (RFC 1112 6.1).
-    fn loop_back(&mut self, ends: &Ends, options: &super::UdpOptions, service: u8, data: &[u8]) {
+    fn loop_back(
+        &mut self,
+        ends: &Ends,
+        options: &crate::udp::UdpOptions,
+        service: u8,
+        data: &[u8],
+    ) {
         let (from, to) = (ends.local, ends.remote);
         let ttl = options.multicast_ttl;
         let head = Received { from, to, length: data.len(), ttl, service };
