@@ -121,8 +121,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) else {
             return;
         };
-        let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
-        if newer && !segment.seq.after(self.hot.acked) {
+        if self.is_newer(value) && !segment.seq.after(self.hot.acked) {
             self.hot.ts_recent = value;
             self.cold.ts_recent_at = self.now;
         }

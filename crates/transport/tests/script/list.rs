@@ -65,6 +65,7 @@ scripts! {
     path_mtu_v4
     path_mtu_v6
     paws
+    paws_idle
     ports_random
     prr
     prr_progress

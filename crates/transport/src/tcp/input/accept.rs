@@ -103,6 +103,12 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     #[inline]
     fn is_recent(&self, segment: &Segment<'_>) -> bool {
         let Some((value, _)) = segment.timestamps else { return false };
+        self.is_newer(value)
+    }
+
+    /// Whether a time stamp is no older than TS.Recent, or that says nothing any more.
+    #[inline(always)]
+    pub(super) fn is_newer(&self, value: u32) -> bool {
         let newer = value.wrapping_sub(self.hot.ts_recent) as i32 >= 0;
         newer || self.now.saturating_sub(self.cold.ts_recent_at) > STALE
     }
