@@ -44,7 +44,7 @@ impl<B: Buffers> Stack<B> {
         let (id, hot) = self.slab.look(place)?;
         Some(Glance {
             id,
-            state: hot.state,
+            state: hot.told_state(),
             sent: [hot.snd_una, hot.snd_nxt],
             received: [hot.rcv_nxt, hot.rcv_adv],
             window: hot.snd_wnd,

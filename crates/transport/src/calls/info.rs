@@ -147,7 +147,7 @@ impl<B: Buffers> Stack<B> {
     /// Where a connection is in its life. `None`: it is gone.
     #[must_use]
     pub fn state(&self, id: ConnectionId) -> Option<State> {
-        self.slab.get(id).map(|(hot, _)| hot.state)
+        self.slab.get(id).map(|(hot, _)| hot.told_state())
     }
 
     /// A look at a connection. `None`: it is gone.
@@ -157,7 +157,7 @@ impl<B: Buffers> Stack<B> {
         let congestion = cold.congestion.as_ref();
         Some(Info {
             ends: cold.ends(),
-            state: hot.state,
+            state: hot.told_state(),
             srtt: hot.srtt,
             rttvar: hot.rttvar,
             rto: hot.rto,

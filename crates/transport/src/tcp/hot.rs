@@ -197,6 +197,16 @@ pub(crate) struct Hot {
 }
 
 impl Hot {
+    /// The state as the application left it: with the call that ends its direction, whatever is still to be sent before
+    /// the FIN (RFC 9293 3.10.4: 'in any case, enter FIN-WAIT-1 state').
+    pub(crate) fn told_state(&self) -> State {
+        match self.state {
+            State::Established if self.has(flag::FIN_QUEUED) => State::FinWait1,
+            State::CloseWait if self.has(flag::FIN_QUEUED) => State::LastAck,
+            state => state,
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn has(&self, flag: u64) -> bool {
         self.flags & flag != 0

@@ -92,6 +92,7 @@ scripts! {
     sack_small_blocks
     segmentation
     segmentation_loss
+    shutdown_window_shut
     silly_window_receiver
     silly_window_sender
     sink_full
