@@ -165,10 +165,13 @@ impl Sessions {
                 self.get_mut(id)?.error = Errno::CONNRESET.0;
             }
             Role::Connection(connection) => {
-                let over = matches!(
-                    self.stack.state(connection),
-                    None | Some(State::Closed | State::TimeWait | State::LastAck | State::Closing)
-                );
+                let over = match self.stack.state(connection) {
+                    None | Some(State::Closed | State::TimeWait) => true,
+                    Some(State::LastAck | State::Closing) => {
+                        self.stack.info(connection).is_none_or(|info| info.unsent == 0)
+                    }
+                    Some(_) => false,
+                };
                 self.return_to_bound(id);
                 // tcp_disconnect.
                 self.get_mut(id)?.error = if over { 0 } else { Errno::CONNRESET.0 };

@@ -277,7 +277,7 @@ impl Sessions {
     }
 
     /// Sends the datagrams that wait, as far as there is room.
-    pub(crate) fn flush_datagrams(&mut self, sink: &mut dyn Sink) {
+    pub(crate) fn flush_datagrams<S: Sink + ?Sized>(&mut self, sink: &mut S) {
         if self.outbox.drain(sink) {
             for id in self.outbox.take_starved() {
                 self.wake(id, Mask::WRITABLE);

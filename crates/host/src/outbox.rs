@@ -72,7 +72,7 @@ impl Outbox {
     }
 
     /// Moves what it can. Gives whether all has left.
-    pub(crate) fn drain(&mut self, sink: &mut dyn Sink) -> bool {
+    pub(crate) fn drain<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
         while let Some((length, id)) = self.packets.front().copied() {
             let length = length as usize;
             let packet = self.bytes.get(self.head..self.head + length).unwrap_or(&[]);
@@ -92,7 +92,7 @@ impl Outbox {
 }
 
 /// Copies a packet into a buffer, or into a chain of them. Gives whether there was room.
-fn copy(packet: &[u8], sink: &mut dyn Sink) -> bool {
+fn copy<S: Sink + ?Sized>(packet: &[u8], sink: &mut S) -> bool {
     let Some(buffer) = sink.buffer(packet.len()) else { return false };
     let (now, mut rest) = packet.split_at(buffer.len().min(packet.len()));
     if let Some(place) = buffer.get_mut(..now.len()) {

@@ -7,14 +7,14 @@ use crate::sessions::Sessions;
 
 impl Sessions {
     /// Takes packets in; `now`: ns that never go back, as everywhere.
-    pub fn input(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut dyn Sink) {
+    pub fn input<S: Sink + ?Sized>(&mut self, now: u64, packets: &[Packet<'_>], sink: &mut S) {
         self.now = self.now.max(now);
         self.stack.input(now, packets, sink);
         self.take_events();
     }
 
     /// Acts on timers that are due, and sends what packets, timers and calls have left to send.
-    pub fn turn(&mut self, now: u64, sink: &mut dyn Sink) {
+    pub fn turn<S: Sink + ?Sized>(&mut self, now: u64, sink: &mut S) {
         self.now = self.now.max(now);
         self.stack.expire(now, sink);
         self.stack.flush(now, sink);
