@@ -277,6 +277,7 @@ pub(crate) fn run(
         match backoff.after(found > 0, now) {
             Step::Go => {}
             Step::Pause => (0..PAUSES).for_each(|_| std::hint::spin_loop()),
+            Step::Yield => std::thread::yield_now(),
             Step::Sleep(longest) => {
                 sleep(&mut state, commands, doorbell, longest);
                 if state.stop {

@@ -14,6 +14,9 @@ use crate::{real, signals};
 
 /// `spin_loop` hints between two looks.
 const PAUSES: usize = 8;
+/// How long a thread looks before it leaves its core to others between two looks: ns. What it waits for may be made by one of
+/// them.
+const ALONE: u64 = 2_000;
 /// Two processes that wait for the same connection take turns: how long each leaves it to the other.
 pub(crate) const MOMENT: Duration = Duration::from_millis(10);
 
@@ -147,6 +150,7 @@ fn look<'a>(
     alarm: Alarm,
 ) -> (Held<'a>, bool) {
     let begin = clock::now();
+    state.courtesy.begin();
     let deadline = state.sessions.next_deadline().unwrap_or(u64::MAX);
     let end = (begin + budget).min(deadline).min(alarm.0);
     loop {
@@ -154,12 +158,21 @@ fn look<'a>(
             state.spin.found();
             return (state, true);
         }
-        if state.waiters.kernel_has_news(waiter) || clock::now() >= end {
+        let now = clock::now();
+        if state.waiters.kernel_has_news(waiter) || now >= end {
             return (state, false);
         }
+        let leaves = now >= begin + ALONE && state.courtesy.leaves();
         drop(state);
-        (0..PAUSES).for_each(|_| std::hint::spin_loop());
+        if leaves {
+            std::thread::yield_now();
+        } else {
+            (0..PAUSES).for_each(|_| std::hint::spin_loop());
+        }
         state = shared.lock();
+        if leaves {
+            state.courtesy.was_away(clock::now() - now);
+        }
     }
 }
 

@@ -19,8 +19,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::Queues;
 use host::{Errno, Sessions};
-use shm::Spin;
 use shm::session::{Routed, TransportProtocol};
+use shm::{Courtesy, Spin};
 use transport::Config;
 
 use crate::clock;
@@ -82,6 +82,8 @@ pub(crate) struct State {
     spares: Vec<c_int>,
     /// How long to look for packets before a sleep.
     pub(crate) spin: Spin,
+    /// Whether others get the core meanwhile.
+    pub(crate) courtesy: Courtesy,
     /// How often the stack was run.
     pub(crate) rounds: u64,
     /// This process has forked.
@@ -123,6 +125,7 @@ impl State {
             base,
             spares: Vec::new(),
             spin: Spin::default(),
+            courtesy: Courtesy::default(),
             rounds: 0,
             forked: false,
             backlog: BACKLOG,

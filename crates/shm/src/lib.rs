@@ -15,6 +15,7 @@ pub mod claims;
 pub mod connections;
 #[cfg(not(loom))]
 mod copy;
+mod courtesy;
 #[cfg(not(loom))]
 pub mod doorbell;
 #[cfg(not(loom))]
@@ -35,6 +36,7 @@ pub mod tokens;
 pub use abandon::abandon;
 #[cfg(not(loom))]
 pub use copy::read_shared;
+pub use courtesy::Courtesy;
 #[cfg(not(loom))]
 pub use doorbell::Doorbell;
 #[cfg(not(loom))]
