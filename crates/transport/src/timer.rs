@@ -125,7 +125,7 @@ impl Timers {
 
     /// A timer whose time has come, disarmed; none fires before its deadline, and none later than one
     /// tick (65.5 us) behind it. `budget` pays for it, and for timers that move to a lower level on the way, of which
-    /// any number may share a slot: one for [`MOVES`]. When it is used up there may be more.
+    /// any number may share a slot: one for eight. When it is used up there may be more.
     pub fn expired(&mut self, now: u64, budget: &mut usize) -> Option<u32> {
         let target = now >> TICK;
         while *budget > 0 {
