@@ -92,11 +92,16 @@ check "the metrics say so" says 'millrace_worker_up\{core="[0-9]+"\} 0' metric
 check "the log says so" grep -q 'the worker does not answer' "$lab/daemon.log"
 check "the API answers meanwhile" answers
 check "a change is refused, not waited for" fails timeout 2 "$LAB_BIN/millrace" --socket "$lab_socket" function add hold.so
+check "the function that holds it up can be removed" timeout 2 "$LAB_BIN/millrace" --socket "$lab_socket" function del 1
+is_loaded() { grep -q 'hold\.so' "/proc/$daemon/maps"; }
+check "and is still loaded, as it runs" is_loaded
 check "the worker is back when its function is" within 20 says '[0-9]+ +up ' millrace show workers
 check "so are its ports" within 3 fails says 'worker-down' millrace show ports
 check "and pings pass" within 5 pings a 10.0.2.2
 check "what a client had that was killed meanwhile is taken back" within 10 fails has_memory
+check "so is the function that was removed meanwhile" within 10 fails is_loaded
 check "the watchdog is fed again" is_fed
+check "the function is added again" millrace function add hold.so
 
 check "a datagram ends the worker" datagram 7778
 check "that is noticed too" within 2 says 'no answer' millrace show workers

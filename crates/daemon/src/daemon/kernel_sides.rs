@@ -3,7 +3,8 @@
 use super::Changing;
 
 impl Changing {
-    /// Gives the workers the kernel's sides as configuration and ports are now.
+    /// Gives the workers the kernel's sides as configuration and ports are now. One that does not answer changes its own when
+    /// it answers again.
     pub(super) async fn renew_kernel_sides(&self) {
         let (renewal, crew) = {
             let mut daemon = self.lock();
@@ -13,7 +14,7 @@ impl Changing {
         };
         let Some(renewal) = renewal else { return };
         for number in renewal.gone {
-            drop(crew.ask_all(move |state| state.remove_function(number)).all().await);
+            drop(crew.owe_all(move |state| state.remove_function(number)).all().await);
         }
         for (port, tap) in renewal.pairs {
             self.share_mac(&port, &tap).await;
@@ -21,7 +22,8 @@ impl Changing {
         for (number, function) in renewal.new {
             for member in crew.iter() {
                 let function = Box::new(function.clone());
-                let added = member.ask(move |state| state.add_function(number, function));
+                // After what it owes: the numbers are the same.
+                let added = member.owe(move |state| state.add_function(number, function));
                 if let Err(error) = added.get().await {
                     tracing::error!("{error}");
                 }

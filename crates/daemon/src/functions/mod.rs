@@ -144,10 +144,10 @@ impl Added {
     }
 
     /// Takes its instances from the workers. Its own code takes them down: not between two vectors, and nobody
-    /// waits for it.
+    /// waits for it. A worker that does not answer gives its own back when it answers again.
     pub(crate) async fn uninstall(&self, crew: &Crew) {
         let number = worker_number(self.id);
-        let taken = crew.ask_all(move |state| state.remove_function(number)).all().await;
+        let taken = crew.owe_all(move |state| state.remove_function(number)).all().await;
         drop(elsewhere(move || drop(taken)).await);
     }
 

@@ -83,8 +83,8 @@ impl Member {
 }
 
 impl Member {
-    /// As [`Self::ask`], for what takes something back: a worker that does not answer now does it when it answers again, and
-    /// what it gives back then is dropped.
+    /// As [`Self::ask`], for what takes something back: a worker that does not answer now does it when it answers again, in the
+    /// order in which it was asked, and what it gives back then is dropped.
     pub(crate) fn owe<R: Send + 'static>(
         &self,
         command: impl FnOnce(&mut WorkerState) -> R + Send + 'static,
@@ -98,11 +98,17 @@ impl Member {
             }
         };
         let act: Owed = Arc::new(Mutex::new(Some(Box::new(act))));
-        let left = !self.is_silent() && self.leave(&act);
-        if left {
+        let mut owed = lock(&self.owed);
+        let answers = !self.is_silent();
+        // What is owed already comes first, and is paid within a moment by a worker that answers.
+        let is_behind = !owed.is_empty();
+        if answers && (is_behind || self.leave(&act)) {
+            if is_behind {
+                owed.push_back(act);
+            }
             return Answer { worker, given: Ok(given) };
         }
-        lock(&self.owed).push_back(act);
+        owed.push_back(act);
         Answer { worker, given: Err(WorkerError::Timeout(worker)) }
     }
 
