@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::args::{Args, exit};
+use crate::clients::Host as _;
 use crate::daemon::{self, Changing, Shared, StartError};
 use crate::keep::{Keeper, Kept, Place};
 use crate::ports::eal_options;
@@ -200,8 +201,8 @@ async fn serve(
     let mut tasks = JoinSet::new();
     tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
     tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
-    let (control, asked) = asks();
-    clients::open(sockets.attach.listener()?, &daemon, control.clone())?;
+    let (control, asked) = asks::<daemon::Daemon>();
+    clients::open(sockets.attach.listener()?, daemon.lock().lend_to_clients(), control.clone())?;
     let meeting = (sockets.sessions.listener()?, sockets.sessions.path());
     sessions::open(meeting, &daemon.lock().sessions, control)?;
     let asking = daemon.clone();

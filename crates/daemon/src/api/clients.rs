@@ -15,5 +15,5 @@ use super::Api;
     )
 )]
 pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Client>> {
-    Json(api.daemon.lock().show_clients())
+    Json(api.daemon.lock().clients.show())
 }

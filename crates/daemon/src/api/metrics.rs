@@ -149,7 +149,7 @@ fn tables(daemon: &Daemon, text: &mut Exposition) {
 }
 
 fn clients(daemon: &Daemon, text: &mut Exposition) {
-    let clients = daemon.show_clients();
+    let clients = daemon.clients.show();
     for (name, help, value) in CLIENT {
         let mut family = text.counter(name, help);
         for client in &clients {

@@ -80,7 +80,7 @@ pub(crate) async fn queues(State(api): State<Api>) -> Json<Vec<Queue>> {
             descriptors: port.config.rx_descriptors,
             software_rss: port.config.software_rss.clone(),
             for_clients: usize::from(place.queue) >= kept && port.open.is_some(),
-            client: daemon.client_of_queue(&port.config.name, place.queue),
+            client: daemon.clients.of_queue(&port.config.name, place.queue),
         })
     });
     Json(queues.collect())

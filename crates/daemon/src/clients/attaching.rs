@@ -6,33 +6,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use control::config::{self, ClientRule};
 use shm::attach::Refusal;
 
+use super::Host;
 use super::permission::{self, Allowed};
 use super::serve::Attached;
-use crate::daemon::Daemon;
 use crate::processes::{Bounds, Control, Process, Service, Shared};
 
 /// The rules of the configuration in force, for the door.
 pub(super) type Rules = Arc<Mutex<Vec<ClientRule>>>;
 
 /// The attach socket's service.
-pub(super) struct Attaching {
+pub(super) struct Attaching<H> {
     bounds: Bounds,
     rules: Rules,
-    control: Control<Daemon>,
+    control: Control<H>,
 }
 
-impl Attaching {
-    pub(super) fn new(config: &config::Clients, rules: Rules, control: Control<Daemon>) -> Self {
+impl<H: Host> Attaching<H> {
+    pub(super) fn new(config: &config::Clients, rules: Rules, control: Control<H>) -> Self {
         let config::Clients { most, connections, requests, .. } = *config;
         Self { bounds: Bounds { most, connections, requests }, rules, control }
     }
 }
 
-impl Service for Attaching {
+impl<H: Host> Service for Attaching<H> {
     const SOCKET: &'static str = "attach";
     const THREAD: &'static str = "user";
     const SECTION: &'static str = "clients";
-    type Guest = Attached;
+    type Guest = Attached<H>;
 
     fn bounds(&self) -> Bounds {
         self.bounds
@@ -46,7 +46,7 @@ impl Service for Attaching {
         }
     }
 
-    fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached {
+    fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached<H> {
         let control = self.control.of(process.credentials.uid, &shared.asking);
         let id = Arc::<AtomicU32>::default();
         Attached { control, shared, id, process, tokens: Vec::new() }

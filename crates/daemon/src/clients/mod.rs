@@ -23,16 +23,17 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use control::api;
-use dpdk::DeviceMemory;
+use control::{Config, api};
+use dpdk::{BufferPool, DeviceMemory};
 use graph::{ClientCounters, ClientPorts, PortId};
 use shm::Segment;
 use shm::attach::{
     Hello, Open, PROTOCOL, PeerCredentials, PortInfo, Refusal, RefusalKind, VERSION, Welcome,
 };
 
-use crate::daemon::{Daemon, Shared};
+use crate::ports::{Devices, Ports};
 use crate::processes::{Control, Door, Paces, Process, check_name, no_resources, printable};
+use crate::workers::Workers;
 
 use attaching::{Attaching, Rules};
 use own_queue::Retired;
@@ -42,6 +43,23 @@ use watch::Told;
 
 /// Numbers of ports in packets' marks.
 const NUMBERS: usize = 256;
+
+/// A daemon with clients.
+pub(crate) trait Host: 'static {
+    /// What is asked is done with this.
+    fn lend_to_clients(&mut self) -> Lent<'_>;
+}
+
+/// What is needed of a daemon to do what clients ask for.
+pub(crate) struct Lent<'a> {
+    pub(crate) clients: &'a mut Clients,
+    pub(crate) config: &'a Config,
+    pub(crate) ports: &'a Ports,
+    pub(crate) workers: &'a Workers,
+    pub(crate) devices: &'a Devices,
+    /// Where packets that clients send get their buffers.
+    pub(crate) pool: BufferPool,
+}
 
 /// Everything about clients.
 #[derive(Debug, Default)]
@@ -99,19 +117,23 @@ impl Clients {
         }
         u8::try_from(at).ok()
     }
+
+    /// As the API shows them.
+    pub(crate) fn show(&self) -> Vec<api::Client> {
+        self.list.iter().map(|(id, client)| show(*id, client)).collect()
+    }
 }
 
 /// Opens the attach socket.
 ///
 /// Errors: no thread.
-pub(crate) fn open(
+pub(crate) fn open<H: Host>(
     listener: UnixListener,
-    daemon: &Shared,
-    control: Control<Daemon>,
+    lent: Lent<'_>,
+    control: Control<H>,
 ) -> io::Result<()> {
-    let locked = daemon.lock();
-    locked.show_rules_to_door();
-    let (bounds, rules) = (&locked.config.clients, Arc::clone(&locked.clients.rules));
+    lent.show_rules_to_door();
+    let (bounds, rules) = (&lent.config.clients, Arc::clone(&lent.clients.rules));
     Door::new(listener, Attaching::new(bounds, rules, control)).open()
 }
 
@@ -130,7 +152,7 @@ fn function_number(client: u32, queues: u32) -> u64 {
     u64::from(client) << 32 | u64::from(queues)
 }
 
-impl Daemon {
+impl Lent<'_> {
     fn show_rules_to_door(&self) {
         let mut rules = self.clients.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules.clone_from(&self.config.client_rules);
@@ -249,11 +271,6 @@ impl Daemon {
                 }
             }
         }
-    }
-
-    /// As the API shows them.
-    pub(crate) fn show_clients(&self) -> Vec<api::Client> {
-        self.clients.list.iter().map(|(id, client)| show(*id, client)).collect()
     }
 }
 

@@ -9,8 +9,7 @@ use wire::EtherType;
 
 use super::bounds::comparisons;
 use super::stages::{Left, Place, Start, Starting, Taken};
-use super::{Queues, function_number};
-use crate::daemon::Daemon;
+use super::{Lent, Queues, function_number};
 use crate::processes::{Made, PAGE, channel, invalid, no_resources, printable, unknown};
 use crate::workers::Member;
 
@@ -24,7 +23,7 @@ struct Size {
     bytes: usize,
 }
 
-impl Daemon {
+impl Lent<'_> {
     /// The bytes of memory that a request takes and the workers that serve it, if it can be granted.
     pub(super) fn size_of_client_queues(
         &self,

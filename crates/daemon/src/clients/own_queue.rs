@@ -11,8 +11,7 @@ use shm::attach::{
 use shm::{Layout, Segment};
 
 use super::stages::{Given, Place, Start};
-use super::{Queues, Told, function_number};
-use crate::daemon::Daemon;
+use super::{Clients, Lent, Queues, Told, function_number};
 use crate::ports::PortState;
 use crate::processes::{Made, PAGE, channel, invalid, no_resources};
 use crate::workers::{Answer, Answers, Member};
@@ -71,7 +70,7 @@ pub(super) struct OwnSize {
     pub(super) bytes: usize,
 }
 
-impl Daemon {
+impl Lent<'_> {
     /// What it takes to give a receive queue to a client, if it can have it.
     pub(super) fn size_of_own_queue(
         &self,
@@ -79,7 +78,7 @@ impl Daemon {
         asked: &Open,
         (wanted, place): (&PortQueue, &Place),
     ) -> Result<OwnSize, Refusal> {
-        if let Some(other) = self.client_of_queue(&wanted.port, wanted.queue) {
+        if let Some(other) = self.clients.of_queue(&wanted.port, wanted.queue) {
             let PortQueue { port, queue } = wanted;
             return Err(no_resources(format!("client {other} has queue {queue} of port {port}")));
         }
@@ -227,15 +226,6 @@ impl Daemon {
         Ok(worker.ask(move |state| on_queue(state, (port, queue), give)))
     }
 
-    /// The client that has a queue for itself.
-    pub(crate) fn client_of_queue(&self, port: &str, queue: u16) -> Option<u32> {
-        let is_it = |queues: &Queues| {
-            queues.asked.queue.as_ref().is_some_and(|own| own.port == port && own.queue == queue)
-        };
-        let mut clients = self.clients.list.iter();
-        clients.find(|(_, client)| client.queues.values().any(is_it)).map(|(id, _)| *id)
-    }
-
     /// Takes a dedicated queue back. Its memory goes when the last buffer has left it.
     pub(super) fn close_own_queue(
         &mut self,
@@ -285,6 +275,17 @@ impl Daemon {
         self.clients.retired = held;
         let free: Vec<_> = free.into_iter().map(|retired| retired.segment).collect();
         (free, self.clients.retired.is_empty())
+    }
+}
+
+impl Clients {
+    /// The client that has a queue for itself.
+    pub(crate) fn of_queue(&self, port: &str, queue: u16) -> Option<u32> {
+        let is_it = |queues: &Queues| {
+            queues.asked.queue.as_ref().is_some_and(|own| own.port == port && own.queue == queue)
+        };
+        let mut clients = self.list.iter();
+        clients.find(|(_, client)| client.queues.values().any(is_it)).map(|(id, _)| *id)
     }
 }
 

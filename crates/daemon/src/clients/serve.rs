@@ -9,7 +9,7 @@ use shm::Segment;
 use shm::attach::{Hello, Open, Opened, Refusal, Reply, Request};
 use tokio::time::sleep;
 
-use crate::daemon::Daemon;
+use super::{Host, Lent};
 use crate::processes::{
     Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources, unknown,
 };
@@ -20,8 +20,8 @@ const LOOKS: usize = 50;
 const BREATH: Duration = Duration::from_millis(1);
 
 /// One connection's state.
-pub(super) struct Attached {
-    pub(super) control: Control<Daemon>,
+pub(super) struct Attached<H> {
+    pub(super) control: Control<H>,
     pub(super) shared: Arc<Shared>,
     /// After its hello; 0 before. The control thread writes it.
     pub(super) id: Arc<AtomicU32>,
@@ -35,7 +35,15 @@ fn ending() -> Refusal {
     no_resources("the daemon ends")
 }
 
-impl Guest for Attached {
+/// On the control thread.
+async fn ask<H: Host, R: Send + 'static>(
+    control: &Control<H>,
+    act: impl FnOnce(Lent<'_>) -> R + Send + 'static,
+) -> Option<R> {
+    control.ask(move |host| act(host.lend_to_clients())).await
+}
+
+impl<H: Host> Guest for Attached<H> {
     const FILES: usize = 0;
     type Request = Request;
     type Reply = Reply;
@@ -50,7 +58,7 @@ impl Guest for Attached {
             (Request::Hello(_), Some(_)) => Err(invalid("hello was said already")),
             (_, None) => Err(invalid("say hello first")),
             (Request::Ports, Some(id)) => {
-                let ports = self.control.ask(move |daemon| daemon.ports_of_client(id)).await;
+                let ports = self.ask(move |mut lent| lent.ports_of_client(id)).await;
                 ports.map(Reply::Ports).ok_or_else(ending)
             }
             (Request::Open(asked), Some(id)) => match self.open(id, asked).await {
@@ -76,9 +84,9 @@ impl Guest for Attached {
     async fn leave(self, why: String) {
         let id = Arc::clone(&self.id);
         // What it asked for before is done before.
-        let release = self.control.ask(move |daemon| {
+        let release = self.ask(move |mut lent| {
             let id = id.load(Ordering::Relaxed);
-            daemon.release_client(id, &why)
+            lent.release_client(id, &why)
         });
         for left in release.await.unwrap_or_default() {
             left.taken().await;
@@ -89,7 +97,15 @@ impl Guest for Attached {
     }
 }
 
-impl Attached {
+impl<H: Host> Attached<H> {
+    /// On the control thread.
+    async fn ask<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(Lent<'_>) -> R + Send + 'static,
+    ) -> Option<R> {
+        ask(&self.control, act).await
+    }
+
     /// Its number. `None`: it has not said hello.
     fn number(&self) -> Option<u32> {
         Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
@@ -97,8 +113,8 @@ impl Attached {
 
     async fn greet(&self, hello: Hello) -> Result<Reply, Refusal> {
         let (process, id) = (self.process.clone(), Arc::clone(&self.id));
-        let attach = self.control.ask(move |daemon| {
-            let welcome = daemon.attach_client(hello, process)?;
+        let attach = self.ask(move |mut lent| {
+            let welcome = lent.attach_client(hello, process)?;
             // Known from now on, even when nobody waits for the answer any more.
             id.store(welcome.client, Ordering::Relaxed);
             Ok::<_, Refusal>(welcome)
@@ -118,15 +134,14 @@ impl Attached {
         let place = match asked.queue.clone() {
             Some(wanted) => {
                 let asked = asked.clone();
-                let find = move |daemon: &mut Daemon| daemon.find_own_queue(id, &asked, &wanted);
-                Some(control.ask(find).await.ok_or_else(ending)??.place().await?)
+                let find = move |lent: Lent<'_>| lent.find_own_queue(id, &asked, &wanted);
+                Some(ask(control, find).await.ok_or_else(ending)??.place().await?)
             }
             None => None,
         };
         let (wanted, at) = (asked.clone(), place.clone());
-        let size =
-            move |daemon: &mut Daemon| daemon.size_of_client_queues(id, &wanted, at.as_ref());
-        let (bytes, workers) = control.ask(size).await.ok_or_else(ending)??;
+        let size = move |lent: Lent<'_>| lent.size_of_client_queues(id, &wanted, at.as_ref());
+        let (bytes, workers) = ask(control, size).await.ok_or_else(ending)??;
         let segment = grow(&format!("millrace-client-{id}"), bytes).await?;
         let token = u64::from(id) << 32 | bells.next();
         let made = bells.make(token, asked.channels, workers).map_err(|error| {
@@ -136,7 +151,7 @@ impl Attached {
             Ok((made, theirs)) => {
                 let made = Made { segment: Arc::clone(&segment), bells: made };
                 let made = (made, place);
-                let open = control.ask(move |daemon| daemon.open_client_queues(id, asked, made));
+                let open = ask(control, move |mut lent| lent.open_client_queues(id, asked, made));
                 open.await.unwrap_or_else(|| Err(ending())).map(|opened| (opened, theirs))
             }
             Err(refusal) => Err(refusal),
@@ -154,14 +169,14 @@ impl Attached {
     }
 
     async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
-        let start = move |daemon: &mut Daemon| daemon.start_client_queues(id, number);
-        self.control.ask(start).await.ok_or_else(ending)??.done().await
+        let start = move |mut lent: Lent<'_>| lent.start_client_queues(id, number);
+        self.ask(start).await.ok_or_else(ending)??.done().await
     }
 
     async fn close(&mut self, id: u32, number: u32) -> Result<Reply, Refusal> {
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await;
-        let closed = self.control.ask(move |daemon| daemon.close_client_queues(id, number)).await;
+        let closed = self.ask(move |mut lent| lent.close_client_queues(id, number)).await;
         let left = closed.ok_or_else(ending)?;
         let left = left.ok_or_else(|| unknown(format!("there are no queues {number}")))?;
         // The last to hold the memory is this thread.
@@ -181,9 +196,9 @@ impl Attached {
 
 /// Waits until the workers have moved a device's buffers out of memory that was a client's, and unmaps it. What a device
 /// still holds is looked for once a second.
-async fn unmap(control: &Control<Daemon>) {
+async fn unmap<H: Host>(control: &Control<H>) {
     for _ in 0..LOOKS {
-        match control.ask(|daemon| daemon.free_retired()).await {
+        match ask(control, |mut lent| lent.free_retired()).await {
             Some((_unmapped_here, false)) => {}
             _ => return,
         }

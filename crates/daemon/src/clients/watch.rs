@@ -2,7 +2,7 @@
 
 use control::api::ClientCounters;
 
-use crate::daemon::Daemon;
+use super::Lent;
 
 /// Seconds between two lines about the same queues.
 const SILENCE: u64 = 60;
@@ -40,9 +40,9 @@ impl Told {
     }
 }
 
-impl Daemon {
+impl Lent<'_> {
     /// Looks at all clients: once a second.
-    pub(crate) fn look_after_clients(&mut self) {
+    pub(crate) fn look_after(&mut self) {
         let (free, _) = self.free_retired();
         if !free.is_empty() {
             // Unmapping takes long; a thread of its own does it.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Changing, Shared};
+use crate::clients::Host as _;
 use crate::ports::Condition;
 use crate::service::{Beat, notify};
 use crate::workers::{Change, Member, PERIOD, Watch};
@@ -40,7 +41,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
             continue;
         }
         let broken = daemon.look_at_ports();
-        daemon.lock().look_after_clients();
+        daemon.lock().lend_to_clients().look_after();
         daemon.lock().sessions.reclaim();
         let busy =
             repair.as_ref().is_some_and(|task: &tokio::task::JoinHandle<()>| !task.is_finished());

@@ -7,12 +7,13 @@
 //! | `ports` | opening, changing and closing ports |
 //! | `routes` | routes changed part by part, with a way back |
 //! | `functions`, `kernel_sides` | what follows ports on the workers |
-//! | `sessions` | what processes with stacks need |
+//! | `clients`, `sessions` | what client processes and processes with stacks need |
 //! | `health` | ports that go away and come back, workers that stop answering |
 //! | `turn` | the slow path, for ever |
 //! | `counters` | sums over workers and control thread |
 
 mod changing;
+mod clients;
 mod counters;
 mod functions;
 mod health;
@@ -32,7 +33,7 @@ use graph::Doorbell;
 use tokio::sync::Notify;
 
 use crate::bridges::Bridges;
-use crate::clients::Clients;
+use crate::clients::{Clients, Host as _};
 use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
@@ -109,7 +110,7 @@ impl Daemon {
     pub(crate) fn publish(&mut self) {
         self.routing.show_interfaces(&self.config, &self.ports.attachments());
         self.flows.show_interfaces(&self.routing.interfaces());
-        self.renumber_client_ports();
+        self.lend_to_clients().renumber_client_ports();
     }
 
     /// A line for the service manager.

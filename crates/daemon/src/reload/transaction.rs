@@ -6,6 +6,7 @@ use control::config::Config;
 use super::difference::{hold_fixed, other_changes};
 use super::ports::{Plan, PortsDone};
 use super::{ReloadError, flows, routes};
+use crate::clients::Host as _;
 use crate::daemon::Changing;
 
 /// Applies the difference between the configuration in force and another one.
@@ -65,7 +66,7 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
     flows::finish(changing, flows_done).await;
     {
         let mut daemon = changing.lock();
-        daemon.apply_client_rules();
+        daemon.lend_to_clients().apply_client_rules();
         daemon.apply_sessions();
     }
     changing.publish().await;
