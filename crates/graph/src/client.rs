@@ -85,6 +85,8 @@ pub struct ClientQueues {
     looks_at_all: bool,
     share: Share,
     bells: Bells,
+    /// Something was pushed or released, and not all channels were looked at since.
+    is_due: bool,
 }
 
 impl ClientQueues {
@@ -104,6 +106,7 @@ impl ClientQueues {
             looks_at_all: false,
             share: Share::default(),
             bells,
+            is_due: false,
         }
     }
 
@@ -145,7 +148,8 @@ impl Function for ClientQueues {
     fn wants(&self) -> Wants<'_> {
         match self.setup.take {
             Take::Nothing => Wants::Nothing,
-            Take::Copy | Take::Divert => Wants::Matching(&self.setup.filter),
+            Take::Copy => Wants::Copies(&self.setup.filter),
+            Take::Divert => Wants::Matching(&self.setup.filter),
         }
     }
 
@@ -163,19 +167,24 @@ impl Function for ClientQueues {
             Take::Copy => (false, flag::COPY),
             Take::Nothing => return,
         };
+        // Whatever is found, it can only be counted.
+        let is_full = !diverts && !self.setup.channels.iter().any(ClientChannel::has_room);
+        let mut full = 0;
         for at in chosen {
             let Some(Some(buffer)) = packets.get(usize::from(*at)) else { continue };
-            if !diverts && exits.copies <= 0 {
-                // The worker has others to forward.
-                self.setup.counters.full.add(1);
-            } else if self.setup.filter.matches(port, buffer.data()) {
-                exits.copies -= i32::from(!diverts);
-                let channel = self.channel_of(buffer, number);
-                if let Some(list) = self.chosen.get_mut(channel) {
-                    list.push(*at);
-                }
+            if !self.setup.filter.matches(port, buffer.data()) {
+                continue;
+            }
+            if is_full {
+                full += 1;
+                continue;
+            }
+            let channel = self.channel_of(buffer, number);
+            if let Some(list) = self.chosen.get_mut(channel) {
+                list.push(*at);
             }
         }
+        self.setup.counters.full.add(full);
         let Self { setup, chosen, taken, scratch, .. } = self;
         let full = Reason::ClientFull;
         let counters = &setup.counters;
@@ -184,17 +193,29 @@ impl Function for ClientQueues {
         for (channel, list) in setup.channels.iter_mut().zip(chosen) {
             if !list.is_empty() {
                 delivery.run(channel, packets, list, |_| (0, Meta { port: number, flags }));
+                self.is_due = true;
                 list.clear();
             }
         }
         self.share.earn(self.taken.len());
         dpdk::free_bulk(&mut self.taken);
         self.taken.clear();
-        self.bells.ring_due(&mut self.setup.channels, now);
+        self.is_due = self.is_due && self.bells.ring_due(&mut self.setup.channels, now);
+    }
+
+    fn skip(&mut self, port: PortId, packets: usize) {
+        if self.setup.receives.number(port).is_some() {
+            self.setup.counters.skipped.add(packets as u64);
+        }
     }
 
     fn send(&mut self, outgoing: &mut Outgoing, now: u64) -> usize {
-        let Self { setup, first, looks_at_all, share, bells, .. } = self;
+        let Self { setup, first, looks_at_all, share, bells, is_due, .. } = self;
+        if outgoing.looks == 0 && !*looks_at_all && !share.is_in_debt() {
+            // Others have had all looks of this round.
+            *is_due = *is_due && bells.ring_due(&mut setup.channels, now);
+            return 0;
+        }
         let ClientSetup { channels, sends, pool, counters, .. } = setup;
         let mut found = 0;
         let count = channels.len().max(1);
@@ -216,9 +237,10 @@ impl Function for ClientQueues {
             left -= used;
             share.spend(used, &mut outgoing.spare);
             channel.settle(counters);
+            *is_due |= packets > 0;
         }
         *first = (*first + looks) % count;
-        bells.ring_due(channels, now);
+        *is_due = *is_due && bells.ring_due(channels, now);
         // The worker does not sleep before all is paid.
         found + usize::from(share.is_in_debt())
     }

@@ -25,8 +25,6 @@ pub struct Exits {
     originated: VecDeque<Handoff>,
     dropped: Box<Dropped>,
     pub(crate) deliveries: Deliveries,
-    /// Copies of packets that clients may be given now.
-    pub(crate) copies: i32,
 }
 
 /// Dropped packets, to be freed with one call.
@@ -53,7 +51,6 @@ impl Exits {
             originated: VecDeque::new(),
             dropped: Box::new(dropped),
             deliveries: Deliveries::default(),
-            copies: i32::MAX,
         }
     }
 

@@ -66,7 +66,7 @@ impl WorkerState {
             burst,
             receive: Vec::new(),
             inbound: Vec::new(),
-            functions: Functions::new(burst),
+            functions: Functions::new(),
             stacks: Stacks::default(),
             reader: None,
             stop: false,
@@ -182,7 +182,7 @@ impl WorkerState {
             self.stacks.deliver(&mut self.exits, now);
         }
         if !self.functions.is_empty() {
-            found += self.send_for_functions(now);
+            found += self.send_for_functions(full, now);
         }
         if !self.stacks.is_empty() {
             found += self.stacks.send(&mut self.graph, &mut self.vector, &mut self.exits, now);
@@ -201,9 +201,9 @@ impl WorkerState {
     /// Sends what the packet functions have to send.
     #[cold]
     #[inline(never)]
-    fn send_for_functions(&mut self, now: u64) -> usize {
+    fn send_for_functions(&mut self, busy: bool, now: u64) -> usize {
         let Self { graph, exits, vector, functions, stacks, entry, .. } = self;
-        let found = functions.send(now);
+        let found = functions.send(busy, now);
         for (buffer, port) in functions.outgoing.transmit.drain(..) {
             exits.transmit(buffer, port, now);
         }

@@ -28,8 +28,7 @@ pub(super) enum Conduct {
     /// It has all that one user may have: connections, requests, channels; gets copies of every packet, reads them all, and
     /// says all the time that it sleeps.
     Everything,
-    /// Its user has 64 connections, each with one request and one channel, and does the same with them. The daemon grants 16 of
-    /// them.
+    /// Its user has 64 connections, each with a request for one channel, and does the same with the 16 that the daemon grants.
     Connections,
     /// It writes garbage over all its memory.
     Garbage,
@@ -101,8 +100,7 @@ impl Conduct {
     pub(super) fn requests(self) -> u16 {
         match self {
             Self::Filters => 8,
-            Self::Everything => 16,
-            Self::Connections => 64,
+            Self::Everything | Self::Connections => 16,
             Self::ManyFilters => 256,
             _ => 1,
         }

@@ -24,9 +24,9 @@ pub(super) fn print(findings: &[Finding], probes: [f64; 2]) {
     let rows = findings.iter().map(|finding| row(finding, alone));
     say!("{}", table(&HEADER, rows.collect()));
     say!(
-        "cycles/packet: TSC cycles for a packet of everybody else, median of rounds, and least of all samples; \
+        "cycles/packet: the worker's time for a packet of everybody else, in TSC cycles, median of rounds, and least of all samples; \
          times: to that without a client, median of rounds, and least to least; none: nothing was forwarded for a second; \
-         us/round: from one look at the port to the next; core to core: {:.0} and {:.0} cycles",
+         us/round: its time from one look at the port to the next; core to core: {:.0} and {:.0} cycles",
         probes[0],
         probes[1]
     );
@@ -63,8 +63,8 @@ fn number(value: f64) -> String {
 }
 
 /// What was counted for it in all turns.
-fn total(finding: &Finding) -> [u64; 6] {
-    let mut total = [0; 6];
+fn total(finding: &Finding) -> [u64; 7] {
+    let mut total = [0; 7];
     for turn in &finding.turns {
         total.iter_mut().zip(turn.counted.0).for_each(|(all, one)| *all += one);
     }

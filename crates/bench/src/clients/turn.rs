@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dpdk::{BufferPool, RxQueue};
-use graph::{ClientCounters, Counters};
+use graph::ClientCounters;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::conduct::Conduct;
 use super::ends::User;
@@ -29,18 +30,26 @@ const FUNCTION: u64 = 1;
 
 /// What was counted for the client.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counted(pub(super) [u64; 6]);
+pub(super) struct Counted(pub(super) [u64; 7]);
 
 impl Counted {
-    pub(super) const NAMES: [&'static str; 6] =
-        ["delivered", "full", "sent", "refused", "no buffer", "malformed"];
+    pub(super) const NAMES: [&'static str; 7] =
+        ["delivered", "full", "skipped", "sent", "refused", "no buffer", "malformed"];
 
     fn of(counters: &[Arc<ClientCounters>]) -> Self {
-        let mut sum = [0; 6];
+        let mut sum = [0; 7];
         for one in counters {
-            let ClientCounters { delivered, full, sent, refused, no_buffer, malformed, .. } =
-                &**one;
-            let counted = [delivered, full, sent, refused, no_buffer, malformed];
+            let ClientCounters {
+                delivered,
+                full,
+                skipped,
+                sent,
+                refused,
+                no_buffer,
+                malformed,
+                ..
+            } = &**one;
+            let counted = [delivered, full, skipped, sent, refused, no_buffer, malformed];
             sum.iter_mut().zip(counted).for_each(|(sum, one)| *sum += one.get());
         }
         Self(sum)
@@ -49,7 +58,7 @@ impl Counted {
 
 /// What a turn has given.
 pub(super) struct Turn {
-    /// TSC cycles for each packet that was forwarded; infinite if none was.
+    /// Time of the worker for each packet that was forwarded, in TSC cycles; infinite if none was.
     pub(super) cycles: f64,
     /// The same in the sample in which it was least.
     pub(super) least: f64,
@@ -183,26 +192,40 @@ impl<'a> Stage<'a> {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(WARM);
-        let counters = Arc::clone(self.worker.handle().counters());
         let (mut cycles, mut rounds) = (Samples::default(), Samples::default());
-        let mut then = (dpdk::tsc(), self.forwarded(), rounds_of(&counters));
+        let mut then = self.look()?;
         for _ in 0..self.samples {
             std::thread::sleep(SAMPLE);
             // Somebody else may have had the core.
             let since = Instant::now();
-            while self.forwarded() == then.1 && since.elapsed() < LONGEST {
+            while self.forwarded() == then.forwarded && since.elapsed() < LONGEST {
                 std::thread::sleep(SAMPLE);
             }
-            let now = (dpdk::tsc(), self.forwarded(), rounds_of(&counters));
-            let passed = now.0.wrapping_sub(then.0) as f64;
-            cycles.0.push(passed / (now.1 - then.1) as f64);
-            rounds.0.push(passed / (now.2 - then.2) as f64);
+            let now = self.look()?;
+            let passed = (now.worked - then.worked).as_secs_f64() * dpdk::tsc_hz() as f64;
+            cycles.0.push(passed / (now.forwarded - then.forwarded) as f64);
+            rounds.0.push(passed / (now.rounds - then.rounds) as f64);
             then = now;
         }
         Ok(Watched { cycles, rounds })
     }
+
+    /// Asks the worker how far it is.
+    fn look(&self) -> Result<Look, Failure> {
+        let worked = self.worker.handle().call(PATIENCE, |_| {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+        })?;
+        let rounds = self.worker.handle().counters().rounds.get();
+        Ok(Look { worked, forwarded: self.forwarded(), rounds })
+    }
 }
 
-fn rounds_of(counters: &Counters) -> u64 {
-    counters.rounds.get()
+/// How far the worker is.
+struct Look {
+    /// Time that it has had on its core: other programs may have had the core meanwhile.
+    worked: Duration,
+    /// Packets.
+    forwarded: u64,
+    rounds: u64,
 }

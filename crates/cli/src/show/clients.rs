@@ -28,6 +28,7 @@ impl Watched for Clients {
             "#delivered",
             "#sent",
             "#full",
+            "#skipped",
             "#refused",
         ]);
         for client in clients {
@@ -51,6 +52,7 @@ impl Watched for Clients {
                     counted(|c| c.delivered),
                     counted(|c| c.sent),
                     counted(|c| c.full),
+                    counted(|c| c.skipped),
                     counted(wrong),
                 ]);
             }
@@ -68,6 +70,7 @@ impl Watched for Clients {
             "#sent",
             "#rate",
             "#full",
+            "#skipped",
             "#refused",
         ]);
         for client in now {
@@ -88,6 +91,7 @@ impl Watched for Clients {
                     packets(c.sent, old.sent),
                     bits(c.sent_bytes, old.sent_bytes),
                     packets(c.full, old.full),
+                    packets(c.skipped, old.skipped),
                     packets(wrong(c), wrong(&old)),
                 ]);
             }

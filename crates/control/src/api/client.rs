@@ -64,6 +64,8 @@ pub struct ClientCounters {
     pub delivered_bytes: u64,
     /// Found its ring full: packets.
     pub full: u64,
+    /// Went by without a look at whether it wants a copy, as the worker was busy: packets of its ports.
+    pub skipped: u64,
     /// Sent by it: packets.
     pub sent: u64,
     /// Sent by it: bytes.

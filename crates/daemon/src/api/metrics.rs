@@ -24,10 +24,15 @@ const PORT: [PortCounter; 5] = [
 /// A counter of a client's queues: name, help, value.
 type ClientCounter = (&'static str, &'static str, fn(&ClientCounters) -> u64);
 
-const CLIENT: [ClientCounter; 4] = [
+const CLIENT: [ClientCounter; 5] = [
     ("millrace_client_delivered_total", "Packets given to a client.", |c| c.delivered),
     ("millrace_client_sent_total", "Packets sent by a client.", |c| c.sent),
     ("millrace_client_full_total", "Packets that found a client's ring full.", |c| c.full),
+    (
+        "millrace_client_skipped_total",
+        "Packets that a busy worker passed on without offering a copy.",
+        |c| c.skipped,
+    ),
     ("millrace_client_refused_total", "What a client sent and was not taken.", |c| {
         c.refused + c.no_buffer + c.malformed
     }),

@@ -323,6 +323,7 @@ impl Queues {
             delivered: sum.delivered + one.delivered.get(),
             delivered_bytes: sum.delivered_bytes + one.delivered_bytes.get(),
             full: sum.full + one.full.get(),
+            skipped: sum.skipped + one.skipped.get(),
             sent: sum.sent + one.sent.get(),
             sent_bytes: sum.sent_bytes + one.sent_bytes.get(),
             refused: sum.refused + one.refused.get(),

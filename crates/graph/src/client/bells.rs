@@ -30,12 +30,13 @@ impl Bells {
         Self { gap: dpdk::tsc_hz() / GAP, pace, first: 0 }
     }
 
-    /// Rings one channel whose client sleeps, if the time has come; the others, one by one, in the rounds after.
+    /// Rings one channel whose client sleeps, if the time has come; the others, one by one, in the rounds after. Gives
+    /// whether there may be others.
     #[inline]
-    pub(crate) fn ring_due(&mut self, channels: &mut [ClientChannel], now: u64) {
+    pub(crate) fn ring_due(&mut self, channels: &mut [ClientChannel], now: u64) -> bool {
         let quiet_until = self.pace.quiet_until.load(Ordering::Relaxed);
         if (now.wrapping_sub(quiet_until) as i64) < 0 {
-            return;
+            return true;
         }
         let count = channels.len();
         for turn in 0..count {
@@ -43,8 +44,9 @@ impl Bells {
             if channels.get_mut(at).is_some_and(ClientChannel::ring) {
                 self.pace.quiet_until.store(now.wrapping_add(self.gap), Ordering::Relaxed);
                 self.first = (at + 1) % count;
-                return;
+                return true;
             }
         }
+        false
     }
 }

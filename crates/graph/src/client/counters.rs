@@ -11,6 +11,9 @@ pub struct ClientCounters {
     pub delivered_bytes: Counter,
     /// Packets that found its ring full: it reads too slowly, or not at all.
     pub full: Counter,
+    /// Packets of its ports of which it might have wanted copies, and that were not looked at: the worker was busy, and copies
+    /// had had their part of its time.
+    pub skipped: Counter,
     /// Packets that it sent.
     pub sent: Counter,
     /// Bytes of them.

@@ -56,6 +56,10 @@ impl Delivery<'_> {
             });
             self.settle(place, went.then_some(front));
         }
+        if self.taken.is_none() {
+            self.counters.full.add(rest.len() as u64);
+            return;
+        }
         for at in rest {
             self.settle(packets.get_mut(usize::from(*at)), None);
         }

@@ -304,18 +304,25 @@ fn who_was_given_packets_may_send_as_many() {
 }
 
 #[test]
-fn copies_for_which_the_worker_has_no_time_are_left_out() {
+fn copies_that_find_no_room_or_no_time_are_counted() {
     let pool = own_pool("client-copies", 63);
     let mut outside = Outside::new(1, 0, 64);
-    for (take, expected) in [(Take::Copy, (3, 7, 0)), (Take::Divert, (10, 0, 3))] {
-        let (channels, mut clients) = client(1, 16);
-        let (mut queues, counters) = queues(take, Spread::Flow, channels, pool);
-        outside.exits.copies = 3;
-        let mut packets: Vec<_> = (0..10).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+    let (channels, mut clients) = client(1, 16);
+    let (mut queues, counters) = queues(Take::Copy, Spread::Flow, channels, pool);
+    let mut packets: Vec<_> = (0..10).map(|n| Some(packet(&pool, &[n; 60]))).collect();
+    let mut counted = |queues: &mut ClientQueues| {
         queues.receive(0, &mut packets, &mut outside.exits, 0);
-        let got = received(&mut clients[0]).len() as u64;
-        assert_eq!((got, counters.full.get(), outside.exits.copies), expected, "{take:?}");
-    }
+        (counters.delivered.get(), counters.full.get())
+    };
+    let seen: Vec<_> = (0..3).map(|_| counted(&mut queues)).collect();
+    assert_eq!(seen, [(10, 0), (16, 4), (16, 14)]);
+    assert_eq!(received(&mut clients[0]).len(), 16);
+    assert_eq!(counted(&mut queues), (26, 14));
+    // The second is not its port.
+    queues.skip(0, 7);
+    queues.skip(1, 64);
+    assert_eq!((counters.skipped.get(), counters.full.get()), (7, 14));
+    assert_eq!(outside.drops(Reason::ClientFull), 0, "they are copies");
 }
 
 #[test]

@@ -189,7 +189,7 @@ impl Bed {
     }
 
     pub(super) fn poll(&mut self, limit: usize) -> usize {
-        let mut functions = Functions::new(usize::MAX);
+        let mut functions = Functions::new();
         let way = (NodeId(0), 0);
         let Self { outside, vector, rx, .. } = self;
         let found = rx.poll(limit, vector, &mut outside.exits, &mut functions, way);
