@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Hostile neighbours: for a while (LAB_HOSTILE_SECONDS, 60) processes of six users do to the attach socket whatever comes to
-# their minds (lab/hostile; LAB_HOSTILE_SEED), beside a good client, pings, ARP and the API. Nobody else loses anything, and
-# nothing is left of them. Prints what they did and how long anybody waited.
+# Hostile neighbours: for a while (LAB_HOSTILE_SECONDS, 60) processes of six users do to the attach and sessions sockets
+# whatever comes to their minds (lab/hostile; LAB_HOSTILE_SEED), beside a good client, pings, ARP and the API. Nobody else
+# loses anything, and nothing is left of them. Prints what they did and how long anybody waited.
 . "$(dirname "$0")/lab.sh"
 needs_millrace
 two_hosts
@@ -46,11 +46,11 @@ clients() { value "show clients" '[.[].name] | join(" ")'; }
 files() { find "/proc/$daemon/fd" -type l | wc -l; }
 threads() { find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l; }
 names() { sort "/proc/$daemon"/task/*/comm; }
-segments() { grep -c millrace-client "/proc/$daemon/maps"; }
+segments() { grep -c -E 'millrace-(client|stack)' "/proc/$daemon/maps"; }
 # The same memory, open in processes of this router's namespace.
 memories() {
   local pid
-  for pid in $(ip netns pids "$lab_name-router"); do find "/proc/$pid/fd" -lname '/memfd:millrace-client*' 2>/dev/null; done | wc -l
+  for pid in $(ip netns pids "$lab_name-router"); do find "/proc/$pid/fd" -lname '/memfd:millrace-*' 2>/dev/null; done | wc -l
 }
 # KiB of one kind: memory RssAnon (the daemon's own) | RssShmem
 memory() { awk -v key="$1:" '$1 == key {print $2}' "/proc/$daemon/status"; }
@@ -79,6 +79,12 @@ waits() {
 
 check "nobody is hostile" lossless asking calm sleep 3
 waits calm
+# The daemon's own stack, with its thread and its memory, begins with the first parcel and stays.
+first=$(threads)
+parcels() { on router "$lab_root/lab/hostile" "$attach" "$lab_socket" 2 1:parcels "${users[@]}"; }
+check "the daemon takes parcels of what is no connection" parcels
+settled() { [ "$(threads)" -le $((first + 1)) ] && equal "$(clients)" echo; }
+check "it has a thread more for them" within 40 settled
 # A thread of the runtime's that was needed at the start has ended when it is looked again.
 before="$(threads) $(files) $(segments) $(memories)"
 names >"$lab/threads"

@@ -29,7 +29,7 @@ def word(reply):
     kind, value = next(iter(reply.items())) if isinstance(reply, dict) else (reply, None)
     if kind != "refused":
         return kind
-    bound = re.search(r"clients\.\w+", value["message"])
+    bound = re.search(r"(?:clients|sessions)\.[\w-]+", value["message"])
     return " ".join([value["kind"]] + ([bound.group()] if bound else []))
 
 
