@@ -22,6 +22,8 @@ mod options;
 pub(crate) struct Out<'a> {
     /// Its connection, as segments from the peer have it.
     pub(crate) key: &'a FiveTuple,
+    /// The path that it leaves by; 0: the network.
+    pub(crate) path: u16,
     pub(crate) seq: Seq,
     pub(crate) ack: Seq,
     pub(crate) flags: u16,
@@ -67,10 +69,13 @@ pub(crate) fn emit_here<F: ByteFifo, S: Sink + ?Sized>(
     };
     let header_length = ip + HEADER_LENGTH + out.options.len();
     let length = header_length + out.data;
-    // What a port cuts, it also sums.
-    let sums = !shared.offloads.checksum && out.segment_size == 0;
-    let Some((header, body)) =
-        sink.buffer(length).and_then(|buffer| buffer.split_at_mut_checked(header_length))
+    // What a port cuts, it also sums. Other paths than the network are memory.
+    let sums = !shared.offloads.checksum && out.segment_size == 0 && out.path == 0;
+    let buffer = match out.path {
+        0 => sink.buffer(length),
+        path => sink.buffer_by(path, length),
+    };
+    let Some((header, body)) = buffer.and_then(|buffer| buffer.split_at_mut_checked(header_length))
     else {
         shared.counters.drop(Reason::SinkFull);
         return false;
@@ -259,6 +264,7 @@ pub(crate) fn reset_for<S: Sink + ?Sized>(
     };
     let out = Out {
         key: &ends.key(),
+        path: shared.path,
         seq,
         ack,
         flags,

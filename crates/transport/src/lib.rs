@@ -53,7 +53,7 @@ pub use options::{Config, Ecn, Keepalive, Options, PathProbing};
 pub use packet::{Departure, Offloads, Packet, PacketList, Sink};
 pub use reason::{Counters, Reason};
 pub use sequence::Seq;
-pub use stack::Stack;
+pub use stack::{Path, Stack};
 pub use tcp::state::State;
 pub use transport::Transport;
 pub use udp::{Message, Received, Run, UdpError, UdpOptions, UdpTrouble};

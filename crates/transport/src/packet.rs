@@ -1,5 +1,7 @@
 //! Packets on their way in and out.
 
+use crate::ends::Ends;
+
 /// A received IP packet, from its IP header on.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
@@ -52,6 +54,19 @@ pub trait Sink {
     /// connection had to send stays to be sent, and leaves with a later flush. Answers that belong to no
     /// connection are not kept.
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]>;
+
+    /// The same for a packet that leaves by another path than the network ([`Stack::input_by`](crate::Stack::input_by)), never 0;
+    /// there, nobody looks at checksums. `None` concerns this path alone: others still get buffers.
+    fn buffer_by(&mut self, path: u16, length: usize) -> Option<&mut [u8]> {
+        let _ = path;
+        self.buffer(length)
+    }
+
+    /// A segment that came by a path other than the network is for no connection here, between ends as they are seen from here:
+    /// whoever sent it is to send what is for them by the network.
+    fn turn_away(&mut self, path: u16, ends: &Ends) {
+        let _ = (path, ends);
+    }
 
     /// The next piece of a packet that lacks `left` bytes. Of what is longer, the first bytes are used. `None`:
     /// there is none; the packet is given up.

@@ -59,6 +59,7 @@ reasons! {
     FastOpenCookie "fast-open-cookie" "A Fast Open cookie that is not this address's, or too old (RFC 7413).",
     FastOpenQueue "fast-open-queue" "Data in a SYN, with too many such connections half open.",
     Moving "moving" "Its connection is away, on the way from one stack to another.",
+    Path "path" "It came by a path that its connection does not take.",
     UdpHeader "udp-header" "The UDP header is malformed.",
     UdpChecksum "udp-checksum" "The UDP checksum is wrong.",
     UdpNoSocket "udp-no-socket" "No UDP socket has this address and port.",

@@ -22,6 +22,10 @@ pub(crate) struct Shared {
     pub(crate) allowance: usize,
     /// What the sink of this call can do.
     pub(crate) offloads: Offloads,
+    /// The path that packets come by in this step; 0: the network.
+    pub(crate) path: u16,
+    /// Bytes of an IP packet that it takes.
+    pub(crate) path_mtu: u16,
     pub(crate) events: PagedQueue<Event>,
     /// Connections with something to send at the next flush.
     pub(crate) dirty: PagedQueue<u32>,
@@ -66,6 +70,7 @@ impl Shared {
 
     pub(crate) fn new(config: Config) -> Self {
         let secret = Secret(config.seed);
+        let path_mtu = config.mtu;
         let connections = config.connections_v4 + config.connections_v6;
         Self {
             paths: Paths::new(config.path_mtus),
@@ -75,6 +80,8 @@ impl Shared {
             counters: Counters::default(),
             allowance: usize::MAX,
             offloads: Offloads::default(),
+            path: 0,
+            path_mtu,
             // A connection has more than one event to tell at times.
             events: PagedQueue::with_room(2 * connections),
             dirty: PagedQueue::with_room(connections),

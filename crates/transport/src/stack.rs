@@ -6,6 +6,7 @@ mod icmp;
 mod input;
 mod open;
 mod output;
+mod path;
 mod slab;
 mod time_wait;
 
@@ -33,6 +34,7 @@ use crate::udp::Sockets;
 use held::Held;
 
 use input::Recent;
+pub use path::Path;
 use slab::Slab;
 
 /// What follows a step on a connection.

@@ -2,6 +2,7 @@
 
 mod accurate;
 mod admission;
+mod aside;
 mod attack;
 mod bind;
 mod budget;

@@ -94,6 +94,7 @@ carried!(Cold<F> {
     rare,
     peer_mss in 48..=u16::MAX,
     path_mtu in 68..=u16::MAX,
+    path @ local,
 });
 
 impl Carried for Arc<Options> {

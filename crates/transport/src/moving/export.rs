@@ -168,5 +168,9 @@ fn is_about(event: &Event, connection: ConnectionId) -> bool {
 }
 
 /// Flags that mean something in one stack only.
-pub(crate) const LOCAL: u64 =
-    flag::IN_TABLE | flag::HALF_OPEN | flag::TOLD_READABLE | flag::TOLD_WRITABLE | flag::DIRTY;
+pub(crate) const LOCAL: u64 = flag::IN_TABLE
+    | flag::HALF_OPEN
+    | flag::TOLD_READABLE
+    | flag::TOLD_WRITABLE
+    | flag::DIRTY
+    | flag::ASIDE;

@@ -38,6 +38,7 @@ impl<B: Buffers> Stack<B> {
         }
         let now = self.now;
         if self.held.is_quiet(ends, now) {
+            self.turn_away(ends, sink);
             return Err(Reason::Moving);
         }
         if segment.has(bits::ACK) {
@@ -111,9 +112,10 @@ impl<B: Buffers> Stack<B> {
         listener: Option<ListenerId>,
     ) -> Option<ConnectionId> {
         let known = self.shared.paths.mtu(ends.remote.ip(), self.now);
-        let known = known.filter(|_| options.mtu_discovery);
-        let mtu = known.map_or(self.shared.config.mtu, |mtu| mtu.min(self.shared.config.mtu));
+        let known = known.filter(|_| options.mtu_discovery && self.shared.path == 0);
+        let mtu = known.map_or(self.shared.path_mtu, |mtu| mtu.min(self.shared.config.mtu));
         let mut cold = Cold::new(*ends, options, mtu);
+        cold.path = self.shared.path;
         cold.iss = isn::initial(&self.shared.secret, ends, self.now);
         cold.listener = listener;
         let id = self.slab.add(cold);
@@ -125,7 +127,7 @@ impl<B: Buffers> Stack<B> {
         let (hot, cold) = self.slab.get_mut(id)?;
         hot.ts_offset = offset;
         settings::apply(hot, cold);
-        hot.set(flag::IN_TABLE);
+        hot.set(flag::IN_TABLE | if self.shared.path == 0 { 0 } else { flag::ASIDE });
         if let Some(listener) = listener {
             hot.set(flag::PASSIVE | flag::RELEASED);
             self.shared.listeners.enter(listener);
@@ -141,12 +143,21 @@ impl<B: Buffers> Stack<B> {
         reason: Reason,
         sink: &mut S,
     ) -> Result<(), Reason> {
-        if self.shared.may_reset(ends.remote.ip(), self.now) {
+        if self.shared.path != 0 {
+            self.turn_away(ends, sink);
+        } else if self.shared.may_reset(ends.remote.ip(), self.now) {
             emit::reset_for(sink, &mut self.shared, ends, segment);
         } else {
             self.shared.counters.drop(Reason::RateLimit);
         }
         Err(reason)
+    }
+
+    /// A segment that came by another path than the network: whoever it is for is to be looked for there.
+    fn turn_away<S: Sink + ?Sized>(&self, ends: &Ends, sink: &mut S) {
+        if self.shared.path != 0 {
+            sink.turn_away(self.shared.path, ends);
+        }
     }
 
     /// Answers a SYN without keeping anything of it.
@@ -167,7 +178,7 @@ impl<B: Buffers> Stack<B> {
             ecn: marks::offer(segment, options) == Offer::Classic,
         };
         let mut bytes = OptionBytes::default();
-        bytes.mss(self.shared.config.mtu.saturating_sub(ends.ip_header() as u16 + 20));
+        bytes.mss(self.shared.path_mtu.saturating_sub(ends.ip_header() as u16 + 20));
         let mut flags = bits::SYN | bits::ACK;
         if marks::offer(segment, options) == Offer::Accurate {
             // The acknowledgment says it again (RFC 9768 5.1).
@@ -188,6 +199,7 @@ impl<B: Buffers> Stack<B> {
         }
         let out = Out {
             key: &ends.key(),
+            path: self.shared.path,
             seq,
             ack: segment.seq.add(1),
             flags,

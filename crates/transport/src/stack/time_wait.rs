@@ -155,6 +155,7 @@ impl<B: Buffers> Stack<B> {
         }
         let out = Out {
             key: &ends.key(),
+            path: self.shared.path,
             seq: waiting.snd_nxt,
             ack: waiting.rcv_nxt,
             flags: bits::ACK,

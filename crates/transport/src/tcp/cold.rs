@@ -37,6 +37,8 @@ pub(crate) struct Cold<F> {
     pub(crate) tuning: Tuning,
     /// As segments from the peer have it.
     pub(crate) key: FiveTuple,
+    /// The path that it takes; 0: the network.
+    pub(crate) path: u16,
     /// An ICMP error that does not end the connection by itself (RFC 9293 3.9.2.2).
     pub(crate) soft_failure: Option<Failure>,
     pub(crate) failure: Option<Failure>,
@@ -117,6 +119,7 @@ impl<F> Cold<F> {
         let whole = options.mtu_discovery || ends.remote.is_ipv4();
         Self {
             key: ends.key(),
+            path: 0,
             options,
             fifos: None,
             data_start: zero,

@@ -267,7 +267,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     pub(crate) fn send_syn(&mut self) -> bool {
         let answers = self.hot.state == State::SynReceived;
         let mut options = OptionBytes::default();
-        options.mss(self.cold.announced_mss(self.shared.config.mtu));
+        options.mss(self.cold.announced_mss(self.path_limit()));
         let sack = self.hot.has(flag::SACK) || !answers && self.cold.options.sack;
         let stamps = self.hot.has(flag::TIMESTAMPS) || !answers && self.cold.options.timestamps;
         let clock = timestamp(self.now, self.hot.ts_offset);

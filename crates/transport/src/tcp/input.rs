@@ -27,6 +27,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if self.hot.has(flag::RESET_DUE) {
             return self.drop(Reason::AfterClose);
         }
+        if (self.shared.path != 0 || self.hot.has(flag::ASIDE)) && !self.is_from_here() {
+            return;
+        }
         self.cold.counts.note_received(segment.data.len(), self.now);
         if self.on_predicted(segment) {
             if self.is_quiet() {

@@ -67,7 +67,12 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             0 => self.cold.peer_mss,
             limit => limit.min(self.cold.peer_mss),
         };
-        self.shared.config.mtu.min(limit.saturating_add(headers))
+        self.path_limit().min(limit.saturating_add(headers))
+    }
+
+    /// Bytes of a packet that the path takes as it begins.
+    pub(super) fn path_limit(&self) -> u16 {
+        if self.hot.has(flag::ASIDE) { self.cold.path_mtu } else { self.shared.config.mtu }
     }
 
     fn search(&mut self) -> &mut Search {

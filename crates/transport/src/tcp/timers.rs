@@ -82,6 +82,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             return self.fail(failure);
         }
         self.shared.counters.timeouts += 1;
+        if self.hot.has(flag::ASIDE) && (handshake || self.hot.backoff > 0) {
+            // Nobody may listen there any more; the network leads to whoever does.
+            self.return_to_network();
+        }
         let rare = self.cold.rare.note();
         rare.timeouts = rare.timeouts.saturating_add(1);
         self.hot.backoff = self.hot.backoff.saturating_add(1);

@@ -67,6 +67,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
         let out = Out {
             key: &self.cold.key,
+            path: self.cold.path,
             seq: start,
             ack: hot.rcv_nxt,
             flags: bits::ACK | bits::PSH,

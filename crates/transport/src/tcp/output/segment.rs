@@ -88,7 +88,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// The sink is full, which is no loss: the connection is looked at again at the next flush.
     #[cold]
     pub(super) fn wait_for_sink(&mut self) {
-        self.shared.sink_is_full = true;
+        // Another path than the network concerns those on it.
+        self.shared.sink_is_full |= self.cold.path == 0;
         self.touch();
     }
 
@@ -120,6 +121,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     ) -> bool {
         let out = Out {
             key: &self.cold.key,
+            path: self.cold.path,
             seq,
             ack: if flags & bits::ACK != 0 { self.hot.rcv_nxt } else { Seq(0) },
             flags,
@@ -190,6 +192,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let by_port = cut && self.shared.offloads.segmentation != 0;
         let mut out = Out {
             key: &self.cold.key,
+            path: self.cold.path,
             seq: start,
             ack: self.hot.rcv_nxt,
             flags,
