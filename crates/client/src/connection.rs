@@ -69,10 +69,11 @@ impl Connection {
         request: &Q,
         files: &[BorrowedFd<'_>],
     ) -> Result<Received<R>, Error> {
-        self.exchange_amid(request, files, |_: &R| false)
+        self.exchange_amid(request, files, Some)
     }
 
-    /// The same, where other things may be said before the answer: `is_aside` says what is one of those, and remembers it.
+    /// The same, where other things may be said before the answer: `aside` keeps what is one of those, and gives back what is
+    /// none.
     ///
     /// # Errors
     /// As for [`exchange`](Self::exchange).
@@ -80,18 +81,23 @@ impl Connection {
         &self,
         request: &Q,
         files: &[BorrowedFd<'_>],
-        mut is_aside: impl FnMut(&R) -> bool,
+        mut aside: impl FnMut(Received<R>) -> Option<Received<R>>,
     ) -> Result<Received<R>, Error> {
         // Before the lock, which another thread may have held when it forked.
         if !self.is_ours() {
             return Err(Error::Forked);
         }
         let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut answer = patiently(|| self.socket.send(request, files))
-            .and_then(|()| patiently(|| self.socket.receive::<R>()));
-        while answer.as_ref().is_ok_and(|answer| is_aside(&answer.message)) {
-            answer = patiently(|| self.socket.receive::<R>());
-        }
+        let mut said = patiently(|| self.socket.send(request, files));
+        let answer = loop {
+            match said.and_then(|()| patiently(|| self.socket.receive::<R>())) {
+                Ok(heard) => match aside(heard) {
+                    Some(answer) => break Ok(answer),
+                    None => said = Ok(()),
+                },
+                Err(error) => break Err(error),
+            }
+        };
         answer.map_err(|error| {
             // What comes later would be taken for the answer to another question.
             let _ = shutdown(&self.socket, Shutdown::Both);
@@ -106,13 +112,12 @@ impl Connection {
     ///
     /// # Errors
     /// [`Error::DaemonGone`], [`Error::Nonsense`], [`Error::Forked`].
-    pub(crate) fn overhear<R: DeserializeOwned>(&self) -> Result<Option<R>, Error> {
+    pub(crate) fn overhear<R: DeserializeOwned>(&self) -> Result<Option<Received<R>>, Error> {
         if !self.is_ours() {
             return Err(Error::Forked);
         }
         let _talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
-        let heard = patiently(|| self.socket.receive_now::<R>())?;
-        Ok(heard.map(|heard| heard.message))
+        Ok(patiently(|| self.socket.receive_now::<R>())?)
     }
 
     /// Whether this process made it: a forked child has a copy of the socket, through which it must say nothing.

@@ -1,8 +1,9 @@
 //! A round: packets in, timers, events, packets out.
 
-use transport::{Event, Packet, Sink};
+use transport::{Ends, Event, Packet, Path, Sink};
 
 use crate::mask::Mask;
+use crate::session::{Id, Role};
 use crate::sessions::Sessions;
 
 impl Sessions {
@@ -11,6 +12,37 @@ impl Sessions {
         self.now = self.now.max(now);
         self.stack.input(now, packets, sink);
         self.take_events();
+    }
+
+    /// The same for packets that came by a path other than the network: connections that they open take that path.
+    pub fn input_by<S: Sink + ?Sized>(
+        &mut self,
+        path: Path,
+        now: u64,
+        packets: &[Packet<'_>],
+        sink: &mut S,
+    ) {
+        self.now = self.now.max(now);
+        self.stack.input_by(path, now, packets, sink);
+        self.take_events();
+    }
+
+    /// A connection that has just begun ([`connect`](Self::connect)) takes a path, from its SYN on. Gives whether there is one.
+    pub fn take_path(&mut self, id: Id, path: Path) -> bool {
+        match self.get(id).map(|session| session.role) {
+            Ok(Role::Connection(connection)) => self.stack.take_path(connection, path),
+            _ => false,
+        }
+    }
+
+    /// A path is there no more: its connections go by the network. Gives how many there were.
+    pub fn end_path(&mut self, path: u16, sink: &mut dyn Sink) -> usize {
+        self.stack.end_path(path, self.now, sink)
+    }
+
+    /// The other end of a path has turned away what was for these ends: it goes by the network.
+    pub fn leave_path(&mut self, path: u16, ends: &Ends, sink: &mut dyn Sink) -> bool {
+        self.stack.leave_path(path, ends, self.now, sink)
     }
 
     /// Acts on timers that are due, and sends what packets, timers and calls have left to send.

@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use client::session::SESSIONS_VARIABLE;
+use client::session::{LINKS_VARIABLE, SESSIONS_VARIABLE};
 
 /// Says why something is not so, on standard error.
 const DEBUG: &str = "MILLRACE_DEBUG";
 /// Variables that a program started by this one has to have.
-const KEPT: [&str; 3] = ["LD_PRELOAD", SESSIONS_VARIABLE, DEBUG];
+const KEPT: [&str; 4] = ["LD_PRELOAD", SESSIONS_VARIABLE, DEBUG, LINKS_VARIABLE];
 
 /// `NAME=VALUE` of those that were there.
 static SAVED: OnceLock<Vec<CString>> = OnceLock::new();
@@ -40,6 +40,11 @@ fn value(name: &str) -> Option<&'static str> {
 /// The daemon's sessions socket, if it is not the usual one.
 pub(crate) fn sessions_socket() -> Option<PathBuf> {
     value(SESSIONS_VARIABLE).map(PathBuf::from)
+}
+
+/// Whether connections within this machine may go past the daemon.
+pub(crate) fn wants_links() -> bool {
+    value(LINKS_VARIABLE) != Some("off")
 }
 
 /// Whether somebody wants to know why something is not so.

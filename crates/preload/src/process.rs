@@ -73,6 +73,7 @@ impl Shared {
             return Look::Asleep;
         }
         state.heed();
+        state.heed_links();
         if state.rounds == *seen && !state.leaves_it_to_children() {
             state.run();
         }

@@ -103,6 +103,7 @@ pub(crate) fn wait_while<'a>(
         files.push(event(state.doorbell()));
         files.push(event(state.waiters.kick_of(waiter)));
         files.push(event(state.link()));
+        files.push(event(state.link_bells()));
         files.extend(state.company_bell().map(event));
         drop(state);
         let begin = clock::now();
@@ -118,6 +119,7 @@ pub(crate) fn wait_while<'a>(
         if sleep.is_some() {
             let (rung, kicked) = (is_set(own), is_set(own + 1));
             state.wake_up(waiter, ready.is_ok() && rung, ready.is_ok() && kicked);
+            let rung = rung || is_set(own + 3);
             // Only packets would have been found by looking.
             state.spin.slept(if rung { clock::now() - begin } else { u64::MAX });
             let broken = libc::POLLHUP | libc::POLLERR;
@@ -130,6 +132,9 @@ pub(crate) fn wait_while<'a>(
             state.heed();
         }
         if ready.is_ok() && is_set(own + 3) {
+            state.heed_links();
+        }
+        if ready.is_ok() && is_set(own + 4) {
             state.meet_company();
         }
         let found = files.iter().take(own).any(|file| file.revents != 0);
@@ -154,7 +159,9 @@ fn look<'a>(
     let deadline = state.sessions.next_deadline().unwrap_or(u64::MAX);
     let end = (begin + budget).min(deadline).min(alarm.0);
     loop {
-        if state.attachment.queues.inbound.has_packets() || state.waiters.may_be_ready(waiter) {
+        let has_packets =
+            state.attachment.queues.inbound.has_packets() || state.links.has_packets();
+        if has_packets || state.waiters.may_be_ready(waiter) {
             state.spin.found();
             return (state, true);
         }

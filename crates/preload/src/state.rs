@@ -6,6 +6,7 @@ mod carriers;
 mod datagrams;
 mod early;
 mod leaving;
+mod links;
 mod listener;
 mod options;
 mod route;
@@ -17,9 +18,10 @@ use std::ffi::c_int;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
-use client::session::Queues;
+use client::session::{Links, Queues, Ways};
 use host::{Errno, Sessions};
-use shm::session::{Routed, TransportProtocol};
+use shm::attach::Received;
+use shm::session::{Event, Routed, TransportProtocol};
 use shm::{Courtesy, Spin};
 use transport::Config;
 
@@ -75,7 +77,10 @@ pub(crate) struct State {
     /// Sessions that other processes may have too, by their own descriptors.
     carriers: HashMap<c_int, carriers::Carrier>,
     /// What the daemon has said, and nobody has acted on yet.
-    deferred: Vec<shm::session::Event>,
+    deferred: Vec<Received<Event>>,
+    /// To other processes of this machine.
+    pub(crate) links: Links,
+    acquaintances: links::Acquaintances,
     /// How many sessions began.
     births: u32,
     base: Hidden,
@@ -121,6 +126,8 @@ impl State {
             aliases: HashMap::new(),
             carriers: HashMap::new(),
             deferred: Vec::new(),
+            links: Links::default(),
+            acquaintances: links::Acquaintances::default(),
             births: 0,
             base,
             spares: Vec::new(),
@@ -146,9 +153,13 @@ impl State {
         if !self.attachment.is_there() {
             self.look_for_daemon();
         }
-        let Self { attachment, sessions, .. } = self;
+        let Self { attachment, sessions, links, .. } = self;
         let Queues { inbound, outbound, .. } = &mut *attachment.queues;
-        let came = inbound.receive(|packets| sessions.input(now, packets, outbound));
+        let mut ways = Ways::new(outbound, &mut links.exits);
+        let mut came = inbound.receive(|packets| sessions.input(now, packets, &mut ways));
+        if links.has_packets() {
+            came += self.receive_by_links(now);
+        }
         self.turn_at(now);
         came
     }
@@ -159,10 +170,11 @@ impl State {
     }
 
     fn turn_at(&mut self, now: u64) {
-        let Self { attachment, sessions, waiters, .. } = self;
+        let Self { attachment, sessions, waiters, links, .. } = self;
         let queues = &mut *attachment.queues;
-        sessions.turn(now, &mut queues.outbound);
+        sessions.turn(now, &mut Ways::new(&mut queues.outbound, &mut links.exits));
         queues.outbound.ring();
+        links.exits.ring();
         while let Some(ready) = sessions.next_ready() {
             waiters.tell(ready.id, ready.woken);
         }
@@ -176,7 +188,7 @@ impl State {
         if let Some(deadline) = self.sessions.next_deadline() {
             self.waiters.hurry(deadline);
         }
-        if self.attachment.is_there() && !self.attachment.queues.arm(self.sessions.wants_turn()) {
+        if !self.arm() {
             self.waiters.hurry(0);
         }
     }
@@ -233,6 +245,20 @@ impl State {
     /// Whether calls about a session never wait.
     pub(crate) fn is_nonblocking(&mut self, fd: c_int) -> bool {
         self.shared_place(fd).flags & libc::O_NONBLOCK != 0
+    }
+
+    /// Has the workers and the other ends of links ring. `false`: there is something already.
+    fn arm(&mut self) -> bool {
+        // What waits for room in a link may wait for nothing else.
+        let starved = self.attachment.queues.outbound.is_starved();
+        let full = self.sessions.wants_turn() && (starved || !self.links.exits.is_starved());
+        let network = !self.attachment.is_there() || self.attachment.queues.arm(full);
+        self.links.arm() && network
+    }
+
+    /// Readable when another end of a link has rung, or is gone; none while there are no links.
+    pub(crate) fn link_bells(&self) -> c_int {
+        self.links.bells().map_or(-1, |bells| bells.as_raw_fd())
     }
 
     /// Readable when the daemon has said something; none while it is gone.

@@ -10,6 +10,8 @@ pub mod attach;
 #[cfg(not(loom))]
 pub mod bell;
 #[cfg(not(loom))]
+pub mod book;
+#[cfg(not(loom))]
 mod bytes;
 pub mod claims;
 pub mod connections;

@@ -97,21 +97,34 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::Unsealed`] when its maker could still cut it off; as [`Self::create`].
     pub fn from_file(file: OwnedFd) -> Result<Self, SegmentError> {
+        let length = Self::length_of(&file)?;
+        Self::map(file, length, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    /// The same, to read only: who writes there ends.
+    ///
+    /// # Errors
+    /// As [`Self::from_file`].
+    pub(crate) fn from_file_to_read(file: OwnedFd) -> Result<Self, SegmentError> {
+        let length = Self::length_of(&file)?;
+        Self::map(file, length, ProtFlags::READ)
+    }
+
+    fn length_of(file: &OwnedFd) -> Result<usize, SegmentError> {
         let system =
             |source: rustix::io::Errno| SegmentError::System { bytes: 0, source: source.into() };
-        let seals = fcntl_get_seals(&file).map_err(|_| SegmentError::Unsealed)?;
+        let seals = fcntl_get_seals(file).map_err(|_| SegmentError::Unsealed)?;
         if !seals.contains(SealFlags::GROW | SealFlags::SHRINK) {
             return Err(SegmentError::Unsealed);
         }
-        let length = usize::try_from(fstat(&file).map_err(system)?.st_size).unwrap_or(0);
+        let length = usize::try_from(fstat(file).map_err(system)?.st_size).unwrap_or(0);
         if length == 0 || length > LARGEST {
             return Err(SegmentError::Size(length));
         }
-        Self::map(file, length)
+        Ok(length)
     }
 
-    fn map(file: OwnedFd, length: usize) -> Result<Self, SegmentError> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
+    fn map(file: OwnedFd, length: usize, protection: ProtFlags) -> Result<Self, SegmentError> {
         // SAFETY: a fresh mapping at an address of the kernel's choice, of a file that keeps its size.
         let base =
             unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) };
@@ -213,7 +226,8 @@ impl Growing {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create(name, flags).map_err(system)?;
         ftruncate(&file, length as u64).map_err(system)?;
-        Ok(Self { segment: Segment::map(file, length)?, done: 0 })
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        Ok(Self { segment: Segment::map(file, length, protection)?, done: 0 })
     }
 
     /// Makes the next mebibyte.

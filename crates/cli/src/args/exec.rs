@@ -24,6 +24,9 @@ pub(crate) struct Exec {
     /// Fail instead of running the program on the kernel's stack
     #[arg(long)]
     pub(crate) require: bool,
+    /// Send everything through the daemon, also to programs of this machine: `trace` and `capture` see it there
+    #[arg(long)]
+    pub(crate) no_links: bool,
     /// Do not say where the program can be reached
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use client::session::{DEFAULT_SESSIONS, SESSIONS_VARIABLE};
+use client::session::{DEFAULT_SESSIONS, LINKS_VARIABLE, SESSIONS_VARIABLE};
 
 use crate::args::Exec;
 use crate::failure::Failure;
@@ -43,6 +43,9 @@ pub(crate) fn exec(options: &Exec, socket: Option<&Path>) -> Result<(), Failure>
     command.arg0(word).args(arguments);
     command.env(PRELOAD_VARIABLE, preloads(&library, std::env::var_os(PRELOAD_VARIABLE)));
     command.env(SESSIONS_VARIABLE, &sessions);
+    if options.no_links {
+        command.env(LINKS_VARIABLE, "off");
+    }
     Err(Failure::file(&program, command.exec()))
 }
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use shm::attach::Received;
 use shm::session::{
-    Event, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange, Reply, Request, Route,
-    Routed, StackOpened, TransportProtocol, VERSION, Welcome,
+    Event, Hello, Introduce, Introduced, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange,
+    Reply, Request, Route, Routed, StackOpened, TransportProtocol, VERSION, Welcome,
 };
 
 use crate::Error;
@@ -21,6 +21,8 @@ use super::Queues;
 pub const DEFAULT_SESSIONS: &str = "/run/millrace/sessions.sock";
 /// The environment variable that names another socket.
 pub const SESSIONS_VARIABLE: &str = "MILLRACE_SESSIONS";
+/// The environment variable that turns links off: `off`.
+pub const LINKS_VARIABLE: &str = "MILLRACE_LINKS";
 
 /// A process's connection to the sessions socket. Everything that the process has of the daemon ends with it.
 #[derive(Debug)]
@@ -28,8 +30,11 @@ pub struct Link {
     connection: Connection,
     welcome: Welcome,
     /// Said between a question and its answer.
-    events: Mutex<VecDeque<Event>>,
+    events: Events,
 }
+
+/// What the daemon has said without being asked, with what came along.
+type Events = Mutex<VecDeque<Received<Event>>>;
 
 impl Link {
     /// Connects to the daemon at `path`; without one at what [`SESSIONS_VARIABLE`] says, else at [`DEFAULT_SESSIONS`].
@@ -150,6 +155,32 @@ impl Link {
         }
     }
 
+    /// Which stacks serve what a stack is about to connect to, and the link to one of them with its descriptors, if one was made
+    /// for this answer.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: nobody serves there, or there are no links.
+    pub fn introduce(
+        &self,
+        stack: u32,
+        destination: SocketAddr,
+    ) -> Result<(Introduced, Vec<OwnedFd>), Error> {
+        let request = Request::Introduce(Introduce { stack, destination });
+        let Received { message, files } = self.ask(&request, &[])?;
+        match message {
+            Reply::Introduced(introduced) => Ok((introduced, files)),
+            _ => Err(unexpected("an introduction")),
+        }
+    }
+
+    /// Says that a link of this process's is closed.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such link, [`Error::DaemonGone`].
+    pub fn unlink(&self, link: u32) -> Result<(), Error> {
+        self.ask(&Request::Unlink(link), &[]).map(drop)
+    }
+
     /// Whether the daemon is gone; one system call.
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -168,14 +199,16 @@ impl Link {
     ///
     /// # Errors
     /// [`Error::DaemonGone`], [`Error::Nonsense`]. It never waits.
-    pub fn next_event(&self) -> Result<Option<Event>, Error> {
+    pub fn next_event(&self) -> Result<Option<Received<Event>>, Error> {
         if let Some(event) = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
         {
             return Ok(Some(event));
         }
         match self.connection.overhear::<Reply>()? {
             None => Ok(None),
-            Some(Reply::Event(event)) => Ok(Some(event)),
+            Some(Received { message: Reply::Event(message), files }) => {
+                Ok(Some(Received { message, files }))
+            }
             Some(_) => Err(unexpected("nothing")),
         }
     }
@@ -197,14 +230,15 @@ fn ask(
     connection: &Connection,
     request: &Request,
     files: &[BorrowedFd<'_>],
-    events: &Mutex<VecDeque<Event>>,
+    events: &Events,
 ) -> Result<Received<Reply>, Error> {
     let answer = connection.exchange_amid(request, files, |said| match said {
-        Reply::Event(event) => {
-            events.lock().unwrap_or_else(PoisonError::into_inner).push_back(*event);
-            true
+        Received { message: Reply::Event(message), files } => {
+            let event = Received { message, files };
+            events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+            None
         }
-        _ => false,
+        answer => Some(answer),
     })?;
     match answer.message {
         Reply::Refused(refusal) => Err(refused(refusal)),

@@ -51,6 +51,8 @@ pub struct Outbound {
     worker: Doorbell,
     /// Something was pushed since the worker was last rung.
     touched: bool,
+    /// The last packet found no room.
+    starved: bool,
     /// The packet that is being made, if it takes several slots; others are made in their slot.
     long: Box<[u8]>,
     /// It does.
@@ -100,7 +102,14 @@ impl Queues {
                 taken: Vec::with_capacity(BURST),
                 scratch: Vec::new(),
             },
-            outbound: Outbound { ring, worker, touched: false, long, is_long: false },
+            outbound: Outbound {
+                ring,
+                worker,
+                touched: false,
+                starved: false,
+                long,
+                is_long: false,
+            },
             bell,
             claims,
             connections,
@@ -184,6 +193,7 @@ fn pair(
 
 impl Inbound {
     /// Whether a packet waits.
+    #[inline]
     #[must_use]
     pub fn has_packets(&self) -> bool {
         self.rings.iter().any(|ring| ring.has_next())
@@ -243,6 +253,12 @@ fn deliver<const MOST: usize>(
 }
 
 impl Outbound {
+    /// Whether packets wait for room.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        self.starved
+    }
+
     /// Wakes the worker if it sleeps and was given something.
     #[inline]
     pub fn ring(&mut self) {
@@ -255,6 +271,7 @@ impl Outbound {
 impl Sink for Outbound {
     #[inline]
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
+        self.starved = !self.ring.has_room();
         if length > self.ring.capacity() {
             self.is_long = true;
             // There is room for a packet of one slot; a longer one may be lost, as in any network.

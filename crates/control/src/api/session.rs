@@ -39,6 +39,9 @@ pub struct Stack {
     pub listeners: Vec<u32>,
     /// Local ports leased to it, as in `10240-10495`.
     pub leases: Vec<String>,
+    /// Numbers of the stacks that it has links to: packets between them do not pass through the daemon.
+    #[serde(default)]
+    pub links: Vec<u32>,
     /// What went through its rings.
     #[serde(flatten)]
     pub counters: StackCounters,

@@ -38,6 +38,9 @@ pub struct Sessions {
     pub listeners: u32,
     /// Ranges of 256 local ports of one user at most.
     pub leases: u16,
+    /// Links of one process at most, to processes on this machine that it connects to or that connect to it. 0: none, all
+    /// packets go through the daemon.
+    pub links: u16,
     /// Requests of one user: a second.
     pub requests: u32,
     /// Carriers of one user at most: connections that more than one of its processes may hold.

@@ -106,7 +106,7 @@ pub(crate) trait Guest: Send + Sync + 'static {
     ) -> impl Future<Output = Answer<Self::Reply>> + Send;
 
     /// The next thing that it is told without having asked, once it is known.
-    fn news(&mut self) -> impl Future<Output = Self::Reply> + Send {
+    fn news(&mut self) -> impl Future<Output = Answer<Self::Reply>> + Send {
         std::future::pending()
     }
 

@@ -81,6 +81,14 @@ impl Connection {
         error.to_string()
     }
 
+    /// Says it, and hands over what goes along.
+    fn give<R: Serialize>(&self, answer: &Answer<R>) -> Result<(), ChannelError> {
+        let segment = answer.segment.as_ref().map(|segment| segment.as_fd());
+        let files: Vec<BorrowedFd<'_>> =
+            segment.into_iter().chain(answer.bells.iter().map(AsFd::as_fd)).collect();
+        self.say(&answer.reply, &files)
+    }
+
     fn say(&self, reply: &impl Serialize, files: &[BorrowedFd<'_>]) -> Result<(), ChannelError> {
         self.channel.send(reply, files)
     }
@@ -158,7 +166,7 @@ async fn talk<S: Service>(
         let was_known = guest.is_known();
         let heard = tokio::select! {
             heard = connection.hear_from::<S::Guest>(was_known) => heard,
-            news = guest.news(), if was_known => match connection.say(&news, &[]) {
+            news = guest.news(), if was_known => match connection.give(&news) {
                 Ok(()) => continue,
                 Err(error) => return deaf(error),
             },
@@ -172,10 +180,7 @@ async fn talk<S: Service>(
         if !was_known && guest.is_known() && <S::Guest as Guest>::FILES > 0 {
             allow_descriptors(&connection.channel);
         }
-        let segment = answer.segment.as_ref().map(|segment| segment.as_fd());
-        let files: Vec<BorrowedFd<'_>> =
-            segment.into_iter().chain(answer.bells.iter().map(AsFd::as_fd)).collect();
-        if let Err(error) = connection.say(&answer.reply, &files) {
+        if let Err(error) = connection.give(&answer) {
             return deaf(error);
         }
         if guest.stays_silent() {

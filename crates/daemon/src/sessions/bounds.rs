@@ -49,6 +49,7 @@ impl Sessions {
         let own = self.list.values().filter(|session| session.uid() == uid);
         own.flat_map(|session: &Session| session.stacks.values())
             .for_each(|stack| usage.add(stack));
+        usage.memory += self.links.memory(uid);
         usage.admit(uid, more, &self.config.load())
     }
 }

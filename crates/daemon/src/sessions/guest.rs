@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::listeners::proven;
 use super::parking::Starting;
-use super::{Host, LastWords, Lent};
+use super::{Host, LastWords, Lent, News};
 use crate::processes::{
     Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources,
 };
@@ -42,7 +42,7 @@ pub(super) struct Attached<H> {
     id: Arc<AtomicU32>,
     pub(super) process: Process,
     dismissed: Arc<Notify>,
-    news: (mpsc::Sender<Reply>, mpsc::Receiver<Reply>),
+    news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     /// This connection is a carrier, of that name.
     carries: Option<CarrierId>,
     /// The network namespace of the daemon.
@@ -119,12 +119,20 @@ impl<H: Host> Guest for Attached<H> {
                 Ok(answer) => return answer,
                 Err(refusal) => Err(refusal),
             },
+            (Request::Introduce(asked), Some(id)) => match self.introduce(id, asked).await {
+                Ok(answer) => return answer,
+                Err(refusal) => Err(refusal),
+            },
+            (Request::Unlink(link), Some(id)) => {
+                let unlink = move |lent: Lent<'_>| lent.sessions.unlink(id, link);
+                self.ask(unlink).await.map(|()| Reply::Unlinked(link))
+            }
             (Request::Decline(carrier), Some(id)) => self.decline(id, carrier).await,
         };
         answer.map_or_else(Answer::no, Answer::from)
     }
 
-    async fn news(&mut self) -> Reply {
+    async fn news(&mut self) -> News {
         match self.news.1.recv().await {
             Some(news) => news,
             None => std::future::pending().await,
@@ -220,7 +228,7 @@ impl<H: Host> Attached<H> {
     }
 
     /// Has something done on the control thread.
-    async fn ask<R: Send + 'static>(
+    pub(super) async fn ask<R: Send + 'static>(
         &self,
         act: impl FnOnce(Lent<'_>) -> Result<R, Refusal> + Send + 'static,
     ) -> Result<R, Refusal> {

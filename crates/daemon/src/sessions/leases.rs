@@ -37,6 +37,7 @@ impl Sessions {
                 Ok(()) => {
                     self.last_lease = *first;
                     self.stack(id, number)?.leases.insert(*first);
+                    self.links.note(*first, number);
                     return Ok(PortRange { first: *first, count });
                 }
                 Err(SteeringError::Leased { .. } | SteeringError::Served(_)) => {}
@@ -69,6 +70,7 @@ impl Sessions {
                 .lease(stack, first, count)
                 .map_err(|error| no_resources(error.to_string()))?;
             self.stack(id, number)?.leases.insert(first);
+            self.links.note(first, number);
         }
         Ok(PortRange { first, count })
     }

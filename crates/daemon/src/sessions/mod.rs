@@ -9,6 +9,7 @@
 //! | `moves` | control | which process has which connection |
 //! | `parking` | its own | the daemon's own stack, which has the connections that no process has |
 //! | `listeners`, `leases`, `routes` | control | what is served, local ports, which way packets go |
+//! | `links` | control, the user's | processes are introduced to each other |
 //! | `bounds` | control | what a user may have |
 //! | `show` | control | all of it, for people |
 //! | `connections` | the API's | stacks' connections, for people |
@@ -20,6 +21,7 @@ mod errands;
 mod guest;
 mod last_words;
 mod leases;
+mod links;
 mod listeners;
 mod moves;
 mod parking;
@@ -53,13 +55,14 @@ use shm::session::{Hello, OpenStack, PROTOCOL, Reply, VERSION, Welcome};
 use tokio::sync::{Notify, mpsc};
 
 use crate::processes::{
-    Control, Door, Paces, Process, check_name, invalid, no_resources, printable, unknown,
+    Answer, Control, Door, Paces, Process, check_name, invalid, no_resources, printable, unknown,
 };
 use crate::routing::Routing;
 use crate::workers::Workers;
 
 pub(crate) use connections::{Look, Wanted};
 use last_words::LastWords;
+use links::Links;
 use listeners::Membership;
 use moves::Moves;
 use secret::Secret;
@@ -98,6 +101,7 @@ pub(crate) struct Sessions {
     /// Where the latest lease began.
     last_lease: u16,
     moves: Moves,
+    links: Links,
     /// Until then processes are expected back that an earlier daemon had.
     returning: Option<Instant>,
 }
@@ -111,8 +115,11 @@ struct Session {
     /// Told when the process may not stay.
     dismissed: Arc<Notify>,
     /// What the process is told without having asked.
-    news: mpsc::Sender<Reply>,
+    news: mpsc::Sender<News>,
 }
+
+/// What a process is told without having asked, and what goes along.
+type News = Answer<Reply>;
 
 /// A stack of a process.
 struct Stack {
@@ -161,6 +168,7 @@ impl Sessions {
             secret: Secret::new(secret),
             last_lease: 0,
             moves: Moves::default(),
+            links: Links::default(),
             returning: None,
         }
     }
@@ -195,7 +203,7 @@ impl Sessions {
     fn attach(
         &mut self,
         hello: Hello,
-        (process, dismissed, news): (Process, Arc<Notify>, mpsc::Sender<Reply>),
+        (process, dismissed, news): (Process, Arc<Notify>, mpsc::Sender<News>),
         interfaces: &Interfaces,
     ) -> Result<Welcome, Refusal> {
         let config = self.config.load_full();
@@ -232,6 +240,7 @@ impl Sessions {
     /// Takes back all that a process had. Gives what is left, to be waited for by whoever asked.
     fn release(&mut self, id: u32, workers: &Workers, why: &str) -> Vec<Left> {
         let Some(mut session) = self.list.remove(&id) else { return Vec::new() };
+        self.unlink_all(|end| end.process == id);
         let stacks = std::mem::take(&mut session.stacks).into_values();
         let left = stacks.map(|stack| self.take_back(stack, workers)).collect();
         self.forget_process(id);

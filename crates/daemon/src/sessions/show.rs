@@ -6,13 +6,18 @@ use forward::steering::ListenerView;
 use graph::StackId;
 use shm::session::TransportProtocol;
 
+use super::links::End;
 use super::{Session, Sessions, Stack, connections};
 
 impl Sessions {
     /// Every stack.
     pub(crate) fn show_stacks(&self) -> Vec<api::Stack> {
         self.all()
-            .map(|(client, session, number, stack)| show(client, session, number, stack))
+            .map(|(client, session, number, stack)| {
+                let end = End { process: client, stack: number };
+                let links = self.links.of(end).map(|(_, other)| other.stack).collect();
+                api::Stack { links, ..show(client, session, number, stack) }
+            })
             .collect()
     }
 
@@ -79,6 +84,7 @@ fn show(client: u32, session: &Session, number: u32, stack: &Stack) -> api::Stac
         claims: stack.asked.claims,
         listeners: stack.listeners.keys().copied().collect(),
         leases: stack.leases.iter().map(|first| format!("{first}-{}", last(*first))).collect(),
+        links: Vec::new(),
         counters: stack.counted(),
         tcp: connections::tcp(&stack.connections),
     }

@@ -189,6 +189,7 @@ impl Lent<'_> {
     pub(super) fn close_stack(&mut self, id: u32, number: u32) -> Result<Left, Refusal> {
         let stack = self.sessions.session(id)?.stacks.remove(&number);
         let stack = stack.ok_or_else(|| unknown(format!("there is no stack {number}")))?;
+        self.sessions.unlink_all(|end| (end.process, end.stack) == (id, number));
         Ok(self.sessions.take_back(stack, self.workers))
     }
 }
@@ -207,7 +208,8 @@ fn connections_at(
 impl Sessions {
     /// A stack's ports and listeners are the others' from now on, and the workers give its rings back.
     pub(super) fn take_back(&mut self, stack: Stack, workers: &Workers) -> Left {
-        let Stack { id, segment, start, .. } = stack;
+        let Stack { id, segment, start, leases, .. } = stack;
+        leases.iter().for_each(|first| self.links.note(*first, 0));
         if let Err(error) = self.steering.remove_stack(id) {
             tracing::error!("{error}");
         }

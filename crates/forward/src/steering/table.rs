@@ -324,6 +324,21 @@ impl Steering {
         known.any(|id| self.groups.get(id).is_some_and(Group::has_members))
     }
 
+    /// The listener that new flows to that end belong to.
+    #[must_use]
+    pub fn serving(
+        &self,
+        protocol: TransportProtocol,
+        address: IpAddr,
+        port: u16,
+    ) -> Option<ListenerView> {
+        let listeners = Place::serving(address).into_iter();
+        let mut known = listeners.filter_map(|place| self.by_bind.get(&(protocol, port, place)));
+        known.find_map(|id| {
+            Some(self.groups.get(id)?.view(*id)).filter(|one| !one.members.is_empty())
+        })
+    }
+
     /// Frees what no worker looks at any more. To be called now and then; each change does it, too.
     pub fn reclaim(&mut self) {
         let passed = self.epoch.passed();

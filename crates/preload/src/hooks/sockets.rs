@@ -357,6 +357,12 @@ fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Re
         match state.sessions.connect(id, clock::now(), source, remote) {
             // The ports that it has are used up towards there.
             Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
+            Err(Errno::INPROGRESS) => {
+                if let Some(path) = state.path_to(remote) {
+                    state.sessions.take_path(id, path);
+                }
+                return Err(Errno::INPROGRESS);
+            }
             other => return other,
         }
     }

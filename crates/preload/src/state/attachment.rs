@@ -105,6 +105,7 @@ impl State {
         match Attachment::new(&super::program()) {
             Ok(attachment) => {
                 self.attachment = attachment;
+                self.outlive_daemon();
                 self.routes.clear();
                 // They are connections to the daemon that is gone.
                 self.carriers.clear();

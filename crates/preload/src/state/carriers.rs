@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use client::session::{Withdrawal, carrier_id, open_carrier};
 use host::{Lingering, Mask};
+use shm::attach::Received;
 use shm::session::{CarrierId, Event, Offered};
 
 use super::{Place, State, status_flags};
@@ -247,10 +248,14 @@ impl State {
                 }
             }
             match self.attachment.link.next_event() {
-                Ok(Some(Event::Parked(parked))) if parked == named => asks = true,
-                Ok(Some(Event::Lost(lost))) if lost == named => return None,
+                Ok(Some(Received { message: Event::Parked(parked), .. })) if parked == named => {
+                    asks = true;
+                }
+                Ok(Some(Received { message: Event::Lost(lost), .. })) if lost == named => {
+                    return None;
+                }
                 // The other process may ask for one of this process meanwhile.
-                Ok(Some(Event::Recall(asked))) => self.give(asked),
+                Ok(Some(Received { message: Event::Recall(asked), .. })) => self.give(asked),
                 Ok(Some(other)) => self.deferred.push(other),
                 Ok(None) => {
                     let mut file =
@@ -274,21 +279,17 @@ impl State {
         if !self.attachment.is_there() {
             return;
         }
-        let mut file = libc::pollfd { fd: self.link(), events: libc::POLLIN, revents: 0 };
-        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: one file, and a time.
-        if unsafe { real::ppoll(&raw mut file, 1, &raw const now, std::ptr::null()) } <= 0 {
-            return;
-        }
         while let Ok(Some(event)) = self.attachment.link.next_event() {
             self.act(event);
         }
     }
 
-    fn act(&mut self, event: Event) {
-        match event {
+    fn act(&mut self, Received { message, files }: Received<Event>) {
+        match message {
             Event::Recall(asked) => self.give(asked),
             Event::Offered(offered) => self.take_offered(offered),
+            Event::Linked(place) => self.adopt_link(place, false, files),
+            Event::Unlinked(link) => self.end_link(link),
             // Nobody waits for it any more.
             Event::Parked(_) | Event::Lost(_) => {}
         }

@@ -12,7 +12,6 @@ impl State {
     /// Before a thread sleeps for `waiter`, until `alarm` at most: has the workers ring. Gives how long it may sleep: ns;
     /// `None`: not at all, something has come.
     pub(crate) fn fall_asleep(&mut self, waiter: usize, alarm: Alarm) -> Option<u64> {
-        let full = self.sessions.wants_turn();
         let mut deadline = self.sessions.next_deadline().unwrap_or(u64::MAX).min(alarm.0);
         let now = clock::now();
         if !self.attachment.is_there() {
@@ -21,10 +20,7 @@ impl State {
         if self.waiters.kick_of(waiter) < 0 {
             deadline = deadline.min(now + NAP);
         }
-        if deadline <= now
-            || self.waiters.may_be_ready(waiter)
-            || (self.attachment.is_there() && !self.attachment.queues.arm(full))
-        {
+        if deadline <= now || self.waiters.may_be_ready(waiter) || !self.arm() {
             self.stop_ringing(false);
             return None;
         }
@@ -44,6 +40,7 @@ impl State {
         }
         if self.waiters.sleepers == 0 {
             self.attachment.queues.withdraw();
+            self.links.withdraw();
         }
     }
 }

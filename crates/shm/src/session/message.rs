@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::attach::{ChannelPlace, Refusal};
 
+use super::link::{Introduce, Introduced};
 use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, Withdraw, Withdrawn};
 
 /// Version of these messages and of what lies in a stack's segment: both sides must have the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -46,6 +47,10 @@ pub enum Request {
     Abandon(Abandon),
     /// Connections that wait to be accepted are for the listener's other members. One descriptor comes along: their file.
     Hand(Hand),
+    /// A stack is about to connect: which stacks serve there, and links to them.
+    Introduce(Introduce),
+    /// The process has closed the link of that number, or does not want it.
+    Unlink(u32),
 }
 
 /// Who comes. Another version's may say more, and is to be told that it is another version.
@@ -151,6 +156,11 @@ pub enum Reply {
     Abandoned(u32),
     /// To [`Request::Hand`]: so many were taken. The others are reset.
     Handed(u32),
+    /// To [`Request::Introduce`]. File descriptors come with it if a link was made: its memory, this end's bell, and the
+    /// [book](crate::book) of leased ports.
+    Introduced(Introduced),
+    /// To [`Request::Unlink`].
+    Unlinked(u32),
     /// To nothing.
     Event(Event),
     /// To any.

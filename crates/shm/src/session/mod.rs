@@ -6,10 +6,12 @@
 //! header.
 
 mod bound;
+mod link;
 mod message;
 mod moving;
 
 pub use bound::{Bound, BoundError, examine, namespace};
+pub use link::{Introduce, Introduced, LINK_PACKET, LinkPlace, Neighbour};
 pub use message::{
     ClaimsPlace, ConnectionsPlace, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange,
     Reply, Request, Route, Routed, StackOpened, TransportProtocol, VERSION, Welcome,
@@ -21,3 +23,6 @@ pub use moving::{
 
 /// A flag in [`Meta::flags`](crate::Meta) of a packet to a stack: its TCP or UDP checksum was found right.
 pub const GOOD_CHECKSUM: u8 = 16;
+/// A flag in [`Meta::flags`](crate::Meta) of a packet over a link: no packet, but the headers of one that came the other way and
+/// is for nobody here. What is for these ends goes by the daemon from then on.
+pub const TURNED_AWAY: u8 = 32;

@@ -10,6 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::link::LinkPlace;
+
 /// Names a connection that has a carrier. Random: whoever knows it holds a copy of the carrier, and may have the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CarrierId(pub [u64; 2]);
@@ -96,6 +98,11 @@ pub enum Event {
     Lost(CarrierId),
     /// A connection waits to be accepted: [`Withdraw`] it soon, before another member is asked.
     Offered(Offered),
+    /// A process that is about to connect to this one has a link to it now. Descriptors come along as with
+    /// [`Reply::Introduced`](super::Reply::Introduced).
+    Linked(LinkPlace),
+    /// The process at the other end of the link of that number has ended, or has closed it.
+    Unlinked(u32),
 }
 
 /// A connection that waits to be accepted.

@@ -173,6 +173,11 @@ impl Moves {
 }
 
 impl Sessions {
+    /// Whether a process is the daemon's own stack.
+    pub(super) fn is_parking(&self, process: u32) -> bool {
+        self.moves.parking.as_ref().is_some_and(|own| own.client == process)
+    }
+
     /// Whether the daemon's own stack is there.
     pub(super) fn has_parking(&self) -> bool {
         self.moves.parking.is_some()
@@ -192,7 +197,7 @@ impl Sessions {
     /// Tells a process something. One that does not listen is not waited for.
     fn tell(&self, process: u32, event: Event) {
         if let Some(session) = self.list.get(&process) {
-            let _ = session.news.try_send(Reply::Event(event));
+            let _ = session.news.try_send(Reply::Event(event).into());
         }
     }
 

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Programs on Millrace that connect to programs on Millrace on the same host: their packets go over a link, past the daemon.
+. "$(dirname "$0")/lab.sh"
+. "$(dirname "$0")/serve/serve.sh"
+[ "$LAB_ROUTER" = millrace ] || skip "the kernel has no links"
+one_host
+start_serving
+python=$(command -v /usr/bin/python3 python3 | head -n 1)
+
+# Starts a server and waits for its port: server NAME PORT COMMAND...; its process is in $server.
+server() {
+  local name=$1 port=$2
+  shift 2
+  serve "$@" >"$served/logs/$name" 2>&1 &
+  server=$!
+  within 10 listens "$port" || { sed "s/^/$name: /" "$served/logs/$name"; fail "$name does not listen"; }
+}
+listens() { on router ss -Hltn "sport = :$1" | grep -q .; }
+has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
+# A client's command, on Millrace: near COMMAND...
+near() { on router env LD_PRELOAD="$preload" "$@"; }
+# What stacks of that name have sent through the daemon: sent NAME
+sent() { value "show stacks" "[.[] | select(.name == \"$1\") | .sent] | add // 0"; }
+# How many links stacks of that name have.
+links() { value "show stacks" "[.[] | select(.name == \"$1\") | .links | length] | add // 0"; }
+# A command during which a server sends next to nothing through the daemon (which ends what a client leaves when it exits):
+# past_daemon NAME COMMAND...
+past_daemon() {
+  local name=$1 before after
+  shift
+  before=$(sent "$name")
+  "$@" || return
+  after=$(sent "$name")
+  [ $((after - before)) -le 200 ] || { echo "$name sent $((after - before)) packets through the daemon"; return 1; }
+}
+
+cat >"$served/web.py" <<'END'
+import http.server, socketserver, sys, os
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *a): pass
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+os.chdir(sys.argv[2])
+Server(("10.0.1.1", int(sys.argv[1])), Handler).serve_forever()
+END
+data 5000000 7 >"$served/files/five"
+echo hello >"$served/files/hello"
+
+# 1. One server, one client.
+server web 8001 "$python" "$served/web.py" 8001 "$served/files"
+page() { near curl -s -S -f --max-time 20 "$@"; }
+# The first connection of a process is introduced while its peer does not know the link yet.
+check "a page comes over a link" past_daemon python3 says '^hello$' page http://10.0.1.1:8001/hello
+check "5 MB come over a link, byte by byte" past_daemon python3 equal \
+  "$(page http://10.0.1.1:8001/five | hash)" "$(hash <"$served/files/five")"
+check "links end with their clients" within 5 equal 0 "$(links python3)"
+check "without links it goes by the daemon" says '^hello$' near env MILLRACE_LINKS=off curl -s --max-time 20 http://10.0.1.1:8001/hello
+check "who does not listen refuses" fails page http://10.0.1.1:8099/
+end "$server" TERM
+
+# 2. NGINX with two workers, wrk.
+if has nginx && has wrk; then
+  mkdir -p "$served/nginx"
+  cat >"$served/nginx/nginx.conf" <<END
+worker_processes 2;
+daemon off;
+pid $served/nginx/pid;
+error_log $served/logs/nginx-error;
+events { worker_connections 512; }
+http {
+  access_log off; keepalive_requests 100000000;
+  client_body_temp_path $served/temp/body; proxy_temp_path $served/temp/proxy; fastcgi_temp_path $served/temp/f;
+  uwsgi_temp_path $served/temp/u; scgi_temp_path $served/temp/s;
+  upstream back { server 10.0.1.1:8003; keepalive 8; }
+  server { listen 10.0.1.1:8002; location / { return 200 "page\n"; } location /files/ { alias $served/files/; }
+    location /up { proxy_pass http://back; proxy_http_version 1.1; proxy_set_header Connection ""; } }
+}
+END
+  sed -e 's/8002/8003/; s/"page/"upstream/' -e "s|$served/nginx/pid|$served/nginx/pid2|; /upstream back/d; /location .up/s/location.*} }/}/" \
+    "$served/nginx/nginx.conf" >"$served/nginx/back.conf"
+  serve nginx -c "$served/nginx/back.conf" >"$served/logs/nginx-back" 2>&1 &
+  back=$!
+  server nginx 8002 nginx -c "$served/nginx/nginx.conf"
+  front=$server
+  within 10 listens 8003 || { sed 's/^/nginx: /' "$served/logs/nginx-back" "$served/logs/nginx-error"; fail "no upstream"; }
+  check "NGINX answers wrk over links" past_daemon nginx \
+    says 'requests in' near wrk -t1 -c8 -d2 http://10.0.1.1:8002/
+  failures() { ! near wrk -t1 -c8 -d2 "$@" | grep -E 'Socket errors|Non-2xx'; }
+  check "and loses none of them" failures http://10.0.1.1:8002/
+  check "proxy_pass to another NGINX goes over a link" past_daemon nginx says '^upstream$' page http://10.0.1.1:8002/up
+  check "and under load" failures http://10.0.1.1:8002/up
+  # Reload under load, with a connection for each request. As over the network, the moment in which a worker closes its
+  # listener may cost a few.
+  near "$python" "$lab_root/lab/serve/load" 10.0.1.1 8002 / 5 "$(printf 'page\n' | hash)" 4 "$lab/enough" >"$lab/reloaded" 2>&1 &
+  load=$!
+  for _ in 1 2 3; do sleep 1; kill -HUP "$front"; done
+  sleep 1
+  touch "$lab/enough"
+  wait "$load"
+  few() { local all; read -r all _ failed _ < <(head -n 1 "$lab/reloaded"); [ "$all" -ge 50 ] && [ "$failed" -le 2 ] || { cat "$lab/reloaded"; return 1; }; }
+  check "reloads under load over links fail two of hundreds at most" few
+  # The daemon restarts: what is connected goes on.
+  near wrk -t1 -c8 -d5 http://10.0.1.1:8002/ >"$lab/restarted" 2>&1 &
+  load=$!
+  sleep 1
+  kill -KILL "$daemon"; wait "$daemon" 2>/dev/null
+  sleep 1
+  start
+  wait "$load"
+  check "links outlive the daemon" fails grep -E 'Socket errors|Non-2xx' "$lab/restarted"
+  # A worker is killed: its clients learn it, and connect anew.
+  within 10 says '^page$' page http://10.0.1.1:8002/
+  near wrk -t1 -c8 -d4 http://10.0.1.1:8002/ >"$lab/killed" 2>&1 &
+  load=$!
+  sleep 1
+  pkill -KILL -P "$front" -o
+  wait "$load"
+  check "after a worker's death clients go on with the others" says 'requests in' cat "$lab/killed"
+  end "$front" TERM
+  end "$back" TERM
+fi
+
+# 3. redis and its benchmark.
+if has redis-server; then
+  server redis 6379 redis-server --port 6379 --bind 10.0.1.1 --protected-mode no --save '' --dir "$served/temp"
+  check "redis-benchmark over links" past_daemon redis-server says '^"SET","[1-9]' \
+    near redis-benchmark -h 10.0.1.1 -t set -n 20000 -c 50 --csv
+  end "$server" KILL
+fi
+
+# 4. A connection that moves leaves its link.
+cc -std=gnu11 -O1 -Wall -Wextra -Werror -o "$lab/mover" "$lab_root/lab/serve/mover.c" || fail "mover does not build"
+server fork 7002 "$lab/mover" fork 7002
+talk() { near "$python" "$lab_root/lab/serve/talk" 10.0.1.1 "$@"; }
+check "a server that forks for each connection" says '^100 answers$' talk 7002 5 20
+end "$server" TERM
+server half 7003 "$lab/mover" half 7003
+check "two processes take turns, and nothing is lost" equal \
+  "$(talk 7003 --say 'a\nb\nc\nd\ne\nf\ng\n' | tr '\n' ';')" \
+  'parent: a;child: b;parent: c;child: d;parent: e;child: f;parent: g;end;'
+end "$server" TERM
+check "nothing is left" within 5 no_stacks
