@@ -294,6 +294,8 @@ pub(crate) enum Path {
     Tap,
     /// Both on Millrace, each with a stack of its own, joined by the daemon.
     Inline,
+    /// Both on Millrace, each with a stack of its own, joined by a link.
+    Link,
 }
 
 #[derive(Debug, Group)]

@@ -45,6 +45,8 @@ pub(super) struct Where {
     namespace: Namespace,
     /// On Millrace's sockets.
     ours: bool,
+    /// By links, where there can be any: clients ask for them.
+    linked: bool,
     pinned: bool,
     serves: bool,
 }
@@ -54,11 +56,12 @@ impl Where {
         let namespace = match path {
             Path::Loopback | Path::Pinned => Namespace::Kernel,
             Path::Veth => Namespace::Peer,
-            Path::Tap | Path::Inline => Namespace::Millrace,
+            Path::Tap | Path::Inline | Path::Link => Namespace::Millrace,
         };
         Self {
             namespace,
-            ours: path == Path::Inline,
+            ours: matches!(path, Path::Inline | Path::Link),
+            linked: path == Path::Link,
             pinned: path != Path::Loopback,
             serves: false,
         }
@@ -67,7 +70,8 @@ impl Where {
     pub(super) fn server(placement: Placement) -> Self {
         let ours = placement == Placement::Millrace;
         let namespace = if ours { Namespace::Millrace } else { Namespace::Kernel };
-        Self { namespace, ours, pinned: placement != Placement::Loose, serves: true }
+        let pinned = placement != Placement::Loose;
+        Self { namespace, ours, linked: true, pinned, serves: true }
     }
 }
 
@@ -159,7 +163,7 @@ impl Bed {
         match path {
             Path::Loopback | Path::Pinned => "127.0.0.1",
             Path::Veth => VETH[0],
-            Path::Tap | Path::Inline => OURS,
+            Path::Tap | Path::Inline | Path::Link => OURS,
         }
     }
 
@@ -184,6 +188,9 @@ impl Bed {
         if place.ours {
             command.arg(self.programs.join("millrace")).arg("--socket").arg(self.socket());
             command.args(["exec", "--require", "--quiet", "--library"]).arg(&self.library);
+            if !place.linked {
+                command.arg("--no-links");
+            }
         }
         command.args(words);
         command

@@ -24,12 +24,12 @@ pub(super) struct Other {
 
 /// Runs them in turns; what is not installed is left out.
 pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Other>, Failure> {
-    let kinds = [Path::Pinned, Path::Tap, Path::Inline];
+    let kinds = [Path::Pinned, Path::Tap, Path::Inline, Path::Link];
     let paths: Vec<Path> = kinds.into_iter().filter(|path| paths.contains(path)).collect();
     let mut all = Vec::new();
     if is_there("iperf3") {
         let mut servers = Vec::new();
-        for path in paths.iter().filter(|path| **path != Path::Inline) {
+        for path in [Path::Pinned, Path::Tap] {
             let place = Where::server(path.server());
             let port = IPERF.to_string();
             servers.push(bed.start(place, 1, IPERF, &["iperf3", "-s", "-p", &port])?);
@@ -41,7 +41,7 @@ pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Othe
     }
     if is_there("redis-server") && is_there("redis-benchmark") {
         let mut servers = Vec::new();
-        for path in paths.iter().filter(|path| **path != Path::Inline) {
+        for path in [Path::Pinned, Path::Tap] {
             let place = Where::server(path.server());
             let port = REDIS.to_string();
             let words = ["redis-server", "--port", &port, "--save", "", "--protected-mode", "no"];

@@ -5,12 +5,12 @@ use std::fmt;
 pub(super) use crate::args::Path;
 
 impl Path {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Loopback, Self::Pinned, Self::Veth, Self::Tap, Self::Inline];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Loopback, Self::Pinned, Self::Veth, Self::Tap, Self::Inline, Self::Link];
 
     /// Whether the server is on Millrace.
     pub(super) fn is_ours(self) -> bool {
-        matches!(self, Self::Tap | Self::Inline)
+        matches!(self, Self::Tap | Self::Inline | Self::Link)
     }
 
     /// Whether it is one that others are compared with.
@@ -23,7 +23,7 @@ impl Path {
         match self {
             Self::Loopback => Placement::Loose,
             Self::Pinned | Self::Veth => Placement::Pinned,
-            Self::Tap | Self::Inline => Placement::Millrace,
+            Self::Tap | Self::Inline | Self::Link => Placement::Millrace,
         }
     }
 }
@@ -36,6 +36,7 @@ impl fmt::Display for Path {
             Self::Veth => "kernel veth",
             Self::Tap => "Millrace, kernel client",
             Self::Inline => "Millrace both ends, by the daemon",
+            Self::Link => "Millrace both ends, by a link",
         })
     }
 }

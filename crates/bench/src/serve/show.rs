@@ -196,7 +196,7 @@ fn of_contest(contest: &Contest) -> Vec<Outcome> {
                 Some(contest.ratios(path, best).median()).filter(|ratio| ratio.is_finite());
         }
         let goal = if contest.case.keep_alive { GOAL } else { GOAL_SHORT };
-        let has_goal = path == Path::Inline && contest.case.body == 64 && contest.case.workers == 1;
+        let has_goal = path == Path::Link && contest.case.body == 64 && contest.case.workers == 1;
         rate.goal = rate.yardstick_value.filter(|_| has_goal).map(|its| (its * goal, Better::More));
         [
             rate,
