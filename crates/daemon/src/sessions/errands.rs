@@ -6,6 +6,7 @@ use std::sync::Arc;
 use control::config;
 use shm::attach::Refusal;
 use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
+use tokio::sync::SemaphorePermit;
 
 use super::guest::Attached;
 use super::moves::{Answered, Cargo, Taking, read, written};
@@ -101,6 +102,18 @@ impl<H: Host> Attached<H> {
         read(file, count, most)
     }
 
+    /// Waits for its turn, reads what comes along, and closes what it came in.
+    async fn receive(
+        &self,
+        files: Vec<OwnedFd>,
+        count: u32,
+    ) -> Result<(SemaphorePermit<'_>, Vec<Cargo>), Refusal> {
+        // Before its turn: the own stack takes one itself when it starts.
+        self.need_parking().await?;
+        let turn = self.shared.turns.acquire().await.map_err(no_resources)?;
+        Ok((turn, self.cargo(&files, count)?))
+    }
+
     /// The daemon takes a connection that has a carrier.
     pub(super) async fn deposit(
         &self,
@@ -108,12 +121,8 @@ impl<H: Host> Attached<H> {
         asked: Deposit,
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
-        // Before its turn: the own stack takes one itself when it starts.
-        self.need_parking().await?;
-        let shared = Arc::clone(&self.shared);
-        let _turn = shared.turns.acquire().await.map_err(no_resources)?;
-        let cargo = self.cargo(&files, 1)?.pop().ok_or_else(|| invalid("no connection"))?;
-        drop(files);
+        let (_turn, mut all) = self.receive(files, 1).await?;
+        let cargo = all.pop().ok_or_else(|| invalid("no connection"))?;
         let Deposit { stack, id, at } = asked;
         let (control, from) = (self.control.clone(), (process, stack));
         let moved = tokio::spawn(async move {
@@ -189,12 +198,7 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
         let Abandon { stack, at, count } = asked;
-        // Before its turn: the own stack takes one itself when it starts.
-        self.need_parking().await?;
-        let shared = Arc::clone(&self.shared);
-        let _turn = shared.turns.acquire().await.map_err(no_resources)?;
-        let all = self.cargo(&files, count)?;
-        drop(files);
+        let (_turn, all) = self.receive(files, count).await?;
         let control = self.control.clone();
         let moved = tokio::spawn(async move {
             let mut taken = 0;
@@ -220,12 +224,7 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
         let Hand { stack, listener, at, count } = asked;
-        // Before its turn: the own stack takes one itself when it starts.
-        self.need_parking().await?;
-        let shared = Arc::clone(&self.shared);
-        let _turn = shared.turns.acquire().await.map_err(no_resources)?;
-        let all = self.cargo(&files, count)?;
-        drop(files);
+        let (_turn, all) = self.receive(files, count).await?;
         let control = self.control.clone();
         let moved = tokio::spawn(async move {
             let mut taken = 0;
