@@ -22,6 +22,7 @@ mod listener;
 pub mod moving;
 pub mod options;
 pub mod packet;
+mod paged_list;
 mod paged_queue;
 mod paths;
 mod ports;

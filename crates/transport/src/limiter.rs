@@ -31,7 +31,8 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     pub(crate) fn new(secret: Secret, kind: u64) -> Self {
-        Self { secret, kind, second: u64::MAX, left: 0, used: Vec::new() }
+        // Now, so that no packet waits for it.
+        Self { secret, kind, second: u64::MAX, left: 0, used: vec![(0, 0); PLACES] }
     }
 
     /// Whether one may go to `peer` at `now` (ns), `mean` being how many may in a second on average.
@@ -57,9 +58,6 @@ impl Limiter {
         let bits = to_v6(peer).to_bits();
         let bits = if peer.is_ipv4() { bits } else { bits >> (128 - NETWORK) };
         let hash = self.secret.hash(&[self.kind, (bits >> 64) as u64, bits as u64]);
-        if self.used.is_empty() {
-            self.used = vec![(0, 0); PLACES];
-        }
         let Some((when, used)) = self.used.get_mut(hash as usize % PLACES) else { return false };
         if *when != second {
             (*when, *used) = (second, 0);
@@ -102,6 +100,7 @@ mod tests {
     #[test]
     fn one_peer_uses_up_its_own_share() {
         let mut limiter = Limiter::new(Secret([1, 2]), 1);
+        assert_eq!(limiter.used.len(), PLACES, "memory is there before the first packet");
         assert_eq!(allowed(&mut limiter, 5, 4000, 1), 250);
         assert!(limiter.allow(peer(77), 5 * SECOND, 1000));
         // All addresses of an IPv6 network are one.

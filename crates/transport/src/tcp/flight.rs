@@ -4,8 +4,7 @@
 //! lost (to be sent again). Detection of loss is RACK's (RFC 8985); rate samples are taken as the
 //! drafts of delivery rate estimation say.
 
-use std::collections::VecDeque;
-
+use crate::paged_list::PagedList;
 use crate::sequence::Seq;
 use crate::tcp::prr::Reduction;
 
@@ -139,7 +138,7 @@ impl Delivered {
 /// The segments in flight of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
-    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) sent: PagedList<Sent>,
     /// Bytes sacked, and segments.
     pub(crate) sacked: u32,
     sacked_segments: u32,
@@ -151,7 +150,7 @@ pub(crate) struct Flight {
     fresh_from: Seq,
     /// What was sent again, in the order of time: when, and where it begins. Some of it may be delivered
     /// or lost by now.
-    again: VecDeque<(u64, Seq)>,
+    again: PagedList<(u64, Seq)>,
     /// Duplicate acknowledgments from a peer without SACK.
     pub(crate) duplicates: u32,
     pub(crate) rack: Rack,
@@ -214,9 +213,7 @@ impl Flight {
             self.fresh_from = start;
             self.again.clear();
             // Most connections have one segment under way at a time: no memory for more.
-            if self.sent.capacity() == 0 {
-                self.sent.reserve_exact(1);
-            }
+            self.sent.begin();
         }
         let una = self.sent.front().map_or(start, |front| front.start);
         let limited = if self.rate.is_app_limited() { mark::APP_LIMITED } else { 0 };
@@ -244,7 +241,7 @@ impl Flight {
         }
         let from = self.lost_from;
         let first = self.sent.partition_point(|sent| sent.start.before(from));
-        let found = self.sent.range(first..).find(|sent| sent.is(mark::LOST)).copied();
+        let found = self.sent.iter_from(first).find(|sent| sent.is(mark::LOST)).copied();
         if let Some(found) = &found {
             self.lost_from = found.start;
         }
@@ -274,10 +271,7 @@ impl Flight {
         sent.sent_at = now;
         sent.size = sent.length().min(65_535) as u16;
         (sent.delivered, sent.delivered_at, sent.first_sent_at) = rate;
-        self.again.push_back((now, start));
-        if self.again.len() > 64 + 2 * self.sent.len() {
-            self.sort_again();
-        }
+        self.note_again(now, start);
     }
 }
 
@@ -321,7 +315,7 @@ impl Flight {
     /// anything.
     fn is_sound(&self, una: Seq, next: Seq) -> bool {
         let (mut at, mut sacked, mut lost, mut segments) = (una, 0, 0, 0u64);
-        for sent in &self.sent {
+        for sent in self.sent.iter() {
             if sent.start != at || !at.before(sent.end) || sent.end.after(next) {
                 return false;
             }

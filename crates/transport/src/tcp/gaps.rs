@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::carried::{Carried, ImportError, Reader, Writer};
+use crate::paged_list::PagedList;
 use crate::sequence::Seq;
 
 /// Bytes of receive buffer for each piece that is kept: a piece costs 8 bytes, and a peer decides how
@@ -101,7 +102,7 @@ impl Gaps {
 /// Pieces apart from each other, in order.
 #[derive(Debug, Default)]
 struct Pieces {
-    pieces: VecDeque<Piece>,
+    pieces: PagedList<Piece>,
     /// A place in each of the pieces that grew last, the latest first.
     recent: VecDeque<Seq>,
     duplicate: Option<Piece>,
@@ -118,7 +119,7 @@ impl Pieces {
                 self.duplicate = Some(overlap);
             }
             merged = (merged.0.min(piece.0), merged.1.max(piece.1));
-            last += 1;
+            last = self.pieces.after(last);
         }
         if first == last {
             if self.pieces.len() >= most {
@@ -129,7 +130,7 @@ impl Pieces {
             if let Some(piece) = self.pieces.get_mut(first) {
                 *piece = merged;
             }
-            self.pieces.drain(first + 1..last);
+            self.pieces.remove(self.pieces.after(first)..last);
         }
         self.recent.retain(|place| !place.within(merged.0, merged.1));
         self.recent.push_front(merged.0);
@@ -239,6 +240,8 @@ mod tests {
         let pieces = buffer as u32 / 2896;
         let kept = (0..pieces).filter(|i| gaps.insert(Seq(i * 2896), Seq(i * 2896 + 1448), buffer));
         assert_eq!(kept.count(), pieces as usize);
+        let largest = gaps.0.as_ref().map(|pieces| pieces.pieces.largest());
+        assert!(largest.is_some_and(|largest| largest <= (4096, 4096)), "{largest:?}");
         // The last four, then the lowest.
         assert_eq!(blocks(&mut gaps)[0].0, (pieces - 1) * 2896);
         assert_eq!(gaps.advance(Seq(0)), Seq(1448));

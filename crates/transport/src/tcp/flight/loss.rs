@@ -1,6 +1,8 @@
 //! What is lost by other signs than RACK's, and what turned out not to be.
 
 use super::{Flight, Sent, mark};
+use crate::paged_list::PagedList;
+use crate::sequence::Seq;
 
 impl Flight {
     /// Any record may be marked as lost now.
@@ -55,7 +57,7 @@ impl Flight {
     /// Segments with more than `size` bytes of data did not fit the path.
     pub(crate) fn lose_oversized(&mut self, size: u32) {
         self.lose_front();
-        for sent in &mut self.sent {
+        for sent in self.sent.iter_mut() {
             let oversized = sent.data().min(sent.size.into()) > size;
             if oversized && !sent.is(mark::LOST | mark::SACKED) {
                 sent.marks |= mark::LOST;
@@ -67,7 +69,7 @@ impl Flight {
     /// Nothing was lost after all: what was taken for lost is in flight. Sent again or not, it stays
     /// acknowledged by whatever arrives first.
     pub(crate) fn forgive(&mut self) {
-        for sent in &mut self.sent {
+        for sent in self.sent.iter_mut() {
             sent.marks &= !mark::LOST;
         }
         self.lost = 0;
@@ -76,7 +78,7 @@ impl Flight {
 
     /// The peer took back what it had told of (RFC 2018 8): none of it is trusted.
     pub(crate) fn forget_sacks(&mut self) {
-        for sent in &mut self.sent {
+        for sent in self.sent.iter_mut() {
             sent.marks &= !mark::SACKED;
         }
         (self.sacked, self.sacked_segments) = (0, 0);
@@ -100,8 +102,26 @@ impl Flight {
     /// Lists what was sent again and is in flight, in the order of time.
     pub(super) fn sort_again(&mut self) {
         self.again.clear();
-        let again = self.sent.iter().filter(|sent| sent.is_again());
-        self.again.extend(again.map(|sent| (sent.sent_at, sent.start)));
-        self.again.make_contiguous().sort_by_key(|(sent_at, _)| *sent_at);
+        for sent in self.sent.iter().filter(|sent| sent.is_again()) {
+            list_again(&mut self.again, sent.sent_at, sent.start);
+        }
     }
+
+    /// Lists what begins at `start` and was sent again at `sent_at`.
+    pub(super) fn note_again(&mut self, sent_at: u64, start: Seq) {
+        list_again(&mut self.again, sent_at, start);
+        if self.again.len() > 64 + 2 * self.sent.len() {
+            self.sort_again();
+        }
+    }
+}
+
+/// Adds to a list in the order of time, and of sequence numbers for one time.
+fn list_again(again: &mut PagedList<(u64, Seq)>, sent_at: u64, start: Seq) {
+    let is_before =
+        |(at, other): &(u64, Seq)| *at < sent_at || *at == sent_at && !other.after(start);
+    if again.back().is_none_or(is_before) {
+        return again.push_back((sent_at, start));
+    }
+    again.insert(again.partition_point(is_before), (sent_at, start));
 }

@@ -1,6 +1,7 @@
 //! RACK: time-based detection of loss (RFC 8985 6).
 
 use super::{Delivered, Flight, Sent, mark};
+use crate::paged_list::Place;
 use crate::sequence::Seq;
 
 /// Segments sacked that stand for three duplicate acknowledgments (RFC 8985 6.2 step 4).
@@ -182,10 +183,11 @@ impl Flight {
     /// Records that were sent once: their order is that of time.
     fn search_fresh(&mut self, search: &mut Search) {
         let from = self.fresh_from;
-        let first = self.sent.partition_point(|sent| sent.start.before(from));
+        let mut next = self.sent.partition_point(|sent| sent.start.before(from));
         let mut all_seen = true;
-        for place in first..self.sent.len() {
-            let Some(sent) = self.sent.get(place) else { break };
+        while let Some(sent) = self.sent.get(next) {
+            let place = next;
+            next = self.sent.after(place);
             if !sent.is_fresh() {
                 continue;
             }
@@ -209,7 +211,7 @@ impl Flight {
     /// Records that were sent again, in the order of time.
     fn search_again(&mut self, search: &mut Search) {
         search.waiting = 0;
-        let mut next = 0;
+        let mut next = Place::default();
         while let Some((sent_at, start)) = self.again.get(next).copied() {
             // Its beginning may have been acknowledged.
             let place = self.sent.partition_point(|sent| !sent.end.after(start));
@@ -217,10 +219,10 @@ impl Flight {
                 self.sent.get(place).filter(|sent| sent.is_again() && sent.sent_at == sent_at);
             let Some(sent) = sent else {
                 // It is settled.
-                if next == 0 {
+                if next == Place::default() {
                     self.again.pop_front();
                 } else {
-                    next += 1;
+                    next = self.again.after(next);
                 }
                 continue;
             };
@@ -230,12 +232,12 @@ impl Flight {
             if search.is_due(sent_at) {
                 self.lose(place, search);
             } else {
-                next += 1;
+                next = self.again.after(next);
             }
         }
     }
 
-    fn lose(&mut self, place: usize, search: &mut Search) {
+    fn lose(&mut self, place: Place, search: &mut Search) {
         let Some(sent) = self.sent.get_mut(place) else { return };
         if self.lost == 0 || sent.start.before(self.lost_from) {
             self.lost_from = sent.start;

@@ -4,9 +4,8 @@
 //! acknowledgment takes. A block counts for the segments that it covers whole, as they were sent; and what was
 //! sacked side by side becomes one record.
 
-use std::collections::VecDeque;
-
 use super::{Delivered, Flight, Sent, mark};
+use crate::paged_list::Place;
 use crate::sequence::Seq;
 
 impl Flight {
@@ -40,8 +39,8 @@ impl Flight {
             news.marks |= part.marks & (mark::SYN | mark::FIN);
             self.sent.pop_front();
         }
-        if self.sent.is_empty() && self.sent.capacity() > 64 {
-            (self.sent, self.again) = (VecDeque::new(), VecDeque::new());
+        if self.sent.is_empty() && self.again.is_large() {
+            self.again.clear();
         }
     }
 
@@ -72,8 +71,8 @@ impl Flight {
         let first = self.sent.partition_point(|sent| sent.start.before(start));
         let mut next = first;
         while let Some(sent) = self.sent.get_mut(next).filter(|sent| !sent.end.after(end)) {
-            next += 1;
             if sent.is(mark::SACKED) {
+                next = self.sent.after(next);
                 continue;
             }
             self.rack.deliver(sent, news);
@@ -85,6 +84,7 @@ impl Flight {
             sent.segments = sent.segments();
             self.sacked += sent.length();
             self.sacked_segments += sent.segments;
+            next = self.sent.after(next);
         }
         self.join_sacked(first, next);
     }
@@ -111,24 +111,26 @@ impl Flight {
 
     /// Makes one of the records from `first` to before `next`, all of which are sacked, and of sacked ones
     /// beside them.
-    fn join_sacked(&mut self, first: usize, next: usize) {
+    fn join_sacked(&mut self, first: Place, next: Place) {
         let is_sacked =
-            |place: usize| self.sent.get(place).is_some_and(|sent| sent.is(mark::SACKED));
-        let first = if first > 0 && is_sacked(first - 1) { first - 1 } else { first };
-        let next = if is_sacked(next) { next + 1 } else { next };
-        if next < first + 2 {
+            |place: Place| self.sent.get(place).is_some_and(|sent| sent.is(mark::SACKED));
+        let first = self.sent.before(first).filter(|before| is_sacked(*before)).unwrap_or(first);
+        let next = if is_sacked(next) { self.sent.after(next) } else { next };
+        let second = self.sent.after(first);
+        if next <= second {
             return;
         }
-        let (mut marks, mut segments) = (0, 0);
-        for sent in self.sent.range(first..next) {
+        let (mut marks, mut segments, mut end, mut place) = (0, 0, None, first);
+        while let Some(sent) = self.sent.get(place).filter(|_| place < next) {
             marks |= sent.marks;
             segments += sent.segments;
+            end = Some(sent.end);
+            place = self.sent.after(place);
         }
-        let Some(end) = self.sent.get(next - 1).map(|last| last.end) else { return };
-        if let Some(joined) = self.sent.get_mut(first) {
+        if let Some((joined, end)) = self.sent.get_mut(first).zip(end) {
             *joined = Sent { end, marks, segments, ..*joined };
         }
-        self.sent.drain(first + 1..next);
+        self.sent.remove(second..next);
     }
 
     /// Makes `at` a border between two records.
@@ -149,9 +151,9 @@ impl Flight {
             rest.segments -= sent.segments;
         }
         let again = sent.is_again();
-        self.sent.insert(place + 1, rest);
+        self.sent.insert(self.sent.after(place), rest);
         if again {
-            self.sort_again();
+            self.note_again(rest.sent_at, at);
         }
     }
 }

@@ -2,11 +2,11 @@
 //! alone in flight, as most requests and responses are, takes a few words more; everything else has a
 //! [`Flight`].
 
-use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
 use super::{Delivered, Flight, Rack, Rate, Sent, mark};
 use crate::carried::{Carried, ImportError, Reader, Writer};
+use crate::paged_list::PagedList;
 use crate::sequence::Seq;
 
 use memory::{Lone, Memory};
@@ -39,13 +39,13 @@ pub(crate) struct Slot {
 pub(crate) struct Spares(Vec<Box<Flight>>);
 
 static EMPTY: Flight = Flight {
-    sent: VecDeque::new(),
+    sent: PagedList::new(),
     sacked: 0,
     lost: 0,
     lost_from: Seq(0),
     sacked_segments: 0,
     fresh_from: Seq(0),
-    again: VecDeque::new(),
+    again: PagedList::new(),
     duplicates: 0,
     rack: Rack::NEW,
     rate: Rate::NEW,

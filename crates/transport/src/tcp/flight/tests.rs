@@ -281,7 +281,7 @@ proptest! {
             prop_assert_eq!(flight.sacked_segments, segments);
             prop_assert!(flight.sent.len() <= model.len());
             let mut border = una;
-            for sent in &flight.sent {
+            for sent in flight.sent.iter() {
                 prop_assert_eq!(sent.start.0, border);
                 border = sent.end.0;
             }
@@ -305,4 +305,41 @@ fn an_imported_flight_counts_no_more_duplicates_than_there_are_bytes() {
     flight.duplicates = u32::MAX;
     flight.lose_all();
     assert_eq!(flight.pipe(Seq(0), Seq(400), u16::MAX), 0);
+}
+
+#[test]
+fn a_large_window_moves_no_more_than_a_page_at_once() {
+    // 125 MB in the segments of ports that cut them, half of each lost and sent again.
+    let mut flight = batches(&[2; 5400]);
+    for at in 0..5400u32 {
+        let mut news = news(&flight, 10_000);
+        flight.sack(Seq(at * 200 + 100), Seq(at * 200 + 200), &mut news);
+    }
+    assert_eq!((flight.sent.len(), flight.sacked), (10_800, 540_000));
+    flight.lose_all();
+    while let Some(lost) = flight.next_lost() {
+        flight.resent(lost.start, 20_000);
+    }
+    assert_eq!((flight.again.len(), flight.lost), (5400, 0));
+    assert!(flight.sent.largest() <= (4096, 4096), "{:?}", flight.sent.largest());
+    assert!(flight.again.largest() <= (4096, 4096), "{:?}", flight.again.largest());
+    assert!(flight.is_sound(Seq(0), Seq(1_080_000)));
+    let mut news = news(&flight, 30_000);
+    flight.acknowledge(Seq(1_080_000), &mut news);
+    assert!(flight.is_empty() && !flight.sent.is_large() && !flight.again.is_large());
+}
+
+#[test]
+fn what_was_sent_again_is_listed_in_the_order_of_time() {
+    let mut flight = batches(&[4; 3]);
+    flight.lose_all();
+    for (at, now) in [(400, 5000), (0, 6000), (800, 7000)] {
+        flight.resent(Seq(at), now);
+    }
+    flight.split_at(Seq(600));
+    let listed: Vec<_> = flight.again.iter().map(|(at, start)| (*at, start.0)).collect();
+    assert_eq!(listed, [(5000, 400), (5000, 600), (6000, 0), (7000, 800)]);
+    flight.sort_again();
+    let sorted: Vec<_> = flight.again.iter().map(|(at, start)| (*at, start.0)).collect();
+    assert_eq!(sorted, listed);
 }
