@@ -1,4 +1,4 @@
-//! Shared memory between processes: segments, packet queues of self-described buffers, doorbells, claims of flows.
+//! Shared memory between processes: segments, packet queues of self-described buffers, byte FIFOs, doorbells, claims of flows.
 //!
 //! Nothing that stands in a segment is trusted by the side that owns it: every word is loaded once,
 //! checked, then used. `docs/build.md` has the layout and how it was chosen.
@@ -20,11 +20,14 @@ mod copy;
 mod courtesy;
 #[cfg(not(loom))]
 pub mod doorbell;
+pub mod fifo;
 #[cfg(not(loom))]
 mod lent;
 #[cfg(not(loom))]
 mod process;
 pub mod queue;
+#[cfg(not(loom))]
+pub mod records;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
