@@ -10,7 +10,7 @@ use crate::sessions::Sessions;
 /// A connection that was closed with `SO_LINGER`: the application waits for its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lingering {
-    connection: ConnectionId,
+    pub(crate) connection: ConnectionId,
     /// How long the application waits at most: ns.
     pub timeout: u64,
 }

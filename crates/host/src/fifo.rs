@@ -8,6 +8,7 @@ use transport::ByteFifo;
 use wire::checksum::Sum;
 
 use pieces::Pieces;
+pub use pool::held_bytes;
 use pool::{PIECE, borrow, give};
 
 mod pieces;

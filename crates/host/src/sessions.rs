@@ -130,6 +130,25 @@ impl Sessions {
         Ok(())
     }
 
+    /// Another number for a session. `false`: there is no such session, or the number is taken.
+    pub(crate) fn rename(&mut self, id: Id, new: Id) -> bool {
+        if self.has(new) {
+            return false;
+        }
+        let place = self.sessions.get_mut(id.0 as usize);
+        let Some(mut session) = place.and_then(Option::take) else { return false };
+        let role = session.role;
+        let woken = std::mem::take(&mut session.woken);
+        (session.role, session.queued) = (Role::Fresh, false);
+        // The place is free, as was found above.
+        let _ = self.put(new, session);
+        self.become_role(new, role);
+        if !woken.is_empty() {
+            self.wake(new, woken);
+        }
+        true
+    }
+
     pub(crate) fn remove(&mut self, id: Id) -> Option<Session> {
         let session = self.sessions.get_mut(id.0 as usize)?.take()?;
         self.disown(session.role);

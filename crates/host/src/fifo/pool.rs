@@ -54,11 +54,13 @@ impl Free {
 struct Pool {
     free: [Free; SIZES],
     bytes: usize,
+    /// Bytes of pieces in use.
+    lent: usize,
 }
 
 thread_local! {
     static POOL: RefCell<Pool> =
-        const { RefCell::new(Pool { free: [const { Free::NONE }; SIZES], bytes: 0 }) };
+        const { RefCell::new(Pool { free: [const { Free::NONE }; SIZES], bytes: 0, lent: 0 }) };
 }
 
 /// A piece of at least `needed` bytes, which are [`PIECE`] at most; its length is a power of two. What it holds means
@@ -68,6 +70,7 @@ pub(super) fn borrow(needed: usize) -> Box<[u8]> {
     let place = (size.trailing_zeros() - LEAST) as usize;
     let kept = POOL.try_with(|pool| {
         let mut pool = pool.try_borrow_mut().ok()?;
+        pool.lent = pool.lent.wrapping_add(size);
         let piece = pool.free.get_mut(place)?.pop()?;
         pool.bytes -= piece.len();
         Some(piece)
@@ -80,6 +83,7 @@ pub(super) fn give(piece: Box<[u8]>) {
     let place = piece.len().trailing_zeros().wrapping_sub(LEAST) as usize;
     let _ = POOL.try_with(|pool| {
         let Ok(mut pool) = pool.try_borrow_mut() else { return };
+        pool.lent = pool.lent.wrapping_sub(piece.len());
         if pool.bytes + piece.len() > KEPT {
             return;
         }
@@ -89,6 +93,12 @@ pub(super) fn give(piece: Box<[u8]>) {
             pool.bytes += length;
         }
     });
+}
+
+/// Bytes of data that the stacks of this thread hold, in pieces as they were taken.
+#[must_use]
+pub fn held_bytes() -> usize {
+    POOL.try_with(|pool| pool.try_borrow().map_or(0, |pool| pool.lent)).unwrap_or(0)
 }
 
 /// Bytes that this thread keeps, counted and noted, and the longest list of its pieces: bytes.

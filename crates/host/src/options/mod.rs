@@ -18,9 +18,9 @@ mod value;
 pub use value::Value;
 
 /// Levels (`SOL_*`).
-mod level {
+pub(crate) mod level {
     pub(super) const IP: i32 = 0;
-    pub(super) const SOCKET: i32 = 1;
+    pub(crate) const SOCKET: i32 = 1;
     pub(super) const TCP: i32 = 6;
     pub(super) const UDP: i32 = 17;
     pub(super) const IPV6: i32 = 41;

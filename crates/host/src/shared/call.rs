@@ -1,0 +1,182 @@
+//! Calls as records: fixed binary forms, as crate `transport` has them for connections that travel.
+
+use transport::moving::{Carried, Reader, Writer};
+use transport::{Ends, carried_as};
+
+use crate::errno::Errno;
+use crate::message::Outgoing;
+use crate::session::{How, Id};
+
+/// What a command asks for. The session's number follows, then what the call takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    /// Data was written, or read. No answer.
+    Look,
+    /// `close` without an answer.
+    Close,
+    Open,
+    Bind,
+    Listen,
+    Accept,
+    Connect,
+    Disconnect,
+    Receive,
+    Send,
+    Shutdown,
+    Linger,
+    IsLingering,
+    Name,
+    Peer,
+    Unsent,
+    SetOption,
+    Option,
+    AddPorts,
+    RemovePorts,
+    KeepQuiet,
+    Hold,
+    IsDrained,
+    HasHandshakes,
+    ExportClosed,
+    ExportUnaccepted,
+    /// A piece of what a later call takes.
+    Put,
+    /// A piece of what an earlier call gave.
+    Get,
+    ImportUnheld,
+    /// Packets are answered no more, or again.
+    Rest,
+}
+
+carried_as!(Verb {
+    Self::Look => 1 => Self::Look,
+    Self::Close => 2 => Self::Close,
+    Self::Open => 3 => Self::Open,
+    Self::Bind => 4 => Self::Bind,
+    Self::Listen => 5 => Self::Listen,
+    Self::Accept => 6 => Self::Accept,
+    Self::Connect => 7 => Self::Connect,
+    Self::Disconnect => 8 => Self::Disconnect,
+    Self::Receive => 9 => Self::Receive,
+    Self::Send => 10 => Self::Send,
+    Self::Shutdown => 11 => Self::Shutdown,
+    Self::Linger => 12 => Self::Linger,
+    Self::IsLingering => 13 => Self::IsLingering,
+    Self::Name => 14 => Self::Name,
+    Self::Peer => 15 => Self::Peer,
+    Self::Unsent => 16 => Self::Unsent,
+    Self::SetOption => 17 => Self::SetOption,
+    Self::Option => 18 => Self::Option,
+    Self::AddPorts => 19 => Self::AddPorts,
+    Self::RemovePorts => 20 => Self::RemovePorts,
+    Self::KeepQuiet => 21 => Self::KeepQuiet,
+    Self::Hold => 22 => Self::Hold,
+    Self::IsDrained => 23 => Self::IsDrained,
+    Self::HasHandshakes => 24 => Self::HasHandshakes,
+    Self::ExportClosed => 25 => Self::ExportClosed,
+    Self::ExportUnaccepted => 26 => Self::ExportUnaccepted,
+    Self::Put => 27 => Self::Put,
+    Self::Get => 28 => Self::Get,
+    Self::ImportUnheld => 29 => Self::ImportUnheld,
+    Self::Rest => 30 => Self::Rest,
+});
+
+carried_as!(How {
+    Self::Read => 0 => Self::Read,
+    Self::Write => 1 => Self::Write,
+    Self::Both => 2 => Self::Both,
+});
+
+/// A command: the verb, the session, and what `fill` adds.
+pub(super) fn command(verb: Verb, id: Id, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut to = Writer::new(0);
+    verb.put(&mut to);
+    id.0.put(&mut to);
+    fill(&mut to);
+    to.bytes
+}
+
+/// An answer: 0 or why not, and what the call gives.
+pub(super) fn answer<T>(result: Result<T, Errno>, fill: impl FnOnce(T, &mut Writer)) -> Vec<u8> {
+    let mut to = Writer::new(0);
+    match result {
+        Ok(value) => {
+            0_i32.put(&mut to);
+            fill(value, &mut to);
+        }
+        Err(error) => error.0.put(&mut to),
+    }
+    to.bytes
+}
+
+/// The answer of a call that gives something simple.
+pub(super) fn plain<T: Carried>(result: Result<T, Errno>) -> Vec<u8> {
+    answer(result, |value, to| value.put(to))
+}
+
+/// The answer of a call that gives nothing.
+pub(super) fn bare(result: Result<(), Errno>) -> Vec<u8> {
+    answer(result, |(), _| {})
+}
+
+/// Nothing can be read where something should be: it comes from somebody who speaks otherwise.
+pub(super) fn malformed<E>(_: E) -> Errno {
+    Errno::INVAL
+}
+
+/// How a stream is sent to: the rest concerns datagrams.
+pub(super) fn put_outgoing(outgoing: &Outgoing, to: &mut Writer) {
+    let Outgoing { to: remote, source, more, end_of_record, urgent, fast_open, .. } = outgoing;
+    remote.put(to);
+    source.put(to);
+    ((*more, *end_of_record), (*urgent, *fast_open)).put(to);
+}
+
+pub(super) fn take_outgoing(from: &mut Reader<'_>) -> Result<Outgoing, Errno> {
+    let remote = Carried::take(from).map_err(malformed)?;
+    let source = Carried::take(from).map_err(malformed)?;
+    let flags: ((bool, bool), (bool, bool)) = Carried::take(from).map_err(malformed)?;
+    let ((more, end_of_record), (urgent, fast_open)) = flags;
+    Ok(Outgoing {
+        to: remote,
+        source,
+        more,
+        end_of_record,
+        urgent,
+        fast_open,
+        ..Outgoing::default()
+    })
+}
+
+/// Both ends of a connection.
+pub(super) fn put_ends(ends: Option<&Ends>, to: &mut Writer) {
+    ends.map(|ends| (ends.local, ends.remote)).put(to);
+}
+
+pub(super) fn take_ends(from: &mut Reader<'_>) -> Result<Option<Ends>, Errno> {
+    let ends: Option<_> = Carried::take(from).map_err(malformed)?;
+    Ok(ends.map(|(local, remote)| Ends { local, remote }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_comes_back() {
+        let bytes = command(Verb::Shutdown, Id(7), |to| How::Both.put(to));
+        let mut from = Reader::new(&bytes, 0, 0);
+        assert_eq!(Verb::take(&mut from), Ok(Verb::Shutdown));
+        assert_eq!((u32::take(&mut from), How::take(&mut from)), (Ok(7), Ok(How::Both)));
+        let outgoing = Outgoing {
+            to: Some("192.0.2.1:80".parse().unwrap()),
+            more: true,
+            fast_open: true,
+            ..Outgoing::default()
+        };
+        let mut to = Writer::new(0);
+        put_outgoing(&outgoing, &mut to);
+        assert_eq!(take_outgoing(&mut Reader::new(&to.bytes, 0, 0)), Ok(outgoing));
+        assert!(take_outgoing(&mut Reader::new(&to.bytes[1..], 0, 0)).is_err());
+        assert_eq!(bare(Err(Errno::PIPE)), 32_i32.to_le_bytes());
+    }
+}

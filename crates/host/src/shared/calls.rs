@@ -1,0 +1,286 @@
+//! The calls that are questions to the stack's worker.
+
+use std::io::IoSlice;
+use std::net::{IpAddr, SocketAddr};
+
+use transport::Ends;
+use transport::moving::{Carried, Reader};
+
+use super::PIECE;
+use super::call::{Verb, command, malformed, put_ends, put_outgoing, take_ends};
+use super::remote::Remote;
+use crate::close::Lingering;
+use crate::errno::Errno;
+use crate::message::Outgoing;
+use crate::moving::Parcel;
+use crate::options::{Value, level};
+use crate::session::{Domain, How, Id};
+
+/// `SO_LINGER`.
+const LINGER: i32 = 13;
+
+/// The calls of [`Sessions`](crate::Sessions), with its errors. [`Errno::NETDOWN`]: nobody answers any more.
+#[expect(clippy::missing_errors_doc, reason = "as those of `Sessions`")]
+impl Remote {
+    /// Whether there is a session at this place.
+    #[must_use]
+    pub fn has(&self, id: Id) -> bool {
+        self.own.get(id.0 as usize).is_some_and(|own| own.is_there)
+    }
+
+    /// Opens a stream at a place that is free.
+    pub fn open(&mut self, id: Id, domain: Domain) -> Result<(), Errno> {
+        self.tell(Verb::Open, id, |to| domain.put(to))?;
+        self.begin(id);
+        Ok(())
+    }
+
+    /// Gives a stream an address.
+    pub fn bind(&mut self, id: Id, local: SocketAddr) -> Result<(), Errno> {
+        self.tell(Verb::Bind, id, |to| local.put(to))
+    }
+
+    /// Has a bound stream listen.
+    pub fn listen(&mut self, id: Id, backlog: i32) -> Result<(), Errno> {
+        self.tell(Verb::Listen, id, |to| backlog.put(to))
+    }
+
+    /// Takes the connection that has waited longest as session `new`; gives its local and its remote address.
+    pub fn accept(&mut self, listener: Id, new: Id) -> Result<(SocketAddr, SocketAddr), Errno> {
+        type Accepted = ((SocketAddr, SocketAddr), ((Option<u64>, Option<u64>), u32));
+        self.own(listener)?;
+        let accepted = self.call(Verb::Accept, listener, |to| new.0.put(to));
+        let (ends, (timeouts, low_water)): Accepted = accepted?;
+        self.begin(new);
+        let own = self.own(new)?;
+        (own.timeouts, own.low_water) = (timeouts, low_water);
+        Ok(ends)
+    }
+
+    /// Connects a stream, from an address.
+    pub fn connect(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
+        self.own(id)?;
+        self.tell(Verb::Connect, id, |to| {
+            source.put(to);
+            remote.put(to);
+        })
+    }
+
+    /// Makes a stream one that is not connected.
+    pub fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
+        self.own(id)?;
+        let done = self.tell(Verb::Disconnect, id, |_| {});
+        let Self { own, chunks, .. } = self;
+        if let Some(own) = own.get_mut(id.0 as usize) {
+            own.restart(chunks);
+        }
+        done
+    }
+
+    /// Sends the pieces, one behind the other; gives how many bytes were taken.
+    pub fn send(
+        &mut self,
+        id: Id,
+        data: &[IoSlice<'_>],
+        outgoing: Outgoing,
+    ) -> Result<usize, Errno> {
+        self.own(id)?;
+        if outgoing.urgent {
+            return Err(Errno::OPNOTSUPP);
+        }
+        if !outgoing.fast_open
+            && let Some(sent) = self.put(id, data)
+        {
+            return sent;
+        }
+        let mut bytes = Vec::new();
+        for piece in data {
+            let room = PIECE - bytes.len();
+            bytes.extend_from_slice(piece.get(..piece.len().min(room)).unwrap_or_default());
+        }
+        let sent: Result<u32, Errno> = self.call(Verb::Send, id, |to| {
+            put_outgoing(&outgoing, to);
+            to.bytes.extend_from_slice(&bytes);
+        });
+        match sent {
+            Err(Errno::NETDOWN) if self.is_lost => Err(Errno::PIPE),
+            sent => sent.map(|sent| sent as usize),
+        }
+    }
+
+    /// Ends one or both directions.
+    pub fn shutdown(&mut self, id: Id, how: How) -> Result<(), Errno> {
+        let own = self.own(id)?;
+        own.shut.0 |= how.reads();
+        own.shut.1 |= how.writes();
+        self.tell(Verb::Shutdown, id, |to| how.put(to))
+    }
+
+    /// Closes a session. The worker is asked only where the application may have to wait.
+    pub fn close(&mut self, id: Id) -> Option<Lingering> {
+        self.dead.remove(&id);
+        let lingers = self.own(id).ok()?.lingers;
+        let lingering = if lingers {
+            let asked: Result<Option<(u64, u64)>, Errno> = self.call(Verb::Linger, id, |_| {});
+            let (bits, timeout) = asked.ok().flatten().unwrap_or_default();
+            (timeout > 0).then(|| Lingering { timeout, ..Lingering::of_bits(bits) })
+        } else {
+            let _ = self.push(&command(Verb::Close, id, |_| {}));
+            None
+        };
+        self.end(id);
+        lingering
+    }
+
+    /// Whether the peer has not acknowledged all yet.
+    #[must_use]
+    pub fn is_lingering(&mut self, lingering: &Lingering) -> bool {
+        let bits = lingering.bits();
+        self.call(Verb::IsLingering, Id(0), |to| bits.put(to)).unwrap_or(false)
+    }
+
+    /// Its local address.
+    pub fn name(&mut self, id: Id) -> Result<SocketAddr, Errno> {
+        self.own(id)?;
+        self.call(Verb::Name, id, |_| {})
+    }
+
+    /// Its remote address.
+    pub fn peer(&mut self, id: Id) -> Result<SocketAddr, Errno> {
+        self.own(id)?;
+        self.call(Verb::Peer, id, |_| {})
+    }
+
+    /// Bytes that were written and not acknowledged, and those of them never sent.
+    pub fn unsent(&mut self, id: Id) -> Result<(usize, usize), Errno> {
+        self.own(id)?;
+        let (all, never): (u64, u64) = self.call(Verb::Unsent, id, |_| {})?;
+        let waiting = self.waiting(id);
+        Ok((all as usize + waiting, never as usize + waiting))
+    }
+
+    /// Sets an option.
+    pub fn set_option(&mut self, id: Id, at: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
+        type Kept = Option<((Option<u64>, Option<u64>), u32)>;
+        self.own(id)?;
+        let kept: Kept = self.call(Verb::SetOption, id, |to| {
+            (at, name).put(to);
+            to.bytes.extend_from_slice(value);
+        })?;
+        let own = self.own(id)?;
+        if let Some((timeouts, low_water)) = kept {
+            (own.timeouts, own.low_water) = (timeouts, low_water);
+        }
+        own.lingers |= (at, name) == (level::SOCKET, LINGER);
+        Ok(())
+    }
+
+    /// What an option is like.
+    pub fn option(&mut self, id: Id, at: i32, name: i32, room: usize) -> Result<Value, Errno> {
+        self.own(id)?;
+        let room = room.min(u32::MAX as usize);
+        let mut from = self.ask(Verb::Option, id, |to| (at, (name, room as u32)).put(to))?;
+        let value = from.slice(from.left()).map_err(malformed)?;
+        Ok(Value::of(value, room))
+    }
+
+    /// How long calls that receive and that send may block: ns.
+    pub fn timeouts(&self, id: Id) -> Result<(Option<u64>, Option<u64>), Errno> {
+        let own = self.own.get(id.0 as usize).filter(|own| own.is_there);
+        own.map(|own| own.timeouts).ok_or(Errno::BADF)
+    }
+
+    /// `count` ports from `first` on are this process's.
+    pub fn add_ports(&mut self, first: u16, count: u16) {
+        if self.tell(Verb::AddPorts, Id(0), |to| (first, count).put(to)).is_ok() {
+            self.ports.push((first, count));
+        }
+    }
+
+    /// Its ports.
+    #[must_use]
+    pub fn ports(&self) -> &[(u16, u16)] {
+        &self.ports
+    }
+
+    /// The range that begins there is this process's no more.
+    pub fn remove_ports(&mut self, first: u16) {
+        self.ports.retain(|range| range.0 != first);
+        let _ = self.tell(Verb::RemovePorts, Id(0), |to| first.put(to));
+    }
+
+    /// Answers nothing with a reset until `until`: ns.
+    pub fn keep_quiet(&mut self, until: u64) {
+        let _ = self.tell(Verb::KeepQuiet, Id(0), |to| until.put(to));
+    }
+
+    /// What comes for a connection that was given away is dropped until `until`: ns.
+    pub fn hold(&mut self, ends: &Ends, until: u64) {
+        let _ = self.tell(Verb::Hold, Id(0), |to| {
+            until.put(to);
+            put_ends(Some(ends), to);
+        });
+    }
+
+    /// What comes is left to other processes that serve the same listeners, or is this one's again.
+    pub fn rest(&mut self, rests: bool) {
+        let _ = self.tell(Verb::Rest, Id(0), |to| rests.put(to));
+    }
+
+    /// Whether a process that ends now loses nothing.
+    #[must_use]
+    pub fn is_drained(&mut self) -> bool {
+        self.call(Verb::IsDrained, Id(0), |_| {}).unwrap_or(true)
+    }
+
+    /// Whether handshakes are under way at a socket that listens.
+    #[must_use]
+    pub fn has_handshakes(&mut self, id: Id) -> bool {
+        self.call(Verb::HasHandshakes, id, |_| {}).unwrap_or(false)
+    }
+
+    /// Takes out all connections that were closed here and are not over.
+    #[must_use]
+    pub fn export_closed(&mut self) -> Vec<Parcel> {
+        self.fetch(Verb::ExportClosed, Id(0)).unwrap_or_default()
+    }
+
+    /// Takes out all connections that wait at a socket that listens.
+    #[must_use]
+    pub fn export_unaccepted(&mut self, id: Id) -> Vec<Parcel> {
+        self.fetch(Verb::ExportUnaccepted, id).unwrap_or_default()
+    }
+
+    /// Connections that leave.
+    fn fetch(&mut self, verb: Verb, id: Id) -> Result<Vec<Parcel>, Errno> {
+        let (count, length): (u32, u32) = self.call(verb, id, |_| {})?;
+        let mut bytes = Vec::new();
+        while bytes.len() < length as usize {
+            let at = bytes.len() as u32;
+            let mut from = self.ask(Verb::Get, Id(0), |to| at.put(to))?;
+            let piece = from.slice(from.left()).map_err(malformed)?;
+            if piece.is_empty() {
+                return Err(Errno::NOBUFS);
+            }
+            bytes.extend_from_slice(piece);
+        }
+        let mut from = Reader::new(&bytes, 0, 0);
+        let mut parcel = || {
+            let ends = take_ends(&mut from)?;
+            let bytes = from.block().map_err(malformed)?.to_vec();
+            Ok(Parcel { ends, bytes })
+        };
+        (0..count).map(|_| parcel()).collect()
+    }
+
+    /// Takes in a connection that no session has. `age`: ns since it was exported.
+    pub fn import_unheld(&mut self, age: u64, bytes: &[u8]) -> Result<(), Errno> {
+        for (number, piece) in bytes.chunks(PIECE).enumerate() {
+            self.tell(Verb::Put, Id(0), |to| {
+                (number == 0).put(to);
+                to.bytes.extend_from_slice(piece);
+            })?;
+        }
+        self.tell(Verb::ImportUnheld, Id(0), |to| age.put(to))
+    }
+}

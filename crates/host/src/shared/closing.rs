@@ -1,0 +1,89 @@
+//! Sessions that the process has closed with more to send than the stack takes at once: the rest waits here, so that the
+//! session's number, its FIFOs and its chunks can be used again.
+
+use std::io::IoSlice;
+
+use super::flow::Closing;
+use super::served::Served;
+use crate::close::Lingering;
+use crate::mask::Mask;
+use crate::message::Outgoing;
+use crate::session::Id;
+
+/// Of a process at most; one more is reset.
+const MOST: usize = 1024;
+
+impl Served {
+    /// Closes a session. Gives what the process waits for when it lingers.
+    pub(super) fn close(&mut self, id: Id) -> Option<Lingering> {
+        // What was written before goes before.
+        if self.flow(id).flows {
+            self.attend(id, Mask::NONE);
+        }
+        let rest = self.rest(id);
+        let flow = std::mem::take(self.flow(id));
+        self.free(flow);
+        if let Some(record) = self.end.records.get(id.0) {
+            record.say(0);
+        }
+        if rest.is_empty() {
+            return self.sessions.close(id);
+        }
+        // Behind those of the process.
+        let mut numbers = (self.end.plan.sessions()..).map(Id).take(MOST);
+        let free = numbers.find(|id| !self.sessions.has(*id)).filter(|_| !self.is_tight);
+        match free.filter(|new| self.sessions.rename(id, *new)) {
+            Some(new) => {
+                self.closing.push(Closing { id: new, rest, sent: 0 });
+                self.go_on_closing(new);
+            }
+            // What it has sent does not arrive: the peer is to know.
+            None => self.sessions.abort(id),
+        }
+        None
+    }
+
+    /// What the stack has not taken yet.
+    fn rest(&mut self, id: Id) -> Vec<u8> {
+        let waiting = self.unsent(id);
+        let over = !(self.sessions.mask(id) & (Mask::ERR | Mask::HUP)).is_empty();
+        let records = self.end.records.clone();
+        let Some(record) = records.get(id.0).filter(|_| waiting > 0 && !over) else {
+            return Vec::new();
+        };
+        let mut rest = vec![0; waiting];
+        let outward = &self.end.outward;
+        let flow = self.flows.get(id.0 as usize).map(|flow| &flow.outward);
+        match flow.map(|flow| flow.peek(&record.outward(), outward, 0, &mut rest)) {
+            Some(Ok(got)) => rest.truncate(got),
+            _ => {
+                self.is_broken = true;
+                rest.clear();
+            }
+        }
+        rest
+    }
+
+    /// Something has happened to a session that ends: the rest goes, and then it is closed.
+    pub(super) fn go_on_closing(&mut self, id: Id) {
+        let Some(at) = self.closing.iter().position(|closing| closing.id == id) else { return };
+        let Some(closing) = self.closing.get_mut(at) else { return };
+        loop {
+            let rest = closing.rest.get(closing.sent..).unwrap_or_default();
+            if rest.is_empty() {
+                break;
+            }
+            match self.sessions.send(id, &[IoSlice::new(rest)], Outgoing::default()) {
+                Ok(sent) => closing.sent += sent,
+                Err(crate::Errno::AGAIN) => {
+                    // The end of that is told.
+                    let _ = self.sessions.mask(id);
+                    return;
+                }
+                Err(_) => break,
+            }
+        }
+        self.closing.swap_remove(at);
+        self.sessions.close(id);
+    }
+}

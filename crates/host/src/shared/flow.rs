@@ -1,0 +1,28 @@
+//! What a stack worker knows of a session's data.
+
+use shm::fifo::{Reader, Writer};
+
+use crate::session::{How, Id};
+
+/// A session's FIFOs, as the worker knows them.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    pub(super) inward: Writer,
+    pub(super) outward: Reader,
+    /// It is a connection whose data goes through them.
+    pub(super) flows: bool,
+    /// In the list of those that have chunks.
+    pub(super) listed: bool,
+    /// In the list of those that wait for chunks, or for memory.
+    pub(super) starved: bool,
+    /// What the process has ended, when all is sent that it has written before.
+    pub(super) ending: Option<How>,
+}
+
+/// A session that ends, with what the stack has not taken yet.
+#[derive(Debug)]
+pub(super) struct Closing {
+    pub(super) id: Id,
+    pub(super) rest: Vec<u8>,
+    pub(super) sent: usize,
+}

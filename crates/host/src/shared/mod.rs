@@ -1,0 +1,33 @@
+//! Sessions of one process on a stack in another: a stack worker of the daemon runs it ([`Served`]), the process calls it
+//! ([`Remote`]), with the same calls as [`Sessions`](crate::Sessions).
+//!
+//! Data of connections goes through two byte FIFOs in memory that both have, without asking anybody. Everything else is a call:
+//! a record in the ring of commands, answered by one in the ring of answers. What happens to a session is told in the ring
+//! of events, once until the process looks. So a connection on which something unusual is to be said (an error, the end of
+//! data) is asked about, and the stack's answer is the one that it would have given its own process.
+//!
+//! The worker believes nothing that the process writes: an index or a length is loaded once, checked, then used. A process that
+//! does not keep to the protocol loses its sessions ([`Served::is_broken`]), and harms nobody else.
+
+mod call;
+mod calls;
+mod closing;
+mod data;
+mod flow;
+mod own;
+mod plan;
+mod pump;
+mod remote;
+mod served;
+
+pub use plan::{Plan, ProcessEnd, WorkerEnd};
+pub use remote::{Remote, Wire};
+pub use served::Served;
+
+/// Among the bits of a session's status: its data goes through the FIFOs. Below are those of its readiness.
+const FLOWS: u32 = 1 << 31;
+/// Bytes that are copied at once.
+const PIECE: usize = 16 << 10;
+
+#[cfg(test)]
+mod tests;

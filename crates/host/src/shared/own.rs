@@ -1,0 +1,65 @@
+//! What a process knows of a session.
+
+use shm::fifo::{CAPACITY, Chunks, Reader, Writer};
+
+use super::FLOWS;
+use crate::mask::Mask;
+
+/// What the process knows of a session.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    pub(super) is_there: bool,
+    pub(super) inward: Reader,
+    pub(super) outward: Writer,
+    /// It has ended this direction itself: reading, writing.
+    pub(super) shut: (bool, bool),
+    /// `SO_RCVTIMEO` and `SO_SNDTIMEO`: ns.
+    pub(super) timeouts: (Option<u64>, Option<u64>),
+    /// `SO_RCVLOWAT`; 0: 1.
+    pub(super) low_water: u32,
+    /// It has a linger time: whoever closes it may have to wait.
+    pub(super) lingers: bool,
+    /// In the list of those that have chunks.
+    pub(super) listed: bool,
+}
+
+impl Own {
+    /// It is connected no more, and may be again.
+    pub(super) fn restart(&mut self, chunks: &mut Chunks) {
+        self.outward.end(chunks);
+        let Self { timeouts, low_water, lingers, .. } = *self;
+        *self = Self { is_there: true, timeouts, low_water, lingers, ..Self::default() };
+    }
+}
+
+/// What is ready of a connection that was reset.
+pub(super) const OVER: Mask =
+    Mask(Mask::READ.0 | Mask::WRITE.0 | Mask::RDHUP.0 | Mask::HUP.0 | Mask::ERR.0);
+
+/// Room below which nobody is told that there is some.
+pub(super) const ROOM: usize = CAPACITY as usize / 3;
+
+/// What the worker says of a session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Status(pub(super) u32);
+
+impl Status {
+    pub(super) fn flows(self) -> bool {
+        self.0 & FLOWS != 0
+    }
+
+    pub(super) fn mask(self) -> Mask {
+        Mask(self.0 & Mask::ALL.0)
+    }
+
+    /// Nothing is to be asked: data goes through the FIFOs.
+    pub(super) fn is_plain(self) -> bool {
+        let over = Mask::ERR | Mask::HUP | Mask::RDHUP;
+        self.flows() && (self.mask() & over).is_empty()
+    }
+
+    /// The same of what is sent.
+    pub(super) fn takes(self) -> bool {
+        self.flows() && (self.mask() & (Mask::ERR | Mask::HUP)).is_empty()
+    }
+}

@@ -1,0 +1,229 @@
+//! Data between a connection and its two FIFOs, on the worker's side.
+
+use std::io::{IoSlice, IoSliceMut};
+
+use shm::fifo::{Broken, CAPACITY};
+use shm::records::Record;
+
+use super::flow::Flow;
+use super::served::Served;
+use super::{FLOWS, PIECE};
+use crate::mask::Mask;
+use crate::message::{Incoming, Outgoing};
+use crate::session::{How, Id};
+
+impl Served {
+    pub(super) fn flow(&mut self, id: Id) -> &mut Flow {
+        let at = id.0 as usize;
+        if at >= self.flows.len() {
+            self.flows.resize_with(at + 1, Flow::default);
+        }
+        #[expect(clippy::indexing_slicing, reason = "just made long enough")]
+        &mut self.flows[at]
+    }
+
+    /// A session begins at this number.
+    pub(super) fn begin(&mut self, id: Id, flows: bool) {
+        let fresh = Flow { flows, ..Flow::default() };
+        let old = std::mem::replace(self.flow(id), fresh);
+        self.free(old);
+        if let Some(record) = self.end.records.get(id.0) {
+            record.clear();
+        }
+        self.attend(id, Mask::NONE);
+    }
+
+    /// A session's FIFOs are used no more.
+    pub(super) fn free(&mut self, mut flow: Flow) {
+        flow.inward.end(&mut self.chunks);
+    }
+
+    /// Moves data, says how the session is, and tells the process what has woken it.
+    pub(super) fn attend(&mut self, id: Id, woken: Mask) {
+        let mut woken = woken;
+        let flowed = self.flow(id).flows;
+        if flowed || self.begins_to_flow(id) {
+            match self.pump(id) {
+                // Room is what the process waits for in its own FIFO.
+                Ok(more) if flowed && woken != Mask::ALL => {
+                    woken = woken & !Mask::WRITABLE | more;
+                }
+                Ok(more) => woken |= more,
+                Err(Broken) => self.is_broken = true,
+            }
+        }
+        let flows = if self.flow(id).flows { FLOWS } else { 0 };
+        let status = self.sessions.mask(id).0 | flows;
+        let Some(record) = self.end.records.get(id.0) else { return };
+        record.say(status);
+        if !woken.is_empty() && record.wake(woken.0) {
+            self.tell(id);
+        }
+    }
+
+    /// Whether a connection that was opened from here has just been established.
+    fn begins_to_flow(&mut self, id: Id) -> bool {
+        let flows = self.sessions.peer(id).is_ok() && !self.sessions.mask(id).has(Mask::HUP);
+        self.flow(id).flows = flows;
+        flows
+    }
+
+    /// Both directions, as far as there is data and room. Gives what the process is to be woken for.
+    fn pump(&mut self, id: Id) -> Result<Mask, Broken> {
+        let records = self.end.records.clone();
+        let Some(record) = records.get(id.0) else { return Ok(Mask::NONE) };
+        let read = self.pump_inward(id, record)?;
+        Ok(read | self.pump_outward(id, record)?)
+    }
+
+    /// What has come goes to the process. Gives what the process is to be woken for.
+    fn pump_inward(&mut self, id: Id, record: &Record) -> Result<Mask, Broken> {
+        let (mut announced, mut woken) = (false, Mask::NONE);
+        loop {
+            let waiting = self.sessions.pending(id).unwrap_or(0);
+            if waiting == 0 {
+                break;
+            }
+            let Self { flows, chunks, end, sessions, bounce, .. } = self;
+            let Some(flow) = flows.get_mut(id.0 as usize) else { break };
+            let place = record.inward();
+            flow.inward.look(&place, chunks)?;
+            let count = waiting.min(flow.inward.takes(chunks)).min(PIECE);
+            if count == 0 && flow.inward.room() > 0 {
+                self.starve(id);
+                break;
+            }
+            if count == 0 {
+                if announced {
+                    break;
+                }
+                // The process may have made room meanwhile.
+                record.inward_waits().announce();
+                announced = true;
+                continue;
+            }
+            let target = bounce.get_mut(..count).unwrap_or_default();
+            let mut targets = [IoSliceMut::new(target)];
+            let Ok(got) = sessions.recv(id, &mut targets, Incoming::default()) else { break };
+            let data = bounce.get(..got.bytes).unwrap_or_default();
+            flow.inward.write(&place, (&end.inward, chunks), data);
+            if got.bytes == 0 {
+                break;
+            }
+            woken = Mask::READABLE;
+        }
+        self.list(id);
+        Ok(woken)
+    }
+
+    /// What the process has written goes to the peer. Gives what the process is to be woken for.
+    fn pump_outward(&mut self, id: Id, record: &Record) -> Result<Mask, Broken> {
+        let mut woken = Mask::NONE;
+        record.look();
+        loop {
+            let place = record.outward();
+            let waiting = self.flow(id).outward.len(&place)?;
+            if waiting == 0 {
+                break;
+            }
+            if self.is_tight {
+                self.starve(id);
+                break;
+            }
+            // Nobody takes it any more; what is wrong is for the process to ask.
+            let is_over = !(self.sessions.mask(id) & (Mask::ERR | Mask::HUP)).is_empty();
+            let Self { flows, end, sessions, bounce, .. } = self;
+            let Some(flow) = flows.get_mut(id.0 as usize) else { break };
+            if is_over {
+                flow.outward.consume(&place, waiting);
+                break;
+            }
+            let got = flow.outward.peek(&place, &end.outward, 0, bounce)?;
+            let data = [IoSlice::new(bounce.get(..got).unwrap_or_default())];
+            let Ok(sent) = sessions.send(id, &data, Outgoing::default()) else { break };
+            flow.outward.consume(&place, sent);
+            // sk_stream_write_space: when a third is free.
+            let left = waiting - sent;
+            if left <= CAPACITY as usize / 3 * 2 && record.outward_waits().claim_wake() {
+                woken |= Mask::WRITABLE;
+            }
+            if sent < got {
+                break;
+            }
+        }
+        let flow = self.flow(id);
+        if flow.ending.is_some() && flow.outward.len(&record.outward())? == 0 {
+            flow.ending = None;
+            let _ = self.sessions.shutdown(id, How::Write);
+        }
+        Ok(woken)
+    }
+
+    /// Bytes that the process has written, and that the stack has not taken.
+    pub(super) fn unsent(&mut self, id: Id) -> usize {
+        let records = self.end.records.clone();
+        let Some(record) = records.get(id.0) else { return 0 };
+        self.flow(id).outward.len(&record.outward()).unwrap_or(0)
+    }
+
+    /// Bytes that have come and that the process has not read.
+    pub(super) fn unread(&mut self, id: Id) -> usize {
+        let records = self.end.records.clone();
+        let Some(record) = records.get(id.0) else { return 0 };
+        let Self { flows, chunks, .. } = self;
+        let Some(flow) = flows.get_mut(id.0 as usize) else { return 0 };
+        match flow.inward.look(&record.inward(), chunks) {
+            Ok(()) => flow.inward.len(),
+            Err(Broken) => {
+                self.is_broken = true;
+                0
+            }
+        }
+    }
+
+    /// It has chunks that the process may be through with before anything else happens to it.
+    fn list(&mut self, id: Id) {
+        let flow = self.flow(id);
+        if flow.inward.holds() && !flow.listed {
+            flow.listed = true;
+            self.holding.push_back(id);
+        }
+    }
+
+    fn starve(&mut self, id: Id) {
+        let flow = self.flow(id);
+        if !std::mem::replace(&mut flow.starved, true) {
+            self.starved.push_back(id);
+        }
+    }
+
+    /// Takes back the chunks that the process is through with.
+    pub(super) fn reclaim(&mut self) {
+        for _ in 0..self.holding.len() {
+            let Some(id) = self.holding.pop_front() else { return };
+            let _ = self.unread(id);
+            self.flow(id).listed = false;
+            self.list(id);
+        }
+    }
+
+    /// Those that waited for chunks, or for memory, try again.
+    pub(super) fn feed(&mut self) {
+        if self.starved.is_empty() || self.is_tight {
+            return;
+        }
+        if self.chunks.free() == 0 {
+            self.reclaim();
+        }
+        for _ in 0..self.starved.len() {
+            if self.chunks.free() == 0 {
+                return;
+            }
+            let Some(id) = self.starved.pop_front() else { return };
+            self.flow(id).starved = false;
+            if self.flow(id).flows {
+                self.attend(id, Mask::READABLE);
+            }
+        }
+    }
+}

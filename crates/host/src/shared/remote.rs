@@ -1,0 +1,260 @@
+//! The process's side: calls go to the stack's worker, data through the FIFOs.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+
+use shm::fifo::Chunks;
+use shm::{Meta, PushError, SleepWord};
+use transport::moving::{Carried, Reader, Writer};
+
+use super::ProcessEnd;
+use super::call::{Verb, command, malformed};
+use super::own::Own;
+use crate::errno::Errno;
+use crate::mask::Mask;
+use crate::readiness::Ready;
+use crate::session::Id;
+
+/// Looks for an answer before the process sleeps: the worker is awake, or wakes at once.
+const LOOKS: usize = 2000;
+/// Sleeps until the worker is given up; how long each takes is [`Wire::wait`]'s to say.
+const SLEEPS: usize = 50;
+
+/// How a process wakes its worker, and waits for it.
+pub trait Wire: fmt::Debug + Send {
+    /// Wakes the worker if this says that it sleeps.
+    fn ring(&mut self, sleeps: SleepWord<'_>);
+
+    /// Waits until the worker rings for an answer, 100 ms at most. `false`: there is nobody any more.
+    fn wait(&mut self) -> bool;
+}
+
+/// The sessions of this process, on a stack of another.
+#[derive(Debug)]
+pub struct Remote {
+    pub(super) end: ProcessEnd,
+    wire: Box<dyn Wire>,
+    /// Chunks for what is sent.
+    pub(super) chunks: Chunks,
+    /// By session.
+    pub(super) own: Vec<Own>,
+    /// Sessions with chunks.
+    pub(super) holding: VecDeque<Id>,
+    /// One of them had no chunk for what it was to send.
+    pub(super) starving: bool,
+    ready: VecDeque<Ready>,
+    pub(super) ports: Vec<(u16, u16)>,
+    /// Commands were written since the worker was last rung for.
+    touched: bool,
+    /// There is nobody any more who answers.
+    pub(super) is_lost: bool,
+    /// Sessions of a stack that is no more: whoever has them still is to know.
+    pub(super) dead: BTreeSet<Id>,
+    answer: Vec<u8>,
+}
+
+impl Remote {
+    /// None yet.
+    #[must_use]
+    pub fn new(end: ProcessEnd, wire: Box<dyn Wire>) -> Self {
+        Self {
+            chunks: Chunks::new(end.plan.chunks()),
+            end,
+            wire,
+            own: Vec::new(),
+            holding: VecDeque::new(),
+            starving: false,
+            ready: VecDeque::new(),
+            ports: Vec::new(),
+            touched: false,
+            is_lost: false,
+            dead: BTreeSet::new(),
+            answer: Vec::new(),
+        }
+    }
+
+    /// Nobody answers any more: every connection is reset.
+    pub fn lose(&mut self) {
+        self.is_lost = true;
+        for (number, _) in self.own.iter().enumerate().filter(|(_, own)| own.is_there) {
+            self.ready.push_back(Ready { id: Id(number as u32), woken: Mask::ALL });
+        }
+    }
+
+    /// The sessions of another stack, which is no more, are reset.
+    pub fn bury(&mut self, old: &Self) {
+        let there = old.own.iter().enumerate().filter(|(_, own)| own.is_there);
+        self.dead = there.map(|(number, _)| Id(number as u32)).collect();
+        self.dead.extend(&old.dead);
+        self.ready.extend(self.dead.iter().map(|id| Ready { id: *id, woken: Mask::ALL }));
+    }
+
+    /// Whether it is of a stack that is no more.
+    pub(super) fn is_dead(&self, id: Id) -> bool {
+        !self.dead.is_empty() && self.dead.contains(&id)
+    }
+
+    /// Whether nobody answers any more.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Takes in what the worker has told. Gives how much that was.
+    pub fn hear(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(taken) = self.end.events.next() {
+            let mut number = [0; 4];
+            self.end.events.copy(&taken, &mut number);
+            self.end.events.release(taken);
+            count += 1;
+            let id = Id(u32::from_le_bytes(number));
+            let Some(record) = self.end.records.get(id.0) else { continue };
+            let woken = Mask(record.woken() & Mask::ALL.0);
+            if self.own(id).is_ok() {
+                self.ready.push_back(Ready { id, woken });
+            }
+        }
+        if std::mem::take(&mut self.starving) {
+            self.reclaim();
+            self.starving = self.chunks.free() == 0;
+            if !self.starving {
+                let all = self.own.iter().enumerate().filter(|(_, own)| own.is_there);
+                let woken = Mask::WRITABLE;
+                self.ready.extend(all.map(|(id, _)| Ready { id: Id(id as u32), woken }));
+            }
+        }
+        count
+    }
+
+    /// A session that something happened to.
+    pub fn next_ready(&mut self) -> Option<Ready> {
+        self.ready.pop_front()
+    }
+
+    /// Whether it is to be looked again soon, though nobody rings.
+    #[must_use]
+    pub fn is_starving(&self) -> bool {
+        self.starving
+    }
+
+    /// Whether something waits to be told.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.ready.is_empty() || self.end.events.has_next()
+    }
+
+    /// Where the process says that it sleeps until something is told.
+    #[must_use]
+    pub fn sleeps(&self) -> SleepWord<'_> {
+        self.end.events.sleeps()
+    }
+
+    /// Wakes the worker if it was given something.
+    pub fn ring(&mut self) {
+        if std::mem::take(&mut self.touched) {
+            self.wire.ring(self.end.commands.consumer_sleeps());
+        }
+    }
+
+    /// The worker has to look at a session.
+    pub(super) fn note(&mut self, id: Id, record: &shm::records::Record) {
+        if record.note() {
+            let _ = self.push(&command(Verb::Look, id, |_| {}));
+        }
+    }
+
+    /// Writes a command, when there is room.
+    pub(super) fn push(&mut self, command: &[u8]) -> Result<(), Errno> {
+        self.touched = true;
+        for _ in 0..SLEEPS {
+            if self.is_lost {
+                break;
+            }
+            match self.end.commands.push(command, Meta::default()) {
+                Ok(()) => return Ok(()),
+                Err(PushError::Full) => {
+                    self.ring();
+                    self.touched = true;
+                    self.is_lost = !self.wire.wait();
+                }
+                Err(_) => return Err(Errno::NOBUFS),
+            }
+        }
+        self.lose();
+        Err(Errno::NETDOWN)
+    }
+
+    /// Asks, and waits for the answer.
+    pub(super) fn ask(
+        &mut self,
+        verb: Verb,
+        id: Id,
+        fill: impl FnOnce(&mut Writer),
+    ) -> Result<Reader<'_>, Errno> {
+        self.push(&command(verb, id, fill))?;
+        self.ring();
+        let mut answer = std::mem::take(&mut self.answer);
+        let has_come = self.await_answer(&mut answer);
+        self.answer = answer;
+        if !has_come {
+            self.lose();
+            return Err(Errno::NETDOWN);
+        }
+        let mut from = Reader::new(&self.answer, 0, 0);
+        match i32::take(&mut from).map_err(malformed)? {
+            0 => Ok(from),
+            error => Err(Errno(error)),
+        }
+    }
+
+    fn await_answer(&mut self, answer: &mut Vec<u8>) -> bool {
+        for sleep in 0..SLEEPS {
+            for look in 0..LOOKS {
+                if look + 1 == LOOKS {
+                    self.end.answers.sleeps().announce();
+                }
+                let Some(taken) = self.end.answers.next() else {
+                    std::hint::spin_loop();
+                    continue;
+                };
+                self.end.answers.sleeps().withdraw();
+                answer.resize(taken.length(), 0);
+                self.end.answers.copy(&taken, answer);
+                self.end.answers.release(taken);
+                return true;
+            }
+            if sleep + 1 < SLEEPS && !self.wire.wait() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// A call that gives something simple.
+    pub(super) fn call<T: Carried>(
+        &mut self,
+        verb: Verb,
+        id: Id,
+        fill: impl FnOnce(&mut Writer),
+    ) -> Result<T, Errno> {
+        T::take(&mut self.ask(verb, id, fill)?).map_err(malformed)
+    }
+
+    /// One that gives nothing.
+    pub(super) fn tell(
+        &mut self,
+        verb: Verb,
+        id: Id,
+        fill: impl FnOnce(&mut Writer),
+    ) -> Result<(), Errno> {
+        self.ask(verb, id, fill).map(drop)
+    }
+
+    pub(super) fn ask_to_receive(&mut self, id: Id) -> Result<(), Errno> {
+        match self.tell(Verb::Receive, id, |_| {}) {
+            Err(Errno::NETDOWN) if self.is_lost => Err(Errno::CONNRESET),
+            other => other,
+        }
+    }
+}

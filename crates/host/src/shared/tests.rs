@@ -1,0 +1,412 @@
+use std::fs::File;
+use std::io::{IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
+
+use shm::{Segment, SleepWord};
+use transport::{Config, Packet, PacketList};
+
+use super::*;
+use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing, Sessions};
+
+const DELAY: u64 = 1_000_000;
+const SESSIONS: u32 = 64;
+
+/// A stack worker with one process, and a peer.
+struct Host {
+    now: u64,
+    served: Served,
+    out: PacketList,
+    peer: Sessions,
+    peer_out: PacketList,
+}
+
+fn config(number: u64) -> Config {
+    let seed = [number, 7];
+    Config { seed, connections_v4: 64, connections_v6: 64, time_waits: 64, ..Config::default() }
+}
+
+impl Host {
+    /// What the worker's thread does. Gives whether there was something.
+    fn work(&mut self) -> bool {
+        let done = self.served.serve(self.now);
+        self.served.turn(self.now, &mut self.out);
+        done > 0
+    }
+
+    /// Until nothing moves.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let worked = self.work();
+            self.peer.turn(self.now, &mut self.peer_out);
+            let out = std::mem::take(&mut self.out.packets);
+            let back = std::mem::take(&mut self.peer_out.packets);
+            if out.is_empty() && back.is_empty() && !worked {
+                return;
+            }
+            self.now += DELAY;
+            for packet in &out {
+                self.peer.input(self.now, &[Packet::new(packet)], &mut self.peer_out);
+            }
+            for packet in &back {
+                let sessions = self.served.sessions();
+                sessions.input(self.now, &[Packet::new(packet)], &mut self.out);
+            }
+        }
+        panic!("it does not come to rest");
+    }
+}
+
+/// The worker works while the process waits for it.
+#[derive(Debug)]
+struct Loop(Arc<Mutex<Host>>);
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Host")
+    }
+}
+
+impl Wire for Loop {
+    fn ring(&mut self, _: SleepWord<'_>) {}
+
+    fn wait(&mut self) -> bool {
+        self.0.lock().unwrap().work();
+        true
+    }
+}
+
+struct Bed {
+    host: Arc<Mutex<Host>>,
+    remote: Remote,
+    segment: Arc<Segment>,
+    plan: Plan,
+}
+
+const LISTENER: Id = Id(3);
+const SERVER: Id = Id(4);
+const CLIENT: Id = Id(5);
+
+fn at(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], port))
+}
+
+impl Bed {
+    fn new(chunks: u32) -> Self {
+        let plan = Plan::new(SESSIONS, chunks).unwrap();
+        let segment = Arc::new(Segment::create("test", plan.bytes()).unwrap());
+        let served = Served::new(plan.worker(&segment).unwrap(), Sessions::new(config(1)).unwrap());
+        let mut peer = Sessions::new(config(2)).unwrap();
+        peer.add_ports(10_240, 256);
+        let (out, peer_out) = (PacketList::default(), PacketList::default());
+        let host = Host { now: 1_000_000_000, served, out, peer, peer_out };
+        let host = Arc::new(Mutex::new(host));
+        let wire = Box::new(Loop(Arc::clone(&host)));
+        let remote = Remote::new(plan.process(&segment).unwrap(), wire);
+        Self { host, remote, segment, plan }
+    }
+
+    /// A connection of the peer's, accepted by the process.
+    fn connected(chunks: u32) -> Self {
+        let mut bed = Self::new(chunks);
+        bed.remote.open(LISTENER, Domain::V4).unwrap();
+        bed.remote.bind(LISTENER, at(1, 80)).unwrap();
+        bed.remote.listen(LISTENER, 8).unwrap();
+        assert_eq!(bed.remote.accept(LISTENER, SERVER), Err(Errno::AGAIN));
+        bed.peer(|peer, now| {
+            peer.open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+            let begun = peer.connect(CLIENT, now, at(2, 0).ip(), at(1, 80));
+            assert_eq!(begun, Err(Errno::INPROGRESS));
+        });
+        bed.settle();
+        assert!(bed.told(LISTENER).has(Mask::IN) && bed.remote.mask(LISTENER).has(Mask::IN));
+        let (local, remote) = bed.remote.accept(LISTENER, SERVER).unwrap();
+        assert_eq!((local, remote.ip()), (at(1, 80), at(2, 0).ip()));
+        bed
+    }
+
+    fn settle(&mut self) {
+        self.remote.ring();
+        self.host.lock().unwrap().settle();
+    }
+
+    fn peer<R>(&mut self, act: impl FnOnce(&mut Sessions, u64) -> R) -> R {
+        let mut host = self.host.lock().unwrap();
+        let now = host.now;
+        act(&mut host.peer, now)
+    }
+
+    /// What the process is told of a session.
+    fn told(&mut self, id: Id) -> Mask {
+        self.remote.hear();
+        let mut woken = Mask::NONE;
+        while let Some(ready) = self.remote.next_ready() {
+            woken |= if ready.id == id { ready.woken } else { Mask::NONE };
+        }
+        woken
+    }
+
+    fn read(&mut self, room: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; room];
+        let mut targets = [IoSliceMut::new(&mut bytes)];
+        let got = self.remote.recv(SERVER, &mut targets, Incoming::default())?;
+        bytes.truncate(got.bytes);
+        Ok(bytes)
+    }
+
+    fn write(&mut self, data: &[u8]) -> Result<usize, Errno> {
+        self.remote.send(SERVER, &[IoSlice::new(data)], Outgoing::default())
+    }
+
+    fn peer_reads(&mut self, room: usize) -> Result<Vec<u8>, Errno> {
+        self.peer(|peer, _| {
+            let mut bytes = vec![0; room];
+            let mut targets = [IoSliceMut::new(&mut bytes)];
+            let got = peer.recv(CLIENT, &mut targets, Incoming::default())?;
+            bytes.truncate(got.bytes);
+            Ok(bytes)
+        })
+    }
+
+    fn peer_writes(&mut self, data: &[u8]) -> Result<usize, Errno> {
+        self.peer(|peer, _| peer.send(CLIENT, &[IoSlice::new(data)], Outgoing::default()))
+    }
+
+    fn is_broken(&self) -> bool {
+        self.host.lock().unwrap().served.is_broken()
+    }
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn data_goes_both_ways_and_the_end_is_told() {
+    let mut bed = Bed::connected(64);
+    assert_eq!(bed.read(10), Err(Errno::AGAIN));
+    assert_eq!(bed.remote.mask(SERVER), Mask::WRITE);
+    bed.peer_writes(b"GET /").unwrap();
+    bed.settle();
+    assert!(bed.told(SERVER).has(Mask::IN));
+    assert_eq!(bed.remote.pending(SERVER), Ok(5));
+    let mut peeked = [0; 3];
+    let incoming = Incoming { peek: true, offset: 1, ..Incoming::default() };
+    let got = bed.remote.recv(SERVER, &mut [IoSliceMut::new(&mut peeked)], incoming);
+    assert_eq!((got.unwrap().bytes, &peeked), (3, b"ET "));
+    assert_eq!(bed.read(10).unwrap(), b"GET /");
+    assert_eq!(bed.read(10), Err(Errno::AGAIN));
+    let pieces = [IoSlice::new(b"200 "), IoSlice::new(b"OK")];
+    assert_eq!(bed.remote.send(SERVER, &pieces, Outgoing::default()), Ok(6));
+    bed.settle();
+    assert_eq!(bed.peer_reads(10).unwrap(), b"200 OK");
+    assert_eq!(bed.told(SERVER), Mask::NONE, "there was room all the time");
+    bed.peer_writes(b"bye").unwrap();
+    bed.peer(|peer, _| peer.shutdown(CLIENT, How::Write).unwrap());
+    bed.settle();
+    assert!(bed.remote.mask(SERVER).has(Mask::READ | Mask::RDHUP | Mask::WRITE));
+    assert_eq!(bed.read(10).unwrap(), b"bye");
+    assert_eq!((bed.read(10), bed.read(10)), (Ok(vec![]), Ok(vec![])));
+    assert_eq!(bed.write(b"still"), Ok(5));
+    bed.remote.close(SERVER);
+    bed.settle();
+    assert_eq!(bed.peer_reads(10).unwrap(), b"still");
+    assert_eq!(bed.peer_reads(10), Ok(vec![]));
+    assert!(bed.remote.is_drained() && !bed.is_broken());
+}
+
+#[test]
+fn many_bytes_arrive_whole_with_few_chunks() {
+    let mut bed = Bed::connected(16);
+    let data = bytes(1_000_000);
+    let (mut sent, mut back, mut got, mut echoed) = (0, Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..10_000 {
+        if sent < data.len() {
+            sent += bed.peer_writes(&data[sent..]).unwrap_or(0);
+        }
+        bed.settle();
+        while let Ok(some) = bed.read(10_000) {
+            got.extend_from_slice(&some);
+        }
+        // What was read goes back.
+        if back.len() < got.len() {
+            match bed.write(&got[back.len()..]) {
+                Ok(written) => back.extend_from_slice(&got[back.len()..][..written]),
+                Err(error) => assert_eq!(error, Errno::AGAIN),
+            }
+        }
+        bed.settle();
+        while let Ok(some) = bed.peer_reads(20_000) {
+            echoed.extend_from_slice(&some);
+            bed.settle();
+        }
+        if echoed.len() == data.len() {
+            break;
+        }
+    }
+    bed.settle();
+    assert!(got == data && echoed == data && !bed.is_broken());
+}
+
+#[test]
+fn what_was_written_before_a_close_arrives_and_the_number_is_free() {
+    let mut bed = Bed::connected(64);
+    let data = bytes(120_000);
+    // The peer reads nothing: more than the stack's own buffer takes.
+    let mut sent = 0;
+    for _ in 0..100 {
+        match bed.write(&data) {
+            Ok(some) => sent += some,
+            Err(error) => {
+                assert_eq!(error, Errno::AGAIN);
+                assert!(!bed.remote.mask(SERVER).has(Mask::OUT));
+                break;
+            }
+        }
+        bed.settle();
+    }
+    assert!(sent > data.len(), "{sent}");
+    bed.remote.close(SERVER);
+    assert!(!bed.remote.is_drained());
+    bed.remote.open(SERVER, Domain::V4).unwrap();
+    assert_eq!(bed.remote.mask(SERVER), Mask::WRITE | Mask::HUP);
+    assert_eq!(bed.write(b"x"), Err(Errno::PIPE));
+    let mut got = 0;
+    for _ in 0..10_000 {
+        bed.settle();
+        match bed.peer_reads(50_000) {
+            Ok(some) if some.is_empty() => break,
+            Ok(some) => got += some.len(),
+            Err(error) => assert_eq!(error, Errno::AGAIN),
+        }
+    }
+    assert_eq!(got, sent);
+    assert!(bed.remote.is_drained() && !bed.is_broken());
+}
+
+#[test]
+fn errors_are_told_once_and_calls_go_to_the_stack() {
+    let mut bed = Bed::connected(64);
+    assert_eq!(bed.remote.name(SERVER), Ok(at(1, 80)));
+    assert_eq!(bed.remote.peer(SERVER).unwrap().ip(), at(2, 0).ip());
+    // TCP_NODELAY, SO_RCVTIMEO.
+    bed.remote.set_option(SERVER, 6, 1, &1_i32.to_ne_bytes()).unwrap();
+    assert_eq!(&*bed.remote.option(SERVER, 6, 1, 4).unwrap(), 1_i32.to_ne_bytes());
+    let second = [1_i64.to_ne_bytes(), 0_i64.to_ne_bytes()].concat();
+    bed.remote.set_option(SERVER, 1, 20, &second).unwrap();
+    assert_eq!(bed.remote.timeouts(SERVER), Ok((Some(1_000_000_000), None)));
+    assert_eq!(bed.remote.set_option(SERVER, 6, 9999, &second), Err(Errno::NOPROTOOPT));
+    bed.peer_writes(b"last").unwrap();
+    bed.settle();
+    bed.peer(|peer, _| peer.abort(CLIENT));
+    bed.settle();
+    assert!(bed.told(SERVER).has(Mask::IN | Mask::ERR | Mask::HUP));
+    assert!(bed.remote.mask(SERVER).has(Mask::ERR | Mask::HUP | Mask::IN | Mask::OUT));
+    assert_eq!(bed.read(10).unwrap(), b"last", "what came before comes before");
+    assert_eq!((bed.read(10), bed.read(10)), (Err(Errno::CONNRESET), Ok(vec![])));
+    assert!(!bed.remote.mask(SERVER).has(Mask::ERR));
+    assert_eq!(bed.write(b"x"), Err(Errno::PIPE));
+    assert_eq!(bed.remote.name(Id(60)), Err(Errno::BADF));
+    assert_eq!(bed.remote.open(Id(SESSIONS), Domain::V4), Err(Errno::MFILE));
+}
+
+#[test]
+fn a_shut_direction_ends_behind_what_was_written() {
+    let mut bed = Bed::connected(64);
+    let data = bytes(100_000);
+    assert_eq!(bed.write(&data), Ok(data.len()));
+    bed.remote.shutdown(SERVER, How::Write).unwrap();
+    assert_eq!(bed.write(b"more"), Err(Errno::PIPE));
+    let mut got = Vec::new();
+    for _ in 0..1000 {
+        bed.settle();
+        match bed.peer_reads(30_000) {
+            Ok(some) if some.is_empty() => break,
+            Ok(some) => got.extend(some),
+            Err(error) => assert_eq!(error, Errno::AGAIN),
+        }
+    }
+    assert_eq!(got, data);
+    bed.peer_writes(b"answer").unwrap();
+    bed.settle();
+    assert_eq!(bed.read(10).unwrap(), b"answer");
+}
+
+#[test]
+fn connections_that_leave_are_whole() {
+    let mut bed = Bed::connected(64);
+    bed.peer(|peer, now| {
+        peer.open(Id(9), Domain::V4, Kind::Stream).unwrap();
+        let _ = peer.connect(Id(9), now, at(2, 0).ip(), at(1, 80));
+    });
+    bed.settle();
+    bed.peer(|peer, _| {
+        let data = bytes(40_000);
+        peer.send(Id(9), &[IoSlice::new(&data)], Outgoing::default()).unwrap()
+    });
+    bed.settle();
+    let parcels = bed.remote.export_unaccepted(LISTENER);
+    assert_eq!(parcels.len(), 1);
+    assert!(parcels[0].bytes.len() > 2 * PIECE, "in pieces");
+    assert_eq!(bed.remote.accept(LISTENER, Id(7)), Err(Errno::AGAIN));
+    bed.remote.import_unheld(0, &parcels[0].bytes).unwrap();
+    assert!(bed.remote.accept(LISTENER, Id(7)).is_ok());
+    assert_eq!(bed.remote.pending(Id(7)), Ok(40_000));
+}
+
+#[test]
+fn a_process_that_writes_anything_anywhere_harms_only_itself() {
+    let mut seed = 7_u64;
+    let mut random = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u32
+    };
+    for _ in 0..60 {
+        let mut bed = Bed::connected(16);
+        bed.write(b"some").unwrap();
+        let memory = File::from(bed.segment.as_fd().try_clone_to_owned().unwrap());
+        for _ in 0..200 {
+            let word = (random() as usize % (bed.plan.bytes() / 4)) * 4;
+            // The rings, the records.
+            let word = if random() % 4 == 0 { word } else { word % 400_000 };
+            let value = match random() % 4 {
+                0 => 0,
+                1 => u32::MAX,
+                2 => random() % 300,
+                _ => random() << 1,
+            };
+            memory.write_all_at(&value.to_ne_bytes(), word as u64).unwrap();
+            if random() % 3 == 0 {
+                let mut command = Vec::new();
+                command.push((random() % 32) as u8);
+                command.extend((random() % 70).to_le_bytes());
+                (0..random() % 40).for_each(|_| command.push(random() as u8));
+                let _ = bed.remote.end.commands.push(&command, shm::Meta::default());
+            }
+        }
+        let mut host = bed.host.lock().unwrap();
+        for _ in 0..20 {
+            host.work();
+            host.now += DELAY;
+            host.out.packets.clear();
+        }
+    }
+    // One that does not look at what it is told.
+    let mut bed = Bed::connected(16);
+    // TCP_NODELAY: each byte goes alone.
+    bed.peer(|peer, _| peer.set_option(CLIENT, 6, 1, &1_i32.to_ne_bytes()).unwrap());
+    for round in 0..100 {
+        bed.peer_writes(b"x").unwrap();
+        bed.settle();
+        assert!(!bed.is_broken(), "{round}: it is told once");
+    }
+    // And one that says again and again that it has.
+    for _ in 0..100 {
+        bed.peer_writes(b"x").unwrap();
+        let _ = bed.remote.end.records.get(SERVER.0).unwrap().woken();
+        bed.settle();
+    }
+    assert!(bed.is_broken());
+}
