@@ -4,12 +4,14 @@ use std::ffi::{CStr, CString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use client::session::{LINKS_VARIABLE, SESSIONS_VARIABLE};
+use client::session::{LINKS_VARIABLE, PLACEMENT_VARIABLE, SESSIONS_VARIABLE};
+use shm::session::Placement;
 
 /// Says why something is not so, on standard error.
 const DEBUG: &str = "MILLRACE_DEBUG";
 /// Variables that a program started by this one has to have.
-const KEPT: [&str; 4] = ["LD_PRELOAD", SESSIONS_VARIABLE, DEBUG, LINKS_VARIABLE];
+const KEPT: [&str; 5] =
+    ["LD_PRELOAD", SESSIONS_VARIABLE, PLACEMENT_VARIABLE, DEBUG, LINKS_VARIABLE];
 
 /// `NAME=VALUE` of those that were there.
 static SAVED: OnceLock<Vec<CString>> = OnceLock::new();
@@ -45,6 +47,19 @@ pub(crate) fn sessions_socket() -> Option<PathBuf> {
 /// Whether connections within this machine may go past the daemon.
 pub(crate) fn wants_links() -> bool {
     value(LINKS_VARIABLE) != Some("off")
+}
+
+/// Where the stack is to run, if it is not for the daemon to say.
+///
+/// # Errors
+/// What it says instead.
+pub(crate) fn placement() -> Result<Option<Placement>, &'static str> {
+    match value(PLACEMENT_VARIABLE) {
+        None => Ok(None),
+        Some("inline") => Ok(Some(Placement::Inline)),
+        Some("shared") => Ok(Some(Placement::Shared)),
+        Some(other) => Err(other),
+    }
 }
 
 /// Whether somebody wants to know why something is not so.

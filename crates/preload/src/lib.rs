@@ -9,6 +9,7 @@
 //! | `kinds` | what each descriptor is: one byte, read without a lock |
 //! | `memory` | whether memory that the application names is there |
 //! | `process` | the process's state, made when it is first needed, and anew in a forked child |
+//! | `sockets` | the sessions, wherever their stack runs |
 //! | `state` | what is behind the lock: the stack, its sockets, and who waits for them |
 //! | `waiting` | epoll instances and threads that wait for sessions |
 //! | `kernel_watch` | whether the kernel's files have events, read from memory |
@@ -34,6 +35,7 @@ mod real;
 mod report;
 mod signals;
 mod sleeping;
+mod sockets;
 mod state;
 mod vectors;
 mod waiting;

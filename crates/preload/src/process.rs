@@ -69,6 +69,9 @@ impl Shared {
         let Some(mut state) = self.try_lock() else { return Look::Busy };
         state.show_changes();
         state.tell_rests();
+        if state.forked {
+            state.rest_or_work();
+        }
         if state.waiters.sleepers > 0 {
             return Look::Asleep;
         }

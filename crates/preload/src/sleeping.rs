@@ -159,9 +159,7 @@ fn look<'a>(
     let deadline = state.sessions.next_deadline().unwrap_or(u64::MAX);
     let end = (begin + budget).min(deadline).min(alarm.0);
     loop {
-        let has_packets =
-            state.attachment.queues.inbound.has_packets() || state.links.has_packets();
-        if has_packets || state.waiters.may_be_ready(waiter) {
+        if state.has_news() || state.waiters.may_be_ready(waiter) {
             state.spin.found();
             return (state, true);
         }

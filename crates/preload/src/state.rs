@@ -19,25 +19,23 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use client::session::{Links, Queues, Ways};
-use host::{Errno, Sessions};
+use host::Errno;
 use shm::attach::Received;
 use shm::session::{Event, Routed, TransportProtocol};
 use shm::{Courtesy, Spin};
-use transport::Config;
 
 use crate::clock;
 use crate::internal::{self, Hidden};
 use crate::kinds::{self, Kind};
+use crate::sockets::Sockets;
 use crate::waiting::Waiters;
 
-use attachment::Attachment;
+use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
 pub(crate) use listener::status_flags;
 pub(crate) use options::word;
 
-/// Connections of a process at most, over each version of IP.
-const CONNECTIONS: usize = 1 << 20;
 /// Connections that wait at a listener that was inherited.
 const BACKLOG: c_int = 511;
 /// Placeholders that are kept for the next session.
@@ -61,7 +59,7 @@ pub(crate) struct Place {
 /// Everything that a process has.
 pub(crate) struct State {
     pub(crate) attachment: Attachment,
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: Sockets,
     pub(crate) waiters: Waiters,
     places: Vec<Place>,
     listeners: HashMap<c_int, listener::Listener>,
@@ -93,6 +91,8 @@ pub(crate) struct State {
     pub(crate) rounds: u64,
     /// This process has forked.
     pub(crate) forked: bool,
+    /// On a stack of the daemon's: what comes is left to the processes that were forked.
+    rests: bool,
     /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
     pub(crate) backlog: c_int,
 }
@@ -100,17 +100,10 @@ pub(crate) struct State {
 impl State {
     /// Meets the daemon.
     pub(crate) fn attach() -> Result<Self, client::Error> {
-        let attachment = Attachment::new(&program())?;
+        let mut attachment = Attachment::new(&program(), None)?;
         let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
         let base = internal::base().ok_or_else(|| none("a socket that stands for sessions"))?;
-        let config = Config {
-            connections_v4: CONNECTIONS,
-            connections_v6: CONNECTIONS,
-            seed: attachment.queues.seed,
-            ..Config::default()
-        };
-        let mut sessions = Sessions::new(config).map_err(|_| none("memory for the stack"))?;
-        sessions.limit_datagrams(attachment::CAPACITY as u16);
+        let sessions = attachment.sockets()?;
         let mut state = Self {
             attachment,
             sessions,
@@ -135,6 +128,7 @@ impl State {
             courtesy: Courtesy::default(),
             rounds: 0,
             forked: false,
+            rests: false,
             backlog: BACKLOG,
         };
         state.show_connections();
@@ -154,10 +148,22 @@ impl State {
             self.look_for_daemon();
         }
         let Self { attachment, sessions, links, .. } = self;
-        let Queues { inbound, outbound, .. } = &mut *attachment.queues;
-        let mut ways = Ways::new(outbound, &mut links.exits);
-        let mut came = inbound.receive(|packets| sessions.input(now, packets, &mut ways));
-        if links.has_packets() {
+        let mut came = match (&mut *attachment.way, sessions) {
+            (Way::Inline(queues), Sockets::Inline(sessions)) => {
+                let Queues { inbound, outbound, .. } = &mut **queues;
+                let mut ways = Ways::new(outbound, &mut links.exits);
+                inbound.receive(|packets| sessions.input(now, packets, &mut ways))
+            }
+            (_, Sockets::Shared(remote)) => {
+                let came = remote.hear();
+                if remote.is_lost() {
+                    self.doubt_daemon();
+                }
+                came
+            }
+            (_, Sockets::Inline(_)) => 0,
+        };
+        if self.links.has_packets() {
             came += self.receive_by_links(now);
         }
         self.turn_at(now);
@@ -171,10 +177,15 @@ impl State {
 
     fn turn_at(&mut self, now: u64) {
         let Self { attachment, sessions, waiters, links, .. } = self;
-        let queues = &mut *attachment.queues;
-        sessions.turn(now, &mut Ways::new(&mut queues.outbound, &mut links.exits));
-        queues.outbound.ring();
-        links.exits.ring();
+        match (&mut *attachment.way, &mut *sessions) {
+            (Way::Inline(queues), Sockets::Inline(sessions)) => {
+                sessions.turn(now, &mut Ways::new(&mut queues.outbound, &mut links.exits));
+                queues.outbound.ring();
+                links.exits.ring();
+            }
+            (_, Sockets::Shared(remote)) => remote.ring(),
+            (_, Sockets::Inline(_)) => {}
+        }
         while let Some(ready) = sessions.next_ready() {
             waiters.tell(ready.id, ready.woken);
         }
@@ -190,6 +201,50 @@ impl State {
         }
         if !self.arm() {
             self.waiters.hurry(0);
+        }
+    }
+
+    /// Has the daemon and the other ends of links ring when something comes. `false`: there is something already.
+    fn arm(&mut self) -> bool {
+        let is_there = self.attachment.is_there();
+        match (&mut *self.attachment.way, &mut self.sessions) {
+            (Way::Inline(queues), sessions) => {
+                // What waits for room in a link may wait for nothing else.
+                let starved = queues.outbound.is_starved();
+                let full = sessions.wants_turn() && (starved || !self.links.exits.is_starved());
+                let network = !is_there || queues.arm(full);
+                self.links.arm() && network
+            }
+            (Way::Shared(_), Sockets::Shared(remote)) => {
+                if is_there {
+                    remote.ring();
+                    remote.sleeps().announce();
+                }
+                !(is_there && remote.has_events())
+            }
+            (Way::Shared(_), Sockets::Inline(_)) => true,
+        }
+    }
+
+    /// Nobody need ring any more.
+    pub(crate) fn disarm(&self) {
+        match (&*self.attachment.way, &self.sessions) {
+            (Way::Inline(queues), _) => {
+                queues.withdraw();
+                self.links.withdraw();
+            }
+            (Way::Shared(_), Sockets::Shared(remote)) => remote.sleeps().withdraw(),
+            (Way::Shared(_), Sockets::Inline(_)) => {}
+        }
+    }
+
+    /// Whether something has come from the daemon, or by a link.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        match (&*self.attachment.way, &self.sessions) {
+            (Way::Inline(queues), _) => queues.inbound.has_packets() || self.links.has_packets(),
+            (Way::Shared(_), Sockets::Shared(remote)) => remote.has_events(),
+            (Way::Shared(_), Sockets::Inline(_)) => false,
         }
     }
 
@@ -247,15 +302,6 @@ impl State {
         self.shared_place(fd).flags & libc::O_NONBLOCK != 0
     }
 
-    /// Has the workers and the other ends of links ring. `false`: there is something already.
-    fn arm(&mut self) -> bool {
-        // What waits for room in a link may wait for nothing else.
-        let starved = self.attachment.queues.outbound.is_starved();
-        let full = self.sessions.wants_turn() && (starved || !self.links.exits.is_starved());
-        let network = !self.attachment.is_there() || self.attachment.queues.arm(full);
-        self.links.arm() && network
-    }
-
     /// Readable when another end of a link has rung, or is gone; none while there are no links.
     pub(crate) fn link_bells(&self) -> c_int {
         self.links.bells().map_or(-1, |bells| bells.as_raw_fd())
@@ -268,7 +314,7 @@ impl State {
 
     /// Readable when a worker has rung; none while the daemon is gone.
     pub(crate) fn doorbell(&self) -> c_int {
-        if self.attachment.is_there() { self.attachment.queues.as_fd().as_raw_fd() } else { -1 }
+        if self.attachment.is_there() { self.attachment.bell() } else { -1 }
     }
 }
 

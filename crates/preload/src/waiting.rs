@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd};
 
-use host::{Errno, Id, Mask, Sessions};
+use host::{Errno, Id, Mask};
 use libc::epoll_event;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::internal::Hidden;
 use crate::kernel_watch::KernelWatch;
+use crate::sockets::Sockets;
 
 mod halves;
 mod instances;
@@ -297,13 +298,13 @@ impl Waiters {
     }
 
     /// What `poll` says of an epoll instance, as far as sessions go.
-    pub(crate) fn epoll_mask(&self, epoll: c_int, sessions: &mut Sessions) -> Mask {
+    pub(crate) fn epoll_mask(&self, epoll: c_int, sessions: &mut Sockets) -> Mask {
         let waiter = self.epolls.get(epoll);
         let has = waiter.is_some_and(|waiter| self.has_event(waiter, sessions));
         if has { Mask::IN | Mask::RDNORM } else { Mask::NONE }
     }
 
-    fn has_event(&self, waiter: usize, sessions: &mut Sessions) -> bool {
+    fn has_event(&self, waiter: usize, sessions: &mut Sockets) -> bool {
         let Some(found) = self.list.get(waiter) else { return false };
         found.ready.iter().any(|(id, number)| {
             let mut of = self.watches.get(id.0 as usize).into_iter().flatten();
@@ -316,7 +317,7 @@ impl Waiters {
     }
 
     /// What is ready of what stands at `id`: a session with its half in the kernel, or an epoll instance.
-    fn mask(&self, id: Id, sessions: &mut Sessions) -> Mask {
+    fn mask(&self, id: Id, sessions: &mut Sockets) -> Mask {
         let inner = if self.nested.is_empty() { None } else { self.nested.get(&id) };
         match inner {
             Some(inner) if self.has_event(*inner, sessions) => Mask::IN | Mask::RDNORM,
@@ -329,7 +330,7 @@ impl Waiters {
     pub(crate) fn collect(
         &mut self,
         waiter: usize,
-        sessions: &mut Sessions,
+        sessions: &mut Sockets,
         events: &mut [epoll_event],
     ) -> usize {
         let mut room = events.iter_mut();

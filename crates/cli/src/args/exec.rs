@@ -21,6 +21,9 @@ pub(crate) struct Exec {
     /// libmillrace_preload.so [default: beside millrace, else in ../lib/millrace, ../lib or /usr/lib/millrace]
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
+    /// Where its TCP/IP stack runs [default: MILLRACE_PLACEMENT, else as sessions.placement of the daemon says]
+    #[arg(long, value_name = "PLACEMENT", value_parser = ["inline", "shared"])]
+    pub(crate) placement: Option<String>,
     /// Fail instead of running the program on the kernel's stack
     #[arg(long)]
     pub(crate) require: bool,

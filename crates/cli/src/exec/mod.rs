@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use client::session::{DEFAULT_SESSIONS, LINKS_VARIABLE, SESSIONS_VARIABLE};
+use client::session::{DEFAULT_SESSIONS, LINKS_VARIABLE, PLACEMENT_VARIABLE, SESSIONS_VARIABLE};
 
 use crate::args::Exec;
 use crate::failure::Failure;
@@ -45,6 +45,9 @@ pub(crate) fn exec(options: &Exec, socket: Option<&Path>) -> Result<(), Failure>
     command.env(SESSIONS_VARIABLE, &sessions);
     if options.no_links {
         command.env(LINKS_VARIABLE, "off");
+    }
+    if let Some(placement) = &options.placement {
+        command.env(PLACEMENT_VARIABLE, placement);
     }
     Err(Failure::file(&program, command.exec()))
 }

@@ -24,11 +24,14 @@ pub const SESSIONS_VARIABLE: &str = "MILLRACE_SESSIONS";
 /// The environment variable that turns links off: `off`.
 pub const LINKS_VARIABLE: &str = "MILLRACE_LINKS";
 
+/// The environment variable that says where the stack of a process is to run: `inline` or `shared`.
+pub const PLACEMENT_VARIABLE: &str = "MILLRACE_PLACEMENT";
+
 /// A process's connection to the sessions socket. Everything that the process has of the daemon ends with it.
 #[derive(Debug)]
 pub struct Link {
     connection: Connection,
-    welcome: Welcome,
+    pub(super) welcome: Welcome,
     /// Said between a question and its answer.
     events: Events,
 }
@@ -68,8 +71,13 @@ impl Link {
     /// Over a connection on which everything was said already.
     #[cfg(test)]
     pub(super) fn over(channel: shm::attach::Channel) -> Result<Self, Error> {
-        let welcome =
-            Welcome { protocol: PROTOCOL, daemon: String::new(), client: 1, addresses: Vec::new() };
+        let welcome = Welcome {
+            protocol: PROTOCOL,
+            daemon: String::new(),
+            client: 1,
+            addresses: Vec::new(),
+            placement: Default::default(),
+        };
         Ok(Self { connection: Connection::over(channel)?, welcome, events: Mutex::default() })
     }
 

@@ -61,7 +61,10 @@ pub struct Outbound {
 
 impl Queues {
     /// Maps what the daemon has handed over.
-    pub(super) fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::Nonsense`], [`Error::System`].
+    pub fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
         let StackOpened { stack, rings: place, seed, claims, connections } = opened;
         let workers = place.rings.len();
         if workers == 0 || files.len() != 2 + workers {

@@ -35,7 +35,7 @@ pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
 pub use kernel::{KernelFilter, KernelSide};
 pub use reach::Reach;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
-pub use sessions::{LeasedPorts, LeasedPortsError, Sessions};
+pub use sessions::{LeasedPorts, LeasedPortsError, Placement, Sessions};
 
 /// A valid configuration. It is written out as the TOML that it is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

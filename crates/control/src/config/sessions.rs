@@ -49,6 +49,22 @@ pub struct Sessions {
     pub parked: u32,
     /// Data of one user's connections that the daemon keeps: MiB.
     pub parked_memory: u32,
+    /// Where the stacks of processes run that do not say so themselves.
+    pub placement: Placement,
+    /// Stack workers: threads that run the stacks of processes that have placed them here.
+    pub workers: u16,
+    /// Data of one process's connections on a stack worker at most, beside its FIFOs: MiB.
+    pub buffers: u32,
+}
+
+/// Where a process's stack runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// In the process, on its own threads.
+    Inline,
+    /// On a stack worker of the daemon.
+    Shared,
 }
 
 /// A range of ports, as in `10240-32767`.

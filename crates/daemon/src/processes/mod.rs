@@ -36,7 +36,7 @@ use serde::de::DeserializeOwned;
 use shm::attach::{PeerCredentials, Refusal};
 
 pub(crate) use asks::{Control, asks};
-pub(crate) use bells::Theirs;
+pub(crate) use bells::{QueueBells, Theirs};
 pub(crate) use bounds::{Paces, UserBound};
 pub(crate) use door::Door;
 pub(crate) use memory::{Made, PAGE, channel, grow};

@@ -21,7 +21,7 @@ pub(super) struct Usage {
 impl Usage {
     fn add(&mut self, stack: &Stack) {
         self.stacks += 1;
-        self.memory += stack.segment.length();
+        self.memory += stack.segment.length() + stack.more;
         self.listeners += stack.listeners.len();
         self.leases += stack.leases.len();
     }

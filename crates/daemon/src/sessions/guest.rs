@@ -17,9 +17,10 @@ use tokio::time::sleep;
 
 use super::listeners::proven;
 use super::parking::Starting;
+use super::shared::{Lodging, StackWorkers};
 use super::{Host, LastWords, Lent, News};
 use crate::processes::{
-    Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources,
+    Answer, Control, Guest, Made, Process, QueueBells, Shared, Theirs, grow, invalid, no_resources,
 };
 
 /// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
@@ -38,10 +39,13 @@ pub(super) struct Attached<H> {
     pub(super) shared: Arc<Shared>,
     pub(super) config: Arc<ArcSwap<config::Sessions>>,
     pub(super) starting: Arc<Starting>,
+    pub(super) stack_workers: Arc<StackWorkers>,
+    /// Its places on stack workers.
+    pub(super) lodgings: Vec<Lodging>,
     /// After its hello; 0 before. The control thread writes it.
     id: Arc<AtomicU32>,
     pub(super) process: Process,
-    dismissed: Arc<Notify>,
+    pub(super) dismissed: Arc<Notify>,
     news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     /// This connection is a carrier, of that name.
     carries: Option<CarrierId>,
@@ -96,6 +100,16 @@ impl<H: Host> Guest for Attached<H> {
                 }
                 Err(refusal) => Err(refusal),
             },
+            (Request::OpenShared(asked), Some(id)) => match self.open_shared(id, asked).await {
+                Ok((opened, segment, bells)) => {
+                    let reply = Reply::SharedOpened(opened);
+                    return Answer { reply, segment: Some(segment), bells };
+                }
+                Err(refusal) => Err(refusal),
+            },
+            (Request::StartStack(number), Some(_)) if self.lodging(number).is_some() => {
+                self.seal(number).map(|()| Reply::StackStarted(number))
+            }
             (Request::StartStack(number), Some(id)) => match self.start(id, number).await {
                 Ok(()) => Ok(Reply::StackStarted(number)),
                 Err(refusal) => {
@@ -157,7 +171,10 @@ impl<H: Host> Guest for Attached<H> {
         }
     }
 
-    async fn leave(self, why: String) {
+    async fn leave(mut self, why: String) {
+        for lodging in std::mem::take(&mut self.lodgings) {
+            lodging.leave().await;
+        }
         // What it asked for before is done before.
         let last_words = self.last_words().await;
         let id = Arc::clone(&self.id);
@@ -181,7 +198,8 @@ impl<H: Host> Guest for Attached<H> {
 impl<H: Host> Attached<H> {
     pub(super) fn new(
         control: Control<H>,
-        (shared, config, starting): (Arc<Shared>, Arc<ArcSwap<config::Sessions>>, Arc<Starting>),
+        (shared, config): (Arc<Shared>, Arc<ArcSwap<config::Sessions>>),
+        (starting, stack_workers): (Arc<Starting>, Arc<StackWorkers>),
         process: Process,
         namespace: u64,
     ) -> Self {
@@ -190,6 +208,8 @@ impl<H: Host> Attached<H> {
             shared,
             config,
             starting,
+            stack_workers,
+            lodgings: Vec::new(),
             id: Arc::default(),
             process,
             dismissed: Arc::default(),
@@ -255,10 +275,21 @@ impl<H: Host> Attached<H> {
         id: u32,
         asked: OpenStack,
     ) -> Result<(StackOpened, Arc<Segment>, Theirs), Refusal> {
+        self.open_with(id, asked, 0).await
+    }
+
+    /// The same, where `more` bytes of memory will belong to it beside its queues.
+    pub(super) async fn open_with(
+        &mut self,
+        id: u32,
+        asked: OpenStack,
+        more: usize,
+    ) -> Result<(StackOpened, Arc<Segment>, Theirs), Refusal> {
         let shared = Arc::clone(&self.shared);
         let Shared { bells, turns, .. } = &*shared;
         let _turn = turns.acquire().await.map_err(no_resources)?;
-        let (bytes, workers) = self.ask(move |mut lent| lent.size_of_stack(id, &asked)).await?;
+        let size = move |mut lent: Lent<'_>| lent.size_of_stack(id, &asked, more);
+        let (bytes, workers) = self.ask(size).await?;
         let segment = grow(&format!("millrace-stack-{id}"), bytes).await?;
         let token = u64::from(id) << 32 | bells.next();
         let made = bells.make(token, 1, workers).map_err(|error| {
@@ -267,7 +298,7 @@ impl<H: Host> Attached<H> {
         let opened = match made {
             Ok((made, theirs)) => {
                 let made = Made { segment: Arc::clone(&segment), bells: made };
-                let open = self.ask(move |mut lent| lent.open_stack(id, asked, made));
+                let open = self.ask(move |mut lent| lent.open_stack(id, asked, more, made));
                 open.await.map(|opened| (opened, theirs))
             }
             Err(refusal) => Err(refusal),
@@ -284,18 +315,46 @@ impl<H: Host> Attached<H> {
         }
     }
 
-    async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
+    /// Bells of a stack that was opened, which end with it.
+    pub(super) fn make_bells(
+        &mut self,
+        stack: u32,
+        channels: u16,
+        workers: usize,
+    ) -> std::io::Result<(QueueBells, Theirs)> {
+        let bells = &self.shared.bells;
+        let process = u64::from(self.id.load(Ordering::Relaxed));
+        let token = process << 32 | bells.next();
+        let made = bells.make(token, channels, workers)?;
+        self.tokens.push((stack, token));
+        Ok(made)
+    }
+
+    fn lodging(&self, stack: u32) -> Option<&Lodging> {
+        self.lodgings.iter().find(|lodging| lodging.stack == stack)
+    }
+
+    /// The process has mapped the memory of its sessions.
+    fn seal(&self, stack: u32) -> Result<(), Refusal> {
+        let lodging = self.lodging(stack).ok_or_else(|| invalid("no such stack"))?;
+        lodging.segment.close().map_err(no_resources)
+    }
+
+    pub(super) async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
         self.ask(move |mut lent| lent.start_stack(id, number)).await?.done().await
     }
 
-    async fn close(&mut self, id: u32, number: u32) -> Result<Reply, Refusal> {
+    pub(super) async fn close(&mut self, id: u32, number: u32) -> Result<Reply, Refusal> {
+        if let Some(at) = self.lodgings.iter().position(|lodging| lodging.stack == number) {
+            self.lodgings.swap_remove(at).leave().await;
+        }
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await;
         let left = self.ask(move |mut lent| lent.close_stack(id, number)).await?;
         let memory = left.taken().await;
-        let closed = self.tokens.iter().find(|(stack, _)| *stack == number);
-        if let Some(token) = closed.map(|(_, token)| *token) {
-            self.shared.bells.close(|other| other == token);
+        let closed = self.tokens.iter().filter(|(stack, _)| *stack == number);
+        for (_, token) in closed {
+            self.shared.bells.close(|other| other == *token);
         }
         self.tokens.retain(|(stack, _)| *stack != number);
         self.unmap(vec![memory]).await;

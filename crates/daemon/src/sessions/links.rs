@@ -107,7 +107,9 @@ impl Sessions {
             return Err(no_resources("sessions.links is 0: there are no links"));
         }
         let own = End { process: id, stack: asked.stack };
-        self.stack(id, asked.stack)?;
+        if self.stack(id, asked.stack)?.is_lodged() {
+            return Err(no_resources("a stack on a stack worker has no links"));
+        }
         let uid = self.session(id)?.uid();
         let destination = (asked.destination.ip().to_canonical(), asked.destination.port());
         let (address, port) = destination;
@@ -132,10 +134,11 @@ impl Sessions {
             let known =
                 other.and_then(|other| self.links.of(own).find(|(_, known)| *known == other));
             let link = known.map(|(number, _)| number);
-            // A process needs no link to itself; that of the daemon's own stack takes none.
+            // A process needs no link to itself; neither that of the daemon's own stack nor a stack worker takes one.
             let can = |other: &End| {
                 other.process != id
                     && !self.is_parking(other.process)
+                    && !self.is_lodged(other)
                     && self.links.count(other.process) < most
             };
             let other = other.filter(|other| link.is_none() && has_room && can(other));
@@ -151,6 +154,11 @@ impl Sessions {
             }
         }
         Ok(plan)
+    }
+
+    fn is_lodged(&self, end: &End) -> bool {
+        let stacks = self.list.get(&end.process).map(|session| &session.stacks);
+        stacks.and_then(|stacks| stacks.get(&end.stack)).is_some_and(super::Stack::is_lodged)
     }
 
     fn end_of(&self, id: StackId) -> Option<End> {

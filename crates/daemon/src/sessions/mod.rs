@@ -7,6 +7,8 @@
 //! | `stacks` | control | stacks: given to the workers, taken back |
 //! | `errands` | the user's | connections are read, and go to the daemon's own stack or come from there |
 //! | `moves` | control | which process has which connection |
+//! | `lodging` | the user's | a process comes to a stack worker |
+//! | `shared` | their own | stack workers, which run the stacks of processes that have placed them here |
 //! | `parking` | its own | the daemon's own stack, which has the connections that no process has |
 //! | `listeners`, `leases`, `routes` | control | what is served, local ports, which way packets go |
 //! | `links` | control, the user's | processes are introduced to each other |
@@ -23,12 +25,14 @@ mod last_words;
 mod leases;
 mod links;
 mod listeners;
+mod lodging;
 mod moves;
 mod parking;
 mod remains;
 mod routes;
 mod secret;
 mod serving;
+mod shared;
 mod show;
 mod stacks;
 #[cfg(test)]
@@ -51,7 +55,7 @@ use graph::{StackCounters, StackId};
 use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
 use shm::connections::ConnectionsReader;
-use shm::session::{Hello, OpenStack, PROTOCOL, Reply, VERSION, Welcome};
+use shm::session::{Hello, OpenStack, PROTOCOL, Placement, Reply, VERSION, Welcome};
 use tokio::sync::{Notify, mpsc};
 
 use crate::processes::{
@@ -125,6 +129,8 @@ type News = Answer<Reply>;
 struct Stack {
     id: StackId,
     asked: OpenStack,
+    /// Memory that belongs to it beside its queues, that of its sessions if a stack worker runs it; else 0: bytes.
+    more: usize,
     since: Instant,
     segment: Arc<Segment>,
     /// Its connections, as it says.
@@ -136,6 +142,13 @@ struct Stack {
     listeners: BTreeMap<ListenerId, Membership>,
     /// First ports of its ranges.
     leases: BTreeSet<u16>,
+}
+
+impl Stack {
+    /// A stack worker runs it.
+    fn is_lodged(&self) -> bool {
+        self.more > 0
+    }
 }
 
 impl Session {
@@ -234,7 +247,12 @@ impl Sessions {
         let session = Session { name, library, process, stacks, dismissed, news };
         self.list.insert(client, session);
         let addresses = own_addresses(interfaces);
-        Ok(Welcome { protocol: PROTOCOL, daemon: VERSION.to_owned(), client, addresses })
+        let placement = match config.placement {
+            config::Placement::Inline => Placement::Inline,
+            config::Placement::Shared => Placement::Shared,
+        };
+        let daemon = VERSION.to_owned();
+        Ok(Welcome { protocol: PROTOCOL, daemon, client, addresses, placement })
     }
 
     /// Takes back all that a process had. Gives what is left, to be waited for by whoever asked.

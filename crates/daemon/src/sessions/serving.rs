@@ -14,6 +14,7 @@ use shm::session::namespace;
 use super::Host;
 use super::guest::Attached;
 use super::parking::Starting;
+use super::shared::StackWorkers;
 use crate::processes::{Bounds, Control, Process, Service, Shared};
 
 /// The sessions socket's service.
@@ -23,6 +24,7 @@ pub(super) struct Serving<H> {
     /// The network namespace of the daemon.
     namespace: u64,
     starting: Arc<Starting>,
+    stack_workers: Arc<StackWorkers>,
 }
 
 impl<H> Serving<H> {
@@ -34,7 +36,8 @@ impl<H> Serving<H> {
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
         let starting = Arc::new(Starting::new(path));
-        Ok(Self { config, control, namespace: namespace(socket.as_fd())?, starting })
+        let stack_workers = Arc::default();
+        Ok(Self { config, control, namespace: namespace(socket.as_fd())?, starting, stack_workers })
     }
 }
 
@@ -56,7 +59,8 @@ impl<H: Host> Service for Serving<H> {
 
     fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached<H> {
         let (config, starting) = (Arc::clone(&self.config), Arc::clone(&self.starting));
-        Attached::new(self.control.clone(), (shared, config, starting), process, self.namespace)
+        let threads = (starting, Arc::clone(&self.stack_workers));
+        Attached::new(self.control.clone(), (shared, config), threads, process, self.namespace)
     }
 }
 

@@ -91,15 +91,17 @@ impl Size {
 }
 
 impl Lent<'_> {
-    /// The bytes of memory that a stack takes and the workers that serve it, if it can be granted.
+    /// The bytes of memory that a stack's queues take and the workers that serve it, if it can be granted with `more` bytes
+    /// beside them.
     pub(super) fn size_of_stack(
         &mut self,
         id: u32,
         asked: &OpenStack,
+        more: usize,
     ) -> Result<(usize, usize), Refusal> {
         let size = Size::of(asked, self.workers.crew().len())?;
-        let more = Usage { stacks: 1, memory: size.bytes, ..Usage::default() };
-        self.sessions.admit(id, &more)?;
+        let wanted = Usage { stacks: 1, memory: size.bytes + more, ..Usage::default() };
+        self.sessions.admit(id, &wanted)?;
         Ok((size.bytes, size.workers))
     }
 
@@ -108,10 +110,11 @@ impl Lent<'_> {
         &mut self,
         id: u32,
         asked: OpenStack,
+        more: usize,
         made: Made,
     ) -> Result<StackOpened, Refusal> {
         // It was checked before the memory was made; much may have changed since.
-        self.size_of_stack(id, &asked)?;
+        self.size_of_stack(id, &asked, more)?;
         let Made { segment, bells } = made;
         let size = Size::of(&asked, bells.wakes.len())?;
         let entry = self.workers.entry(nodes::FROM_STACK);
@@ -149,6 +152,7 @@ impl Lent<'_> {
         let stack = Stack {
             id: stack_id,
             asked,
+            more,
             since: Instant::now(),
             segment,
             connections: Arc::new(connections),

@@ -37,6 +37,7 @@ fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
     let stack = Stack {
         id,
         asked: OpenStack { slots: 64, capacity: 64, claims: PLACES, connections: 4 },
+        more: 0,
         since: Instant::now(),
         segment,
         connections: Arc::new(ConnectionsReader::new(table, 4).unwrap()),

@@ -29,14 +29,14 @@ impl Errand {
 
     /// To be done.
     #[inline]
-    pub(crate) fn call(&self) {
+    pub fn call(&self) {
         self.due.store(true, Ordering::Release);
         self.thread.ring();
     }
 
     /// Rings the client if it sleeps. Gives whether it did.
     #[inline]
-    pub(crate) fn ring(&self, sleeps: SleepWord<'_>) -> bool {
+    pub fn ring(&self, sleeps: SleepWord<'_>) -> bool {
         let rings = sleeps.claim_wake();
         if rings {
             self.call();
@@ -78,20 +78,21 @@ impl ClientWake {
         Self { watch, drain, woken: 0, most, due: 0, listens: true }
     }
 
-    /// The worker is about to sleep. `false`: the client has woken it too often, and does not now.
-    pub(crate) fn arm(&mut self, now: u64) -> bool {
+    /// The worker is about to sleep. `now`: TSC cycles. `false`: the client has woken it too often, and does not now.
+    pub fn arm(&mut self, now: u64) -> bool {
         let saved = now.wrapping_sub(self.due) as i64;
         self.listens = saved >= 0;
         self.listens
     }
 
     /// What becomes readable when the client rings, if it may.
-    pub(crate) fn event(&self) -> Option<BorrowedFd<'_>> {
+    #[must_use]
+    pub fn event(&self) -> Option<BorrowedFd<'_>> {
         self.listens.then(|| self.watch.as_fd())
     }
 
-    /// Takes back what was rung.
-    pub(crate) fn clear(&mut self, now: u64) {
+    /// Takes back what was rung. `now`: TSC cycles.
+    pub fn clear(&mut self, now: u64) {
         if !self.watch.clear() {
             return;
         }

@@ -25,7 +25,9 @@ pub unsafe extern "C" fn fork() -> pid_t {
     let child = unsafe { real::fork() };
     if child > 0 {
         if let Some(shared) = process::current() {
-            shared.lock().forked = true;
+            let mut state = shared.lock();
+            state.forked = true;
+            state.rest_or_work();
         }
     }
     child

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::net::{IpAddr, SocketAddr};
 
-use host::{Errno, How, Id, Mask, Sessions};
+use host::{Errno, How, Id, Mask};
 use libc::{sockaddr, socklen_t};
 use shm::session::Routed;
 
@@ -13,6 +13,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::signals;
 use crate::sleeping::{wait_for, wait_ready};
+use crate::sockets::Sockets;
 use crate::state::{Place, State, status_flags, word};
 use crate::waiting::World;
 use crate::{address, errno, real};
@@ -427,7 +428,7 @@ pub unsafe extern "C" fn getsockname(
     length: *mut socklen_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { say(fd, (target, length), Sessions::name, real::getsockname) }
+    unsafe { say(fd, (target, length), Sockets::name, real::getsockname) }
 }
 
 /// `getpeername(2)`
@@ -438,7 +439,7 @@ pub unsafe extern "C" fn getpeername(
     length: *mut socklen_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { say(fd, (target, length), Sessions::peer, real::getpeername) }
+    unsafe { say(fd, (target, length), Sockets::peer, real::getpeername) }
 }
 
 /// Whether the stack alone knows a socket's addresses.
@@ -457,7 +458,7 @@ fn has_session_only(shared: &Shared, fd: c_int) -> bool {
 unsafe fn say(
     fd: c_int,
     (target, length): (*mut sockaddr, *mut socklen_t),
-    ours: fn(&Sessions, Id) -> Result<SocketAddr, Errno>,
+    ours: fn(&mut Sockets, Id) -> Result<SocketAddr, Errno>,
     kernels: unsafe fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int,
 ) -> c_int {
     if let Some(refused) = process::refuse(fd) {
@@ -471,7 +472,8 @@ unsafe fn say(
     let mut state = shared.lock();
     // Its peer may have gone.
     state.run();
-    errno::int(ours(&state.sessions, state.id_of(fd)).and_then(|name| {
+    let id = state.id_of(fd);
+    errno::int(ours(&mut state.sessions, id).and_then(|name| {
         if target.is_null() {
             return Err(Errno::FAULT);
         }

@@ -97,7 +97,7 @@ impl State {
                 || self.chosen.left.iter().any(|(_, left)| *left == number)
                 || self.has_listener(number);
             if !again {
-                let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
+                let _ = self.attachment.link.unlisten(self.attachment.number(), number);
             }
         }
     }

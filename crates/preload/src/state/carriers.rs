@@ -64,11 +64,12 @@ impl State {
         if self.carriers.contains_key(&own) {
             return true;
         }
-        if !self.attachment.is_there() {
+        // On a stack of the daemon's, data may lie in memory that only this process has.
+        if !self.attachment.is_there() || self.sessions.is_shared() {
             return false;
         }
         let path = environment::sessions_socket();
-        let file = match open_carrier(path.as_deref(), self.attachment.queues.number) {
+        let file = match open_carrier(path.as_deref(), self.attachment.number()) {
             Ok(file) => file,
             Err(error) => {
                 report::say(&error.to_string());
@@ -142,7 +143,7 @@ impl State {
         if let Some(ends) = &parcel.ends {
             self.sessions.hold(ends, now + HELD);
         }
-        let stack = self.attachment.queues.number;
+        let stack = self.attachment.number();
         match self.attachment.link.deposit(stack, named, now, &parcel.bytes) {
             Ok(()) => {
                 self.turn();
@@ -193,7 +194,8 @@ impl State {
         if kinds::get(fd) != Kind::Elsewhere {
             return kinds::get(fd);
         }
-        let Some(named) = carried_by(fd, PATIENCE) else { return Kind::Stale };
+        let named = carried_by(fd, PATIENCE).filter(|_| !self.sessions.is_shared());
+        let Some(named) = named else { return Kind::Stale };
         // SAFETY: no memory is involved.
         let fd_flags = unsafe { real::fcntl(fd, libc::F_GETFD, 0) };
         let place = Place {
@@ -238,7 +240,7 @@ impl State {
         let mut asks = true;
         while clock::now() < until {
             if std::mem::take(&mut asks) {
-                match self.attachment.link.withdraw(self.attachment.queues.number, named) {
+                match self.attachment.link.withdraw(self.attachment.number(), named) {
                     Ok(Withdrawal::Here(at, bytes)) => return Some((at, bytes)),
                     Ok(Withdrawal::Recalled) => {}
                     Err(error) => {

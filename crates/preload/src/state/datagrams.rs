@@ -88,6 +88,10 @@ impl State {
         if self.datagrams.contains_key(&fd) {
             return Ok(());
         }
+        // A stack of the daemon's serves connections only.
+        if self.sessions.is_shared() {
+            return Err(Errno::OPNOTSUPP);
+        }
         // What is bound to a device of the kernel's is the kernel's.
         if word(fd, libc::SOL_SOCKET, SO_BINDTOIFINDEX).unwrap_or(0) != 0 {
             return Err(Errno::OPNOTSUPP);
@@ -368,7 +372,7 @@ impl State {
             return;
         };
         if !self.datagrams.values().any(|other| other.number == Some(number)) {
-            let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
+            let _ = self.attachment.link.unlisten(self.attachment.number(), number);
         }
     }
 

@@ -54,7 +54,7 @@ impl State {
         }
         self.hold(&parcels, now);
         let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
-        let stack = self.attachment.queues.number;
+        let stack = self.attachment.number();
         // Those that it cannot take, it resets.
         let Err(error) = self.attachment.link.abandon(stack, now, &bytes) else { return true };
         report::say(&error.to_string());
@@ -74,7 +74,7 @@ impl State {
         }
         self.hold(&parcels, now);
         let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
-        let stack = self.attachment.queues.number;
+        let stack = self.attachment.number();
         if let Err(error) = self.attachment.link.hand(stack, number, now, &bytes) {
             report::say(&error.to_string());
             // They are reset when the listener closes.

@@ -9,7 +9,9 @@ use shm::session::{Introduced, LinkPlace};
 use transport::Path;
 
 use super::State;
+use super::attachment::Way;
 use crate::kinds::{self, Kind};
+use crate::sockets::Sockets;
 use crate::{clock, environment, internal, report};
 
 /// How long an introduction holds: ns.
@@ -57,7 +59,8 @@ impl State {
     pub(crate) fn path_to(&mut self, destination: SocketAddr) -> Option<Path> {
         let destination = SocketAddr::new(destination.ip().to_canonical(), destination.port());
         let is_own = self.attachment.link.addresses().contains(&destination.ip());
-        if !is_own || !self.attachment.is_there() || !environment::wants_links() {
+        let may = self.attachment.is_there() && !self.sessions.is_shared();
+        if !is_own || !may || !environment::wants_links() {
             return None;
         }
         let now = clock::now();
@@ -79,7 +82,7 @@ impl State {
     fn introduce(&mut self, destination: SocketAddr) -> Vec<(u16, Option<u16>)> {
         let mut introduced = None;
         for _ in 0..AT_ONCE {
-            let stack = self.attachment.queues.number;
+            let stack = self.attachment.number();
             match self.attachment.link.introduce(stack, destination) {
                 Ok((answer, files)) => {
                     if let Some(place) = answer.made {
@@ -119,7 +122,8 @@ impl State {
             kinds::set(std::os::fd::AsRawFd::as_raw_fd(&file), Kind::Internal);
             file
         };
-        let is_wanted = environment::wants_links() && place.stack == self.attachment.queues.number;
+        let is_own = place.stack == self.attachment.number() && !self.sessions.is_shared();
+        let is_wanted = environment::wants_links() && is_own;
         let problem = if is_wanted {
             self.links.add(place, is_first, files, keep).err().map(|error| error.to_string())
         } else {
@@ -156,8 +160,9 @@ impl State {
         // What the other end has sent before.
         self.receive_by_links(clock::now());
         let Self { attachment, sessions, links, acquaintances, .. } = self;
-        let Queues { outbound, .. } = &mut *attachment.queues;
-        sessions.end_path(path, &mut Ways::new(outbound, &mut links.exits));
+        if let (Way::Inline(queues), Sockets::Inline(sessions)) = (&mut *attachment.way, sessions) {
+            sessions.end_path(path, &mut Ways::new(&mut queues.outbound, &mut links.exits));
+        }
         acquaintances.0.clear();
         let show = |descriptors: [i32; 2]| {
             // What closes them finds them from now on.
@@ -179,8 +184,13 @@ impl State {
     /// Takes in what has come by links. Gives how many packets there were.
     pub(super) fn receive_by_links(&mut self, now: u64) -> usize {
         let Self { attachment, sessions, links, .. } = self;
-        let Queues { outbound, .. } = &mut *attachment.queues;
         let own = attachment.link.addresses();
+        let (Way::Inline(queues), Sockets::Inline(sessions)) = (&mut *attachment.way, sessions)
+        else {
+            // A stack worker has no links.
+            return 0;
+        };
+        let Queues { outbound, .. } = &mut **queues;
         let came = links.receive(own, |path, packets, exits| {
             sessions.input_by(path, now, packets, &mut Ways::new(outbound, exits));
         });

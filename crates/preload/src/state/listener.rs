@@ -8,6 +8,7 @@ use host::Errno;
 use super::{Place, State};
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
+use crate::sockets::Sockets;
 use crate::{clock, real, report};
 
 /// A listener of this process.
@@ -55,7 +56,7 @@ impl State {
     pub(super) fn prove(&self, fd: c_int, weight: u8) -> Option<u32> {
         // SAFETY: the application's, open during this call.
         let socket = unsafe { BorrowedFd::borrow_raw(fd) };
-        match self.attachment.link.listen(self.attachment.queues.number, weight, socket) {
+        match self.attachment.link.listen(self.attachment.number(), weight, socket) {
             Ok(listening) => Some(listening.listener),
             Err(error) => {
                 report::say(&error.to_string());
@@ -67,6 +68,20 @@ impl State {
     /// Whether one of this process's listeners has this number.
     pub(super) fn has_listener(&self, number: u32) -> bool {
         self.listeners.values().any(|listener| listener.number == Some(number))
+    }
+
+    /// Has all listeners anew on a stack that does not know them.
+    pub(super) fn listen_again(&mut self) {
+        let all: Vec<_> = self.listeners.keys().copied().collect();
+        for fd in all {
+            let Ok(Some(local)) = bound(fd) else { continue };
+            let opened = self.open_like_kernels(fd);
+            let bound = opened.and_then(|()| self.sessions.bind(id(fd), local));
+            let listens = bound.and_then(|()| self.sessions.listen(id(fd), self.backlog));
+            if let Err(error) = listens {
+                report::say(&format!("the stack can't listen at {local}: {error}"));
+            }
+        }
     }
 
     /// Shows a daemon that does not know them all sockets that listen.
@@ -120,6 +135,7 @@ impl State {
         if let Some(listener) = self.listeners.get_mut(&fd) {
             (listener.number, listener.serves, listener.told) = (number, serves, clock::now());
         }
+        self.rest_or_work();
     }
 
     /// Whether this process has only opened listeners for those that it forked: connections that it answered would wait for
@@ -128,6 +144,17 @@ impl State {
         self.forked
             && !self.listeners.values().any(|listener| listener.serves)
             && !kinds::all().any(|(_, kind)| kind == Kind::Session)
+    }
+
+    /// Tells a stack of the daemon's whether what comes is left to the processes that were forked.
+    pub(crate) fn rest_or_work(&mut self) {
+        let rests = self.leaves_it_to_children();
+        if let Sockets::Shared(remote) = &mut self.sessions
+            && rests != self.rests
+        {
+            self.rests = rests;
+            remote.rest(rests);
+        }
     }
 
     /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
@@ -172,7 +199,7 @@ impl State {
 
     fn end_listener(&mut self, fd: c_int) {
         if let Some(number) = self.listeners.get(&fd).and_then(|listener| listener.number) {
-            let _ = self.attachment.link.unlisten(self.attachment.queues.number, number);
+            let _ = self.attachment.link.unlisten(self.attachment.number(), number);
         }
         // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.
         self.await_handshakes(fd);

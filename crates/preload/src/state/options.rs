@@ -3,11 +3,12 @@
 use std::ffi::c_int;
 use std::mem::size_of;
 
-use host::{Domain, Errno, Kind as SocketKind, Sessions, Template};
+use host::{Domain, Errno, Kind as SocketKind, Template};
 
 use super::State;
 use crate::address::id;
 use crate::clock::{self, SECOND};
+use crate::sockets::Sockets;
 use crate::{kinds, real};
 
 /// A word-sized option of a socket of the kernel's.
@@ -101,7 +102,7 @@ impl State {
 
 /// Gives a session what was set of the socket of the kernel's at `fd`.
 pub(super) fn copy_options(
-    sessions: &mut Sessions,
+    sessions: &mut Sockets,
     fd: c_int,
     words: impl Iterator<Item = (c_int, c_int)>,
 ) {

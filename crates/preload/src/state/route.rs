@@ -61,7 +61,7 @@ impl State {
 
     /// A range more of local ports. Gives whether there is one.
     pub(crate) fn lease(&mut self) -> bool {
-        match self.attachment.link.lease(self.attachment.queues.number, None) {
+        match self.attachment.link.lease(self.attachment.number(), None) {
             Ok(range) => {
                 self.sessions.add_ports(range.first, range.count);
                 true
@@ -76,7 +76,7 @@ impl State {
     /// Asks a daemon that does not know them for the ports that connections were opened from.
     pub(super) fn lease_again(&mut self) {
         for (first, _) in self.sessions.ports().to_vec() {
-            let leased = self.attachment.link.lease(self.attachment.queues.number, Some(first));
+            let leased = self.attachment.link.lease(self.attachment.number(), Some(first));
             if let Err(error) = leased {
                 crate::report::say(&error.to_string());
                 self.sessions.remove_ports(first);

@@ -27,6 +27,9 @@ impl State {
         self.births = self.births.wrapping_add(1);
         *self.place(fd) = Place { born: self.births, ..place };
         kinds::set(fd, Kind::Session);
+        if self.rests {
+            self.rest_or_work();
+        }
     }
 
     /// A connection that waits at a listener, as a session of its own.

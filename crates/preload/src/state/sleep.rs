@@ -36,11 +36,10 @@ impl State {
 
     fn stop_ringing(&mut self, rung: bool) {
         if rung {
-            self.attachment.queues.clear();
+            self.attachment.clear();
         }
         if self.waiters.sleepers == 0 {
-            self.attachment.queues.withdraw();
-            self.links.withdraw();
+            self.disarm();
         }
     }
 }

@@ -1,4 +1,6 @@
 use host::{Domain, Id, Kind, Mask, Sessions};
+
+use crate::sockets::Sockets;
 use libc::epoll_event;
 use transport::Config;
 
@@ -7,12 +9,12 @@ use super::{EDGE, ONE_SHOT, Waiters};
 /// Where a socket for datagrams is, which can always be written.
 const AT: (Id, i32) = (Id(7), 7);
 
-fn sessions() -> Sessions {
+fn sessions() -> Sockets {
     let config =
         Config { connections_v4: 8, connections_v6: 8, time_waits: 8, ..Config::default() };
     let mut sessions = Sessions::new(config).unwrap();
     sessions.open(AT.0, Domain::V4, Kind::Datagram).unwrap();
-    sessions
+    Sockets::Inline(Box::new(sessions))
 }
 
 fn event(events: u32, data: u64) -> epoll_event {
@@ -20,7 +22,7 @@ fn event(events: u32, data: u64) -> epoll_event {
 }
 
 /// What a waiter finds now: bits and data.
-fn found(waiters: &mut Waiters, waiter: usize, sessions: &mut Sessions) -> Vec<(u32, u64)> {
+fn found(waiters: &mut Waiters, waiter: usize, sessions: &mut Sockets) -> Vec<(u32, u64)> {
     let mut events = [event(0, 0); 4];
     let count = waiters.collect(waiter, sessions, &mut events);
     events[..count].iter().map(|event| (event.events, event.u64)).collect()

@@ -10,7 +10,7 @@ use super::link::{Introduce, Introduced};
 use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, Withdraw, Withdrawn};
 
 /// Version of these messages and of what lies in a stack's segment: both sides must have the same.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -22,6 +22,8 @@ pub enum Request {
     Hello(Hello),
     /// A stack's queues.
     OpenStack(OpenStack),
+    /// Sessions on a stack that one of the daemon's stack workers runs.
+    OpenShared(OpenShared),
     /// The stack of that number begins: the process has mapped its segment, and maps it no more.
     StartStack(u32),
     /// Gives a stack back, by its number.
@@ -79,6 +81,27 @@ pub struct OpenStack {
     pub connections: u32,
 }
 
+/// Asks for sessions on a stack of the daemon's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OpenShared {
+    /// Sessions at most: a power of two from 64 to 65,536. Their numbers are below.
+    pub sessions: u32,
+    /// Chunks of 4 KiB in each direction, for data that one side has written and the other has not read.
+    pub chunks: u32,
+}
+
+/// Where a process's TCP/IP stack runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// In the process, on its own threads.
+    #[default]
+    Inline,
+    /// On a stack worker of the daemon.
+    Shared,
+}
+
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -129,6 +152,9 @@ pub enum Reply {
     /// To [`Request::OpenStack`]. File descriptors come with it: the segment, a doorbell that the daemon rings, and one
     /// for each worker, which the process rings.
     StackOpened(StackOpened),
+    /// To [`Request::OpenShared`]. File descriptors come with it: the segment, two doorbells that the daemon rings, for answers and
+    /// for events, and one that the process rings.
+    SharedOpened(SharedOpened),
     /// To [`Request::StartStack`].
     StackStarted(u32),
     /// To [`Request::CloseStack`].
@@ -185,6 +211,9 @@ pub struct Welcome {
     pub client: u32,
     /// Addresses of the router, on which listeners can be reached.
     pub addresses: Vec<IpAddr>,
+    /// Where stacks are to run, unless the process knows better.
+    #[serde(default)]
+    pub placement: Placement,
 }
 
 /// Queues of a stack.
@@ -202,6 +231,18 @@ pub struct StackOpened {
     /// What all stacks of the machine share, so that sequence numbers and time stamps between the same ends go on when a
     /// connection moves.
     pub seed: [u64; 2],
+}
+
+/// Sessions on a stack of the daemon's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SharedOpened {
+    /// Its number.
+    pub stack: u32,
+    /// As was asked: what lies where in the segment follows from both.
+    pub sessions: u32,
+    /// As was asked.
+    pub chunks: u32,
 }
 
 /// Where the table of claims lies in the segment.

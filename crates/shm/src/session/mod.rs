@@ -13,8 +13,9 @@ mod moving;
 pub use bound::{Bound, BoundError, examine, namespace};
 pub use link::{Introduce, Introduced, LINK_PACKET, LinkPlace, Neighbour};
 pub use message::{
-    ClaimsPlace, ConnectionsPlace, Hello, Lease, Listen, Listening, OpenStack, PROTOCOL, PortRange,
-    Reply, Request, Route, Routed, StackOpened, TransportProtocol, VERSION, Welcome,
+    ClaimsPlace, ConnectionsPlace, Hello, Lease, Listen, Listening, OpenShared, OpenStack,
+    PROTOCOL, Placement, PortRange, Reply, Request, Route, Routed, SharedOpened, StackOpened,
+    TransportProtocol, VERSION, Welcome,
 };
 pub use moving::{
     Abandon, CarrierId, Deposit, Event, Hand, Offered, ParcelsError, Withdraw, Withdrawn, pack,

@@ -4,13 +4,16 @@ use std::fs;
 
 use super::base::socket;
 use super::section::{Section, Value};
-use crate::config::Sessions;
+use crate::config::{Placement, Sessions};
 use crate::net::shortened;
 
 /// Users and groups that can be named, each.
 const MOST_NAMES: usize = 1024;
 /// Longest name of a user or group: bytes.
 const LONGEST_NAME: usize = 32;
+
+const PLACEMENTS: [(&str, Placement); 2] =
+    [("inline", Placement::Inline), ("shared", Placement::Shared)];
 
 pub(super) fn sessions(mut section: Section<'_>) -> Sessions {
     let sessions = Sessions {
@@ -30,6 +33,9 @@ pub(super) fn sessions(mut section: Section<'_>) -> Sessions {
         carriers: section.number("carriers", 1_024, 1..=65_536, "carriers of one user"),
         parked: section.number("parked", 4_096, 1..=65_536, "connections of one user"),
         parked_memory: section.number("parked-memory", 64, 1..=65_536, "MiB"),
+        placement: section.word("placement", Placement::Inline, &PLACEMENTS),
+        workers: section.number("workers", 1, 1..=64, "stack workers"),
+        buffers: section.number("buffers", 64, 1..=65_536, "MiB"),
     };
     section.finish();
     sessions

@@ -50,7 +50,8 @@ impl Daemon {
         let hear = || session.receive::<Request>().unwrap().message;
         let Request::Hello(_) = hear() else { panic!() };
         let (protocol, daemon) = (PROTOCOL, VERSION.into());
-        let welcome = Welcome { protocol, daemon, client: 1, addresses: Vec::new() };
+        let (addresses, placement) = (Vec::new(), Default::default());
+        let welcome = Welcome { protocol, daemon, client: 1, addresses, placement };
         session.send(&Reply::Welcome(welcome), &[]).unwrap();
         let Request::OpenStack(asked) = hear() else { panic!() };
         let place = |offset| RingPlace { offset, slots: asked.slots, capacity: asked.capacity };

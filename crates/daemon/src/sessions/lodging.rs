@@ -1,0 +1,76 @@
+//! A process comes to a stack worker, and leaves: on its user's thread.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use client::session::Queues;
+use host::Plan;
+use shm::Segment;
+use shm::attach::Refusal;
+use shm::session::{OpenShared, OpenStack, SharedOpened};
+
+use super::Host;
+use super::guest::Attached;
+use super::shared::Arrival;
+use crate::processes::{Theirs, grow, invalid, no_resources};
+
+/// Packet queues of a stack: slots of each ring, and bytes of packet in each; as processes have them.
+const SLOTS: u32 = 1024;
+const CAPACITY: u32 = 2048 - 64;
+/// Connections that are shown, and reset when the process dies.
+const SHOWN: u32 = 1 << 14;
+
+impl<H: Host> Attached<H> {
+    /// Opens sessions on a stack of a worker: packet queues as for any stack, whose other ends the worker has; and the memory of
+    /// the sessions, which the process has.
+    pub(super) async fn open_shared(
+        &mut self,
+        id: u32,
+        asked: OpenShared,
+    ) -> Result<(SharedOpened, Arc<Segment>, Theirs), Refusal> {
+        let OpenShared { sessions, chunks } = asked;
+        let plan = Plan::new(sessions, chunks).ok_or_else(|| {
+            invalid("sessions: a power of two from 64 to 65,536; chunks: 16 to 262,144")
+        })?;
+        let claims = 2 * sessions;
+        let queues = OpenStack { slots: SLOTS, capacity: CAPACITY, claims, connections: SHOWN };
+        let (opened, rings, theirs) = self.open_with(id, queues, plan.bytes()).await?;
+        let stack = opened.stack;
+        let lodged = self.lodge((id, stack), plan, (opened, rings, theirs)).await;
+        if lodged.is_err() {
+            let _ = self.close(id, stack).await;
+        }
+        let (segment, theirs) = lodged?;
+        Ok((SharedOpened { stack, sessions, chunks }, segment, theirs))
+    }
+
+    async fn lodge(
+        &mut self,
+        (id, stack): (u32, u32),
+        plan: Plan,
+        (opened, rings, theirs): (shm::session::StackOpened, Arc<Segment>, Theirs),
+    ) -> Result<(Arc<Segment>, Theirs), Refusal> {
+        let file = rings.as_fd().try_clone_to_owned().map_err(no_resources)?;
+        let files: Vec<OwnedFd> = std::iter::once(file).chain(theirs).collect();
+        let queues = Queues::map(opened, files).map_err(no_resources)?;
+        let segment = grow(&format!("millrace-sessions-{stack}"), plan.bytes()).await?;
+        let end = plan.worker(&segment).ok_or_else(|| invalid("a segment too short"))?;
+        // Answers and events come by bells of their own: who waits for an answer takes no event from who sleeps.
+        let (made, theirs) = self.make_bells(stack, 2, 1).map_err(no_resources)?;
+        let (mut channels, mut wakes) = (made.channels.into_iter(), made.wakes.into_iter());
+        let (Some(answers), Some(events), Some(wake)) =
+            (channels.next(), channels.next(), wakes.next())
+        else {
+            return Err(no_resources("a doorbell"));
+        };
+        self.start(id, stack).await?;
+        let config = self.config.load();
+        let most = (config.buffers as usize) << 20;
+        let dismissed = Arc::clone(&self.dismissed);
+        let arrival = Arrival { queues, end, wake, answers, events, most, dismissed };
+        let workers = &self.stack_workers;
+        let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment)), arrival);
+        self.lodgings.push(lodging.map_err(no_resources)?);
+        Ok((segment, theirs))
+    }
+}

@@ -1,0 +1,102 @@
+//! Stack workers: threads that run the TCP/IP stacks of processes that have placed them here.
+//!
+//! A process has a stack of its own on its worker, with packet queues, ports, listeners and claims like any other process's: who
+//! may do what is decided and counted as for those, and a flow that one process must not see never reaches its stack. What the
+//! process shares with the worker is only the memory of its sessions ([`host::Plan`]).
+
+mod tenant;
+mod worker;
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graph::Doorbell;
+use shm::Segment;
+use tokio::sync::oneshot;
+
+pub(super) use tenant::Arrival;
+use tenant::Tenant;
+
+/// What a worker is told.
+enum Job {
+    /// A process comes.
+    Come(Box<Arrival>),
+    /// The stack of that number ends. Told when it has.
+    Go(u32, oneshot::Sender<()>),
+}
+
+/// The way to a worker.
+#[derive(Debug, Clone)]
+struct Worker {
+    jobs: Sender<Job>,
+    bell: Arc<Doorbell>,
+    /// Processes that it has.
+    load: Arc<AtomicUsize>,
+}
+
+impl Worker {
+    fn tell(&self, job: Job) {
+        // A worker that has ended has no processes.
+        let _ = self.jobs.send(job);
+        self.bell.ring();
+    }
+}
+
+/// All of them: begun when they are needed first.
+#[derive(Debug, Default)]
+pub(super) struct StackWorkers(Mutex<Vec<Worker>>);
+
+impl StackWorkers {
+    /// The one with the fewest processes, of so many at most: a process stays with its worker, and each of its connections
+    /// with both.
+    fn choose(&self, most: u16) -> io::Result<Worker> {
+        let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let load = |worker: &&Worker| worker.load.load(Ordering::Relaxed);
+        let idlest = workers.iter().min_by_key(load);
+        if let Some(idlest) =
+            idlest.filter(|idlest| load(idlest) == 0 || workers.len() >= usize::from(most))
+        {
+            return Ok(idlest.clone());
+        }
+        let (jobs, coming) = mpsc::channel();
+        let (bell, load) = (Arc::new(Doorbell::new()?), Arc::default());
+        let worker = Worker { jobs, bell: Arc::clone(&bell), load };
+        worker::start(workers.len(), coming, bell)?;
+        workers.push(worker.clone());
+        Ok(worker)
+    }
+
+    /// A process comes to the stack of that number, with the memory of its sessions.
+    ///
+    /// Errors: no thread.
+    pub(super) fn take_in(
+        &self,
+        most: u16,
+        (stack, segment): (u32, Arc<Segment>),
+        arrival: Arrival,
+    ) -> io::Result<Lodging> {
+        let worker = self.choose(most)?;
+        worker.load.fetch_add(1, Ordering::Relaxed);
+        worker.tell(Job::Come(Box::new(arrival)));
+        Ok(Lodging { stack, worker, segment })
+    }
+}
+
+/// A process's place on a stack worker.
+pub(super) struct Lodging {
+    pub(super) stack: u32,
+    worker: Worker,
+    pub(super) segment: Arc<Segment>,
+}
+
+impl Lodging {
+    /// The worker forgets the process.
+    pub(super) async fn leave(&self) {
+        let (done, gone) = oneshot::channel();
+        self.worker.tell(Job::Go(self.stack, done));
+        let _ = gone.await;
+        self.worker.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,143 @@
+//! A stack worker's thread.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use graph::Doorbell;
+use rustix::time::{ClockId, clock_gettime};
+use shm::Spin;
+
+use super::{Job, Tenant};
+
+/// The longest sleep while there are processes: what `show sessions` says is no older.
+const LONGEST: Duration = Duration::from_millis(100);
+/// The longest while there are none. Nothing depends on it.
+const IDLE: Duration = Duration::from_secs(60);
+/// The longest while a process waits for something of which nobody rings.
+const WAITING: Duration = Duration::from_millis(5);
+
+/// ns of the monotonic clock.
+fn clock() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// The thread's state.
+struct Thread {
+    tenants: Vec<Tenant>,
+    jobs: Receiver<Job>,
+    bell: Arc<Doorbell>,
+    spin: Spin,
+}
+
+/// Starts one.
+///
+/// Errors: no thread.
+pub(super) fn start(number: usize, jobs: Receiver<Job>, bell: Arc<Doorbell>) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name(format!("stack-{number}"));
+    let run = move || {
+        Thread { tenants: Vec::new(), jobs, bell, spin: Spin::default() }.run();
+    };
+    thread.spawn(run).map(drop)
+}
+
+impl Thread {
+    /// Until the daemon ends.
+    fn run(mut self) {
+        loop {
+            let Ok(mut work) = self.obey() else { return };
+            let now = clock();
+            for tenant in &mut self.tenants {
+                work += tenant.round(now);
+            }
+            self.evict();
+            if work == 0 && !self.look() && self.sleep(now).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Does what it was told. Gives how much there was; an error when nobody can tell it anything any more.
+    fn obey(&mut self) -> Result<usize, ()> {
+        let mut count = 0;
+        loop {
+            match self.jobs.try_recv() {
+                Ok(Job::Come(arrival)) => {
+                    let dismissed = Arc::clone(&arrival.dismissed);
+                    match Tenant::new(*arrival) {
+                        Some(tenant) => self.tenants.push(tenant),
+                        None => dismissed.notify_one(),
+                    }
+                }
+                Ok(Job::Go(number, done)) => {
+                    self.tenants.retain(|tenant| tenant.number() != number);
+                    // Who waited may be gone.
+                    let _ = done.send(());
+                }
+                Err(TryRecvError::Empty) => return Ok(count),
+                Err(TryRecvError::Disconnected) => return Err(()),
+            }
+            count += 1;
+        }
+    }
+
+    /// Those who do not keep to the protocol go. Their connections are reset when the control thread hears of it.
+    fn evict(&mut self) {
+        self.tenants.retain(|tenant| {
+            if tenant.is_broken() {
+                tracing::warn!("stack {}: its process breaks the protocol", tenant.number());
+                tenant.dismiss();
+            }
+            !tenant.is_broken()
+        });
+    }
+
+    /// Looks for work for as long as that has paid so far. Gives whether there is some.
+    fn look(&mut self) -> bool {
+        let budget = self.spin.budget();
+        if budget == 0 {
+            return false;
+        }
+        let end = clock() + budget;
+        while clock() < end {
+            if self.tenants.iter().any(Tenant::has_work) {
+                self.spin.found();
+                return true;
+            }
+            (0..8).for_each(|_| std::hint::spin_loop());
+        }
+        false
+    }
+
+    /// Sleeps until there is something to do. An error when nobody can tell it anything any more.
+    fn sleep(&mut self, now: u64) -> Result<(), ()> {
+        self.bell.announce();
+        let told = self.obey()? > 0;
+        let cycles = dpdk::tsc();
+        let mut idle = !told;
+        for tenant in &mut self.tenants {
+            idle &= tenant.arm(cycles);
+        }
+        if idle {
+            let waits = self.tenants.iter_mut().any(Tenant::is_waiting);
+            let longest = match () {
+                () if waits => WAITING,
+                () if self.tenants.is_empty() => IDLE,
+                () => LONGEST,
+            };
+            let due = self.tenants.iter_mut().filter_map(Tenant::deadline).min();
+            let due = due.map_or(longest, |due| Duration::from_nanos(due.saturating_sub(now)));
+            let doors: Vec<_> = self.tenants.iter().flat_map(Tenant::doors).collect();
+            let begin = clock();
+            self.bell.wait(&doors, due.min(longest));
+            let is_work = self.tenants.iter().any(Tenant::has_work);
+            self.spin.slept(if is_work { clock() - begin } else { u64::MAX });
+        }
+        self.bell.awake();
+        let cycles = dpdk::tsc();
+        self.tenants.iter_mut().for_each(|tenant| tenant.awake(cycles));
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! The sessions, wherever their stack runs: in this process, or on a stack worker of the daemon.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+
+use host::{
+    Domain, Errno, How, Id, Incoming, Kind, Lingering, Mask, Outgoing, Parcel, Ready, Received,
+    Remote, Sessions, Template, Value, Wanted,
+};
+use transport::{Ends, ImportError, Path};
+
+/// All sessions of this process.
+#[derive(Debug)]
+pub(crate) enum Sockets {
+    /// The stack is this process's own.
+    Inline(Box<Sessions>),
+    /// It is the daemon's.
+    Shared(Box<Remote>),
+}
+
+/// The same call, whichever it is.
+macro_rules! either {
+    ($sockets:expr, $name:ident ( $($argument:expr),* )) => {
+        match $sockets {
+            Sockets::Inline(sessions) => sessions.$name($($argument),*),
+            Sockets::Shared(remote) => remote.$name($($argument),*),
+        }
+    };
+}
+
+impl Sockets {
+    /// Whether the stack is the daemon's.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
+    pub(crate) fn has(&self, id: Id) -> bool {
+        either!(self, has(id))
+    }
+
+    pub(crate) fn open(&mut self, id: Id, domain: Domain, kind: Kind) -> Result<(), Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.open(id, domain, kind),
+            Self::Shared(remote) if kind == Kind::Stream => remote.open(id, domain),
+            Self::Shared(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    /// What is set of a fresh stream; a stack of the daemon's keeps none.
+    pub(crate) fn template(&self, id: Id) -> Result<Template, Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.template(id),
+            Self::Shared(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    pub(crate) fn open_like(&mut self, id: Id, template: &Template) -> Result<(), Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.open_like(id, template),
+            Self::Shared(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    pub(crate) fn bind(&mut self, id: Id, local: SocketAddr) -> Result<(), Errno> {
+        either!(self, bind(id, local))
+    }
+
+    pub(crate) fn listen(&mut self, id: Id, backlog: i32) -> Result<(), Errno> {
+        either!(self, listen(id, backlog))
+    }
+
+    pub(crate) fn accept(&mut self, at: Id, new: Id) -> Result<(SocketAddr, SocketAddr), Errno> {
+        either!(self, accept(at, new))
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        id: Id,
+        now: u64,
+        source: IpAddr,
+        to: SocketAddr,
+    ) -> Result<(), Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.connect(id, now, source, to),
+            Self::Shared(remote) => remote.connect(id, source, to),
+        }
+    }
+
+    /// A connection that has just begun takes a path. A stack worker has none beside the network.
+    pub(crate) fn take_path(&mut self, id: Id, path: Path) {
+        if let Self::Inline(sessions) = self {
+            sessions.take_path(id, path);
+        }
+    }
+
+    pub(crate) fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
+        either!(self, disconnect(id))
+    }
+
+    #[inline]
+    pub(crate) fn recv(
+        &mut self,
+        id: Id,
+        targets: &mut [IoSliceMut<'_>],
+        incoming: Incoming,
+    ) -> Result<Received, Errno> {
+        either!(self, recv(id, targets, incoming))
+    }
+
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        id: Id,
+        data: &[IoSlice<'_>],
+        outgoing: Outgoing,
+    ) -> Result<usize, Errno> {
+        either!(self, send(id, data, outgoing))
+    }
+
+    pub(crate) fn shutdown(&mut self, id: Id, how: How) -> Result<(), Errno> {
+        either!(self, shutdown(id, how))
+    }
+
+    pub(crate) fn close(&mut self, id: Id) -> Option<Lingering> {
+        either!(self, close(id))
+    }
+
+    pub(crate) fn is_lingering(&mut self, lingering: &Lingering) -> bool {
+        either!(self, is_lingering(lingering))
+    }
+
+    pub(crate) fn name(&mut self, id: Id) -> Result<SocketAddr, Errno> {
+        either!(self, name(id))
+    }
+
+    pub(crate) fn peer(&mut self, id: Id) -> Result<SocketAddr, Errno> {
+        either!(self, peer(id))
+    }
+
+    pub(crate) fn pending(&mut self, id: Id) -> Result<usize, Errno> {
+        either!(self, pending(id))
+    }
+
+    pub(crate) fn unsent(&mut self, id: Id) -> Result<(usize, usize), Errno> {
+        either!(self, unsent(id))
+    }
+
+    pub(crate) fn set_option(
+        &mut self,
+        id: Id,
+        level: i32,
+        name: i32,
+        value: &[u8],
+    ) -> Result<(), Errno> {
+        either!(self, set_option(id, level, name, value))
+    }
+
+    pub(crate) fn option(
+        &mut self,
+        id: Id,
+        level: i32,
+        name: i32,
+        room: usize,
+    ) -> Result<Value, Errno> {
+        either!(self, option(id, level, name, room))
+    }
+
+    pub(crate) fn timeouts(&self, id: Id) -> Result<(Option<u64>, Option<u64>), Errno> {
+        either!(self, timeouts(id))
+    }
+
+    pub(crate) fn wanted(&self, id: Id) -> Result<Wanted, Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.wanted(id),
+            Self::Shared(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn mask(&mut self, id: Id) -> Mask {
+        either!(self, mask(id))
+    }
+
+    #[inline]
+    pub(crate) fn next_ready(&mut self) -> Option<Ready> {
+        either!(self, next_ready())
+    }
+
+    /// When the stack is to be run next: ns.
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        match self {
+            Self::Inline(sessions) => sessions.next_deadline(),
+            Self::Shared(remote) => remote.is_starving().then(|| crate::clock::now() + STARVING),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn wants_turn(&self) -> bool {
+        match self {
+            Self::Inline(sessions) => sessions.wants_turn(),
+            Self::Shared(_) => false,
+        }
+    }
+
+    pub(crate) fn is_drained(&mut self) -> bool {
+        either!(self, is_drained())
+    }
+
+    /// Brings what the daemon is shown of the connections up to date; on a stack of its own it does so itself.
+    pub(crate) fn look(&mut self, now: u64) {
+        if let Self::Inline(sessions) = self {
+            sessions.look(now);
+        }
+    }
+
+    pub(crate) fn mtu(&self) -> u16 {
+        match self {
+            Self::Inline(sessions) => sessions.mtu(),
+            Self::Shared(_) => 1500,
+        }
+    }
+
+    pub(crate) fn add_ports(&mut self, first: u16, count: u16) {
+        either!(self, add_ports(first, count));
+    }
+
+    pub(crate) fn ports(&self) -> &[(u16, u16)] {
+        either!(self, ports())
+    }
+
+    pub(crate) fn remove_ports(&mut self, first: u16) {
+        either!(self, remove_ports(first));
+    }
+
+    pub(crate) fn keep_quiet(&mut self, until: u64) {
+        either!(self, keep_quiet(until));
+    }
+
+    pub(crate) fn has_handshakes(&mut self, id: Id) -> bool {
+        either!(self, has_handshakes(id))
+    }
+
+    pub(crate) fn hold(&mut self, ends: &Ends, until: u64) {
+        either!(self, hold(ends, until));
+    }
+
+    pub(crate) fn export(&mut self, id: Id, now: u64) -> Result<Parcel, Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.export(id, now),
+            Self::Shared(_) => Err(Errno::OPNOTSUPP),
+        }
+    }
+
+    pub(crate) fn import(
+        &mut self,
+        id: Id,
+        now: u64,
+        age: u64,
+        bytes: &[u8],
+    ) -> Result<Option<Ends>, ImportError> {
+        match self {
+            Self::Inline(sessions) => sessions.import(id, now, age, bytes),
+            Self::Shared(_) => Err(ImportError::Full),
+        }
+    }
+
+    pub(crate) fn export_closed(&mut self, now: u64) -> Vec<Parcel> {
+        match self {
+            Self::Inline(sessions) => sessions.export_closed(now),
+            Self::Shared(remote) => remote.export_closed(),
+        }
+    }
+
+    pub(crate) fn export_unaccepted(&mut self, id: Id, now: u64) -> Vec<Parcel> {
+        match self {
+            Self::Inline(sessions) => sessions.export_unaccepted(id, now),
+            Self::Shared(remote) => remote.export_unaccepted(id),
+        }
+    }
+
+    pub(crate) fn import_unheld(
+        &mut self,
+        now: u64,
+        age: u64,
+        bytes: &[u8],
+    ) -> Result<(), ImportError> {
+        match self {
+            Self::Inline(sessions) => sessions.import_unheld(now, age, bytes).map(drop),
+            Self::Shared(remote) => remote.import_unheld(age, bytes).map_err(|_| ImportError::Full),
+        }
+    }
+}
+
+/// Until it is looked again whether there is memory for what is to be sent: ns.
+const STARVING: u64 = 5_000_000;
