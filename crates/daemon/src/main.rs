@@ -5,6 +5,7 @@
 //! | `args`, `log` | the command line, the log |
 //! | `service` | the daemon among the system's services: sockets, service manager, watchdog |
 //! | `run` | from start to stop |
+//! | `clock` | the clock that stacks and restarts go by |
 //! | `workers` | worker threads: commands, queues, packets to them |
 //! | `ports` | ports, and the thread that opens and closes devices |
 //! | `routing` | routes, next hops, neighbours, numbers of interfaces |
@@ -23,6 +24,7 @@ mod api;
 mod args;
 mod bridges;
 mod clients;
+mod clock;
 mod daemon;
 mod flows;
 mod functions;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::clock;
 
 /// What the program before has left to this one: how often it was restarted in place, and when packets were forwarded last
 /// (`CLOCK_MONOTONIC`, nanoseconds).
@@ -64,7 +64,7 @@ impl Lineage {
     /// Everything that was forwarded before is forwarded again.
     pub(crate) fn forwards(&self) {
         let Some(stopped) = self.stopped.get() else { return };
-        let standstill = Duration::from_nanos(now().saturating_sub(*stopped));
+        let standstill = Duration::from_nanos(clock::now().saturating_sub(*stopped));
         let microseconds = u64::try_from(standstill.as_micros()).unwrap_or(u64::MAX - 1);
         self.standstill.store(microseconds + 1, Ordering::Relaxed);
         tracing::info!("restarted; forwarding stood still for {} ms", standstill.as_millis());
@@ -87,7 +87,7 @@ pub(crate) struct Again {
 impl Again {
     /// Workers have just stopped. `program`: what [`program`] has given at the start.
     pub(crate) fn now(program: PathBuf, lineage: &Lineage) -> Self {
-        Self { program, restarts: lineage.restarts.wrapping_add(1), stopped: now() }
+        Self { program, restarts: lineage.restarts.wrapping_add(1), stopped: clock::now() }
     }
 
     /// When the workers stopped.
@@ -115,12 +115,6 @@ pub(crate) fn program() -> io::Result<PathBuf> {
     env::current_exe()
 }
 
-fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +126,7 @@ mod tests {
             lineage.forwards();
             assert_eq!((lineage.restarts(), lineage.standstill()), (0, None), "{nothing:?}");
         }
-        let lineage = Lineage::of(Some(&format!("3 {}", now())));
+        let lineage = Lineage::of(Some(&format!("3 {}", clock::now())));
         assert_eq!((lineage.restarts(), lineage.standstill()), (3, None));
         lineage.forwards();
         assert!(lineage.standstill().is_some());
@@ -140,7 +134,7 @@ mod tests {
         assert!(lineage.takes_over());
         lineage.forwards();
         assert_eq!((lineage.restarts(), lineage.standstill()), (3, None));
-        lineage.stopped(now());
+        lineage.stopped(clock::now());
         lineage.forwards();
         assert!(lineage.standstill().is_some());
         // A clock that was set back, or a number that somebody made up.

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use control::Prefix;
 use control::api::{self, ConnectionPage, ConnectionState, StackTcp, Transport};
-use rustix::time::{ClockId, clock_gettime};
 use shm::connections::{ConnectionsReader, Count, Record, State};
 use shm::session::TransportProtocol;
 use tokio::time::sleep;
 
 use super::Sessions;
+use crate::clock;
 
 /// How long stacks may take to bring their tables up to date: they look every 100 ms.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -76,7 +76,7 @@ impl Look {
 
     /// What the tables say.
     pub(crate) fn page(&self, wanted: &Wanted) -> ConnectionPage {
-        let now = now();
+        let now = clock::now();
         let mut page = ConnectionPage::default();
         for subject in self.0.iter().filter(|subject| wanted.names(subject)) {
             let count = |count| subject.connections.count(count);
@@ -145,13 +145,6 @@ pub(super) fn tcp(table: &ConnectionsReader) -> StackTcp {
         syns_dropped: count(Count::AcceptQueue).saturating_add(count(Count::NoSlot)),
         dropped: count(Count::Dropped),
     }
-}
-
-/// Of the clock that stacks go by: ns.
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
 fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {

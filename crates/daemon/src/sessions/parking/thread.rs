@@ -10,13 +10,13 @@ use std::time::Duration;
 use client::session::{Link, Queues};
 use forward::steering::Flow;
 use graph::Doorbell;
-use rustix::time::{ClockId, clock_gettime};
 use shm::session::TransportProtocol;
 use tables::OutOfMemory;
 use transport::{Config, ConnectionId, Contents, Ends, ImportError, Stack};
 
 use super::fifo::Store;
 use super::{Arrival, Departure, Ended, Job, Purpose};
+use crate::clock;
 
 /// Connections of each version of IP.
 const CONNECTIONS: usize = 1 << 16;
@@ -45,12 +45,6 @@ pub(super) struct Keeper {
     leaving: VecDeque<(u64, Ends)>,
 }
 
-/// ns of the monotonic clock.
-fn clock() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-}
-
 impl Keeper {
     pub(super) fn new(
         link: Link,
@@ -76,7 +70,7 @@ impl Keeper {
     /// Until the daemon ends, or takes the stack away.
     pub(super) fn run(mut self) {
         loop {
-            let now = clock();
+            let now = clock::now();
             self.round(now);
             self.tell_ended(now);
             // Nobody can tell it anything any more, or its stack was taken away.
@@ -108,7 +102,7 @@ impl Keeper {
                 }
                 Job::Export(id, reply) => {
                     // What has come for it so far belongs to it.
-                    self.receive(clock());
+                    self.receive(clock::now());
                     let _ = reply.send(self.export(id));
                 }
                 Job::Close(id) => self.stack.close(id),
@@ -119,7 +113,7 @@ impl Keeper {
 
     fn import(&mut self, arrival: Arrival) -> Result<ConnectionId, ImportError> {
         let Arrival { bytes, at, room, purpose } = arrival;
-        let now = clock();
+        let now = clock::now();
         self.stack.buffers_mut().next = room;
         let id = self.stack.import(now, now.saturating_sub(at), &bytes, &mut None)?;
         if let Some(ends) = transport::Transport::ends(&self.stack, id) {
@@ -133,7 +127,7 @@ impl Keeper {
     }
 
     fn export(&mut self, id: ConnectionId) -> Result<Departure, transport::ExportError> {
-        let now = clock();
+        let now = clock::now();
         self.note_ended(now);
         let exported = self.stack.export(now, id, Contents::Copied);
         // It goes on elsewhere.

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use graph::Doorbell;
-use rustix::time::{ClockId, clock_gettime};
 use shm::Spin;
 
 use super::{Job, Tenant};
+use crate::clock;
 
 /// The longest sleep while there are processes: what `show sessions` says is no older.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -17,12 +17,6 @@ const LONGEST: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(60);
 /// The longest while a process waits for something of which nobody rings.
 const WAITING: Duration = Duration::from_millis(5);
-
-/// ns of the monotonic clock.
-fn clock() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
-}
 
 /// The thread's state.
 struct Thread {
@@ -48,7 +42,7 @@ impl Thread {
     fn run(mut self) {
         loop {
             let Ok(mut work) = self.obey() else { return };
-            let now = clock();
+            let now = clock::now();
             for tenant in &mut self.tenants {
                 work += tenant.round(now);
             }
@@ -100,8 +94,8 @@ impl Thread {
         if budget == 0 {
             return false;
         }
-        let end = clock() + budget;
-        while clock() < end {
+        let end = clock::now() + budget;
+        while clock::now() < end {
             if self.tenants.iter().any(Tenant::has_work) {
                 self.spin.found();
                 return true;
@@ -130,10 +124,10 @@ impl Thread {
             let due = self.tenants.iter_mut().filter_map(Tenant::deadline).min();
             let due = due.map_or(longest, |due| Duration::from_nanos(due.saturating_sub(now)));
             let doors: Vec<_> = self.tenants.iter().flat_map(Tenant::doors).collect();
-            let begin = clock();
+            let begin = clock::now();
             self.bell.wait(&doors, due.min(longest));
             let is_work = self.tenants.iter().any(Tenant::has_work);
-            self.spin.slept(if is_work { clock() - begin } else { u64::MAX });
+            self.spin.slept(if is_work { clock::now() - begin } else { u64::MAX });
         }
         self.bell.awake();
         let cycles = dpdk::tsc();
