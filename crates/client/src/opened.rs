@@ -21,6 +21,11 @@ pub struct Queues {
     pub channels: Vec<Channel>,
 }
 
+/// A doorbell that the daemon has handed over.
+pub(crate) fn doorbell(file: OwnedFd) -> Result<Doorbell, Error> {
+    Doorbell::from_file(file).map_err(|source| Error::System { what: "a doorbell", source })
+}
+
 pub(crate) fn nonsense(what: impl Into<String>) -> Error {
     Error::Nonsense(what.into())
 }
@@ -40,12 +45,7 @@ pub(crate) fn unpack(
     let mut files = files.into_iter();
     let segment = files.next().ok_or_else(|| nonsense("no segment"))?;
     let segment = Arc::new(Segment::from_file(segment)?);
-    let mut doorbells = Vec::with_capacity(files.len());
-    for file in files {
-        let bell = Doorbell::from_file(file);
-        let bell = bell.map_err(|source| Error::System { what: "a doorbell", source })?;
-        doorbells.push(bell);
-    }
+    let mut doorbells = files.map(doorbell).collect::<Result<Vec<_>, _>>()?;
     let theirs: Vec<_> =
         doorbells.split_off(opened.channels.len()).into_iter().map(Arc::new).collect();
     let mut buffers = opened.buffers.map(|place| buffers(&segment, &place)).transpose()?;

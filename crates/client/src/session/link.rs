@@ -106,8 +106,14 @@ impl Link {
         let Reply::StackOpened(opened) = message else { return Err(unexpected("a stack")) };
         let StackOpened { stack, .. } = opened;
         let queues = Queues::map(opened, files.into_iter().map(keep).collect())?;
+        self.start_stack(stack)?;
+        Ok(queues)
+    }
+
+    /// A stack's memory is mapped: the workers begin with it.
+    pub(super) fn start_stack(&self, stack: u32) -> Result<(), Error> {
         match self.ask(&Request::StartStack(stack), &[])?.message {
-            Reply::StackStarted(_) => Ok(queues),
+            Reply::StackStarted(_) => Ok(()),
             _ => Err(unexpected("that a stack starts")),
         }
     }

@@ -11,7 +11,7 @@ use shm::{Doorbell, Filling, Meta, Producer, Segment, Taken, Trusting};
 use transport::{Departure, Packet, Sink};
 
 use crate::Error;
-use crate::opened::{nonsense, rings};
+use crate::opened::{doorbell, nonsense, rings};
 
 /// Packets that are taken out of a ring at once.
 const BURST: usize = 64;
@@ -76,10 +76,6 @@ impl Queues {
         let mut files = files.into_iter();
         let mut next = || files.next().ok_or_else(|| nonsense("a descriptor is missing"));
         let segment = Arc::new(Segment::from_file(next()?)?);
-        let doorbell = |file| {
-            let bell = Doorbell::from_file(file);
-            bell.map_err(|source| Error::System { what: "a doorbell", source })
-        };
         let bell = doorbell(next()?)?;
         let claims = Some((claims_at(&segment, claims)?, claims.key));
         let connections = Some(connections_at(&segment, connections)?);

@@ -8,7 +8,7 @@ use shm::session::{OpenShared, Reply, Request, SharedOpened};
 use shm::{Doorbell, Segment, SleepWord};
 
 use crate::Error;
-use crate::opened::nonsense;
+use crate::opened::{doorbell, nonsense};
 
 use super::Link;
 use super::link::unexpected;
@@ -78,16 +78,11 @@ impl Link {
         let mut files = received.files.into_iter().map(keep);
         let mut next = || files.next().ok_or_else(|| nonsense("a descriptor is missing"));
         let segment = Arc::new(Segment::from_file(next()?)?);
-        let mut doorbell = || {
-            let bell = Doorbell::from_file(next()?);
-            bell.map_err(|source| Error::System { what: "a doorbell", source })
-        };
-        let (answers, events, worker) = (doorbell()?, doorbell()?, doorbell()?);
+        let mut bell = || doorbell(next()?);
+        let (answers, events, worker) = (bell()?, bell()?, bell()?);
         let knocker = Some(Knocker { answers, worker });
-        match self.ask(&Request::StartStack(stack), &[])?.message {
-            Reply::StackStarted(_) => Ok(Shared { number: stack, segment, events, knocker }),
-            _ => Err(unexpected("that a stack starts")),
-        }
+        self.start_stack(stack)?;
+        Ok(Shared { number: stack, segment, events, knocker })
     }
 
     /// Where the daemon wants stacks to run.
