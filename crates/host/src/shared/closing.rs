@@ -47,16 +47,15 @@ impl Served {
     fn rest(&mut self, id: Id) -> Vec<u8> {
         let waiting = self.unsent(id);
         let over = !(self.sessions.mask(id) & (Mask::ERR | Mask::HUP)).is_empty();
-        let records = self.end.records.clone();
-        let Some(record) = records.get(id.0).filter(|_| waiting > 0 && !over) else {
+        let Self { flows, end, .. } = self;
+        let found = flows.get(id.0 as usize).zip(end.records.get(id.0));
+        let Some((flow, record)) = found.filter(|_| waiting > 0 && !over) else {
             return Vec::new();
         };
         let mut rest = vec![0; waiting];
-        let outward = &self.end.outward;
-        let flow = self.flows.get(id.0 as usize).map(|flow| &flow.outward);
-        match flow.map(|flow| flow.peek(&record.outward(), outward, 0, &mut rest)) {
-            Some(Ok(got)) => rest.truncate(got),
-            _ => {
+        match flow.outward.peek(&record.outward(), &end.outward, 0, &mut rest) {
+            Ok(got) => rest.truncate(got),
+            Err(_) => {
                 self.is_broken = true;
                 rest.clear();
             }

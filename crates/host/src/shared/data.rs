@@ -2,9 +2,11 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use shm::fifo::{Broken, CAPACITY};
+use shm::fifo::{Arena, Broken, CAPACITY, Chunks};
 use shm::records::Record;
 
+use super::ProcessEnd;
+use super::call::{Verb, command};
 use super::own::{OVER, Own, ROOM, Status};
 use super::remote::Remote;
 use crate::errno::Errno;
@@ -39,17 +41,23 @@ impl Remote {
         }
     }
 
+    /// A session, with what its calls need of everything else.
+    fn here(&mut self, id: Id) -> Option<Here<'_>> {
+        let Self { own, end, chunks, is_lost, .. } = self;
+        let own = own.get_mut(id.0 as usize).filter(|own| own.is_there)?;
+        let ProcessEnd { records, inward, outward, .. } = end;
+        Some(Here { own, record: records.get(id.0)?, chunks, inward, outward, is_lost })
+    }
+
     /// What `poll` says of a session.
     pub fn mask(&mut self, id: Id) -> Mask {
         if self.is_dead(id) {
             return OVER;
         }
-        let Ok(own) = self.own(id) else { return Mask::NONE };
-        let (shut, low_water) = (own.shut, own.low_water.max(1) as usize);
-        let records = self.end.records.clone();
-        let Some(record) = records.get(id.0) else { return Mask::NONE };
-        let status = Status(record.status());
-        if self.is_lost {
+        let Some(mut here) = self.here(id) else { return Mask::NONE };
+        let (shut, low_water) = (here.own.shut, here.own.low_water.max(1) as usize);
+        let status = Status(here.record.status());
+        if *here.is_lost {
             let is_stream = status.flows() || !status.mask().is_empty();
             return if is_stream { OVER } else { Mask::NONE };
         }
@@ -57,43 +65,12 @@ impl Remote {
             return status.mask();
         }
         let over = status.mask() & (Mask::ERR | Mask::HUP | Mask::RDHUP);
-        let unread = self.unread(id, record);
+        let unread = here.unread();
         // What does not fit is never there.
         let can_read = unread >= low_water.min(CAPACITY as usize / 2) || !over.is_empty() || shut.0;
         let ends = Mask::READ.when(can_read) | over | Mask::RDHUP.when(shut.0);
-        let can_write = shut.1 || !status.takes() || self.has_room(id, record);
+        let can_write = shut.1 || !status.takes() || here.has_room();
         ends | Mask::WRITE.when(can_write)
-    }
-
-    fn unread(&mut self, id: Id, record: &Record) -> usize {
-        let Some(own) = self.own.get(id.0 as usize) else { return 0 };
-        match own.inward.len(&record.inward()) {
-            Ok(unread) => unread,
-            Err(Broken) => {
-                self.is_lost = true;
-                0
-            }
-        }
-    }
-
-    /// Whether there is room enough to write; if not, the end of that is told.
-    fn has_room(&mut self, id: Id, record: &Record) -> bool {
-        let Self { own, chunks, .. } = self;
-        let Some(own) = own.get_mut(id.0 as usize) else { return false };
-        let place = record.outward();
-        for announced in [false, true] {
-            if own.outward.look(&place, chunks).is_err() {
-                self.is_lost = true;
-                return true;
-            }
-            if own.outward.room() >= ROOM {
-                return true;
-            }
-            if !announced {
-                record.outward_waits().announce();
-            }
-        }
-        false
     }
 
     /// Bytes that can be read (`FIONREAD`).
@@ -101,10 +78,8 @@ impl Remote {
     /// # Errors
     /// [`Errno::BADF`].
     pub fn pending(&mut self, id: Id) -> Result<usize, Errno> {
-        self.own(id)?;
-        let records = self.end.records.clone();
-        let record = records.get(id.0).ok_or(Errno::BADF)?;
-        Ok(if Status(record.status()).flows() { self.unread(id, record) } else { 0 })
+        let mut here = self.here(id).ok_or(Errno::BADF)?;
+        Ok(if Status(here.record.status()).flows() { here.unread() } else { 0 })
     }
 
     /// As [`Sessions::recv`](crate::Sessions::recv).
@@ -124,15 +99,19 @@ impl Remote {
         if incoming.errors {
             return Err(Errno::AGAIN);
         }
-        let records = self.end.records.clone();
-        let record = records.get(id.0).ok_or(Errno::BADF)?;
+        let offset = if incoming.peek { incoming.offset } else { 0 };
         loop {
-            let status = Status(record.status());
+            let mut here = self.here(id).ok_or(Errno::BADF)?;
+            let status = Status(here.record.status());
             if status.flows() {
-                let unread = self.unread(id, record);
-                let offset = if incoming.peek { incoming.offset } else { 0 };
+                let unread = here.unread();
                 if unread > offset {
-                    return self.take(id, record, targets, incoming);
+                    let (bytes, makes_room) = here.take(targets, incoming, unread - offset)?;
+                    if makes_room {
+                        self.note(id);
+                        self.ring();
+                    }
+                    return Ok(Received { bytes, shape: None });
                 }
             }
             if status.is_plain() && !is_shut {
@@ -141,44 +120,12 @@ impl Remote {
             match self.ask_to_receive(id) {
                 Ok(()) => return Ok(Received::default()),
                 // Something has come meanwhile.
-                Err(Errno::AGAIN) if self.unread(id, record) > 0 && !incoming.peek => {}
+                Err(Errno::AGAIN)
+                    if !incoming.peek
+                        && self.here(id).is_some_and(|mut here| here.unread() > 0) => {}
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn take(
-        &mut self,
-        id: Id,
-        record: &Record,
-        targets: &mut [IoSliceMut<'_>],
-        incoming: Incoming,
-    ) -> Result<Received, Errno> {
-        let own = self.own.get_mut(id.0 as usize).ok_or(Errno::BADF)?;
-        let (place, mut offset) = (record.inward(), 0);
-        if incoming.peek {
-            offset = incoming.offset;
-        }
-        let unread = own.inward.len(&place).map_err(|Broken| Errno::CONNRESET)?;
-        let mut bytes = 0;
-        for target in targets.iter_mut() {
-            let left = unread.saturating_sub(offset + bytes);
-            bytes += if incoming.discard {
-                target.len().min(left)
-            } else {
-                let got = own.inward.peek(&place, &self.end.inward, offset + bytes, target);
-                got.map_err(|Broken| Errno::CONNRESET)?
-            };
-        }
-        if !incoming.peek {
-            own.inward.consume(&place, bytes);
-            let left = unread - bytes;
-            if left <= CAPACITY as usize / 2 && record.inward_waits().claim_wake() {
-                self.note(id, record);
-                self.ring();
-            }
-        }
-        Ok(Received { bytes, shape: None })
     }
 
     /// Sends through the FIFO. `None`: the stack is to be asked.
@@ -186,33 +133,19 @@ impl Remote {
     /// # Errors
     /// [`Errno::AGAIN`] when there is no room.
     pub(super) fn put(&mut self, id: Id, data: &[IoSlice<'_>]) -> Option<Result<usize, Errno>> {
-        let is_shut = self.own(id).ok()?.shut.1;
-        let records = self.end.records.clone();
-        let record = records.get(id.0)?;
-        if is_shut || !Status(record.status()).takes() {
+        let here = self.here(id)?;
+        if here.own.shut.1 || !Status(here.record.status()).takes() {
             return None;
         }
         let wanted: usize = data.iter().map(|piece| piece.len()).sum();
-        let place = record.outward();
         let mut written = 0;
         for announced in [false, true] {
-            let Self { own, chunks, end, .. } = self;
-            let own = own.get_mut(id.0 as usize)?;
-            if own.outward.look(&place, chunks).is_err() {
-                self.is_lost = true;
-                return None;
-            }
-            for piece in data {
-                let count = own.outward.write(&place, (&end.outward, chunks), piece);
-                written += count;
-                if count < piece.len() {
-                    break;
-                }
-            }
+            let mut here = self.here(id)?;
+            written = here.write(data)?;
             if written > 0 || wanted == 0 || announced {
                 break;
             }
-            record.outward_waits().announce();
+            here.record.outward_waits().announce();
             if self.chunks.free() == 0 {
                 self.reclaim();
                 self.starving = true;
@@ -220,17 +153,24 @@ impl Remote {
         }
         self.list(id);
         if written > 0 {
-            self.note(id, record);
+            self.note(id);
         }
         Some(if written == 0 && wanted > 0 { Err(Errno::AGAIN) } else { Ok(written) })
     }
 
+    /// The worker has to look at a session.
+    fn note(&mut self, id: Id) {
+        if self.end.records.get(id.0).is_some_and(|record| record.note()) {
+            let _ = self.push(&command(Verb::Look, id, |_| {}));
+        }
+    }
+
     /// Bytes that were written and that the stack has not taken yet.
     pub(super) fn waiting(&mut self, id: Id) -> usize {
-        let records = self.end.records.clone();
-        let Some(record) = records.get(id.0) else { return 0 };
-        let Self { own, chunks, .. } = self;
-        let Some(own) = own.get_mut(id.0 as usize) else { return 0 };
+        let Self { own, chunks, end, .. } = self;
+        let Some((own, record)) = own.get_mut(id.0 as usize).zip(end.records.get(id.0)) else {
+            return 0;
+        };
         let _ = own.outward.look(&record.outward(), chunks);
         own.outward.len()
     }
@@ -253,5 +193,97 @@ impl Remote {
             }
             self.list(id);
         }
+    }
+}
+
+/// A session, in the process that has it.
+struct Here<'a> {
+    own: &'a mut Own,
+    record: &'a Record,
+    chunks: &'a mut Chunks,
+    inward: &'a Arena,
+    outward: &'a Arena,
+    is_lost: &'a mut bool,
+}
+
+impl Here<'_> {
+    /// Bytes that have come.
+    fn unread(&mut self) -> usize {
+        match self.own.inward.len(&self.record.inward()) {
+            Ok(unread) => unread,
+            Err(Broken) => {
+                *self.is_lost = true;
+                0
+            }
+        }
+    }
+
+    /// Whether there is room enough to write; if not, the end of that is told.
+    fn has_room(&mut self) -> bool {
+        let Self { own, record, chunks, is_lost, .. } = self;
+        let place = record.outward();
+        for announced in [false, true] {
+            if own.outward.look(&place, chunks).is_err() {
+                **is_lost = true;
+                return true;
+            }
+            if own.outward.room() >= ROOM {
+                return true;
+            }
+            if !announced {
+                record.outward_waits().announce();
+            }
+        }
+        false
+    }
+
+    /// Reads, of the `unread` bytes behind the offset that is asked for. Gives how many bytes there were, and whether the
+    /// worker has waited for the room that this makes.
+    fn take(
+        &mut self,
+        targets: &mut [IoSliceMut<'_>],
+        incoming: Incoming,
+        unread: usize,
+    ) -> Result<(usize, bool), Errno> {
+        let Self { own, record, inward, .. } = self;
+        let place = record.inward();
+        let offset = if incoming.peek { incoming.offset } else { 0 };
+        let mut bytes = 0;
+        for target in targets.iter_mut() {
+            let left = unread - bytes;
+            let most = target.len().min(left);
+            let Some(target) = target.get_mut(..most) else { break };
+            bytes += if incoming.discard {
+                most
+            } else {
+                let got = own.inward.peek(&place, inward, offset + bytes, target);
+                got.map_err(|Broken| Errno::CONNRESET)?
+            };
+        }
+        if incoming.peek {
+            return Ok((bytes, false));
+        }
+        own.inward.consume(&place, bytes);
+        let is_half = unread - bytes <= CAPACITY as usize / 2;
+        Ok((bytes, is_half && record.inward_waits().claim_wake()))
+    }
+
+    /// Writes as much as there is room for. `None`: the worker does not keep to the protocol.
+    fn write(&mut self, data: &[IoSlice<'_>]) -> Option<usize> {
+        let Self { own, record, chunks, outward, is_lost, .. } = self;
+        let place = record.outward();
+        if own.outward.look(&place, chunks).is_err() {
+            **is_lost = true;
+            return None;
+        }
+        let mut written = 0;
+        for piece in data {
+            let count = own.outward.write(&place, (outward, chunks), piece);
+            written += count;
+            if count < piece.len() {
+                break;
+            }
+        }
+        Some(written)
     }
 }

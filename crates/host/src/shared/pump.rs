@@ -3,7 +3,6 @@
 use std::io::{IoSlice, IoSliceMut};
 
 use shm::fifo::{Broken, CAPACITY};
-use shm::records::Record;
 
 use super::flow::Flow;
 use super::served::Served;
@@ -70,27 +69,27 @@ impl Served {
 
     /// Both directions, as far as there is data and room. Gives what the process is to be woken for.
     fn pump(&mut self, id: Id) -> Result<Mask, Broken> {
-        let records = self.end.records.clone();
-        let Some(record) = records.get(id.0) else { return Ok(Mask::NONE) };
-        let read = self.pump_inward(id, record)?;
-        Ok(read | self.pump_outward(id, record)?)
+        let read = self.pump_inward(id)?;
+        Ok(read | self.pump_outward(id)?)
     }
 
     /// What has come goes to the process. Gives what the process is to be woken for.
-    fn pump_inward(&mut self, id: Id, record: &Record) -> Result<Mask, Broken> {
-        let (mut announced, mut woken) = (false, Mask::NONE);
+    fn pump_inward(&mut self, id: Id) -> Result<Mask, Broken> {
+        let (mut announced, mut woken, mut is_starved) = (false, Mask::NONE, false);
+        let Self { flows, chunks, end, sessions, bounce, .. } = self;
+        let Some((flow, record)) = flows.get_mut(id.0 as usize).zip(end.records.get(id.0)) else {
+            return Ok(Mask::NONE);
+        };
+        let place = record.inward();
         loop {
-            let waiting = self.sessions.pending(id).unwrap_or(0);
+            let waiting = sessions.pending(id).unwrap_or(0);
             if waiting == 0 {
                 break;
             }
-            let Self { flows, chunks, end, sessions, bounce, .. } = self;
-            let Some(flow) = flows.get_mut(id.0 as usize) else { break };
-            let place = record.inward();
             flow.inward.look(&place, chunks)?;
             let count = waiting.min(flow.inward.takes(chunks)).min(PIECE);
             if count == 0 && flow.inward.room() > 0 {
-                self.starve(id);
+                is_starved = true;
                 break;
             }
             if count == 0 {
@@ -112,28 +111,33 @@ impl Served {
             }
             woken = Mask::READABLE;
         }
+        if is_starved {
+            self.starve(id);
+        }
         self.list(id);
         Ok(woken)
     }
 
     /// What the process has written goes to the peer. Gives what the process is to be woken for.
-    fn pump_outward(&mut self, id: Id, record: &Record) -> Result<Mask, Broken> {
-        let mut woken = Mask::NONE;
+    fn pump_outward(&mut self, id: Id) -> Result<Mask, Broken> {
+        let (mut woken, mut is_starved) = (Mask::NONE, false);
+        let Self { flows, end, sessions, bounce, is_tight, .. } = self;
+        let Some((flow, record)) = flows.get_mut(id.0 as usize).zip(end.records.get(id.0)) else {
+            return Ok(Mask::NONE);
+        };
         record.look();
+        let place = record.outward();
         loop {
-            let place = record.outward();
-            let waiting = self.flow(id).outward.len(&place)?;
+            let waiting = flow.outward.len(&place)?;
             if waiting == 0 {
                 break;
             }
-            if self.is_tight {
-                self.starve(id);
+            if *is_tight {
+                is_starved = true;
                 break;
             }
             // Nobody takes it any more; what is wrong is for the process to ask.
-            let is_over = !(self.sessions.mask(id) & (Mask::ERR | Mask::HUP)).is_empty();
-            let Self { flows, end, sessions, bounce, .. } = self;
-            let Some(flow) = flows.get_mut(id.0 as usize) else { break };
+            let is_over = !(sessions.mask(id) & (Mask::ERR | Mask::HUP)).is_empty();
             if is_over {
                 flow.outward.consume(&place, waiting);
                 break;
@@ -151,27 +155,29 @@ impl Served {
                 break;
             }
         }
-        let flow = self.flow(id);
-        if flow.ending.is_some() && flow.outward.len(&record.outward())? == 0 {
+        if flow.ending.is_some() && flow.outward.len(&place)? == 0 {
             flow.ending = None;
-            let _ = self.sessions.shutdown(id, How::Write);
+            let _ = sessions.shutdown(id, How::Write);
+        }
+        if is_starved {
+            self.starve(id);
         }
         Ok(woken)
     }
 
     /// Bytes that the process has written, and that the stack has not taken.
     pub(super) fn unsent(&mut self, id: Id) -> usize {
-        let records = self.end.records.clone();
-        let Some(record) = records.get(id.0) else { return 0 };
-        self.flow(id).outward.len(&record.outward()).unwrap_or(0)
+        let Self { flows, end, .. } = self;
+        let found = flows.get(id.0 as usize).zip(end.records.get(id.0));
+        found.map_or(0, |(flow, record)| flow.outward.len(&record.outward()).unwrap_or(0))
     }
 
     /// Bytes that have come and that the process has not read.
     pub(super) fn unread(&mut self, id: Id) -> usize {
-        let records = self.end.records.clone();
-        let Some(record) = records.get(id.0) else { return 0 };
-        let Self { flows, chunks, .. } = self;
-        let Some(flow) = flows.get_mut(id.0 as usize) else { return 0 };
+        let Self { flows, chunks, end, .. } = self;
+        let Some((flow, record)) = flows.get_mut(id.0 as usize).zip(end.records.get(id.0)) else {
+            return 0;
+        };
         match flow.inward.look(&record.inward(), chunks) {
             Ok(()) => flow.inward.len(),
             Err(Broken) => {

@@ -157,13 +157,6 @@ impl Remote {
         }
     }
 
-    /// The worker has to look at a session.
-    pub(super) fn note(&mut self, id: Id, record: &shm::records::Record) {
-        if record.note() {
-            let _ = self.push(&command(Verb::Look, id, |_| {}));
-        }
-    }
-
     /// Writes a command, when there is room.
     pub(super) fn push(&mut self, command: &[u8]) -> Result<(), Errno> {
         self.touched = true;
