@@ -26,3 +26,12 @@ pub(super) struct Closing {
     pub(super) rest: Vec<u8>,
     pub(super) sent: usize,
 }
+
+/// Connections that leave the stack, or come to it.
+#[derive(Debug, Default)]
+pub(super) struct Travelling {
+    /// Pieces of what a later call takes.
+    pub(super) put: Vec<u8>,
+    /// What an earlier call gave.
+    pub(super) got: Vec<u8>,
+}

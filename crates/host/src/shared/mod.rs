@@ -15,6 +15,8 @@ mod closing;
 mod data;
 mod flow;
 mod own;
+mod parcels;
+mod perform;
 mod plan;
 mod pump;
 mod remote;
