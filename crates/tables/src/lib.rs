@@ -3,7 +3,8 @@
 //!
 //! - [`Lpm4`], [`Lpm6`]: routes. The writer half is changed through `&mut self`, reader halves
 //!   ([`Lpm4Reader`], [`Lpm6Reader`]) are cloned to as many threads as like.
-//! - [`FlowTable`]: exact match of 16- or 40-byte keys, likewise.
+//! - [`FlowTable`]: exact match of 16- or 40-byte keys, likewise. [`GrowingFlowTable`]: the same for one thread,
+//!   which takes memory as entries come.
 //! - [`Epoch`]: tells writers when memory that was unlinked is seen by no reader any more. All
 //!   tables that a worker reads share one; each reading thread holds a [`ReaderSlot`].
 //! - [`prefetch()`]: asks the cache for what a batch will need.
@@ -17,7 +18,7 @@ mod prefetch;
 mod sync;
 
 pub use epoch::{Epoch, MAX_READERS, ReaderSlot, TooManyReaders};
-pub use flow::{FlowError, FlowReader, FlowTable, NO_FLOW, Refused};
+pub use flow::{FlowError, FlowReader, FlowTable, GrowingFlowTable, NO_FLOW, Refused};
 pub use lpm::{
     Address, Lpm, Lpm4, Lpm4Reader, Lpm6, Lpm6Reader, LpmCapacity, LpmError, LpmReader, MAX_VALUE,
     MISS, Prefix, PrefixError,

@@ -1,4 +1,4 @@
-//! Fixed arrays of zeroed atomics that never move, in huge pages where the system has any.
+//! Fixed arrays of zeroed atomics that never move; large ones in huge pages where the system has any.
 
 #[cfg(not(loom))]
 pub(crate) use mapped::Region;
@@ -25,6 +25,8 @@ mod mapped {
 
     /// Size and alignment of a huge page on x86-64 and aarch64 with 4 KiB base pages.
     const HUGE: usize = 2 << 20;
+    /// What mappings are aligned to everywhere.
+    const PAGE: usize = 4096;
 
     /// Types that a zeroed mapping holds validly and that threads may share.
     ///
@@ -51,12 +53,14 @@ mod mapped {
     unsafe impl<T: Word> Sync for Region<T> {}
 
     impl<T: Word> Region<T> {
-        /// Reserves `len` zeroed words, aligned to a huge page. Memory is taken as it is touched.
+        /// Reserves `len` zeroed words, aligned to a huge page if they fill one. Memory is taken as it is touched.
         pub(crate) fn new(len: usize) -> Result<Self, OutOfMemory> {
             let bytes = len.saturating_mul(size_of::<T>());
             let refused = OutOfMemory { bytes };
-            let rounded = bytes.max(1).checked_next_multiple_of(HUGE).ok_or(refused)?;
-            let mapping_bytes = rounded.checked_add(HUGE).ok_or(refused)?;
+            let huge = bytes >= HUGE;
+            let (page, slack) = if huge { (HUGE, HUGE) } else { (PAGE, 0) };
+            let rounded = bytes.max(1).checked_next_multiple_of(page).ok_or(refused)?;
+            let mapping_bytes = rounded.checked_add(slack).ok_or(refused)?;
             // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
             let mapping = unsafe {
                 libc::mmap(
@@ -72,13 +76,15 @@ mod mapped {
                 return Err(refused);
             }
             let mapping = NonNull::new(mapping).ok_or(refused)?;
-            let skip = mapping.as_ptr().align_offset(HUGE);
-            // SAFETY: `skip` < HUGE, and the mapping is HUGE longer than what is used of it.
+            let skip = mapping.as_ptr().align_offset(page);
+            // SAFETY: `skip` < HUGE, and the mapping is HUGE longer than what is used of it; 0 without `huge`.
             let base = unsafe { mapping.byte_add(skip) }.cast::<T>();
-            // Transparent huge pages, since they come as the table grows and leave the reserved ones
-            // to the buffers of the ports.
-            // SAFETY: advice on our own mapping; a refusal leaves base pages, which do.
-            unsafe { libc::madvise(base.as_ptr().cast(), rounded, libc::MADV_HUGEPAGE) };
+            if huge {
+                // Transparent huge pages, since they come as the table grows and leave the reserved ones
+                // to the buffers of the ports.
+                // SAFETY: advice on our own mapping; a refusal leaves base pages, which do.
+                unsafe { libc::madvise(base.as_ptr().cast(), rounded, libc::MADV_HUGEPAGE) };
+            }
             Ok(Self { mapping, mapping_bytes, base, len })
         }
     }

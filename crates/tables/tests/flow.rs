@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use millrace_tables::{FlowError, FlowTable, NO_FLOW};
+use millrace_tables::{FlowError, FlowTable, GrowingFlowTable, NO_FLOW};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -104,6 +104,61 @@ fn a_full_table_keeps_what_it_holds() {
 fn an_entry_costs_at_most_40_bytes() {
     let table = FlowTable::<16>::new(1 << 20).unwrap();
     assert!(table.memory_bytes() <= 40 << 20);
+}
+
+#[test]
+fn a_growing_table_agrees_with_a_map() {
+    const MOST: usize = 5000;
+    let mut table = GrowingFlowTable::<16>::new(MOST).unwrap();
+    let mut model = HashMap::new();
+    let mut random = 1_u64;
+    let mut grew = 0;
+    // Waves: more is added than removed up to the limit and beyond, then the other way round.
+    for step in 0..60_000_u32 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(9);
+        let number = (random >> 33) % 12_000;
+        let bytes = table.memory_bytes();
+        if (random >> 20) % 4 < if step / 15_000 % 2 == 0 { 3 } else { 1 } {
+            let expected = if model.len() < MOST || model.contains_key(&number) {
+                Ok(model.insert(number, step))
+            } else {
+                Err(FlowError::Full { held: MOST, capacity: MOST })
+            };
+            assert_eq!(table.insert(&key(number), step), expected);
+        } else {
+            assert_eq!(table.remove(&key(number)), model.remove(&number));
+        }
+        grew += u32::from(table.memory_bytes() > bytes);
+        assert_eq!((table.len(), table.is_empty()), (model.len(), model.is_empty()));
+        // While entries move, and at times when they do not.
+        if step % 97 == 0 || table.memory_bytes() > bytes {
+            let keys: Vec<[u8; 16]> = (0..12_000).map(key).collect();
+            let mut values = vec![0; keys.len()];
+            table.lookup_batch(&keys, &mut values);
+            for (number, (key, value)) in (0..).zip(keys.iter().zip(values)) {
+                assert_eq!(value, model.get(&number).copied().unwrap_or(NO_FLOW));
+                assert_eq!(table.lookup(key), value);
+            }
+        }
+    }
+    assert_eq!(grew, 3, "1,024, 2,048, 4,096, 5,000");
+    assert_eq!(table.insert(&key(1), NO_FLOW), Err(FlowError::Value));
+}
+
+/// As many processes have a stack, most of them with few connections.
+#[test]
+fn a_growing_table_is_as_large_as_what_it_holds() {
+    let mut table = GrowingFlowTable::<16>::new(1 << 20).unwrap();
+    assert!(table.memory_bytes() < 32 << 10);
+    for number in 0..100_000 {
+        table.insert(&key(number), number as u32).unwrap();
+        let held = table.len().max(1024);
+        assert!(
+            table.memory_bytes() <= 4 * 32 * held,
+            "{} bytes, {held} entries",
+            table.memory_bytes()
+        );
+    }
 }
 
 /// Permanent entries are found at every moment, with their own values, however much they are

@@ -10,7 +10,7 @@ mod path;
 mod slab;
 mod time_wait;
 
-use tables::{FlowReader, FlowTable, NO_FLOW, OutOfMemory};
+use tables::{GrowingFlowTable, NO_FLOW, OutOfMemory};
 use wire::Protocol;
 use wire::flow::FiveTuple;
 
@@ -85,10 +85,8 @@ pub struct Stack<B: Buffers> {
     pub(crate) identification: u16,
     /// The latest time that was given: ns.
     pub(crate) now: u64,
-    flows_v4: FlowTable<16>,
-    flows_v6: FlowTable<40>,
-    reader_v4: FlowReader<16>,
-    reader_v6: FlowReader<40>,
+    flows_v4: GrowingFlowTable<16>,
+    flows_v6: GrowingFlowTable<40>,
     keys_v4: Vec<[u8; 16]>,
     keys_v6: Vec<[u8; 40]>,
     values_v4: Vec<u32>,
@@ -110,8 +108,8 @@ impl<B: Buffers> Stack<B> {
     /// # Errors
     /// [`OutOfMemory`] when the tables of connections do not fit.
     pub fn new(config: Config, buffers: B) -> Result<Self, OutOfMemory> {
-        let flows_v4 = FlowTable::new(config.connections_v4 + config.time_waits)?;
-        let flows_v6 = FlowTable::new(config.connections_v6 + config.time_waits)?;
+        let flows_v4 = GrowingFlowTable::new(config.connections_v4 + config.time_waits)?;
+        let flows_v6 = GrowingFlowTable::new(config.connections_v6 + config.time_waits)?;
         Ok(Self {
             slab: Slab::new(config.connections_v4 + config.connections_v6 + 1),
             buffers,
@@ -123,8 +121,6 @@ impl<B: Buffers> Stack<B> {
             udp_ports: Ports::new(config.ephemeral_ports.clone()),
             identification: config.seed[0] as u16,
             now: 0,
-            reader_v4: flows_v4.reader(),
-            reader_v6: flows_v6.reader(),
             flows_v4,
             flows_v6,
             keys_v4: Vec::new(),
@@ -292,10 +288,11 @@ impl<B: Buffers> Stack<B> {
     }
 
     pub(crate) fn find(&self, ends: &Ends) -> Option<u32> {
-        match ends.key() {
-            FiveTuple::V4(flow) => self.flows_v4.get(&flow.key()),
-            FiveTuple::V6(flow) => self.flows_v6.get(&flow.key()),
-        }
+        let value = match ends.key() {
+            FiveTuple::V4(flow) => self.flows_v4.lookup(&flow.key()),
+            FiveTuple::V6(flow) => self.flows_v6.lookup(&flow.key()),
+        };
+        (value != NO_FLOW).then_some(value)
     }
 
     /// Whether there was room.

@@ -26,11 +26,13 @@
 //! bucket, in the middle of one look-up, to be fooled.
 
 mod bucket;
+mod growing;
 #[cfg(all(test, loom))]
 mod model;
 mod reader;
 mod writer;
 
 pub use bucket::NO_FLOW;
+pub use growing::GrowingFlowTable;
 pub use reader::FlowReader;
 pub use writer::{FlowError, FlowTable, Refused};

@@ -124,8 +124,8 @@ impl<B: Buffers> Stack<B> {
     #[inline(never)]
     fn look_up_one(&self, packet: &[u8]) -> u32 {
         match segment::key(packet) {
-            Some(FiveTuple::V4(flow)) => self.reader_v4.lookup(&flow.key()),
-            Some(FiveTuple::V6(flow)) => self.reader_v6.lookup(&flow.key()),
+            Some(FiveTuple::V4(flow)) => self.flows_v4.lookup(&flow.key()),
+            Some(FiveTuple::V6(flow)) => self.flows_v6.lookup(&flow.key()),
             None => NO_FLOW,
         }
     }
@@ -148,8 +148,8 @@ impl<B: Buffers> Stack<B> {
         }
         self.values_v4.resize(self.keys_v4.len(), NO_FLOW);
         self.values_v6.resize(self.keys_v6.len(), NO_FLOW);
-        self.reader_v4.lookup_batch(&self.keys_v4, &mut self.values_v4);
-        self.reader_v6.lookup_batch(&self.keys_v6, &mut self.values_v6);
+        self.flows_v4.lookup_batch(&self.keys_v4, &mut self.values_v4);
+        self.flows_v6.lookup_batch(&self.keys_v6, &mut self.values_v6);
     }
 
     #[inline]
