@@ -212,6 +212,10 @@ impl Waiters {
         if watches.iter().any(|watch| watch.waiter == waiter && watch.fd == fd) {
             return Err(Errno::EXIST);
         }
+        if watches.capacity() == 0 {
+            // Most sessions are watched once, and there may be very many.
+            watches.reserve_exact(1);
+        }
         let (events, data) = (event.events, event.u64);
         watches.push(Watch { waiter, fd, events, data, number, queued: false, spent: false });
         self.count += 1;
