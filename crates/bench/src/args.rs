@@ -46,8 +46,6 @@ pub(crate) enum Command {
     ServeHold {
         /// Where the server listens.
         address: std::net::SocketAddr,
-        /// Connections.
-        count: u32,
     },
     /// The other process of `queue`: orders come by standard input.
     #[command(hide = true)]

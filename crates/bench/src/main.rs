@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Command::Dma(args) => dma::run(&args),
         Command::Queue(args) => queue::run(&args),
         Command::Serve(args) => serve::run(&args),
-        Command::ServeHold { address, count } => serve::hold::run(address, count),
+        Command::ServeHold { address } => serve::hold::run(address),
         Command::Session(args) => session::run(&args),
         Command::QueuePeer { core, attach } => queue::peer::run(core, &attach),
     };

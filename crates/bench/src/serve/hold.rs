@@ -1,5 +1,5 @@
-//! The other process of `serve` that holds connections: opens them, asks once on each, and keeps them until its standard
-//! input ends.
+//! The other process of `serve` that holds connections: for each number on its standard input it opens as many as are
+//! missing and asks once on each; it keeps them until its standard input ends.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,30 +9,30 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::failure::Failure;
 use crate::output::say;
 
-/// What it says when all are open.
+/// What it says when so many are open.
 pub(super) const READY: &str = "ready";
 
-/// Descriptors besides those of the connections.
-const OTHERS: u64 = 64;
-
-/// Holds `count` connections to `address`.
-pub(crate) fn run(address: SocketAddr, count: u32) -> Result<(), Failure> {
+/// Holds connections to `address`.
+pub(crate) fn run(address: SocketAddr) -> Result<(), Failure> {
     let most = getrlimit(Resource::Nofile).maximum;
-    let wanted = u64::from(count) + OTHERS;
-    let limit =
-        Rlimit { current: Some(most.map_or(wanted, |most| most.min(wanted))), maximum: most };
-    setrlimit(Resource::Nofile, limit).map_err(std::io::Error::from)?;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })
+        .map_err(std::io::Error::from)?;
     let mut all = Vec::new();
-    for _ in 0..count {
-        let mut stream = TcpStream::connect(address)?;
-        stream.write_all(b"GET /64 HTTP/1.1\r\nHost: bench\r\n\r\n")?;
-        let mut answer = [0; 512];
-        if stream.read(&mut answer)? == 0 {
-            return Err(Failure::Serve(format!("{address} closes connection {}", all.len())));
+    for line in std::io::stdin().lines() {
+        let count = line?.parse().unwrap_or_default();
+        while all.len() < count {
+            all.push(connection(address)?);
         }
-        all.push(stream);
+        say!("{READY}");
     }
-    say!("{READY}");
-    std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
+}
+
+fn connection(address: SocketAddr) -> Result<TcpStream, Failure> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(b"GET /64 HTTP/1.1\r\nHost: bench\r\n\r\n")?;
+    if stream.read(&mut [0; 512])? == 0 {
+        return Err(Failure::Serve(format!("{address} closes a connection")));
+    }
+    Ok(stream)
 }

@@ -1,7 +1,7 @@
 //! What connections cost that do nothing.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
@@ -26,9 +26,14 @@ pub(super) struct Idle {
     /// CPU time per second, without any connection and with them: NGINX, daemon.
     pub(super) without: [f64; 2],
     pub(super) with: [f64; 2],
-    /// Memory of a connection: of NGINX and daemon, and of the kernel: bytes.
+    /// Memory of NGINX and daemon that the first connections take and all share: bytes.
+    pub(super) shared_memory: f64,
+    /// Memory of each connection: of NGINX and daemon, and of the kernel: bytes.
     pub(super) memory: [f64; 2],
 }
+
+/// One connection in so many comes before memory is measured first: queues and tables have been used once then.
+const EARLY: u32 = 4;
 
 /// Opens connections on a path of each kind, and waits.
 pub(super) fn measure(bed: &Bed, paths: &[Path], connections: u32) -> Result<Vec<Idle>, Failure> {
@@ -40,27 +45,39 @@ fn one(bed: &Bed, path: Path, connections: u32) -> Result<Idle, Failure> {
     // One that has served nothing yet: what a busy one keeps for later would hide what connections need.
     let nginx = &Nginx::start_anew(bed, path.server())?;
     let without = silence(bed, nginx);
-    let before = memory(bed, nginx);
+    let [before, _] = memory(bed, nginx);
     let address = format!("{}:{}", Bed::address(path), nginx.port);
     let own = std::env::current_exe()?;
-    let (own, count) = (own.to_string_lossy(), connections.to_string());
-    let mut command = bed.command(Where::client(path), &[&own, "serve-hold", &address, &count]);
+    let own = own.to_string_lossy();
+    let mut command = bed.command(Where::client(path), &[&own, "serve-hold", &address]);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut holder = Running::new(child);
+    let few = connections.div_ceil(EARLY);
+    hold(&mut holder, few, path)?;
+    thread::sleep(SETTLE);
+    let early = memory(bed, nginx);
+    hold(&mut holder, connections, path)?;
+    let with = silence(bed, nginx);
+    let late = memory(bed, nginx);
+    let more = f64::from((connections - few).max(1));
+    let ([early, kernel_early], [after, kernel_after]) = (early, late);
+    let (own, kernel) = ((after - early) / more, (kernel_after - kernel_early) / more);
+    let shared_memory = after - before - own * f64::from(connections);
+    Ok(Idle { path, connections, without, with, shared_memory, memory: [own, kernel] })
+}
+
+/// Has `count` connections open.
+fn hold(holder: &mut Running, count: u32, path: Path) -> Result<(), Failure> {
     let mut said = String::new();
-    if let Some(stdout) = holder.child().stdout.as_mut() {
+    let child = holder.child();
+    if let (Some(stdin), Some(stdout)) = (child.stdin.as_mut(), child.stdout.as_mut()) {
+        writeln!(stdin, "{count}")?;
         BufReader::new(stdout).read_line(&mut said)?;
     }
     if said.trim() != READY {
-        return Err(Failure::Serve(format!("{connections} connections cannot be held ({path})")));
+        return Err(Failure::Serve(format!("{count} connections cannot be held ({path})")));
     }
-    let with = silence(bed, nginx);
-    let after = memory(bed, nginx);
-    let each = |at: usize| {
-        let of = |memory: [f64; 2]| memory.get(at).copied().unwrap_or(0.0);
-        (of(after) - of(before)) / f64::from(connections)
-    };
-    Ok(Idle { path, connections, without, with, memory: [each(0), each(1)] })
+    Ok(())
 }
 
 /// CPU time per second of NGINX and daemon.

@@ -88,6 +88,7 @@ fn print_idle(findings: &Findings) {
         "connections",
         "NGINX % CPU",
         "daemon % CPU",
+        "MB for all",
         "B/connection",
         "kernel B/connection",
     ];
@@ -101,6 +102,7 @@ fn print_idle(findings: &Findings) {
             percent(daemon),
             "-".into(),
             "-".into(),
+            "-".into(),
         ];
         let ([nginx, daemon], [own, kernel]) = (idle.with, idle.memory);
         let bytes = |bytes: f64| format!("{bytes:.0}");
@@ -112,6 +114,7 @@ fn print_idle(findings: &Findings) {
                 count,
                 percent(nginx),
                 percent(daemon),
+                format!("{:.1}", idle.shared_memory / 1e6),
                 bytes(own),
                 bytes(kernel),
             ],
@@ -155,6 +158,11 @@ pub(super) fn outcomes(findings: &Findings) -> Vec<Outcome> {
         cpu.goal = idle.path.is_ours().then_some((GOAL_IDLE, Better::Less));
         let [own, kernel] = idle.memory;
         all.push(cpu);
+        all.push(single(
+            "memory for all connections, NGINX and daemon",
+            "bytes",
+            idle.shared_memory,
+        ));
         all.push(single("memory of a connection, NGINX and daemon", "bytes", own));
         all.push(single("memory of a connection, kernel objects", "bytes", kernel));
     }
