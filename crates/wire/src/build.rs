@@ -1,10 +1,12 @@
 //! Whole packets and frames written into a given buffer, for the slow path, tests and benches.
 
+use std::net::IpAddr;
+
 use zerocopy::IntoBytes;
 
 use crate::ethernet::{self, EtherType, MacAddr};
 use crate::vlan::{Tag, VlanId};
-use crate::{arp, ipv4, ipv6};
+use crate::{Protocol, arp, ipv4, ipv6};
 
 pub use payload::{Neighbor, Payload};
 
@@ -61,6 +63,31 @@ pub enum Network {
 }
 
 impl Network {
+    /// Plain: best effort, not to be fragmented, without a flow label. `None`: the addresses are of different versions.
+    #[must_use]
+    pub fn between(source: IpAddr, destination: IpAddr, hops: u8) -> Option<Self> {
+        Some(match (source, destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Self::V4(ipv4::Fields {
+                service: 0,
+                ttl: hops,
+                protocol: Protocol::NO_NEXT_HEADER,
+                source,
+                destination,
+                identification: 0,
+                dont_fragment: true,
+            }),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Self::V6(ipv6::Fields {
+                next_header: Protocol::NO_NEXT_HEADER,
+                hop_limit: hops,
+                source,
+                destination,
+                traffic_class: 0,
+                flow_label: 0,
+            }),
+            _ => return None,
+        })
+    }
+
     fn ether_type(&self) -> EtherType {
         match self {
             Self::V4(_) => EtherType::IPV4,

@@ -1,17 +1,18 @@
 //! What the peer of a connection is told whose process has died.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use shm::connections::{Record, Sequences};
-use wire::checksum::Sum;
+use wire::build::{Network, Payload, packet};
+use wire::ipv6;
 use wire::tcp::{Fields, Flags, HEADER_LENGTH};
-use wire::{Protocol, ipv4, ipv6};
-use zerocopy::IntoBytes;
 
 /// Hops that packets may take, as a kernel's.
 const HOPS: u8 = 64;
 /// The option of time stamps, behind two bytes of padding (RFC 7323, appendix A).
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
+/// Bytes of the longest of the packets.
+const LONGEST: usize = ipv6::HEADER_LENGTH + HEADER_LENGTH + 12;
 
 /// The end of a connection, said to its peer.
 ///
@@ -60,51 +61,22 @@ impl LastWords {
 
     /// `None`: the ends are of different versions.
     fn packet(&self, fields: Fields, options: &[u8]) -> Option<Vec<u8>> {
-        let length = HEADER_LENGTH + options.len();
-        let mut tcp = fields.header(options.len());
-        let (pseudo, mut packet) = match (self.local.ip(), self.remote.ip()) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                let header = ipv4::Fields {
-                    service: 0,
-                    ttl: HOPS,
-                    protocol: Protocol::TCP,
-                    source,
-                    destination,
-                    identification: 0,
-                    dont_fragment: true,
-                }
-                .header((ipv4::HEADER_LENGTH + length) as u16);
-                let pseudo =
-                    Sum::new().pseudo_v4(source, destination, Protocol::TCP, length as u16);
-                (pseudo, header.as_bytes().to_vec())
-            }
-            (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let header = ipv6::Fields {
-                    next_header: Protocol::TCP,
-                    hop_limit: HOPS,
-                    source,
-                    destination,
-                    traffic_class: 0,
-                    flow_label: 0,
-                }
-                .header(length as u16);
-                let pseudo =
-                    Sum::new().pseudo_v6(source, destination, Protocol::TCP, length as u32);
-                (pseudo, header.as_bytes().to_vec())
-            }
-            _ => return None,
-        };
-        tcp.set_checksum(pseudo.bytes(tcp.as_bytes()).bytes(options).finish());
-        packet.extend_from_slice(tcp.as_bytes());
-        packet.extend_from_slice(options);
-        Some(packet)
+        let network = Network::between(self.local.ip(), self.remote.ip(), HOPS)?;
+        let mut bytes = [0; LONGEST];
+        let length = packet(&mut bytes, &network, &Payload::Tcp { fields, options, data: &[] });
+        bytes.get(..length.ok()?).map(<[u8]>::to_vec)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use std::net::IpAddr;
+
+    use wire::checksum::Sum;
     use wire::tcp::Segment;
+    use wire::{Protocol, ipv4};
 
     fn words(local: &str, remote: &str, timestamps: Option<(u32, u32)>) -> Vec<Vec<u8>> {
         let (local, remote) = (local.parse().unwrap(), remote.parse().unwrap());

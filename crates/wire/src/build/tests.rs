@@ -14,26 +14,18 @@ const FROM6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const TO6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 
 fn network(six: bool) -> Network {
-    if six {
-        Network::V6(ipv6::Fields {
-            source: FROM6,
-            destination: TO6,
-            next_header: Protocol::NO_NEXT_HEADER,
-            hop_limit: 255,
-            traffic_class: 0,
-            flow_label: 0,
-        })
+    let between = if six {
+        Network::between(FROM6.into(), TO6.into(), 255)
     } else {
-        Network::V4(ipv4::Fields {
-            source: FROM4,
-            destination: TO4,
-            protocol: Protocol(255),
-            ttl: 64,
-            service: 0,
-            identification: 0,
-            dont_fragment: true,
-        })
-    }
+        Network::between(FROM4.into(), TO4.into(), 64)
+    };
+    between.unwrap()
+}
+
+#[test]
+fn between_two_versions_there_is_no_packet() {
+    assert_eq!(Network::between(FROM4.into(), TO6.into(), 64), None);
+    assert_eq!(Network::between(FROM6.into(), TO4.into(), 64), None);
 }
 
 /// A built packet's protocol, payload and pseudo header's sum, headers checked.

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use dpdk::Buffer;
 use graph::Reason;
+use wire::build::{Network, Payload, packet};
 use wire::checksum::Sum;
-use wire::tcp::{Fields, Flags, HEADER_LENGTH, Segment};
+use wire::tcp::{Fields, Flags, Segment};
 use wire::{Protocol, ipv4, ipv6, special};
-use zerocopy::IntoBytes;
 
 use super::judge::HOPS;
 
@@ -64,44 +64,10 @@ impl Reset {
     /// Writes it over the segment; gives whom it goes to. `None`: the buffer is too short.
     pub(super) fn write(self, buffer: &mut Buffer, network: usize) -> Option<IpAddr> {
         let Self { source, destination, fields } = self;
-        let mut tcp = fields.header(0);
-        tcp.set_checksum(pseudo(source, destination, HEADER_LENGTH).bytes(tcp.as_bytes()).finish());
-        let length = HEADER_LENGTH as u16;
-        let header = match (source, destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                let fields = ipv4::Fields {
-                    service: 0,
-                    ttl: HOPS,
-                    protocol: Protocol::TCP,
-                    source,
-                    destination,
-                    identification: 0,
-                    dont_fragment: true,
-                };
-                Header::V4(fields.header(ipv4::HEADER_LENGTH as u16 + length))
-            }
-            (IpAddr::V6(source), IpAddr::V6(destination)) => {
-                let fields = ipv6::Fields {
-                    next_header: Protocol::TCP,
-                    hop_limit: HOPS,
-                    source,
-                    destination,
-                    traffic_class: 0,
-                    flow_label: 0,
-                };
-                Header::V6(fields.header(length))
-            }
-            _ => return None,
-        };
-        let ip = header.bytes();
-        if !buffer.truncate(network + ip.len() + HEADER_LENGTH) {
-            return None;
-        }
-        let packet = buffer.data_mut().get_mut(network..)?;
-        let (front, behind) = packet.split_at_mut_checked(ip.len())?;
-        front.copy_from_slice(ip);
-        behind.get_mut(..HEADER_LENGTH)?.copy_from_slice(tcp.as_bytes());
-        Some(destination)
+        let ip = Network::between(source, destination, HOPS)?;
+        let segment = Payload::Tcp { fields, options: &[], data: &[] };
+        let length = packet(buffer.data_mut().get_mut(network..)?, &ip, &segment).ok()?;
+        buffer.truncate(network + length).then_some(destination)
     }
 }
 
@@ -123,19 +89,5 @@ fn pseudo(source: IpAddr, destination: IpAddr, length: usize) -> Sum {
             Sum::new().pseudo_v6(from, to, Protocol::TCP, length as u32)
         }
         _ => Sum::new(),
-    }
-}
-
-enum Header {
-    V4(ipv4::Header),
-    V6(ipv6::Header),
-}
-
-impl Header {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::V4(header) => header.as_bytes(),
-            Self::V6(header) => header.as_bytes(),
-        }
     }
 }
