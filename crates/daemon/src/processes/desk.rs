@@ -10,9 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
 use super::Service;
-use super::bells::Bells;
-use super::kept::Kept;
-use super::user::{Coming, Pace, Place, Shared};
+use super::user::{Coming, Place, Shared};
 use super::visit::visit;
 
 /// Connections that wait for the thread. More are closed unheard.
@@ -43,15 +41,8 @@ impl Desk {
     /// Errors: no thread or no descriptors.
     pub(super) fn open<S: Service>(user: User, service: Arc<S>) -> io::Result<Self> {
         let (coming, come) = mpsc::channel(WAITING);
-        let bells = Bells::new()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let shared = Arc::new(Shared {
-            bells,
-            kept: Kept::new()?,
-            turns: Semaphore::new(1),
-            asking: Arc::new(Semaphore::new(1)),
-            pace: Pace::new(),
-        });
+        let shared = Arc::new(Shared::new()?);
         let name = match user {
             User::Uid(uid) => format!("{}-{uid}", S::THREAD),
             User::Strangers => "strangers".to_owned(),

@@ -1,5 +1,6 @@
 //! What comes to a user's thread, and what all connections of a user share.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,6 +54,19 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Of a user who has no connections yet.
+    ///
+    /// Errors: no descriptors.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            bells: Bells::new()?,
+            kept: Kept::new()?,
+            turns: Semaphore::new(1),
+            asking: Arc::new(Semaphore::new(1)),
+            pace: Pace::new(),
+        })
+    }
+
     /// Keeps a connection on which nothing is said any more, until nobody holds the other end.
     pub(crate) fn keep(&self, socket: OwnedFd, gone: impl FnOnce() + Send + 'static) {
         self.kept.keep(socket, gone);

@@ -60,7 +60,8 @@ impl<H: Host> Service for Serving<H> {
     fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached<H> {
         let (config, starting) = (Arc::clone(&self.config), Arc::clone(&self.starting));
         let threads = (starting, Arc::clone(&self.stack_workers));
-        Attached::new(self.control.clone(), (shared, config), threads, process, self.namespace)
+        let control = self.control.of(process.credentials.uid, &shared.asking);
+        Attached::new(control, (shared, config), threads, process, self.namespace)
     }
 }
 
@@ -94,8 +95,68 @@ pub(super) fn check_permission(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::asks;
+    use crate::sessions::Lent;
     use crate::testing;
+
+    use std::sync::Mutex;
+    use std::time::Duration;
+
     use shm::attach::PeerCredentials;
+
+    #[derive(Clone, Default)]
+    struct Order(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Host for Order {
+        fn lend(&mut self) -> Lent<'_> {
+            panic!("nobody asks for it");
+        }
+    }
+
+    #[tokio::test]
+    async fn root_comes_first_and_each_user_asks_one_thing_at_a_time() {
+        let (control, asked) = asks::<Order>();
+        let config = Arc::new(ArcSwap::from_pointee(testing::config("").sessions));
+        let serving = Serving::new(config, control, Path::new("sessions.sock")).unwrap();
+        let user = |uid| {
+            let shared = Arc::new(Shared::new().unwrap());
+            let credentials = PeerCredentials { pid: 1, uid, gid: uid };
+            move |serving: &Serving<Order>| {
+                let process = Process { credentials, groups: Vec::new() };
+                serving.receive(process, Arc::clone(&shared))
+            }
+        };
+        let (much, one, root) = (user(1), user(2), user(0));
+        let guests = [much(&serving), much(&serving), one(&serving), root(&serving)];
+        let ask = async |guest: &Attached<Order>, name, takes| {
+            let act = move |order: &mut Order| {
+                std::thread::sleep(takes);
+                order.0.lock().unwrap().push(name);
+            };
+            guest.control.ask(act).await.unwrap();
+        };
+        let (no_time, long) = (Duration::ZERO, Duration::from_millis(50));
+        let order = Order::default();
+        let asking = async {
+            tokio::join!(
+                ask(&guests[0], "much", long),
+                ask(&guests[1], "more", no_time),
+                ask(&guests[2], "one", no_time),
+                async {
+                    tokio::task::yield_now().await;
+                    ask(&guests[3], "root", no_time).await;
+                }
+            );
+        };
+        tokio::select! {
+            () = asked.serve(|act| act(&mut order.clone())) => {}
+            () = asking => {}
+        }
+        // Root comes before others that wait, and who asked for two things has the second done last.
+        let mut order = std::mem::take(&mut *order.0.lock().unwrap());
+        order.retain(|name| *name != "much");
+        assert_eq!(order, ["root", "one", "more"]);
+    }
 
     #[test]
     fn everybody_may_or_those_who_are_named() {
