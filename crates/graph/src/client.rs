@@ -200,7 +200,8 @@ impl Function for ClientQueues {
         self.share.earn(self.taken.len());
         dpdk::free_bulk(&mut self.taken);
         self.taken.clear();
-        self.is_due = self.is_due && self.bells.ring_due(&mut self.setup.channels, now);
+        let channels = &mut self.setup.channels;
+        self.is_due = self.is_due && self.bells.ring_due(channels, now, exits.busy);
     }
 
     fn skip(&mut self, port: PortId, packets: usize) {
@@ -213,7 +214,7 @@ impl Function for ClientQueues {
         let Self { setup, first, looks_at_all, share, bells, is_due, .. } = self;
         if outgoing.looks == 0 && !*looks_at_all && !share.is_in_debt() {
             // Others have had all looks of this round.
-            *is_due = *is_due && bells.ring_due(&mut setup.channels, now);
+            *is_due = *is_due && bells.ring_due(&mut setup.channels, now, outgoing.busy);
             return 0;
         }
         let ClientSetup { channels, sends, pool, counters, .. } = setup;
@@ -240,7 +241,7 @@ impl Function for ClientQueues {
             *is_due |= packets > 0;
         }
         *first = (*first + looks) % count;
-        *is_due = *is_due && bells.ring_due(channels, now);
+        *is_due = *is_due && bells.ring_due(channels, now, outgoing.busy);
         // The worker does not sleep before all is paid.
         found + usize::from(share.is_in_debt())
     }

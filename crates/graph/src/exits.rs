@@ -20,6 +20,8 @@ pub struct Exits {
     pub output: Output,
     /// This worker's counters.
     pub counters: Arc<Counters>,
+    /// A receive queue had more than was taken in the last round.
+    pub(crate) busy: bool,
     punts: HandoffSender,
     last_cause: u16,
     originated: VecDeque<Handoff>,
@@ -46,6 +48,7 @@ impl Exits {
         Self {
             output,
             counters,
+            busy: false,
             punts,
             last_cause: 0,
             originated: VecDeque::new(),

@@ -84,11 +84,20 @@ pub enum Wants<'a> {
     Nothing,
 }
 
-/// Slots that clients may send in a round besides what they were given. A round of a busy worker forwards 64 packets
-/// of others, which take some 60 cycles each; a slot that another core has just written takes 110 and more.
+/// Slots that clients may send in a round besides what they were given: while the worker has time to spare, and while it is
+/// busy. A round of a busy worker forwards 64 packets of others, which take some 60 cycles each; a slot that another core has
+/// just written takes 110 and more.
 pub(crate) const SPARE: i32 = 8;
-/// Channels of all clients that are looked at in one round: each look may wait for a line from another core.
-const ALL_LOOKS: usize = 16;
+const BUSY_SPARE: i32 = 2;
+/// Channels of all clients that are looked at in one round: each look may wait for a line from another core. A round of a busy
+/// worker takes some microseconds, so that all channels that one user may have are looked at within 1/5,000 of a second.
+const LOOKS: usize = 16;
+const BUSY_LOOKS: usize = 4;
+
+/// Slots that clients may send in a round besides what they were given.
+pub(crate) fn spare(busy: bool) -> i32 {
+    if busy { BUSY_SPARE } else { SPARE }
+}
 
 /// What functions have to send in one round.
 #[derive(Debug)]
@@ -101,16 +110,25 @@ pub struct Outgoing {
     pub(crate) spare: i32,
     /// Channels of clients that may be looked at in this round.
     pub(crate) looks: usize,
+    /// A receive queue had more than was taken in this round.
+    pub(crate) busy: bool,
 }
 
 impl Default for Outgoing {
     /// Nothing yet.
     fn default() -> Self {
-        Self { transmit: Vec::new(), enter: Vec::new(), spare: SPARE, looks: ALL_LOOKS }
+        let (transmit, enter) = (Vec::new(), Vec::new());
+        Self { transmit, enter, spare: SPARE, looks: LOOKS, busy: false }
     }
 }
 
 impl Outgoing {
+    /// A round begins.
+    pub(crate) fn begin(&mut self, busy: bool) {
+        (self.spare, self.busy) = (spare(busy), busy);
+        self.looks = if busy { BUSY_LOOKS } else { LOOKS };
+    }
+
     /// The packet leaves by `port`.
     #[inline]
     pub fn transmit(&mut self, buffer: Buffer, port: PortId) {

@@ -195,6 +195,7 @@ impl WorkerState {
             self.exits.output.flush(&self.exits.counters);
         }
         self.exits.notify_control();
+        self.exits.busy = full;
         found
     }
 

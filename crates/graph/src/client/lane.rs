@@ -17,7 +17,7 @@ use super::{
     Bells, ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientWake, LONGEST, Share,
     whole,
 };
-use crate::function::SPARE;
+use crate::function::spare;
 use crate::{Exits, PortId, Reason, Vector};
 
 use taking::Way;
@@ -138,7 +138,7 @@ impl Lane {
                 around.pool.free(buffer);
             }
             received.drain(..).for_each(|buffer| self.push(buffer, around));
-            self.ring(around.now);
+            self.ring(around);
             0
         } else {
             self.copy_back(&mut received, private, got, around)
@@ -187,9 +187,10 @@ impl Lane {
         }
     }
 
-    fn ring(&mut self, now: u64) {
+    fn ring(&mut self, around: &Around<'_>) {
         if let Some(client) = &mut self.client {
-            self.bells.ring_due(std::slice::from_mut(&mut client.channel), now);
+            let channels = std::slice::from_mut(&mut client.channel);
+            self.bells.ring_due(channels, around.now, around.exits.busy);
         }
     }
 
@@ -237,8 +238,9 @@ impl Lane {
         let Self { copies, client: Some(client), share, bells, held, outgoing, .. } = self else {
             return 0;
         };
+        let busy = around.exits.busy;
+        let (mut found, mut used, mut spare) = (0, 0, spare(busy));
         let mut way = Way::new(copies, held, outgoing, around);
-        let (mut found, mut used, mut spare) = (0, 0, SPARE);
         let allowance = share.allowance(&mut spare);
         let before = client.channel.passed();
         while used < allowance && !vector.free_slots().is_empty() {
@@ -253,7 +255,7 @@ impl Lane {
         way.leave();
         share.spend(used, &mut spare);
         client.channel.settle(&client.counters);
-        bells.ring_due(std::slice::from_mut(&mut client.channel), around.now);
+        bells.ring_due(std::slice::from_mut(&mut client.channel), around.now, busy);
         // The worker does not sleep before all is paid.
         found + usize::from(share.is_in_debt())
     }

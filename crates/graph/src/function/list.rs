@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use dpdk::Buffer;
 
 use super::account::{Account, Copying};
-use super::{ALL_LOOKS, Function, Outgoing, SPARE, Wants};
+use super::{Function, Outgoing, Wants};
 use crate::classifier::Classifier;
 use crate::{CAPACITY, Exits, PortId};
 
@@ -203,7 +203,7 @@ impl Functions {
             self.turn = 0;
         }
         let Self { list, outgoing, first, .. } = self;
-        (outgoing.spare, outgoing.looks) = (SPARE, ALL_LOOKS);
+        outgoing.begin(busy);
         let mut found = 0;
         let mut asked = 0;
         // In a busy round the rest waits for its turn.

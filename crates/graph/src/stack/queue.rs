@@ -125,15 +125,20 @@ impl StackQueue {
         waiting.clear();
         about.clear();
         places.clear();
-        self.ring(now);
+        self.ring(now, exits.busy);
     }
 
-    pub(super) fn ring(&mut self, now: u64) {
-        self.bells.ring_due(std::slice::from_mut(&mut self.setup.channel), now);
+    fn ring(&mut self, now: u64, busy: bool) {
+        self.bells.ring_due(std::slice::from_mut(&mut self.setup.channel), now, busy);
     }
 
     /// Takes what the stack has sent, as much as its share allows. Gives how much there was.
-    pub(super) fn send(&mut self, all: &mut Vec<Handoff>, spare: &mut i32, now: u64) -> usize {
+    pub(super) fn send(
+        &mut self,
+        all: &mut Vec<Handoff>,
+        spare: &mut i32,
+        (now, busy): (u64, bool),
+    ) -> usize {
         let Self { id, setup, share, sent, .. } = self;
         let StackSetup { channel, pool, entry, counters, .. } = setup;
         let (next_hop, word) = id.words();
@@ -156,7 +161,7 @@ impl StackQueue {
         });
         share.spend(used, spare);
         channel.settle(&counters.queues);
-        self.ring(now);
+        self.ring(now, busy);
         // The worker does not sleep before all is paid.
         found + usize::from(self.share.is_in_debt())
     }

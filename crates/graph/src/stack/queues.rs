@@ -104,7 +104,7 @@ impl Stacks {
         exits: &mut Exits,
         now: u64,
     ) -> usize {
-        let found = self.collect(now);
+        let found = self.collect((now, exits.busy));
         let mut sent = std::mem::take(&mut self.sent);
         let mut entering = sent.drain(..);
         while graph.admit(vector, exits, |_| entering.next()) > 0 {
@@ -121,8 +121,8 @@ impl Stacks {
         found
     }
 
-    /// Collects what stacks have sent. Gives how much there was.
-    fn collect(&mut self, now: u64) -> usize {
+    /// Collects what stacks have sent. Gives how much there was. `moment`: TSC cycles, and whether the worker is busy.
+    fn collect(&mut self, moment: (u64, bool)) -> usize {
         let Self { list, present, looked, sent, first, looks_at_all, .. } = self;
         let count = present.len();
         let looks = if std::mem::take(looks_at_all) { count } else { count.min(LOOKS) };
@@ -131,7 +131,7 @@ impl Stacks {
             let Some(at) = present.get((*first + turn) % count.max(1)) else { break };
             looked.push(*at);
             if let Some(queue) = list.get_mut(usize::from(*at)).and_then(Option::as_deref_mut) {
-                found += queue.send(sent, &mut spare, now);
+                found += queue.send(sent, &mut spare, moment);
             }
             if spare == 0 && served.is_none() {
                 served = Some(turn + 1);
