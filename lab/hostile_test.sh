@@ -30,6 +30,7 @@ most=32768
 exec_on router setpriv --reuid 2000 --regid 2000 --clear-groups "$python" "$lab/attach.py" "$attach" echo \
   '{"ports": ["left"], "take": "divert", "filter": {"protocol": "udp", "destination-port": 7}, "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}' \
   >"$lab/echo" 2>&1 &
+echo=$!
 within 5 grep -q '^attached' "$lab/echo" || fail "the good client is not attached: $(cat "$lab/echo")"
 
 # Something for clients to take: datagrams to port 9, by both ports that they may use.
@@ -60,7 +61,7 @@ asking() {
   local name=$1 status=0 prober
   shift
   mkfifo "$lab/hold"
-  exec_on a "$lab_root/lab/prober" left 10.0.1.1 "$lab_socket" $((seconds * 2 + 120)) 10.0.2.2 <"$lab/hold" >"$lab/probed-$name" &
+  exec_on a "$lab_root/lab/prober" left 10.0.1.1 "$lab_socket" $((seconds * 2 + 120)) 10.0.2.2 "$echo" <"$lab/hold" >"$lab/probed-$name" &
   prober=$!
   exec 9>"$lab/hold"
   "$@" >"$lab/$name" 2>&1 || { status=1; cat "$lab/$name"; }

@@ -1,0 +1,115 @@
+"""How long somebody waited for the daemon, and how much of that was the daemon's own: not the scheduler's, which lets threads
+that could run wait for a core, nor the hypervisor's, which takes the core away.
+
+The kernel counts for each thread how long it was ready and did not run (`run_delay`, the second number of schedstat). What
+the asking process, the daemon's threads and those that handle interrupts waited so while somebody waited for an answer is
+not the daemon's. It may be more than what lay in the way of this one answer; it is never less.
+"""
+
+import array
+import glob
+import os
+import re
+import socket
+import struct
+import time
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+# Threads of others' users: nobody else waits for them.
+OTHERS = re.compile(r"(user|serve|api)-[1-9]|strangers|closing")
+
+
+def stolen():
+    """Seconds that the hypervisor has taken from all cores."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8]) * TICK
+
+
+def server(path, kind=socket.SOCK_STREAM):
+    """The process that listens at a Unix socket."""
+    with socket.socket(socket.AF_UNIX, kind) as connection:
+        connection.connect(path)
+        return struct.unpack("iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+class Waits:
+    def __init__(self, daemon):
+        """`daemon`: the number of its process."""
+        self.daemon, self.threads = daemon, {}
+        self.look("itself", "/proc/self/schedstat")
+        self.look_at("/proc/[0-9]*/comm", lambda name: name.startswith("ksoftirqd/"))
+        self.refresh()
+
+    def look_at(self, comms, wanted):
+        for comm in glob.glob(comms):
+            try:
+                with open(comm) as file:
+                    name = file.read().strip()
+                if wanted(name):
+                    self.look(name, comm.replace("comm", "schedstat"))
+            except OSError:
+                # It has ended.
+                pass
+
+    def look(self, name, path):
+        if path not in self.threads:
+            self.threads[path] = name, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def refresh(self):
+        """Looks for threads that are new."""
+        self.look_at(f"/proc/{self.daemon}/task/*/comm", lambda name: not OTHERS.match(name))
+
+    def delays(self):
+        """Seconds that each has waited for a core so far."""
+        delays = {}
+        for path, (name, file) in list(self.threads.items()):
+            try:
+                delays[path] = name, int(os.pread(file, 64, 0).split()[1]) / 1e9
+            except OSError:
+                os.close(self.threads.pop(path)[1])
+        delays[None] = "the hypervisor", stolen()
+        return delays
+
+    def measure(self, act):
+        """Does something; gives what it gave, and the [`Wait`]."""
+        before = self.delays()
+        begun = time.monotonic()
+        result = act()
+        took = time.monotonic() - begun
+        after = self.delays()
+        held = ((name, delay - before[path][1]) for path, (name, delay) in after.items() if path in before)
+        return result, Wait(took, sorted(((delay, name) for name, delay in held if delay > 0), reverse=True))
+
+
+class Wait:
+    """Seconds until an answer, and what held back those who gave it."""
+
+    def __init__(self, took, held):
+        self.took, self.own = took, max(0.0, took - sum(delay for delay, _ in held))
+        self.held = held[:3]
+
+    def __str__(self):
+        held = ", ".join(f"{name} {delay * 1e3:.1f}" for delay, name in self.held)
+        return f"{self.took * 1e3:.1f} ms" + (f" (held back: {held})" if self.held else "")
+
+
+class Summary:
+    """What is to be said of many."""
+
+    def __init__(self):
+        self.times, self.worst, self.own = array.array("d"), None, 0.0
+
+    def add(self, wait):
+        self.times.append(wait.took)
+        self.own = max(self.own, wait.own)
+        if self.worst is None or wait.took > self.worst.took:
+            self.worst = wait
+
+    def __len__(self):
+        return len(self.times)
+
+    def __str__(self):
+        if not self.times:
+            return "none"
+        median = sorted(self.times)[len(self.times) // 2]
+        return f"median {median * 1e3:.1f} ms, worst {self.worst}, of its own {self.own * 1e3:.1f} ms"
