@@ -5,19 +5,8 @@
 . "$(dirname "$0")/serve/serve.sh"
 one_host
 start_serving
-python=$(command -v /usr/bin/python3 python3 | head -n 1)
 cc -std=gnu11 -O1 -Wall -Wextra -Werror -o "$lab/mover" "$lab_root/lab/serve/mover.c" || fail "mover does not build"
 
-# Starts a server and waits for its port: server NAME PORT COMMAND...; its process is in $server.
-server() {
-  local name=$1 port=$2
-  shift 2
-  serve "$@" >"$served/logs/$name" 2>&1 &
-  server=$!
-  within 10 listens "$port" || { said "$name"; fail "$name does not listen"; }
-}
-listens() { on router ss -Hltn "sport = :$1" | grep -q .; }
-said() { sed "s/^/$1: /" "$served/logs/$1" | tail -n 20; }
 # A check that shows what the server has said when it fails: try NAME WHAT COMMAND...
 try() {
   local name=$1 before=$lab_failures
@@ -26,7 +15,6 @@ try() {
   [ "$lab_failures" -eq "$before" ] || said "$name"
 }
 talk() { on a "$python" "$lab_root/lab/serve/talk" 10.0.1.1 "$@"; }
-has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
 
 # 1. A process for each connection.
 server forking 7001 "$python" "$lab_root/lab/serve/forking.py" 7001
@@ -85,17 +73,6 @@ if [ "$LAB_ROUTER" = millrace ]; then
 fi
 
 # 5. Programs.
-load() {
-  rm -f "$lab/enough"
-  exec_on a "$lab_root/lab/serve/load" 10.0.1.1 "$1" /page 10000 "$(hash <"$served/files/page")" 4 "$lab/enough" \
-    >"$lab/load" 2>&1 &
-  load=$!
-}
-enough() {
-  touch "$lab/enough"
-  wait "$load"
-}
-no_request_failed() { awk '/requests/ {print; good = $1 > 100 && $3 == 0} END {exit !good}' "$lab/load" || { cat "$lab/load"; false; }; }
 data 10000 5 >"$served/files/page"
 if has redis-server; then
   server redis 6379 redis-server --port 6379 --bind 10.0.1.1 --protected-mode no --save '' --dir "$served/temp"
@@ -125,9 +102,9 @@ print("saved", rounds, sum(ask(n, b"PING") == b"+PONG" for n in range(8)))'
   end "$server" TERM
 fi
 if has haproxy; then
-  exec_on router "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
+  exec_on router "$python" "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
   backend=$!
-  within 5 listens 9000 || fail "no backend"
+  within 15 opens router 9000 || fail "no backend"
   cat >"$served/haproxy.cfg" <<END
 global
   maxconn 200
@@ -145,7 +122,7 @@ backend back
   server one 127.0.0.1:9000
 END
   server haproxy 8080 haproxy -db -f "$served/haproxy.cfg"
-  load 8080
+  load 8080 "$served/files/page"
   sleep 1
   for round in 1 2 3; do
     old=$server
@@ -153,7 +130,7 @@ END
     try haproxy "HAProxy is replaced, $round" within 10 fails alive "$old"
   done
   enough
-  try haproxy "and no request failed" no_request_failed
+  try haproxy "and no request failed" failed_at_most 0 100
   end "$server" TERM
   end "$backend"
 fi

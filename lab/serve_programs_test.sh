@@ -5,19 +5,6 @@
 . "$(dirname "$0")/serve/serve.sh"
 one_host
 start_serving
-# The interpreter itself, not a script that looks for one.
-python=$(command -v /usr/bin/python3 python3 | head -n 1)
-
-# Starts a server and waits for its port: server NAME PORT COMMAND...; its process is in $server.
-server() {
-  local name=$1 port=$2
-  shift 2
-  serve "$@" >"$served/logs/$name" 2>&1 &
-  server=$!
-  within 10 listens router "$port" || { sed "s/^/$name: /" "$served/logs/$name"; fail "$name does not listen"; }
-}
-listens() { on "$1" ss -Hltn "sport = :$2" | grep -q .; }
-has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
 
 if has redis-server; then
   server redis 6379 redis-server --port 6379 --bind 10.0.1.1 ::* --protected-mode no --save '' --dir "$served/temp"
@@ -59,9 +46,9 @@ fi
 
 data 5000000 12 >"$served/files/five"
 if has haproxy; then
-  exec_on router "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
+  exec_on router "$python" "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
   backend=$!
-  within 5 listens router 9000 || fail "no backend"
+  within 15 opens router 9000 || fail "no backend"
   cat >"$served/haproxy.cfg" <<END
 global
   maxconn 200
@@ -107,9 +94,9 @@ check "Python's http.server: 20 requests, 5 at a time" \
 end "$server" TERM
 
 # Clients: the server is the kernel's, in host a.
-exec_on a python3 -m http.server -d "$served/files" -b 10.0.1.2 8000 >"$served/logs/far" 2>&1 &
+exec_on a "$python" -m http.server -d "$served/files" -b 10.0.1.2 8000 >"$served/logs/far" 2>&1 &
 far=$!
-within 5 listens a 8000 || fail "no server in host a"
+within 15 opens a 8000 || fail "no server in host a"
 fetch() { (serve curl -s -S -f --max-time 20 "$@"); }
 before=$(kernel_segments)
 check "curl on Millrace gets a file" equal "$(fetch http://10.0.1.2:8000/five | hash)" "$(hash <"$served/files/five")"
@@ -120,9 +107,8 @@ print(hashlib.sha256(urllib.request.urlopen("http://10.0.1.2:8000/five", timeout
 check "Python's urllib" equal "$(asked)" "$(hash <"$served/files/five")"
 [ "$LAB_ROUTER" = kernel ] || check "the kernel saw none of it" equal "$(kernel_segments)" "$before"
 if has wrk; then
-  load() { (serve wrk -t 2 -c 20 -d 2 --timeout 10 http://10.0.1.2:8000/one); }
   echo 1 >"$served/files/one"
-  load >"$lab/wrk" 2>&1
+  (serve wrk -t 2 -c 20 -d 2 --timeout 10 http://10.0.1.2:8000/one) >"$lab/wrk" 2>&1
   check "wrk on Millrace: answers" says '[1-9][0-9]* requests in' cat "$lab/wrk"
 fi
 end "$far"

@@ -51,7 +51,6 @@ data 5000000 7 >"$lab/upload"
 check "an upload of 5 MB" get -T "$lab/upload" http://10.0.1.1/upload/five
 check "is what was sent" cmp "$lab/upload" "$served/temp/five"
 check "a slow reader gets all" same "$served/files/10000000" http://10.0.1.1/10000000 --limit-rate 5M
-many() { on a curl -s -S -f --max-time 20 -Z --parallel-max 50 -o /dev/null "http://10.0.1.1/65536?[1-200]"; }
 check "200 requests, 50 at a time" many
 if [ "$LAB_ROUTER" = millrace ]; then
   check "the daemon restarts" millrace restart
@@ -63,9 +62,9 @@ check "when nginx ends, connections are refused" within 2 says 'Connection refus
 [ "$LAB_ROUTER" = kernel ] || check "and the listeners are gone" within 2 fails says ':80 ' millrace show listeners
 
 # 2. As a user has it: a master and two workers without root, behind them what the kernel serves.
-exec_on router "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
+exec_on router "$python" "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
 backend=$!
-within 5 on router curl -s http://127.0.0.1:9000/ >/dev/null || fail "no backend: $(cat "$served/logs/backend")"
+within 15 on router curl -s http://127.0.0.1:9000/ >/dev/null || fail "no backend: $(cat "$served/logs/backend")"
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$served/key" -out "$served/certificate" -days 2 \
   -subj /CN=10.0.1.1 >/dev/null 2>&1
 nginx_name=workers
@@ -92,20 +91,11 @@ nginx workers 'daemon off; worker_processes 2; user www-data;' execute <<END
     }
   }
 END
-workers() { pgrep -P "$nginx" 2>/dev/null | sort; }
-two_workers() { equal "$(workers | wc -l)" 2; }
 [ "$LAB_ROUTER" = kernel ] || check "millrace exec says where it is" \
   says '^millrace: nginx can be reached through Millrace at 10\.0\.1\.1' cat "$served/logs/workers.stderr"
 must "master and two workers serve" within 5 same "$served/files/65536" http://10.0.1.1/65536
-# Processes that answer 40 requests, 10 connections at a time.
-answering() { get -Z --parallel-max 10 'http://10.0.1.1/pid?[1-40]' -H 'Connection: close' | sort -u; }
-both_serve() { equal "$(answering)" "$(workers)"; }
-# Workers of $lab/old neither answer nor keep others from answering.
-only_new() {
-  answering >"$lab/answering" && [ -s "$lab/answering" ] && equal "$(comm -12 "$lab/answering" "$lab/old")" ''
-}
 # The kernel wakes whoever slept last.
-[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" within 10 both_serve
+[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" within 10 both_serve 80
 check "a body goes through the proxy to the kernel's stack and back" \
   same "$lab/upload" http://10.0.1.1/back/echo --data-binary "@$lab/upload"
 check "small ones too" equal "$(get http://10.0.1.1/back/word -d 'a few words')" 'a few words'
@@ -115,11 +105,10 @@ check "HTTP/2" says '^2 200$' get -k --http2 -o /dev/null -w '%{http_version} %{
 seq 100000 >"$served/files/text"
 check "gzip" same "$served/files/text" --compressed http://10.0.1.1/text
 check "an upgraded connection is a stream of bytes" says '^echoed 300000$' \
-  on a "$lab_root/lab/serve/upgraded" 10.0.1.1 80 /back/ws
+  on a "$python" "$lab_root/lab/serve/upgraded" 10.0.1.1 80 /back/ws
 
 # 3. Nothing is lost while workers come and go.
-changed() { two_workers && [ -z "$(comm -12 <(workers) "$lab/old")" ]; }
-load
+load 80 "$served/files/65536"
 sleep 1
 for round in 1 2 3; do
   workers >"$lab/old"
@@ -128,7 +117,7 @@ for round in 1 2 3; do
   sleep 0.5
 done
 enough
-check "three reloads fail none of hundreds of requests" none_failed
+check "three reloads fail none of hundreds of requests" failed_at_most 0
 # Uploads at a crawl: what such a client sends after its worker's end is answered by a reset.
 crawl() { exec_on a curl -s -S --max-time 30 --limit-rate 200K -T "$served/files/10000000" "http://10.0.1.1/upload/$1"; }
 crawl one 2>"$lab/victim" &
@@ -138,7 +127,7 @@ survivor=$!
 sleep 1
 workers >"$lab/old"
 kill -HUP "$nginx"
-check "after a reload only new workers get connections" within 5 only_new
+check "after a reload only new workers get connections" within 5 only_new 80
 check "while old ones keep what they have" alive "$survivor"
 comm -12 <(workers) "$lab/old" >"$lab/shutting"
 while read -r pid; do kill -KILL "$pid"; done <"$lab/shutting"
@@ -147,11 +136,11 @@ for pid in $victim $survivor; do
   wait "$pid"
   check "with an error" fails equal $? 0
 done
-check "its end leaves the others alone" only_new
+check "its end leaves the others alone" only_new 80
 workers >"$lab/old"
 while read -r pid; do kill -KILL "$pid"; done <"$lab/old"
 check "the master replaces killed workers" within 5 changed
-check "and they serve" within 5 only_new
+check "and they serve" within 5 only_new 80
 kill -QUIT "$nginx"
 wait "$nginx"
 check "an orderly end" equal $? 0

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2034
 # For tests of programs that serve on Millrace: source it after lab.sh.
 # Servers run in the router's namespace, whose kernel has none of the router's addresses; clients use the kernel's
 # stack in host a. With LAB_ROUTER=kernel the servers run on the kernel, which shows that a test is sound.
@@ -31,6 +31,23 @@ start_serving() {
 serve() {
   if [ "$LAB_ROUTER" = kernel ]; then exec_on router "$@"; else exec_on router env LD_PRELOAD="$preload" "$@"; fi
 }
+
+# Starts a server and waits for its port: server NAME PORT COMMAND...; its process is in $server.
+server() {
+  local name=$1 port=$2
+  shift 2
+  serve "$@" >"$served/logs/$name" 2>&1 &
+  server=$!
+  within 15 opens router "$port" || { said "$name"; fail "$name does not open its port"; }
+}
+# Whether somebody serves a port, by TCP or UDP: opens HOST PORT
+opens() { on "$1" ss -Hltun "sport = :$2" | grep -q .; }
+# The last that a server has said: said NAME
+said() { sed "s/^/$1: /" "$served/logs/$1" | tail -n 20; }
+# Whether a program is there; says so if not: has NAME
+has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
+# The interpreter itself, not a script that looks for one.
+python=$(command -v /usr/bin/python3 python3 | head -n 1)
 
 # The same by the command that users have.
 execute() {
@@ -65,3 +82,26 @@ end() {
 
 # TCP segments that the kernel of the router's namespace has received, loopback's among them.
 kernel_segments() { on router nstat -asz TcpInSegs | awk '$1 == "TcpInSegs" {print $2}'; }
+
+# Clients that ask for a file of the server's over and over, on a connection each, until `enough`; in host a, or as RUN says:
+# load PORT FILE [RUN...]
+load() {
+  local port=$1 file=$2 run=("${@:3}")
+  [ ${#run[@]} -gt 0 ] || run=(on a)
+  rm -f "$lab/enough"
+  "${run[@]}" "$python" "$lab_root/lab/serve/load" 10.0.1.1 "$port" "/${file##*/}" "$(stat -c %s "$file")" \
+    "$(hash <"$file")" 4 "$lab/enough" >"$lab/load" 2>&1 &
+  load=$!
+}
+enough() {
+  touch "$lab/enough"
+  wait "$load"
+}
+# Whether there were enough requests and few have failed: failed_at_most FAILURES [REQUESTS]
+failed_at_most() {
+  # shellcheck disable=SC2016 # awk's own variables
+  awk -v most="$1" -v least="${2:-300}" '/requests/ {print; good = $1 >= least && $3 <= most} END {exit !good}' "$lab/load" || {
+    cat "$lab/load"
+    return 1
+  }
+}
