@@ -6,7 +6,7 @@ use std::time::Duration;
 use libc::pid_t;
 
 use crate::clock::Alarm;
-use crate::kinds;
+use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::real;
 use crate::sleeping::wait_for;
@@ -20,6 +20,29 @@ const BREATH: Duration = Duration::from_millis(1);
 /// `fork(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fork() -> pid_t {
+    stand_by();
+    // SAFETY: the caller's promise.
+    unsafe { fork_sharing() }
+}
+
+/// What has inherited listeners and forks keeps them open for its children, as NGINX's master does when it has become a daemon
+/// or the upgrade of another: connections that come while there are none of them wait here.
+fn stand_by() {
+    let listeners = || kinds::all().filter(|(_, kind)| *kind == Kind::Listener).map(|(fd, _)| fd);
+    if listeners().next().is_none() {
+        return;
+    }
+    let Some(shared) = process::attached() else { return };
+    let mut state = shared.lock();
+    for fd in listeners() {
+        // Where the stack can't, the kernel listens nevertheless.
+        let _ = state.adopt(fd);
+    }
+}
+
+/// # Safety
+/// As for `fork`.
+unsafe fn fork_sharing() -> pid_t {
     share();
     // SAFETY: the caller's promise.
     let child = unsafe { real::fork() };
@@ -45,7 +68,7 @@ pub(super) fn share() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfork() -> pid_t {
     // SAFETY: the child may do all that a child of `vfork` may, and more.
-    unsafe { fork() }
+    unsafe { fork_sharing() }
 }
 
 /// Run when the process ends by `exit`, or by returning from `main`.

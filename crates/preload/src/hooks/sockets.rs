@@ -428,7 +428,12 @@ pub unsafe extern "C" fn getsockname(
     length: *mut socklen_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { say(fd, (target, length), Sockets::name, real::getsockname) }
+    let done = unsafe { say(fd, (target, length), Sockets::name, real::getsockname) };
+    // Who has inherited a listener, or was passed one, asks for its address: this process may have it for those that it forks.
+    if done == 0 && process::known(fd) == Kind::Kernel && is_listening(fd) {
+        kinds::set(fd, Kind::Listener);
+    }
+    done
 }
 
 /// `getpeername(2)`

@@ -311,6 +311,10 @@ impl State {
 
     /// A connection that another process was about to accept waits for this one.
     fn take_offered(&mut self, offered: Offered) {
+        // Nobody would accept it here: it is offered to another when one has come.
+        if self.leaves_it_to_children() {
+            return;
+        }
         let Some((at, bytes)) = self.withdraw(offered.id) else { return };
         let now = clock::now();
         if let Err(error) = self.sessions.import_unheld(now, now.saturating_sub(at), &bytes) {
