@@ -26,6 +26,9 @@ pub struct Offloads {
     pub checksum: bool,
     /// Bytes of payload of one large packet that it cuts into segments; 0: it does not cut.
     pub segmentation: u32,
+    /// Bytes of payload of one large packet that paths other than the network take, segments of a connection in one piece, which
+    /// nobody cuts; 0: none.
+    pub path_segmentation: u32,
     /// Bytes of data of one large UDP packet that it cuts into datagrams of one size; 0: it does not.
     pub datagram_segmentation: u32,
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use shm::book::BookReader;
-use shm::session::{LINK_PACKET, LinkPlace, TURNED_AWAY};
+use shm::session::{LINK_LONGEST, LINK_PACKET, LinkPlace, TURNED_AWAY};
 use shm::{Consumer, Doorbell, Producer, Segment};
 use transport::{Ends, Packet, Path};
 
@@ -298,24 +298,27 @@ impl Entrance {
         exits: &mut Exits,
         input: &mut impl FnMut(Path, &[Packet<'_>], &mut Exits),
     ) -> usize {
-        const ROOM: usize = LINK_PACKET as usize;
-        scratch.resize(BURST * ROOM, 0);
+        const LONGEST: usize = LINK_LONGEST as usize;
+        scratch.resize(BURST * LINK_PACKET as usize + LONGEST, 0);
+        let mut rest = &mut scratch[..];
         let mut packets = [Packet::new(&[]); BURST];
         let (mut good, mut count) = (0, 0);
-        for room in scratch.chunks_exact_mut(ROOM) {
+        while count < BURST && rest.len() >= LONGEST {
             let Some(taken) = self.ring.next() else { break };
             count += 1;
-            let length = self.ring.copy(&taken, room);
-            let is_whole = length == taken.length();
+            let length = taken.length().min(rest.len());
+            let (room, after) = std::mem::take(&mut rest).split_at_mut(length);
+            rest = after;
+            self.ring.copy(&taken, room);
             let flags = taken.meta().flags;
             self.ring.release(taken);
-            let bytes = room.get(..length).unwrap_or_default();
+            let bytes = &*room;
             if flags & TURNED_AWAY != 0 {
                 turned.extend(guard::turned(bytes).map(|ends| (path.number, ends)));
                 continue;
             }
             match self.guard.judge(bytes, own) {
-                Verdict::Take if is_whole => {
+                Verdict::Take => {
                     if let Some(place) = packets.get_mut(good) {
                         *place = Packet { bytes, checksum_is_good: true };
                         good += 1;
@@ -325,7 +328,7 @@ impl Entrance {
                     self.refused += 1;
                     exits.turn_away(path.number, &ends);
                 }
-                _ => self.refused += 1,
+                Verdict::Drop => self.refused += 1,
             }
         }
         if let Some(segment) = self.unsealed.take_if(|_| count > 0) {

@@ -172,6 +172,16 @@ impl Producer {
         self.is_empty(self.position)
     }
 
+    /// Whether the next packet finds room, of so many bytes.
+    #[inline]
+    #[must_use]
+    pub fn has_room_for(&self, length: usize) -> bool {
+        let slots = length.div_ceil(self.slots.capacity()).max(1);
+        // Beyond the ring's length slots would be counted twice.
+        slots <= self.slots.count() as usize
+            && (0..slots as u32).all(|place| self.is_empty(self.position.wrapping_add(place)))
+    }
+
     /// Whether the consumer has returned every slot: nothing that was sent is on the way any more.
     #[must_use]
     pub fn is_drained(&self) -> bool {

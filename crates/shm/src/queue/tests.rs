@@ -51,7 +51,8 @@ fn refusals_say_why_and_change_nothing() {
         producer.push(&[n; 100], Meta::default()).unwrap();
     }
     assert_eq!(producer.push(&[0; 101], Meta::default()), Err(PushError::Full), "all or nothing");
-    assert!(producer.has_room());
+    assert!(producer.has_room() && producer.has_room_for(100));
+    assert!(!producer.has_room_for(101) && !producer.has_room_for(1000));
     producer.push(&[7, 8], Meta::default()).unwrap();
     assert!(!producer.has_room());
     for n in 1..=3 {

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::queue::{Layout, LayoutError};
 
-/// Longest packet on a link: bytes. It lies in one slot.
+/// Bytes of an IP packet with one segment: it lies in one slot.
 pub const LINK_PACKET: u16 = 1500;
+/// Longest packet: bytes. Several segments of a connection that follow each other travel as one, in as many slots as it takes.
+pub const LINK_LONGEST: u16 = u16::MAX;
 /// Slots of each ring. Who sends more waits: nothing is lost.
 const SLOTS: u32 = 512;
 /// Where regions of a segment begin.

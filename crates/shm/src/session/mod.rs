@@ -11,7 +11,7 @@ mod message;
 mod moving;
 
 pub use bound::{Bound, BoundError, examine, namespace};
-pub use link::{Introduce, Introduced, LINK_PACKET, LinkPlace, Neighbour};
+pub use link::{Introduce, Introduced, LINK_LONGEST, LINK_PACKET, LinkPlace, Neighbour};
 pub use message::{
     ClaimsPlace, ConnectionsPlace, Hello, Lease, Listen, Listening, OpenShared, OpenStack,
     PROTOCOL, Placement, PortRange, Reply, Request, Route, Routed, SharedOpened, StackOpened,

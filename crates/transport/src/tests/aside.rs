@@ -14,10 +14,17 @@ struct Ways {
     by_path: bool,
     /// The path is full.
     full: bool,
+    /// The path takes several segments as one.
+    joins: bool,
     away: Vec<Ends>,
 }
 
 impl Sink for Ways {
+    fn offloads(&self) -> Offloads {
+        let path_segmentation = if self.joins { 65_000 } else { 0 };
+        Offloads { path_segmentation, ..Offloads::default() }
+    }
+
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
         self.by_path = false;
         self.network.buffer(length)
@@ -243,4 +250,41 @@ fn a_full_path_holds_back_its_own_connections_only() {
     pair.ways[CLIENT].full = false;
     pair.settle();
     assert_eq!(pair.read(SERVER, ids[1]), b"later");
+}
+
+#[test]
+fn a_path_takes_many_segments_as_one() {
+    let (mut pair, ids) = Neighbours::connected();
+    pair.ways.iter_mut().for_each(|ways| ways.joins = true);
+    let data = pattern(60_000);
+    assert_eq!(pair.stacks[CLIENT].send(ids[0], &data), Ok(60_000));
+    pair.flush(CLIENT);
+    // The initial window of ten segments in one packet.
+    assert_eq!(pair.ways[CLIENT].path.packets.len(), 1);
+    assert_eq!(pair.ways[CLIENT].path.packets[0].len(), 20 + 32 + 14_480);
+    // Time stands still: each packet is acknowledged at once, though it is not larger than the one before.
+    let (path, network) = pair.settle();
+    assert!(path < 20 && network == 0, "{path} {network}");
+    assert_eq!(pair.read(SERVER, ids[1]), data);
+    assert_eq!(pair.stacks[CLIENT].counters().retransmissions, 0);
+}
+
+#[test]
+fn segments_that_a_path_took_as_one_go_one_by_one_over_the_network() {
+    let (mut pair, ids) = Neighbours::connected();
+    pair.ways.iter_mut().for_each(|ways| ways.joins = true);
+    let data = pattern(60_000);
+    pair.stacks[CLIENT].send(ids[0], &data).unwrap();
+    pair.flush(CLIENT);
+    pair.ways[CLIENT].path.packets.clear();
+    for side in [CLIENT, SERVER] {
+        assert_eq!(pair.stacks[side].end_path(7, pair.now, &mut pair.ways[side]), 1);
+    }
+    pair.flush(CLIENT);
+    let network = &pair.ways[CLIENT].network.packets;
+    let lengths: Vec<usize> = network.iter().map(Vec::len).collect();
+    assert!(lengths.len() >= 10 && lengths.iter().all(|length| *length <= 1500), "{lengths:?}");
+    pair.settle();
+    assert_eq!(pair.read(SERVER, ids[1]), data);
+    assert_eq!(pair.stacks[CLIENT].counters().timeouts, 0);
 }

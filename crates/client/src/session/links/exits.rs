@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use shm::session::TURNED_AWAY;
 use shm::{Doorbell, Meta, Producer};
-use transport::{Departure, Ends, Sink};
+use transport::{Departure, Ends, Offloads, Sink};
 
 use super::guard::turning;
 use crate::session::Outbound;
 
 /// Longest packet.
-const LONGEST: usize = shm::session::LINK_PACKET as usize;
+const LONGEST: usize = shm::session::LINK_LONGEST as usize;
+/// Bytes of data of a packet with several segments: both headers fit in besides.
+pub(super) const BATCH: u32 = 65_000;
 /// A ring takes about a microsecond. The owner of a bell can have each take long, by watching it very often.
 const SLOW: Duration = Duration::from_millis(2);
 /// After one that took long, it is looked so often whether it is the ring that takes the time, or others that run meanwhile.
@@ -27,8 +29,8 @@ pub(super) struct Exit {
     bell: Arc<Doorbell>,
     /// Something was pushed since the other end was last rung.
     touched: bool,
-    /// A packet found no room.
-    starved: bool,
+    /// Bytes of a packet that found no room; 0: all did.
+    wanted: usize,
     slow: u8,
     /// Rings to be looked at closely.
     looks: u8,
@@ -39,20 +41,20 @@ pub(super) struct Exit {
 pub struct Exits {
     list: Vec<Option<Exit>>,
     /// Where a packet is made, before it is copied into a ring: the other end could change it meanwhile.
-    packet: Box<[u8; LONGEST]>,
+    packet: Box<[u8]>,
     /// The path that it is for.
     path: u16,
 }
 
 impl Default for Exits {
     fn default() -> Self {
-        Self { list: Vec::new(), packet: Box::new([0; LONGEST]), path: 0 }
+        Self { list: Vec::new(), packet: vec![0; LONGEST].into(), path: 0 }
     }
 }
 
 impl Exit {
     pub(super) fn new(ring: Producer, bell: Arc<Doorbell>) -> Self {
-        Self { ring, bell, touched: false, starved: false, slow: 0, looks: 0 }
+        Self { ring, bell, touched: false, wanted: 0, slow: 0, looks: 0 }
     }
 
     fn wake(&mut self) {
@@ -107,9 +109,13 @@ impl Exits {
     /// Has those ring that had no room, when they have. Gives whether one has by now.
     pub(super) fn await_room(&mut self) -> bool {
         let mut has_room = false;
-        for exit in self.list.iter_mut().flatten().filter(|exit| exit.starved) {
+        for exit in self.list.iter_mut().flatten().filter(|exit| exit.wanted > 0) {
             exit.ring.sleeps().announce();
-            has_room |= exit.ring.has_room();
+            if exit.ring.has_room_for(exit.wanted) {
+                // Who has waited for it may want it no more.
+                exit.ring.sleeps().withdraw();
+                (exit.wanted, has_room) = (0, true);
+            }
         }
         has_room
     }
@@ -117,11 +123,11 @@ impl Exits {
     /// Whether a packet waits for room in a link, and for nothing else there.
     #[must_use]
     pub fn is_starved(&self) -> bool {
-        self.list.iter().flatten().any(|exit| exit.starved)
+        self.list.iter().flatten().any(|exit| exit.wanted > 0)
     }
 
     pub(super) fn withdraw(&self) {
-        for exit in self.list.iter().flatten().filter(|exit| exit.starved) {
+        for exit in self.list.iter().flatten().filter(|exit| exit.wanted > 0) {
             exit.ring.sleeps().withdraw();
         }
     }
@@ -137,9 +143,13 @@ impl Exits {
     pub(super) fn buffer(&mut self, path: u16, length: usize) -> Option<&mut [u8]> {
         self.path = path;
         let exit = self.exit(path)?;
-        exit.starved = !exit.ring.has_room();
-        if exit.starved {
+        if !exit.ring.has_room_for(length) {
+            exit.wanted = exit.wanted.max(length);
             return None;
+        }
+        // A short packet may find room while a long one waits.
+        if exit.wanted > 0 && exit.ring.has_room_for(exit.wanted) {
+            exit.wanted = 0;
         }
         self.packet.get_mut(..length)
     }
@@ -180,6 +190,10 @@ impl<'a> Ways<'a> {
 }
 
 impl Sink for Ways<'_> {
+    fn offloads(&self) -> Offloads {
+        Offloads { path_segmentation: BATCH, ..self.network.offloads() }
+    }
+
     #[inline]
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
         self.by_link = false;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use shm::Meta;
 use shm::book::BookWriter;
+use transport::{Config, Departure, Offloads, Options, Rings, Sink, Stack};
 
 /// The stacks at both ends.
 const CLIENT: u32 = 4;
@@ -214,4 +215,123 @@ fn who_finds_no_room_is_told_of_it() {
     assert!(!bed.client.arm(), "there is room");
     assert!(bed.client.exits.buffer(1, packet.len()).is_some());
     assert!(!bed.client.exits.is_starved());
+}
+
+/// A segment with data.
+fn long(data: usize) -> Vec<u8> {
+    let mut packet = segment("192.0.2.1:20480", "192.0.2.1:80", ACK);
+    packet.extend((0..data).map(|byte| (byte % 251) as u8));
+    packet
+}
+
+#[test]
+fn segments_in_one_piece_come_as_they_went() {
+    let mut bed = Bed::new();
+    for data in [1_460, 1_461, 14_480, 65_000, 65_535 - 40] {
+        let packet = long(data);
+        for _ in 0..20 {
+            Bed::send(&mut bed.client, &packet);
+            assert_eq!(take(&mut bed.server), [&packet[..]]);
+        }
+    }
+    // More than is taken out at once, in any order of sizes.
+    let sent: Vec<_> = [65_000, 100, 65_000, 1, 65_000, 65_000].map(long).to_vec();
+    sent.iter().for_each(|packet| Bed::send(&mut bed.client, packet));
+    let mut came = Vec::new();
+    while bed.server.has_packets() {
+        came.extend(take(&mut bed.server));
+    }
+    assert!(came == sent && bed.server.refused() == 0);
+}
+
+#[test]
+fn who_finds_no_room_for_a_long_packet_sleeps_until_there_is() {
+    let mut bed = Bed::new();
+    let (whole, short) = (long(65_000), long(0));
+    let mut sent = 0;
+    while let Some(buffer) = bed.client.exits.buffer(1, whole.len()) {
+        buffer.copy_from_slice(&whole);
+        bed.client.exits.send(whole.len());
+        sent += 1;
+    }
+    assert_eq!(sent, 512 / 44);
+    assert!(bed.client.arm(), "there is room, but not enough");
+    bed.client.withdraw();
+    Bed::send(&mut bed.client, &short);
+    assert!(bed.client.exits.is_starved(), "the long one waits nevertheless");
+    assert!(bed.client.arm());
+    let taken = take(&mut bed.server).len();
+    assert!((1..sent).contains(&taken), "a part of it: {taken}");
+    assert!(!bed.client.arm(), "there is room");
+    assert!(bed.client.arm(), "nobody wants it any more");
+    assert!(bed.client.exits.buffer(1, whole.len()).is_some());
+}
+
+/// Everything leaves by links.
+struct ByLink<'a>(&'a mut Exits);
+
+impl Sink for ByLink<'_> {
+    fn offloads(&self) -> Offloads {
+        Offloads { path_segmentation: exits::BATCH, ..Offloads::default() }
+    }
+
+    fn buffer(&mut self, _: usize) -> Option<&mut [u8]> {
+        panic!("by the network")
+    }
+
+    fn buffer_by(&mut self, path: u16, length: usize) -> Option<&mut [u8]> {
+        self.0.buffer(path, length)
+    }
+
+    fn send(&mut self, departure: Departure) {
+        self.0.send(departure.length);
+    }
+}
+
+#[test]
+fn a_connection_carries_megabytes_both_ways() {
+    let mut bed = Bed::new();
+    let stack = |seed| Stack::new(Config { seed: [seed, 1], ..Config::default() }, Rings).unwrap();
+    let (mut client, mut server) = (stack(1), stack(2));
+    let mut now = 1_000_000_000;
+    let at: SocketAddr = "192.0.2.1:80".parse().unwrap();
+    let listener = server.listen(at, 10, &Options::default()).unwrap();
+    let path = Path { number: 1, mtu: LINK_PACKET };
+    let opened = client.connect(now, at.ip(), LEASED, at, &Options::default()).unwrap();
+    assert!(client.take_path(opened, path));
+    let all: Vec<u8> =
+        (0..3_000_000_u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let mut accepted = None;
+    let (mut sent, mut got, mut largest) = ([0; 2], [Vec::new(), Vec::new()], 0);
+    while got.iter().any(|got| got.len() < all.len()) {
+        now += 20_000;
+        assert!(now < 60_000_000_000, "it stands still: {sent:?}");
+        for side in 0..2 {
+            let (stack, links) = if side == 0 {
+                (&mut client, &mut bed.client)
+            } else {
+                (&mut server, &mut bed.server)
+            };
+            links.receive(&own(), |path, packets, exits| {
+                largest = packets.iter().fold(largest, |most, packet| packet.bytes.len().max(most));
+                stack.input_by(path, now, packets, &mut ByLink(exits));
+            });
+            let id = if side == 0 { Some(opened) } else { accepted };
+            if let Some(id) = id {
+                sent[side] += stack.send(id, &all[sent[side]..]).unwrap_or(0);
+                let mut buffer = vec![0; 1 << 20];
+                let count = stack.recv(id, &mut buffer).unwrap_or(0);
+                got[side].extend_from_slice(&buffer[..count]);
+            }
+            stack.expire(now, &mut ByLink(&mut links.exits));
+            stack.flush(now, &mut ByLink(&mut links.exits));
+            links.exits.ring();
+        }
+        accepted = accepted.or_else(|| server.accept(listener));
+    }
+    assert!(got.iter().all(|got| *got == all), "byte by byte");
+    assert!(largest > 30_000, "{largest} bytes at most in one packet");
+    assert_eq!((bed.client.refused(), bed.server.refused()), (0, 0));
+    let counters = [client.counters(), server.counters()];
+    assert!(counters.iter().all(|count| count.retransmissions + count.timeouts == 0));
 }

@@ -104,10 +104,21 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         pair.receive.commit(next.since(self.hot.rcv_nxt) as usize);
         self.cold.counts.note_taken(self.hot.rcv_nxt, next);
         self.hot.rcv_nxt = next;
-        self.hot.rcv_mss = self.hot.rcv_mss.max(data.len().min(16_384) as u16);
+        if data.len() > usize::from(self.hot.rcv_mss) {
+            self.note_size(data.len());
+        }
         self.schedule_ack();
         self.tell_readable();
         taken
+    }
+
+    /// A segment larger than those before. What the peer was not told that it may send is several in one, as a port or a path
+    /// gives them together (Linux's `tcp_measure_rcv_mss` looks at the size of each).
+    #[cold]
+    fn note_size(&mut self, length: usize) {
+        let most = self.cold.announced_mss(self.path_limit());
+        let size = length.min(16_384).min(usize::from(most)) as u16;
+        self.hot.rcv_mss = self.hot.rcv_mss.max(size);
     }
 
     /// What is more than a full segment is acknowledged at once, less waits (RFC 9293 3.8.6.3; as Linux's

@@ -201,9 +201,17 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
     }
 
+    /// Bytes of data of one packet that its way out takes as many segments; 0: it takes single ones.
+    #[inline]
+    pub(super) fn segmentation(&self) -> u32 {
+        let offloads = &self.shared.offloads;
+        let aside = self.hot.has(flag::ASIDE);
+        if aside { offloads.path_segmentation } else { offloads.segmentation }
+    }
+
     /// Bytes to send as one, segments of `mss`: the port cuts them, or else we do.
     fn batch(&self, mss: u32) -> u32 {
-        let most = match self.shared.offloads.segmentation {
+        let most = match self.segmentation() {
             0 => BATCH * mss,
             _ if self.hot.has(flag::ACCURATE) && self.field_has_cwr() => mss,
             most => most.min(65_000),

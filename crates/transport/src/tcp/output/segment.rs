@@ -189,7 +189,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             }
         }
         let cut = data > mss && !has(mark::PATH_PROBE);
-        let by_port = cut && self.shared.offloads.segmentation != 0;
+        let by_port = cut && self.segmentation() != 0;
         let mut out = Out {
             key: &self.cold.key,
             path: self.cold.path,
