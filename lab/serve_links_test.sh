@@ -119,4 +119,8 @@ check "two processes take turns, and nothing is lost" equal \
   "$(talk 7003 --say 'a\nb\nc\nd\ne\nf\ng\n' | tr '\n' ';')" \
   'parent: a;child: b;parent: c;child: d;parent: e;child: f;parent: g;end;'
 end "$server" TERM
+server pass 7005 "$lab/mover" pass 7005
+check "a descriptor that is passed to another process" equal "$(talk 7005 --say 'a\nb\nc\n' | tr '\n' ';')" \
+  'parent: a;child: b;child: c;end;'
+end "$server" TERM
 check "nothing is left" within 5 no_stacks

@@ -59,7 +59,7 @@ fn workers_have_load_and_cycles() {
 #[test]
 fn sessions_are_filtered_by_the_daemon_and_shown_as_a_table_or_in_full() {
     let one = r#"{"stack":3,"name":"nginx","pid":17,"uid":33,"protocol":"tcp","local":"10.0.1.1:80",
-        "remote":"10.0.1.2:50000","state":"established","outgoing":false,"age":12345,"written":7,
+        "remote":"10.0.1.2:50000","state":"established","outgoing":false,"linked":true,"age":12345,"written":7,
         "receive_queue":1,"send_queue":2000,"rtt":1500,"rtt_variation":750,"least_rtt":900,
         "timeout":201000,"backoff":0,"congestion_control":"cubic","congestion_window":14480,
         "in_flight":1448,"lost":0,"retransmissions":4,"peer_window":64000,"own_window":65535,
@@ -75,15 +75,21 @@ fn sessions_are_filtered_by_the_daemon_and_shown_as_a_table_or_in_full() {
     let daemon = Daemon::new(&[(path, 200, &page), (path, 200, &page)]);
     let shown = daemon.run(&words);
     assert_eq!(shown.status, 0, "{}", shown.errors);
-    for part in ["10.0.1.1:80  10.0.1.2:50000  nginx/17", "1.500 ms", "14.5 kB", "64.0 kB"] {
+    for part in ["10.0.1.1:80  10.0.1.2:50000  nginx/17  link", "1.500 ms", "14.5 kB", "64.0 kB"] {
         assert!(shown.output.contains(part), "{part}: {}", shown.output);
     }
     assert!(shown.output.contains("1 shown, 5 in all"), "{}", shown.output);
     assert!(shown.output.contains("2 more for which"), "{}", shown.output);
     let full = daemon.run(&[&words[..], &["--info"]].concat()).output;
-    for part in
-        ["ts sack cubic", "wscale:7,9", "rtt:1.500/0.750", "retrans:4", "lastsnd:10", "1.00 Mbit/s"]
-    {
+    for part in [
+        "by link, for 12 s",
+        "ts sack cubic",
+        "wscale:7,9",
+        "rtt:1.500/0.750",
+        "retrans:4",
+        "lastsnd:10",
+        "1.00 Mbit/s",
+    ] {
         assert!(full.contains(part), "{part}: {full}");
     }
     let wrong = daemon.run(&["show", "sessions", "--address", "10.0.1.2/24"]);
@@ -93,10 +99,12 @@ fn sessions_are_filtered_by_the_daemon_and_shown_as_a_table_or_in_full() {
 #[test]
 fn stacks_and_listeners_name_their_processes() {
     let stack = r#"[{"number":7,"client":2,"name":"nginx","library":"1","pid":4321,"uid":33,"age":61,
-        "started":true,"memory":4718592,"rings":1,"slots":1024,"capacity":1984,"claims":65536,
+        "started":true,"worker":1,"memory":4718592,"rings":1,"slots":1024,"capacity":1984,"claims":65536,
         "listeners":[1],"leases":["10240-10495"],"delivered":1500,"delivered_bytes":90000,"full":0,
         "sent":1400,"sent_bytes":80000,"refused":{"stack-source":2,"stack-port":1},"no_buffer":1,
-        "malformed":0}]"#;
+        "malformed":0,"tcp":{"connections":0,"time_wait":0,"established":0,"retransmissions":0,
+        "timeouts":0,"resets":0,"accept_queue_full":0,"syn_cookies":0,"syns_dropped":0,"dropped":0,
+        "link_refused":5}}]"#;
     let listener = r#"[{"number":1,"protocol":"tcp","address":"[::]:80","only_v6":true,
         "members":[{"stack":7,"client":2,"name":"nginx","pid":4321,"uid":33,"weight":1,"share":64}],
         "earlier":[5]}]"#;
@@ -104,9 +112,11 @@ fn stacks_and_listeners_name_their_processes() {
     let daemon = Daemon::new(&[(stacks, 200, stack), (listeners, 200, listener)]);
     let shown = daemon.run(&["show", "stacks"]);
     assert_eq!(shown.status, 0, "{}", shown.errors);
-    for part in ["nginx", "4321", "10240-10495", "1,500", "1 min 1 s ago", " 4\n"] {
+    for part in ["nginx", "4321", "10240-10495", "1,500", "1 min 1 s ago", "33  stack-1"] {
         assert!(shown.output.contains(part), "{part}\n{}", shown.output);
     }
+    let last: Vec<_> = shown.output.split_whitespace().rev().take(2).collect();
+    assert_eq!(last, ["5", "4"], "refused on links, refused by the daemon");
     let shown = daemon.run(&["show", "listeners"]).output;
     for part in ["tcp", "[::]:80 only", "nginx", "25.0 %", "leaving"] {
         assert!(shown.contains(part), "{part}\n{shown}");

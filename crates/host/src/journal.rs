@@ -41,13 +41,15 @@ pub(crate) struct Journal {
     due: u64,
     /// A wish to see all, and places to be gone by until it is fulfilled.
     wish: Option<(u64, u32)>,
+    /// Packets that were refused before the stack saw them.
+    pub(crate) refused: u64,
 }
 
 impl Journal {
     /// Of a table that is empty.
     pub(crate) fn new(writer: ConnectionsWriter, now: u64, stack: &Stack<Store>) -> Self {
         let seen = vec![None; writer.places() as usize];
-        let mut journal = Self { writer, seen, next: 0, due: 0, wish: None };
+        let mut journal = Self { writer, seen, next: 0, due: 0, wish: None, refused: 0 };
         for place in 0..stack.places().min(journal.writer.places()) {
             journal.note(now, place, stack);
         }
@@ -73,7 +75,8 @@ impl Journal {
         };
         let since = seen.filter(|seen| seen.glance.id == glance.id).map_or(now, |seen| seen.since);
         let Some(info) = stack.info(glance.id) else { return };
-        self.writer.write(place, &record(&info, since, now));
+        let linked = stack.path(glance.id) != 0;
+        self.writer.write(place, &Record { linked, ..record(&info, since, now) });
         *seen = Some(Seen { glance, since });
     }
 
@@ -126,6 +129,7 @@ impl Journal {
                 Count::SynQueue => counters.dropped(Reason::SynQueue),
                 Count::NoSlot => counters.dropped(Reason::NoSlot),
                 Count::Dropped => dropped,
+                Count::LinkRefused => self.refused,
             };
             self.writer.count(count, value);
         }
@@ -144,6 +148,7 @@ fn record(info: &Info, since: u64, now: u64) -> Record {
         remote: canonical(info.ends.remote),
         state: shown(info.state),
         opened_here: info.opened_here,
+        linked: false,
         negotiated: (info.negotiated.1, info.negotiated.2),
         scales: info.scales,
         congestion: CongestionControl::named(info.congestion),

@@ -31,6 +31,13 @@ impl Sessions {
         }
     }
 
+    /// So many packets were refused so far on links, before the stack saw them.
+    pub fn note_refused(&mut self, packets: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.refused = packets;
+        }
+    }
+
     /// Connections came or went.
     pub(crate) fn note_changes(&mut self) {
         let changed = &mut self.stack.buffers_mut().changed;

@@ -208,8 +208,10 @@ impl Sockets {
     }
 
     /// Brings what the daemon is shown of the connections up to date; on a stack of its own it does so itself.
-    pub(crate) fn look(&mut self, now: u64) {
+    /// `refused`: packets that were, on links.
+    pub(crate) fn look(&mut self, now: u64, refused: u64) {
         if let Self::Inline(sessions) = self {
+            sessions.note_refused(refused);
             sessions.look(now);
         }
     }

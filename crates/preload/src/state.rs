@@ -137,7 +137,7 @@ impl State {
 
     /// Brings what the daemon is shown of the connections up to date, every 100 ms at most.
     pub(crate) fn show_changes(&mut self) {
-        self.sessions.look(clock::now());
+        self.sessions.look(clock::now(), self.links.refused());
     }
 
     /// Takes in the packets that came, acts on timers, sends what is to be sent, and tells who waits. Gives how many came.

@@ -36,6 +36,7 @@ fn table(connections: &[Connection]) -> Result<(), Failure> {
         "local",
         "peer",
         "process",
+        "path",
         "#age",
         "#recv-q",
         "#send-q",
@@ -52,6 +53,7 @@ fn table(connections: &[Connection]) -> Result<(), Failure> {
             one.local.to_string(),
             one.remote.to_string(),
             process(one),
+            path(one).to_owned(),
             age(one.age),
             one.receive_queue.to_string(),
             one.send_queue.to_string(),
@@ -73,18 +75,24 @@ fn details(connections: &[Connection]) -> Result<(), Failure> {
     }
     for one in connections {
         line(format!(
-            "{} {} -> {} {}, stack {}, {}, for {}",
+            "{} {} -> {} {}, stack {}, {}, by {}, for {}",
             one.state.name(),
             one.local,
             one.remote,
             process(one),
             one.stack,
             if one.outgoing { "opened here" } else { "accepted" },
+            path(one),
             age(one.age)
         ))?;
         line(format!("    {}", words(one).join(" ")))?;
     }
     Ok(())
+}
+
+/// Where its packets pass.
+fn path(one: &Connection) -> &'static str {
+    if one.linked { "link" } else { "daemon" }
 }
 
 fn words(one: &Connection) -> Vec<String> {

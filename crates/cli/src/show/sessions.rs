@@ -20,6 +20,7 @@ impl Watched for Stacks {
             "name",
             "#pid",
             "#uid",
+            "runs",
             "#opened",
             "#memory",
             "#listeners",
@@ -29,6 +30,7 @@ impl Watched for Stacks {
             "#sent",
             "#full",
             "#refused",
+            "#by links",
         ]);
         for stack in stacks {
             let c = &stack.counters;
@@ -38,6 +40,7 @@ impl Watched for Stacks {
                 printable(&stack.name),
                 stack.pid.to_string(),
                 stack.uid.to_string(),
+                stack.worker.map_or("inline".to_owned(), |number| format!("stack-{number}")),
                 if stack.started { opened } else { "starting".to_owned() },
                 bytes(stack.memory),
                 stack.listeners.len().to_string(),
@@ -47,6 +50,7 @@ impl Watched for Stacks {
                 count(c.sent),
                 count(c.full),
                 count(c.wrong()),
+                count(stack.tcp.link_refused),
             ]);
         }
         table.print("no process has a stack")

@@ -51,6 +51,8 @@ pub struct Links {
     turned: Vec<Turned>,
     /// How many there are.
     count: usize,
+    /// Packets that were not from where they may be, on links that are gone too.
+    refused: u64,
 }
 
 /// Where packets of a link arrive.
@@ -64,8 +66,6 @@ struct Entrance {
     unsealed: Option<Arc<Segment>>,
     rung: u32,
     descriptors: [RawFd; 2],
-    /// Packets that were not from where they may be.
-    refused: u64,
 }
 
 impl Links {
@@ -135,7 +135,6 @@ impl Links {
             unsealed: Some(segment),
             rung: 0,
             descriptors,
-            refused: 0,
         };
         if free.is_none() {
             self.entrances.push(None);
@@ -199,7 +198,7 @@ impl Links {
         own: &[IpAddr],
         mut input: impl FnMut(Path, &[Packet<'_>], &mut Exits),
     ) -> usize {
-        let Self { entrances, exits, scratch, turned, .. } = self;
+        let Self { entrances, exits, scratch, turned, refused, .. } = self;
         let mut count = 0;
         for (at, entrance) in entrances.iter_mut().enumerate() {
             let Some(entrance) = entrance else { continue };
@@ -207,7 +206,7 @@ impl Links {
                 continue;
             }
             let path = Path { number: at as u16 + 1, mtu: LINK_PACKET };
-            count += entrance.receive(path, own, (scratch, turned), exits, &mut input);
+            count += entrance.receive(path, own, (scratch, turned, refused), exits, &mut input);
         }
         count
     }
@@ -285,7 +284,7 @@ impl Links {
     /// Packets that were refused, in all.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.entrances.iter().flatten().map(|one| one.refused).sum()
+        self.refused
     }
 }
 
@@ -294,7 +293,7 @@ impl Entrance {
         &mut self,
         path: Path,
         own: &[IpAddr],
-        (scratch, turned): (&mut Vec<u8>, &mut Vec<Turned>),
+        (scratch, turned, refused): (&mut Vec<u8>, &mut Vec<Turned>, &mut u64),
         exits: &mut Exits,
         input: &mut impl FnMut(Path, &[Packet<'_>], &mut Exits),
     ) -> usize {
@@ -325,10 +324,10 @@ impl Entrance {
                     }
                 }
                 Verdict::TurnAway(ends) => {
-                    self.refused += 1;
+                    *refused += 1;
                     exits.turn_away(path.number, &ends);
                 }
-                Verdict::Drop => self.refused += 1,
+                Verdict::Drop => *refused += 1,
             }
         }
         if let Some(segment) = self.unsealed.take_if(|_| count > 0) {

@@ -135,6 +135,9 @@ pub struct Connection {
     pub state: ConnectionState,
     /// The process has opened it itself.
     pub outgoing: bool,
+    /// It is on a link: its packets do not pass through the daemon.
+    #[serde(default)]
+    pub linked: bool,
     /// Since it began: ms.
     pub age: u64,
     /// Since the stack has written this: ms.

@@ -25,6 +25,9 @@ pub struct Stack {
     pub age: u64,
     /// Whether it has begun: its process has mapped its memory.
     pub started: bool,
+    /// The stack worker of the daemon that runs it (placement `shared`); none: its process does (`inline`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<u16>,
     /// Its shared memory: bytes.
     pub memory: u64,
     /// Pairs of rings: one for each worker.
@@ -73,6 +76,9 @@ pub struct StackTcp {
     pub syns_dropped: u64,
     /// Segments that were not taken, for whatever reason.
     pub dropped: u64,
+    /// Packets that came over links from where their senders may not send.
+    #[serde(default)]
+    pub link_refused: u64,
 }
 
 /// What went through the rings of a stack. Bytes count from the IP header on.

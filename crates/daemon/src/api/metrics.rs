@@ -51,7 +51,7 @@ const STACK: [StackCounter; 4] = [
 /// A counter that a stack keeps itself: name, help, value.
 type TcpCounter = (&'static str, &'static str, fn(&StackTcp) -> u64);
 
-const TCP: [TcpCounter; 8] = [
+const TCP: [TcpCounter; 9] = [
     ("millrace_stack_established_total", "Connections that became established.", |c| c.established),
     ("millrace_stack_retransmissions_total", "Segments sent again.", |c| c.retransmissions),
     ("millrace_stack_timeouts_total", "Retransmission time-outs.", |c| c.timeouts),
@@ -68,6 +68,11 @@ const TCP: [TcpCounter; 8] = [
     ),
     ("millrace_stack_syns_dropped_total", "SYNs that were dropped.", |c| c.syns_dropped),
     ("millrace_stack_dropped_total", "Segments that a stack did not take.", |c| c.dropped),
+    (
+        "millrace_stack_link_refused_total",
+        "Packets that came over links from where their senders may not send.",
+        |c| c.link_refused,
+    ),
 ];
 
 /// The exposition.

@@ -144,6 +144,7 @@ pub(super) fn tcp(table: &ConnectionsReader) -> StackTcp {
         syn_cookies: count(Count::SynQueue),
         syns_dropped: count(Count::AcceptQueue).saturating_add(count(Count::NoSlot)),
         dropped: count(Count::Dropped),
+        link_refused: count(Count::LinkRefused),
     }
 }
 
@@ -163,6 +164,7 @@ fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {
         remote: record.remote,
         state: state_of(record.state),
         outgoing: record.opened_here,
+        linked: record.linked,
         age: since(record.since),
         written: since(record.at),
         receive_queue: record.queues.0,

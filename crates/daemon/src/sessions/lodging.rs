@@ -70,7 +70,10 @@ impl<H: Host> Attached<H> {
         let arrival = Arrival { queues, end, wake, answers, events, most, dismissed };
         let workers = &self.stack_workers;
         let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment)), arrival);
-        self.lodgings.push(lodging.map_err(no_resources)?);
+        let lodging = lodging.map_err(no_resources)?;
+        let worker = lodging.worker();
+        self.lodgings.push(lodging);
+        self.ask(move |lent| lent.sessions.note_worker((id, stack), worker)).await?;
         Ok((segment, theirs))
     }
 }

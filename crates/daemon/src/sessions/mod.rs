@@ -131,6 +131,8 @@ struct Stack {
     asked: OpenStack,
     /// Memory that belongs to it beside its queues, that of its sessions if a stack worker runs it; else 0: bytes.
     more: usize,
+    /// The stack worker that runs it.
+    worker: Option<u16>,
     since: Instant,
     segment: Arc<Segment>,
     /// Its connections, as it says.

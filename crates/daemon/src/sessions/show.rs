@@ -77,6 +77,7 @@ fn show(client: u32, session: &Session, number: u32, stack: &Stack) -> api::Stac
         uid: credentials.uid,
         age: stack.since.elapsed().as_secs(),
         started: stack.start.is_none(),
+        worker: stack.worker,
         memory: (stack.segment.length() + stack.more) as u64,
         rings: stack.counters.len() as u16,
         slots: stack.asked.slots,

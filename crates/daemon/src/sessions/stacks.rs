@@ -153,6 +153,7 @@ impl Lent<'_> {
             id: stack_id,
             asked,
             more,
+            worker: None,
             since: Instant::now(),
             segment,
             connections: Arc::new(connections),
@@ -210,6 +211,16 @@ fn connections_at(
 }
 
 impl Sessions {
+    /// A stack worker runs a stack from now on.
+    pub(super) fn note_worker(
+        &mut self,
+        (id, number): (u32, u32),
+        worker: u16,
+    ) -> Result<(), Refusal> {
+        self.stack(id, number)?.worker = Some(worker);
+        Ok(())
+    }
+
     /// A stack's ports and listeners are the others' from now on, and the workers give its rings back.
     pub(super) fn take_back(&mut self, stack: Stack, workers: &Workers) -> Left {
         let Stack { id, segment, start, leases, .. } = stack;

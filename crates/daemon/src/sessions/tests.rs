@@ -38,6 +38,7 @@ fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
         id,
         asked: OpenStack { slots: 64, capacity: 64, claims: PLACES, connections: 4 },
         more: 0,
+        worker: None,
         since: Instant::now(),
         segment,
         connections: Arc::new(ConnectionsReader::new(table, 4).unwrap()),

@@ -50,11 +50,13 @@ pub enum Count {
     NoSlot,
     /// Segments that were not taken for any reason.
     Dropped,
+    /// Packets that came over links from where their senders may not send.
+    LinkRefused,
 }
 
 impl Count {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Connections,
         Self::TimeWaits,
         Self::Unlisted,
@@ -66,6 +68,7 @@ impl Count {
         Self::SynQueue,
         Self::NoSlot,
         Self::Dropped,
+        Self::LinkRefused,
     ];
 
     pub(super) fn word(self) -> usize {

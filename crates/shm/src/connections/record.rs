@@ -106,6 +106,8 @@ pub struct Record {
     pub state: State,
     /// It was opened from here.
     pub opened_here: bool,
+    /// It is on a link to another process of the machine.
+    pub linked: bool,
     /// SACK and ECN are in use.
     pub negotiated: (bool, bool),
     /// Shifts of windows: the peer's, ours.
@@ -162,6 +164,7 @@ const TIMESTAMPS: u8 = 1;
 const SACK: u8 = 2;
 const ECN: u8 = 4;
 const OPENED_HERE: u8 = 8;
+const LINKED: u8 = 16;
 
 impl Record {
     pub(super) fn encode(&self) -> [u64; WORDS] {
@@ -169,7 +172,8 @@ impl Record {
         let flags = bit(self.sequences.timestamps.is_some(), TIMESTAMPS)
             | bit(self.negotiated.0, SACK)
             | bit(self.negotiated.1, ECN)
-            | bit(self.opened_here, OPENED_HERE);
+            | bit(self.opened_here, OPENED_HERE)
+            | bit(self.linked, LINKED);
         let protocol = match self.protocol {
             TransportProtocol::Tcp => 6,
             TransportProtocol::Udp => 17,
@@ -264,6 +268,7 @@ impl Record {
             remote: (remote, port(1)).into(),
             state: State::ALL.into_iter().find(|one| *one as u8 == state)?,
             opened_here: flags & OPENED_HERE != 0,
+            linked: flags & LINKED != 0,
             negotiated: (flags & SACK != 0, flags & ECN != 0),
             scales: (theirs, ours),
             congestion: CongestionControl::ALL

@@ -30,6 +30,7 @@ enum Job {
 /// The way to a worker.
 #[derive(Debug, Clone)]
 struct Worker {
+    number: u16,
     jobs: Sender<Job>,
     bell: Arc<Doorbell>,
     /// Processes that it has.
@@ -62,8 +63,9 @@ impl StackWorkers {
         }
         let (jobs, coming) = mpsc::channel();
         let (bell, load) = (Arc::new(Doorbell::new()?), Arc::default());
-        let worker = Worker { jobs, bell: Arc::clone(&bell), load };
-        worker::start(workers.len(), coming, bell)?;
+        let number = workers.len() as u16;
+        let worker = Worker { number, jobs, bell: Arc::clone(&bell), load };
+        worker::start(number, coming, bell)?;
         workers.push(worker.clone());
         Ok(worker)
     }
@@ -92,11 +94,39 @@ pub(super) struct Lodging {
 }
 
 impl Lodging {
+    /// The worker's number.
+    pub(super) fn worker(&self) -> u16 {
+        self.worker.number
+    }
+
     /// The worker forgets the process.
     pub(super) async fn leave(&self) {
         let (done, gone) = oneshot::channel();
         self.worker.tell(Job::Go(self.stack, done));
         let _ = gone.await;
         self.worker.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_comes_to_the_worker_with_the_fewest_and_workers_begin_when_they_are_needed() {
+        let workers = StackWorkers::default();
+        let comes = |most| {
+            let worker = workers.choose(most).unwrap();
+            worker.load.fetch_add(1, Ordering::Relaxed);
+            worker
+        };
+        let (first, second) = (comes(2), comes(2));
+        assert_eq!((first.number, second.number), (0, 1));
+        let third = comes(2);
+        assert_eq!(third.number, 0, "no more than two");
+        // Who has come stays; who comes next finds the place of who has gone.
+        second.load.fetch_sub(1, Ordering::Relaxed);
+        assert_eq!([comes(3).number, comes(3).number, comes(3).number], [1, 2, 1]);
+        assert_eq!(workers.0.lock().unwrap().len(), 3);
     }
 }

@@ -29,7 +29,7 @@ struct Thread {
 /// Starts one.
 ///
 /// Errors: no thread.
-pub(super) fn start(number: usize, jobs: Receiver<Job>, bell: Arc<Doorbell>) -> io::Result<()> {
+pub(super) fn start(number: u16, jobs: Receiver<Job>, bell: Arc<Doorbell>) -> io::Result<()> {
     let thread = std::thread::Builder::new().name(format!("stack-{number}"));
     let run = move || {
         Thread { tenants: Vec::new(), jobs, bell, spin: Spin::default() }.run();
