@@ -31,9 +31,7 @@ pub(super) struct Exit {
     touched: bool,
     /// Bytes of a packet that found no room; 0: all did.
     wanted: usize,
-    slow: u8,
-    /// Rings to be looked at closely.
-    looks: u8,
+    pace: Pace,
 }
 
 /// Where packets of all links leave, by path.
@@ -54,21 +52,44 @@ impl Default for Exits {
 
 impl Exit {
     pub(super) fn new(ring: Producer, bell: Arc<Doorbell>) -> Self {
-        Self { ring, bell, touched: false, wanted: 0, slow: 0, looks: 0 }
+        Self { ring, bell, touched: false, wanted: 0, pace: Pace::default() }
     }
 
     fn wake(&mut self) {
         let begun = Instant::now();
-        let closely = (self.looks > 0).then(thread_time);
+        let closely = (self.pace.looks > 0).then(thread_time);
+        if self.bell.ring(self.ring.consumer_sleeps()) {
+            let own = closely.map(|before| thread_time().saturating_sub(before));
+            self.pace.note(begun.elapsed(), own);
+        }
+    }
+}
+
+/// How long the other end takes to be rung.
+#[derive(Debug, Default)]
+struct Pace {
+    slow: u8,
+    /// Rings to be looked at closely.
+    looks: u8,
+}
+
+impl Pace {
+    /// A ring has taken so long. `own`: processor time of it, when it was looked at closely.
+    fn note(&mut self, length: Duration, own: Option<Duration>) {
         self.looks = self.looks.saturating_sub(1);
-        if !self.bell.ring(self.ring.consumer_sleeps()) || begun.elapsed() <= SLOW {
+        if length <= SLOW {
             return;
         }
         // Whoever was woken may have run first.
-        if closely.is_some_and(|before| thread_time().saturating_sub(before) > SLOW) {
+        if own.is_some_and(|own| own > SLOW) {
             self.slow = self.slow.saturating_add(1);
         }
         self.looks = LOOKS;
+    }
+
+    /// Too many took too long.
+    fn is_lame(&self) -> bool {
+        self.slow >= PATIENCE
     }
 }
 
@@ -135,7 +156,7 @@ impl Exits {
     /// Paths whose other ends take too long to be rung.
     pub(super) fn lame(&self) -> Vec<u16> {
         let all = self.list.iter().zip(1..);
-        let lame = |exit: &Exit| exit.slow >= PATIENCE;
+        let lame = |exit: &Exit| exit.pace.is_lame();
         all.filter(|(exit, _)| exit.as_ref().is_some_and(lame)).map(|(_, path)| path).collect()
     }
 
@@ -217,5 +238,33 @@ impl Sink for Ways<'_> {
         } else {
             self.network.send(departure);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bell_that_takes_the_ringers_time_is_lame_one_that_waits_for_the_core_is_not() {
+        let long = SLOW * 2;
+        let mut pace = Pace::default();
+        // The first is noticed, those after it are looked at.
+        pace.note(long, None);
+        assert_eq!(pace.looks, LOOKS);
+        for _ in 1..PATIENCE {
+            pace.note(long, Some(long));
+            assert!(!pace.is_lame());
+        }
+        pace.note(long, Some(long));
+        assert!(pace.is_lame());
+        let mut busy = Pace::default();
+        for _ in 0..200 {
+            busy.note(long, (busy.looks > 0).then_some(SLOW / 2));
+        }
+        assert!(!busy.is_lame() && busy.looks == LOOKS, "others have run meanwhile");
+        // It costs another clock's reading only while there is reason to.
+        (0..LOOKS).for_each(|_| busy.note(SLOW, Some(SLOW)));
+        assert!(busy.looks == 0 && !busy.is_lame());
     }
 }

@@ -5,15 +5,9 @@ use std::sync::Arc;
 
 use shm::book::BookReader;
 use transport::Ends;
+use wire::tcp::{self, Flags};
+use wire::{Protocol, ipv4, ipv6};
 
-/// Bytes of an IPv4 header without options, and of an IPv6 header.
-const V4: usize = 20;
-const V6: usize = 40;
-const TCP: u8 = 6;
-/// More fragments, and the fragment's offset (RFC 791 3.1).
-const FRAGMENT: u16 = 0x3fff;
-const SYN: u8 = 2;
-const ACK: u8 = 16;
 /// Ends that the other one serves at, at most.
 const MOST: usize = 64;
 
@@ -75,7 +69,7 @@ impl Guard {
         let Ends { local, remote } = ends;
         let is_the_peers = self.book.lessee(remote.port()) == self.peer
             || self.serves.iter().any(|served| served.covers(remote));
-        let opens = flags & (SYN | ACK) == SYN;
+        let opens = flags.contains(Flags::SYN) && !flags.contains(Flags::ACK);
         let is_own = own.contains(&remote.ip()) && own.contains(&local.ip());
         if is_the_peers && is_own && !(opens && self.is_stale) {
             Verdict::Take
@@ -85,33 +79,25 @@ impl Guard {
     }
 }
 
-/// The ends of a TCP segment, as its receiver sees them, and its flags. `None`: it is none, or in fragments, or has options.
-fn read(bytes: &[u8]) -> Option<(Ends, u8)> {
-    let (source, target, tcp): (IpAddr, IpAddr, &[u8]) = match bytes.first()? {
-        0x45 => {
-            let (header, tcp) = bytes.split_first_chunk::<V4>()?;
-            let [.., a, b, c, d, e, f, g, h] = *header;
-            let fragment = u16::from_be_bytes([*header.get(6)?, *header.get(7)?]) & FRAGMENT;
-            if *header.get(9)? != TCP || fragment != 0 {
+/// The ends of a TCP segment, as its receiver sees them, and its flags. `None`: it is none, or in fragments, or has IP options
+/// or extension headers, which no stack of ours sends.
+fn read(bytes: &[u8]) -> Option<(Ends, Flags)> {
+    let (source, target, protocol, offset): (IpAddr, IpAddr, _, _) =
+        if let Some(ip) = ipv4::Header::peek(bytes) {
+            if ip.header_length() != ipv4::HEADER_LENGTH || ip.is_fragment() {
                 return None;
             }
-            (Ipv4Addr::new(a, b, c, d).into(), Ipv4Addr::new(e, f, g, h).into(), tcp)
-        }
-        first if first >> 4 == 6 => {
-            let (header, tcp) = bytes.split_first_chunk::<V6>()?;
-            let source: [u8; 16] = *header.get(8..)?.first_chunk()?;
-            let target: [u8; 16] = *header.get(24..)?.first_chunk()?;
-            if *header.get(6)? != TCP {
-                return None;
-            }
-            (Ipv6Addr::from(source).into(), Ipv6Addr::from(target).into(), tcp)
-        }
-        _ => return None,
-    };
-    let [a, b, c, d] = *tcp.first_chunk()?;
-    let from = SocketAddr::new(source, u16::from_be_bytes([a, b]));
-    let to = SocketAddr::new(target, u16::from_be_bytes([c, d]));
-    Some((Ends { local: to, remote: from }, *tcp.get(13)?))
+            (ip.source().into(), ip.destination().into(), ip.protocol(), ipv4::HEADER_LENGTH)
+        } else {
+            let ip = ipv6::Header::peek(bytes)?;
+            (ip.source().into(), ip.destination().into(), ip.next_header(), ipv6::HEADER_LENGTH)
+        };
+    if protocol != Protocol::TCP {
+        return None;
+    }
+    let tcp = tcp::Segment::parse(bytes.get(offset..)?).ok()?.header;
+    let remote = SocketAddr::new(source, tcp.source_port());
+    Some((Ends { local: SocketAddr::new(target, tcp.destination_port()), remote }, tcp.flags()))
 }
 
 /// How it is said that a segment was turned away: where it came from, where it went to, and both ports.
