@@ -72,6 +72,12 @@ impl Sessions {
         if over { Err(Errno::NOTCONN) } else { Ok(()) }
     }
 
+    /// Whether who closes it may have to wait (`SO_LINGER` with a time).
+    pub(crate) fn lingers(&self, id: Id) -> bool {
+        self.get(id)
+            .is_ok_and(|session| session.settings.stream.linger.is_some_and(|time| time > 0))
+    }
+
     /// Closes a session; what was written is still sent, by later turns. Gives what the application has to
     /// wait for when it lingers (`SO_LINGER`): turn until [`is_lingering`](Self::is_lingering) ends, at most
     /// for the time-out.

@@ -39,7 +39,7 @@ pub use fifo::held_bytes;
 pub use mask::Mask;
 pub use message::{Incoming, Outgoing, Received, Shape};
 pub use moving::{Parcel, Parts};
-pub use options::{Value, Wanted};
+pub use options::{Setting, Value, Wanted};
 pub use readiness::Ready;
 pub use session::{Domain, How, Id, Kind};
 pub use sessions::Sessions;

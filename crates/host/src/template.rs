@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use transport::ImportError;
+use transport::moving::{Carried, Reader, Writer};
+
 use crate::errno::Errno;
 use crate::session::{Domain, Id, Kind, Role, Session};
 use crate::sessions::Sessions;
@@ -12,6 +15,18 @@ use crate::settings::Settings;
 pub struct Template {
     domain: Domain,
     settings: Arc<Settings>,
+}
+
+impl Carried for Template {
+    fn put(&self, to: &mut Writer) {
+        self.domain.put(to);
+        self.settings.put(to);
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        let domain = Domain::take(from)?;
+        Ok(Self { domain, settings: Arc::new(Settings::take(from)?) })
+    }
 }
 
 impl Sessions {
@@ -25,6 +40,12 @@ impl Sessions {
             return Err(Errno::INVAL);
         }
         Ok(Template { domain: session.domain, settings: Arc::clone(&session.settings) })
+    }
+
+    /// One that comes from elsewhere: what is like others' is kept once.
+    pub(crate) fn adopt(&mut self, template: &Template) -> Template {
+        let settings = self.shelf.share(Settings::clone(&template.settings));
+        Template { domain: template.domain, settings }
     }
 
     /// Opens a stream at a place that is free, with the same options.

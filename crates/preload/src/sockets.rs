@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use host::{
     Domain, Errno, How, Id, Incoming, Kind, Lingering, Mask, Outgoing, Parcel, Ready, Received,
-    Remote, Sessions, Template, Value, Wanted,
+    Remote, Sessions, Setting, Template, Value, Wanted,
 };
 use transport::{Ends, ImportError, Path};
 
@@ -46,19 +46,13 @@ impl Sockets {
         }
     }
 
-    /// What is set of a fresh stream; a stack of the daemon's keeps none.
-    pub(crate) fn template(&self, id: Id) -> Result<Template, Errno> {
-        match self {
-            Self::Inline(sessions) => sessions.template(id),
-            Self::Shared(_) => Err(Errno::OPNOTSUPP),
-        }
+    /// What is set of a fresh stream.
+    pub(crate) fn template(&mut self, id: Id) -> Result<Template, Errno> {
+        either!(self, template(id))
     }
 
     pub(crate) fn open_like(&mut self, id: Id, template: &Template) -> Result<(), Errno> {
-        match self {
-            Self::Inline(sessions) => sessions.open_like(id, template),
-            Self::Shared(_) => Err(Errno::OPNOTSUPP),
-        }
+        either!(self, open_like(id, template))
     }
 
     pub(crate) fn bind(&mut self, id: Id, local: SocketAddr) -> Result<(), Errno> {
@@ -153,6 +147,20 @@ impl Sockets {
         value: &[u8],
     ) -> Result<(), Errno> {
         either!(self, set_option(id, level, name, value))
+    }
+
+    /// Sets those that can be set here.
+    pub(crate) fn set_options(&mut self, id: Id, options: &[Setting]) {
+        match self {
+            Self::Inline(sessions) => {
+                for Setting { level, name, value } in options {
+                    let _ = sessions.set_option(id, *level, *name, value);
+                }
+            }
+            Self::Shared(remote) => {
+                let _ = remote.set_options(id, options);
+            }
+        }
     }
 
     pub(crate) fn option(

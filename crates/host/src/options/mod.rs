@@ -15,7 +15,7 @@ mod tcp;
 mod udp;
 mod value;
 
-pub use value::Value;
+pub use value::{Setting, Value};
 
 /// Levels (`SOL_*`).
 pub(crate) mod level {

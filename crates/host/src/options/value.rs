@@ -4,6 +4,17 @@ use std::ops::Deref;
 
 use crate::errno::Errno;
 
+/// What an option is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// `SOL_SOCKET`, `IPPROTO_TCP` ...
+    pub level: i32,
+    /// Its name there.
+    pub name: i32,
+    /// Its bytes.
+    pub value: Vec<u8>,
+}
+
 /// What an option is: its bytes, as many as there was room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {

@@ -45,6 +45,9 @@ pub(super) enum Verb {
     ImportUnheld,
     /// Packets are answered no more, or again.
     Rest,
+    SetOptions,
+    Template,
+    OpenLike,
 }
 
 carried_as!(Verb {
@@ -78,6 +81,9 @@ carried_as!(Verb {
     Self::Get => 28 => Self::Get,
     Self::ImportUnheld => 29 => Self::ImportUnheld,
     Self::Rest => 30 => Self::Rest,
+    Self::SetOptions => 31 => Self::SetOptions,
+    Self::Template => 32 => Self::Template,
+    Self::OpenLike => 33 => Self::OpenLike,
 });
 
 carried_as!(How {

@@ -8,16 +8,15 @@ use transport::moving::{Carried, Reader};
 
 use super::PIECE;
 use super::call::{Verb, command, malformed, put_ends, put_outgoing, take_ends};
+use super::own::Kept;
 use super::remote::Remote;
 use crate::close::Lingering;
 use crate::errno::Errno;
 use crate::message::Outgoing;
 use crate::moving::Parcel;
-use crate::options::{Value, level};
+use crate::options::{Setting, Value};
 use crate::session::{Domain, How, Id};
-
-/// `SO_LINGER`.
-const LINGER: i32 = 13;
+use crate::template::Template;
 
 /// The calls of [`Sessions`](crate::Sessions), with its errors. [`Errno::NETDOWN`]: nobody answers any more.
 #[expect(clippy::missing_errors_doc, reason = "as those of `Sessions`")]
@@ -35,6 +34,20 @@ impl Remote {
         Ok(())
     }
 
+    /// What is set of a stream that is neither bound nor connected.
+    pub fn template(&mut self, id: Id) -> Result<Template, Errno> {
+        self.own(id)?;
+        self.call(Verb::Template, id, |_| {})
+    }
+
+    /// Opens a stream at a place that is free, with the same options.
+    pub fn open_like(&mut self, id: Id, template: &Template) -> Result<(), Errno> {
+        let kept = self.call(Verb::OpenLike, id, |to| template.put(to))?;
+        self.begin(id);
+        self.own(id)?.kept = kept;
+        Ok(())
+    }
+
     /// Gives a stream an address.
     pub fn bind(&mut self, id: Id, local: SocketAddr) -> Result<(), Errno> {
         self.tell(Verb::Bind, id, |to| local.put(to))
@@ -47,13 +60,12 @@ impl Remote {
 
     /// Takes the connection that has waited longest as session `new`; gives its local and its remote address.
     pub fn accept(&mut self, listener: Id, new: Id) -> Result<(SocketAddr, SocketAddr), Errno> {
-        type Accepted = ((SocketAddr, SocketAddr), ((Option<u64>, Option<u64>), u32));
+        type Accepted = ((SocketAddr, SocketAddr), Kept);
         self.own(listener)?;
         let accepted = self.call(Verb::Accept, listener, |to| new.0.put(to));
-        let (ends, (timeouts, low_water)): Accepted = accepted?;
+        let (ends, kept): Accepted = accepted?;
         self.begin(new);
-        let own = self.own(new)?;
-        (own.timeouts, own.low_water) = (timeouts, low_water);
+        self.own(new)?.kept = kept;
         Ok(ends)
     }
 
@@ -119,7 +131,7 @@ impl Remote {
     /// Closes a session. The worker is asked only where the application may have to wait.
     pub fn close(&mut self, id: Id) -> Option<Lingering> {
         self.dead.remove(&id);
-        let lingers = self.own(id).ok()?.lingers;
+        let lingers = self.own(id).ok()?.kept.lingers;
         let lingering = if lingers {
             let asked: Result<Option<(u64, u64)>, Errno> = self.call(Verb::Linger, id, |_| {});
             let (bits, timeout) = asked.ok().flatten().unwrap_or_default();
@@ -161,17 +173,25 @@ impl Remote {
 
     /// Sets an option.
     pub fn set_option(&mut self, id: Id, at: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
-        type Kept = Option<((Option<u64>, Option<u64>), u32)>;
         self.own(id)?;
-        let kept: Kept = self.call(Verb::SetOption, id, |to| {
+        let kept = self.call(Verb::SetOption, id, |to| {
             (at, name).put(to);
             to.bytes.extend_from_slice(value);
         })?;
-        let own = self.own(id)?;
-        if let Some((timeouts, low_water)) = kept {
-            (own.timeouts, own.low_water) = (timeouts, low_water);
-        }
-        own.lingers |= (at, name) == (level::SOCKET, LINGER);
+        self.own(id)?.kept = kept;
+        Ok(())
+    }
+
+    /// Sets options, one behind the other; those that cannot be set stay as they are.
+    pub fn set_options(&mut self, id: Id, options: &[Setting]) -> Result<(), Errno> {
+        self.own(id)?;
+        let kept = self.call(Verb::SetOptions, id, |to| {
+            for Setting { level, name, value } in options {
+                (*level, *name).put(to);
+                to.block(value);
+            }
+        })?;
+        self.own(id)?.kept = kept;
         Ok(())
     }
 
@@ -187,7 +207,7 @@ impl Remote {
     /// How long calls that receive and that send may block: ns.
     pub fn timeouts(&self, id: Id) -> Result<(Option<u64>, Option<u64>), Errno> {
         let own = self.own.get(id.0 as usize).filter(|own| own.is_there);
-        own.map(|own| own.timeouts).ok_or(Errno::BADF)
+        own.map(|own| own.kept.timeouts).ok_or(Errno::BADF)
     }
 
     /// `count` ports from `first` on are this process's.

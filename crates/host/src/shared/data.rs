@@ -55,7 +55,7 @@ impl Remote {
             return OVER;
         }
         let Some(mut here) = self.here(id) else { return Mask::NONE };
-        let (shut, low_water) = (here.own.shut, here.own.low_water.max(1) as usize);
+        let (shut, low_water) = (here.own.shut, here.own.kept.low_water.max(1) as usize);
         let status = Status(here.record.status());
         if *here.is_lost {
             let is_stream = status.flows() || !status.mask().is_empty();

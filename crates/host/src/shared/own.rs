@@ -13,22 +13,29 @@ pub(super) struct Own {
     pub(super) outward: Writer,
     /// It has ended this direction itself: reading, writing.
     pub(super) shut: (bool, bool),
+    pub(super) kept: Kept,
+    /// In the list of those that have chunks.
+    pub(super) listed: bool,
+}
+
+/// What the process goes by itself of what was set.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept {
     /// `SO_RCVTIMEO` and `SO_SNDTIMEO`: ns.
     pub(super) timeouts: (Option<u64>, Option<u64>),
     /// `SO_RCVLOWAT`; 0: 1.
     pub(super) low_water: u32,
     /// It has a linger time: whoever closes it may have to wait.
     pub(super) lingers: bool,
-    /// In the list of those that have chunks.
-    pub(super) listed: bool,
 }
+
+transport::carried!(Kept { timeouts, low_water, lingers });
 
 impl Own {
     /// It is connected no more, and may be again.
     pub(super) fn restart(&mut self, chunks: &mut Chunks) {
         self.outward.end(chunks);
-        let Self { timeouts, low_water, lingers, .. } = *self;
-        *self = Self { is_there: true, timeouts, low_water, lingers, ..Self::default() };
+        *self = Self { is_there: true, kept: self.kept, ..Self::default() };
     }
 }
 

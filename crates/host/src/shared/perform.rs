@@ -7,13 +7,14 @@ use transport::ConnectionId;
 use transport::moving::{Carried, Reader};
 
 use super::call::{Verb, answer, bare, malformed, plain, take_ends, take_outgoing};
+use super::own::Kept;
 use super::served::Served;
 use crate::close::Lingering;
 use crate::errno::Errno;
 use crate::mask::Mask;
 use crate::message::Incoming;
-use crate::options::level;
 use crate::session::{Domain, How, Id, Kind};
+use crate::template::Template;
 
 impl Served {
     /// Does what is asked for. Gives the answer.
@@ -24,6 +25,9 @@ impl Served {
             Verb::Shutdown => bare(self.shutdown(id, from)),
             Verb::Accept => self.accept(id, from),
             Verb::SetOption => self.set_option(id, from),
+            Verb::SetOptions => self.set_options(id, from),
+            Verb::Template => plain(self.sessions.template(id)),
+            Verb::OpenLike => self.open_like(id, from),
             Verb::Linger => {
                 let lingering = self.close(id);
                 plain(Ok(lingering.map(|lingering| (lingering.bits(), lingering.timeout))))
@@ -148,7 +152,7 @@ impl Served {
         self.sessions.shutdown(id, how)
     }
 
-    /// Gives both addresses, the two time limits and the low-water mark.
+    /// Gives both addresses, and what the process goes by itself.
     fn accept(&mut self, listener: Id, from: &mut Reader<'_>) -> Vec<u8> {
         let new = match u32::take(from).map_err(malformed) {
             Ok(new) if new < self.end.plan.sessions() => Id(new),
@@ -166,19 +170,41 @@ impl Served {
         })
     }
 
+    fn open_like(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
+        let template = Template::take(from).map_err(malformed);
+        let opened = template.and_then(|template| {
+            let template = self.sessions.adopt(&template);
+            self.sessions.open_like(id, &template)
+        });
+        if opened.is_ok() {
+            self.begin(id, false);
+        }
+        plain(opened.map(|()| self.kept(id)))
+    }
+
     /// What the process goes by itself.
-    fn kept(&self, id: Id) -> ((Option<u64>, Option<u64>), u32) {
-        let low_water = self.sessions.receive_low_water(id).unwrap_or(1);
-        (self.sessions.timeouts(id).unwrap_or_default(), low_water as u32)
+    fn kept(&self, id: Id) -> Kept {
+        let low_water = self.sessions.receive_low_water(id).unwrap_or(1) as u32;
+        let timeouts = self.sessions.timeouts(id).unwrap_or_default();
+        Kept { timeouts, low_water, lingers: self.sessions.lingers(id) }
     }
 
     fn set_option(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
         let set = <(i32, i32)>::take(from).map_err(malformed).and_then(|(at, name)| {
             let value = from.slice(from.left()).map_err(malformed)?;
-            self.sessions.set_option(id, at, name, value).map(|()| at)
+            self.sessions.set_option(id, at, name, value)
         });
-        let kept = self.kept(id);
-        answer(set, |at, to| (at == level::SOCKET).then_some(kept).put(to))
+        plain(set.map(|()| self.kept(id)))
+    }
+
+    fn set_options(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
+        while from.left() > 0 {
+            let option = <(i32, i32)>::take(from).and_then(|name| Ok((name, from.block()?)));
+            let Ok(((at, name), value)) = option else { return bare(Err(Errno::INVAL)) };
+            // What is the default already, or can't be set here, is as it is.
+            let _ = self.sessions.set_option(id, at, name, value);
+        }
+        plain(Ok(self.kept(id)))
     }
 
     fn option(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {

@@ -9,6 +9,7 @@ use shm::{Segment, SleepWord};
 use transport::{Config, Packet, PacketList};
 
 use super::*;
+use crate::options::Setting;
 use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing, Sessions};
 
 const DELAY: u64 = 1_000_000;
@@ -284,6 +285,29 @@ fn what_was_written_before_a_close_arrives_and_the_number_is_free() {
     }
     assert_eq!(got, sent);
     assert!(bed.remote.is_drained() && !bed.is_broken());
+}
+
+#[test]
+fn options_come_in_one_record() {
+    let mut bed = Bed::new(64);
+    let second = [1_i64.to_ne_bytes(), 0_i64.to_ne_bytes()].concat();
+    let linger = [1_i32.to_ne_bytes(), 2_i32.to_ne_bytes()].concat();
+    let on = 1_i32.to_ne_bytes().to_vec();
+    // TCP_NODELAY, none, SO_RCVTIMEO, SO_LINGER.
+    let all = [(6, 1, on.clone()), (6, 9999, on.clone()), (1, 20, second), (1, 13, linger.clone())];
+    let all = all.map(|(level, name, value)| Setting { level, name, value });
+    bed.remote.open(SERVER, Domain::V4).unwrap();
+    bed.remote.set_options(SERVER, &all).unwrap();
+    let template = bed.remote.template(SERVER).unwrap();
+    bed.remote.open_like(CLIENT, &template).unwrap();
+    for id in [SERVER, CLIENT] {
+        assert_eq!(*bed.remote.option(id, 6, 1, 4).unwrap(), *on);
+        assert_eq!(*bed.remote.option(id, 1, 13, 8).unwrap(), *linger);
+        assert_eq!(bed.remote.timeouts(id), Ok((Some(1_000_000_000), None)));
+    }
+    assert_eq!(bed.remote.open_like(CLIENT, &template), Err(Errno::EXIST));
+    bed.remote.listen(LISTENER, 1).unwrap_err();
+    assert!(bed.remote.template(LISTENER).is_err() && !bed.is_broken());
 }
 
 #[test]

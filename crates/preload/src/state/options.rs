@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::mem::size_of;
 
-use host::{Domain, Errno, Kind as SocketKind, Template};
+use host::{Domain, Errno, Kind as SocketKind, Setting, Template};
 
 use super::State;
 use crate::address::id;
@@ -106,17 +106,19 @@ pub(super) fn copy_options(
     fd: c_int,
     words: impl Iterator<Item = (c_int, c_int)>,
 ) {
+    let mut options = Vec::new();
+    let mut set = |level, name, value: &[u8]| {
+        options.push(Setting { level, name, value: value.to_vec() });
+    };
     for (level, name) in words {
         let Some(value) = word(fd, level, name) else { continue };
-        // What is the default already, or can't be set here, is as it is.
-        let _ = sessions.set_option(id(fd), level, name, &value.to_ne_bytes());
+        set(level, name, &value.to_ne_bytes());
     }
     let locked = word(fd, libc::SOL_SOCKET, SO_BUF_LOCK).unwrap_or(0);
     for (_, name) in LOCKS.into_iter().filter(|(bit, _)| locked & bit != 0) {
         let Some(value) = word(fd, libc::SOL_SOCKET, name) else { continue };
         // The kernel says twice what was asked for.
-        let value = (value / 2).to_ne_bytes();
-        let _ = sessions.set_option(id(fd), libc::SOL_SOCKET, name, &value);
+        set(libc::SOL_SOCKET, name, &(value / 2).to_ne_bytes());
     }
     for (level, name, most) in LONGER {
         let mut value = [0_u8; 16];
@@ -127,6 +129,8 @@ pub(super) fn copy_options(
             continue;
         }
         let value = value.get(..length as usize).unwrap_or_default();
-        let _ = sessions.set_option(id(fd), *level, *name, value);
+        set(*level, *name, value);
     }
+    // What is the default already, or can't be set here, is as it is.
+    sessions.set_options(id(fd), &options);
 }
