@@ -290,8 +290,12 @@ pub(crate) enum Path {
     Veth,
     /// NGINX on Millrace; the client on the kernel, behind a tap.
     Tap,
+    /// The same, NGINX on a stack worker of the daemon (placement `shared`).
+    TapShared,
     /// Both on Millrace, each with a stack of its own, joined by the daemon.
     Inline,
+    /// Both on Millrace, on a stack worker of the daemon (placement `shared`), joined by the daemon.
+    Shared,
     /// Both on Millrace, each with a stack of its own, joined by a link.
     Link,
 }

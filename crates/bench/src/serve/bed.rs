@@ -45,6 +45,8 @@ pub(super) struct Where {
     namespace: Namespace,
     /// On Millrace's sockets.
     ours: bool,
+    /// On a stack worker.
+    shared: bool,
     /// By links, where there can be any: clients ask for them.
     linked: bool,
     pinned: bool,
@@ -56,11 +58,14 @@ impl Where {
         let namespace = match path {
             Path::Loopback | Path::Pinned => Namespace::Kernel,
             Path::Veth => Namespace::Peer,
-            Path::Tap | Path::Inline | Path::Link => Namespace::Millrace,
+            Path::Tap | Path::TapShared | Path::Inline | Path::Shared | Path::Link => {
+                Namespace::Millrace
+            }
         };
         Self {
             namespace,
-            ours: matches!(path, Path::Inline | Path::Link),
+            ours: matches!(path, Path::Inline | Path::Shared | Path::Link),
+            shared: path == Path::Shared,
             linked: path == Path::Link,
             pinned: path != Path::Loopback,
             serves: false,
@@ -68,10 +73,11 @@ impl Where {
     }
 
     pub(super) fn server(placement: Placement) -> Self {
-        let ours = placement == Placement::Millrace;
+        let shared = placement == Placement::Shared;
+        let ours = shared || placement == Placement::Millrace;
         let namespace = if ours { Namespace::Millrace } else { Namespace::Kernel };
         let pinned = placement != Placement::Loose;
-        Self { namespace, ours, linked: true, pinned, serves: true }
+        Self { namespace, ours, shared, linked: true, pinned, serves: true }
     }
 }
 
@@ -163,7 +169,7 @@ impl Bed {
         match path {
             Path::Loopback | Path::Pinned => "127.0.0.1",
             Path::Veth => VETH[0],
-            Path::Tap | Path::Inline | Path::Link => OURS,
+            Path::Tap | Path::TapShared | Path::Inline | Path::Shared | Path::Link => OURS,
         }
     }
 
@@ -188,6 +194,7 @@ impl Bed {
         if place.ours {
             command.arg(self.programs.join("millrace")).arg("--socket").arg(self.socket());
             command.args(["exec", "--require", "--quiet", "--library"]).arg(&self.library);
+            command.args(["--placement", if place.shared { "shared" } else { "inline" }]);
             if !place.linked {
                 command.arg("--no-links");
             }

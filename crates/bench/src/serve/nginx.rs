@@ -27,6 +27,7 @@ impl Nginx {
             Placement::Loose => 8081,
             Placement::Pinned => 8082,
             Placement::Millrace => 8083,
+            Placement::Shared => 8084,
         };
         Self::start_at(bed, placement, workers, port)
     }

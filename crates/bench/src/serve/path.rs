@@ -5,12 +5,20 @@ use std::fmt;
 pub(super) use crate::args::Path;
 
 impl Path {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Loopback, Self::Pinned, Self::Veth, Self::Tap, Self::Inline, Self::Link];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Loopback,
+        Self::Pinned,
+        Self::Veth,
+        Self::Tap,
+        Self::TapShared,
+        Self::Inline,
+        Self::Shared,
+        Self::Link,
+    ];
 
     /// Whether the server is on Millrace.
     pub(super) fn is_ours(self) -> bool {
-        matches!(self, Self::Tap | Self::Inline | Self::Link)
+        matches!(self.server(), Placement::Millrace | Placement::Shared)
     }
 
     /// Whether it is one that others are compared with.
@@ -24,6 +32,7 @@ impl Path {
             Self::Loopback => Placement::Loose,
             Self::Pinned | Self::Veth => Placement::Pinned,
             Self::Tap | Self::Inline | Self::Link => Placement::Millrace,
+            Self::TapShared | Self::Shared => Placement::Shared,
         }
     }
 }
@@ -35,7 +44,9 @@ impl fmt::Display for Path {
             Self::Pinned => "kernel loopback, pinned",
             Self::Veth => "kernel veth",
             Self::Tap => "Millrace, kernel client",
+            Self::TapShared => "Millrace on a stack worker, kernel client",
             Self::Inline => "Millrace both ends, by the daemon",
+            Self::Shared => "Millrace both ends on a stack worker, by the daemon",
             Self::Link => "Millrace both ends, by a link",
         })
     }
@@ -48,6 +59,8 @@ pub(super) enum Placement {
     Loose,
     /// On the kernel, pinned.
     Pinned,
-    /// On Millrace, pinned.
+    /// On Millrace, pinned, with a stack of its own.
     Millrace,
+    /// On Millrace, pinned, on a stack worker of the daemon.
+    Shared,
 }

@@ -17,7 +17,8 @@ pub(super) struct Servers(Vec<Nginx>);
 
 impl Servers {
     pub(super) fn start(bed: &Bed, paths: &[Path], workers: u32) -> Result<Self, Failure> {
-        let all = [Placement::Loose, Placement::Pinned, Placement::Millrace].into_iter();
+        let all = [Placement::Loose, Placement::Pinned, Placement::Millrace, Placement::Shared]
+            .into_iter();
         let needed = all.filter(|place| paths.iter().any(|path| path.server() == *place));
         needed.map(|place| Nginx::start(bed, place, workers)).collect::<Result<_, _>>().map(Self)
     }
