@@ -79,6 +79,10 @@ impl Object {
             reason: error.to_string(),
         };
         let path = fs::canonicalize(path).map_err(|error| file(&error))?;
+        // The loader waits for whoever writes to a FIFO, with a lock held that every other thread needs sooner or later.
+        if !fs::metadata(&path).map_err(|error| file(&error))?.is_file() {
+            return Err(file(&"no regular file"));
+        }
         for place in [Some(path.as_path()), path.parent()].into_iter().flatten() {
             let found = fs::metadata(place).map_err(|error| file(&error))?;
             let own = rustix::process::geteuid().as_raw();
@@ -135,5 +139,34 @@ impl Object {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn nobody_waits_for_a_fifo() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo.so");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        for path in [fifo, folder.path().to_owned()] {
+            let (tell, told) = channel();
+            std::thread::spawn(move || tell.send(Object::load(&path).map(drop)));
+            let loaded = told.recv_timeout(Duration::from_secs(20)).unwrap();
+            let words = loaded.unwrap_err().to_string();
+            assert!(words.contains("no regular file"), "{words}");
+        }
     }
 }
