@@ -10,6 +10,7 @@ mod keep;
 mod metrics;
 mod neighbors;
 mod openapi;
+mod places;
 mod ports;
 mod prometheus;
 mod relay;

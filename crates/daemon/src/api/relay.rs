@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::places::{Connection, Places};
 use axum::serve::Listener;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -36,7 +37,7 @@ const BREATH: Duration = Duration::from_millis(100);
 /// What accepts the API's connections.
 pub(crate) enum Incoming {
     /// The control thread itself.
-    Direct(UnixListener),
+    Direct(UnixListener, Places),
     /// Threads of the users.
     Relayed(mpsc::Receiver<net::UnixStream>),
 }
@@ -47,7 +48,8 @@ impl Incoming {
     /// Errors: no thread, no descriptor.
     pub(crate) fn of(listener: net::UnixListener) -> io::Result<Self> {
         if forbid_descriptors(&listener) {
-            return UnixListener::from_std(listener).map(Self::Direct);
+            let listener = UnixListener::from_std(listener)?;
+            return Ok(Self::Direct(listener, Places::default()));
         }
         Self::relayed(listener)
     }
@@ -61,15 +63,22 @@ impl Incoming {
 }
 
 impl Listener for Incoming {
-    type Io = UnixStream;
+    type Io = Connection;
     type Addr = ();
 
-    async fn accept(&mut self) -> (UnixStream, ()) {
+    async fn accept(&mut self) -> (Connection, ()) {
         match self {
-            Self::Direct(listener) => (Listener::accept(listener).await.0, ()),
+            Self::Direct(listener, places) => loop {
+                let stream = Listener::accept(listener).await.0;
+                // Who has too many, or is gone already, is turned away.
+                let place = stream.peer_cred().ok().and_then(|peer| places.take(peer.uid()));
+                if place.is_some() {
+                    return (Connection { stream, _place: place }, ());
+                }
+            },
             Self::Relayed(relayed) => loop {
                 match relayed.recv().await.map(UnixStream::from_std) {
-                    Some(Ok(stream)) => return (stream, ()),
+                    Some(Ok(stream)) => return (Connection { stream, _place: None }, ()),
                     Some(Err(error)) => tracing::warn!("a connection to the API: {error}"),
                     None => pending().await,
                 }
