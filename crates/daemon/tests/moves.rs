@@ -206,6 +206,25 @@ fn two_that_ask_each_other_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn nobody_waits_for_a_connection_that_died_with_its_process() {
+    let bed = Bed::new("");
+    let (_held, id) = bed.server.carrier(&bed.socket);
+    let Bed { server, socket, _daemon, .. } = bed;
+    let mut heir = Guest::attach(&socket);
+    drop(server);
+    let start = Instant::now();
+    let refusal = loop {
+        match heir.withdraw(id) {
+            Err(refusal) => break refusal,
+            Ok(got) => assert!(got.is_none(), "nobody has given it"),
+        }
+        assert!(start.elapsed() < PATIENCE, "it is asked for still");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(refusal.message.contains("ended with the process that had it"), "{refusal}");
+}
+
+#[test]
 fn what_a_dead_process_left_goes_on_as_long_as_somebody_holds_it() {
     let mut bed = Bed::new("parked = 1\n");
     let (held, id) = bed.server.carrier(&bed.socket);

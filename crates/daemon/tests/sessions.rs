@@ -12,6 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use instance::{Instance, PATIENCE, SMALL};
+use rustix::fs::{SealFlags, fcntl_get_seals};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socket_with, sockopt};
 use serde_json::Value;
 use shm::attach::{Channel, Refusal, RefusalKind};
@@ -93,6 +94,9 @@ fn open(channel: &Channel) -> u32 {
     assert_eq!(files.len(), 2 + opened.rings.rings.len());
     let started = ask(channel, &Request::StartStack(opened.stack)).0;
     assert_eq!(started, Reply::StackStarted(opened.stack));
+    // From now on a worker touches it: no page can be taken out.
+    let seals = fcntl_get_seals(&files[0]).unwrap();
+    assert!(seals.contains(SealFlags::FUTURE_WRITE | SealFlags::SHRINK), "{seals:?}");
     opened.stack
 }
 

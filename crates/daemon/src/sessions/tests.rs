@@ -134,12 +134,37 @@ fn ranges_of_an_earlier_daemon_come_back_unless_another_has_them() {
     let refusal = again(two, 1256).unwrap_err();
     assert!(refusal.message.contains("is leased to stack"), "{refusal}");
     assert_eq!(again(two, 1512), Ok(1512));
+    assert_eq!(again(one, 1256), Ok(1256), "it has it");
     for foreign in [1001, 80, 1768, 65_535] {
         let refusal = again(one, foreign).unwrap_err();
         assert!(refusal.message.contains("no range of ports"), "{foreign}: {refusal}");
     }
     assert_eq!(again(one, 1000), Ok(1000));
     assert!(again(one, 1512).is_err(), "its user has two");
+}
+
+#[test]
+fn who_comes_is_looked_at_once_more_at_its_hello() {
+    let mut sessions = sessions("most = 2\nusers = [7]\n");
+    let mut attach = |uid, name: &str, protocol| {
+        let credentials = PeerCredentials { pid: 1, uid, gid: uid };
+        let process = Process { credentials, groups: Vec::new() };
+        let hello = Hello { protocol, library: "test".into(), name: name.into() };
+        let attached = (process, Arc::default(), mpsc::channel(8).0);
+        let refusal = sessions.attach(hello, attached, &Interfaces::default()).err()?;
+        Some((refusal.kind, refusal.message))
+    };
+    let kind = |refused: Option<(RefusalKind, String)>| refused.map(|(kind, _)| kind);
+    assert_eq!(kind(attach(8, "name", PROTOCOL)), Some(RefusalKind::Permission));
+    assert_eq!(kind(attach(7, "name", PROTOCOL + 1)), Some(RefusalKind::Version));
+    for name in ["", "two\nlines", &"n".repeat(64)] {
+        assert_eq!(kind(attach(7, name, PROTOCOL)), Some(RefusalKind::Invalid), "{name:?}");
+    }
+    assert_eq!((attach(7, "one", PROTOCOL), attach(7, "two", PROTOCOL)), (None, None));
+    let (kind, message) = attach(7, "three", PROTOCOL).unwrap();
+    assert_eq!(kind, RefusalKind::Resources);
+    assert!(message.contains("raise sessions.most"), "{message}");
+    assert_eq!(attach(0, "root", PROTOCOL), None);
 }
 
 #[test]
