@@ -2,6 +2,7 @@
 
 use shm::claims::{ClaimsWriter, tag};
 use shm::session::TransportProtocol;
+use tables::PagedQueue;
 use transport::{Buffers, ConnectionId, Ends, Grant, Opening, Pair};
 
 use crate::fifo::Fifo;
@@ -30,22 +31,22 @@ impl Claims {
 pub(crate) struct Store {
     claims: Option<Box<Claims>>,
     /// Flows that are still claimed, and have gone.
-    gone: Vec<Ends>,
+    gone: PagedQueue<Ends>,
     /// Places of connections that have got their FIFOs or given them back.
-    pub(crate) changed: Vec<u32>,
+    pub(crate) changed: PagedQueue<u32>,
 }
 
 impl Buffers for Store {
     type Fifo = Fifo;
 
     fn open(&mut self, opening: &Opening) -> Grant<Fifo> {
-        self.changed.push(opening.connection.index());
+        self.changed.push_back(opening.connection.index());
         let (receive, transmit) = (Fifo::new(opening.receive), Fifo::new(opening.transmit));
         Grant::Given(Pair { receive, transmit })
     }
 
     fn close(&mut self, connection: ConnectionId, _: Pair<Fifo>) {
-        self.changed.push(connection.index());
+        self.changed.push_back(connection.index());
     }
 
     /// A SYN was taken. The claim is there before the answer leaves: the answer to that may come at once.
@@ -56,7 +57,7 @@ impl Buffers for Store {
     /// Nothing is left of the connection but its TIME-WAIT: a claim that lasted longer would take the segments of the next
     /// connection between the same ends, whose SYN went to whoever serves by then.
     fn went(&mut self, ends: &Ends) {
-        self.gone.push(*ends);
+        self.gone.push_back(*ends);
     }
 }
 
@@ -76,7 +77,7 @@ impl Store {
 
     /// With the next turn: a connection that is exported stays claimed until the caller has handed it over.
     pub(crate) fn release_gone(&mut self) {
-        for ends in self.gone.drain(..) {
+        while let Some(ends) = self.gone.pop_front() {
             if let Some(claims) = &mut self.claims {
                 claims.writer.remove(claims.tag(&ends));
             }

@@ -279,7 +279,7 @@ impl Sessions {
     /// Sends the datagrams that wait, as far as there is room.
     pub(crate) fn flush_datagrams<S: Sink + ?Sized>(&mut self, sink: &mut S) {
         if self.outbox.drain(sink) {
-            for id in self.outbox.take_starved() {
+            while let Some(id) = self.outbox.next_starved() {
                 self.wake(id, Mask::WRITABLE);
             }
         }

@@ -5,13 +5,13 @@
 use std::mem::take;
 
 use transport::ByteFifo;
+use transport::fifo::{PIECE, Pieces};
 use wire::checksum::Sum;
 
-use pieces::Pieces;
+use pool::Pooled;
 pub use pool::held_bytes;
-use pool::{PIECE, borrow, give};
+pub(crate) use pool::{borrow, give};
 
-mod pieces;
 mod pool;
 
 /// A ring of bytes.
@@ -33,7 +33,7 @@ enum Memory {
     /// While a piece is enough: in a circle of a power of two, or nothing.
     Circle(Box<[u8]>),
     /// Beyond that.
-    Pieces(Box<Pieces>),
+    Pieces(Box<Pieces<Pooled>>),
 }
 
 impl Default for Memory {

@@ -1,29 +1,40 @@
 //! Datagrams on their way out. They wait for the next turn, and longer while the way out is full: as in
 //! Linux, a socket may have only so many bytes there (`SO_SNDBUF`), and is told when there is room again.
 
-use std::collections::VecDeque;
-
+use tables::{PagedArray, PagedList, PagedQueue};
+use transport::fifo::PIECE;
 use transport::{Departure, Sink};
 
+use crate::fifo::{borrow, give};
 use crate::session::Id;
 
 /// What a datagram counts beyond its bytes, as Linux counts the memory of its buffer.
 const COST: usize = 512;
 
-/// Packets in order, one behind the other.
+/// A packet, in pieces of memory of its own: it is never moved.
+#[derive(Debug)]
+struct Waiting {
+    length: usize,
+    /// Whose it is; `None`: nobody's any more.
+    owner: Option<Id>,
+    first: Box<[u8]>,
+    /// Of a packet that is longer than a piece; four at most.
+    rest: Vec<Box<[u8]>>,
+}
+
+/// Packets in order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    bytes: Vec<u8>,
-    /// The packets are in `bytes[head..tail]`.
-    head: usize,
-    tail: usize,
-    packets: VecDeque<(u32, Id)>,
+    packets: PagedList<Waiting>,
+    /// Of the packet that is being written.
+    first: Box<[u8]>,
+    rest: Vec<Box<[u8]>>,
     /// Bytes that wait, by session.
-    used: Vec<usize>,
+    used: PagedArray<usize>,
     /// Who sends now.
     sender: Option<Id>,
     /// Sessions that were refused.
-    starved: Vec<Id>,
+    starved: PagedQueue<Id>,
 }
 
 impl Outbox {
@@ -44,8 +55,8 @@ impl Outbox {
 
     /// A session was refused: it is woken when all is sent.
     pub(crate) fn starve(&mut self, id: Id) {
-        if !self.starved.contains(&id) {
-            self.starved.push(id);
+        if !self.starved.iter().any(|starved| *starved == id) {
+            self.starved.push_back(id);
         }
     }
 
@@ -55,85 +66,91 @@ impl Outbox {
             *used = 0;
         }
         self.starved.retain(|starved| *starved != id);
-        for (_, owner) in self.packets.iter_mut().filter(|(_, owner)| *owner == id) {
-            *owner = Id(u32::MAX);
+        for packet in self.packets.iter_mut().filter(|packet| packet.owner == Some(id)) {
+            packet.owner = None;
         }
     }
 
-    fn free(&mut self, id: Id, bytes: usize) {
-        if let Some(used) = self.used.get_mut(id.0 as usize) {
+    fn free(&mut self, owner: Option<Id>, bytes: usize) {
+        if let Some(used) = owner.and_then(|id| self.used.get_mut(id.0 as usize)) {
             *used = used.saturating_sub(bytes);
         }
     }
 
-    /// The sessions that were refused.
-    pub(crate) fn take_starved(&mut self) -> Vec<Id> {
-        std::mem::take(&mut self.starved)
+    /// A session that was refused.
+    pub(crate) fn next_starved(&mut self) -> Option<Id> {
+        self.starved.pop_front()
     }
 
     /// Moves what it can. Gives whether all has left.
     pub(crate) fn drain<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
-        while let Some((length, id)) = self.packets.front().copied() {
-            let length = length as usize;
-            let packet = self.bytes.get(self.head..self.head + length).unwrap_or(&[]);
-            if !copy(packet, sink) {
+        while let Some(packet) = self.packets.front() {
+            if copy(packet, sink).is_none() {
                 return false;
             }
+            let (length, owner) = (packet.length, packet.owner);
             let header_length =
-                if packet.first().is_some_and(|first| first >> 4 == 4) { 28 } else { 48 };
+                if packet.first.first().is_some_and(|first| first >> 4 == 4) { 28 } else { 48 };
             sink.send(Departure { length, segment_size: 0, header_length });
-            self.packets.pop_front();
-            self.head += length;
-            self.free(id, length + COST);
+            if let Some(packet) = self.packets.pop_front() {
+                give(packet.first);
+                packet.rest.into_iter().for_each(give);
+            }
+            self.free(owner, length + COST);
         }
-        (self.head, self.tail) = (0, 0);
         true
+    }
+
+    /// Gives back what a packet that was not sent has written.
+    fn begin(&mut self) {
+        let first = std::mem::take(&mut self.first);
+        self.rest.drain(..).chain([first]).filter(|piece| !piece.is_empty()).for_each(give);
     }
 }
 
-/// Copies a packet into a buffer, or into a chain of them. Gives whether there was room.
-fn copy<S: Sink + ?Sized>(packet: &[u8], sink: &mut S) -> bool {
-    let Some(buffer) = sink.buffer(packet.len()) else { return false };
-    let (now, mut rest) = packet.split_at(buffer.len().min(packet.len()));
-    if let Some(place) = buffer.get_mut(..now.len()) {
-        place.copy_from_slice(now);
-    }
-    while !rest.is_empty() {
-        let Some(piece) = sink.extend(rest.len()).filter(|piece| !piece.is_empty()) else {
-            return false;
-        };
-        let (now, later) = rest.split_at(piece.len().min(rest.len()));
-        if let Some(place) = piece.get_mut(..now.len()) {
+/// Copies a packet into a buffer, or into a chain of them. `None`: there was no room.
+fn copy<S: Sink + ?Sized>(packet: &Waiting, sink: &mut S) -> Option<()> {
+    let mut left = packet.length;
+    let mut target = sink.buffer(left)?;
+    for piece in [&packet.first].into_iter().chain(&packet.rest) {
+        let mut run = piece.get(..piece.len().min(left)).unwrap_or(&[]);
+        while !run.is_empty() {
+            if target.is_empty() {
+                target = sink.extend(left).filter(|piece| !piece.is_empty())?;
+            }
+            let (now, later) = run.split_at(run.len().min(target.len()));
+            let (place, free) = std::mem::take(&mut target).split_at_mut(now.len());
             place.copy_from_slice(now);
+            (run, target, left) = (later, free, left - now.len());
         }
-        rest = later;
     }
-    true
+    Some(())
 }
 
 impl Sink for Outbox {
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
-        if self.tail + length > self.bytes.len() {
-            self.bytes.copy_within(self.head..self.tail, 0);
-            (self.head, self.tail) = (0, self.tail - self.head);
-            let needed = self.tail + length;
-            if needed > self.bytes.len() {
-                self.bytes.resize(needed.next_power_of_two(), 0);
-            }
-        }
-        self.bytes.get_mut(self.tail..self.tail + length)
+        self.begin();
+        let length = length.min(PIECE);
+        self.first = borrow(length);
+        self.first.get_mut(..length)
+    }
+
+    fn extend(&mut self, left: usize) -> Option<&mut [u8]> {
+        let length = left.min(PIECE);
+        self.rest.push(borrow(length));
+        self.rest.last_mut()?.get_mut(..length)
+    }
+
+    fn head(&mut self) -> Option<&mut [u8]> {
+        Some(&mut self.first)
     }
 
     fn send(&mut self, departure: Departure) {
         let Some(id) = self.sender else { return };
-        self.tail += departure.length;
-        self.packets.push_back((departure.length as u32, id));
-        let place = id.0 as usize;
-        if place >= self.used.len() {
-            self.used.resize(place + 1, 0);
-        }
-        if let Some(used) = self.used.get_mut(place) {
-            *used += departure.length + COST;
-        }
+        let (first, rest) = (std::mem::take(&mut self.first), std::mem::take(&mut self.rest));
+        let length = departure.length;
+        self.packets.push_back(Waiting { length, owner: Some(id), first, rest });
+        let used = self.bytes_of(id) + length + COST;
+        self.used.put(id.0 as usize, used);
     }
 }

@@ -1,8 +1,8 @@
 //! All sessions of one stack, and how they are found.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tables::{PagedArray, PagedQueue};
 use transport::{Config, ConnectionId, Counters, ListenerId, Stack, UdpId};
 
 use crate::claims::Store;
@@ -20,12 +20,12 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Sessions {
     pub(crate) stack: Stack<Store>,
-    sessions: Vec<Option<Session>>,
+    sessions: PagedArray<Option<Session>>,
     connections: Owners,
     listeners: Owners,
     sockets: Owners,
     /// Sessions that were woken, each once.
-    pub(crate) woken: VecDeque<Id>,
+    pub(crate) woken: PagedQueue<Id>,
     pub(crate) leases: Leases,
     /// Datagrams on their way out.
     pub(crate) outbox: Outbox,
@@ -54,11 +54,11 @@ impl Sessions {
         let (seed, mtu) = (config.seed, config.mtu);
         Ok(Self {
             stack: Stack::new(config, Store::default()).map_err(|_| Errno::NOMEM)?,
-            sessions: Vec::new(),
+            sessions: PagedArray::new(),
             connections: Owners::default(),
             listeners: Owners::default(),
             sockets: Owners::default(),
-            woken: VecDeque::new(),
+            woken: PagedQueue::new(),
             leases: Leases::new(seed),
             outbox: Outbox::default(),
             shelf: Shelf::new(),
@@ -117,16 +117,10 @@ impl Sessions {
     }
 
     pub(crate) fn put(&mut self, id: Id, session: Session) -> Result<(), Errno> {
-        let place = id.0 as usize;
         if self.has(id) {
             return Err(Errno::EXIST);
         }
-        if place >= self.sessions.len() {
-            self.sessions.resize_with(place + 1, || None);
-        }
-        if let Some(slot) = self.sessions.get_mut(place) {
-            *slot = Some(session);
-        }
+        self.sessions.put(id.0 as usize, Some(session));
         Ok(())
     }
 
@@ -212,26 +206,22 @@ impl Sessions {
     }
 }
 
-/// Which session has what of the stack's, by index.
+/// Which session has what of the stack's, by index: one more than its number; 0: none.
 #[derive(Debug, Default)]
-struct Owners(Vec<u32>);
+struct Owners(PagedArray<u32>);
 
 impl Owners {
     #[inline]
     fn get(&self, index: u32) -> Option<Id> {
-        self.0.get(index as usize).copied().filter(|id| *id != NOBODY).map(Id)
+        self.0.get(index as usize)?.checked_sub(1).map(Id)
     }
 
     fn set(&mut self, index: u32, id: u32) {
-        let place = index as usize;
-        if place >= self.0.len() {
-            if id == NOBODY {
-                return;
-            }
-            self.0.resize(place + 1, NOBODY);
-        }
-        if let Some(owner) = self.0.get_mut(place) {
-            *owner = id;
+        let owner = id.wrapping_add(1);
+        match self.0.get_mut(index as usize) {
+            Some(place) => *place = owner,
+            None if id == NOBODY => {}
+            None => self.0.put(index as usize, owner),
         }
     }
 }

@@ -40,18 +40,10 @@ impl Sessions {
 
     /// Connections came or went.
     pub(crate) fn note_changes(&mut self) {
-        let changed = &mut self.stack.buffers_mut().changed;
-        if changed.is_empty() {
-            return;
-        }
-        let mut places = std::mem::take(changed);
-        if let Some(journal) = &mut self.journal {
-            for place in &places {
-                journal.note(self.now, *place, &self.stack);
+        while let Some(place) = self.stack.buffers_mut().changed.pop_front() {
+            if let Some(journal) = &mut self.journal {
+                journal.note(self.now, place, &self.stack);
             }
         }
-        // Its memory is used again.
-        places.clear();
-        self.stack.buffers_mut().changed = places;
     }
 }

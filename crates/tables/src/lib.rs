@@ -1,5 +1,5 @@
 //! Longest-prefix match and exact-match flows: pure data structures, read without locks while one
-//! writer changes them.
+//! writer changes them; and lists of one owner that grow by pages.
 //!
 //! - [`Lpm4`], [`Lpm6`]: routes. The writer half is changed through `&mut self`, reader halves
 //!   ([`Lpm4Reader`], [`Lpm6Reader`]) are cloned to as many threads as like.
@@ -7,6 +7,7 @@
 //!   which takes memory as entries come.
 //! - [`Epoch`]: tells writers when memory that was unlinked is seen by no reader any more. All
 //!   tables that a worker reads share one; each reading thread holds a [`ReaderSlot`].
+//! - [`PagedList`], [`PagedQueue`], [`PagedArray`]: one entry more never allocates or moves more than a page.
 //! - [`prefetch()`]: asks the cache for what a batch will need.
 
 mod epoch;
@@ -14,6 +15,7 @@ mod flow;
 mod hash;
 mod lpm;
 mod memory;
+mod paged;
 mod prefetch;
 mod sync;
 
@@ -24,4 +26,5 @@ pub use lpm::{
     MISS, Prefix, PrefixError,
 };
 pub use memory::OutOfMemory;
+pub use paged::{PagedArray, PagedList, PagedQueue, Place};
 pub use prefetch::prefetch;

@@ -5,8 +5,10 @@ use wire::checksum::Sum;
 use crate::ends::Ends;
 use crate::handle::{ConnectionId, ListenerId};
 
+pub use pieces::{PIECE, PieceMemory, Pieces};
 pub use ring::{Ring, Rings};
 
+mod pieces;
 mod ring;
 
 /// A FIFO of bytes with one writer and one reader.

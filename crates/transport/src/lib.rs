@@ -6,7 +6,6 @@
 pub mod carried;
 
 mod calls;
-mod chunks;
 pub mod congestion;
 mod emit;
 mod ends;
@@ -22,8 +21,6 @@ mod listener;
 pub mod moving;
 pub mod options;
 pub mod packet;
-mod paged_list;
-mod paged_queue;
 mod paths;
 mod ports;
 pub mod reason;

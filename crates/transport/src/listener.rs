@@ -1,8 +1,9 @@
 //! Sockets with an address of their own: bound ones, and those that listen, where connections come in and
 //! wait to be accepted.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
+
+use tables::PagedQueue;
 
 use crate::handle::{ConnectionId, ListenerId};
 use crate::options::{Options, SECOND};
@@ -38,9 +39,9 @@ pub(crate) struct Listener {
     /// Of those that wait or were accepted: made by Fast Open, handshake not over.
     pub(crate) fast_open: usize,
     /// Until then those that were reset during the handshake are counted too (RFC 7413 5.1): ns.
-    pub(crate) fast_resets: VecDeque<u64>,
+    pub(crate) fast_resets: PagedQueue<u64>,
     /// Connections that wait to be accepted.
-    pub(crate) queue: VecDeque<ConnectionId>,
+    pub(crate) queue: PagedQueue<ConnectionId>,
     /// `Incoming` is in the queue of events.
     pub(crate) told: bool,
     /// SYN cookies were sent: their answers are taken until then: ns.
@@ -58,8 +59,8 @@ impl Listener {
             backlog: backlog.max(1),
             half_open: 0,
             fast_open: 0,
-            fast_resets: VecDeque::new(),
-            queue: VecDeque::new(),
+            fast_resets: PagedQueue::new(),
+            queue: PagedQueue::new(),
             told: false,
             cookies_until: 0,
         }

@@ -8,10 +8,10 @@ use crate::limiter::Limiter;
 use crate::listener::Listeners;
 use crate::options::{Config, Sets};
 use crate::packet::Offloads;
-use crate::paged_queue::PagedQueue;
 use crate::paths::Paths;
 use crate::reason::Counters;
 use crate::siphash::Secret;
+use tables::PagedQueue;
 
 /// What all connections of a stack share.
 #[derive(Debug)]
@@ -71,7 +71,6 @@ impl Shared {
     pub(crate) fn new(config: Config) -> Self {
         let secret = Secret(config.seed);
         let path_mtu = config.mtu;
-        let connections = config.connections_v4 + config.connections_v6;
         Self {
             paths: Paths::new(config.path_mtus),
             servers: Servers::new(config.fast_open_cookies),
@@ -82,9 +81,8 @@ impl Shared {
             offloads: Offloads::default(),
             path: 0,
             path_mtu,
-            // A connection has more than one event to tell at times.
-            events: PagedQueue::with_room(2 * connections),
-            dirty: PagedQueue::with_room(connections),
+            events: PagedQueue::new(),
+            dirty: PagedQueue::new(),
             sink_is_full: false,
             secret,
             sets: Sets::default(),

@@ -252,8 +252,11 @@ impl<B: Buffers> Stack<B> {
         let due = hot.has(flag::ACK_NOW | flag::RESET_DUE);
         let other = hot.has(flag::MOVED) && hot.has(flag::TIMESTAMPS);
         let waits = hot.state == State::TimeWait && !due && released && hot.has(flag::IN_TABLE);
-        if waits && !other && self.shared.config.time_waits > 0 {
-            return self.retire(index);
+        if waits {
+            self.buffers.went(&Ends::of_received(&key));
+            if !other && self.shared.config.time_waits > 0 {
+                return self.retire(index);
+            }
         }
         let listed = over && hot.has(flag::IN_TABLE);
         if listed {
@@ -262,10 +265,6 @@ impl<B: Buffers> Stack<B> {
         hot.armed_at = if over { NEVER } else { deadline };
         if listed {
             self.unlist_key(&key);
-        }
-        if waits {
-            // It keeps its place, and yet nothing else is left of it.
-            self.buffers.went(&Ends::of_received(&key));
         }
         if !over {
             self.timers.arm(index, deadline);

@@ -177,7 +177,11 @@ pub(crate) struct TimeWaits {
 impl TimeWaits {
     pub(crate) fn new(most: usize) -> Self {
         let most = most.min(NUMBERS as usize / 2);
-        Self { chunks: VecDeque::new(), spare: None, first: 0, gone: 0, held: [0; 2], most }
+        // Addresses for all chunks that there can be, so that their list is never copied; where they cannot be had, it
+        // grows when it must.
+        let mut chunks = VecDeque::new();
+        let _ = chunks.try_reserve_exact(2 * most.max(CHUNK) / CHUNK + 2);
+        Self { chunks, spare: None, first: 0, gone: 0, held: [0; 2], most }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::mem::take;
 
+use transport::fifo::{PIECE, PieceMemory};
+
 /// Smallest piece of memory: 2^10 bytes.
 const LEAST: u32 = 10;
 /// Sizes of pieces.
 const SIZES: usize = 5;
-/// Bytes of the largest.
-pub(super) const PIECE: usize = 1 << (LEAST as usize + SIZES - 1);
+const _: () = assert!(1 << (LEAST as usize + SIZES - 1) == PIECE, "the largest size");
 /// Bytes that a thread keeps at most.
 pub(super) const KEPT: usize = 16 << 20;
 /// Pieces of a list: it never takes more than a page.
@@ -65,7 +66,7 @@ thread_local! {
 
 /// A piece of at least `needed` bytes, which are [`PIECE`] at most; its length is a power of two. What it holds means
 /// nothing.
-pub(super) fn borrow(needed: usize) -> Box<[u8]> {
+pub(crate) fn borrow(needed: usize) -> Box<[u8]> {
     let size = needed.next_power_of_two().max(1 << LEAST);
     let place = (size.trailing_zeros() - LEAST) as usize;
     let kept = POOL.try_with(|pool| {
@@ -79,7 +80,7 @@ pub(super) fn borrow(needed: usize) -> Box<[u8]> {
 }
 
 /// Gives it back. When the thread ends, or keeps enough, it is freed.
-pub(super) fn give(piece: Box<[u8]>) {
+pub(crate) fn give(piece: Box<[u8]>) {
     let place = piece.len().trailing_zeros().wrapping_sub(LEAST) as usize;
     let _ = POOL.try_with(|pool| {
         let Ok(mut pool) = pool.try_borrow_mut() else { return };
@@ -93,6 +94,20 @@ pub(super) fn give(piece: Box<[u8]>) {
             pool.bytes += length;
         }
     });
+}
+
+/// Large FIFOs have their pieces from here.
+#[derive(Debug)]
+pub(super) struct Pooled;
+
+impl PieceMemory for Pooled {
+    fn borrow() -> Box<[u8]> {
+        borrow(PIECE)
+    }
+
+    fn give(piece: Box<[u8]>) {
+        give(piece);
+    }
 }
 
 /// Bytes of data that the stacks of this thread hold, in pieces as they were taken.

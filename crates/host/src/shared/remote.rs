@@ -1,10 +1,11 @@
 //! The process's side: calls go to the stack's worker, data through the FIFOs.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use shm::fifo::Chunks;
 use shm::{Meta, PushError, SleepWord};
+use tables::PagedQueue;
 use transport::moving::{Carried, Reader, Writer};
 
 use super::ProcessEnd;
@@ -39,10 +40,10 @@ pub struct Remote {
     /// By session.
     pub(super) own: Vec<Own>,
     /// Sessions with chunks.
-    pub(super) holding: VecDeque<Id>,
+    pub(super) holding: PagedQueue<Id>,
     /// One of them had no chunk for what it was to send.
     pub(super) starving: bool,
-    ready: VecDeque<Ready>,
+    ready: PagedQueue<Ready>,
     pub(super) ports: Vec<(u16, u16)>,
     /// Commands were written since the worker was last rung for.
     touched: bool,
@@ -57,14 +58,18 @@ impl Remote {
     /// None yet.
     #[must_use]
     pub fn new(end: ProcessEnd, wire: Box<dyn Wire>) -> Self {
+        // Addresses for all there can be, so that none is ever copied; memory comes a page at a time. An error leaves it
+        // as it was: it grows when it must.
+        let mut own = Vec::new();
+        let _ = own.try_reserve_exact(end.plan.sessions() as usize);
         Self {
             chunks: Chunks::new(end.plan.chunks()),
             end,
             wire,
-            own: Vec::new(),
-            holding: VecDeque::new(),
+            own,
+            holding: PagedQueue::new(),
             starving: false,
-            ready: VecDeque::new(),
+            ready: PagedQueue::new(),
             ports: Vec::new(),
             touched: false,
             is_lost: false,
@@ -86,7 +91,8 @@ impl Remote {
         let there = old.own.iter().enumerate().filter(|(_, own)| own.is_there);
         self.dead = there.map(|(number, _)| Id(number as u32)).collect();
         self.dead.extend(&old.dead);
-        self.ready.extend(self.dead.iter().map(|id| Ready { id: *id, woken: Mask::ALL }));
+        let dead = self.dead.iter().map(|id| Ready { id: *id, woken: Mask::ALL });
+        dead.for_each(|ready| self.ready.push_back(ready));
     }
 
     /// Whether it is of a stack that is no more.
@@ -121,7 +127,8 @@ impl Remote {
             if !self.starving {
                 let all = self.own.iter().enumerate().filter(|(_, own)| own.is_there);
                 let woken = Mask::WRITABLE;
-                self.ready.extend(all.map(|(id, _)| Ready { id: Id(id as u32), woken }));
+                let all = all.map(|(id, _)| Ready { id: Id(id as u32), woken });
+                all.for_each(|ready| self.ready.push_back(ready));
             }
         }
         count

@@ -1,9 +1,8 @@
 //! The stack's side: what a process asks for is done.
 
-use std::collections::VecDeque;
-
 use shm::Meta;
 use shm::fifo::Chunks;
+use tables::PagedQueue;
 use transport::Sink;
 use transport::moving::{Carried, Reader};
 
@@ -28,9 +27,9 @@ pub struct Served {
     /// By session.
     pub(super) flows: Vec<Flow>,
     /// Sessions with chunks.
-    pub(super) holding: VecDeque<Id>,
+    pub(super) holding: PagedQueue<Id>,
     /// Sessions without.
-    pub(super) starved: VecDeque<Id>,
+    pub(super) starved: PagedQueue<Id>,
     pub(super) closing: Vec<Closing>,
     pub(super) bounce: Vec<u8>,
     pub(super) travelling: Travelling,
@@ -52,13 +51,16 @@ impl Served {
     /// None yet, on a stack of its own.
     #[must_use]
     pub fn new(end: WorkerEnd, sessions: Sessions) -> Self {
+        // As in `Remote::new`.
+        let mut flows = Vec::new();
+        let _ = flows.try_reserve_exact(end.plan.sessions() as usize);
         Self {
             sessions,
             chunks: Chunks::new(end.plan.chunks()),
             end,
-            flows: Vec::new(),
-            holding: VecDeque::new(),
-            starved: VecDeque::new(),
+            flows,
+            holding: PagedQueue::new(),
+            starved: PagedQueue::new(),
             closing: Vec::new(),
             bounce: vec![0; PIECE],
             travelling: Travelling::default(),

@@ -119,8 +119,8 @@ impl<B: Buffers> Stack<B> {
     /// Closes a socket that listens or is only bound; connections that wait to be accepted are reset. The
     /// port stays taken for as long as connections have it, but for who shares it.
     pub fn close_listener(&mut self, socket: ListenerId) {
-        let Some(closed) = self.shared.listeners.close(socket) else { return };
-        for id in closed.queue {
+        let Some(mut closed) = self.shared.listeners.close(socket) else { return };
+        while let Some(id) = closed.queue.pop_front() {
             if let Some((hot, _)) = self.slab.get_mut(id) {
                 hot.clear(flag::QUEUED);
             }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use tables::PagedList;
+
 use super::bytes::{Reader, Writer};
 use super::error::ImportError;
 use crate::sequence::Seq;
@@ -214,5 +216,25 @@ impl<T: Carried> Carried for VecDeque<T> {
             return Err(ImportError::Short(from.field));
         }
         (0..count).map(|_| T::take(from)).collect()
+    }
+}
+
+impl<T: Carried> Carried for PagedList<T> {
+    fn put(&self, to: &mut Writer) {
+        (self.len() as u32).put(to);
+        self.iter().for_each(|value| value.put(to));
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        let count = u32::take(from)? as usize;
+        // Each takes a byte at least; memory follows what is there, not what is claimed.
+        if count > from.left() {
+            return Err(ImportError::Short(from.field));
+        }
+        let mut list = Self::new();
+        for _ in 0..count {
+            list.push_back(T::take(from)?);
+        }
+        Ok(list)
     }
 }

@@ -4,12 +4,9 @@ use std::mem::take;
 
 use wire::checksum::Sum;
 
+use super::pieces::{PIECE, PieceMemory, Pieces};
 use super::{Buffers, ByteFifo, Grant, Opening, Pair};
 use crate::handle::ConnectionId;
-
-use pieces::{PIECE, Pieces};
-
-mod pieces;
 
 /// A ring of bytes. It takes memory only as far as it was written, and growth moves 16 KiB at most, however much the
 /// ring holds.
@@ -30,7 +27,19 @@ enum Memory {
     /// While a piece is enough: in a circle, which doubles.
     Circle(Vec<u8>),
     /// Beyond that.
-    Pieces(Box<Pieces>),
+    Pieces(Box<Pieces<Fresh>>),
+}
+
+/// Pieces from the allocator.
+#[derive(Debug)]
+struct Fresh;
+
+impl PieceMemory for Fresh {
+    fn borrow() -> Box<[u8]> {
+        vec![0; PIECE].into()
+    }
+
+    fn give(_: Box<[u8]>) {}
 }
 
 impl Default for Memory {
@@ -58,17 +67,15 @@ impl Ring {
     fn reach(&self) -> usize {
         match &self.memory {
             Memory::Circle(bytes) => bytes.len(),
-            Memory::Pieces(pieces) => pieces.len() - self.head as usize,
+            Memory::Pieces(pieces) => pieces.reach().saturating_sub(self.head as usize),
         }
     }
 
     /// Makes sure that `needed` bytes from the head on have a place.
     #[cold]
     fn reserve(&mut self, needed: usize) {
-        let bytes = match &mut self.memory {
-            Memory::Pieces(pieces) => return pieces.reserve(self.head as usize + needed),
-            Memory::Circle(bytes) => bytes,
-        };
+        // Pieces come when they are written to.
+        let Memory::Circle(bytes) = &mut self.memory else { return };
         // The data is straightened out.
         bytes.rotate_left(self.head as usize);
         self.head = 0;
@@ -77,9 +84,7 @@ impl Ring {
             return bytes.resize(size, 0);
         }
         bytes.resize(PIECE, 0);
-        let mut pieces = Pieces::new(take(bytes), self.capacity);
-        pieces.reserve(needed);
-        self.memory = Memory::Pieces(Box::new(pieces));
+        self.memory = Memory::Pieces(Pieces::new(take(bytes).into()).into());
     }
 }
 
@@ -186,7 +191,7 @@ impl ByteFifo for Ring {
         let target = target.get_mut(..count).unwrap_or_default();
         let bytes = match &self.memory {
             Memory::Circle(bytes) => bytes,
-            Memory::Pieces(pieces) => return pieces.read_summed(at, target),
+            Memory::Pieces(pieces) => return (count, pieces.read_summed(at, target)),
         };
         let start = around(at, bytes.len());
         match bytes.get(start..start + count) {
@@ -237,7 +242,10 @@ impl Ring {
         let target = target.get_mut(..count).unwrap_or_default();
         let bytes = match &self.memory {
             Memory::Circle(bytes) => bytes,
-            Memory::Pieces(pieces) => return pieces.read(at, target),
+            Memory::Pieces(pieces) => {
+                pieces.read(at, target);
+                return count;
+            }
         };
         let start = around(at, bytes.len());
         match bytes.get(start..start + count) {

@@ -1,8 +1,10 @@
 //! All sockets that have an address of their own: by handle, by port, and those that listen by address.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+
+use tables::{PagedArray, PagedQueue};
 
 use super::binding::{ANY, Binding, Claim, Spread};
 use super::{Listener, Socket};
@@ -10,44 +12,53 @@ use crate::ends::Ends;
 use crate::handle::ListenerId;
 use crate::options::Options;
 
+/// Where a socket is, or was.
+#[derive(Debug, Default)]
+struct Slot {
+    socket: Option<Socket>,
+    generation: u32,
+}
+
 /// The sockets of a stack.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    slots: Vec<Option<Socket>>,
-    generations: Vec<u32>,
-    free: Vec<u32>,
-    by_port: HashMap<u16, Vec<u32>>,
+    slots: PagedArray<Slot>,
+    /// Slots that are or were taken.
+    count: u32,
+    free: PagedQueue<u32>,
+    by_port: PagedArray<PagedQueue<u32>>,
     /// Those that listen; several at one address are a group.
-    by_address: HashMap<SocketAddr, Vec<u32>>,
-    /// Connections that were opened from each port without a socket that is bound to it; empty until
-    /// there are any.
-    opened: Vec<u32>,
+    by_address: BTreeMap<SocketAddr, PagedQueue<u32>>,
+    /// Connections that were opened from each port without a socket that is bound to it.
+    opened: PagedArray<u32>,
 }
 
 impl Listeners {
     /// Binds a socket. Whether the address is free was asked before.
     pub(crate) fn add(&mut self, address: SocketAddr, binding: Binding) -> ListenerId {
-        let index = self.free.pop().unwrap_or(self.slots.len() as u32);
-        if index as usize == self.slots.len() {
-            self.slots.push(None);
-            self.generations.push(0);
-        }
-        let generation = self.generations.get(index as usize).copied().unwrap_or(0);
+        let index = self.free.pop_front().unwrap_or(self.count);
+        let generation = self.slots.get(index as usize).map_or(0, |slot| slot.generation);
         let id = ListenerId::new(index, generation);
         let claim = Claim { address, binding, listens: false };
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            *slot = Some(Socket { id, claim, users: 0, is_open: true, listener: None });
+        let socket = Some(Socket { id, claim, users: 0, is_open: true, listener: None });
+        self.slots.put(index as usize, Slot { socket, generation });
+        self.count = self.count.max(index + 1);
+        let port = usize::from(address.port());
+        if self.by_port.get(port).is_none() {
+            self.by_port.put(port, PagedQueue::new());
         }
-        self.by_port.entry(address.port()).or_default().push(index);
+        if let Some(sockets) = self.by_port.get_mut(port) {
+            sockets.push_back(index);
+        }
         id
     }
 
     fn at(&self, index: u32) -> Option<&Socket> {
-        self.slots.get(index as usize)?.as_ref()
+        self.slots.get(index as usize)?.socket.as_ref()
     }
 
     fn any_mut(&mut self, id: ListenerId) -> Option<&mut Socket> {
-        let socket = self.slots.get_mut(id.index() as usize)?.as_mut()?;
+        let socket = self.slots.get_mut(id.index() as usize)?.socket.as_mut()?;
         (socket.id == id).then_some(socket)
     }
 
@@ -68,8 +79,9 @@ impl Listeners {
     /// Whether `claim` could stand beside all others at its port but `own`. `strict`: any overlap counts,
     /// as for ports that the stack chooses.
     pub(crate) fn is_free(&self, claim: &Claim, own: Option<ListenerId>, strict: bool) -> bool {
-        let others = self.by_port.get(&claim.address.port()).map_or(&[][..], Vec::as_slice);
-        others.iter().filter_map(|index| self.at(*index)).all(|other| {
+        let others = self.by_port.get(usize::from(claim.address.port()));
+        let others = others.into_iter().flat_map(PagedQueue::iter);
+        others.filter_map(|index| self.at(*index)).all(|other| {
             let conflicts =
                 if strict { claim.overlaps(&other.claim) } else { claim.conflicts(&other.claim) };
             Some(other.id) == own || !conflicts
@@ -78,17 +90,14 @@ impl Listeners {
 
     /// Whether a socket is bound to this port at any address: connections do not get it by themselves.
     pub(crate) fn has_port(&self, port: u16) -> bool {
-        self.by_port.contains_key(&port)
+        self.by_port.get(usize::from(port)).is_some_and(|sockets| !sockets.is_empty())
     }
 
     /// A connection was opened from `port`, which no socket is bound to, or is over.
     pub(crate) fn count_opened(&mut self, port: u16, one_more: bool) {
-        if self.opened.is_empty() {
-            self.opened = vec![0; usize::from(u16::MAX) + 1];
-        }
-        if let Some(count) = self.opened.get_mut(usize::from(port)) {
-            *count = if one_more { count.saturating_add(1) } else { count.saturating_sub(1) };
-        }
+        let count = self.opened.get(usize::from(port)).copied().unwrap_or(0);
+        let count = if one_more { count.saturating_add(1) } else { count.saturating_sub(1) };
+        self.opened.put(usize::from(port), count);
     }
 
     /// Whether there are such connections.
@@ -102,7 +111,7 @@ impl Listeners {
         socket.claim.listens = true;
         socket.listener = Some(Box::new(Listener::new(id, backlog, options)));
         let address = socket.claim.address;
-        self.by_address.entry(address).or_default().push(id.index());
+        self.by_address.entry(address).or_default().push_back(id.index());
     }
 
     /// A connection holds the socket's address now.
@@ -143,40 +152,34 @@ impl Listeners {
 
     fn forget(&mut self, id: ListenerId) {
         let index = id.index();
-        let Some(socket) = self.slots.get_mut(index as usize).and_then(Option::take) else {
-            return;
-        };
-        if let Some(generation) = self.generations.get_mut(index as usize) {
-            *generation = generation.wrapping_add(1);
-        }
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
+        let Some(socket) = slot.socket.take() else { return };
+        slot.generation = slot.generation.wrapping_add(1);
         let port = socket.claim.address.port();
-        if let Some(indices) = self.by_port.get_mut(&port) {
-            indices.retain(|other| *other != index);
-            if indices.is_empty() {
-                self.by_port.remove(&port);
-            }
+        if let Some(sockets) = self.by_port.get_mut(usize::from(port)) {
+            sockets.retain(|other| *other != index);
         }
-        self.free.push(index);
+        self.free.push_back(index);
     }
 
     /// The group for packets to `local`: its own address before any address of the version before any
     /// address at all.
-    fn group(&self, local: SocketAddr) -> &[u32] {
+    fn group(&self, local: SocketAddr) -> impl Iterator<Item = &Socket> {
         let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let both = |index: &u32| self.at(*index).is_some_and(|s| !s.claim.binding.v6_only);
-        let at = |ip| self.by_address.get(&SocketAddr::new(ip, local.port())).map(Vec::as_slice);
+        let at = |ip| self.by_address.get(&SocketAddr::new(ip, local.port()));
         let own = at(local.ip());
         let found = if local.is_ipv4() {
             own.or_else(|| at(any_v4)).or_else(|| at(ANY).filter(|group| group.iter().any(both)))
         } else {
             own.or_else(|| at(ANY))
         };
-        found.unwrap_or(&[])
+        found.into_iter().flat_map(PagedQueue::iter).filter_map(|index| self.at(*index))
     }
 
     /// Whether somebody listens for packets to `local`.
     pub(crate) fn is_listening(&self, local: SocketAddr) -> bool {
-        !self.group(local).is_empty()
+        self.group(local).next().is_some()
     }
 
     /// The listener for a connection between `ends`; `hash`: of them, chooses within a group.
@@ -186,11 +189,10 @@ impl Listeners {
     }
 
     fn choose(&self, local: SocketAddr, hash: u64) -> Option<ListenerId> {
-        let group = self.group(local);
         let takes = |socket: &&Socket| {
             socket.claim.address.is_ipv4() == local.is_ipv4() || !socket.claim.binding.v6_only
         };
-        let members = || group.iter().filter_map(|index| self.at(*index)).filter(takes);
+        let members = || self.group(local).filter(takes);
         let count = members().count() as u64;
         if count < 2 {
             return members().next().map(|socket| socket.id);
@@ -211,8 +213,9 @@ impl Listeners {
 
     /// Whether one of those that listen at `local` has sent cookies not long ago.
     pub(crate) fn takes_cookies(&self, local: SocketAddr, now: u64) -> bool {
-        let listeners = self.group(local).iter().filter_map(|index| self.at(*index));
-        listeners.filter_map(|s| s.listener.as_ref()).any(|listener| now < listener.cookies_until)
+        self.group(local)
+            .filter_map(|s| s.listener.as_ref())
+            .any(|listener| now < listener.cookies_until)
     }
 }
 

@@ -38,7 +38,6 @@ impl<B: Buffers> Stack<B> {
         debug_assert!(changed, "the connection was in the table");
         self.timers.cancel(index);
         self.free(index);
-        self.buffers.went(&Ends::of_received(&key));
     }
 
     /// Nothing is left of it.

@@ -4,9 +4,9 @@
 //! lost (to be sent again). Detection of loss is RACK's (RFC 8985); rate samples are taken as the
 //! drafts of delivery rate estimation say.
 
-use crate::paged_list::PagedList;
 use crate::sequence::Seq;
 use crate::tcp::prr::Reduction;
+use tables::PagedList;
 
 mod loss;
 mod rack;

@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use tables::PagedArray;
+
 use super::{Queue, Socket, UdpError, UdpOptions};
-use crate::chunks::Chunks;
 use crate::handle::UdpId;
 
 /// No place.
@@ -20,18 +21,26 @@ struct Place {
     previous: u32,
 }
 
+impl Default for Place {
+    fn default() -> Self {
+        Self { socket: None, generation: 0, next: NONE, previous: NONE }
+    }
+}
+
 /// The sockets of a stack. However many there are, one more moves none of them.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    places: Chunks<Place>,
+    places: PagedArray<Place>,
+    /// Places that are or were taken.
+    count: u32,
     free: u32,
-    /// The first at each port, plus one; 0: there is none. Empty until there are any.
-    first: Vec<u32>,
+    /// The first at each port, plus one; 0: there is none.
+    first: PagedArray<u32>,
 }
 
 impl Default for Sockets {
     fn default() -> Self {
-        Self { places: Chunks::default(), free: NONE, first: Vec::new() }
+        Self { places: PagedArray::new(), count: 0, free: NONE, first: PagedArray::new() }
     }
 }
 
@@ -53,7 +62,7 @@ impl Sockets {
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Socket> {
-        self.places.iter().filter_map(|place| place.socket.as_ref())
+        self.places.iter().filter_map(|(_, place)| place.socket.as_ref())
     }
 
     fn first(&self, port: u16) -> u32 {
@@ -61,12 +70,7 @@ impl Sockets {
     }
 
     fn set_first(&mut self, port: u16, index: u32) {
-        if self.first.is_empty() {
-            self.first = vec![0; usize::from(u16::MAX) + 1];
-        }
-        if let Some(first) = self.first.get_mut(usize::from(port)) {
-            *first = index.wrapping_add(1);
-        }
+        self.first.put(usize::from(port), index.wrapping_add(1));
     }
 
     /// Those with this port, in the order in which they came.
@@ -97,8 +101,9 @@ impl Sockets {
 
     pub(crate) fn add(&mut self, local: SocketAddr, options: UdpOptions) -> UdpId {
         if self.free == NONE {
-            self.free = self.places.len() as u32;
-            self.places.push(Place { socket: None, generation: 0, next: NONE, previous: NONE });
+            self.free = self.count;
+            self.places.put(self.count as usize, Place::default());
+            self.count += 1;
         }
         let (index, port) = (self.free, local.port());
         let first = self.first(port);

@@ -1,8 +1,8 @@
 //! What is lost by other signs than RACK's, and what turned out not to be.
 
 use super::{Flight, Sent, mark};
-use crate::paged_list::PagedList;
 use crate::sequence::Seq;
+use tables::PagedList;
 
 impl Flight {
     /// Any record may be marked as lost now.

@@ -1,8 +1,8 @@
 //! RACK: time-based detection of loss (RFC 8985 6).
 
 use super::{Delivered, Flight, Sent, mark};
-use crate::paged_list::Place;
 use crate::sequence::Seq;
+use tables::Place;
 
 /// Segments sacked that stand for three duplicate acknowledgments (RFC 8985 6.2 step 4).
 const THRESHOLD: u32 = 3;

@@ -5,8 +5,8 @@
 //! sacked side by side becomes one record.
 
 use super::{Delivered, Flight, Sent, mark};
-use crate::paged_list::Place;
 use crate::sequence::Seq;
+use tables::Place;
 
 impl Flight {
     /// Takes off what `ack` covers.

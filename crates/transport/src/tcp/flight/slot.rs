@@ -6,15 +6,15 @@ use std::ops::{Deref, DerefMut};
 
 use super::{Delivered, Flight, Rack, Rate, Sent, mark};
 use crate::carried::{Carried, ImportError, Reader, Writer};
-use crate::paged_list::PagedList;
 use crate::sequence::Seq;
+use tables::PagedList;
 
 use memory::{Lone, Memory};
 
 mod memory;
 
 /// Flights kept for the next connection that needs one.
-const SPARE: usize = 1024;
+const SPARE: usize = 512;
 
 #[derive(Debug, Default)]
 enum Content {

@@ -10,7 +10,7 @@ fn round_trip(slot: &mut Slot, spares: &mut Spares, start: u32, whole: bool) -> 
         slot.rate.sample(news.bytes, news.newest.as_ref(), 5000);
         slot.rest(spares);
     }
-    assert!(slot.is_empty() && slot.sent.largest().0 == 0);
+    assert!(slot.is_empty() && slot.is_at_rest());
     // RACK's, which has nothing to find.
     news.latest = None;
     news

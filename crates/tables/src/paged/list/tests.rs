@@ -1,3 +1,4 @@
+use super::super::PAGE;
 use super::*;
 use proptest::prelude::*;
 

@@ -6,16 +6,14 @@
 use std::collections::VecDeque;
 use std::mem::swap;
 
-use crate::carried::{Carried, ImportError, Reader, Writer};
+use super::entries;
+use super::tiers::Tiers;
 
 mod middle;
 
-/// Bytes of a page.
-const PAGE: usize = 4096;
-
 /// Where an entry is; any change of the list other than one through [`PagedList::get_mut`] makes it void.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct Place {
     /// 0: the first.
     page: usize,
     /// Less than the page's length, except at the end of the list.
@@ -29,8 +27,8 @@ struct Page<T>(VecDeque<T>);
 /// What does not fit into the first page.
 #[derive(Debug)]
 struct More<T> {
-    /// Never empty ones. Their list takes a 500th of what they take.
-    pages: VecDeque<Box<Page<T>>>,
+    /// Never empty ones.
+    pages: Tiers<Box<Page<T>>>,
     /// Entries in them.
     length: usize,
     /// A page that was used up.
@@ -39,7 +37,7 @@ struct More<T> {
 
 /// A list of small values.
 #[derive(Debug)]
-pub(crate) struct PagedList<T> {
+pub struct PagedList<T> {
     /// Empty only if the list is.
     first: VecDeque<T>,
     more: Option<Box<More<T>>>,
@@ -52,34 +50,36 @@ impl<T> Default for PagedList<T> {
 }
 
 impl<T> PagedList<T> {
-    /// Entries of a page: a power of two, as is the room of a page that grows.
-    const ENTRIES: usize = 1 << (PAGE / size_of::<T>()).ilog2();
+    /// Entries of a page.
+    const ENTRIES: usize = entries::<T>();
 
     /// An empty list, without memory.
-    pub(crate) const fn new() -> Self {
+    #[must_use]
+    pub const fn new() -> Self {
         Self { first: VecDeque::new(), more: None }
     }
 
+    /// Whether there is none.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.first.is_empty()
     }
 
     /// Entries.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.first.len() + self.more.as_ref().map_or(0, |more| more.length)
     }
 
     /// Whether it has more than its first page.
     #[inline]
-    pub(crate) fn is_large(&self) -> bool {
+    pub fn is_large(&self) -> bool {
         self.more.is_some()
     }
 
     /// Makes room for one entry if there is no memory at all.
     #[inline]
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         if self.first.capacity() == 0 {
             self.first.reserve_exact(1);
         }
@@ -87,31 +87,35 @@ impl<T> PagedList<T> {
 
     /// Empty, but for the memory of its first page.
     #[inline]
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.first.clear();
         self.more = None;
     }
 
+    /// The first.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
+    pub fn front(&self) -> Option<&T> {
         self.first.front()
     }
 
+    /// The first, to be changed.
     #[inline]
-    pub(crate) fn front_mut(&mut self) -> Option<&mut T> {
+    pub fn front_mut(&mut self) -> Option<&mut T> {
         self.first.front_mut()
     }
 
+    /// The last.
     #[inline]
-    pub(crate) fn back(&self) -> Option<&T> {
+    pub fn back(&self) -> Option<&T> {
         match &self.more {
             Some(more) => more.pages.back().and_then(|page| page.0.back()),
             None => self.first.back(),
         }
     }
 
+    /// Puts one behind the others.
     #[inline]
-    pub(crate) fn push_back(&mut self, entry: T) {
+    pub fn push_back(&mut self, entry: T) {
         if self.more.is_none() && self.first.len() < Self::ENTRIES {
             self.first.push_back(entry);
         } else {
@@ -134,8 +138,9 @@ impl<T> PagedList<T> {
         }
     }
 
+    /// Takes the first out.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    pub fn pop_front(&mut self) -> Option<T> {
         let entry = self.first.pop_front();
         if self.first.is_empty() && self.more.is_some() {
             self.turn();
@@ -160,7 +165,7 @@ impl<T> PagedList<T> {
 
 impl<T> More<T> {
     fn new() -> Self {
-        Self { pages: VecDeque::new(), length: 0, spare: None }
+        Self { pages: Tiers::new(), length: 0, spare: None }
     }
 }
 
@@ -182,19 +187,22 @@ impl<T> PagedList<T> {
         }
     }
 
+    /// What is there.
     #[inline]
-    pub(crate) fn get(&self, place: Place) -> Option<&T> {
+    pub fn get(&self, place: Place) -> Option<&T> {
         self.page(place.page)?.get(place.at)
     }
 
+    /// What is there, to be changed.
     #[inline]
-    pub(crate) fn get_mut(&mut self, place: Place) -> Option<&mut T> {
+    pub fn get_mut(&mut self, place: Place) -> Option<&mut T> {
         self.page_mut(place.page)?.get_mut(place.at)
     }
 
     /// The place behind one that holds an entry.
     #[inline]
-    pub(crate) fn after(&self, place: Place) -> Place {
+    #[must_use]
+    pub fn after(&self, place: Place) -> Place {
         let Place { page, at } = place;
         let within = self.page(page).is_some_and(|entries| at + 1 < entries.len());
         if within || self.page(page + 1).is_none() {
@@ -204,7 +212,8 @@ impl<T> PagedList<T> {
     }
 
     /// The place before, unless it is the first.
-    pub(crate) fn before(&self, place: Place) -> Option<Place> {
+    #[must_use]
+    pub fn before(&self, place: Place) -> Option<Place> {
         let Place { page, at } = place;
         if let Some(at) = at.checked_sub(1) {
             return Some(Place { page, at });
@@ -216,7 +225,7 @@ impl<T> PagedList<T> {
     /// The first place whose entry does not meet `is_before`, which entries up to some place meet, and no others; the
     /// end of the list if all do.
     #[inline]
-    pub(crate) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> Place {
+    pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> Place {
         let Some(more) = &self.more else {
             return Place { page: 0, at: self.first.partition_point(is_before) };
         };
@@ -230,18 +239,20 @@ impl<T> PagedList<T> {
         Place { page: 1 + index, at }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        let more = self.more.iter().flat_map(|more| &more.pages);
+    /// In order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let more = self.more.iter().flat_map(|more| more.pages.iter());
         self.first.iter().chain(more.flat_map(|page| &page.0))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let more = self.more.iter_mut().flat_map(|more| &mut more.pages);
+    /// In order, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let more = self.more.iter_mut().flat_map(|more| more.pages.iter_mut());
         self.first.iter_mut().chain(more.flat_map(|page| &mut page.0))
     }
 
     /// Entries from a place on.
-    pub(crate) fn iter_from(&self, place: Place) -> impl Iterator<Item = &T> {
+    pub fn iter_from(&self, place: Place) -> impl Iterator<Item = &T> {
         let mut place = place;
         std::iter::from_fn(move || {
             let entry = self.get(place)?;
@@ -251,33 +262,13 @@ impl<T> PagedList<T> {
     }
 }
 
-impl<T: Carried> Carried for PagedList<T> {
-    fn put(&self, to: &mut Writer) {
-        (self.len() as u32).put(to);
-        self.iter().for_each(|value| value.put(to));
-    }
-
-    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
-        let count = u32::take(from)? as usize;
-        // Each takes a byte at least; memory follows what is there, not what is claimed.
-        if count > from.left() {
-            return Err(ImportError::Short(from.field));
-        }
-        let mut list = Self::new();
-        for _ in 0..count {
-            list.push_back(T::take(from)?);
-        }
-        Ok(list)
-    }
-}
-
 #[cfg(test)]
 impl<T> PagedList<T> {
-    /// Bytes of its largest page, and of the list of pages.
-    pub(crate) fn largest(&self) -> (usize, usize) {
-        let pages = self.more.iter().flat_map(|more| &more.pages).map(|page| &page.0);
+    /// Bytes of its largest page, and of the largest part of the list of pages.
+    pub(super) fn largest(&self) -> (usize, usize) {
+        let pages = self.more.iter().flat_map(|more| more.pages.iter()).map(|page| &page.0);
         let bytes = |page: &VecDeque<T>| page.capacity() * size_of::<T>();
-        let list = self.more.as_ref().map_or(0, |more| more.pages.capacity() * size_of::<usize>());
+        let list = self.more.as_ref().map_or(0, |more| more.pages.largest());
         (pages.chain([&self.first]).map(bytes).max().unwrap_or(0), list)
     }
 }

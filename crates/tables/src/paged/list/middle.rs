@@ -7,7 +7,7 @@ use super::{More, Page, PagedList, Place};
 
 impl<T> PagedList<T> {
     /// Adds an entry at a place; what was there comes behind it.
-    pub(crate) fn insert(&mut self, place: Place, entry: T) {
+    pub fn insert(&mut self, place: Place, entry: T) {
         let Place { page, at } = place;
         let Some(entries) = self.page_mut(page) else { return self.push_back(entry) };
         if entries.len() < Self::ENTRIES {
@@ -35,7 +35,7 @@ impl<T> PagedList<T> {
     }
 
     /// Takes out what lies in a range of places.
-    pub(crate) fn remove(&mut self, range: Range<Place>) {
+    pub fn remove(&mut self, range: Range<Place>) {
         let Range { start, end } = range;
         let mut gone = 0;
         for page in start.page..=end.page {
@@ -52,7 +52,7 @@ impl<T> PagedList<T> {
         if let Some(more) = &mut self.more {
             more.length -= gone;
             if from < to {
-                more.pages.drain(from - 1..to - 1);
+                more.pages.remove(from - 1, to - from);
             }
             if more.pages.is_empty() {
                 self.more = None;

@@ -1,63 +1,68 @@
 //! A queue that grows by a page at a time, so that one entry more never moves all the others.
 
-use std::collections::VecDeque;
 use std::mem::{replace, take};
 
-/// Bytes of a page.
-const PAGE: usize = 4096;
+use super::entries;
+use super::tiers::Tiers;
 
 /// A queue of small values.
 #[derive(Debug)]
-pub(crate) struct PagedQueue<T> {
+pub struct PagedQueue<T> {
     /// Where entries are taken from, and, while they fit, added.
     front: Vec<T>,
     /// Entries of `front` that were taken.
     head: usize,
     /// Full pages behind it.
-    middle: VecDeque<Vec<T>>,
+    middle: Tiers<Vec<T>>,
     /// The last page. While it is empty, so is `middle`.
     back: Vec<T>,
     /// A page that was used up.
     spare: Vec<T>,
 }
 
+impl<T> Default for PagedQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> PagedQueue<T> {
+    /// Entries of a page.
+    const ENTRIES: usize = entries::<T>();
+
+    /// An empty queue, without memory.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            front: Vec::new(),
+            head: 0,
+            middle: Tiers::new(),
+            back: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+}
+
 impl<T: Copy> PagedQueue<T> {
-    /// A power of two, as is the room of a page that grows.
-    const ENTRIES: usize = 1 << (PAGE / size_of::<T>()).ilog2();
-
-    /// An empty queue. Its list of pages never grows while it holds `count` entries at most; memory for the entries
-    /// themselves comes when they do.
-    pub(crate) fn with_room(count: usize) -> Self {
-        let (middle, front, back, spare) = (VecDeque::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut queue = Self { front, head: 0, middle, back, spare };
-        queue.reserve(count);
-        queue
-    }
-
-    /// Its list of pages is not to grow from now on while it holds `count` entries at most.
-    pub(crate) fn reserve(&mut self, count: usize) {
-        let pages = (count / Self::ENTRIES).saturating_sub(self.middle.len());
-        // Where there is no room for the list now, it grows when it must.
-        let _ = self.middle.try_reserve_exact(pages);
-    }
-
+    /// Whether there is none.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.front.is_empty()
     }
 
     /// Entries.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         if self.back.is_empty() {
             return self.front.len() - self.head;
         }
-        let middle = self.middle.iter().map(Vec::len).sum::<usize>();
+        let middle = self.middle.len() * Self::ENTRIES;
         self.front.len() - self.head + middle + self.back.len()
     }
 
+    /// Puts one behind the others.
     #[inline]
-    pub(crate) fn push_back(&mut self, entry: T) {
+    pub fn push_back(&mut self, entry: T) {
         if self.front.len() < Self::ENTRIES && self.back.is_empty() {
             self.front.push(entry);
         } else {
@@ -77,8 +82,9 @@ impl<T: Copy> PagedQueue<T> {
         self.back.push(entry);
     }
 
+    /// Takes the first out.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    pub fn pop_front(&mut self) -> Option<T> {
         let entry = *self.front.get(self.head)?;
         self.head += 1;
         if self.head == self.front.len() {
@@ -98,40 +104,48 @@ impl<T: Copy> PagedQueue<T> {
         self.spare = replace(&mut self.front, next);
     }
 
+    /// The first.
+    #[inline]
+    #[must_use]
+    pub fn front(&self) -> Option<&T> {
+        self.front.get(self.head)
+    }
+
     /// From the front.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         let front = self.front.get(self.head..).unwrap_or(&[]);
         front.iter().chain(self.middle.iter().flatten()).chain(&self.back)
     }
 
     /// Takes out what is not to be kept. Looks at every entry.
-    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        let middle = VecDeque::with_capacity(self.middle.capacity());
-        let empty = Self { middle, ..Self::with_room(0) };
-        let before = replace(self, empty);
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        let before = take(self);
         before.iter().filter(|entry| keep(entry)).for_each(|entry| self.push_back(*entry));
     }
 }
 
 #[cfg(test)]
 impl<T> PagedQueue<T> {
-    /// Bytes of its largest page.
-    pub(crate) fn largest(&self) -> usize {
+    /// Bytes of its largest page, or part of the list of pages.
+    fn largest(&self) -> usize {
         let pages = self.middle.iter().chain([&self.front, &self.back]);
-        pages.map(|page| page.capacity() * size_of::<T>()).max().unwrap_or(0)
+        let largest = pages.map(|page| page.capacity() * size_of::<T>()).max().unwrap_or(0);
+        largest.max(self.middle.largest())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
+    use super::super::PAGE;
     use super::*;
     use proptest::prelude::*;
 
     #[test]
     fn an_entry_more_moves_no_more_than_a_page() {
         let count = 1 << 20;
-        let mut queue = PagedQueue::with_room(count);
-        let (list, mut pages) = (queue.middle.capacity(), Vec::new());
+        let (mut queue, mut pages) = (PagedQueue::new(), Vec::new());
         for number in 0..count {
             queue.push_back(number as u64);
             if number % 512 == 511 {
@@ -144,14 +158,14 @@ mod tests {
             let largest = queue.front.capacity().max(queue.back.capacity());
             assert!(largest * size_of::<u64>() <= PAGE, "after {number}");
         }
-        assert_eq!((queue.middle.capacity(), queue.len()), (list, count));
+        assert!(queue.largest() <= PAGE && queue.len() == count);
         assert!((0..count as u64).all(|number| queue.pop_front() == Some(number)));
         assert!(queue.is_empty() && queue.pop_front().is_none());
     }
 
     #[test]
     fn one_entry_at_a_time_stays_in_one_place() {
-        let mut queue = PagedQueue::with_room(10_000);
+        let mut queue = PagedQueue::new();
         let mut place = None;
         for number in 0..10_000u32 {
             queue.push_back(number);
@@ -163,7 +177,7 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_queue(steps in proptest::collection::vec((0..4u8, 0..3000usize), 0..60)) {
-            let (mut queue, mut model, mut next) = (PagedQueue::with_room(0), VecDeque::new(), 0u64);
+            let (mut queue, mut model, mut next) = (PagedQueue::new(), VecDeque::new(), 0u64);
             for (what, count) in steps {
                 for _ in 0..count {
                     match what {
