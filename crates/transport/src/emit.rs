@@ -250,13 +250,13 @@ fn write_v6(
     Sum::new().pseudo_v6(source, destination, Protocol::TCP, segment as u32)
 }
 
-/// Answers a segment that belongs to nothing (RFC 9293 3.10.7.1).
+/// Answers a segment that belongs to nothing (RFC 9293 3.10.7.1). Gives whether there was room.
 pub(crate) fn reset_for<S: Sink + ?Sized>(
     sink: &mut S,
     shared: &mut Shared,
     ends: &Ends,
     segment: &crate::segment::Segment<'_>,
-) {
+) -> bool {
     let (seq, ack, flags) = if segment.has(bits::ACK) {
         (segment.ack, Seq(0), bits::RST)
     } else {
@@ -276,7 +276,9 @@ pub(crate) fn reset_for<S: Sink + ?Sized>(
         data: 0,
         segment_size: 0,
     };
-    if emit::<Ring, _>(sink, shared, &out, None) {
+    let left = emit::<Ring, _>(sink, shared, &out, None);
+    if left {
         shared.counters.resets_out += 1;
     }
+    left
 }

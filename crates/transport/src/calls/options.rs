@@ -30,10 +30,15 @@ impl<B: Buffers> Stack<B> {
         let (hot, cold) = held(self.slab.get_mut(id))?;
         let probed = cold.options.keepalive;
         let other = options.congestion != cold.options.congestion;
+        let pushes = options.no_delay && !cold.options.no_delay;
         let receive = sized(cold.options.receive_buffer, options.receive_buffer);
         let transmit = sized(cold.options.transmit_buffer, options.transmit_buffer);
         self.shared.sets.change(&mut cold.options, &options);
         settings::apply(hot, cold);
+        if pushes && hot.has(flag::CORKED) {
+            // As Linux: what was written so far is pushed, corked or not.
+            hot.retransmit_at = now;
+        }
         if let Some(pair) = &mut cold.fifos {
             if let Some(bytes) = receive {
                 pair.receive.resize(bytes);

@@ -53,6 +53,19 @@ impl Gaps {
         self.0.get_or_insert_default().duplicate = Some((start, end));
     }
 
+    /// The peer's FIN came ahead of data: a block tells of it too, since it has a sequence number.
+    pub(crate) fn note_fin(&mut self, at: Seq) {
+        self.0.get_or_insert_default().fin = Some(at);
+    }
+
+    /// Its turn has come.
+    pub(crate) fn take_fin(&mut self) {
+        if let Some(pieces) = &mut self.0 {
+            pieces.fin = None;
+            self.tidy();
+        }
+    }
+
     /// The blocks to tell: a duplicate first, then the latest pieces.
     pub(crate) fn blocks(&self) -> ([Piece; BLOCKS], usize) {
         let none = ([(Seq(0), Seq(0)); BLOCKS], 0);
@@ -71,7 +84,10 @@ impl Gaps {
     /// How many of them there are.
     pub(crate) fn count(&self) -> usize {
         let all = self.0.as_ref();
-        let count = all.map_or(0, |all| all.pieces.len() + usize::from(all.duplicate.is_some()));
+        let count = all.map_or(0, |all| {
+            let others = [all.duplicate.is_some(), all.bare_fin().is_some()];
+            all.pieces.len() + others.into_iter().filter(|one| *one).count()
+        });
         count.min(BLOCKS)
     }
 
@@ -94,7 +110,8 @@ impl Gaps {
     }
 
     fn tidy(&mut self) {
-        if self.0.as_ref().is_some_and(|all| all.pieces.is_empty() && all.duplicate.is_none()) {
+        let is_bare = |all: &Pieces| all.duplicate.is_none() && all.fin.is_none();
+        if self.0.as_ref().is_some_and(|all| all.pieces.is_empty() && is_bare(all)) {
             self.0 = None;
         }
     }
@@ -107,9 +124,17 @@ struct Pieces {
     /// A place in each of the pieces that grew last, the latest first.
     recent: VecDeque<Seq>,
     duplicate: Option<Piece>,
+    /// Where the peer's FIN is, when it came ahead of data.
+    fin: Option<Seq>,
 }
 
 impl Pieces {
+    /// The FIN, unless a piece ends with it.
+    fn bare_fin(&self) -> Option<Piece> {
+        let at = self.fin.filter(|at| self.pieces.back().is_none_or(|last| last.1 != *at))?;
+        Some((at, at.add(1)))
+    }
+
     fn insert(&mut self, start: Seq, end: Seq, most: usize) -> bool {
         let first = self.pieces.partition_point(|piece| piece.1.before(start));
         let mut merged = (start, end);
@@ -163,8 +188,10 @@ impl Pieces {
         let mut count = 0;
         let duplicate = self.duplicate;
         let recent = self.recent.iter().filter_map(|place| self.holding(*place));
+        let recent = self.bare_fin().into_iter().chain(recent);
         // What room is left tells of the lowest pieces, which the peer was told of before.
         let pieces = recent.chain(self.pieces.iter().copied().take(BLOCKS));
+        let pieces = pieces.map(|(start, end)| (start, end.add(u32::from(self.fin == Some(end)))));
         for block in duplicate.into_iter().chain(pieces) {
             let told = blocks.get(usize::from(duplicate.is_some())..count).unwrap_or_default();
             if told.contains(&block) {
@@ -188,7 +215,7 @@ impl Carried for Gaps {
     }
 }
 
-carried!(Pieces { pieces, recent, duplicate });
+carried!(Pieces { pieces, recent, duplicate, fin });
 
 #[cfg(test)]
 mod tests {

@@ -32,7 +32,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         hot.acked = hot.rcv_nxt;
         self.cold.urgent = hot.rcv_nxt;
         let default = if self.cold.is_v4() { DEFAULT_MSS.0 } else { DEFAULT_MSS.1 };
-        self.cold.peer_mss = segment.mss.unwrap_or(default).max(48);
+        // None at all says as much as none.
+        self.cold.peer_mss = segment.mss.filter(|mss| *mss != 0).unwrap_or(default).max(48);
         match segment.window_scale {
             Some(shift) if options.window_scale => hot.snd_scale = shift,
             _ => (hot.snd_scale, hot.rcv_scale) = (0, 0),

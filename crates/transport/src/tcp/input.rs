@@ -78,6 +78,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if !self.on_ack(segment) || !self.hot.state.is_synchronized() {
             return;
         }
+        self.note_timestamp(segment);
         if segment.has(bits::URG) && self.hot.state.receives() {
             self.on_urgent(segment);
         }
@@ -108,7 +109,6 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if self.hot.has(flag::ACCURATE) {
             self.count_marks(segment);
         }
-        self.note_timestamp(segment);
         // RFC 9293 3.10.7.4, fifth: if the ACK bit is off, drop the segment.
         if !segment.has(bits::ACK) {
             self.drop(Reason::NoAck);
@@ -118,7 +118,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     }
 
     /// TS.Recent, which is what we echo (RFC 7323 4.3): the newest of the segments that hold the last
-    /// acknowledgment sent, or lie before it.
+    /// acknowledgment sent, or lie before it. Segments that are dropped for what they acknowledge change nothing, as in
+    /// Linux: they may be an attacker's.
     #[inline(always)]
     pub(super) fn note_timestamp(&mut self, segment: &Segment<'_>) {
         let (Some((value, _)), true) = (segment.timestamps, self.hot.has(flag::TIMESTAMPS)) else {

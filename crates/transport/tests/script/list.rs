@@ -20,6 +20,7 @@ scripts! {
     closed_port
     cookies
     cork
+    cork_nodelay
     cubic
     defer_accept
     delayed_ack
@@ -36,6 +37,7 @@ scripts! {
     icmp_refused
     icmp_soft
     icmp_window
+    idle_restart
     initial_window
     initial_window_jumbo
     initial_window_syn_lost
@@ -45,6 +47,7 @@ scripts! {
     keepalive_times
     listen_odd
     lost_retransmission
+    mss_odd
     nagle
     nagle_minshall
     newreno
@@ -86,6 +89,7 @@ scripts! {
     rtt_old_echo_syn
     sack_data
     sack_duplicate
+    sack_fin
     sack_overlap
     sack_receiver
     sack_retransmissions
@@ -112,6 +116,7 @@ scripts! {
     time_wait_reset
     time_wait_reuse
     timestamps_again
+    timestamps_bad_ack
     timestamps_echo
     timestamps_syn_again
     unacceptable

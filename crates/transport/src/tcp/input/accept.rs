@@ -63,11 +63,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             // stamp (as Linux's `tcp_sequence`).
             let again = old && segment.end() == self.hot.rcv_nxt && segment.has(bits::ACK);
             if again && !segment.has(bits::SYN) && self.hot.state.is_synchronized() {
-                self.note_timestamp(segment);
-                let goes_on = self.on_ack(segment);
-                if !goes_on || self.hot.state == State::Closed {
+                if !self.on_ack(segment) || self.hot.state == State::Closed {
                     return false;
                 }
+                self.note_timestamp(segment);
             }
             if old && !segment.data.is_empty() && self.hot.has(flag::SACK) {
                 // RFC 2883 4.1

@@ -45,7 +45,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             if self.hot.has(flag::RELEASED) || shut {
                 // RFC 9293 3.6.1: closed here, and data comes: the peer must know.
                 self.drop(Reason::AfterClose);
-                return self.reset(Failure::Aborted);
+                return self.turn_away(segment);
             }
             let taken = self.store(start, data);
             fin &= taken == data.len();
@@ -57,7 +57,19 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if self.hot.has(flag::FIN_AHEAD) && self.cold.fin_at == self.hot.rcv_nxt {
             self.on_fin();
         } else if fin {
+            self.cold.gaps.note_fin(self.cold.fin_at);
             self.acknowledge_now();
+        }
+    }
+
+    /// For data there is no connection any more: its sender hears what 3.10.7.1 says, as from Linux.
+    #[cold]
+    fn turn_away(&mut self, segment: &Segment<'_>) {
+        let ends = self.cold.ends();
+        if crate::emit::reset_for(self.sink, self.shared, &ends, segment) {
+            self.fail(Failure::Reset);
+        } else {
+            self.reset(Failure::Reset);
         }
     }
 
@@ -140,6 +152,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Eighth: the peer is done.
     fn on_fin(&mut self) {
         self.hot.clear(flag::FIN_AHEAD);
+        self.cold.gaps.take_fin();
         let next = self.hot.rcv_nxt.add(1);
         self.cold.counts.note_taken(self.hot.rcv_nxt, next);
         self.hot.rcv_nxt = next;

@@ -96,6 +96,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
                     continue;
                 }
             }
+            if self.cold.flight.is_empty() && self.hot.snd_wnd > 0 {
+                // The window is another then: before a batch is cut to it.
+                self.restart_idle();
+            }
             // A record that ends before the rest has its own segments.
             let part = self.record_left(unsent);
             let fin = fin && part == unsent;
