@@ -268,3 +268,6 @@ impl<H: Host> Attached<H> {
         Ok(Answer { reply, segment: Some(segment), bells })
     }
 }
+
+#[cfg(test)]
+mod tests;

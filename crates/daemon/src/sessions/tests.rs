@@ -2,17 +2,17 @@ use super::*;
 
 use std::net::SocketAddr;
 
-use forward::steering::{Bind, Claims, SteeringLimits};
+use forward::steering::{Bind, Claims, Flow, SteeringLimits};
 use shm::attach::PeerCredentials;
 use shm::claims::{self, ClaimsReader};
-use shm::session::{Lease, Listen, TransportProtocol};
+use shm::session::{Event, Lease, Listen, TransportProtocol};
 use tables::Epoch;
 
 use crate::testing;
 
 const PLACES: u32 = 16;
 
-fn sessions(section: &str) -> Sessions {
+pub(super) fn sessions(section: &str) -> Sessions {
     let config = testing::config(&format!("[sessions]\n{section}")).sessions;
     let steering = Steering::new(SteeringLimits::default(), 7, &Epoch::new()).unwrap();
     Sessions::new(&config, steering, [1, 2])
@@ -20,10 +20,15 @@ fn sessions(section: &str) -> Sessions {
 
 /// A process of that user with a stack that was started.
 fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
+    listener(sessions, uid).0
+}
+
+/// The same, and what it is told.
+pub(super) fn listener(sessions: &mut Sessions, uid: u32) -> ((u32, u32), mpsc::Receiver<News>) {
     let credentials = PeerCredentials { pid: 1, uid, gid: uid };
     let process = Process { credentials, groups: vec![uid] };
     let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "test".into() };
-    let (dismissed, (news, _)) = (Arc::default(), mpsc::channel(8));
+    let (dismissed, (news, told)) = (Arc::default(), mpsc::channel(8));
     let attached = (process, dismissed, news);
     let welcome = sessions.attach(hello, attached, &Interfaces::default()).unwrap();
     let segment = Arc::new(Segment::create("test", 4096).unwrap());
@@ -48,10 +53,10 @@ fn process(sessions: &mut Sessions, uid: u32) -> (u32, u32) {
         leases: BTreeSet::new(),
     };
     sessions.list.get_mut(&welcome.client).unwrap().stacks.insert(1, stack);
-    (welcome.client, 1)
+    ((welcome.client, 1), told)
 }
 
-fn proof(address: &str, owner: u32) -> Membership {
+pub(super) fn proof(address: &str, owner: u32) -> Membership {
     let address: SocketAddr = address.parse().unwrap();
     let (protocol, port) = (TransportProtocol::Tcp, address.port());
     Membership { bind: Bind { protocol, address: address.ip(), port, only_v6: false }, owner }
@@ -141,6 +146,70 @@ fn ranges_of_an_earlier_daemon_come_back_unless_another_has_them() {
     }
     assert_eq!(again(one, 1000), Ok(1000));
     assert!(again(one, 1512).is_err(), "its user has two");
+}
+
+#[test]
+fn a_range_with_a_connection_that_moved_is_not_leased() {
+    let mut sessions = sessions("ports = \"1000-1767\"\n");
+    let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
+    let id = sessions.stack(two.0, two.1).unwrap().id;
+    let (local, remote) = ("192.0.2.1:1255".parse().unwrap(), "192.0.2.77:80".parse().unwrap());
+    let flow = Flow { protocol: TransportProtocol::Tcp, local, remote };
+    sessions.steering.redirect(id, &flow).unwrap();
+    let asked = Lease { stack: one.1, first: None };
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1256);
+}
+
+/// Connections that whoever waits for it was told are lost.
+fn lost(told: &mut mpsc::Receiver<News>) -> usize {
+    let is_lost = |news: &News| matches!(news.reply, Reply::Event(Event::Lost(_)));
+    std::iter::from_fn(|| told.try_recv().ok()).filter(is_lost).count()
+}
+
+#[test]
+fn who_asks_for_a_connection_twice_is_answered_once() {
+    let mut sessions = sessions("");
+    let (holder, mut asked) = listener(&mut sessions, 7);
+    let ((one, mut told), (two, mut other)) =
+        (listener(&mut sessions, 7), listener(&mut sessions, 7));
+    let id = sessions.carry(7, 1).unwrap();
+    let recalled = |answer| matches!(answer, Ok(moves::Answered::Recalling));
+    for to in [one, one, two] {
+        assert!(recalled(sessions.begin_withdraw(id, to)));
+    }
+    assert!(asked.try_recv().is_ok());
+    // One of them ends.
+    sessions.forget_process(two.0);
+    sessions.decline(id, holder.0).unwrap();
+    assert_eq!((lost(&mut told), lost(&mut other)), (1, 0));
+}
+
+#[test]
+fn only_so_many_wait_for_a_connection() {
+    let mut sessions = sessions("");
+    process(&mut sessions, 7);
+    let id = sessions.carry(7, 1).unwrap();
+    for _ in 0..64 {
+        let to = process(&mut sessions, 7);
+        assert!(sessions.begin_withdraw(id, to).is_ok());
+    }
+    let to = process(&mut sessions, 7);
+    let refusal = sessions.begin_withdraw(id, to).err().unwrap();
+    assert!(refusal.message.contains("64 processes wait"), "{refusal}");
+    sessions.stack(to.0, to.1).unwrap().start = Some(Vec::new());
+    let refusal = sessions.begin_withdraw(id, to).err().unwrap();
+    assert!(refusal.message.contains("has not been started"), "{refusal}");
+}
+
+#[test]
+fn a_carrier_is_for_a_stack_of_the_same_user_that_was_started() {
+    let mut sessions = sessions("");
+    let (id, stack) = process(&mut sessions, 7);
+    assert_eq!(sessions.carry(8, stack).unwrap_err().kind, RefusalKind::Invalid);
+    sessions.stack(id, stack).unwrap().start = Some(Vec::new());
+    assert_eq!(sessions.carry(7, stack).unwrap_err().kind, RefusalKind::Invalid);
+    sessions.stack(id, stack).unwrap().start = None;
+    assert!(sessions.carry(7, stack).is_ok());
 }
 
 #[test]

@@ -1,0 +1,113 @@
+use super::*;
+
+use shm::attach::RefusalKind;
+use shm::session::Listen;
+use tokio::sync::mpsc;
+
+use super::super::tests::{listener, proof, sessions};
+
+/// Daemon, a server of port 80 and a process that connects to it, and what both are told.
+struct Bed {
+    sessions: Sessions,
+    server: End,
+    told: mpsc::Receiver<News>,
+    client: End,
+}
+
+fn end((process, stack): (u32, u32)) -> End {
+    End { process, stack }
+}
+
+impl Bed {
+    fn new(section: &str) -> Self {
+        let mut sessions = sessions(section);
+        let (server, told) = listener(&mut sessions, 7);
+        let client = end(listener(&mut sessions, 8).0);
+        let mut bed = Self { sessions, server: end(server), told, client };
+        bed.serve(bed.server, 80);
+        bed
+    }
+
+    fn serve(&mut self, End { process, stack }: End, port: u16) {
+        let proof = proof(&format!("0.0.0.0:{port}"), 0);
+        self.sessions.listen(process, Listen { stack, weight: 1 }, proof).unwrap();
+    }
+
+    fn plan(&mut self, from: End, port: u16) -> Result<bool, Refusal> {
+        let destination = ([192, 0, 2, 1], port).into();
+        let asked = Introduce { stack: from.stack, destination };
+        Ok(self.sessions.plan(from.process, &asked)?.make.is_some())
+    }
+
+    fn link(&mut self, ends: [End; 2]) -> u32 {
+        let segment = Arc::new(Segment::create("link", LinkPlace::bytes().unwrap()).unwrap());
+        let bell = segment.as_fd().try_clone_to_owned().unwrap();
+        self.sessions.link(ends, &segment, bell).unwrap().0.link
+    }
+
+    fn newcomer(&mut self, uid: u32) -> End {
+        end(listener(&mut self.sessions, uid).0)
+    }
+}
+
+#[test]
+fn links_are_made_where_they_may() {
+    let mut bed = Bed::new("");
+    let (client, server) = (bed.client, bed.server);
+    assert_eq!(bed.plan(client, 80), Ok(true));
+    assert_eq!(bed.plan(server, 80), Ok(false), "to itself");
+    assert_eq!(bed.plan(client, 81).unwrap_err().kind, RefusalKind::Unknown);
+    bed.sessions.stack(server.process, server.stack).unwrap().more = 1;
+    assert_eq!(bed.plan(client, 80), Ok(false), "the server is on a stack worker");
+    bed.sessions.stack(client.process, client.stack).unwrap().more = 1;
+    assert!(bed.plan(client, 80).unwrap_err().message.contains("on a stack worker"));
+    let mut none = Bed::new("links = 0\n");
+    let client = none.client;
+    assert!(none.plan(client, 80).unwrap_err().message.contains("sessions.links is 0"));
+}
+
+#[test]
+fn either_end_has_its_bound() {
+    let mut bed = Bed::new("links = 1\n");
+    let (client, server) = (bed.client, bed.server);
+    let (third, fourth) = (bed.newcomer(9), bed.newcomer(9));
+    bed.serve(fourth, 81);
+    assert_eq!((bed.plan(third, 80), bed.plan(client, 81)), (Ok(true), Ok(true)));
+    bed.link([client, server]);
+    assert_eq!(bed.plan(third, 80), Ok(false), "the server has one");
+    assert_eq!(bed.plan(client, 81), Ok(false), "so has the client");
+    assert_eq!(bed.plan(third, 81), Ok(true));
+}
+
+#[test]
+fn the_memory_of_links_counts_for_whoever_asked() {
+    let each = LinkPlace::bytes().unwrap();
+    let mebibytes = (2 * each).div_ceil(1 << 20);
+    let mut bed = Bed::new(&format!("memory = {mebibytes}\n"));
+    let (client, server) = (bed.client, bed.server);
+    let (other, _told) = listener(&mut bed.sessions, 9);
+    let others = [end(other), bed.newcomer(9)];
+    for (other, port) in others.into_iter().zip(81..) {
+        bed.serve(other, port);
+    }
+    assert_eq!(bed.plan(client, 80), Ok(true));
+    bed.link([client, server]);
+    bed.link([client, others[0]]);
+    assert_eq!(bed.plan(client, 82), Ok(false), "two of {each} bytes, {mebibytes} MiB");
+    assert_eq!(bed.plan(others[1], 80), Ok(true), "another user's");
+}
+
+#[test]
+fn a_link_is_closed_by_its_ends_alone_and_the_other_is_told() {
+    let mut bed = Bed::new("");
+    let (client, server) = (bed.client, bed.server);
+    let number = bed.link([client, server]);
+    let stranger = bed.newcomer(9);
+    let refusal = bed.sessions.unlink(stranger.process, number).unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::Unknown);
+    let linked = bed.told.try_recv().unwrap().reply;
+    assert!(matches!(linked, Reply::Event(Event::Linked(_))), "{linked:?}");
+    bed.sessions.unlink(client.process, number).unwrap();
+    assert_eq!(bed.told.try_recv().unwrap().reply, Reply::Event(Event::Unlinked(number)));
+    assert!(bed.sessions.unlink(server.process, number).is_err());
+}
