@@ -6,6 +6,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `real` | the C library's own functions, which the hooks shadow |
+//! | `arguments` | what `va_start` makes of variadic arguments |
 //! | `kinds` | what each descriptor is: one byte, read without a lock |
 //! | `memory` | whether memory that the application names is there |
 //! | `process` | the process's state, made when it is first needed, and anew in a forked child |
@@ -20,6 +21,7 @@
 //! | `hooks` | the names, by subject |
 
 mod address;
+mod arguments;
 mod caretaker;
 mod clock;
 mod environment;

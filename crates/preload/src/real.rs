@@ -41,6 +41,22 @@ macro_rules! real {
     )* };
 }
 
+/// `fdopen`, whose failure is null.
+///
+/// # Safety
+/// As the function of the C library.
+pub(crate) unsafe fn fdopen(fd: c_int, mode: *const c_char) -> *mut libc::FILE {
+    let found = find("fdopen\0");
+    if found.is_null() {
+        return std::ptr::null_mut();
+    }
+    type Function = unsafe extern "C" fn(c_int, *const c_char) -> *mut libc::FILE;
+    // SAFETY: the C library's function of that name has this signature.
+    let function = unsafe { std::mem::transmute::<*mut c_void, Function>(found) };
+    // SAFETY: the caller's promise.
+    unsafe { function(fd, mode) }
+}
+
 real! {
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     fn bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
@@ -87,5 +103,6 @@ real! {
     fn fexecve(file: c_int, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn posix_spawn(child: *mut pid_t, path: *const c_char, actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t, arguments: *const *mut c_char, environment: *const *mut c_char) -> c_int;
     fn posix_spawnp(child: *mut pid_t, file: *const c_char, actions: *const posix_spawn_file_actions_t, attributes: *const posix_spawnattr_t, arguments: *const *mut c_char, environment: *const *mut c_char) -> c_int;
+    fn vdprintf(fd: c_int, format: *const c_char, arguments: *mut c_void) -> c_int;
     fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
 }

@@ -93,13 +93,8 @@ pub unsafe extern "C" fn posix_spawn(
     arguments: *const *mut c_char,
     variables: *const *mut c_char,
 ) -> c_int {
-    share();
-    // SAFETY: the caller's promise, and a list that ends with null.
-    unsafe {
-        let variables = completed(variables.cast());
-        let variables = variables.as_ptr().cast();
-        real::posix_spawn(child, path, actions, attributes, arguments, variables)
-    }
+    // SAFETY: the caller's promise.
+    unsafe { spawn(real::posix_spawn, child, path, (actions, attributes), (arguments, variables)) }
 }
 
 /// `posix_spawnp(3)`
@@ -112,12 +107,34 @@ pub unsafe extern "C" fn posix_spawnp(
     arguments: *const *mut c_char,
     variables: *const *mut c_char,
 ) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { spawn(real::posix_spawnp, child, file, (actions, attributes), (arguments, variables)) }
+}
+
+/// One of the C library's two functions that start a program in a new process.
+type Spawn = unsafe fn(
+    *mut pid_t,
+    *const c_char,
+    *const posix_spawn_file_actions_t,
+    *const posix_spawnattr_t,
+    *const *mut c_char,
+    *const *mut c_char,
+) -> c_int;
+
+/// # Safety
+/// As for `posix_spawn`.
+unsafe fn spawn(
+    by: Spawn,
+    child: *mut pid_t,
+    file: *const c_char,
+    (actions, attributes): (*const posix_spawn_file_actions_t, *const posix_spawnattr_t),
+    (arguments, variables): (*const *mut c_char, *const *mut c_char),
+) -> c_int {
     share();
-    // SAFETY: as above.
+    // SAFETY: the caller's promise, and a list that ends with null.
     unsafe {
         let variables = completed(variables.cast());
-        let variables = variables.as_ptr().cast();
-        real::posix_spawnp(child, file, actions, attributes, arguments, variables)
+        by(child, file, actions, attributes, arguments, variables.as_ptr().cast())
     }
 }
 

@@ -156,7 +156,7 @@ impl Drop for Attachment {
 }
 
 /// From now on what closes these descriptors finds them.
-fn show(hidden: &[RawFd]) {
+pub(super) fn show(hidden: &[RawFd]) {
     for fd in hidden {
         kinds::set(*fd, Kind::Kernel);
     }

@@ -9,7 +9,7 @@ use shm::session::{Introduced, LinkPlace};
 use transport::Path;
 
 use super::State;
-use super::attachment::Way;
+use super::attachment::{Way, show};
 use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::{clock, environment, internal, report};
@@ -164,13 +164,7 @@ impl State {
             sessions.end_path(path, &mut Ways::new(&mut queues.outbound, &mut links.exits));
         }
         acquaintances.0.clear();
-        let show = |descriptors: [i32; 2]| {
-            // What closes them finds them from now on.
-            descriptors.into_iter().for_each(|fd| {
-                kinds::set(fd, Kind::Kernel);
-            });
-        };
-        let number = links.remove(path, show);
+        let number = links.remove(path, |descriptors: [i32; 2]| show(&descriptors));
         self.turn();
         number
     }
