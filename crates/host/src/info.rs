@@ -82,7 +82,7 @@ fn write(writer: &mut Writer, info: &Info, most: u64) {
     ];
     writer.put(&flags);
     // rto, ato, snd_mss, rcv_mss.
-    writer.word(info.rto).word(40_000).word(info.mss.into()).word(info.own_mss.1.into());
+    writer.word(info.rto).word(40_000).word(info.mss.into()).word(receive_mss(info));
     // unacked, sacked, lost, retrans, fackets.
     writer.word(segments(info.in_flight + info.sacked + info.lost)).word(segments(info.sacked));
     writer.word(segments(info.lost)).word(0).word(0);
@@ -97,7 +97,9 @@ fn write(writer: &mut Writer, info: &Info, most: u64) {
     writer.word(0).word(info.buffers.0 as u32).word(info.retransmissions);
     // pacing_rate, max_pacing_rate, bytes_acked, bytes_received.
     writer.long(info.pacing_rate.unwrap_or(u64::MAX)).long(most);
-    writer.long(data.bytes_acked).long(data.bytes_received);
+    // The SYN of a connection that was opened from here counts too (tcp_snd_una_update).
+    let syn = u64::from(info.opened_here && !matches!(info.state, State::SynSent));
+    writer.long(data.bytes_acked + syn).long(data.bytes_received);
     // segs_out, segs_in, notsent_bytes, min_rtt, data_segs_in, data_segs_out.
     writer.word(data.segments_out).word(data.segments_in).word(info.unsent);
     let min_rtt = if info.min_rtt == 0 { u32::MAX } else { info.min_rtt };
@@ -111,6 +113,11 @@ fn write(writer: &mut Writer, info: &Info, most: u64) {
     // rcv_ooopack, snd_wnd, rcv_wnd, rehash, total_rto.
     writer.word(data.out_of_order).word(info.peer_window).word(info.own_window).word(0);
     writer.put(&info.timeouts.1.to_ne_bytes());
+}
+
+/// `tcpi_rcv_mss`: data of the largest segment that came (`tcp_measure_rcv_mss`); before any, TCP_MSS_DEFAULT.
+fn receive_mss(info: &Info) -> u32 {
+    if info.data.data_segments_in == 0 { 536 } else { info.own_mss.1.min(info.mss).into() }
 }
 
 /// `TCPI_OPT_*`.

@@ -10,6 +10,9 @@ use crate::memory;
 /// Pieces of one call at most (`UIO_MAXIOV`).
 const MOST: usize = 1024;
 
+/// No program's memory is as high.
+const BEYOND: usize = 1 << 56;
+
 /// The pieces, all of which are to be read or, if `writes`, to be written.
 ///
 /// # Safety
@@ -28,12 +31,13 @@ pub(crate) unsafe fn pieces<'a>(
     memory::readable(vector, size_of::<iovec>())?;
     // SAFETY: the caller's promise.
     let vector = unsafe { std::slice::from_raw_parts(vector, count) };
-    let mut all = 0_usize;
-    for piece in vector {
-        all = all
-            .checked_add(piece.iov_len)
-            .filter(|all| *all <= isize::MAX as usize)
-            .ok_or(Errno::INVAL)?;
+    // copy_iovec_from_user, then access_ok.
+    if vector.iter().any(|piece| isize::try_from(piece.iov_len).is_err()) {
+        return Err(Errno::INVAL);
+    }
+    let ends = |piece: &iovec| piece.iov_base.addr().checked_add(piece.iov_len);
+    if vector.iter().any(|piece| ends(piece).is_none_or(|end| end > BEYOND)) {
+        return Err(Errno::FAULT);
     }
     for piece in vector {
         let Some(last) = piece.iov_len.checked_sub(1) else { continue };

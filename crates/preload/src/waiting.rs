@@ -139,7 +139,9 @@ impl Waiters {
                 true
             }
             Watched::By(watch) => watch.has_events(epoll),
-            Watched::NotYet | Watched::Not => company,
+            // An instance that is not busy yet can afford to ask.
+            Watched::NotYet => true,
+            Watched::Not => company,
         };
         Asks { files, company }
     }

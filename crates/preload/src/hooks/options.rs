@@ -57,6 +57,16 @@ pub unsafe extern "C" fn setsockopt(
     };
     let mut state = shared.lock();
     let id = state.id_of(fd);
+    if value.is_empty() && length > 0 {
+        // Those that copy nothing, because they are none of this socket's, say so first.
+        let mut six =
+            || state.sessions.option(id, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 4).is_ok();
+        let copies = matches!(level, libc::SOL_SOCKET | libc::IPPROTO_TCP | libc::IPPROTO_IP);
+        if kind == Kind::Session && (copies || level == libc::IPPROTO_IPV6 && six()) {
+            errno::set(Errno::FAULT);
+            return -1;
+        }
+    }
     let done = state.sessions.set_option(id, level, name, value);
     state.settle();
     match kind {
