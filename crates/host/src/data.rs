@@ -13,7 +13,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Errno::AGAIN`] when nothing has come; why a connection failed, once; [`Errno::NOTCONN`],
-    /// [`Errno::INVAL`] for urgent data, which stays in the stream; [`Errno::BADF`].
+    /// [`Errno::INVAL`] for urgent data where there is none; [`Errno::BADF`].
     #[inline]
     pub fn recv(
         &mut self,
@@ -21,8 +21,14 @@ impl Sessions {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<Received, Errno> {
-        match self.get(id)?.role {
-            Role::Connection(connection) => self.recv_stream(connection, targets, incoming),
+        let session = self.get(id)?;
+        match session.role {
+            Role::Connection(connection) if session.rare.is_none() => {
+                self.recv_stream(connection, targets, incoming)
+            }
+            Role::Connection(connection) => {
+                self.recv_from_offset(id, connection, targets, incoming)
+            }
             Role::Datagrams(socket) => self.recv_datagram(id, socket, targets, incoming),
             _ => self.recv_unconnected(id),
         }
@@ -35,7 +41,7 @@ impl Sessions {
     /// [`Errno::AGAIN`] when there is no room, or the connection is not established yet; [`Errno::PIPE`], for
     /// which the caller raises `SIGPIPE`, of streams; why a connection failed, once. Of datagrams
     /// [`Errno::DESTADDRREQ`], [`Errno::MSGSIZE`], [`Errno::ACCES`] (broadcast), [`Errno::NETUNREACH`],
-    /// [`Errno::INVAL`], [`Errno::AFNOSUPPORT`]. [`Errno::OPNOTSUPP`] for urgent data. [`Errno::BADF`].
+    /// [`Errno::INVAL`], [`Errno::AFNOSUPPORT`]. [`Errno::OPNOTSUPP`] for urgent datagrams. [`Errno::BADF`].
     #[inline]
     pub fn send(
         &mut self,

@@ -28,6 +28,9 @@ impl Mask {
     pub const WRNORM: Self = Self(0x100);
     /// `EPOLLWRBAND`.
     pub const WRBAND: Self = Self(0x200);
+    /// `EPOLLMSG`, which Linux never tells: urgent data was announced. It is among what has woken a session, never in what
+    /// `poll` says of it.
+    pub const URGED: Self = Self(0x400);
     /// `EPOLLRDHUP`: the peer sends no more.
     pub const RDHUP: Self = Self(0x2000);
     /// All of them.

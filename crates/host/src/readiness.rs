@@ -6,6 +6,7 @@ use crate::errno::Errno;
 use crate::mask::Mask;
 use crate::session::{Id, Role};
 use crate::sessions::Sessions;
+use crate::settings::flag;
 
 /// A session that something happened to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,7 @@ impl Sessions {
             | Mask::RDHUP.when(now.peer_closed)
             | Mask::HUP.when(now.hung_up)
             | Mask::ERR.when(now.error)
+            | Mask::PRI.when(now.urgent)
     }
 
     /// Bytes of a connection that can be read.
@@ -91,13 +93,32 @@ impl Sessions {
         match self.get(id)?.role {
             // tcp_ioctl: TCP_LISTEN.
             Role::Listening(_) => Err(Errno::INVAL),
-            Role::Connection(connection) => Ok(self.readable(connection)),
+            Role::Connection(connection) => {
+                let readable = self.readable(connection);
+                // tcp_inq: up to urgent data that is not in the stream.
+                let mark = self.stack.urgent(connection).filter(|mark| mark.has_arrived());
+                let inline = self.get(id)?.settings.has(flag::URGENT_INLINE);
+                Ok(mark.filter(|_| !inline).map_or(readable, |mark| mark.ahead))
+            }
             Role::Datagrams(Some(socket)) => {
                 let first = self.stack.udp_peek(socket, &mut []).ok().flatten();
                 Ok(first.map_or(0, |head| head.length))
             }
             Role::Fresh | Role::Bound(_) | Role::Deferred | Role::Datagrams(None) => Ok(0),
         }
+    }
+
+    /// Whether urgent data is what is next (`SIOCATMARK`).
+    ///
+    /// # Errors
+    /// [`Errno::BADF`].
+    pub fn is_at_mark(&self, id: Id) -> Result<bool, Errno> {
+        Ok(match self.get(id)?.role {
+            Role::Connection(connection) => {
+                self.stack.urgent(connection).is_some_and(|mark| mark.ahead == 0)
+            }
+            _ => false,
+        })
     }
 
     /// Bytes that were written and not acknowledged (`SIOCOUTQ`), and those of them never sent (`SIOCOUTQNSD`).

@@ -83,7 +83,9 @@ impl Sessions {
             match event {
                 Event::Readable(connection) => self.wake_connection(connection, Mask::READABLE),
                 Event::Writable(connection) => self.wake_connection(connection, Mask::WRITABLE),
-                Event::Urgent(connection) => self.wake_connection(connection, Mask::PRI),
+                Event::Urgent(connection) => {
+                    self.wake_connection(connection, Mask::PRI | Mask::URGED);
+                }
                 // Linux: sk_state_change and sk_error_report.
                 Event::Connected(connection)
                 | Event::PeerClosed(connection)

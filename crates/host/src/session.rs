@@ -94,6 +94,8 @@ pub(crate) struct Rare {
     pub(crate) source: Option<IpAddr>,
     /// A datagram that was begun.
     pub(crate) corked: Option<Box<Corked>>,
+    /// `SO_PEEK_OFF`; `None`: -1, off.
+    pub(crate) peek_offset: Option<i32>,
     /// Where a deferred connect goes, and from which address.
     pub(crate) deferred: Option<(IpAddr, SocketAddr)>,
 }

@@ -37,6 +37,8 @@ pub struct Sessions {
     pub(crate) mtu: u16,
     /// Of datagrams over IPv4: bytes of a packet.
     pub(crate) longest: u16,
+    /// `SO_OOBINLINE` cannot be switched off.
+    pub(crate) urgent_stays: bool,
     /// `TCP_FASTOPEN_KEY`, if it was set.
     pub(crate) fast_open_keys: Option<([u8; 16], Option<[u8; 16]>)>,
     /// Pieces of a datagram, put together.
@@ -66,6 +68,7 @@ impl Sessions {
             now: 0,
             mtu,
             longest: u16::MAX,
+            urgent_stays: false,
             fast_open_keys: None,
             scratch: Vec::new(),
             journal: None,
@@ -102,6 +105,12 @@ impl Sessions {
     /// where routers do not cut, the MTU is the limit.
     pub fn limit_datagrams(&mut self, longest: u16) {
         self.longest = longest;
+    }
+
+    /// Urgent data stays in the stream of every socket (`SO_OOBINLINE`).
+    pub fn keep_urgent_inline(&mut self) {
+        self.shelf.keep_urgent_inline();
+        self.urgent_stays = true;
     }
 
     /// Bytes of an IP packet on the way out, as far as no path takes less.

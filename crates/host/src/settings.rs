@@ -67,7 +67,7 @@ pub(crate) mod flag {
     pub(crate) const KEEPALIVE: u32 = 1 << 3;
     /// `SO_LINGER` is on.
     pub(crate) const LINGER: u32 = 1 << 4;
-    /// `SO_OOBINLINE`; urgent data is in the stream either way.
+    /// `SO_OOBINLINE`.
     pub(crate) const URGENT_INLINE: u32 = 1 << 5;
     /// `SO_RCVBUF` was set.
     pub(crate) const RECEIVE_SIZED: u32 = 1 << 6;
@@ -126,7 +126,11 @@ impl Settings {
     /// Of a stream that was just opened.
     fn stream() -> Self {
         Self {
-            stream: Options { congestion: Algorithm::Cubic, ..Options::default() },
+            stream: Options {
+                congestion: Algorithm::Cubic,
+                urgent_inline: false,
+                ..Options::default()
+            },
             datagrams: UdpOptions::default(),
             flags: 0,
             buffers: STREAM_BUFFERS,
@@ -209,7 +213,9 @@ impl Settings {
         let fast_open = self.fast_open_queue > 0 || self.has(flag::FAST_OPEN_CONNECT);
         let keepalive = self.has(flag::KEEPALIVE).then_some(self.keepalive);
         let linger = self.has(flag::LINGER).then_some(u64::from(self.linger) * SECOND);
+        let urgent_inline = self.has(flag::URGENT_INLINE);
         let stream = &mut self.stream;
+        stream.urgent_inline = urgent_inline;
         stream.receive_buffer = receive.min(clamp);
         stream.receive_buffer_limit = most.min(clamp);
         stream.transmit_buffer = transmit;
@@ -274,6 +280,14 @@ impl Shelf {
         let (stream, datagrams) = (Arc::new(Settings::stream()), Arc::new(Settings::datagrams()));
         let recent = std::array::from_fn(|_| None);
         Self { recent, next: 0, stream, datagrams }
+    }
+
+    /// Sockets that are opened from now on begin with `SO_OOBINLINE`.
+    pub(crate) fn keep_urgent_inline(&mut self) {
+        let mut settings = Settings::clone(&self.stream);
+        settings.set(flag::URGENT_INLINE, true);
+        settings.derive(true);
+        self.stream = Arc::new(settings);
     }
 
     /// A copy that all with these settings share, as far as is remembered.

@@ -19,6 +19,9 @@ impl Sessions {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<Received, Errno> {
+        if incoming.urgent {
+            return self.recv_urgent(connection, targets, incoming);
+        }
         let plain = incoming == Incoming::default();
         let bytes = match targets {
             [target] if plain && !target.is_empty() => {
@@ -43,15 +46,21 @@ impl Sessions {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<usize, Errno> {
-        if incoming.urgent {
-            // tcp_recv_urg: it is in the stream.
-            return Err(Errno::INVAL);
-        }
         if incoming.errors {
             return Err(Errno::AGAIN);
         }
-        let offset = if incoming.peek { incoming.offset } else { 0 };
+        let mut offset = if incoming.peek { incoming.offset } else { 0 };
         let mut left = self.readable(connection).saturating_sub(offset);
+        if let Some(mark) = self.stack.urgent(connection) {
+            if incoming.peek && mark.ahead == offset && !self.is_inline(connection) {
+                (offset, left) = (offset + 1, left.saturating_sub(1));
+            } else if mark.ahead > offset {
+                left = left.min(mark.ahead - offset);
+            } else if !incoming.peek {
+                self.stack.pass_urgent(connection);
+                left = self.readable(connection);
+            }
+        }
         if left == 0 {
             // Says why it failed, if it did.
             return self.stack.recv(connection, &mut []).map_err(failed);
@@ -83,6 +92,57 @@ impl Sessions {
         Ok(bytes)
     }
 
+    /// Whether urgent data stays in the stream (`SO_OOBINLINE`).
+    fn is_inline(&self, connection: ConnectionId) -> bool {
+        self.stack.options(connection).is_none_or(|options| options.urgent_inline)
+    }
+
+    /// `tcp_recv_urg`: never waits.
+    fn recv_urgent(
+        &mut self,
+        connection: ConnectionId,
+        targets: &mut [IoSliceMut<'_>],
+        incoming: Incoming,
+    ) -> Result<Received, Errno> {
+        let taken = self.stack.take_urgent(connection, incoming.peek);
+        let Some(byte) = taken.map_err(|error| Errno(error.errno()))? else {
+            let ended = self.stack.readiness(connection).peer_closed;
+            return if ended { Ok(Received::default()) } else { Err(Errno::AGAIN) };
+        };
+        let place = targets.iter_mut().find_map(|target| target.first_mut());
+        let bytes = usize::from(place.is_some());
+        if let Some(place) = place.filter(|_| !incoming.discard) {
+            *place = byte;
+        }
+        Ok(Received { bytes, shape: None })
+    }
+
+    /// A stream of which something rare is known: `SO_PEEK_OFF` may be set.
+    pub(crate) fn recv_from_offset(
+        &mut self,
+        id: Id,
+        connection: ConnectionId,
+        targets: &mut [IoSliceMut<'_>],
+        incoming: Incoming,
+    ) -> Result<Received, Errno> {
+        let rare = self.get(id)?.rare.as_ref();
+        let offset = rare.and_then(|rare| rare.peek_offset);
+        let Some(offset) = offset.and_then(|offset| usize::try_from(offset).ok()) else {
+            return self.recv_stream(connection, targets, incoming);
+        };
+        let beyond = if incoming.peek { incoming.offset + offset } else { 0 };
+        let received =
+            self.recv_stream(connection, targets, Incoming { offset: beyond, ..incoming })?;
+        // sk_peek_offset_fwd, sk_peek_offset_bwd.
+        let next = if incoming.peek {
+            offset + received.bytes
+        } else {
+            offset.saturating_sub(received.bytes)
+        };
+        self.get_mut(id)?.rare().peek_offset = Some(i32::try_from(next).unwrap_or(i32::MAX));
+        Ok(received)
+    }
+
     /// A stream that is not connected.
     pub(crate) fn recv_unconnected(&mut self, id: Id) -> Result<Received, Errno> {
         let session = self.get_mut(id)?;
@@ -102,9 +162,6 @@ impl Sessions {
         data: &[IoSlice<'_>],
         outgoing: Outgoing,
     ) -> Result<usize, Errno> {
-        if outgoing.urgent {
-            return Err(Errno::OPNOTSUPP);
-        }
         if self.get(id)?.progress == Progress::Connecting {
             // sk_stream_wait_connect.
             let state = self.stack.state(connection);
@@ -124,7 +181,11 @@ impl Sessions {
         outgoing: Outgoing,
     ) -> Result<usize, Errno> {
         if let [piece] = data {
-            let write = Write { more: outgoing.more, end_of_record: outgoing.end_of_record };
+            let write = Write {
+                more: outgoing.more,
+                end_of_record: outgoing.end_of_record,
+                urgent: outgoing.urgent,
+            };
             let taken = self.stack.send_with(connection, piece, write).map_err(failed)?;
             return if taken == 0 && !piece.is_empty() { Err(Errno::AGAIN) } else { Ok(taken) };
         }
@@ -135,6 +196,7 @@ impl Sessions {
             let write = Write {
                 more: outgoing.more || !whole,
                 end_of_record: outgoing.end_of_record && whole,
+                urgent: outgoing.urgent,
             };
             let count = self.stack.send_with(connection, piece, write).map_err(failed)?;
             (taken, wanted) = (taken + count, wanted + piece.len());

@@ -135,6 +135,14 @@ impl Sockets {
         either!(self, pending(id))
     }
 
+    /// Whether urgent data is next; a stack worker keeps it in the stream.
+    pub(crate) fn is_at_mark(&self, id: Id) -> Result<bool, Errno> {
+        match self {
+            Self::Inline(sessions) => sessions.is_at_mark(id),
+            Self::Shared(_) => Ok(false),
+        }
+    }
+
     pub(crate) fn unsent(&mut self, id: Id) -> Result<(usize, usize), Errno> {
         either!(self, unsent(id))
     }

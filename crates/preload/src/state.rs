@@ -9,6 +9,7 @@ mod leaving;
 mod links;
 mod listener;
 mod options;
+mod owner;
 mod route;
 mod session;
 mod sleep;
@@ -50,6 +51,8 @@ pub(crate) struct Place {
     pub(crate) error: c_int,
     /// `FD_CLOEXEC`, as the application believes it to be.
     pub(crate) close_on_exec: bool,
+    /// Who gets its signals.
+    pub(crate) owner: owner::Owner,
     /// The file behind it is a placeholder of ours, to be used again.
     pub(crate) reusable: bool,
     /// How many sessions began before it.
@@ -89,9 +92,11 @@ pub(crate) struct State {
     pub(crate) courtesy: Courtesy,
     /// How often the stack was run.
     pub(crate) rounds: u64,
+    /// A session has had an owner.
+    pub(crate) is_owned: bool,
     /// This process has forked.
     pub(crate) forked: bool,
-    /// On a stack of the daemon's: what comes is left to the processes that were forked.
+    /// What comes is left to the processes that were forked.
     rests: bool,
     /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
     pub(crate) backlog: c_int,
@@ -127,6 +132,7 @@ impl State {
             spin: Spin::default(),
             courtesy: Courtesy::default(),
             rounds: 0,
+            is_owned: false,
             forked: false,
             rests: false,
             backlog: BACKLOG,
@@ -152,7 +158,13 @@ impl State {
             (Way::Inline(queues), Sockets::Inline(sessions)) => {
                 let Queues { inbound, outbound, .. } = &mut **queues;
                 let mut ways = Ways::new(outbound, &mut links.exits);
-                inbound.receive(|packets| sessions.input(now, packets, &mut ways))
+                if self.rests {
+                    // They come again, to those who serve.
+                    inbound.receive(|_| {});
+                    0
+                } else {
+                    inbound.receive(|packets| sessions.input(now, packets, &mut ways))
+                }
             }
             (_, Sockets::Shared(remote)) => {
                 let came = remote.hear();
@@ -188,6 +200,10 @@ impl State {
         }
         while let Some(ready) = sessions.next_ready() {
             waiters.tell(ready.id, ready.woken);
+            if self.is_owned {
+                let place = self.places.get(ready.id.0 as usize);
+                place.into_iter().for_each(|place| place.owner.signal(place.flags, ready.woken));
+            }
         }
         if waiters.sleepers > 0 {
             self.mind_sleepers();

@@ -10,8 +10,10 @@ mod info;
 mod listen;
 mod options;
 mod udp;
+mod urgent;
 
 pub use data::{Readiness, Write};
 pub use glance::Glance;
 pub use info::{CongestionState, DataCounts, Info};
 pub use listen::Backlog;
+pub use urgent::UrgentMark;

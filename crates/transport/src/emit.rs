@@ -28,6 +28,8 @@ pub(crate) struct Out<'a> {
     pub(crate) ack: Seq,
     pub(crate) flags: u16,
     pub(crate) window: u16,
+    /// Urgent pointer, with [`bits::URG`].
+    pub(crate) urgent: u16,
     pub(crate) options: &'a OptionBytes,
     pub(crate) ttl: u8,
     /// DSCP and ECN.
@@ -175,6 +177,9 @@ fn write_headers(bytes: &mut [u8], out: &Out<'_>, length: usize, data: Option<Su
     };
     let mut header = fields.header(out.options.len());
     header.set_accurate_ecn(out.flags & bits::AE != 0);
+    if out.urgent != 0 {
+        header.set_urgent(out.urgent);
+    }
     let Some((place, options)) = tcp.split_first_chunk_mut::<HEADER_LENGTH>() else { return };
     let options_sum = write_options(options, out.options);
     header.set_checksum(match data {
@@ -269,6 +274,7 @@ pub(crate) fn reset_for<S: Sink + ?Sized>(
         ack,
         flags,
         window: 0,
+        urgent: 0,
         options: &OptionBytes::default(),
         ttl: 64,
         service: 0,

@@ -14,19 +14,23 @@ pub enum SocketError {
     /// This side has said that it sends no more.
     #[error("this side has shut its direction down")]
     Shutdown,
+    /// There is no urgent data, or it stays in the stream.
+    #[error("there is no urgent data, or it stays in the stream")]
+    NoUrgent,
     /// The connection failed.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
 impl SocketError {
-    /// `EBADF`, `ENOTCONN`, `EPIPE`, or the failure's own.
+    /// `EBADF`, `ENOTCONN`, `EPIPE`, `EINVAL`, or the failure's own.
     #[must_use]
     pub const fn errno(self) -> i32 {
         match self {
             Self::Gone => 9,
             Self::NotConnected => 107,
             Self::Shutdown => 32,
+            Self::NoUrgent => 22,
             Self::Failed(failure) => failure.errno(),
         }
     }

@@ -17,7 +17,7 @@ pub enum Event {
     Writable(ConnectionId),
     /// The peer has sent all that it will (FIN): after what is readable comes the end.
     PeerClosed(ConnectionId),
-    /// Urgent data was announced (RFC 9293 3.8.5); it is in the stream.
+    /// Urgent data was announced (RFC 9293 3.8.5): see [`Stack::urgent`](crate::Stack::urgent).
     Urgent(ConnectionId),
     /// The connection ended against somebody's will. Data received before can be read until
     /// the handle is closed.

@@ -121,6 +121,9 @@ pub struct Options {
     pub cork: bool,
     /// Every data segment is acknowledged at once.
     pub quick_ack: bool,
+    /// What the peer calls urgent stays in the stream, as RFC 6093 has it (`SO_OOBINLINE`). Else reads pass over its last
+    /// byte, which [`Stack::take_urgent`](crate::Stack::take_urgent) gives.
+    pub urgent_inline: bool,
     /// Probing of an idle peer; `None`: none.
     pub keepalive: Option<Keepalive>,
     /// How long data may stay unacknowledged (RFC 5482): ns; 0: as many retransmissions as
@@ -213,6 +216,7 @@ impl Default for Options {
             no_delay: false,
             cork: false,
             quick_ack: false,
+            urgent_inline: true,
             keepalive: None,
             user_timeout: 0,
             retries: 15,

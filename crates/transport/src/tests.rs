@@ -27,3 +27,4 @@ mod sink;
 mod time_wait;
 mod transfer;
 mod udp;
+mod urgent;

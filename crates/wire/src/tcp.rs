@@ -253,6 +253,12 @@ impl Header {
     pub fn urgent(&self) -> u16 {
         self.urgent.get()
     }
+
+    /// Sets the urgent pointer; the checksum is not touched.
+    #[inline]
+    pub fn set_urgent(&mut self, urgent: u16) {
+        self.urgent = U16::new(urgent);
+    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ carried!(Settings {
 carried!(Rare {
     bound,
     port_before,
+    peek_offset,
     // Of datagrams, which do not travel.
     source @ local,
     corked @ local,

@@ -36,6 +36,7 @@ mod name {
     pub(super) const PASSSEC: i32 = 34;
     pub(super) const TIMESTAMPING: i32 = 37;
     pub(super) const PROTOCOL: i32 = 38;
+    pub(super) const PEEK_OFF: i32 = 42;
     pub(super) const DOMAIN: i32 = 39;
     pub(super) const MAX_PACING_RATE: i32 = 47;
     pub(super) const BPF_EXTENSIONS: i32 = 48;
@@ -72,7 +73,7 @@ const FIXED: &[Fixed] = &[
     Fixed::new(36, 0, Errno::PERM),        // SO_MARK
     Fixed::new(40, 0, Errno::NOPROTOOPT),  // SO_RXQ_OVFL
     Fixed::new(41, 0, Errno::NOPROTOOPT),  // SO_WIFI_STATUS
-    Fixed::new(42, -1, Errno::OPNOTSUPP),  // SO_PEEK_OFF
+    Fixed::new(42, -1, Errno::OPNOTSUPP),  // SO_PEEK_OFF of datagrams
     Fixed::new(43, 0, Errno::NOPROTOOPT),  // SO_NOFCS
     Fixed::new(44, 0, Errno::NOPROTOOPT),  // SO_LOCK_FILTER
     Fixed::new(45, 0, Errno::NOPROTOOPT),  // SO_SELECT_ERR_QUEUE
@@ -107,6 +108,8 @@ impl Sessions {
             name::REUSEPORT => self.switch(id, flag::REUSE_PORT, on),
             name::BROADCAST => self.switch(id, flag::BROADCAST, on),
             name::KEEPALIVE => self.switch(id, flag::KEEPALIVE, on),
+            // On a stack worker reading the stream comes first, and in the process it is too late to take a byte out.
+            name::OOBINLINE if !on && self.urgent_stays => Err(Errno::NOPROTOOPT),
             name::OOBINLINE => self.switch(id, flag::URGENT_INLINE, on),
             name::SNDBUF => {
                 self.change(id, |settings| size_send(settings, number))?;
@@ -159,6 +162,10 @@ impl Sessions {
                 } else {
                     Err(Errno::INVAL)
                 }
+            }
+            name::PEEK_OFF if stream => {
+                self.get_mut(id)?.rare().peek_offset = Some(number).filter(|offset| *offset != -1);
+                Ok(())
             }
             name::PASSCRED | name::PASSSEC | name::PASSPIDFD | name::TXREHASH => {
                 Err(Errno::OPNOTSUPP)
@@ -262,6 +269,9 @@ impl Sessions {
                 bit(flag::SEND_SIZED, 1) | bit(flag::RECEIVE_SIZED, 2)
             }
             name::TXREHASH if stream => 1,
+            name::PEEK_OFF if stream => {
+                session.rare.as_ref().and_then(|rare| rare.peek_offset).unwrap_or(-1)
+            }
             name::PASSCRED | name::PASSSEC | name::PASSPIDFD | name::TXREHASH => {
                 return Err(Errno::OPNOTSUPP);
             }

@@ -163,8 +163,55 @@ fn flags_of_receiving() {
     assert_eq!((&first, second[0]), (b"ll", b'o'));
     assert_eq!(recv(client, CLIENT, 5), Err(Errno::AGAIN));
     assert_eq!(send(client, CLIENT, b""), Ok(0));
-    let urgent = Outgoing { urgent: true, ..Outgoing::default() };
-    assert_eq!(client.send(CLIENT, &[IoSlice::new(b"x")], urgent), Err(Errno::OPNOTSUPP));
+}
+
+#[test]
+fn urgent_data_is_read_ahead_of_the_stream() {
+    let mut pair = Pair::connected();
+    let (urgent, peek) = (Incoming { urgent: true, ..Incoming::default() }, true);
+    send(pair.server(), SERVER, b"hello").unwrap();
+    let out = Outgoing { urgent: true, ..Outgoing::default() };
+    assert_eq!(pair.server().send(SERVER, &[IoSlice::new(b"!")], out), Ok(1));
+    send(pair.server(), SERVER, b"later").unwrap();
+    pair.settle();
+    let client = pair.client();
+    assert!(client.mask(CLIENT).has(Mask::PRI));
+    // SIOCINQ ends at the mark, and so does a read.
+    assert_eq!((client.pending(CLIENT), client.is_at_mark(CLIENT)), (Ok(5), Ok(false)));
+    assert_eq!(recv_with(client, CLIENT, 1, Incoming { peek, ..urgent }).unwrap(), b"!");
+    assert_eq!(recv_with(client, CLIENT, 1, urgent).unwrap(), b"!");
+    assert_eq!(recv_with(client, CLIENT, 1, urgent), Err(Errno::INVAL));
+    assert!(!client.mask(CLIENT).has(Mask::PRI));
+    assert_eq!(recv(client, CLIENT, 100).unwrap(), b"hello");
+    assert_eq!(client.is_at_mark(CLIENT), Ok(true));
+    assert_eq!(recv(client, CLIENT, 100).unwrap(), b"later");
+    assert_eq!(client.is_at_mark(CLIENT), Ok(false));
+    // SO_OOBINLINE
+    client.set_option(CLIENT, 1, 10, &1_i32.to_ne_bytes()).unwrap();
+    assert_eq!(pair.server().send(SERVER, &[IoSlice::new(b"ab")], out), Ok(2));
+    pair.settle();
+    let client = pair.client();
+    assert_eq!(recv_with(client, CLIENT, 1, urgent), Err(Errno::INVAL));
+    assert_eq!(recv(client, CLIENT, 100).unwrap(), b"a");
+    assert_eq!(recv(client, CLIENT, 100).unwrap(), b"b");
+}
+
+#[test]
+fn a_peek_goes_on_where_the_last_one_ended() {
+    let mut pair = Pair::connected();
+    send(pair.server(), SERVER, b"0123456789").unwrap();
+    pair.settle();
+    let client = pair.client();
+    let peek = Incoming { peek: true, ..Incoming::default() };
+    client.set_option(CLIENT, 1, 42, &2_i32.to_ne_bytes()).unwrap();
+    assert_eq!(recv_with(client, CLIENT, 3, peek).unwrap(), b"234");
+    assert_eq!(recv_with(client, CLIENT, 3, peek).unwrap(), b"567");
+    assert_eq!(recv(client, CLIENT, 4).unwrap(), b"0123");
+    assert_eq!(&*client.option(CLIENT, 1, 42, 4).unwrap(), 4_i32.to_ne_bytes());
+    assert_eq!(recv_with(client, CLIENT, 9, peek).unwrap(), b"89");
+    assert_eq!(recv_with(client, CLIENT, 9, peek), Err(Errno::AGAIN));
+    client.set_option(CLIENT, 1, 42, &(-1_i32).to_ne_bytes()).unwrap();
+    assert_eq!(recv_with(client, CLIENT, 9, peek).unwrap(), b"456789");
 }
 
 #[test]

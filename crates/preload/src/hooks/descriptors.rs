@@ -193,6 +193,11 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c
         return unsafe { real::fcntl(fd, command, argument) };
     };
     let mut state = shared.lock();
+    if kind == Kind::Session {
+        if let Some(done) = state.own_by(fd, command, argument) {
+            return errno::int(done);
+        }
+    }
     match (command, kind) {
         (libc::F_DUPFD | libc::F_DUPFD_CLOEXEC, _) => {
             drop(state);
@@ -283,6 +288,20 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             place.flags = place.flags & !libc::O_ASYNC | if on { libc::O_ASYNC } else { 0 };
             return 0;
         }
+        SIOCSPGRP | FIOSETOWN if !word.is_null() => {
+            // SAFETY: a word, as the application says.
+            return errno::int(state.set_owner(fd, unsafe { word.read() }).map(|()| 0));
+        }
+        SIOCGPGRP | FIOGETOWN => {
+            let owner = state.owner(fd);
+            // Written as it is: the word of a group is negative.
+            if !word.is_null() {
+                // SAFETY: a word, as the application says.
+                unsafe { word.write(owner) };
+                return 0;
+            }
+            Err(Errno::FAULT)
+        }
         request if request == libc::FIOCLEX as c_ulong || request == libc::FIONCLEX as c_ulong => {
             state.place(fd).close_on_exec = request == libc::FIOCLEX as c_ulong;
             return 0;
@@ -295,7 +314,10 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
             state.sessions.unsent(id).map(|(queued, _)| queued)
         }
         SIOCOUTQNSD => state.sessions.unsent(id).map(|(_, unsent)| unsent),
-        SIOCATMARK => Ok(0),
+        SIOCATMARK => {
+            state.run();
+            state.sessions.is_at_mark(id).map(usize::from)
+        }
         // The kernel says of a socket what it says of every socket.
         // SAFETY: the caller's promise.
         _ => return unsafe { real::ioctl(fd, request, argument) },
@@ -311,6 +333,15 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     }))
 }
 
+/// `sockatmark(3)`, which asks by an `ioctl` of the C library's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sockatmark(fd: c_int) -> c_int {
+    let mut answer: c_int = 0;
+    // SAFETY: a word to write to.
+    let done = unsafe { ioctl(fd, SIOCATMARK, (&raw mut answer).cast()) };
+    if done < 0 { done } else { answer }
+}
+
 /// `CLOSE_RANGE_CLOEXEC` (`uapi/linux/close_range.h`).
 const CLOSE_ON_EXEC: c_int = 4;
 /// What `F_SETFL` sets of a socket; the rest it ignores.
@@ -318,3 +349,8 @@ const SETTABLE: c_int = libc::O_NONBLOCK | libc::O_APPEND | libc::O_ASYNC | libc
 /// Bytes never sent yet, and whether urgent data is next (`uapi/linux/sockios.h`).
 const SIOCOUTQNSD: c_ulong = 0x894b;
 const SIOCATMARK: c_ulong = 0x8905;
+/// Who is signalled (`asm-generic/sockios.h`).
+const FIOSETOWN: c_ulong = 0x8901;
+const SIOCSPGRP: c_ulong = 0x8902;
+const FIOGETOWN: c_ulong = 0x8903;
+const SIOCGPGRP: c_ulong = 0x8904;

@@ -42,7 +42,7 @@ unsafe fn receive_message(
 ) -> Result<Received, Errno> {
     // SAFETY: the caller's promise.
     let received = unsafe { receive_vector(fd, message.msg_iov, message.msg_iovlen, flags) }?;
-    (message.msg_controllen, message.msg_flags) = (0, 0);
+    (message.msg_controllen, message.msg_flags) = (0, flags & libc::MSG_OOB);
     match received.shape {
         Some(shape) => {
             let length = &raw mut message.msg_namelen;

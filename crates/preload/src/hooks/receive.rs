@@ -40,7 +40,12 @@ pub(super) fn receive(
             Ok(got) => {
                 let bytes = has.bytes + got.bytes;
                 has = Received { bytes, ..got };
-                if !all || got.bytes == 0 || bytes >= wanted || got.shape.is_some() {
+                if !all
+                    || incoming.urgent
+                    || got.bytes == 0
+                    || bytes >= wanted
+                    || got.shape.is_some()
+                {
                     state.settle();
                     return Ok(has);
                 }
@@ -52,6 +57,12 @@ pub(super) fn receive(
                 }
             }
             Err(Errno::AGAIN) if incoming.errors => return Err(Errno::AGAIN),
+            // What has come may lie in the rings yet; whether it has, nobody waits for.
+            Err(Errno::AGAIN | Errno::INVAL) if incoming.urgent => {
+                if state.run() == 0 {
+                    return got;
+                }
+            }
             Err(Errno::AGAIN) => {
                 // What has come may lie in the rings yet.
                 if state.run() > 0 && state.is_ready(fd, Mask::IN) {

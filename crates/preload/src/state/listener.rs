@@ -34,10 +34,15 @@ impl State {
     /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
     pub(crate) fn listen(&mut self, fd: c_int, backlog: c_int) -> Result<(), Errno> {
         let own = self.aliases.get(&fd).copied().unwrap_or(fd);
-        if self.listeners.contains_key(&own) {
-            return self.sessions.listen(id(own), backlog);
-        }
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
+        let fd = own;
+        if self.listeners.contains_key(&fd) {
+            if self.sessions.name(id(fd)).is_ok_and(|name| name.port() == local.port()) {
+                return self.sessions.listen(id(fd), backlog);
+            }
+            // It was shut down, and the kernel has given it another port since.
+            self.end_listener(fd);
+        }
         self.open_like_kernels(fd)?;
         let listened = self.sessions.bind(id(fd), local);
         if let Err(error) = listened.and_then(|()| self.sessions.listen(id(fd), backlog)) {
@@ -146,13 +151,14 @@ impl State {
             && !kinds::all().any(|(_, kind)| kind == Kind::Session)
     }
 
-    /// Tells a stack of the daemon's whether what comes is left to the processes that were forked.
+    /// Looks whether what comes is left to the processes that were forked; a stack of the daemon's is told.
     pub(crate) fn rest_or_work(&mut self) {
         let rests = self.leaves_it_to_children();
-        if let Sockets::Shared(remote) = &mut self.sessions
-            && rests != self.rests
-        {
-            self.rests = rests;
+        if rests == self.rests {
+            return;
+        }
+        self.rests = rests;
+        if let Sockets::Shared(remote) = &mut self.sessions {
             remote.rest(rests);
         }
     }

@@ -49,10 +49,9 @@ impl State {
             Ok((_, remote)) => {
                 let place = Place {
                     flags: flags & libc::SOCK_NONBLOCK,
-                    error: 0,
                     close_on_exec: flags & libc::SOCK_CLOEXEC != 0,
                     reusable: true,
-                    born: 0,
+                    ..Place::default()
                 };
                 self.occupy(fd, place);
                 Ok((fd, remote))

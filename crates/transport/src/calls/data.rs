@@ -9,6 +9,8 @@ use crate::tcp::cold::Cold;
 use crate::tcp::hot::{Hot, flag};
 use crate::tcp::state::State;
 
+use super::urgent::up_to_mark;
+
 impl<B: Buffers> Stack<B> {
     /// The connection of a handle that the application holds.
     pub(super) fn held(
@@ -78,12 +80,11 @@ impl<B: Buffers> Stack<B> {
     pub fn recv(&mut self, id: ConnectionId, target: &mut [u8]) -> Result<usize, SocketError> {
         let now = self.now;
         let (hot, cold) = self.held(id)?;
-        let pair = match &mut cold.fifos {
-            Some(pair) => pair,
-            None => {
-                return Err(take_failure(hot, cold).map_or(SocketError::NotConnected, Into::into));
-            }
-        };
+        if cold.fifos.is_none() {
+            return Err(take_failure(hot, cold).map_or(SocketError::NotConnected, Into::into));
+        }
+        let target = if hot.has(flag::URGENT) { up_to_mark(hot, cold, target) } else { target };
+        let Some(pair) = &mut cold.fifos else { return Err(SocketError::NotConnected) };
         let count = pair.receive.peek(0, target);
         if count == 0 && hot.has(flag::PEER_CLOSED) {
             // The end was reached before anything failed, as Linux's SOCK_DONE: writes tell of the failure.
@@ -140,7 +141,11 @@ impl<B: Buffers> Stack<B> {
         let over = hot.state == State::Closed;
         let read_shut = over || hot.has(flag::PEER_CLOSED | flag::DEAF);
         let write_shut = over || hot.has(flag::FIN_QUEUED);
-        let waiting = cold.fifos.as_ref().is_some_and(|pair| !pair.receive.is_empty());
+        let mut waiting = cold.fifos.as_ref().is_some_and(|pair| !pair.receive.is_empty());
+        let urgent = cold.urgent_mark(hot);
+        if let Some(mark) = urgent.filter(|mark| mark.ahead == 0 && !cold.options.urgent_inline) {
+            waiting = mark.readable > 1;
+        }
         let settled = !matches!(hot.state, State::SynSent);
         let writable = write_shut || settled && cold.has_room(hot);
         if !writable {
@@ -152,6 +157,7 @@ impl<B: Buffers> Stack<B> {
             peer_closed: read_shut,
             hung_up: read_shut && write_shut,
             error: hot.has(flag::ERROR_DUE),
+            urgent: urgent.is_some_and(|mark| mark.has_arrived() && !mark.taken),
         }
     }
 
@@ -195,6 +201,8 @@ pub struct Write {
     /// A record ends with it (`MSG_EOR`): what follows does not share its last segment. Of records that wait
     /// unsent, 256 are kept apart.
     pub end_of_record: bool,
+    /// Its last byte is urgent (`MSG_OOB`, RFC 9293 3.8.5).
+    pub urgent: bool,
 }
 
 /// What `poll` says of a connection.
@@ -210,6 +218,8 @@ pub struct Readiness {
     pub hung_up: bool,
     /// A failure was not told yet (`EPOLLERR`).
     pub error: bool,
+    /// Urgent data has come that was not read yet (`EPOLLPRI`).
+    pub urgent: bool,
 }
 
 /// Records that are kept apart while they wait.
@@ -236,6 +246,10 @@ fn note_write<F: ByteFifo>(hot: &mut Hot, cold: &mut Cold<F>, write: Write, is_w
         hot.set(flag::MORE)
     } else {
         hot.clear(flag::MORE)
+    }
+    if write.urgent {
+        let end = cold.data_start.add(cold.queued());
+        cold.rare.note().urgent = Some(end);
     }
     if write.end_of_record && is_whole {
         let end = cold.data_start.add(cold.queued());

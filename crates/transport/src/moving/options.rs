@@ -13,6 +13,7 @@ carried!(Options {
     no_delay,
     cork,
     quick_ack,
+    urgent_inline,
     keepalive,
     user_timeout,
     retries,

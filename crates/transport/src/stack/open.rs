@@ -204,6 +204,7 @@ impl<B: Buffers> Stack<B> {
             ack: segment.seq.add(1),
             flags,
             window: options.receive_buffer.min(65_535) as u16,
+            urgent: 0,
             options: &bytes,
             ttl: options.ttl,
             service: options.dscp << 2,

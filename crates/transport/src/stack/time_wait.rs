@@ -159,6 +159,7 @@ impl<B: Buffers> Stack<B> {
             ack: waiting.rcv_nxt,
             flags: bits::ACK,
             window: waiting.window,
+            urgent: 0,
             options: &options,
             ttl: waiting.ttl,
             service: waiting.service(),

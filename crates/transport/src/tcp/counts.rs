@@ -27,6 +27,10 @@ pub(crate) struct Counts {
 pub(crate) struct Rare {
     /// Where records end that were written and not sent (`MSG_EOR`).
     pub(crate) records: VecDeque<Seq>,
+    /// Behind the last byte that was written as urgent (SND.UP).
+    pub(crate) urgent: Option<Seq>,
+    /// The byte that the peer called urgent was read ahead of the others.
+    pub(crate) urgent_taken: bool,
     /// Bytes per second, of the last sample that says something.
     pub(crate) rate: u64,
     /// The application had no more to send then.
@@ -49,6 +53,8 @@ pub(crate) struct RarePlace(Option<Box<Rare>>);
 
 static NOTHING: Rare = Rare {
     records: VecDeque::new(),
+    urgent: None,
+    urgent_taken: false,
     rate: 0,
     rate_limited: false,
     bytes_resent: 0,
@@ -71,6 +77,8 @@ carried!(Counts {
 
 carried!(Rare {
     records,
+    urgent,
+    urgent_taken,
     rate,
     rate_limited,
     bytes_resent,
@@ -96,10 +104,10 @@ impl RarePlace {
         self.0.get_or_insert_default()
     }
 
-    /// Whether ends of records are noted (`MSG_EOR`).
+    /// Whether ends of records (`MSG_EOR`) or urgent data are noted.
     #[inline(always)]
-    pub(crate) fn has_records(&self) -> bool {
-        self.0.as_ref().is_some_and(|rare| !rare.records.is_empty())
+    pub(crate) fn concerns_sending(&self) -> bool {
+        self.0.as_ref().is_some_and(|rare| !rare.records.is_empty() || rare.urgent.is_some())
     }
 
     /// For writing, when something was written before.

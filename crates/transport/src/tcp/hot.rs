@@ -122,6 +122,8 @@ pub(crate) mod flag {
     pub(crate) const ERROR_DUE: u64 = 1 << 55;
     /// Closed by the application, with something left to send or to wait for: counted.
     pub(crate) const ORPHAN: u64 = 1 << 61;
+    /// The peer has called data urgent that was not read yet: reading stops there.
+    pub(crate) const URGENT: u64 = 1 << 58;
     /// It takes another path than the network.
     pub(crate) const ASIDE: u64 = 1 << 57;
     /// Any kind.

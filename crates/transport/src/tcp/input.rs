@@ -138,11 +138,15 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         self.hot.probes = 0;
     }
 
-    /// Sixth: the urgent pointer is noted; urgent data stays in the stream (RFC 6093 2).
+    /// Sixth: the urgent pointer is noted. It points behind the urgent byte (RFC 6093 2.1).
     fn on_urgent(&mut self, segment: &Segment<'_>) {
         let urgent = segment.seq.add(u32::from(segment.urgent));
         if urgent.after(self.cold.urgent.max(self.hot.rcv_nxt)) {
             self.cold.urgent = urgent;
+            self.hot.set(flag::URGENT);
+            if let Some(rare) = self.cold.rare.known() {
+                rare.urgent_taken = false;
+            }
             let id = self.id();
             self.tell(crate::event::Event::Urgent(id));
         }

@@ -29,8 +29,8 @@ fn sizes(link: &Link) -> Vec<usize> {
     sent.map(|(_, packet)| data(packet)).filter(|size| *size > 0).collect()
 }
 
-const MORE: Write = Write { more: true, end_of_record: false };
-const RECORD: Write = Write { more: false, end_of_record: true };
+const MORE: Write = Write { more: true, end_of_record: false, urgent: false };
+const RECORD: Write = Write { more: false, end_of_record: true, urgent: false };
 
 #[test]
 fn a_cork_holds_for_200_ms() {

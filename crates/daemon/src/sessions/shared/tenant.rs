@@ -55,6 +55,7 @@ impl Tenant {
         };
         let mut sessions = Sessions::new(config).ok()?;
         sessions.limit_datagrams(LONGEST);
+        sessions.keep_urgent_inline();
         if let Some((writer, key)) = queues.take_claims() {
             sessions.claim_in(writer, key);
         }

@@ -145,8 +145,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let small = self.cold.small_end;
         let idle = !small.after(self.hot.snd_una) || small.after(self.hot.snd_nxt);
         let last = length == unsent;
+        // Urgent data does not wait either, as Linux has it.
+        let urgent = self.urgent_end().is_some();
         let allowed = length >= mss
-            || last && fin
+            || last && (fin || urgent)
             || last
                 && !self.hot.has(flag::CORK | flag::MORE)
                 && (self.hot.has(flag::NO_DELAY) || idle)

@@ -38,7 +38,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             || !cold.flight.is_at_rest()
             || cold.search.is_some()
             || cold.gaps.has_news()
-            || cold.rare.has_records()
+            || cold.rare.concerns_sending()
             || !self.shared.takes_shortcuts()
         {
             return false;
@@ -72,6 +72,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             ack: hot.rcv_nxt,
             flags: bits::ACK | bits::PSH,
             window,
+            urgent: 0,
             options: &options,
             ttl: hot.ttl,
             service: hot.service,

@@ -126,6 +126,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             ack: if flags & bits::ACK != 0 { self.hot.rcv_nxt } else { Seq(0) },
             flags,
             window,
+            urgent: 0,
             options,
             ttl: self.hot.ttl,
             service: self.hot.service,
@@ -189,7 +190,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             }
         }
         let cut = data > mss && !has(mark::PATH_PROBE);
-        let by_port = cut && self.segmentation() != 0;
+        let urgent = self.urgent_end();
+        // Each segment has an urgent pointer of its own.
+        let by_port = cut && self.segmentation() != 0 && urgent.is_none();
         let mut out = Out {
             key: &self.cold.key,
             path: self.cold.path,
@@ -197,6 +200,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             ack: self.hot.rcv_nxt,
             flags,
             window,
+            urgent: 0,
             options: &options,
             ttl: self.hot.ttl,
             service,
@@ -214,6 +218,11 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
                 let first = if out.seq == start { 0 } else { bits::CWR };
                 let last = if left == 0 { 0 } else { bits::FIN | bits::PSH };
                 out.flags = flags & !(first | last);
+            }
+            if let Some(pointer) = urgent.and_then(|end| pointer(end, out.seq)) {
+                (out.flags, out.urgent) = (out.flags | bits::URG, pointer);
+            } else {
+                (out.flags, out.urgent) = (out.flags & !bits::URG, 0);
             }
             let offset = out.seq.since(self.cold.data_start) as usize;
             let source = self.cold.fifos.as_ref().map(|pair| (&pair.transmit, offset));
@@ -252,6 +261,16 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.wait_for_sink();
         }
         gone_to
+    }
+
+    /// Behind the last byte that was written as urgent (SND.UP), while it is not acknowledged.
+    #[inline]
+    pub(super) fn urgent_end(&mut self) -> Option<Seq> {
+        self.cold.rare.urgent?;
+        let una = self.hot.snd_una;
+        let rare = self.cold.rare.note();
+        rare.urgent = rare.urgent.filter(|end| end.after(una));
+        rare.urgent
     }
 
     /// The window to tell, as it is written. The right edge moves only by what is worth it, and never
@@ -295,4 +314,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             }
         }
     }
+}
+
+/// The urgent pointer of a segment at `seq`, while urgent data ends at `end` (RFC 9293 3.8.5, RFC 6093 2.1: behind
+/// its last byte). `None`: it was sent before, or is too far away to be pointed to.
+fn pointer(end: Seq, seq: Seq) -> Option<u16> {
+    if end.after(seq) { u16::try_from(end.since(seq)).ok() } else { None }
 }
