@@ -9,6 +9,7 @@ mod instance;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
@@ -220,6 +221,38 @@ fn what_nobody_accepted_is_accepted_by_another_member() {
     let connection = heir.accept(listener);
     let mut at = 0;
     read(&mut heir, connection, &mut at, 100_000);
+    heir.stack.send(connection, b"welcome").unwrap();
+    heir.stack.close(connection);
+    heir.until("the end", |_| heard.is_finished().then_some(()));
+    assert_eq!(heard.join().unwrap(), b"welcome");
+}
+
+#[test]
+fn what_nobody_accepted_waits_for_a_member_that_does() {
+    if !inside("what_nobody_accepted_waits_for_a_member_that_does") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let heard = peer(bed.local, 1_000);
+    let waiting = bed.server.until("a connection that waits", |guest| {
+        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)?;
+        guest.stack.all_connections().first().copied()
+    });
+    // As the master of a server whose workers change: it keeps the listener open, and accepts nothing.
+    let idle = Guest::attach(&bed.sessions());
+    idle.link.listen(idle.number(), 0, bed.socket.as_fd()).unwrap();
+    let number = bed.listener.0;
+    bed.server.link.unlisten(bed.server.number(), number).unwrap();
+    let exported = bed.server.export(waiting);
+    assert_eq!(bed.server.hand(number, &exported, 1), Reply::Handed(1));
+    assert!(!idle.has_event(), "who accepts nothing is offered nothing");
+    let mut heir = Guest::attach(&bed.sessions());
+    let (_, listener) = heir.serve(&bed.socket, IpAddr::from(ROUTER));
+    let Some(Event::Offered(offered)) = heir.event() else { panic!("nothing was offered") };
+    heir.withdraw(offered.id).unwrap().unwrap();
+    let connection = heir.accept(listener);
+    let mut at = 0;
+    read(&mut heir, connection, &mut at, 1_000);
     heir.stack.send(connection, b"welcome").unwrap();
     heir.stack.close(connection);
     heir.until("the end", |_| heard.is_finished().then_some(()));

@@ -145,6 +145,13 @@ impl Guest {
         }
     }
 
+    /// Whether something was said without having been asked for, within a moment.
+    pub(crate) fn has_event(&self) -> bool {
+        let moment = Some(Duration::from_millis(200));
+        sockopt::set_socket_timeout(&self.raw, sockopt::Timeout::Recv, moment).unwrap();
+        !self.events.is_empty() || self.raw.receive::<Reply>().is_ok()
+    }
+
     /// A carrier for a connection of this stack.
     pub(crate) fn carrier(&self, socket: &Path) -> (Channel, CarrierId) {
         carrier(socket, self.number()).unwrap()

@@ -143,6 +143,11 @@ impl Group {
         natural.filter(|natural| *natural != id).or(heaviest)
     }
 
+    /// Whether a member gets a share of new flows.
+    pub(super) fn accepts(&self, id: StackId) -> bool {
+        self.members.iter().any(|member| member.stack.id == id && member.weight > 0)
+    }
+
     pub(super) fn has_members(&self) -> bool {
         !self.members.is_empty()
     }

@@ -73,4 +73,10 @@ impl Steering {
     pub fn successor(&self, listener: ListenerId, id: StackId, flow: &Flow) -> Option<StackId> {
         self.groups.get(&listener)?.successor(self.reader().hash(flow), id)
     }
+
+    /// Whether a listener's member gets a share of new flows: one that only keeps the listener open does not.
+    #[must_use]
+    pub fn accepts(&self, listener: ListenerId, id: StackId) -> bool {
+        self.groups.get(&listener).is_some_and(|group| group.accepts(id))
+    }
 }

@@ -191,13 +191,18 @@ impl Sessions {
             self.reset(parked);
             return Ok(false);
         };
-        let kind = Kind::Offer { listener, to, asked: 1 };
+        // Who only keeps the listener open, as the master of a server whose workers change, would not accept it.
+        let accepts = self.steering.accepts(listener, to);
+        let kind = Kind::Offer { listener, to, asked: u8::from(accepts) };
         match self.moves.name(taking.charge.uid, kind, Place::Gone) {
             Ok(id) => {
                 if let Some(named) = self.moves.named.get_mut(&id) {
                     named.place = Place::Parked(parked);
+                    named.since = Instant::now();
                 }
-                self.offer(id, to, listener);
+                if accepts {
+                    self.offer(id, to, listener);
+                }
                 Ok(true)
             }
             Err(_) => {

@@ -45,13 +45,18 @@ impl Sessions {
             let Kind::Offer { listener, to, asked } = named.kind else { continue };
             let Place::Parked(parked) = &named.place else { continue };
             let gone = self.stack_number(to).is_none();
-            if gone || now.saturating_duration_since(named.since) >= OFFER {
-                late.push((*id, listener, to, asked, parked.flow));
+            let has_come = asked == 0 && self.who_accepts(listener, to, parked.flow).is_some();
+            if gone || has_come || now.saturating_duration_since(named.since) >= OFFER {
+                late.push((*id, listener, (to, gone), asked, parked.flow));
             }
         }
-        for (id, listener, to, asked, flow) in late {
-            let again = flow.filter(|_| asked < OFFERS);
-            let next = again.and_then(|flow| self.steering.successor(listener, to, &flow));
+        for (id, listener, (to, gone), asked, flow) in late {
+            let next = match asked {
+                // Where nobody has begun to accept, it waits with whom it is for.
+                0 => self.who_accepts(listener, to, flow).or((!gone).then_some(to)),
+                OFFERS.. => None,
+                _ => flow.and_then(|flow| self.steering.successor(listener, to, &flow)),
+            };
             match next {
                 Some(next) => {
                     if let Some(named) = self.moves.named.get_mut(&id) {
@@ -67,6 +72,15 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    /// For whom a connection is that was for `to`, which did not accept any: that one, when it does now, or another.
+    fn who_accepts(&self, listener: u32, to: StackId, flow: Option<Flow>) -> Option<StackId> {
+        if self.steering.accepts(listener, to) {
+            return Some(to);
+        }
+        let other = self.steering.successor(listener, to, &flow?)?;
+        self.steering.accepts(listener, other).then_some(other)
     }
 
     /// Ends redirects of connections that their stacks have no longer.
