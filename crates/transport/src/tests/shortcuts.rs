@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::pair::*;
 use crate::options::{MILLISECOND, SECOND};
+use crate::tcp::hot::flag;
 use crate::*;
 
 /// What an application does next, and how much time passes then.
@@ -158,4 +159,25 @@ proptest! {
         prop_assert_eq!(short.0, general.0);
         prop_assert!(short.1 == general.1);
     }
+}
+
+/// A burst that fills the window is acknowledged the general way; small messages that follow it are not.
+#[test]
+fn after_a_burst_messages_are_plain_again() {
+    let options = Options { congestion: Algorithm::Cubic, ..Options::default() };
+    let mut link = Link::new();
+    let ids = link.connect(&options, &options);
+    let is_limited = |link: &mut Link| {
+        let (hot, _) = link.stacks[CLIENT].slab.get(ids[CLIENT]).unwrap();
+        hot.has(flag::WINDOW_LIMITED)
+    };
+    link.stacks[CLIENT].send(ids[CLIENT], &pattern(20 * 1448)).unwrap();
+    link.flush();
+    assert!(is_limited(&mut link), "more is written than the initial window lets out");
+    link.run(SECOND);
+    for _ in 0..4 {
+        link.stacks[CLIENT].send(ids[CLIENT], b"a message").unwrap();
+        link.run(SECOND);
+    }
+    assert!(!is_limited(&mut link));
 }
