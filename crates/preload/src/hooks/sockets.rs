@@ -1,22 +1,24 @@
-//! Making sockets, and connecting them.
+//! Making sockets, their addresses, and their end.
 
 use std::ffi::c_int;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use host::{Errno, How, Id, Mask};
+use host::{Errno, How, Id};
 use libc::{sockaddr, socklen_t};
-use shm::session::Routed;
 
 use super::datagrams;
-use crate::clock;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Held, Shared};
-use crate::signals;
-use crate::sleeping::{wait_for, wait_ready};
+use crate::process::{self, Shared};
 use crate::sockets::Sockets;
-use crate::state::{Place, State, status_flags, word};
+use crate::state::word;
 use crate::waiting::World;
 use crate::{address, errno, real};
+
+mod accept;
+mod connect;
+
+pub use accept::{accept, accept4};
+pub use connect::connect;
 
 /// `socket(2)`
 #[unsafe(no_mangle)]
@@ -153,238 +155,6 @@ pub(super) fn inherited(fd: c_int) -> Kind {
         return Kind::Datagrams;
     }
     Kind::Kernel
-}
-
-/// `accept(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn accept(fd: c_int, from: *mut sockaddr, length: *mut socklen_t) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { accept4(fd, from, length, 0) }
-}
-
-/// `accept4(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn accept4(
-    fd: c_int,
-    from: *mut sockaddr,
-    length: *mut socklen_t,
-    flags: c_int,
-) -> c_int {
-    if let Some(refused) = process::refuse(fd) {
-        return refused;
-    }
-    let kind = process::kind(fd);
-    if kind == Kind::Session {
-        errno::set(Errno::INVAL);
-        return -1;
-    }
-    let ours = kind == Kind::Listener || (kind == Kind::Kernel && is_listening(fd));
-    let Some(shared) = ours.then(process::attached).flatten() else {
-        // SAFETY: the caller's promise.
-        let new = unsafe { real::accept4(fd, from, length, flags) };
-        return kernels(new);
-    };
-    if flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) != 0 {
-        errno::set(Errno::INVAL);
-        return -1;
-    }
-    let accepted = take(shared, fd, flags);
-    match accepted {
-        Ok(Taken::Session(new, remote)) => {
-            // SAFETY: the caller's promise.
-            match unsafe { address::write(remote, from, length) } {
-                Ok(()) => new,
-                Err(error) => {
-                    shared.lock().close_session(new);
-                    errno::set(error);
-                    -1
-                }
-            }
-        }
-        // SAFETY: the caller's promise.
-        Ok(Taken::Kernels) => kernels(unsafe { real::accept4(fd, from, length, flags) }),
-        Err(error) => {
-            errno::set(error);
-            -1
-        }
-    }
-}
-
-/// A connection of the kernel's.
-fn kernels(fd: c_int) -> c_int {
-    if fd >= 0 {
-        kinds::set(fd, Kind::Kernel);
-    }
-    fd
-}
-
-/// Where a connection comes from.
-enum Taken {
-    Session(c_int, SocketAddr),
-    Kernels,
-}
-
-/// A connection of the stack's; else it is the kernel's turn.
-fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> {
-    let mut state = shared.lock();
-    if state.adopt(listener).is_err() {
-        return Ok(Taken::Kernels);
-    }
-    state.serve(listener);
-    let nonblocking = state.is_nonblocking(listener);
-    let alarm = state.timeouts(listener).0;
-    loop {
-        match state.accept(listener, flags) {
-            Ok((new, remote)) => return Ok(Taken::Session(new, remote)),
-            Err(Errno::AGAIN) => {}
-            Err(error) => return Err(error),
-        }
-        if nonblocking {
-            // It has the last word.
-            return Ok(Taken::Kernels);
-        }
-        let file = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
-        let mut files = vec![file];
-        let waiter = state.waiters.take();
-        let _ = state.watch(waiter, listener, Mask::IN);
-        let mask = std::ptr::null();
-        let (after, waited) = wait_for(shared, state, waiter, (&mut files, mask), alarm, |state| {
-            state.is_ready(listener, Mask::IN)
-        });
-        state = after;
-        state.unwatch(waiter, listener);
-        let found = match waited {
-            Err(Errno::INTR) if alarm.is_never() && signals::restart() => continue,
-            waited => waited?,
-        };
-        if files.iter().any(|file| file.revents != 0) {
-            return Ok(Taken::Kernels);
-        }
-        if !found {
-            return Err(Errno::AGAIN);
-        }
-    }
-}
-
-/// `connect(2)`
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
-    if let Some(refused) = process::refuse(fd) {
-        return refused;
-    }
-    let kind = process::kind(fd);
-    if kind == Kind::Datagrams {
-        // SAFETY: the caller's promise.
-        if let Some(done) = unsafe { datagrams::connect(fd, to, length) } {
-            return errno::int(done.map(|()| 0));
-        }
-        // SAFETY: the caller's promise.
-        let done = unsafe { real::connect(fd, to, length) };
-        if done == 0 {
-            datagrams::connected(fd);
-        }
-        return done;
-    }
-    if !matches!(kind, Kind::Fresh | Kind::Session) {
-        // SAFETY: the caller's promise.
-        return unsafe { real::connect(fd, to, length) };
-    }
-    // SAFETY: the caller's promise.
-    let remote = match unsafe { address::read(to, length) } {
-        Ok(Some(remote)) => remote,
-        Ok(None) if kind == Kind::Session => {
-            let result = process::current().map_or(Err(Errno::BADF), |shared| {
-                let mut state = shared.lock();
-                let id = state.id_of(fd);
-                state.sessions.disconnect(id)?;
-                state.turn();
-                Ok(0)
-            });
-            return errno::int(result);
-        }
-        Err(error) if kind == Kind::Session && !to.is_null() => {
-            errno::set(error);
-            return -1;
-        }
-        // SAFETY: the caller's promise.
-        _ => return unsafe { real::connect(fd, to, length) },
-    };
-    let ours = kind == Kind::Session || !address::is_the_hosts(remote.ip());
-    let Some(shared) = ours.then(process::attached).flatten() else {
-        kinds::touch(fd);
-        // SAFETY: the caller's promise.
-        return unsafe { real::connect(fd, to, length) };
-    };
-    let mut state = shared.lock();
-    let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
-        Routed::Millrace { source, .. } if kind == Kind::Session || state.can_leave_from(fd) => {
-            source
-        }
-        _ if kind == Kind::Session => {
-            errno::set(Errno::NETUNREACH);
-            return -1;
-        }
-        _ => {
-            drop(state);
-            kinds::touch(fd);
-            // SAFETY: the caller's promise.
-            return unsafe { real::connect(fd, to, length) };
-        }
-    };
-    if kind == Kind::Fresh {
-        if let Err(error) = state.open_like_kernels(fd).and_then(|()| state.keep_name(fd)) {
-            state.close_unborn(fd);
-            errno::set(error);
-            return -1;
-        }
-        let place = Place { flags: status_flags(fd), ..Place::default() };
-        state.occupy(fd, place);
-        state.take_over_watches(fd);
-    }
-    let begun = begin(&mut state, fd, source, remote);
-    state.turn();
-    let result = match begun {
-        Err(Errno::INPROGRESS) if !state.is_nonblocking(fd) => {
-            established(shared, state, fd, (source, remote))
-        }
-        other => other,
-    };
-    errno::int(result.map(|()| 0))
-}
-
-fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
-    let id = state.id_of(fd);
-    loop {
-        match state.sessions.connect(id, clock::now(), source, remote) {
-            // The ports that it has are used up towards there.
-            Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
-            Err(Errno::INPROGRESS) => {
-                if let Some(path) = state.path_to(remote) {
-                    state.sessions.take_path(id, path);
-                }
-                return Err(Errno::INPROGRESS);
-            }
-            other => return other,
-        }
-    }
-}
-
-/// Waits until a connection is established, or has failed.
-fn established(
-    shared: &Shared,
-    state: Held<'_>,
-    fd: c_int,
-    (source, remote): (IpAddr, SocketAddr),
-) -> Result<(), Errno> {
-    let alarm = state.timeouts(fd).1;
-    let (mut state, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
-    match waited {
-        Err(error) => Err(error),
-        // Its time-out is over: it goes on by itself.
-        Ok(false) => Err(Errno::INPROGRESS),
-        // How it ended.
-        Ok(true) => begin(&mut state, fd, source, remote),
-    }
 }
 
 /// `shutdown(2)`

@@ -1,0 +1,137 @@
+//! Connecting: through the stack where the router says so, else through the kernel.
+
+use std::ffi::c_int;
+use std::net::{IpAddr, SocketAddr};
+
+use host::{Errno, Mask};
+use libc::{sockaddr, socklen_t};
+use shm::session::Routed;
+
+use super::super::datagrams;
+use crate::clock;
+use crate::kinds::{self, Kind};
+use crate::process::{self, Held, Shared};
+use crate::sleeping::wait_ready;
+use crate::state::{Place, State, status_flags};
+use crate::{address, errno, real};
+
+/// `connect(2)`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen_t) -> c_int {
+    if let Some(refused) = process::refuse(fd) {
+        return refused;
+    }
+    let kind = process::kind(fd);
+    if kind == Kind::Datagrams {
+        // SAFETY: the caller's promise.
+        if let Some(done) = unsafe { datagrams::connect(fd, to, length) } {
+            return errno::int(done.map(|()| 0));
+        }
+        // SAFETY: the caller's promise.
+        let done = unsafe { real::connect(fd, to, length) };
+        if done == 0 {
+            datagrams::connected(fd);
+        }
+        return done;
+    }
+    if !matches!(kind, Kind::Fresh | Kind::Session) {
+        // SAFETY: the caller's promise.
+        return unsafe { real::connect(fd, to, length) };
+    }
+    // SAFETY: the caller's promise.
+    let remote = match unsafe { address::read(to, length) } {
+        Ok(Some(remote)) => remote,
+        Ok(None) if kind == Kind::Session => {
+            let result = process::current().map_or(Err(Errno::BADF), |shared| {
+                let mut state = shared.lock();
+                let id = state.id_of(fd);
+                state.sessions.disconnect(id)?;
+                state.turn();
+                Ok(0)
+            });
+            return errno::int(result);
+        }
+        Err(error) if kind == Kind::Session && !to.is_null() => {
+            errno::set(error);
+            return -1;
+        }
+        // SAFETY: the caller's promise.
+        _ => return unsafe { real::connect(fd, to, length) },
+    };
+    let ours = kind == Kind::Session || !address::is_the_hosts(remote.ip());
+    let Some(shared) = ours.then(process::attached).flatten() else {
+        kinds::touch(fd);
+        // SAFETY: the caller's promise.
+        return unsafe { real::connect(fd, to, length) };
+    };
+    let mut state = shared.lock();
+    let source = match state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port())) {
+        Routed::Millrace { source, .. } if kind == Kind::Session || state.can_leave_from(fd) => {
+            source
+        }
+        _ if kind == Kind::Session => {
+            errno::set(Errno::NETUNREACH);
+            return -1;
+        }
+        _ => {
+            drop(state);
+            kinds::touch(fd);
+            // SAFETY: the caller's promise.
+            return unsafe { real::connect(fd, to, length) };
+        }
+    };
+    if kind == Kind::Fresh {
+        if let Err(error) = state.open_like_kernels(fd).and_then(|()| state.keep_name(fd)) {
+            state.close_unborn(fd);
+            errno::set(error);
+            return -1;
+        }
+        let place = Place { flags: status_flags(fd), ..Place::default() };
+        state.occupy(fd, place);
+        state.take_over_watches(fd);
+    }
+    let begun = begin(&mut state, fd, source, remote);
+    state.turn();
+    let result = match begun {
+        Err(Errno::INPROGRESS) if !state.is_nonblocking(fd) => {
+            established(shared, state, fd, (source, remote))
+        }
+        other => other,
+    };
+    errno::int(result.map(|()| 0))
+}
+
+fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
+    let id = state.id_of(fd);
+    loop {
+        match state.sessions.connect(id, clock::now(), source, remote) {
+            // The ports that it has are used up towards there.
+            Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
+            Err(Errno::INPROGRESS) => {
+                if let Some(path) = state.path_to(remote) {
+                    state.sessions.take_path(id, path);
+                }
+                return Err(Errno::INPROGRESS);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Waits until a connection is established, or has failed.
+fn established(
+    shared: &Shared,
+    state: Held<'_>,
+    fd: c_int,
+    (source, remote): (IpAddr, SocketAddr),
+) -> Result<(), Errno> {
+    let alarm = state.timeouts(fd).1;
+    let (mut state, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
+    match waited {
+        Err(error) => Err(error),
+        // Its time-out is over: it goes on by itself.
+        Ok(false) => Err(Errno::INPROGRESS),
+        // How it ended.
+        Ok(true) => begin(&mut state, fd, source, remote),
+    }
+}
