@@ -2,21 +2,22 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
-use std::os::fd::{AsFd, AsRawFd};
 
 use host::{Errno, Id, Mask};
 use libc::epoll_event;
-use rustix::event::{EventfdFlags, eventfd};
 
 use crate::internal::Hidden;
-use crate::kernel_watch::KernelWatch;
 use crate::sockets::Sockets;
 
+mod files;
 mod halves;
 mod instances;
+mod sleep;
 
+use files::{Asks, Files};
 pub(crate) use halves::{Halves, World};
 use instances::Instances;
+use sleep::{clear, kick, new_kick};
 
 /// What is reported whether it was asked for or not.
 const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
@@ -50,33 +51,10 @@ pub(crate) struct Waiter {
     sleeping: usize,
     /// What may be ready, each once: sessions, and numbers of watches.
     ready: VecDeque<(Id, u64)>,
-    /// Of an epoll instance: calls that had events of sessions, since the kernel was asked.
-    calls: u32,
-    watch: Watched,
+    /// Of an epoll instance: what is known of the kernel's files in it.
+    files: Files,
     /// Of an epoll instance that others watch: what stands for it among sessions.
     inner: Option<Id>,
-}
-
-/// How it is known that the kernel's files have events.
-#[derive(Debug)]
-enum Watched {
-    /// Nothing has needed to know.
-    NotYet,
-    By(KernelWatch),
-    /// Only by asking.
-    Not,
-}
-
-/// While sessions are ready, so many calls pass until the kernel is asked without need.
-const PATIENCE: u32 = 32;
-
-/// What to ask while sessions are ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asks {
-    /// An epoll instance's own files.
-    pub(crate) files: bool,
-    /// Files of the kernel's that stand beside sessions: now and then.
-    pub(crate) company: bool,
 }
 
 /// All of them.
@@ -107,8 +85,8 @@ impl Waiters {
             waiter.kick = waiter.kick.take().or_else(new_kick);
         }
         free.unwrap_or_else(|| {
-            let (kick, ready, watch) = (new_kick(), VecDeque::new(), Watched::NotYet);
-            self.list.push(Waiter { kick, sleeping: 0, ready, calls: 0, watch, inner: None });
+            let (kick, ready, files) = (new_kick(), VecDeque::new(), Files::default());
+            self.list.push(Waiter { kick, sleeping: 0, ready, files, inner: None });
             self.list.len() - 1
         })
     }
@@ -117,7 +95,7 @@ impl Waiters {
     pub(crate) fn release(&mut self, waiter: usize) {
         if let Some(waiter) = self.list.get_mut(waiter) {
             waiter.ready.clear();
-            (waiter.calls, waiter.watch, waiter.inner) = (0, Watched::NotYet, None);
+            (waiter.files, waiter.inner) = (Files::default(), None);
             clear(waiter.kick.as_ref());
         }
         self.free.push(waiter);
@@ -125,39 +103,20 @@ impl Waiters {
 
     /// Whether to ask the kernel in a call to an epoll instance that has events of sessions already.
     pub(crate) fn asks(&mut self, waiter: usize, epoll: c_int) -> Asks {
-        let Some(waiter) = self.list.get_mut(waiter) else {
-            return Asks { files: true, company: true };
-        };
-        waiter.calls = (waiter.calls + 1) % PATIENCE;
-        let company = waiter.calls == 0;
-        if let (true, Watched::NotYet) = (company, &waiter.watch) {
-            waiter.watch = KernelWatch::new(epoll).map_or(Watched::Not, Watched::By);
-        }
-        let files = match &mut waiter.watch {
-            Watched::By(watch) if watch.is_over() => {
-                waiter.watch = Watched::Not;
-                true
-            }
-            Watched::By(watch) => watch.has_events(epoll),
-            // An instance that is not busy yet can afford to ask.
-            Watched::NotYet => true,
-            Watched::Not => company,
-        };
-        Asks { files, company }
+        let waiter = self.list.get_mut(waiter);
+        waiter.map_or(Asks::ALL, |waiter| waiter.files.asks(epoll))
     }
 
     /// The kernel was asked about an epoll instance's files: whether it had events.
     pub(crate) fn asked(&mut self, waiter: usize, had_events: bool) {
-        if let Some(Watched::By(watch)) = self.list.get_mut(waiter).map(|waiter| &mut waiter.watch)
-        {
-            watch.asked(had_events);
+        if let Some(waiter) = self.list.get_mut(waiter) {
+            waiter.files.asked(had_events);
         }
     }
 
     /// Whether the kernel's files are known to have events.
     pub(crate) fn kernel_has_news(&self, waiter: usize) -> bool {
-        let watch = self.list.get(waiter).map(|waiter| &waiter.watch);
-        matches!(watch, Some(Watched::By(watch)) if watch.has_news())
+        self.list.get(waiter).is_some_and(|waiter| waiter.files.have_news())
     }
 
     /// That of an epoll instance, made if there is none.
@@ -390,57 +349,6 @@ impl Waiters {
     pub(crate) fn may_be_ready(&self, waiter: usize) -> bool {
         self.list.get(waiter).is_some_and(|waiter| !waiter.ready.is_empty())
     }
-
-    /// The descriptor that ends a waiter's sleep; -1: it has none.
-    pub(crate) fn kick_of(&self, waiter: usize) -> c_int {
-        let kick = self.list.get(waiter).and_then(|waiter| waiter.kick.as_ref());
-        kick.map_or(-1, AsRawFd::as_raw_fd)
-    }
-
-    /// A thread is about to sleep, until `until` at most.
-    pub(crate) fn fall_asleep(&mut self, waiter: usize, until: u64) {
-        self.wakes_at = if self.sleepers == 0 { until } else { self.wakes_at.min(until) };
-        self.sleepers += 1;
-        if let Some(waiter) = self.list.get_mut(waiter) {
-            waiter.sleeping += 1;
-        }
-    }
-
-    /// It is awake again.
-    pub(crate) fn wake(&mut self, waiter: usize, kicked: bool) {
-        self.sleepers -= 1;
-        if let Some(waiter) = self.list.get_mut(waiter) {
-            waiter.sleeping -= 1;
-            if kicked {
-                clear(waiter.kick.as_ref());
-            }
-        }
-    }
-
-    /// The stack has something to do earlier than the sleepers know: wakes one.
-    pub(crate) fn hurry(&mut self, deadline: u64) {
-        if self.sleepers == 0 || deadline >= self.wakes_at {
-            return;
-        }
-        if let Some(waiter) = self.list.iter().find(|waiter| waiter.sleeping > 0) {
-            self.wakes_at = deadline;
-            kick(waiter.kick.as_ref());
-        }
-    }
-}
-
-/// `None`: the process has as many descriptors as it may.
-fn new_kick() -> Option<Hidden> {
-    eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok().map(Hidden::of)
-}
-
-fn kick(file: Option<&Hidden>) {
-    // It fails only when it was kicked often enough.
-    let _ = file.map(|file| rustix::io::write(file.as_fd(), &1_u64.to_ne_bytes()));
-}
-
-fn clear(file: Option<&Hidden>) {
-    let _ = file.map(|file| rustix::io::read(file.as_fd(), &mut [0_u8; 8]));
 }
 
 #[cfg(test)]
