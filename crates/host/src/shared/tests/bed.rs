@@ -1,0 +1,179 @@
+//! A process, its stack worker, and a peer.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use shm::{Segment, SleepWord};
+use transport::{Config, Packet, PacketList};
+
+use super::super::*;
+use crate::{Domain, Errno, Id, Incoming, Kind, Mask, Outgoing, Sessions};
+
+pub(super) const DELAY: u64 = 1_000_000;
+pub(super) const SESSIONS: u32 = 64;
+
+/// A stack worker with one process, and a peer.
+pub(super) struct Host {
+    pub(super) now: u64,
+    served: Served,
+    pub(super) out: PacketList,
+    peer: Sessions,
+    peer_out: PacketList,
+}
+
+fn config(number: u64) -> Config {
+    let seed = [number, 7];
+    Config { seed, connections_v4: 64, connections_v6: 64, time_waits: 64, ..Config::default() }
+}
+
+impl Host {
+    /// What the worker's thread does. Gives whether there was something.
+    pub(super) fn work(&mut self) -> bool {
+        let done = self.served.serve(self.now);
+        self.served.turn(self.now, &mut self.out);
+        done > 0
+    }
+
+    /// Until nothing moves.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let worked = self.work();
+            self.peer.turn(self.now, &mut self.peer_out);
+            let out = std::mem::take(&mut self.out.packets);
+            let back = std::mem::take(&mut self.peer_out.packets);
+            if out.is_empty() && back.is_empty() && !worked {
+                return;
+            }
+            self.now += DELAY;
+            for packet in &out {
+                self.peer.input(self.now, &[Packet::new(packet)], &mut self.peer_out);
+            }
+            for packet in &back {
+                let sessions = self.served.sessions();
+                sessions.input(self.now, &[Packet::new(packet)], &mut self.out);
+            }
+        }
+        panic!("it does not come to rest");
+    }
+}
+
+/// The worker works while the process waits for it.
+#[derive(Debug)]
+struct Loop(Arc<Mutex<Host>>);
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Host")
+    }
+}
+
+impl Wire for Loop {
+    fn ring(&mut self, _: SleepWord<'_>) {}
+
+    fn wait(&mut self) -> bool {
+        self.0.lock().unwrap().work();
+        true
+    }
+}
+
+pub(super) struct Bed {
+    pub(super) host: Arc<Mutex<Host>>,
+    pub(super) remote: Remote,
+    pub(super) segment: Arc<Segment>,
+    pub(super) plan: Plan,
+}
+
+pub(super) const LISTENER: Id = Id(3);
+pub(super) const SERVER: Id = Id(4);
+pub(super) const CLIENT: Id = Id(5);
+
+pub(super) fn at(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host], port))
+}
+
+impl Bed {
+    pub(super) fn new(chunks: u32) -> Self {
+        let plan = Plan::new(SESSIONS, chunks).unwrap();
+        let segment = Arc::new(Segment::create("test", plan.bytes()).unwrap());
+        let served = Served::new(plan.worker(&segment).unwrap(), Sessions::new(config(1)).unwrap());
+        let mut peer = Sessions::new(config(2)).unwrap();
+        peer.add_ports(10_240, 256);
+        let (out, peer_out) = (PacketList::default(), PacketList::default());
+        let host = Host { now: 1_000_000_000, served, out, peer, peer_out };
+        let host = Arc::new(Mutex::new(host));
+        let wire = Box::new(Loop(Arc::clone(&host)));
+        let remote = Remote::new(plan.process(&segment).unwrap(), wire);
+        Self { host, remote, segment, plan }
+    }
+
+    /// A connection of the peer's, accepted by the process.
+    pub(super) fn connected(chunks: u32) -> Self {
+        let mut bed = Self::new(chunks);
+        bed.remote.open(LISTENER, Domain::V4).unwrap();
+        bed.remote.bind(LISTENER, at(1, 80)).unwrap();
+        bed.remote.listen(LISTENER, 8).unwrap();
+        assert_eq!(bed.remote.accept(LISTENER, SERVER), Err(Errno::AGAIN));
+        bed.peer(|peer, now| {
+            peer.open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+            let begun = peer.connect(CLIENT, now, at(2, 0).ip(), at(1, 80));
+            assert_eq!(begun, Err(Errno::INPROGRESS));
+        });
+        bed.settle();
+        assert!(bed.told(LISTENER).has(Mask::IN) && bed.remote.mask(LISTENER).has(Mask::IN));
+        let (local, remote) = bed.remote.accept(LISTENER, SERVER).unwrap();
+        assert_eq!((local, remote.ip()), (at(1, 80), at(2, 0).ip()));
+        bed
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.remote.ring();
+        self.host.lock().unwrap().settle();
+    }
+
+    pub(super) fn peer<R>(&mut self, act: impl FnOnce(&mut Sessions, u64) -> R) -> R {
+        let mut host = self.host.lock().unwrap();
+        let now = host.now;
+        act(&mut host.peer, now)
+    }
+
+    /// What the process is told of a session.
+    pub(super) fn told(&mut self, id: Id) -> Mask {
+        self.remote.hear();
+        let mut woken = Mask::NONE;
+        while let Some(ready) = self.remote.next_ready() {
+            woken |= if ready.id == id { ready.woken } else { Mask::NONE };
+        }
+        woken
+    }
+
+    pub(super) fn read(&mut self, room: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; room];
+        let mut targets = [IoSliceMut::new(&mut bytes)];
+        let got = self.remote.recv(SERVER, &mut targets, Incoming::default())?;
+        bytes.truncate(got.bytes);
+        Ok(bytes)
+    }
+
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<usize, Errno> {
+        self.remote.send(SERVER, &[IoSlice::new(data)], Outgoing::default())
+    }
+
+    pub(super) fn peer_reads(&mut self, room: usize) -> Result<Vec<u8>, Errno> {
+        self.peer(|peer, _| {
+            let mut bytes = vec![0; room];
+            let mut targets = [IoSliceMut::new(&mut bytes)];
+            let got = peer.recv(CLIENT, &mut targets, Incoming::default())?;
+            bytes.truncate(got.bytes);
+            Ok(bytes)
+        })
+    }
+
+    pub(super) fn peer_writes(&mut self, data: &[u8]) -> Result<usize, Errno> {
+        self.peer(|peer, _| peer.send(CLIENT, &[IoSlice::new(data)], Outgoing::default()))
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.host.lock().unwrap().served.is_broken()
+    }
+}
