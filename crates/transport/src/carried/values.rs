@@ -203,36 +203,43 @@ impl<T: Carried + Default + Copy, const N: usize> Carried for [T; N] {
     }
 }
 
+/// Values, behind their count.
+fn put_all<'a, T: Carried + 'a>(
+    count: usize,
+    values: impl Iterator<Item = &'a T>,
+    to: &mut Writer,
+) {
+    (count as u32).put(to);
+    values.for_each(|value| value.put(to));
+}
+
+/// How many follow. Each takes a byte at least; memory follows what is there, not what is claimed.
+fn take_count(from: &mut Reader<'_>) -> Result<usize, ImportError> {
+    let count = u32::take(from)? as usize;
+    if count > from.left() {
+        return Err(ImportError::Short(from.field));
+    }
+    Ok(count)
+}
+
 impl<T: Carried> Carried for VecDeque<T> {
     fn put(&self, to: &mut Writer) {
-        (self.len() as u32).put(to);
-        self.iter().for_each(|value| value.put(to));
+        put_all(self.len(), self.iter(), to);
     }
 
     fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
-        let count = u32::take(from)? as usize;
-        // Each takes a byte at least; memory follows what is there, not what is claimed.
-        if count > from.left() {
-            return Err(ImportError::Short(from.field));
-        }
-        (0..count).map(|_| T::take(from)).collect()
+        (0..take_count(from)?).map(|_| T::take(from)).collect()
     }
 }
 
 impl<T: Carried> Carried for PagedList<T> {
     fn put(&self, to: &mut Writer) {
-        (self.len() as u32).put(to);
-        self.iter().for_each(|value| value.put(to));
+        put_all(self.len(), self.iter(), to);
     }
 
     fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
-        let count = u32::take(from)? as usize;
-        // Each takes a byte at least; memory follows what is there, not what is claimed.
-        if count > from.left() {
-            return Err(ImportError::Short(from.field));
-        }
         let mut list = Self::new();
-        for _ in 0..count {
+        for _ in 0..take_count(from)? {
             list.push_back(T::take(from)?);
         }
         Ok(list)
