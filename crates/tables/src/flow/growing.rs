@@ -88,7 +88,7 @@ impl<const K: usize> GrowingFlowTable<K> {
             return Err(FlowError::Value);
         }
         self.advance();
-        if self.lookup(key) == NO_FLOW && self.len() >= self.most {
+        if self.len() >= self.most && self.lookup(key) == NO_FLOW {
             return Err(FlowError::Full { held: self.len(), capacity: self.most });
         }
         let inserted = match self.table.insert(key, value) {
