@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use guest::Guest;
 use instance::{Instance, PATIENCE, SMALL};
 use rustix::process::geteuid;
-use shm::session::{Event, Reply};
+use shm::session::{Event, Offered, Reply};
 use transport::ConnectionId;
 
 const PORT: &str =
@@ -81,6 +81,44 @@ impl Bed {
     fn sessions(&self) -> PathBuf {
         self.daemon.path("sessions.sock")
     }
+
+    /// A connection that the server has and nobody has accepted.
+    fn waiting(&mut self) -> ConnectionId {
+        self.server.until("a connection that waits", |guest| {
+            guest.stack.backlog(self.listener.1).filter(|backlog| backlog.waiting > 0)?;
+            guest.stack.all_connections().first().copied()
+        })
+    }
+
+    /// The server closes its listener and leaves the connection to the others.
+    fn hand_over(&mut self, waiting: ConnectionId) {
+        let number = self.listener.0;
+        self.server.link.unlisten(self.server.number(), number).unwrap();
+        let exported = self.server.export(waiting);
+        assert_eq!(self.server.hand(number, &exported, 1), Reply::Handed(1));
+    }
+}
+
+/// What the daemon offers to a process.
+fn offered(guest: &mut Guest) -> Offered {
+    let Some(Event::Offered(offered)) = guest.event() else { panic!("nothing was offered") };
+    offered
+}
+
+/// A process that has taken what was offered accepts it and serves the peer.
+fn serve_out(
+    heir: &mut Guest,
+    listener: transport::ListenerId,
+    amount: usize,
+    heard: JoinHandle<Vec<u8>>,
+) {
+    let connection = heir.accept(listener);
+    let mut at = 0;
+    read(heir, connection, &mut at, amount);
+    heir.stack.send(connection, b"welcome").unwrap();
+    heir.stack.close(connection);
+    heir.until("the end", |_| heard.is_finished().then_some(()));
+    assert_eq!(heard.join().unwrap(), b"welcome");
 }
 
 fn pattern(at: usize) -> u8 {
@@ -203,28 +241,17 @@ fn what_nobody_accepted_is_accepted_by_another_member() {
     }
     let mut bed = Bed::new();
     let heard = peer(bed.local, 100_000);
-    let waiting = bed.server.until("a connection that waits", |guest| {
-        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)?;
-        guest.stack.all_connections().first().copied()
-    });
+    let waiting = bed.waiting();
     let mut heir = Guest::attach(&bed.sessions());
     let (number, listener) = heir.serve(&bed.socket, IpAddr::from(ROUTER));
     assert_eq!(number, bed.listener.0);
-    bed.server.link.unlisten(bed.server.number(), number).unwrap();
-    let exported = bed.server.export(waiting);
-    assert_eq!(bed.server.hand(number, &exported, 1), Reply::Handed(1));
-    let Some(Event::Offered(offered)) = heir.event() else { panic!("nothing was offered") };
+    bed.hand_over(waiting);
+    let offered = offered(&mut heir);
     assert_eq!((offered.stack, offered.listener), (heir.number(), number));
     // The peer sends meanwhile.
     thread::sleep(Duration::from_millis(100));
     heir.withdraw(offered.id).unwrap().unwrap();
-    let connection = heir.accept(listener);
-    let mut at = 0;
-    read(&mut heir, connection, &mut at, 100_000);
-    heir.stack.send(connection, b"welcome").unwrap();
-    heir.stack.close(connection);
-    heir.until("the end", |_| heard.is_finished().then_some(()));
-    assert_eq!(heard.join().unwrap(), b"welcome");
+    serve_out(&mut heir, listener, 100_000, heard);
 }
 
 #[test]
@@ -234,29 +261,17 @@ fn what_nobody_accepted_waits_for_a_member_that_does() {
     }
     let mut bed = Bed::new();
     let heard = peer(bed.local, 1_000);
-    let waiting = bed.server.until("a connection that waits", |guest| {
-        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)?;
-        guest.stack.all_connections().first().copied()
-    });
+    let waiting = bed.waiting();
     // As the master of a server whose workers change: it keeps the listener open, and accepts nothing.
     let idle = Guest::attach(&bed.sessions());
     idle.link.listen(idle.number(), 0, bed.socket.as_fd()).unwrap();
-    let number = bed.listener.0;
-    bed.server.link.unlisten(bed.server.number(), number).unwrap();
-    let exported = bed.server.export(waiting);
-    assert_eq!(bed.server.hand(number, &exported, 1), Reply::Handed(1));
+    bed.hand_over(waiting);
     assert!(!idle.has_event(), "who accepts nothing is offered nothing");
     let mut heir = Guest::attach(&bed.sessions());
     let (_, listener) = heir.serve(&bed.socket, IpAddr::from(ROUTER));
-    let Some(Event::Offered(offered)) = heir.event() else { panic!("nothing was offered") };
+    let offered = offered(&mut heir);
     heir.withdraw(offered.id).unwrap().unwrap();
-    let connection = heir.accept(listener);
-    let mut at = 0;
-    read(&mut heir, connection, &mut at, 1_000);
-    heir.stack.send(connection, b"welcome").unwrap();
-    heir.stack.close(connection);
-    heir.until("the end", |_| heard.is_finished().then_some(()));
-    assert_eq!(heard.join().unwrap(), b"welcome");
+    serve_out(&mut heir, listener, 1_000, heard);
 }
 
 #[test]
@@ -269,10 +284,7 @@ fn what_nobody_wants_is_reset() {
     // On a busy machine the reset may come before `connect` has returned.
     let peer = move || TcpStream::connect(to).and_then(|mut peer| peer.read(&mut [0; 10]));
     let end = thread::spawn(peer);
-    let waiting = bed.server.until("a connection that waits", |guest| {
-        guest.stack.backlog(bed.listener.1).filter(|backlog| backlog.waiting > 0)?;
-        guest.stack.all_connections().first().copied()
-    });
+    let waiting = bed.waiting();
     let exported = bed.server.export(waiting);
     assert_eq!(bed.server.hand(bed.listener.0, &exported, 1), Reply::Handed(0));
     let error = end.join().unwrap().unwrap_err();
