@@ -30,8 +30,8 @@ pub(super) struct Closing {
 /// Connections that leave the stack, or come to it.
 #[derive(Debug, Default)]
 pub(super) struct Travelling {
-    /// Pieces of what a later call takes.
-    pub(super) put: Vec<u8>,
-    /// What an earlier call gave.
-    pub(super) got: Vec<u8>,
+    /// Pieces of one that comes, until a call takes it in.
+    pub(super) coming: Vec<u8>,
+    /// Those that left by the last such call, to be fetched.
+    pub(super) leaving: Vec<u8>,
 }

@@ -26,14 +26,14 @@ impl Served {
             count += 1;
         }
         let length = to.bytes.len() as u32;
-        self.travelling.got = to.bytes;
+        self.travelling.leaving = to.bytes;
         plain(Ok((count as u32, length)))
     }
 
     pub(super) fn give_piece(&mut self, from: &mut Reader<'_>) -> Vec<u8> {
         let at = u32::take(from).map_err(malformed);
         let piece = at.map(|at| {
-            let rest = self.travelling.got.get(at as usize..).unwrap_or_default();
+            let rest = self.travelling.leaving.get(at as usize..).unwrap_or_default();
             rest.get(..rest.len().min(PIECE)).unwrap_or_default()
         });
         answer(piece, |piece, to| to.bytes.extend_from_slice(piece))
@@ -42,20 +42,20 @@ impl Served {
     pub(super) fn take_piece(&mut self, from: &mut Reader<'_>) -> Result<(), Errno> {
         let is_first = bool::take(from).map_err(malformed)?;
         let piece = from.slice(from.left()).map_err(malformed)?;
-        let put = &mut self.travelling.put;
+        let coming = &mut self.travelling.coming;
         if is_first {
-            put.clear();
+            coming.clear();
         }
-        if put.len() + piece.len() > LONGEST {
+        if coming.len() + piece.len() > LONGEST {
             return Err(Errno::NOBUFS);
         }
-        put.extend_from_slice(piece);
+        coming.extend_from_slice(piece);
         Ok(())
     }
 
     pub(super) fn import_unheld(&mut self, from: &mut Reader<'_>) -> Result<(), Errno> {
         let age = u64::take(from).map_err(malformed)?;
-        let bytes = std::mem::take(&mut self.travelling.put);
+        let bytes = std::mem::take(&mut self.travelling.coming);
         self.sessions.import_unheld(self.now, age, &bytes).map(drop).map_err(malformed)
     }
 }
