@@ -135,7 +135,35 @@ END
   end "$backend"
 fi
 
-# 6. Connections that a program opens, and a daemon that restarts.
+# 6. Connections that a program opens: what it leaves when it closes them, having forked, and a daemon that restarts.
+exec_on a "$python" -c '
+import socket, time
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+listener.bind(("10.0.1.2", 7101))
+listener.listen()
+listener.accept()
+peer = listener.accept()[0]
+time.sleep(1)
+count = 0
+while data := peer.recv(65536): count += len(data)
+print(count, flush=True)' >"$lab/sink" 2>&1 &
+peer=$!
+within 15 opens a 7101 || fail "no server in host a"
+serve "$python" -c '
+import os, socket, time
+socket.create_connection(("10.0.1.2", 7101), 10)
+child = os.fork()
+if child == 0: os._exit(0)
+os.waitpid(child, 0)
+s = socket.create_connection(("10.0.1.2", 7101), 10)
+s.sendall(bytes(50000))
+s.close()
+time.sleep(30)' >"$served/logs/leaver" 2>&1 &
+client=$!
+try leaver "what a process that has forked leaves arrives while it lives on" within 10 says '^50000$' cat "$lab/sink"
+end "$client"
+end "$peer"
 if [ "$LAB_ROUTER" = millrace ]; then
   exec_on a "$python" "$lab_root/lab/serve/forking.py" 7100 &
   peer=$!

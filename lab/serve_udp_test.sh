@@ -18,6 +18,10 @@ check "nobody's port is refused" says 'refused' ask 10.0.1.1 7001 1
 end "$server"
 [ "$LAB_ROUTER" = kernel ] || check "and so is a server's that has ended" within 3 says 'refused' ask 10.0.1.1 7000 1
 
+server forked 7005 "$python" "$udp" forked 0.0.0.0 7005
+check "a process that has forked another serves on" says '^2 answers from 10\.0\.1\.1$' ask 10.0.1.1 7005 1 1000
+end "$server"
+
 # 2. Several processes, which share a port.
 server shared 7002 "$python" "$udp" share 0.0.0.0 7002 3
 check "three processes share a port's peers" says '^3 processes$' ask --many 10.0.1.1 7002 60

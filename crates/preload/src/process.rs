@@ -77,7 +77,7 @@ impl Shared {
         }
         state.heed();
         state.heed_links();
-        if state.rounds == *seen && !state.leaves_it_to_children() {
+        if state.rounds == *seen {
             state.run();
         }
         *seen = state.rounds;

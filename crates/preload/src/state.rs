@@ -96,8 +96,10 @@ pub(crate) struct State {
     pub(crate) is_owned: bool,
     /// This process has forked.
     pub(crate) forked: bool,
-    /// What comes is left to the processes that were forked.
+    /// New connections are left to the processes that were forked.
     rests: bool,
+    /// Until then (ns) what is for no connection may be for a listener that was closed, and gets no answer.
+    quiet_until: u64,
     /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
     pub(crate) backlog: c_int,
 }
@@ -135,6 +137,7 @@ impl State {
             is_owned: false,
             forked: false,
             rests: false,
+            quiet_until: 0,
             backlog: BACKLOG,
         };
         state.show_connections();
@@ -158,13 +161,7 @@ impl State {
             (Way::Inline(queues), Sockets::Inline(sessions)) => {
                 let Queues { inbound, outbound, .. } = &mut **queues;
                 let mut ways = Ways::new(outbound, &mut links.exits);
-                if self.rests {
-                    // They come again, to those who serve.
-                    inbound.receive(|_| {});
-                    0
-                } else {
-                    inbound.receive(|packets| sessions.input(now, packets, &mut ways))
-                }
+                inbound.receive(|packets| sessions.input(now, packets, &mut ways))
             }
             (_, Sockets::Shared(remote)) => {
                 let came = remote.hear();

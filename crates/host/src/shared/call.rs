@@ -43,8 +43,6 @@ pub(super) enum Verb {
     /// A piece of what an earlier call gave.
     Get,
     ImportUnheld,
-    /// Packets are answered no more, or again.
-    Rest,
     SetOptions,
     Template,
     OpenLike,
@@ -80,10 +78,9 @@ carried_as!(Verb {
     Self::Put => 27 => Self::Put,
     Self::Get => 28 => Self::Get,
     Self::ImportUnheld => 29 => Self::ImportUnheld,
-    Self::Rest => 30 => Self::Rest,
-    Self::SetOptions => 31 => Self::SetOptions,
-    Self::Template => 32 => Self::Template,
-    Self::OpenLike => 33 => Self::OpenLike,
+    Self::SetOptions => 30 => Self::SetOptions,
+    Self::Template => 31 => Self::Template,
+    Self::OpenLike => 32 => Self::OpenLike,
 });
 
 carried_as!(How {

@@ -242,11 +242,6 @@ impl Remote {
         });
     }
 
-    /// What comes is left to other processes that serve the same listeners, or is this one's again.
-    pub fn rest(&mut self, rests: bool) {
-        let _ = self.tell(Verb::Rest, Id(0), |to| rests.put(to));
-    }
-
     /// Whether a process that ends now loses nothing.
     #[must_use]
     pub fn is_drained(&mut self) -> bool {

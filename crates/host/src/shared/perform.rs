@@ -44,10 +44,6 @@ impl Served {
             Verb::Put => bare(self.take_piece(from)),
             Verb::Get => self.give_piece(from),
             Verb::ImportUnheld => bare(self.import_unheld(from)),
-            Verb::Rest => {
-                let rests = bool::take(from).map_err(malformed);
-                bare(rests.map(|rests| self.rests = rests))
-            }
             _ => self.perform_simple(verb, id, from).unwrap_or_else(|error| bare(Err(error))),
         }
     }

@@ -40,8 +40,6 @@ pub struct Served {
     pub(super) is_tight: bool,
     /// The process does not keep to the protocol, or does not take what it is told.
     pub(super) is_broken: bool,
-    /// The process leaves what comes to others.
-    pub(super) rests: bool,
     /// It was told something since it was last rung for that: answers, events.
     answered: bool,
     told: bool,
@@ -68,7 +66,6 @@ impl Served {
             now: 0,
             is_tight: false,
             is_broken: false,
-            rests: false,
             answered: false,
             told: false,
         }
@@ -83,12 +80,6 @@ impl Served {
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.is_broken
-    }
-
-    /// Whether the process leaves what comes to others: packets are to be dropped.
-    #[must_use]
-    pub fn rests(&self) -> bool {
-        self.rests
     }
 
     /// Whether its connections hold as much memory as they may: then nothing more is taken from it.

@@ -8,7 +8,6 @@ use host::Errno;
 use super::{Place, State};
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
-use crate::sockets::Sockets;
 use crate::{clock, real, report};
 
 /// A listener of this process.
@@ -77,6 +76,7 @@ impl State {
 
     /// Has all listeners anew on a stack that does not know them.
     pub(super) fn listen_again(&mut self) {
+        self.keep_quiet();
         let all: Vec<_> = self.listeners.keys().copied().collect();
         for fd in all {
             let Ok(Some(local)) = bound(fd) else { continue };
@@ -143,24 +143,27 @@ impl State {
         self.rest_or_work();
     }
 
-    /// Whether this process has only opened listeners for those that it forked: connections that it answered would wait for
-    /// ever, and those that it does not answer are opened again with somebody who serves.
+    /// Whether this process has only opened listeners for those that it forked: connections that it opened would wait for
+    /// ever, and clients that get no answer ask again, somebody who serves then.
     pub(crate) fn leaves_it_to_children(&self) -> bool {
         self.forked
             && !self.listeners.values().any(|listener| listener.serves)
             && !kinds::all().any(|(_, kind)| kind == Kind::Session)
     }
 
-    /// Looks whether what comes is left to the processes that were forked; a stack of the daemon's is told.
+    /// Looks whether new connections are left to the processes that were forked.
     pub(crate) fn rest_or_work(&mut self) {
         let rests = self.leaves_it_to_children();
         if rests == self.rests {
             return;
         }
         self.rests = rests;
-        if let Sockets::Shared(remote) = &mut self.sessions {
-            remote.rest(rests);
-        }
+        self.keep_quiet();
+    }
+
+    /// Who has no connection here gets no answer as long as new ones are left to others, or may be.
+    fn keep_quiet(&mut self) {
+        self.sessions.keep_quiet(if self.rests { u64::MAX } else { self.quiet_until });
     }
 
     /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
@@ -211,7 +214,8 @@ impl State {
         self.await_handshakes(fd);
         self.hand_over(fd);
         self.listeners.remove(&fd);
-        self.sessions.keep_quiet(clock::now() + LATECOMERS);
+        self.quiet_until = clock::now() + LATECOMERS;
+        self.keep_quiet();
         self.run();
         self.waiters.forget_session(id(fd));
         self.sessions.close(id(fd));

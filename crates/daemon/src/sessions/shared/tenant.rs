@@ -76,10 +76,9 @@ impl Tenant {
         let Self { queues, served, .. } = self;
         let is_full = usize::try_from(self.held).is_ok_and(|held| held > self.most);
         let Queues { inbound, outbound, .. } = queues;
-        // Who does not read what has come gets no more: it is sent again. What is left to others is sent to them.
-        let is_deaf = is_full || served.rests();
+        // Who does not read what has come gets no more: it is sent again.
         let came = inbound.receive(|packets| {
-            if !is_deaf {
+            if !is_full {
                 served.sessions().input(now, packets, outbound);
             }
         });
