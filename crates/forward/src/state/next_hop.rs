@@ -6,7 +6,8 @@
 //! - what is fixed for the life of an index (port, interface, MTU, source MAC, VLAN) is written
 //!   before the index is first published in a route, and is changed only when no route names it;
 //! - the destination MAC lies in one word with what of the source fits beside it, so a neighbour's
-//!   new address is one store;
+//!   new address is one store; a kind that sends nowhere leaves the last addresses in place, for whoever has
+//!   read the kind before;
 //! - `kind` is in the first word and is written last, with release order.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -252,16 +253,24 @@ impl NextHops {
             return NextHop::of_kind(Kind::Invalid);
         };
         let head = words[HEAD].load(Ordering::Acquire).to_le_bytes();
+        let kind = Kind::from_byte(head[0]);
+        if kind == Kind::Invalid {
+            return NextHop::of_kind(kind);
+        }
         let macs = words[MACS].load(Ordering::Relaxed).to_le_bytes();
         let tail = words[TAIL].load(Ordering::Relaxed).to_le_bytes();
         let vlan = u16::from_le_bytes([tail[4], tail[5]]);
         NextHop {
-            kind: Kind::from_byte(head[0]),
+            kind,
             port: u16::from_le_bytes([head[2], head[3]]),
             interface: u16::from_le_bytes([head[4], head[5]]),
             mtu: u16::from_le_bytes([head[6], head[7]]),
             vlan: (vlan != UNTAGGED).then_some(vlan),
-            destination: MacAddr::new([macs[0], macs[1], macs[2], macs[3], macs[4], macs[5]]),
+            destination: if kind.has_address() {
+                MacAddr::new([macs[0], macs[1], macs[2], macs[3], macs[4], macs[5]])
+            } else {
+                MacAddr::ZERO
+            },
             source: MacAddr::new([macs[6], macs[7], tail[0], tail[1], tail[2], tail[3]]),
         }
     }
@@ -304,8 +313,11 @@ impl NextHops {
             mtu[0],
             mtu[1],
         ]);
-        words[TAIL].store(tail, Ordering::Relaxed);
-        words[MACS].store(macs, Ordering::Relaxed);
+        let is_new = self.kind(index) == Kind::Invalid && hop.kind != Kind::Invalid;
+        if is_new || hop.kind.has_address() {
+            words[TAIL].store(tail, Ordering::Relaxed);
+            words[MACS].store(macs, Ordering::Relaxed);
+        }
         words[HEAD].store(head, Ordering::Release);
     }
 
@@ -367,6 +379,31 @@ mod tests {
         assert_eq!(hops.get(20).vlan, None);
         assert_eq!(hops.get(21).kind, Kind::Invalid);
         assert_eq!(hops.get(9999).kind, Kind::Invalid);
+    }
+
+    #[test]
+    fn who_has_read_that_it_forwards_finds_an_address() {
+        let hops = NextHops::new(32, 0);
+        let none = NextHop::of_kind(Kind::Unresolved);
+        let source = MacAddr::new([7, 8, 9, 10, 11, 12]);
+        let hop = NextHop { source, vlan: Some(5), ..none };
+        let at = |last| MacAddr::new([2, 0, 0, 0, 0, last]);
+        hops.set(20, &hop);
+        assert_eq!(hops.get(20), hop);
+        hops.set(20, &NextHop { kind: Kind::Forward, destination: at(1), ..hop });
+        let sent = (hops.reader().words(20).macs, hops.reader().words(20).tail);
+        for kind in [Kind::HostUnreachable, Kind::Unresolved, Kind::Blackhole, Kind::Invalid] {
+            hops.set(20, &NextHop { kind, ..hop });
+            assert_eq!((hops.get(20).kind, hops.get(20).destination), (kind, MacAddr::ZERO));
+            let words = hops.reader().words(20);
+            assert_eq!((words.macs, words.tail), sent, "{kind:?}");
+        }
+        assert_eq!(hops.get(20), NextHop::of_kind(Kind::Invalid));
+        // The index is used again.
+        hops.set(20, &NextHop { source: at(9), vlan: None, ..hop });
+        hops.set(20, &NextHop { kind: Kind::Forward, destination: at(2), source: at(9), ..none });
+        let next = NextHop { kind: Kind::Forward, destination: at(2), source: at(9), ..none };
+        assert_eq!(hops.get(20), next);
     }
 
     #[test]
