@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Changing, Shared};
+use super::{Changing, Daemon, Shared};
 use crate::clients::Host as _;
 use crate::ports::Condition;
 use crate::service::{Beat, notify};
@@ -36,6 +36,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
                 Change::Answers(core) => tracing::warn!(core, "the worker answers again"),
             }
         }
+        daemon.lock().heard(watch.answering());
         daemon.lock().sessions.tend(Instant::now());
         if looks % LOOKS != 0 && changes.is_empty() {
             continue;
@@ -63,6 +64,13 @@ enum Broken {
     Gone(String),
     /// It was gone, and may be back.
     Closed(String),
+}
+
+impl Daemon {
+    /// Notes that these workers listen.
+    fn heard(&mut self, workers: impl Iterator<Item = usize>) {
+        workers.for_each(|worker| self.routing.listened(worker));
+    }
 }
 
 impl Shared {

@@ -41,6 +41,11 @@ impl Routing {
         Turn { more, wait: due.map(|due| Duration::from_nanos(due.saturating_sub(now))) }
     }
 
+    /// A worker has gone through its receive queues since the last call for it.
+    pub(crate) fn listened(&mut self, worker: usize) {
+        self.slow.listened(worker, self.now());
+    }
+
     /// Whether packets for the control thread wait.
     pub(crate) fn has_punts(&self) -> bool {
         self.punts.iter().any(|ring| !ring.is_empty())

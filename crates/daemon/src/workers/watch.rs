@@ -33,6 +33,8 @@ struct Watched {
     answered: Arc<AtomicBool>,
     /// The question is with it.
     asked: bool,
+    /// It had answered at the last look.
+    answers: bool,
     looks: u32,
 }
 
@@ -42,6 +44,7 @@ impl Watch {
             member: member.clone(),
             answered: Arc::default(),
             asked: false,
+            answers: false,
             looks: 0,
         };
         Self { list: crew.iter().map(watched).collect() }
@@ -51,12 +54,19 @@ impl Watch {
     pub(crate) fn look(&mut self) -> Vec<Change> {
         self.list.iter_mut().filter_map(Watched::look).collect()
     }
+
+    /// The workers that had answered at the last look, by number: each has gone through its receive queues since its
+    /// answer before.
+    pub(crate) fn answering(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().enumerate().filter(|(_, worker)| worker.answers).map(|(number, _)| number)
+    }
 }
 
 impl Watched {
     fn look(&mut self) -> Option<Change> {
         let core = self.member.core;
         let answered = self.answered.swap(false, Ordering::Relaxed);
+        self.answers = answered;
         if answered || !self.asked {
             let answer = Arc::clone(&self.answered);
             // A worker that has ended drops the question, so it stays unanswered.

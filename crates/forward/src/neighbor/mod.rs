@@ -8,6 +8,7 @@
 //! | `machine` | the states of one neighbour and what moves it (RFC 4861 appendix C) |
 //! | `settings` | times and bounds |
 //! | `table` | all neighbours, their timers, packets that wait |
+//! | `hearing` | whether the workers listen for answers |
 //! | `action` | what the caller is to do; what a packet must offer |
 //! | `frame` | the frames that are sent |
 //! | `arp`, `discovery` | what received messages mean |
@@ -21,6 +22,7 @@ mod arp;
 mod configured;
 mod discovery;
 mod frame;
+mod hearing;
 mod interfaces;
 mod list;
 mod machine;

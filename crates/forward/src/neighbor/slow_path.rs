@@ -7,6 +7,7 @@ use std::sync::Arc;
 use graph::{InterfaceId, Reason};
 use wire::{MacAddr, ipv4, ipv6};
 
+use super::hearing::Hearing;
 use super::machine::{Event, Machine, Outcome, Probe, State};
 use super::table::Table;
 use super::{Action, Bounds, Packet, Timing, frame};
@@ -24,6 +25,7 @@ pub struct SlowPath<P> {
     pub(super) fixed: BTreeMap<(InterfaceId, IpAddr), MacAddr>,
     /// When to look for uses and for next hops of groups.
     pub(super) next_check: u64,
+    hearing: Hearing,
 }
 
 impl<P: Packet> SlowPath<P> {
@@ -32,7 +34,8 @@ impl<P: Packet> SlowPath<P> {
     pub fn new(rib: Rib, shared: Shared, timing: Timing, bounds: Bounds, seed: u64) -> Self {
         let table = Table::new(timing, bounds, seed);
         let interfaces = shared.interfaces.load_full();
-        Self { rib, table, interfaces, shared, fixed: BTreeMap::new(), next_check: 0 }
+        let (fixed, hearing) = (BTreeMap::new(), Hearing::default());
+        Self { rib, table, interfaces, shared, fixed, next_check: 0, hearing }
     }
 
     /// The routing table.
@@ -79,9 +82,19 @@ impl<P: Packet> SlowPath<P> {
         }
     }
 
+    /// A worker has gone through its receive queues since the last call for it. To be said several times a second: while a
+    /// worker is silent, as one that the scheduler holds back, no question counts as unanswered.
+    pub fn listened(&mut self, worker: usize, now: u64) {
+        self.hearing.listened(worker, now);
+    }
+
     /// Does what is due. Returns when to call again at the latest (nanoseconds), packets aside.
     pub fn poll(&mut self, now: u64, actions: &mut Vec<Action<P>>) -> Option<u64> {
+        let lost = self.hearing.lost(now);
         while let Some(index) = self.table.due(now) {
+            if self.table.waits_on(index, lost, now) {
+                continue;
+            }
             // A group's next hop is kept fresh: without an address it would lose its flows.
             let stale =
                 |index| self.table.get(index).is_some_and(|n| n.machine.state == State::Stale);
@@ -137,7 +150,7 @@ impl<P: Packet> SlowPath<P> {
             return self.forget(index, Reason::NeighborUnresolved, actions);
         }
         if let Some(probe) = outcome.probe {
-            self.ask(index, probe, actions);
+            self.ask(index, probe, now, actions);
         }
         let after = self.table.get(index).map(|neighbor| neighbor.machine);
         if after.is_some_and(|after| (after.state, after.mac) != (before.state, before.mac)) {
@@ -233,11 +246,12 @@ impl<P: Packet> SlowPath<P> {
         }
         let index = self.rib.open_neighbor(neighbor.0, neighbor.1).ok()?;
         self.table.insert(index, neighbor, Machine::asked(), now);
-        self.ask(index, Probe::Multicast, actions);
+        self.ask(index, Probe::Multicast, now, actions);
         Some(index)
     }
 
-    fn ask(&self, index: u32, probe: Probe, actions: &mut Vec<Action<P>>) {
+    fn ask(&mut self, index: u32, probe: Probe, now: u64, actions: &mut Vec<Action<P>>) {
+        self.table.asked(index, self.hearing.lost(now));
         let Some(neighbor) = self.table.get(index) else { return };
         let Some(from) = self.interfaces.get(neighbor.interface) else { return };
         let known = (probe == Probe::Unicast).then_some(neighbor.machine.mac);

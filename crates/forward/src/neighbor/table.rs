@@ -19,6 +19,8 @@ pub(super) struct Neighbor<P> {
     /// When its state last changed.
     pub(super) since: u64,
     deadline: u64,
+    /// Of the time in which a worker did not listen: until it was asked last, or given more time.
+    lost: u64,
     waiting: VecDeque<P>,
 }
 
@@ -112,6 +114,25 @@ impl<P> Table<P> {
         self.timers.first().filter(|(deadline, _)| *deadline <= now).map(|(_, index)| *index)
     }
 
+    /// It is asked; `lost` is the time in which workers have not listened until now.
+    pub(super) fn asked(&mut self, index: u32, lost: u64) {
+        if let Some(neighbor) = self.entries.get_mut(&index) {
+            neighbor.lost = lost;
+        }
+    }
+
+    /// Whether one whose time has come is given as much time again as was lost while it was waited for.
+    pub(super) fn waits_on(&mut self, index: u32, lost: u64, now: u64) -> bool {
+        let Some(neighbor) = self.entries.get_mut(&index) else { return false };
+        let more = lost.saturating_sub(neighbor.lost).min(self.timing.retrans_timer);
+        if more == 0 || !matches!(neighbor.machine.state, State::Incomplete | State::Probe) {
+            return false;
+        }
+        neighbor.lost = lost;
+        self.set_timer(index, now.saturating_add(more));
+        true
+    }
+
     pub(super) fn insert(
         &mut self,
         index: u32,
@@ -126,6 +147,7 @@ impl<P> Table<P> {
             router: false,
             since: now,
             deadline: NEVER,
+            lost: 0,
             waiting: VecDeque::new(),
         };
         self.resolved += usize::from(machine.is_resolved());
@@ -216,7 +238,6 @@ impl<P> Table<P> {
     }
 
     fn rearm(&mut self, index: u32, wait: Option<Wait>, now: u64) {
-        self.disarm(index);
         let after = match wait {
             Some(Wait::Retransmit) => self.timing.retrans_timer,
             Some(Wait::Reachable) => self.reachable_time(),
@@ -225,8 +246,13 @@ impl<P> Table<P> {
             Some(Wait::Negative) => self.timing.negative_time,
             Some(Wait::Never) | None => NEVER,
         };
+        self.set_timer(index, now.saturating_add(after));
+    }
+
+    fn set_timer(&mut self, index: u32, deadline: u64) {
+        self.disarm(index);
         let Some(neighbor) = self.entries.get_mut(&index) else { return };
-        neighbor.deadline = now.saturating_add(after);
+        neighbor.deadline = deadline;
         if neighbor.deadline == NEVER {
             return;
         }

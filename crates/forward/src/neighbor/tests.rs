@@ -2,6 +2,7 @@
 
 mod bounds;
 mod discovery;
+mod hearing;
 mod life;
 mod routes;
 
