@@ -98,6 +98,8 @@ pub(crate) mod flag {
     pub(crate) const HAS_READ: u64 = 1 << 49;
     /// Data waits for the pacing rate.
     pub(crate) const HELD_BACK: u64 = 1 << 48;
+    /// That wait has ended just now, maybe late.
+    pub(crate) const LATE: u64 = 1 << 47;
     /// Congestion marks are in use, with accurate feedback (RFC 9768).
     pub(crate) const ACCURATE: u64 = 1 << 39;
     /// With it: nothing of ours may be marked any more.

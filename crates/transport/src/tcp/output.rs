@@ -37,9 +37,11 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
         // RFC 7413 4.2.2: the answer to data in a SYN need not wait for the handshake's end.
         if self.hot.state.transmits() || self.hot.has(flag::FAST_PENDING) {
+            self.end_wait();
             if !self.send_message() {
                 self.send_all();
             }
+            self.hot.clear(flag::LATE);
             self.offer_room();
         }
         if self.hot.state.receives() {

@@ -28,9 +28,6 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.hot.ack_at = NEVER;
             self.hot.set(flag::ACK_NOW);
         }
-        if self.hot.pace_at <= self.now {
-            self.hot.clear(flag::HELD_BACK);
-        }
         if self.hot.retransmit_at <= self.now {
             self.on_retransmit_timer();
         }
@@ -38,6 +35,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.on_life_timer();
         }
         self.output();
+        if self.hot.pace_at <= self.now {
+            self.hot.clear(flag::HELD_BACK);
+        }
     }
 
     fn on_retransmit_timer(&mut self) {

@@ -21,6 +21,8 @@ pub(super) struct Link<B: Buffers = Rings> {
     /// Bytes per second each way, and bytes that wait at most; beyond them packets are lost.
     pub(super) bottleneck: Option<(u64, u64)>,
     busy_until: [u64; 2],
+    /// Both look only at multiples of this: ns.
+    pub(super) tick: u64,
     /// What happens to packets.
     pub(super) fate: Box<Fate>,
     pub(super) events: [Vec<Event>; 2],
@@ -61,6 +63,7 @@ impl<B: Buffers> Link<B> {
             delay: 5_000_000,
             bottleneck: None,
             busy_until: [0; 2],
+            tick: 1,
             fate: Box::new(|_, _| Some(0)),
             events: [Vec::new(), Vec::new()],
             seen: Vec::new(),
@@ -126,7 +129,7 @@ impl<B: Buffers> Link<B> {
             self.now = until;
             return false;
         };
-        self.now = self.now.max(next);
+        self.now = self.now.max(next.next_multiple_of(self.tick));
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let (to, packet) = entry.remove();
             let mut list = PacketList::default();

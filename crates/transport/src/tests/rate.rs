@@ -89,3 +89,23 @@ fn a_fast_limit_is_kept_too() {
     let (percent, _) = share(&options, 500_000_000, 5 * MILLISECOND, 1 << 30, 100_000_000);
     assert!((8..=10).contains(&percent), "{percent}");
 }
+
+/// What arrives in a second when both ends are woken every 50 ms only, on a path of 80 Mbit/s and 200 us.
+fn late(options: &Options) -> usize {
+    let mut link = Link::new();
+    link.delay = MILLISECOND / 10;
+    let ids = link.connect(options, options);
+    link.bottleneck = Some((10_000_000, 1 << 30));
+    link.tick = 50 * MILLISECOND;
+    link.transfer(ids, CLIENT, &pattern(20_000_000), 20 * SECOND).len() / 20
+}
+
+#[test]
+fn who_is_woken_late_makes_up_for_it() {
+    let limit = 100_000;
+    let limited = late(&Options { pacing_limit: limit, ..Options::default() });
+    assert!((limit as usize * 9 / 10..=limit as usize).contains(&limited), "{limited}");
+    // Paced at the rate that is seen, which is that of its own wake-ups.
+    let [bbr, cubic] = [Algorithm::Bbr, Algorithm::Cubic].map(|how| late(&large(how)));
+    assert!(bbr * 3 > cubic, "{bbr} and {cubic} bytes/s");
+}
