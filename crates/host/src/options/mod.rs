@@ -15,6 +15,7 @@ mod tcp;
 mod udp;
 mod value;
 
+pub(crate) use tcp::switch_sends;
 pub use value::{Setting, Value};
 
 /// Levels (`SOL_*`).

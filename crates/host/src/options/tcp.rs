@@ -8,8 +8,8 @@ use crate::session::{Id, Role};
 use crate::sessions::Sessions;
 use crate::settings::{Settings, flag, from_millis, retransmission_seconds, retransmissions};
 
-use super::Value;
 use super::value::{Fixed, int, within};
+use super::{Value, level};
 
 /// Names (`uapi/linux/tcp.h`).
 mod name {
@@ -72,6 +72,16 @@ const LEAST_CLAMP: u32 = 1152;
 const TIMES: (i32, i32) = (8000, 200_000);
 /// `TCP_CA_NAME_MAX`: bytes.
 const NAME: usize = 16;
+
+/// Whether data may be sent at once because of this option. `None`: a connection may refuse it, or it has other effects.
+pub(crate) fn switch_sends(level: i32, name: i32, value: &[u8]) -> Option<bool> {
+    let on = int(value).ok()? != 0;
+    match (level, name) {
+        (level::TCP, name::NODELAY) => Some(on),
+        (level::TCP, name::CORK) => Some(!on),
+        _ => None,
+    }
+}
 
 impl Sessions {
     pub(super) fn set_tcp_option(&mut self, id: Id, name: i32, value: &[u8]) -> Result<(), Errno> {

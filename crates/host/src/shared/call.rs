@@ -14,6 +14,8 @@ pub(super) enum Verb {
     Look,
     /// `close` without an answer.
     Close,
+    /// An option that is on or off and cannot be refused. No answer.
+    Switch,
     Open,
     Bind,
     Listen,
@@ -81,6 +83,7 @@ carried_as!(Verb {
     Self::SetOptions => 30 => Self::SetOptions,
     Self::Template => 31 => Self::Template,
     Self::OpenLike => 32 => Self::OpenLike,
+    Self::Switch => 33 => Self::Switch,
 });
 
 carried_as!(How {

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
 
 use transport::Ends;
-use transport::moving::{Carried, Reader};
+use transport::moving::{Carried, Reader, Writer};
 
 use super::PIECE;
 use super::call::{Verb, command, malformed, put_ends, put_outgoing, take_ends};
@@ -14,7 +14,7 @@ use crate::close::Lingering;
 use crate::errno::Errno;
 use crate::message::Outgoing;
 use crate::moving::Parcel;
-use crate::options::{Setting, Value};
+use crate::options::{Setting, Value, switch_sends};
 use crate::session::{Domain, How, Id};
 use crate::template::Template;
 
@@ -171,13 +171,22 @@ impl Remote {
         Ok((all as usize + waiting, never as usize + waiting))
     }
 
-    /// Sets an option.
+    /// Sets an option. Nobody is asked about a switch of a connection: servers use one with each answer that they send
+    /// (`TCP_CORK`).
     pub fn set_option(&mut self, id: Id, at: i32, name: i32, value: &[u8]) -> Result<(), Errno> {
         self.own(id)?;
-        let kept = self.call(Verb::SetOption, id, |to| {
+        let fill = |to: &mut Writer| {
             (at, name).put(to);
             to.bytes.extend_from_slice(value);
-        })?;
+        };
+        if let Some(sends) = switch_sends(at, name, value).filter(|_| self.flows(id)) {
+            let touched = self.touched;
+            self.push(&command(Verb::Switch, id, fill))?;
+            // What sends nothing is early enough with what comes next.
+            self.touched = touched || sends;
+            return Ok(());
+        }
+        let kept = self.call(Verb::SetOption, id, fill)?;
         self.own(id)?.kept = kept;
         Ok(())
     }

@@ -49,6 +49,11 @@ impl Remote {
         Some(Here { own, record: records.get(id.0)?, chunks, inward, outward, is_lost })
     }
 
+    /// Whether data goes through its FIFOs.
+    pub(super) fn flows(&self, id: Id) -> bool {
+        self.end.records.get(id.0).is_some_and(|record| Status(record.status()).flows())
+    }
+
     /// What `poll` says of a session.
     pub fn mask(&mut self, id: Id) -> Mask {
         if self.is_dead(id) {

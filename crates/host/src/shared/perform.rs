@@ -193,6 +193,12 @@ impl Served {
         plain(set.map(|()| self.kept(id)))
     }
 
+    /// A switch takes effect between what was written before it and what is written after it.
+    pub(super) fn switch(&mut self, id: Id, from: &mut Reader<'_>) {
+        self.attend(id, Mask::NONE);
+        let _ = self.set_option(id, from);
+    }
+
     fn set_options(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
         while from.left() > 0 {
             let option = <(i32, i32)>::take(from).and_then(|name| Ok((name, from.block()?)));

@@ -46,7 +46,7 @@ pub struct Remote {
     ready: PagedQueue<Ready>,
     pub(super) ports: Vec<(u16, u16)>,
     /// Commands were written since the worker was last rung for.
-    touched: bool,
+    pub(super) touched: bool,
     /// There is nobody any more who answers.
     pub(super) is_lost: bool,
     /// Sessions of a stack that is no more: whoever has them still is to know.

@@ -189,6 +189,12 @@ impl Served {
                 }
                 return;
             }
+            Verb::Switch => {
+                if is_there && self.sessions.has(id) {
+                    self.switch(id, &mut from);
+                }
+                return;
+            }
             _ if is_there => self.perform(verb, id, &mut from),
             _ => bare(Err(Errno::MFILE)),
         };

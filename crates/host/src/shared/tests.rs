@@ -142,6 +142,31 @@ fn options_come_in_one_record() {
 }
 
 #[test]
+fn nobody_waits_for_a_switch() {
+    let mut bed = Bed::connected(64);
+    let (on, off) = (1_i32.to_ne_bytes(), 0_i32.to_ne_bytes());
+    let host = Arc::clone(&bed.host);
+    // TCP_CORK around what is sent, as servers do. Whoever asked the worker would wait for ever: it is held.
+    let held = host.lock().unwrap();
+    bed.remote.set_option(SERVER, 6, 3, &on).unwrap();
+    for piece in [b"head", b"body"] {
+        bed.remote.send(SERVER, &[IoSlice::new(piece)], Outgoing::default()).unwrap();
+    }
+    drop(held);
+    bed.settle();
+    assert_eq!(bed.peer_reads(10), Err(Errno::AGAIN), "held back by the cork");
+    assert_eq!(&*bed.remote.option(SERVER, 6, 3, 4).unwrap(), on);
+    bed.remote.set_option(SERVER, 6, 3, &off).unwrap();
+    bed.settle();
+    assert_eq!(bed.peer_reads(10).unwrap(), b"headbody");
+    assert_eq!(&*bed.remote.option(SERVER, 6, 3, 4).unwrap(), off);
+    // What may be wrong is asked about.
+    assert_eq!(bed.remote.set_option(SERVER, 6, 3, &on[..2]), Err(Errno::INVAL));
+    assert_eq!(bed.remote.set_option(Id(60), 6, 3, &on), Err(Errno::BADF));
+    assert!(!bed.is_broken());
+}
+
+#[test]
 fn errors_are_told_once_and_calls_go_to_the_stack() {
     let mut bed = Bed::connected(64);
     assert_eq!(bed.remote.name(SERVER), Ok(at(1, 80)));
