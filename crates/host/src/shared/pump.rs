@@ -146,8 +146,8 @@ impl Served {
             let data = [IoSlice::new(bounce.get(..got).unwrap_or_default())];
             let Ok(sent) = sessions.send(id, &data, Outgoing::default()) else { break };
             flow.outward.consume(&place, sent);
-            // sk_stream_write_space: when a third is free.
-            let left = waiting - sent;
+            // sk_stream_write_space: when a third is free. Looked at anew: the process may have written meanwhile.
+            let left = flow.outward.len(&place)?;
             if left <= CAPACITY as usize / 3 * 2 && record.outward_waits().claim_wake() {
                 woken |= Mask::WRITABLE;
             }

@@ -2,6 +2,9 @@ use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::options::Setting;
@@ -289,4 +292,37 @@ fn a_process_that_writes_anything_anywhere_harms_only_itself() {
         bed.settle();
     }
     assert!(bed.is_broken());
+}
+
+#[test]
+fn who_waits_for_room_while_the_worker_sends_is_told() {
+    let mut bed = Bed::connected(64);
+    let (host, over) = (Arc::clone(&bed.host), Arc::new(AtomicBool::new(false)));
+    let is_over = Arc::clone(&over);
+    let worker = std::thread::spawn(move || {
+        let mut target = vec![0; 1 << 20];
+        while !is_over.load(Ordering::Relaxed) {
+            let mut host = host.lock().unwrap();
+            host.step();
+            let mut targets = [IoSliceMut::new(&mut target)];
+            let _ = host.peer.recv(CLIENT, &mut targets, Incoming::default());
+        }
+    });
+    // Small pieces, so that the worker often looks at one while the next is written.
+    let (mut sent, patience) = (0, Instant::now() + Duration::from_secs(60));
+    while sent < 5_000_000 {
+        match bed.write(&[7; 100]) {
+            Ok(count) => sent += count,
+            Err(error) => {
+                assert_eq!(error, Errno::AGAIN);
+                while !bed.told(SERVER).has(Mask::OUT) {
+                    assert!(Instant::now() < patience, "nobody has told it of room");
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+    worker.join().unwrap();
+    assert!(!bed.is_broken());
 }
