@@ -22,6 +22,7 @@
 
 mod address;
 mod arguments;
+mod call;
 mod caretaker;
 mod clock;
 mod environment;

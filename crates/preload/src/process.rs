@@ -69,8 +69,9 @@ impl Shared {
         let Some(mut state) = self.try_lock() else { return Look::Busy };
         state.show_changes();
         state.tell_rests();
-        if state.forked {
+        if state.forked.is_some() {
             state.rest_or_work();
+            state.end_lingering();
         }
         if state.waiters.sleepers > 0 {
             return Look::Asleep;

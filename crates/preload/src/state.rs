@@ -5,6 +5,7 @@ mod bound;
 mod carriers;
 mod datagrams;
 mod early;
+mod held;
 mod leaving;
 mod links;
 mod listener;
@@ -73,6 +74,8 @@ pub(crate) struct State {
     /// An epoll instance: what the kernel has for those UDP sockets that somebody waits for.
     company: Option<Hidden>,
     routes: HashMap<(TransportProtocol, SocketAddr), (u64, Routed)>,
+    /// Sessions in which calls wait, by their own descriptors.
+    held: held::Held,
     /// Descriptors of sessions that have others: by each, the session's own.
     aliases: HashMap<c_int, c_int>,
     /// Sessions that other processes may have too, by their own descriptors.
@@ -94,12 +97,14 @@ pub(crate) struct State {
     pub(crate) rounds: u64,
     /// A session has had an owner.
     pub(crate) is_owned: bool,
-    /// This process has forked.
-    pub(crate) forked: bool,
+    /// This process has forked: when it did so last, ns.
+    pub(crate) forked: Option<u64>,
     /// New connections are left to the processes that were forked.
     rests: bool,
     /// Until then (ns) what is for no connection may be for a listener that was closed, and gets no answer.
     quiet_until: u64,
+    /// Listeners that were closed after a fork, and are kept for the child for a moment.
+    lingering: Vec<listener::Lingering>,
     /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
     pub(crate) backlog: c_int,
 }
@@ -123,6 +128,7 @@ impl State {
             datagrams: HashMap::new(),
             company: None,
             routes: HashMap::new(),
+            held: held::Held::default(),
             aliases: HashMap::new(),
             carriers: HashMap::new(),
             deferred: Vec::new(),
@@ -135,9 +141,10 @@ impl State {
             courtesy: Courtesy::default(),
             rounds: 0,
             is_owned: false,
-            forked: false,
+            forked: None,
             rests: false,
             quiet_until: 0,
+            lingering: Vec::new(),
             backlog: BACKLOG,
         };
         state.show_connections();

@@ -40,6 +40,8 @@ struct Watch {
     queued: bool,
     /// Told once, as was asked for; until it is asked for again.
     spent: bool,
+    /// The kernel watches the same file, and tells of its end.
+    kernels: bool,
 }
 
 /// An epoll instance, or a thread in a call that blocks.
@@ -178,7 +180,16 @@ impl Waiters {
             watches.reserve_exact(1);
         }
         let (events, data) = (event.events, event.u64);
-        watches.push(Watch { waiter, fd, events, data, number, queued: false, spent: false });
+        watches.push(Watch {
+            waiter,
+            fd,
+            events,
+            data,
+            number,
+            queued: false,
+            spent: false,
+            kernels: false,
+        });
         self.count += 1;
         self.tell(id, now);
         Ok(())
@@ -198,6 +209,14 @@ impl Waiters {
         (watch.events, watch.data, watch.spent) = (event.events, event.u64, false);
         self.tell(id, now);
         Ok(())
+    }
+
+    /// The kernel has the same file in its epoll instance: it tells of its end, and nobody else.
+    pub(crate) fn leave_end_to_kernel(&mut self, waiter: usize, (id, fd): (Id, c_int)) {
+        let mut watches = self.of(id).iter_mut();
+        if let Some(watch) = watches.find(|watch| watch.waiter == waiter && watch.fd == fd) {
+            watch.kernels = true;
+        }
     }
 
     /// Watches no more.
@@ -315,7 +334,8 @@ impl Waiters {
             let Some(watch) = watch else { continue };
             watch.queued = false;
             let wanted = watch.events & !HOW;
-            let mask = now.0 & (wanted | ALWAYS);
+            let unasked = if watch.kernels { 0 } else { ALWAYS };
+            let mask = now.0 & (wanted | unasked);
             if mask == 0 || watch.spent {
                 continue;
             }

@@ -132,6 +132,8 @@ pub unsafe extern "C" fn epoll_ctl(
         if operation == libc::EPOLL_CTL_DEL {
             state.rest(fd);
         } else {
+            let (waiter, id) = (state.waiters.epoll(epoll), state.id_of(fd));
+            state.waiters.leave_end_to_kernel(waiter, (id, fd));
             state.serve(fd);
         }
         return 0;

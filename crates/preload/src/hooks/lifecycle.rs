@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libc::pid_t;
 
-use crate::clock::Alarm;
+use crate::clock::{self, Alarm};
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::real;
@@ -49,7 +49,7 @@ unsafe fn fork_sharing() -> pid_t {
     if child > 0 {
         if let Some(shared) = process::current() {
             let mut state = shared.lock();
-            state.forked = true;
+            state.forked = Some(clock::now());
             state.rest_or_work();
         }
     }

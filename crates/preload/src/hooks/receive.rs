@@ -5,6 +5,7 @@ use std::io::IoSliceMut;
 
 use host::{Errno, Incoming, Mask, Received};
 
+use crate::call::Call;
 use crate::process;
 use crate::sleeping::{again, regained, wait_ready};
 
@@ -26,6 +27,7 @@ pub(super) fn receive(
         offset: 0,
     };
     let wanted: usize = targets.iter().map(|target| target.len()).sum();
+    let call = Call::new(shared);
     let mut state = shared.lock();
     let mut id = state.id_of(fd);
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
@@ -71,7 +73,8 @@ pub(super) fn receive(
                 if !waits {
                     return Err(Errno::AGAIN);
                 }
-                let (after, waited) = wait_ready(shared, state, fd, Mask::IN, alarm)?;
+                let at = call.wait(&mut state, fd);
+                let (after, waited) = wait_ready(shared, state, at, Mask::IN, alarm)?;
                 state = after;
                 if waited != Ok(true) && has.bytes > 0 {
                     return Ok(has);
@@ -79,6 +82,7 @@ pub(super) fn receive(
                 again(waited, alarm)?;
             }
             Err(Errno::BADF) => {
+                call.moved(&mut state);
                 state = regained(shared, state, fd).ok_or(Errno::CONNRESET)?;
                 id = state.id_of(fd);
             }

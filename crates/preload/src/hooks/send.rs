@@ -5,6 +5,7 @@ use std::io::IoSlice;
 
 use host::{Errno, Mask, Outgoing};
 
+use crate::call::Call;
 use crate::process;
 use crate::sleeping::{again, regained, wait_ready};
 
@@ -42,6 +43,7 @@ fn try_send(
         ..Outgoing::default()
     };
     let wanted: usize = data.iter().map(|piece| piece.len()).sum();
+    let call = Call::new(shared);
     let mut state = shared.lock();
     let mut id = state.id_of(fd);
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0;
@@ -67,7 +69,8 @@ fn try_send(
                 if !waits {
                     return if sent > 0 { Ok(sent) } else { Err(Errno::AGAIN) };
                 }
-                let (after, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
+                let at = call.wait(&mut state, fd);
+                let (after, waited) = wait_ready(shared, state, at, Mask::OUT, alarm)?;
                 state = after;
                 if waited != Ok(true) {
                     // Linux: room too small to be worth waking for is used at the end.
@@ -82,6 +85,7 @@ fn try_send(
                 again(waited, alarm)?;
             }
             Err(Errno::BADF) => {
+                call.moved(&mut state);
                 state = regained(shared, state, fd).ok_or(Errno::PIPE)?;
                 id = state.id_of(fd);
             }

@@ -7,7 +7,8 @@ use host::Parcel;
 
 use super::State;
 use crate::address::id;
-use crate::{clock, report};
+use crate::kinds::{self, Kind};
+use crate::{clock, real, report};
 
 /// How often it is looked whether the handshakes at a listener that closes are over, and the time between two looks.
 const HANDSHAKES: usize = 20;
@@ -19,6 +20,7 @@ impl State {
     /// Everything ends: the daemon goes on with what was written and not sent, and with what other processes have too. Gives whether
     /// nothing is left to wait for.
     pub(crate) fn leave(&mut self) -> bool {
+        self.close_streams();
         self.run();
         let listeners: Vec<_> = self.listeners.keys().copied().collect();
         for fd in listeners {
@@ -79,6 +81,23 @@ impl State {
             report::say(&error.to_string());
             // They are reset when the listener closes.
             self.take_back(&parcels, now);
+        }
+    }
+
+    /// Standard streams that the C library has closed without calling its public functions: their numbers may be taken by files
+    /// of this library's own from now on.
+    fn close_streams(&mut self) {
+        for fd in libc::STDIN_FILENO..=libc::STDERR_FILENO {
+            // SAFETY: no memory is involved.
+            let is_open = || unsafe { real::fcntl(fd, libc::F_GETFD, 0) } >= 0;
+            let kind = kinds::get(fd);
+            if kind == Kind::Kernel || is_open() {
+                continue;
+            }
+            kinds::set(fd, Kind::Kernel);
+            if kind == Kind::Session {
+                let _ = self.close_session(fd);
+            }
         }
     }
 

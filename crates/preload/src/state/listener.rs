@@ -23,6 +23,16 @@ pub(crate) struct Listener {
     told: u64,
 }
 
+/// A listener that was closed after a fork.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lingering {
+    number: u32,
+    until: u64,
+}
+
+/// How long a child may take after the fork to serve what its parent has closed: ns. What comes meanwhile comes again.
+const CHILDHOOD: u64 = 3_000_000_000;
+
 /// Between two times that the daemon is told that a listener rests, at least: ns.
 const SELDOM: u64 = 10_000_000;
 
@@ -146,9 +156,20 @@ impl State {
     /// Whether this process has only opened listeners for those that it forked: connections that it opened would wait for
     /// ever, and clients that get no answer ask again, somebody who serves then.
     pub(crate) fn leaves_it_to_children(&self) -> bool {
-        self.forked
+        self.forked.is_some()
             && !self.listeners.values().any(|listener| listener.serves)
             && !kinds::all().any(|(_, kind)| kind == Kind::Session)
+    }
+
+    /// Ends listeners that were closed after a fork, when the child has had the time to serve them.
+    pub(crate) fn end_lingering(&mut self) {
+        let now = clock::now();
+        while let Some(at) = self.lingering.iter().position(|listener| now >= listener.until) {
+            let number = self.lingering.swap_remove(at).number;
+            if !self.has_listener(number) {
+                let _ = self.attachment.link.unlisten(self.attachment.number(), number);
+            }
+        }
     }
 
     /// Looks whether new connections are left to the processes that were forked.
@@ -207,14 +228,25 @@ impl State {
     }
 
     fn end_listener(&mut self, fd: c_int) {
-        if let Some(number) = self.listeners.get(&fd).and_then(|listener| listener.number) {
-            let _ = self.attachment.link.unlisten(self.attachment.number(), number);
+        let now = clock::now();
+        let known = self.listeners.get(&fd).map(|listener| (listener.number, listener.serves));
+        let child = self.forked.map(|at| at + CHILDHOOD).filter(|until| now < *until);
+        match (known, child) {
+            // A child that will serve has not shown it yet: nobody would have the port meanwhile.
+            (Some((Some(number), false)), Some(until)) => {
+                self.lingering.push(Lingering { number, until });
+            }
+            (Some((Some(number), _)), _) => {
+                let _ = self.attachment.link.unlisten(self.attachment.number(), number);
+            }
+            _ => {}
         }
         // Who comes at the last moment comes again, to others who serve; who waits already is theirs too.
         self.await_handshakes(fd);
         self.hand_over(fd);
         self.listeners.remove(&fd);
-        self.quiet_until = clock::now() + LATECOMERS;
+        let kept = self.lingering.iter().map(|listener| listener.until).max().unwrap_or(0);
+        self.quiet_until = kept.max(clock::now() + LATECOMERS);
         self.keep_quiet();
         self.run();
         self.waiters.forget_session(id(fd));

@@ -130,6 +130,14 @@ impl State {
             unsafe { real::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC.into()) };
             return None;
         }
+        if self.outlives_close(own) {
+            return None;
+        }
+        self.end_session(own)
+    }
+
+    /// Nobody has a session any more.
+    pub(super) fn end_session(&mut self, own: c_int) -> Option<Lingering> {
         if self.carriers.contains_key(&own) {
             return self.close_carried(own);
         }

@@ -1,0 +1,56 @@
+//! Calls that wait in a session: one that another thread closes meanwhile goes on until they return, as a file does.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+
+use libc::FD_CLOEXEC;
+
+use super::State;
+use crate::kinds::{self, Kind};
+use crate::real;
+
+/// The sessions in which calls wait, by their own descriptors.
+#[derive(Debug, Default)]
+pub(super) struct Held(HashMap<c_int, Calls>);
+
+#[derive(Debug, Default)]
+struct Calls {
+    count: usize,
+    /// The application has closed its last descriptor.
+    is_closed: bool,
+}
+
+impl State {
+    /// A call is about to wait in a session. Gives the descriptor at which the session stays until it returns.
+    pub(crate) fn retain(&mut self, fd: c_int) -> c_int {
+        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        self.held.0.entry(own).or_default().count += 1;
+        own
+    }
+
+    /// Whether calls wait in a session that the application closes: then it ends when they return. Its number stays taken until
+    /// then; a program that is started has it no more.
+    pub(super) fn outlives_close(&mut self, own: c_int) -> bool {
+        let Some(calls) = self.held.0.get_mut(&own) else { return false };
+        calls.is_closed = true;
+        kinds::set(own, Kind::Internal);
+        // SAFETY: no memory is involved.
+        unsafe { real::fcntl(own, libc::F_SETFD, FD_CLOEXEC.into()) };
+        true
+    }
+
+    /// A call about a session returns.
+    pub(crate) fn release(&mut self, own: c_int) {
+        let Some(calls) = self.held.0.get_mut(&own) else { return };
+        calls.count -= 1;
+        if calls.count > 0 {
+            return;
+        }
+        let is_closed = calls.is_closed;
+        self.held.0.remove(&own);
+        if is_closed {
+            // Nobody is left who would wait for what lingers.
+            let _ = self.end_session(own);
+        }
+    }
+}
