@@ -8,7 +8,8 @@
 struct mode mode;
 const char *own4, *own6, *peer4, *peer6, *control_path, *program;
 static const char *only = "", *cases_path;
-static int limit_s = 10;
+static int limit_s = 10, jobs = 1;
+enum { MOST_JOBS = 64 };
 
 static const struct { unsigned bit; struct mode mode; } modes[] = {
     {ONCE, {"once", AF_INET, true, false}},         {PASSIVE4, {"passive4", AF_INET, true, false}},
@@ -27,28 +28,62 @@ static void run_case(const struct test *test) {
   _exit(0);
 }
 
-// Waits for the child, no longer than the limit, and says how it ended when not as it should.
-static void await(pid_t child) {
+// Cases that run.
+static struct running {
+  pid_t child;
+  struct timespec end;
+  char name[sizeof prefix];
+} slots[MOST_JOBS];
+
+static void start_case(struct running *slot, const struct test *test) {
+  clock_gettime(CLOCK_MONOTONIC, &slot->end);
+  slot->end.tv_sec += limit_s;
+  strcpy(slot->name, prefix);
+  slot->child = fork();
+  if (slot->child) return;
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
-  struct timespec end, now, tick = {.tv_nsec = 100000000};
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += limit_s;
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  run_case(test);
+}
+
+// Whether a slot's case is over. Says how it ended when not as it should; no case runs longer than the limit.
+static bool is_over(struct running *slot) {
   int status = 0;
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    sigtimedwait(&set, NULL, &tick);
+  if (waitpid(slot->child, &status, WNOHANG) == 0) {
+    struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec > end.tv_nsec)) {
-      line("DID NOT END");
-      kill(-child, SIGKILL);
-      waitpid(child, &status, 0);
-      return;
-    }
+    if (now.tv_sec < slot->end.tv_sec || (now.tv_sec == slot->end.tv_sec && now.tv_nsec <= slot->end.tv_nsec)) return false;
+    strcpy(prefix, slot->name);
+    line("DID NOT END");
+    kill(-slot->child, SIGKILL);
+    waitpid(slot->child, NULL, 0);
+  } else {
+    strcpy(prefix, slot->name);
+    kill(-slot->child, SIGKILL);
+    if (WIFSIGNALED(status)) line("DIED of %s", sigabbrev_np(WTERMSIG(status)));
+    if (WIFEXITED(status) && WEXITSTATUS(status)) line("ENDED with %d", WEXITSTATUS(status));
   }
-  kill(-child, SIGKILL);
-  if (WIFSIGNALED(status)) line("DIED of %s", sigabbrev_np(WTERMSIG(status)));
-  if (WIFEXITED(status) && WEXITSTATUS(status)) line("ENDED with %d", WEXITSTATUS(status));
+  slot->child = 0;
+  return true;
+}
+
+// A slot without a case: waits until there is one. With EMPTY until none has a case.
+static struct running *free_slot(bool empty) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (struct timespec tick = {.tv_nsec = 100000000};; sigtimedwait(&set, NULL, &tick)) {
+    struct running *found = NULL;
+    int busy = 0;
+    for (int i = 0; i < jobs; i++)
+      if (slots[i].child && !is_over(&slots[i]))
+        busy++;
+      else
+        found = &slots[i];
+    if (empty ? !busy : !!found) return found;
+  }
 }
 
 // Whether a case is in the file of names that was given, one a line.
@@ -70,6 +105,7 @@ static int run_all(bool list) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &set, NULL);
   for (const struct test *const *group = all_cases; *group; group++)
     for (const struct test *test = *group; test->name; test++)
       for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
@@ -81,15 +117,14 @@ static int run_all(bool list) {
           puts(prefix);
           continue;
         }
+        char name[sizeof prefix];
+        strcpy(name, prefix);
+        struct running *slot = free_slot(false);
+        strcpy(prefix, name);
         mode = modes[i].mode;
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        pid_t child = fork();
-        if (child == 0) {
-          sigprocmask(SIG_UNBLOCK, &set, NULL);
-          run_case(test);
-        }
-        await(child);
+        start_case(slot, test);
       }
+  free_slot(true);
   fprintf(stderr, "%d cases\n", count);
   return count == 0;
 }
@@ -102,10 +137,10 @@ static void addresses(char *text, const char **v4, const char **v6) {
 
 static int usage(void) {
   fputs("usage: sockets subject|peer --control PATH --own IPV4,IPV6 --peer IPV4,IPV6 [--only TEXT] [--cases FILE]\n"
-        "               [--limit SECONDS]\n"
+        "               [--limit SECONDS] [--jobs N]\n"
         "       sockets list\n"
         "The peer serves subjects at PATH, a Unix socket; a subject runs the cases whose names contain TEXT and are in\n"
-        "FILE, and writes down what every call returns. --own and --peer are the addresses of the side that is started, and the other's.\n",
+        "FILE, N at a time, and writes down what every call returns. --own and --peer are the addresses of the side that is started, and the other's.\n",
         stderr);
   return 2;
 }
@@ -113,7 +148,8 @@ static int usage(void) {
 int main(int count, char **words) {
   static const struct option options[] = {
       {"control", 1, NULL, 'c'}, {"own", 1, NULL, 'o'},   {"peer", 1, NULL, 'p'},
-      {"only", 1, NULL, 'n'},    {"limit", 1, NULL, 'l'}, {"cases", 1, NULL, 'a'}, {0},
+      {"only", 1, NULL, 'n'},    {"limit", 1, NULL, 'l'}, {"cases", 1, NULL, 'a'},
+      {"jobs", 1, NULL, 'j'},    {0},
   };
   program = words[0];
   // A case that executes this program again says so in the first word.
@@ -125,6 +161,7 @@ int main(int count, char **words) {
       case 'n': only = optarg; break;
       case 'a': cases_path = optarg; break;
       case 'l': limit_s = atoi(optarg); break;
+      case 'j': jobs = atoi(optarg) < 1 ? 1 : atoi(optarg) > MOST_JOBS ? MOST_JOBS : atoi(optarg); break;
       default: return usage();
     }
   const char *role = optind < count ? words[optind] : "";
