@@ -11,7 +11,7 @@ import time
 
 from hostile import PATIENCE, Ended, word
 
-PROTOCOL = 4
+PROTOCOL = 5
 # How `host` marks a connection's bytes, so that some of the garbage is read further than that.
 MARK = b"MRHS"
 
@@ -42,6 +42,8 @@ class Session:
 
     def hello(self):
         reply, _ = self.ask({"hello": {"protocol": PROTOCOL, "library": "hostile", "name": "hostile"}})
+        if word(reply) == "version":
+            raise ValueError(f"the daemon does not speak version {PROTOCOL}: nothing is tried")
         if word(reply) != "welcome":
             raise Ended(word(reply))
         return self
