@@ -76,6 +76,7 @@ impl WorkerState {
     /// Announces on this slot, once per round, that the nodes hold nothing of the tables; parks it
     /// while the worker sleeps. To be given before the first queue or ring.
     pub fn set_reader(&mut self, reader: ReaderSlot) {
+        reader.quiescent();
         self.reader = Some(reader);
     }
 
@@ -334,6 +335,10 @@ fn sleep(
         if !doorbell.wait(&events, if rung { RUNG } else { longest }) {
             // A socket whose interface went down would end every wait at once.
             doorbell.wait(&[], longest);
+        }
+        if let Some(reader) = &state.reader {
+            // The next command may send packets through the graph.
+            reader.quiescent();
         }
     }
     state.receive.iter_mut().for_each(RxAssignment::disarm);

@@ -97,6 +97,29 @@ fn injected_packets_wake_a_sleeper_and_punts_come_back() {
 }
 
 #[test]
+fn a_sleeper_reads_tables_again_before_it_runs_a_command() {
+    let (handle, _inject, _punts) = worker(1, PollMode::Adaptive);
+    let epoch = tables::Epoch::new();
+    let reader = epoch.register().unwrap();
+    let is_waited_for = || {
+        let epoch = epoch.clone();
+        handle.call(PATIENCE, move |_| epoch.retire() > epoch.passed()).unwrap()
+    };
+    let counters = handle.call(PATIENCE, |state| {
+        state.set_reader(reader);
+        Arc::clone(&state.exits.counters)
+    });
+    let counters = counters.unwrap();
+    assert!(is_waited_for());
+    for _ in 0..3 {
+        let before = counters.sleeps.get();
+        wait("sleep", || counters.sleeps.get() > before);
+        assert!(is_waited_for());
+    }
+    handle.stop(PATIENCE).unwrap();
+}
+
+#[test]
 fn transmits_for_a_worker_without_a_queue() {
     let (borrower, mut inject, _punts) = worker(2, PollMode::Adaptive);
     let (owner, _inject, _punts) = worker(3, PollMode::Adaptive);
