@@ -73,8 +73,12 @@ fn a_cross_connect_passes_frames_untouched() {
     router.expect_drop(0, &large, Reason::MtuExceeded);
 }
 
-/// All three ports in one bridge with an IP interface, number 3.
 fn bridged(filtering: bool) -> Router {
+    Router::new(Miss::Unreachable, bridge(filtering))
+}
+
+/// All three ports in one bridge with an IP interface, number 3.
+fn bridge(filtering: bool) -> Interfaces {
     let mut all = interfaces();
     let member = |port: u16| BridgeMember { interface: port, vlans: Vec::new(), untagged: None };
     all.bridges.push(Bridge {
@@ -100,7 +104,7 @@ fn bridged(filtering: bool) -> Router {
         all.bridges[0].members[1].vlans = vec![10, 20];
         all.bridges[0].members[2].vlans = vec![20];
     }
-    Router::new(Miss::Unreachable, all)
+    all
 }
 
 #[test]
@@ -120,6 +124,22 @@ fn a_bridge_floods_then_learns() {
     assert_eq!(router.forward(2, &back).0, 1, "the host has moved with its address");
     let reserved = MacAddr::new([1, 0x80, 0xc2, 0, 0, 0]);
     router.expect_drop(0, &from(0, "10.9.9.9").toward(reserved).udp(1), Reason::BridgeLinkLocal);
+}
+
+#[test]
+fn a_flood_leaves_out_members_that_cannot_take_it() {
+    let mut all = bridge(false);
+    if let Some(narrow) = &mut all.list[1] {
+        narrow.mtu = 1280;
+    }
+    let mut router = Router::new(Miss::Unreachable, all);
+    let unknown = |bytes: usize| from(0, "10.99.0.1").toward(mac(0xb0)).udp(bytes);
+    let smallest = unknown(0).len();
+    // A tag more than the MTU and the Ethernet header.
+    let (largest, larger) = (unknown(1298 - smallest), unknown(1299 - smallest));
+    assert_eq!(router.receive(0, &[&largest]), [(1, largest.clone()), (2, largest)]);
+    assert_eq!(router.receive(0, &[&larger]), [(2, larger)]);
+    assert_eq!(router.drops(), [("mtu-exceeded", 1)]);
 }
 
 #[test]

@@ -234,8 +234,7 @@ impl Switching<'_, '_> {
             return self.cx.drop(self.slot, Reason::BridgeVlan);
         }
         let Some(buffer) = self.cx.vector.buffer_mut(self.slot) else { return };
-        let mtu = self.interfaces.get(member.interface).map_or(0, |egress| egress.mtu);
-        if buffer.len() > usize::from(mtu) + 18 {
+        if !fits(self.interfaces, buffer, member) {
             return self.cx.drop(self.slot, Reason::MtuExceeded);
         }
         if !dress(buffer, self.frame.tag, member) {
@@ -279,6 +278,10 @@ impl Switching<'_, '_> {
             if self.frame.member == Some(at as u16) || !takes(member) {
                 continue;
             }
+            if !fits(self.interfaces, &buffer, member) {
+                self.cx.exits.counters.drops[Reason::MtuExceeded as usize].add(1);
+                continue;
+            }
             let copied = buffer.copy(pool);
             match copied
                 .and_then(|mut copy| dress(&mut copy, self.frame.tag, member).then_some(copy))
@@ -304,6 +307,12 @@ impl Switching<'_, '_> {
         let copy = Handoff { interface, egress, ..Handoff::of(buffer) };
         self.cx.originate(copy, Next::Output);
     }
+}
+
+/// Whether a member takes so long a frame: its MTU is that of the IP packet, and the frame has 14 bytes and maybe a tag more.
+fn fits(interfaces: &Interfaces, frame: &Buffer, member: &BridgeMember) -> bool {
+    let mtu = interfaces.get(member.interface).map_or(0, |egress| egress.mtu);
+    frame.len() <= usize::from(mtu) + 18
 }
 
 /// Gives a frame the tag that a member wants to see. `false`: no headroom.
