@@ -7,7 +7,7 @@ two_hosts
 two_ports
 device left-k tap:left-k
 functions=$lab/functions
-config '' '[functions]' "folder = \"$functions\""
+config '' '[functions]' "folder = \"$functions\"" '' '[neighbors]' 'reachable-time = "1s"' 'retrans-timer = "200ms"'
 mkdir "$functions"
 chmod 755 "$lab"
 # For a UDP datagram to port 7777: waits until it is released, a minute at most. To port 7778: ends the worker's thread, and
@@ -130,6 +130,20 @@ check "the kernel side goes meanwhile" no_kernel_side
 release
 check "the worker is back for the last time" within 20 says '[0-9]+ +up ' millrace show workers
 check "without the kernel side" within 10 fails forgets
+
+# A neighbour that is asked meanwhile: nobody can hear its answer.
+is_in() { says "^$1\$" value 'show neighbors' '.. | objects | select(.address == "10.0.2.2") | .state'; }
+on a ping -n -q -i 0.2 10.0.2.2 >/dev/null 2>&1 &
+pinging=$!
+check "a neighbour will be asked soon" within 30 is_in delay
+check "a datagram holds the worker up before that" hold
+check "the neighbour is asked" within 20 is_in probe
+# Ten times as long as one question waits.
+sleep 2
+check "it is not taken for dead, as nobody listens" is_in probe
+release
+check "its answer is heard in the end" within 20 is_in '(reachable|stale|delay)'
+kill "$pinging"
 
 check "a datagram ends the worker" datagram 7778
 check "that is noticed too" within 10 says 'no answer' millrace show workers

@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 use guest::{Guest, carrier, clock, established, file, raw_file};
 use instance::{Instance, PATIENCE, SMALL};
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{CarrierId, Deposit, Event, Reply, Request, Withdraw};
+use shm::session::{
+    Abandon, CarrierId, Deposit, Event, Introduce, Lease, OpenStack, Reply, Request, Route, Routed,
+    TransportProtocol, Withdraw,
+};
 
 const PORT: &str =
     "[[port]]\nname = \"left\"\ndevice = \"null,no-rx=1\"\naddresses = [\"192.0.2.1/24\"]\n";
@@ -29,7 +32,9 @@ struct Bed {
     _daemon: Instance,
     socket: PathBuf,
     server: Guest,
-    _listener: TcpListener,
+    socket_that_listens: TcpListener,
+    /// Its number.
+    listener: u32,
     local: SocketAddr,
 }
 
@@ -39,8 +44,15 @@ impl Bed {
         let mut server = Guest::attach(&socket);
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let local = SocketAddr::from(([192, 0, 2, 1], listener.local_addr().unwrap().port()));
-        server.serve(&listener, local.ip());
-        Self { _daemon: daemon, socket, server, _listener: listener, local }
+        let (number, _) = server.serve(&listener, local.ip());
+        Self {
+            _daemon: daemon,
+            socket,
+            server,
+            socket_that_listens: listener,
+            listener: number,
+            local,
+        }
     }
 
     fn remote(port: u16) -> SocketAddr {
@@ -241,5 +253,95 @@ fn what_a_dead_process_left_goes_on_as_long_as_somebody_holds_it() {
     while heir.withdraw(id).map_err(|refusal| refusal.kind) != Err(RefusalKind::Unknown) {
         assert!(start.elapsed() < PATIENCE, "the name outlives its carrier");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn only_what_may_move_is_taken() {
+    let mut bed = Bed::new("");
+    let mut other = Guest::attach(&bed.socket);
+    other.serve(&bed.socket_that_listens, bed.local.ip());
+    // Somebody has accepted it: no other member can.
+    let accepted = (file(&[&established(bed.local, Bed::remote(7))]), clock());
+    assert_eq!(bed.server.hand(bed.listener, &accepted, 1), Reply::Handed(0));
+    assert!(!other.has_event(), "nobody is offered it");
+    let refusal = refused(bed.server.abandon(&accepted.0, accepted.1, 4_097));
+    assert!(refusal.message.contains("at most 4096 are allowed"), "{refusal}");
+    assert_eq!(bed.server.abandon(&accepted.0, accepted.1, 1), Reply::Abandoned(1));
+}
+
+#[test]
+fn a_stack_that_was_not_started_gives_nothing() {
+    let mut bed = Bed::new("ports = \"20000-20255\"\n");
+    let asked = OpenStack { slots: 64, capacity: 1984, claims: 64, connections: 64 };
+    let (opened, _files) = bed.server.ask(&Request::OpenStack(asked), None);
+    let Reply::StackOpened(opened) = opened else { panic!("{opened:?}") };
+    let stack = opened.stack;
+    let leased = bed.server.ask(&Request::Lease(Lease { stack, first: None }), None).0;
+    let Reply::Leased(range) = leased else { panic!("{leased:?}") };
+    let local = SocketAddr::new(bed.local.ip(), range.first);
+    let good = file(&[&established(local, Bed::remote(7))]);
+    let mut abandon = || {
+        let asked = Request::Abandon(Abandon { stack, at: clock(), count: 1 });
+        bed.server.ask(&asked, Some(&good)).0
+    };
+    assert_eq!(abandon(), Reply::Abandoned(0));
+}
+
+#[test]
+fn links_end_with_their_stack_and_with_their_process() {
+    let mut bed = Bed::new("");
+    let link = |guest: &mut Guest, server: &mut Guest, destination| {
+        let asked = Introduce { stack: guest.number(), destination };
+        let (reply, _files) = guest.ask(&Request::Introduce(asked), None);
+        let Reply::Introduced(introduced) = reply else { panic!("{reply:?}") };
+        let made = introduced.made.unwrap().link;
+        assert!(matches!(server.event(), Some(Event::Linked(place)) if place.link == made));
+        made
+    };
+    let (mut one, mut two) = (Guest::attach(&bed.socket), Guest::attach(&bed.socket));
+    let first = link(&mut one, &mut bed.server, bed.local);
+    let second = link(&mut two, &mut bed.server, bed.local);
+    let number = one.number();
+    let closed = one.ask(&Request::CloseStack(number), None).0;
+    assert_eq!(closed, Reply::StackClosed(number));
+    assert_eq!(bed.server.event(), Some(Event::Unlinked(first)));
+    drop(two);
+    assert_eq!(bed.server.event(), Some(Event::Unlinked(second)));
+}
+
+#[test]
+fn special_addresses_are_the_kernels_whatever_the_routes_say() {
+    let routes = "[[route]]\nprefix = \"0.0.0.0/0\"\nvia = \"192.0.2.9\"\n\
+                  [[route]]\nprefix = \"::/0\"\nvia = \"2001:db8::9\"\n";
+    let port = PORT.replace("/24\"", "/24\", \"2001:db8::1/64\"");
+    let daemon = Instance::start(&format!("{SMALL}{port}{routes}"));
+    let mut guest = Guest::attach(&daemon.path("sessions.sock"));
+    let mut way = |destination: &str| {
+        let (protocol, destination) = (TransportProtocol::Tcp, destination.parse().unwrap());
+        match guest.ask(&Request::Route(Route { protocol, destination }), None).0 {
+            Reply::Routed(Routed::Millrace { source, .. }) => Some(source.to_string()),
+            Reply::Routed(Routed::Kernel) => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(way("198.51.100.7:80").as_deref(), Some("192.0.2.1"));
+    assert_eq!(way("[::ffff:198.51.100.7]:80").as_deref(), Some("192.0.2.1"));
+    assert_eq!(way("[2001:db8:7::1]:80").as_deref(), Some("2001:db8::1"));
+    for special in [
+        "127.0.0.1:80",
+        "[::1]:80",
+        "[::ffff:127.0.0.1]:80",
+        "0.0.0.0:80",
+        "[::]:80",
+        "169.254.1.1:80",
+        "[fe80::7]:80",
+        "255.255.255.255:80",
+        "224.0.0.5:80",
+        "[ff02::5]:80",
+        // Nobody serves there.
+        "192.0.2.1:80",
+    ] {
+        assert_eq!(way(special), None, "{special}");
     }
 }

@@ -98,6 +98,21 @@ fn the_memory_of_links_counts_for_whoever_asked() {
 }
 
 #[test]
+fn links_end_with_either_end_and_only_the_other_is_told() {
+    let mut bed = Bed::new("");
+    let (client, server) = (bed.client, bed.server);
+    let third = bed.newcomer(9);
+    let (first, second) = (bed.link([client, server]), bed.link([third, server]));
+    while bed.told.try_recv().is_ok() {}
+    bed.sessions.unlink_all(|end| *end == client);
+    assert_eq!(bed.told.try_recv().unwrap().reply, Reply::Event(Event::Unlinked(first)));
+    assert!(bed.told.try_recv().is_err(), "the other link is there");
+    bed.sessions.unlink_all(|end| *end == server);
+    assert!(bed.told.try_recv().is_err(), "it has ended itself");
+    assert!(bed.sessions.unlink(third.process, second).is_err());
+}
+
+#[test]
 fn a_link_is_closed_by_its_ends_alone_and_the_other_is_told() {
     let mut bed = Bed::new("");
     let (client, server) = (bed.client, bed.server);

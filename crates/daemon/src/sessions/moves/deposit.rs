@@ -20,10 +20,10 @@ pub(in crate::sessions) struct Taking {
     pub(in crate::sessions) parking: Parking,
     /// Until it is there.
     pub(in crate::sessions) expected: Option<Expected>,
-    flow: Option<Flow>,
+    pub(super) flow: Option<Flow>,
     /// The stack that it had moved to before.
-    before: Option<StackId>,
-    charge: Charge,
+    pub(super) before: Option<StackId>,
+    pub(super) charge: Charge,
 }
 
 impl Lent<'_> {

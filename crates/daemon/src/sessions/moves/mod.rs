@@ -12,6 +12,8 @@ mod cargo;
 mod carriers;
 mod deposit;
 mod tend;
+#[cfg(test)]
+mod tests;
 mod withdraw;
 
 use std::collections::{BTreeMap, HashMap};

@@ -10,7 +10,7 @@ use super::super::Sessions;
 use super::{CLAIM, Kind, OFFER, OFFERS, Place, RECALL};
 
 /// Between two looks at redirects.
-const SWEEP: Duration = Duration::from_secs(1);
+pub(super) const SWEEP: Duration = Duration::from_secs(1);
 
 impl Sessions {
     /// Looks for what is overdue. To be called now and then.

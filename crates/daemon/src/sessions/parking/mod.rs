@@ -163,6 +163,15 @@ fn open(path: &Path, ended: Ended) -> Result<(Keeper, Started), OpenError> {
     Ok((keeper, Started { parking, client, stack }))
 }
 
+#[cfg(test)]
+impl Parking {
+    /// One without a thread: nobody does what it is told.
+    pub(super) fn without_thread() -> Self {
+        let bell = Arc::new(Doorbell::new().unwrap());
+        Self { jobs: mpsc::channel().0, bell, expected: Arc::default() }
+    }
+}
+
 impl Parking {
     /// To be called before a connection's packets are sent here, and to be kept until it is there.
     pub(super) fn expect(&self) -> Expected {

@@ -1,0 +1,207 @@
+use super::*;
+
+use shm::session::{Listen, TransportProtocol};
+use tokio::sync::mpsc;
+use transport::ImportError;
+
+use super::super::News;
+use super::super::tests::{listener, proof, sessions};
+use super::tend::SWEEP;
+use crate::testing;
+
+const CHARGE: Charge = Charge { uid: 7, bytes: 100 };
+
+/// Two processes of user 7, what they are told, and the daemon's own stack.
+struct Bed {
+    sessions: Sessions,
+    one: (u32, u32),
+    told: mpsc::Receiver<News>,
+    two: (u32, u32),
+    other_told: mpsc::Receiver<News>,
+    now: Instant,
+}
+
+fn flow() -> Flow {
+    let ends = ("192.0.2.1:80".parse().unwrap(), "192.0.2.77:4000".parse().unwrap());
+    Flow { protocol: TransportProtocol::Tcp, local: ends.0, remote: ends.1 }
+}
+
+impl Bed {
+    fn new() -> Self {
+        let mut sessions = sessions("");
+        let own = listener(&mut sessions, 0).0;
+        sessions.set_parking(Parking::without_thread(), own).unwrap();
+        let (one, told) = listener(&mut sessions, 7);
+        let (two, other_told) = listener(&mut sessions, 7);
+        Self { sessions, one, told, two, other_told, now: Instant::now() }
+    }
+
+    fn id(&mut self, (process, stack): (u32, u32)) -> StackId {
+        self.sessions.stack(process, stack).unwrap().id
+    }
+
+    fn serve(&mut self, (process, stack): (u32, u32), weight: u8) -> ListenerId {
+        let asked = Listen { stack, weight };
+        self.sessions.listen(process, asked, proof("0.0.0.0:80", 0)).unwrap().listener
+    }
+
+    /// A connection that the daemon keeps for a listener's member that is to accept it.
+    fn offered(&mut self, listener: ListenerId, to: StackId, asked: u8) -> CarrierId {
+        let parked =
+            Parked { own: Vec::new(), connection: None, flow: Some(flow()), charge: CHARGE };
+        self.sessions.moves.charge(CHARGE);
+        let kind = Kind::Offer { listener, to, asked };
+        self.sessions.moves.name(7, kind, Place::Parked(parked)).unwrap()
+    }
+
+    fn tend(&mut self, after: Duration) {
+        self.sessions.tend(self.now + after);
+    }
+
+    fn redirected(&self) -> Option<StackId> {
+        self.sessions.steering.redirected(&flow())
+    }
+
+    fn held(&self) -> Held {
+        self.sessions.moves.held.get(&7).copied().unwrap_or_default()
+    }
+}
+
+/// The connections that a process was offered.
+fn offers(told: &mut mpsc::Receiver<News>) -> Vec<CarrierId> {
+    let all = std::iter::from_fn(|| told.try_recv().ok());
+    let offered = all.filter_map(|news| match news.reply {
+        Reply::Event(Event::Offered(offered)) => Some(offered.id),
+        _ => None,
+    });
+    offered.collect()
+}
+
+#[test]
+fn a_connection_that_cannot_be_taken_is_as_it_was() {
+    let mut bed = Bed::new();
+    let (parking, own) = bed.sessions.own_stack().unwrap();
+    let (holder, earlier) = (bed.one, bed.id(bed.two));
+    let id = bed.sessions.carry(7, holder.1).unwrap();
+    let carriers = Held { carriers: 1, ..Held::default() };
+    for (before, gone) in [(None, false), (Some(earlier), false), (Some(earlier), true)] {
+        if gone {
+            bed.sessions.steering.remove_stack(earlier).unwrap();
+        }
+        bed.sessions.moves.charge(CHARGE);
+        bed.sessions.steering.redirect(own, &flow()).unwrap();
+        let parking = parking.clone();
+        let taking = Taking { parking, expected: None, flow: Some(flow()), before, charge: CHARGE };
+        bed.sessions.begin_deposit(id, holder).unwrap();
+        let failed = Err(ImportError::Full);
+        let ended = bed.sessions.end_deposit(id, holder, (&taking, Vec::new()), failed);
+        assert!(ended.unwrap_err().message.contains("table of connections is full"));
+        assert_eq!(bed.redirected(), before.filter(|_| !gone));
+        assert_eq!(bed.held(), carriers, "it counts no more");
+    }
+    // Its process has it still.
+    assert!(bed.sessions.begin_deposit(id, holder).is_ok());
+}
+
+#[test]
+fn what_is_kept_for_a_user_has_a_bound_in_bytes() {
+    let bounds = testing::config("[sessions]\nparked-memory = 1\n").sessions;
+    let mut moves = Moves::default();
+    let of = |uid, bytes| Charge { uid, bytes };
+    moves.charge(of(7, (1 << 20) - 10));
+    assert_eq!(moves.admit(of(7, 10), &bounds), Ok(()));
+    let refusal = moves.admit(of(7, 11), &bounds).unwrap_err();
+    assert!(refusal.message.contains("sessions.parked-memory, 1 MiB"), "{refusal}");
+    assert_eq!(moves.admit(of(8, 1 << 20), &bounds), Ok(()), "another user");
+    assert!(moves.admit(of(8, usize::MAX), &bounds).is_err());
+    moves.discharge(of(7, (1 << 20) - 10));
+    assert_eq!(moves.admit(of(7, 1 << 20), &bounds), Ok(()));
+}
+
+#[test]
+fn a_connection_that_was_withdrawn_has_time_to_be_claimed() {
+    let mut bed = Bed::new();
+    let to = bed.id(bed.one);
+    bed.sessions.steering.redirect(to, &flow()).unwrap();
+    bed.sessions.moves.withdrawn.insert(flow(), bed.now);
+    for after in [Duration::ZERO, CLAIM - SWEEP] {
+        bed.tend(after);
+        assert_eq!(bed.redirected(), Some(to), "after {after:?}");
+    }
+    bed.tend(CLAIM);
+    assert_eq!(bed.redirected(), None);
+}
+
+#[test]
+fn redirects_are_looked_at_now_and_then_and_the_own_stacks_never() {
+    let mut bed = Bed::new();
+    let (_, own) = bed.sessions.own_stack().unwrap();
+    let to = bed.id(bed.one);
+    bed.tend(Duration::ZERO);
+    bed.sessions.steering.redirect(to, &flow()).unwrap();
+    bed.tend(SWEEP / 2);
+    assert_eq!(bed.redirected(), Some(to), "it is not time yet");
+    bed.tend(SWEEP);
+    assert_eq!(bed.redirected(), None);
+    // What the daemon keeps has no claims.
+    bed.sessions.steering.redirect(own, &flow()).unwrap();
+    bed.tend(SWEEP * 2);
+    assert_eq!(bed.redirected(), Some(own));
+}
+
+#[test]
+fn who_waits_is_told_when_the_time_is_over_and_not_before() {
+    let mut bed = Bed::new();
+    let id = bed.sessions.carry(7, bed.one.1).unwrap();
+    assert!(bed.sessions.begin_withdraw(id, bed.two).is_ok());
+    bed.tend(RECALL / 2);
+    assert!(bed.other_told.try_recv().is_err());
+    bed.tend(RECALL * 2);
+    let told = bed.other_told.try_recv().unwrap().reply;
+    assert_eq!(told, Reply::Event(Event::Lost(id)));
+}
+
+#[test]
+fn a_connection_that_nobody_takes_goes_round_and_ends() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    bed.serve(bed.two, 1);
+    let to = bed.id(bed.one);
+    let id = bed.offered(listener, to, 1);
+    bed.tend(OFFER / 2);
+    assert_eq!((offers(&mut bed.told), offers(&mut bed.other_told)), (vec![], vec![]));
+    bed.tend(OFFER * 2);
+    assert_eq!((offers(&mut bed.told), offers(&mut bed.other_told)), (vec![], vec![id]));
+    bed.tend(OFFER * 2);
+    assert_eq!((offers(&mut bed.told), offers(&mut bed.other_told)), (vec![id], vec![]));
+    assert_ne!(bed.held(), Held::default());
+    bed.tend(OFFER * 2);
+    assert_eq!((offers(&mut bed.told), offers(&mut bed.other_told)), (vec![], vec![]));
+    assert!(bed.sessions.begin_withdraw(id, bed.two).is_err(), "it is over");
+    assert_eq!(bed.held(), Held::default());
+}
+
+#[test]
+fn a_connection_for_a_stack_that_has_ended_is_anothers_at_once() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    bed.serve(bed.two, 1);
+    let to = bed.id(bed.one);
+    let id = bed.offered(listener, to, 1);
+    bed.sessions.list.remove(&bed.one.0);
+    bed.sessions.steering.remove_stack(to).unwrap();
+    bed.tend(Duration::ZERO);
+    assert_eq!(offers(&mut bed.other_told), [id]);
+}
+
+#[test]
+fn a_connection_waits_for_somebody_who_accepts() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    bed.serve(bed.two, 0);
+    let to = bed.id(bed.two);
+    // Its member does not accept: the other that does gets it at once.
+    let id = bed.offered(listener, to, 0);
+    bed.tend(Duration::ZERO);
+    assert_eq!((offers(&mut bed.told), offers(&mut bed.other_told)), (vec![id], vec![]));
+}
