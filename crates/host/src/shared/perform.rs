@@ -186,17 +186,20 @@ impl Served {
     }
 
     fn set_option(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
-        let set = <(i32, i32)>::take(from).map_err(malformed).and_then(|(at, name)| {
-            let value = from.slice(from.left()).map_err(malformed)?;
-            self.sessions.set_option(id, at, name, value)
-        });
+        let set = self.apply_option(id, from);
         plain(set.map(|()| self.kept(id)))
     }
 
     /// A switch takes effect between what was written before it and what is written after it.
     pub(super) fn switch(&mut self, id: Id, from: &mut Reader<'_>) {
         self.attend(id, Mask::NONE);
-        let _ = self.set_option(id, from);
+        let _ = self.apply_option(id, from);
+    }
+
+    fn apply_option(&mut self, id: Id, from: &mut Reader<'_>) -> Result<(), Errno> {
+        let (at, name) = <(i32, i32)>::take(from).map_err(malformed)?;
+        let value = from.slice(from.left()).map_err(malformed)?;
+        self.sessions.set_option(id, at, name, value)
     }
 
     fn set_options(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {
