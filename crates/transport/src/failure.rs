@@ -42,8 +42,8 @@ failures! {
 }
 
 impl Failure {
-    /// What an ICMPv4 'destination unreachable' says, and whether it is hard: whether it ends a connection
-    /// that is not established (as Linux's `icmp_err_convert`; RFC 1122 4.2.3.9). `None`: not a failure.
+    /// What an ICMPv4 'destination unreachable' says, and whether it is hard (as Linux's `icmp_err_convert`; RFC 1122
+    /// 4.2.3.9). `None`: not a failure.
     pub(crate) fn of_unreachable_v4(code: u8) -> Option<(Self, bool)> {
         Some(match code {
             0 | 11 => (Self::NetworkUnreachable, false),

@@ -152,7 +152,8 @@ impl Bbr {
         }
         let aggregation_rounds = if self.full.reached { 10 } else { 1 };
         self.model.note_aggregation(ack, self.window, self.round.count, aggregation_rounds);
-        if !self.full.now && self.round.start && !ack.sample.app_limited {
+        // A round without a measurement says nothing about growth.
+        if !self.full.now && self.round.start && !ack.sample.app_limited && rate > 0.0 {
             self.full.check(rate);
         }
         if self.state == State::Startup && self.full.reached {
@@ -257,7 +258,11 @@ impl Bbr {
 
     /// 5.6.4
     fn set_window(&mut self, ack: &Ack) {
-        let most = self.bdp(self.gains().1).saturating_add(self.model.extra_acked());
+        // A heap of acknowledgments is no larger than the window that it answers: to learn that there is room for larger ones, a
+        // probe must send more than the last.
+        let heaps = if self.state == State::ProbeBw(Phase::Up) { 2 } else { 1 };
+        let extra = self.model.extra_acked().saturating_mul(heaps);
+        let most = self.bdp(self.gains().1).saturating_add(extra);
         let most = self.quantized(most);
         if self.full.reached {
             self.window = self.window.saturating_add(ack.delivered).min(most);

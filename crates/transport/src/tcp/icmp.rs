@@ -13,14 +13,14 @@ use crate::sequence::Seq;
 pub(crate) enum Trouble {
     /// The packet did not fit: bytes that do; 0: unknown.
     TooBig(u16),
-    /// It will not work: ends what is not established yet.
+    /// It will not work. Either kind ends an attempt to connect.
     Hard(Failure),
-    /// It does not work now.
+    /// It does not work now. A socket for datagrams hears of it only if it asks for errors.
     Soft(Failure),
 }
 
 impl Trouble {
-    /// A failure, hard or not.
+    /// A failure, hard or soft.
     pub(crate) fn of((failure, is_hard): (Failure, bool)) -> Self {
         if is_hard { Self::Hard(failure) } else { Self::Soft(failure) }
     }
@@ -36,8 +36,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
         match trouble {
             Trouble::TooBig(mtu) => self.shrink(mtu),
-            // RFC 5927 5.2: hard errors end only what is not synchronised.
-            Trouble::Hard(failure) if self.hot.state == State::SynSent => {
+            // RFC 5461 4.1: nobody waits for the time-out of an attempt that the network says fails. RFC 5927 5.2: what is
+            // synchronised goes on whatever it says.
+            Trouble::Hard(failure) | Trouble::Soft(failure) if self.hot.state == State::SynSent => {
                 self.give_fast_open_up();
                 self.fail(failure);
             }

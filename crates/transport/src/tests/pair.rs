@@ -10,6 +10,9 @@ type Wire = BTreeMap<(u64, u64), (usize, Vec<u8>)>;
 /// Number of the packet and its bytes; gives how much later it arrives, if it does.
 type Fate = dyn FnMut(u64, &mut Vec<u8>) -> Option<u64>;
 
+/// Gives how long a side with something to do waits for a core: ns.
+type Core = dyn FnMut() -> u64;
+
 /// Two stacks with a wire between them. What the wire does to a packet is a function's choice.
 pub(super) struct Link<B: Buffers = Rings> {
     pub(super) stacks: [Stack<B>; 2],
@@ -23,11 +26,26 @@ pub(super) struct Link<B: Buffers = Rings> {
     busy_until: [u64; 2],
     /// Both look only at multiples of this: ns.
     pub(super) tick: u64,
+    /// The cores that they run on, when these are busy: a side runs some time after there is something to do, then takes everything
+    /// that has arrived, and its application reads and writes.
+    pub(super) core: Option<Box<Core>>,
+    turns: [Turn; 2],
     /// What happens to packets.
     pub(super) fate: Box<Fate>,
     pub(super) events: [Vec<Event>; 2],
     /// Everything that was sent: sender and packet.
     pub(super) seen: Vec<(usize, Vec<u8>)>,
+}
+
+/// When a side runs.
+#[derive(Default, Clone, Copy)]
+struct Turn {
+    /// It ran last then: ns.
+    last: u64,
+    /// It waits so long for the next time: ns.
+    wait: u64,
+    /// It runs now.
+    now: bool,
 }
 
 pub(super) const CLIENT: usize = 0;
@@ -64,6 +82,8 @@ impl<B: Buffers> Link<B> {
             bottleneck: None,
             busy_until: [0; 2],
             tick: 1,
+            core: None,
+            turns: [Turn { now: true, ..Turn::default() }; 2],
             fate: Box::new(|_, _| Some(0)),
             events: [Vec::new(), Vec::new()],
             seen: Vec::new(),
@@ -94,9 +114,9 @@ impl<B: Buffers> Link<B> {
         Some(self.busy_until[from])
     }
 
-    /// Flushes both stacks and takes their events.
+    /// Flushes both stacks, as far as they run, and takes their events.
     pub(super) fn flush(&mut self) {
-        for side in [0, 1] {
+        for side in self.running() {
             let mut list = PacketList::default();
             self.stacks[side].flush(self.now, &mut list);
             self.send(side, list);
@@ -115,11 +135,40 @@ impl<B: Buffers> Link<B> {
         }
     }
 
+    /// The sides that run now.
+    fn running(&self) -> impl Iterator<Item = usize> + use<B> {
+        let turns = self.turns;
+        [0, 1].into_iter().filter(move |side| turns[*side].now)
+    }
+
     /// When something happens next.
     fn next(&self) -> Option<u64> {
+        if self.core.is_some() {
+            return [0, 1].into_iter().filter_map(|side| self.turn(side)).min();
+        }
         let wire = self.wire.first_key_value().map(|((at, _), _)| *at);
         let timers = self.stacks.iter().filter_map(Stack::next_deadline).min();
         wire.into_iter().chain(timers).min()
+    }
+
+    /// When a side gets the core for what it has to do.
+    fn turn(&self, side: usize) -> Option<u64> {
+        let arrival = self.wire.iter().find(|(_, (to, _))| *to == side).map(|((at, _), _)| *at);
+        let due = arrival.into_iter().chain(self.stacks[side].next_deadline()).min()?;
+        let turn = self.turns[side];
+        Some(due.max(turn.last) + turn.wait)
+    }
+
+    /// Time goes on to `now`: who runs?
+    fn hand_out_cores(&mut self, now: u64) {
+        let runs = [0, 1].map(|side| self.turn(side).is_some_and(|turn| turn <= now));
+        let Some(core) = &mut self.core else { return };
+        for (turn, runs) in self.turns.iter_mut().zip(runs) {
+            turn.now = runs;
+            if runs {
+                (turn.last, turn.wait) = (now, core());
+            }
+        }
     }
 
     /// Goes on to the next thing that happens, but not beyond `until`. Gives whether something did.
@@ -130,19 +179,26 @@ impl<B: Buffers> Link<B> {
             return false;
         };
         self.now = self.now.max(next.next_multiple_of(self.tick));
-        while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let (to, packet) = entry.remove();
+        self.hand_out_cores(self.now);
+        while let Some((to, packet)) = self.arrival() {
             let mut list = PacketList::default();
             self.stacks[to].input(self.now, &[Packet::new(&packet)], &mut list);
             self.send(to, list);
         }
-        for side in [0, 1] {
+        for side in self.running() {
             let mut list = PacketList::default();
             self.stacks[side].expire(self.now, &mut list);
             self.send(side, list);
         }
         self.flush();
         true
+    }
+
+    /// Takes the next packet that has arrived at a side that runs.
+    fn arrival(&mut self) -> Option<(usize, Vec<u8>)> {
+        let arrived = self.wire.iter().take_while(|((at, _), _)| *at <= self.now);
+        let key = *arrived.into_iter().find(|(_, (to, _))| self.turns[*to].now)?.0;
+        self.wire.remove(&key)
     }
 
     /// Lets `duration` ns pass.
@@ -180,11 +236,17 @@ impl<B: Buffers> Link<B> {
         let until = self.now + limit;
         let mut buffer = vec![0; 65_536];
         loop {
-            if written < bytes.len() {
+            if written < bytes.len() && self.turns[from].now {
                 written += self.stacks[from].send(ids[from], &bytes[written..]).unwrap();
             }
-            let count = self.stacks[1 - from].recv(ids[1 - from], &mut buffer).unwrap();
-            read.extend(&buffer[..count]);
+            while self.turns[1 - from].now {
+                let count = self.stacks[1 - from].recv(ids[1 - from], &mut buffer).unwrap();
+                read.extend(&buffer[..count]);
+                // On a busy core it takes all before it gives way; else a bufferful at a time.
+                if count == 0 || self.core.is_none() {
+                    break;
+                }
+            }
             if read.len() >= bytes.len() || !self.step(until) && self.now >= until {
                 return read;
             }

@@ -109,3 +109,32 @@ fn who_is_woken_late_makes_up_for_it() {
     let [bbr, cubic] = [Algorithm::Bbr, Algorithm::Cubic].map(|how| late(&large(how)));
     assert!(bbr * 3 > cubic, "{bbr} and {cubic} bytes/s");
 }
+
+/// How long `bytes` take between two programs on a host whose cores are busy: ns. A thread that has something to do waits for
+/// others, up to 180 ms, `often` of eight times, and else runs within 50 us.
+fn on_a_busy_host(how: Algorithm, from: usize, bytes: usize, often: u64, seed: u64) -> u64 {
+    let mut link = Link::new();
+    link.delay = 10_000;
+    let mut next = random(seed);
+    link.core = Some(Box::new(move || {
+        if next() % 8 < often { next() % (180 * MILLISECOND) } else { 5_000 + next() % 45_000 }
+    }));
+    let options = large(how);
+    let ids = link.connect(&options, &options);
+    let data = pattern(bytes);
+    let start = link.now;
+    let got = link.transfer(ids, from, &data, 1000 * SECOND);
+    assert!(got == data, "{how:?}, seed {seed}: {} bytes", got.len());
+    link.now - start
+}
+
+#[test]
+fn bbr_keeps_up_on_hosts_whose_cores_are_busy() {
+    // The server sees the round trip of a SYN first, which may be very late.
+    for (from, bytes, often) in [(SERVER, 1_000_000, 1), (CLIENT, 10_000_000, 7)] {
+        let worst = |how| (1..=40).map(|seed| on_a_busy_host(how, from, bytes, often, seed)).max();
+        let [bbr, cubic] = [Algorithm::Bbr, Algorithm::Cubic].map(|how| worst(how).unwrap());
+        let [bbr, cubic] = [bbr, cubic].map(|worst| worst / MILLISECOND);
+        assert!(bbr < 3 * cubic, "{bytes} bytes: {bbr} ms, with CUBIC {cubic} ms");
+    }
+}

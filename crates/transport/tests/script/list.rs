@@ -36,6 +36,7 @@ scripts! {
     icmp_prohibited
     icmp_refused
     icmp_soft
+    icmp_unreachable
     icmp_window
     idle_restart
     initial_window

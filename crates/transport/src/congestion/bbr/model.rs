@@ -116,9 +116,10 @@ impl Model {
     }
 
     /// Of a sample; 0: it says nothing. One over less than a round-trip time was taken from
-    /// acknowledgments that came in a heap.
+    /// acknowledgments that came in a heap. The round-trip time may be the sample's own, the shortest so far.
     pub(super) fn delivery_rate(&self, sample: &RateSample) -> f64 {
-        let least = if self.min_rtt == u64::MAX { 1 } else { self.min_rtt };
+        let least = self.min_rtt.min(sample.rtt.unwrap_or(u64::MAX));
+        let least = if least == u64::MAX { 1 } else { least.max(1) };
         if sample.interval < least {
             return 0.0;
         }

@@ -185,6 +185,53 @@ fn a_timeout_begins_with_one_segment_and_can_be_undone() {
     assert_eq!(path.bbr.window(), before);
 }
 
+/// An acknowledgment of a full round trip of `rtt` ns in which `delivered` bytes arrived, `before` of them before it.
+fn round_trip(rtt: u64, delivered: u32, before: u64, interval: u64) -> Ack {
+    Ack {
+        now: before + rtt,
+        acked: delivered,
+        delivered,
+        total_delivered: before + u64::from(delivered),
+        prior_in_flight: delivered,
+        in_flight: 0,
+        window_limited: true,
+        in_recovery: false,
+        srtt: rtt,
+        min_rtt: rtt,
+        sample: RateSample {
+            delivered: delivered.into(),
+            interval,
+            prior_delivered: before,
+            rtt: Some(rtt),
+            app_limited: false,
+            tx_in_flight: delivered,
+            lost: 0,
+            newly_lost: 0,
+            heavy: None,
+        },
+    }
+}
+
+#[test]
+fn a_round_trip_that_is_the_shortest_so_far_counts() {
+    let mut path = Path::new(1, 1, 1);
+    // A SYN that was answered late: a byte in 120 ms.
+    path.bbr.on_ack(&round_trip(120 * MS, 1, 0, 120 * MS));
+    path.bbr.on_ack(&round_trip(MS, 10_000, 1, MS));
+    assert_eq!(path.bbr.model.bandwidth(), 10_000_000.0);
+}
+
+#[test]
+fn rounds_without_a_measurement_do_not_end_startup() {
+    let mut path = Path::new(1, 1, 1);
+    path.bbr.on_ack(&round_trip(MS, 1, 0, MS));
+    for round in 1..10 {
+        // Acknowledgments in a heap: less than a round-trip time passed between them.
+        path.bbr.on_ack(&round_trip(MS, 1000, round * 1000, MS / 2));
+    }
+    assert_eq!((path.bbr.state, path.bbr.full.reached), (State::Startup, false));
+}
+
 #[test]
 fn nothing_that_a_peer_says_makes_it_stumble() {
     let mut bbr = Bbr::new(&Start { mss: 1, window: 1, threshold: u32::MAX, now: 0, seed: 0 });

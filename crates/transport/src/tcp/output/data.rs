@@ -10,10 +10,10 @@ use crate::tcp::state::State;
 
 /// What a paced connection may send at once: ns of its rate.
 const QUANTUM: u64 = 1_000_000;
-/// What it makes up for at once at most, when its wait has ended late because others had the core: bytes. As much as goes out in
-/// one piece where a port cuts segments. If that time were lost, congestion control that paces at the rate it has seen (BBR) would
-/// see a lower one each time, until there were one segment for each wake-up.
-const CATCH_UP: u64 = 65_536;
+/// What it makes up for at once at least, when its wait has ended late because others had the core: bytes. As much as goes out in
+/// one piece where a port cuts segments; of a large window, half. If that time were lost, congestion control that paces at the rate
+/// it has seen (BBR) would see a lower one each time, until there were one segment for each wake-up.
+const CATCH_UP: u32 = 65_536;
 /// Segments that are noted as one where no port cuts them: each record and each decision is then for
 /// many.
 const BATCH: u32 = 16;
@@ -332,9 +332,13 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             return;
         }
         let Some(rate) = self.pacing_rate() else { return };
-        let takes = |bytes: u64| bytes.saturating_mul(1_000_000_000) / rate.max(1);
-        let time = takes(bytes.into());
-        let late = if self.hot.has(flag::LATE) { takes(CATCH_UP).max(QUANTUM) } else { QUANTUM };
+        let takes = |bytes: u32| u64::from(bytes).saturating_mul(1_000_000_000) / rate.max(1);
+        let time = takes(bytes);
+        let late = if self.hot.has(flag::LATE) {
+            takes(CATCH_UP.max(self.hot.cwnd / 2)).max(QUANTUM)
+        } else {
+            QUANTUM
+        };
         let from = self.hot.pace_at.max(self.now.saturating_sub(late));
         self.hot.pace_at = from.saturating_add(time);
     }
