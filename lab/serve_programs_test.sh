@@ -82,8 +82,7 @@ if has iperf3; then
     check "iperf3: TCP from $address" within 10 on a iperf3 -c "$address" -n 20M -R
   done
   check "iperf3: four streams, both ways" within 10 on a iperf3 -c 10.0.1.1 -n 5M -P 4 --bidir
-  # UDP is not Millrace's to serve yet (docs/serve.md).
-  [ "$LAB_ROUTER" = millrace ] || check "iperf3: UDP" says ' 0/[0-9]+ .*receiver' on a iperf3 -c 10.0.1.1 -u -b 5M -l 1200 -t 1
+  check "iperf3: UDP" says ' 0/[0-9]+ .*receiver' on a iperf3 -c 10.0.1.1 -u -b 5M -l 1200 -t 1
   end "$server" TERM
 fi
 

@@ -53,8 +53,11 @@ check "is what was sent" cmp "$lab/upload" "$served/temp/five"
 check "a slow reader gets all" same "$served/files/10000000" http://10.0.1.1/10000000 --limit-rate 5M
 check "200 requests, 50 at a time" many
 if [ "$LAB_ROUTER" = millrace ]; then
+  server idle 81 "$python" -c 'import socket, time; s = socket.create_server(("10.0.1.1", 81)); time.sleep(60)'
   check "the daemon restarts" millrace restart
   check "and the server is reached again" within 5 says '^hello ' get http://10.0.1.1/hello
+  check "the new daemon knows a server that is in no socket call, too" within 5 says ':81 .*python' millrace show listeners
+  end "$server" TERM
 fi
 end "$nginx" TERM
 check "when nginx ends, connections are refused" within 2 says 'Connection refused|Failed to connect' \

@@ -62,6 +62,8 @@ pub(crate) struct Place {
 
 /// Everything that a process has.
 pub(crate) struct State {
+    /// What the process calls itself: the thread that minds the stack has another name.
+    name: String,
     pub(crate) attachment: Attachment,
     pub(crate) sessions: Sockets,
     pub(crate) waiters: Waiters,
@@ -112,11 +114,13 @@ pub(crate) struct State {
 impl State {
     /// Meets the daemon.
     pub(crate) fn attach() -> Result<Self, client::Error> {
-        let mut attachment = Attachment::new(&program(), None)?;
+        let name = program();
+        let mut attachment = Attachment::new(&name, None)?;
         let none = |what| client::Error::System { what, source: std::io::Error::last_os_error() };
         let base = internal::base().ok_or_else(|| none("a socket that stands for sessions"))?;
         let sessions = attachment.sockets()?;
         let mut state = Self {
+            name,
             attachment,
             sessions,
             waiters: Waiters::default(),
@@ -338,7 +342,7 @@ impl State {
     }
 }
 
-/// What the process calls itself: the name of its program.
+/// The name of the calling thread: that of the program, where it has not changed it.
 fn program() -> String {
     let mut name = [0_u8; 17];
     // SAFETY: room for the sixteen bytes that it writes.

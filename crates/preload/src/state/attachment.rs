@@ -212,7 +212,7 @@ impl State {
         self.attachment.gone = Some(now + PATIENCE);
         // A stack of this process's own has connections, which outlive the daemon.
         let stays = (!self.sessions.is_shared()).then_some(Placement::Inline);
-        match Attachment::new(&super::program(), stays) {
+        match Attachment::new(&self.name, stays) {
             Ok(attachment) => {
                 if let Err(error) = self.meet_again(attachment) {
                     report::say(&error.to_string());

@@ -281,8 +281,12 @@ impl State {
         if !self.attachment.is_there() {
             return;
         }
-        while let Ok(Some(event)) = self.attachment.link.next_event() {
-            self.act(event);
+        loop {
+            match self.attachment.link.next_event() {
+                Ok(Some(event)) => self.act(event),
+                Ok(None) => return,
+                Err(_) => return self.doubt_daemon(),
+            }
         }
     }
 
