@@ -10,6 +10,9 @@ use crate::sessions::Sessions;
 /// Bytes of the struct, as of Linux 6.10.
 const LENGTH: usize = 248;
 
+/// `TCPOLEN_TSTAMP_ALIGNED`: bytes of time stamps in each segment.
+const TIMESTAMPS: u32 = 12;
+
 /// Linux's numbers of states (`net/tcp_states.h`) that are not a connection's.
 const CLOSE: u8 = 7;
 const LISTEN: u8 = 10;
@@ -92,7 +95,7 @@ fn write(writer: &mut Writer, info: &Info, most: u64) {
     writer.word(info.path_mtu.into()).word(info.own_window).word(info.srtt).word(info.rttvar);
     let threshold =
         if info.threshold == u32::MAX { i32::MAX as u32 } else { segments(info.threshold) };
-    writer.word(threshold).word(segments(info.window)).word(info.own_mss.0.into()).word(3);
+    writer.word(threshold).word(segments(info.window)).word(advertised_mss(info)).word(3);
     // rcv_rtt, rcv_space, total_retrans.
     writer.word(0).word(info.buffers.0 as u32).word(info.retransmissions);
     // pacing_rate, max_pacing_rate, bytes_acked, bytes_received.
@@ -113,6 +116,12 @@ fn write(writer: &mut Writer, info: &Info, most: u64) {
     // rcv_ooopack, snd_wnd, rcv_wnd, rehash, total_rto.
     writer.word(data.out_of_order).word(info.peer_window).word(info.own_window).word(0);
     writer.put(&info.timeouts.1.to_ne_bytes());
+}
+
+/// `tcpi_advmss`: what is left of the announced size for data beside time stamps (`tcp_rcv_synsent_state_process`).
+fn advertised_mss(info: &Info) -> u32 {
+    let options = if info.negotiated.0 { TIMESTAMPS } else { 0 };
+    u32::from(info.own_mss.0).saturating_sub(options)
 }
 
 /// `tcpi_rcv_mss`: data of the largest segment that came (`tcp_measure_rcv_mss`); before any, TCP_MSS_DEFAULT.

@@ -60,6 +60,18 @@ impl Sessions {
         remote.map(|remote| told(session.domain, remote)).ok_or(Errno::NOTCONN)
     }
 
+    /// The peer that it has, had last or is to have (`inet_getname` with 2 for `peer`).
+    pub(crate) fn latest_peer(&self, id: Id) -> Option<SocketAddr> {
+        let session = self.get(id).ok()?;
+        let remote = match session.role {
+            Role::Connection(connection) => Transport::ends(&self.stack, connection)?.remote,
+            Role::Datagrams(Some(socket)) => self.stack.udp_ends(socket)?.1?,
+            Role::Deferred => session.rare.as_ref()?.deferred?.1,
+            _ => return None,
+        };
+        Some(told(session.domain, remote))
+    }
+
     /// Whether a socket for datagrams is connected.
     pub(crate) fn has_peer(&self, id: Id) -> bool {
         self.peer(id).is_ok()

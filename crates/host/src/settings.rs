@@ -11,6 +11,8 @@ const STREAM_BUFFERS: (u32, u32) = (131_072, 16_384);
 const DATAGRAM_BUFFERS: (u32, u32) = (212_992, 212_992);
 /// Time to live and hop limit unless the application says otherwise (`ip_default_ttl`).
 pub(crate) const TTL: u8 = 64;
+/// `TCP_FIN_TIMEOUT`: seconds in FIN-WAIT-2 after close.
+pub(crate) const FIN_WAIT_2: i32 = 60;
 
 /// All settings of a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +79,6 @@ pub(crate) mod flag {
     pub(crate) const V6_ONLY: u32 = 1 << 8;
     /// `TCP_FASTOPEN_CONNECT`.
     pub(crate) const FAST_OPEN_CONNECT: u32 = 1 << 9;
-    /// `TCP_THIN_DUPACK`, which Linux keeps and does nothing with.
-    pub(crate) const THIN_DUPACK: u32 = 1 << 10;
     /// `TCP_QUICKACK` was switched off.
     pub(crate) const DELAYED: u32 = 1 << 11;
     /// `IP_BIND_ADDRESS_NO_PORT`.
@@ -139,7 +139,7 @@ impl Settings {
             linger: 0,
             pacing_rate: u64::MAX,
             keepalive: Keepalive { idle: 7200 * SECOND, interval: 75 * SECOND, count: 9 },
-            linger2: 60,
+            linger2: FIN_WAIT_2,
             defer_accept: 0,
             fast_open_queue: 0,
             window_clamp: 0,

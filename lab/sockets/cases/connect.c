@@ -223,7 +223,7 @@ const struct test connect_cases[] = {
     {"connect later", later, FAMILIES},
     {"connect under way", under_way, FAMILIES},
     {"connect timed out", timed_out, PASSIVE4 | PASSIVE6},
-    {"connect unreachable", unreachable, PASSIVE4},
+    {"connect unreachable", unreachable, FAMILIES},
     {"connect twice", twice, ALL},
     {"connect bad", bad, PASSIVE4 | PASSIVE6},
     {"connect dissolved", dissolved, BOTH},

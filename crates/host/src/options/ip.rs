@@ -21,6 +21,7 @@ mod name {
     pub(super) const MTU: i32 = 14;
     pub(super) const FREEBIND: i32 = 15;
     pub(super) const BIND_ADDRESS_NO_PORT: i32 = 24;
+    pub(super) const MULTICAST_IF: i32 = 32;
     pub(super) const MULTICAST_TTL: i32 = 33;
     pub(super) const MULTICAST_LOOP: i32 = 34;
     pub(super) const ADD_MEMBERSHIP: i32 = 35;
@@ -33,6 +34,7 @@ mod name {
     pub(super) const MCAST_LEAVE_GROUP: i32 = 45;
     pub(super) const MCAST_MSFILTER: i32 = 48;
     pub(super) const MULTICAST_ALL: i32 = 49;
+    pub(super) const UNICAST_IF: i32 = 50;
     pub(super) const PROTOCOL: i32 = 52;
 }
 
@@ -66,8 +68,17 @@ impl Sessions {
         let stream = kind == Kind::Stream;
         match name {
             name::OPTIONS => return if value.is_empty() { Ok(()) } else { Err(Errno::NOPROTOOPT) },
-            name::TTL | name::MULTICAST_TTL if value.is_empty() => return Err(Errno::INVAL),
-            name::MULTICAST_TTL if stream => return Err(Errno::INVAL),
+            name::TTL
+            | name::FREEBIND
+            | name::MULTICAST_TTL
+            | name::MULTICAST_LOOP
+            | name::MULTICAST_ALL
+                if value.is_empty() =>
+            {
+                return Err(Errno::INVAL);
+            }
+            name::MULTICAST_TTL | name::MULTICAST_IF if stream => return Err(Errno::INVAL),
+            name::UNICAST_IF if value.len() != size_of::<i32>() => return Err(Errno::INVAL),
             name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
             name::BIND_ADDRESS_NO_PORT => return self.switch(id, flag::BIND_NO_PORT, on),
             name::PKTINFO => return self.switch(id, flag::PACKET_INFO, on),

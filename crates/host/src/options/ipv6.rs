@@ -13,6 +13,9 @@ use super::value::{Fixed, int, within};
 mod name {
     pub(super) const ADDRFORM: i32 = 1;
     pub(super) const PKTOPTIONS_2292: i32 = 6;
+    pub(super) const CHECKSUM: i32 = 7;
+    pub(super) const NEXTHOP: i32 = 9;
+    pub(super) const AUTHHDR: i32 = 10;
     pub(super) const UNICAST_HOPS: i32 = 16;
     pub(super) const MULTICAST_IF: i32 = 17;
     pub(super) const MULTICAST_HOPS: i32 = 18;
@@ -25,8 +28,10 @@ mod name {
     pub(super) const JOIN_ANYCAST: i32 = 27;
     pub(super) const LEAVE_ANYCAST: i32 = 28;
     pub(super) const MULTICAST_ALL: i32 = 29;
+    pub(super) const HDRINCL: i32 = 36;
     pub(super) const RECVPKTINFO: i32 = 49;
     pub(super) const RECVHOPLIMIT: i32 = 51;
+    pub(super) const HOPLIMIT: i32 = 52;
     pub(super) const HOPOPTS: i32 = 54;
     pub(super) const RTHDRDSTOPTS: i32 = 55;
     pub(super) const RTHDR: i32 = 57;
@@ -78,6 +83,11 @@ impl Sessions {
                 // Nothing takes away what is not there.
                 return if value.is_empty() { Ok(()) } else { Err(Errno::INVAL) };
             }
+            // Of raw sockets, or of nothing that can be set, whatever the value.
+            name::CHECKSUM | name::NEXTHOP | name::AUTHHDR | name::HDRINCL | name::HOPLIMIT => {
+                return Err(Errno::NOPROTOOPT);
+            }
+            name::MULTICAST_HOPS | name::MULTICAST_IF if stream => return Err(Errno::NOPROTOOPT),
             name::ADD_MEMBERSHIP | name::DROP_MEMBERSHIP if value.len() < GROUP => {
                 return Err(Errno::INVAL);
             }
@@ -95,7 +105,6 @@ impl Sessions {
             name::V6ONLY if !self.is_unbound(id) => return Err(Errno::INVAL),
             name::V6ONLY => return self.switch(id, flag::V6_ONLY, on),
             name::ADDRFORM => return Err(Errno::NOTCONN),
-            name::MULTICAST_HOPS | name::MULTICAST_IF if stream => return Err(Errno::NOPROTOOPT),
             name::MTU if number == 0 => return Ok(()),
             name::MTU if number < LEAST_MTU => return Err(Errno::INVAL),
             name::MULTICAST_LOOP => {

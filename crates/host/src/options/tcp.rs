@@ -6,7 +6,9 @@ use transport::{Algorithm, FastOpenKeys};
 use crate::errno::Errno;
 use crate::session::{Id, Role};
 use crate::sessions::Sessions;
-use crate::settings::{Settings, flag, from_millis, retransmission_seconds, retransmissions};
+use crate::settings::{
+    FIN_WAIT_2, Settings, flag, from_millis, retransmission_seconds, retransmissions,
+};
 
 use super::value::{Fixed, int, within};
 use super::{Value, level};
@@ -171,9 +173,8 @@ impl Sessions {
             name::DEFER_ACCEPT => retransmission_seconds(settings.defer_accept) as i32,
             name::WINDOW_CLAMP => settings.window_clamp as i32,
             name::QUICKACK => (!settings.has(flag::DELAYED)).into(),
-            name::THIN_DUPACK => settings.has(flag::THIN_DUPACK).into(),
             name::USER_TIMEOUT => (stream.user_timeout / 1_000_000) as i32,
-            name::REPAIR => 0,
+            name::THIN_DUPACK | name::REPAIR => 0,
             name::FASTOPEN => settings.fast_open_queue as i32,
             name::TIMESTAMP => (self.now / 1_000_000) as i32,
             name::NOTSENT_LOWAT => settings.not_sent_low_water as i32,
@@ -246,13 +247,17 @@ fn keep(settings: &mut Settings, name: i32, number: i32) -> Result<(), Errno> {
         name::SYNCNT => {
             settings.stream.syn_retries = within(number, 1, MOST_PROBES)? as u8;
         }
+        // do_tcp_setsockopt: 0 stands for the default.
+        name::LINGER2 if !on => settings.linger2 = FIN_WAIT_2,
         name::LINGER2 => settings.linger2 = number.clamp(-1, LONGEST_LINGER),
         name::DEFER_ACCEPT => settings.defer_accept = retransmissions(number),
         name::WINDOW_CLAMP => {
             settings.window_clamp = if on { (number as u32).max(LEAST_CLAMP) } else { 0 };
         }
-        // Kept, without effect, as in Linux since 5.2.
-        name::THIN_DUPACK => settings.set(flag::THIN_DUPACK, within(number, 0, 1)? == 1),
+        // Taken and forgotten: Linux has given up what it switched.
+        name::THIN_DUPACK => {
+            within(number, 0, 1)?;
+        }
         name::USER_TIMEOUT => {
             let millis = u32::try_from(number).map_err(|_| Errno::INVAL)?;
             settings.stream.user_timeout = from_millis(millis);

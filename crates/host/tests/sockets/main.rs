@@ -6,6 +6,7 @@ mod datagram;
 mod hostile;
 mod listen;
 mod moving;
+mod names;
 mod options;
 mod pair;
 mod readiness;

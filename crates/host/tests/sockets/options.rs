@@ -43,7 +43,7 @@ fn check(domain: Domain, kind: Kind, level: i32, expected: &[(i32, i32)]) {
     }
 }
 
-/// Those that can only be read, or not said as they are told: sizes are doubled, 0 is out of range.
+/// Those that can only be read, or not said as they are told, or not of a stream: sizes are doubled, 0 is out of range.
 const READ_ONLY: &[(i32, i32)] = &[
     (SOCKET, 3),
     (SOCKET, 4),
@@ -61,6 +61,7 @@ const READ_ONLY: &[(i32, i32)] = &[
     (IP, 5),
     (IP, 22),
     (IP, 25),
+    (IP, 32),
     (IPV6, 17),
     (IPV6, 22),
 ];
@@ -263,6 +264,7 @@ fn what_a_stream_is_told_is_kept_within_bounds() {
         (7, 1, 1),
         (8, -5, -1),
         (8, 1000, 120),
+        (8, 0, 60),
         (9, 10, 15),
         (10, 5, 1152),
         (10, 50_000, 50_000),
@@ -270,6 +272,7 @@ fn what_a_stream_is_told_is_kept_within_bounds() {
         (25, 16_384, 16_384),
         (45, 100_000, 100_000),
         (12, 0, 0),
+        (17, 1, 0),
     ] {
         assert_eq!(set(client, CLIENT, (TCP, name), good), Ok(()), "{name}");
         assert_eq!(get(client, CLIENT, TCP, name), Ok(told), "{name}");
@@ -354,6 +357,7 @@ fn tcp_info_is_linux_struct() {
         "established; time stamps, SACK, scale"
     );
     assert_eq!((word(16), word(60)), (1448, 1500), "segment size, path MTU");
+    assert_eq!(word(84), 1448, "announced, less the time stamps");
     assert!((1900..2200).contains(&word(68)), "round-trip time: us, {}", word(68));
     assert_eq!(pair.client().option(CLIENT, TCP, 11, 104).unwrap().len(), 104);
     pair.connect(Id(9), at(v4(1), 80)).unwrap_err();
@@ -362,6 +366,39 @@ fn tcp_info_is_linux_struct() {
     assert_eq!((info[0], info[24], info[28]), (10, 1, 16), "listening; one waits; backlog");
     pair.client().open(Id(11), Domain::V4, Kind::Stream).unwrap();
     assert_eq!(pair.client().option(Id(11), TCP, 11, 256).unwrap()[0], 7);
+    assert_eq!(pair.connect(Id(12), at(v4(1), 80)), Err(Errno::INPROGRESS));
+    let info = pair.client().option(Id(12), TCP, 11, 256).unwrap();
+    assert_eq!((info[0], &info[84..88]), (2, &1460_u32.to_ne_bytes()[..]), "no time stamps yet");
+}
+
+#[test]
+fn lengths_and_sockets_are_judged_before_values() {
+    let mut pair = Pair::default();
+    let client = pair.client();
+    client.open(Id(1), Domain::V6, Kind::Stream).unwrap();
+    client.open(Id(2), Domain::V4, Kind::Datagram).unwrap();
+    // IP_FREEBIND, IP_MULTICAST_LOOP, IP_MULTICAST_ALL, IP_MULTICAST_IF, IP_UNICAST_IF.
+    for (name, length, stream, datagram) in [
+        (15, 0, Err(Errno::INVAL), Err(Errno::INVAL)),
+        (15, 1, Ok(()), Ok(())),
+        (34, 0, Err(Errno::INVAL), Err(Errno::INVAL)),
+        (49, 0, Err(Errno::INVAL), Err(Errno::INVAL)),
+        (32, 4, Err(Errno::INVAL), Ok(())),
+        (50, 0, Err(Errno::INVAL), Err(Errno::INVAL)),
+        (50, 4, Ok(()), Ok(())),
+        (50, 8, Err(Errno::INVAL), Err(Errno::INVAL)),
+    ] {
+        let zeros = &[0; 8][..length];
+        assert_eq!(client.set_option(Id(1), IP, name, zeros), stream, "{name}, {length}");
+        assert_eq!(client.set_option(Id(2), IP, name, zeros), datagram, "{name}, {length}");
+    }
+    // IPV6_CHECKSUM, IPV6_NEXTHOP, IPV6_AUTHHDR, IPV6_HDRINCL, IPV6_HOPLIMIT, IPV6_MULTICAST_IF, IPV6_MULTICAST_HOPS.
+    for name in [7, 9, 10, 36, 52, 17, 18] {
+        for length in [0, 4] {
+            let said = client.set_option(Id(1), IPV6, name, &[0; 4][..length]);
+            assert_eq!(said, Err(Errno::NOPROTOOPT), "{name}, {length}");
+        }
+    }
 }
 
 #[test]
