@@ -50,3 +50,14 @@ before=$(received c pc)
 to_b
 sleep 0.3
 check "a forgotten address is" test "$(($(received c pc) - before))" -ge 20
+
+# What is learned stays with its interface when the list of members changes.
+if [ "$LAB_ROUTER" = millrace ]; then
+  pings a 10.0.0.4 >/dev/null
+  sed -i 's/"pa", "pb", "pc"/"pa", "pc"/' "$lab_config"
+  less() { millrace reload && pings a 10.0.0.4 && equal "$(drops no-port)" 0; }
+  check "a member less, and the next is found behind its own interface" less
+  sed -i 's/"pa", "pc"/"pc", "pb", "pa"/' "$lab_config"
+  other() { millrace reload && pings a 10.0.0.4 && equal "$(drops bridge-same-port)" 0; }
+  check "in another order too" other
+fi

@@ -46,3 +46,22 @@ for address in 198.51.100.7 2001:db8:f::7; do
   check "800 flows to $address spread" even $(spread flows "$address")
   check "one flow to $address keeps its path" single $(spread one_flow "$address")
 done
+
+# A link goes down: its flows move to the others, and nobody else's.
+if [ "$LAB_ROUTER" = millrace ]; then
+  paths() { value "route get $1" '[.next_hops[].interface] | sort | join(" ")'; }
+  leads() { equal "$(paths "$1")" "$2"; }
+  on b ip link set path2 down
+  check "a link that is down carries nothing" within 2 leads 198.51.100.7 'path1 path3 path4'
+  check "nor in IPv6" leads 2001:db8:f::7 'path1 path3 path4'
+  check "its network is out of the table" leads 10.0.12.2 ''
+  # 800 flows on 3 paths: 267 each, standard deviation 13.
+  rest() {
+    echo "$*"
+    [ "$2" -eq 0 ] && [ "$(($1 + $3 + $4))" -ge 800 ] && [ "$1" -ge 190 ] && [ "$3" -ge 190 ] && [ "$4" -ge 190 ]
+  }
+  # shellcheck disable=SC2046 # four numbers are four words
+  check "all flows take the others" rest $(spread flows 198.51.100.7)
+  on b ip link set path2 up
+  check "and is back with its link" within 5 leads 198.51.100.7 'path1 path2 path3 path4'
+fi

@@ -45,15 +45,20 @@ fn watching_shows_rates() {
 #[test]
 fn workers_have_load_and_cycles() {
     let body = r#"[{"core":1,"answers":true,"rounds":10,"idle_rounds":4,"busy_cycles":3000,
-        "idle_cycles":500,"sleep_cycles":8500,"tsc_hz":1,"packets":100,"punts":2,"sleeps":1}]"#;
+        "idle_cycles":500,"sleep_cycles":8500,"tsc_hz":1,"packets":100,"punts":2,"sleeps":1,"icmp_limited":4321}]"#;
     let daemon = Daemon::new(&[("GET /v1/workers", 200, body)]);
     let shown = daemon.run(&["show", "workers"]).output;
     assert!(shown.contains("25.0 %") && shown.contains("30.0"), "{shown}");
+    assert!(shown.contains("ICMP LIMITED") && shown.contains("4,321"), "{shown}");
     assert!(shown.contains(" up ") && !shown.contains("no answer"), "{shown}");
     let silent = body.replace("true", "false");
     let daemon = Daemon::new(&[("GET /v1/workers", 200, &silent)]);
     let shown = daemon.run(&["show", "workers"]).output;
     assert!(shown.contains("no answer"), "{shown}");
+    let path = "GET /v1/workers";
+    let daemon = Daemon::new(&[(path, 200, &silent), (path, 200, &silent)]);
+    let shown = daemon.run(&["show", "workers", "--watch", "0.1", "--rounds", "1"]).output;
+    assert!(shown.contains("   1  no answer "), "each value under its heading: {shown}");
 }
 
 #[test]

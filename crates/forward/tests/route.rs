@@ -156,15 +156,15 @@ fn no_error_about_errors_groups_and_later_fragments() {
     let mut router = Router::with_hosts();
     let unreachable = icmpv4::Message::Unreachable { code: 1, mtu: 0 };
     let error = wire::build::Payload::Icmpv4 { message: unreachable, data: &[0; 28] };
-    router.expect_drop(1, &from(1, "192.0.2.1").payload(&error), Reason::IcmpNotAllowed);
+    router.expect_drop(1, &from(1, "192.0.2.1").payload(&error), Reason::Ip4NoRoute);
     let mut fragment = from(1, "192.0.2.1").udp(64);
     fragment[14 + 7] = 3;
     ipv4::write_checksum(&mut fragment[14..]).unwrap();
-    router.expect_drop(1, &fragment, Reason::IcmpNotAllowed);
+    router.expect_drop(1, &fragment, Reason::Ip4NoRoute);
     let error = icmpv6::Message::TimeExceeded { code: 0 };
     let error = wire::build::Payload::Icmpv6 { message: error, data: &[0; 48] };
     let frame = from(1, "2001:db8:ffff::1").payload(&error);
-    router.expect_drop(1, &frame, Reason::IcmpNotAllowed);
+    router.expect_drop(1, &frame, Reason::Ip6NoRoute);
 }
 
 #[test]
@@ -173,7 +173,8 @@ fn icmp_errors_are_rate_limited() {
     let frame = from(1, "192.0.2.1").udp(10);
     let frames = [&frame[..]; 200];
     assert_eq!(router.receive(1, &frames).len(), 100, "a tenth of a second's worth");
-    assert_eq!(router.dropped(Reason::IcmpRateLimited), 100);
+    assert_eq!(router.drops(), [("ip4-no-route", 200)], "each drop counts once, under its cause");
+    assert_eq!(router.counters.icmp_limited.get(), 100);
 }
 
 #[test]

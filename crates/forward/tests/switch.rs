@@ -108,6 +108,45 @@ fn bridge(filtering: bool) -> Interfaces {
 }
 
 #[test]
+fn what_was_learned_stays_with_its_interface_when_members_change() {
+    let mut router = bridged(false);
+    let station = |port: u16| mac(0xa0 + port as u8);
+    for port in 0..3 {
+        let hello = from(port, "10.99.0.1").sent_by(station(port)).toward(MacAddr::BROADCAST);
+        router.receive(port, &[&hello.udp(30)]);
+    }
+    router.learn();
+    let ports = |router: &mut Router, from_port: u16, to: u16| {
+        let frame = from(from_port, "10.99.0.1").sent_by(station(from_port)).toward(station(to));
+        let sent = router.receive(from_port, &[&frame.udp(30)]);
+        sent.into_iter().map(|(port, _)| port).collect::<Vec<_>>()
+    };
+    assert_eq!([ports(&mut router, 0, 1), ports(&mut router, 0, 2)], [[1], [2]]);
+    let members = |list: &[u16]| {
+        let mut all = bridge(false);
+        let member = |port: &u16| all.bridges[0].members[usize::from(*port)].clone();
+        let new: Vec<BridgeMember> = list.iter().map(member).collect();
+        all.bridges[0].members = new;
+        for (port, interface) in (0..3_u16).zip(&mut all.list) {
+            let place = list.iter().zip(0..).find(|(member, _)| **member == port);
+            let mode = place.map_or(Mode::Routed, |(_, member)| Mode::Member { bridge: 0, member });
+            interface.as_mut().unwrap().mode = mode;
+        }
+        all
+    };
+    router.set_interfaces(members(&[2, 0, 1]));
+    assert_eq!([ports(&mut router, 0, 1), ports(&mut router, 0, 2)], [[1], [2]]);
+    assert_eq!([ports(&mut router, 2, 0), ports(&mut router, 1, 0)], [[0], [0]]);
+    router.set_interfaces(members(&[0, 2]));
+    assert_eq!(ports(&mut router, 0, 2), [2]);
+    assert_eq!(
+        ports(&mut router, 2, 1),
+        [0],
+        "a station behind no member is looked for by flooding"
+    );
+}
+
+#[test]
 fn a_bridge_floods_then_learns() {
     let mut router = bridged(false);
     let there = from(0, "10.99.0.1").sent_by(mac(0xa0)).toward(mac(0xb0)).udp(30);
@@ -291,4 +330,7 @@ fn a_full_flow_table_keeps_what_it_has() {
     assert!((0..entered).all(|last| router.flows.get(&tuple(last)).is_some()));
     let other = Flow { egress: 77, ..flow(tuple(0), Rewrite::default()) };
     assert_eq!(router.flows.insert(&other, &interfaces()), Err(FlowRefusal::Egress(77)));
+    // One that was there before has its place back, though its egress is gone.
+    assert_eq!(router.flows.put_back(&other, &interfaces()), Ok(()));
+    assert_eq!(router.flows.get(&tuple(0)), Some(other));
 }

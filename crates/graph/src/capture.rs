@@ -102,11 +102,11 @@ impl Tap {
     }
 
     /// Sees dropped packets, each with its reason.
-    pub(crate) fn drops(&mut self, buffers: &[Option<Buffer>], reasons: &[Reason]) {
+    pub(crate) fn drops(&mut self, buffers: &[Option<Buffer>], reasons: &[Option<Reason>]) {
         if self.options.taps.drop {
             let time = self.clock.time();
             for (buffer, reason) in buffers.iter().zip(reasons) {
-                if let Some(buffer) = buffer {
+                if let (Some(buffer), Some(reason)) = (buffer, reason) {
                     self.see(buffer, buffer.port(), Direction::Drop(*reason), time);
                 }
             }

@@ -59,6 +59,13 @@ impl<'a, N: Edge> Context<'a, N> {
         }
     }
 
+    /// Frees a packet whose drop is counted already ([`Exits::refuse`]).
+    pub fn free(&mut self, slot: Slot) {
+        if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
+            self.exits.free(buffer);
+        }
+    }
+
     /// Gives the packet to a stack, from its network header on. `flags`: for [`Meta`](shm::Meta).
     pub fn deliver(&mut self, slot: Slot, id: StackId, flags: u8) {
         let at = usize::from(slot);

@@ -75,6 +75,8 @@ pub struct Counters {
     pub punts: Counter,
     /// Times that the worker slept.
     pub sleeps: Counter,
+    /// ICMP errors that were due, and not sent because of their rate limit.
+    pub icmp_limited: Counter,
     /// Receive bursts by size: 0 packets, 1, 2-3, 4-7, ... 128-255, 256.
     pub bursts: [Counter; BURST_SIZES],
 }
@@ -98,6 +100,7 @@ impl Counters {
             packets: Counter::default(),
             punts: Counter::default(),
             sleeps: Counter::default(),
+            icmp_limited: Counter::default(),
             bursts: std::array::from_fn(|_| Counter::default()),
         }
     }

@@ -26,13 +26,15 @@ pub struct Exits {
     last_cause: u16,
     originated: VecDeque<Handoff>,
     dropped: Box<Dropped>,
+    freed: u64,
     pub(crate) deliveries: Deliveries,
 }
 
 /// Dropped packets, to be freed with one call.
 struct Dropped {
     buffers: [Option<Buffer>; CAPACITY],
-    reasons: [Reason; CAPACITY],
+    /// None: counted, and captured, when it was refused.
+    reasons: [Option<Reason>; CAPACITY],
     len: usize,
 }
 
@@ -40,11 +42,8 @@ impl Exits {
     /// Exits with no transmit path yet; packets for the control thread go to `punts`.
     #[must_use]
     pub fn new(output: Output, counters: Arc<Counters>, punts: HandoffSender) -> Self {
-        let dropped = Dropped {
-            buffers: [const { None }; CAPACITY],
-            reasons: [Reason::Forgotten; CAPACITY],
-            len: 0,
-        };
+        let dropped =
+            Dropped { buffers: [const { None }; CAPACITY], reasons: [None; CAPACITY], len: 0 };
         Self {
             output,
             counters,
@@ -53,6 +52,7 @@ impl Exits {
             last_cause: 0,
             originated: VecDeque::new(),
             dropped: Box::new(dropped),
+            freed: 0,
             deliveries: Deliveries::default(),
         }
     }
@@ -94,6 +94,16 @@ impl Exits {
     /// Frees a packet, later and in bulk, and counts why.
     pub fn drop(&mut self, buffer: Buffer, reason: Reason) {
         self.counters.drops[reason as usize].add(1);
+        self.free_later(buffer, Some(reason));
+    }
+
+    /// Frees a packet, later and in bulk, that was counted when it was refused.
+    pub(crate) fn free(&mut self, buffer: Buffer) {
+        self.freed += 1;
+        self.free_later(buffer, None);
+    }
+
+    fn free_later(&mut self, buffer: Buffer, reason: Option<Reason>) {
         let at = self.dropped.len % CAPACITY;
         self.dropped.reasons[at] = reason;
         // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
@@ -108,7 +118,7 @@ impl Exits {
     pub fn refuse(&mut self, packet: &Option<Buffer>, reason: Reason) {
         self.counters.drops[reason as usize].add(1);
         if let Some(tap) = &mut self.output.tap {
-            tap.drops(std::slice::from_ref(packet), &[reason]);
+            tap.drops(std::slice::from_ref(packet), &[Some(reason)]);
         }
     }
 
@@ -157,6 +167,11 @@ impl Exits {
             }
             Err(packet) => self.drop(packet.buffer, Reason::PuntFull),
         }
+    }
+
+    /// How many were freed by [`free`](Self::free) so far.
+    pub(crate) fn freed(&self) -> u64 {
+        self.freed
     }
 
     /// The cause of the latest punt.

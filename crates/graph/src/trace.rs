@@ -23,6 +23,8 @@ pub enum Fate {
     Punted(u16),
     /// It was dropped.
     Dropped(Reason),
+    /// It was freed: its drop is counted already.
+    Freed,
     /// It is a stack's.
     Delivered(StackId),
     /// The node took it out of the vector, to send it again in another form.
@@ -136,6 +138,7 @@ pub(crate) struct Before {
     drops: [u64; Reason::COUNT],
     given: Vec<u64>,
     punts: u64,
+    freed: u64,
     delivered: u64,
 }
 
@@ -145,6 +148,7 @@ impl Before {
             drops: drops(exits),
             given: (0..exits.output.ports()).map(|port| exits.output.given(port)).collect(),
             punts: exits.counters.punts.get(),
+            freed: exits.freed(),
             delivered: exits.deliveries.given().0,
         }
     }
@@ -168,6 +172,9 @@ impl Before {
         }
         if exits.counters.punts.get() != self.punts {
             return Fate::Punted(exits.last_cause());
+        }
+        if exits.freed() != self.freed {
+            return Fate::Freed;
         }
         match exits.deliveries.given() {
             (count, Some(stack)) if count != self.delivered => return Fate::Delivered(stack),

@@ -53,6 +53,7 @@ fn interfaces() -> Interfaces {
         addresses4: vec![(Ipv4Addr::new(198, 18, 255, 1 + 4 * port as u8), 30)],
         addresses6: vec![(Ipv6Addr::new(0x2001, 2, 0, port + 1, 0, 0, 0, 1), 64)],
         any_mac: false,
+        up: true,
         unnumbered: false,
         mode: Mode::Routed,
     };

@@ -39,7 +39,7 @@ pub(super) fn neighbors(neighbors: Vec<Neighbor>) -> Result<(), Failure> {
             neighbor.interface,
             neighbor.address.to_string(),
             or_dash(neighbor.mac),
-            word(neighbor.state),
+            if neighbor.parked { "parked".to_owned() } else { word(neighbor.state) },
             neighbor.age.map_or_else(|| "-".to_owned(), |ms| format!("{} ago", age(ms))),
             neighbor.queued.to_string(),
         ]);

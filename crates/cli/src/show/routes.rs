@@ -53,7 +53,9 @@ pub(super) async fn routes(
 }
 
 fn row(entry: &RouteEntry) -> [String; 3] {
-    [entry.route.prefix.to_string(), entry.route.target.to_string(), word(entry.origin)]
+    let parked = if entry.parked { " (parked)" } else { "" };
+    let target = format!("{}{parked}", entry.route.target);
+    [entry.route.prefix.to_string(), target, word(entry.origin)]
 }
 
 /// Says that there is more than was shown.

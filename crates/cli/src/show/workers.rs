@@ -25,11 +25,12 @@ impl Watched for Workers {
             "#rounds",
             "#idle",
             "#sleeps",
+            "#ICMP limited",
         ]);
         for worker in workers {
             table.row([
                 worker.core.to_string(),
-                if worker.answers { "up" } else { "no answer" }.to_owned(),
+                state(worker).to_owned(),
                 percent(worker.utilization()),
                 count(worker.packets),
                 decimal(worker.cycles_per_packet()),
@@ -37,6 +38,7 @@ impl Watched for Workers {
                 count(worker.rounds),
                 count(worker.idle_rounds),
                 count(worker.sleeps),
+                count(worker.icmp_limited),
             ]);
         }
         table.print("no workers")
@@ -51,6 +53,7 @@ impl Watched for Workers {
             "#cycles/packet",
             "#to control",
             "#sleeps/s",
+            "#ICMP limited",
         ]);
         for worker in now {
             let since = before.iter().find(|old| old.core == worker.core);
@@ -59,15 +62,21 @@ impl Watched for Workers {
             let sleeps = new.sleeps as f64 / seconds.max(f64::MIN_POSITIVE);
             table.row([
                 new.core.to_string(),
+                state(&new).to_owned(),
                 percent(new.utilization()),
                 packet_rate(new.packets, seconds),
                 decimal(new.cycles_per_packet()),
                 packet_rate(new.punts, seconds),
                 format!("{sleeps:.0}"),
+                packet_rate(new.icmp_limited, seconds),
             ]);
         }
         table.print("no workers")
     }
+}
+
+fn state(worker: &Worker) -> &'static str {
+    if worker.answers { "up" } else { "no answer" }
 }
 
 /// What a worker counted since `old`; a counter that went back has started anew.
@@ -81,6 +90,7 @@ fn difference(now: &Worker, old: &Worker) -> Worker {
         packets: now.packets.saturating_sub(old.packets),
         punts: now.punts.saturating_sub(old.punts),
         sleeps: now.sleeps.saturating_sub(old.sleeps),
+        icmp_limited: now.icmp_limited.saturating_sub(old.icmp_limited),
         ..now.clone()
     }
 }

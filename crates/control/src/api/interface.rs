@@ -124,6 +124,9 @@ pub struct Neighbor {
     pub age: Option<u64>,
     /// Packets that wait for its answer.
     pub queued: u32,
+    /// Its interface is gone, or the link is down: it is in force again as soon as that is back. Absent: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
 }
 
 /// What is known of a neighbour: RFC 4861 7.3.2, for ARP too.

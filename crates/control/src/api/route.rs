@@ -46,6 +46,10 @@ pub struct RouteEntry {
     pub route: Route,
     /// Who made it.
     pub origin: RouteOrigin,
+    /// Packets do not follow it now: the interface or the network that it leads to is gone, or the link is down. It is in
+    /// force again as soon as that is back. Absent: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
 }
 
 /// Who made a route.

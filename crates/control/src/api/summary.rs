@@ -115,7 +115,8 @@ pub struct Saved {
     pub functions: u64,
 }
 
-/// What a reload did.
+/// What a reload did. Routes, flows and static neighbours of the API stay. Those that name an interface which is not in the
+/// new configuration are not in force until an interface of that name is back; they never come to mean another.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Reloaded {
     /// Each change, in a sentence; none: nothing differed.

@@ -10,7 +10,7 @@ fn a_route_is_flat_and_has_one_target() {
     let via = vec![NextHop { weight: 2, ..NextHop::new([192, 0, 2, 2].into()) }];
     let prefix = "10.0.0.0/8".parse().unwrap();
     let route = Route { prefix, target: RouteTarget::Via(via) };
-    let entry = RouteEntry { route, origin: RouteOrigin::Api };
+    let entry = RouteEntry { route, origin: RouteOrigin::Api, parked: false };
     let text = json!({
         "prefix": "10.0.0.0/8", "via": [{"address": "192.0.2.2", "weight": 2}], "origin": "api"
     });

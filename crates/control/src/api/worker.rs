@@ -28,6 +28,9 @@ pub struct Worker {
     pub punts: u64,
     /// Times that it slept.
     pub sleeps: u64,
+    /// ICMP errors that were due, and not sent because of `limits.icmp-rate`. The drops count under their causes.
+    #[serde(default)]
+    pub icmp_limited: u64,
     /// Receive bursts by size: 0 packets, 1, 2-3, 4-7, and so on, the largest last.
     #[serde(default)]
     pub bursts: Vec<u64>,

@@ -85,15 +85,11 @@ pub(crate) async fn bridges(axum_state: State<Api>) -> Json<Vec<Bridge>> {
         let number = daemon.routing.topology().bridges.get(&config.name)?;
         let bridge = all.bridges.get(usize::from(number))?;
         let learned = daemon.bridges.learned_by(number);
-        let name = |member: u16| {
-            let member = bridge.members.get(usize::from(member))?;
-            Some(all.get(member.interface)?.name.clone())
-        };
         let mac = |entry: &forward::bridge::MacEntry| {
             Some(BridgeMac {
                 mac: entry.key.mac.into(),
                 vlan: config.vlan_filtering.then_some(entry.key.vlan),
-                interface: name(entry.member)?,
+                interface: all.get(entry.interface)?.name.clone(),
                 age: entry.age,
             })
         };

@@ -131,6 +131,13 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
         cycles.sample(&[("core", &worker.core), ("state", &"idle")], counters.idle_cycles.get());
         cycles.sample(&[("core", &worker.core), ("state", &"sleep")], counters.sleep_cycles.get());
     }
+    let mut limited = text.counter(
+        "millrace_icmp_errors_limited_total",
+        "ICMP errors that were due, and not sent because of the rate limit.",
+    );
+    for worker in daemon.workers.iter() {
+        limited.sample(&[("core", &worker.core)], worker.handle.counters().icmp_limited.get());
+    }
     let mut nodes = text.counter("millrace_node_packets_total", "Packets given to a node.");
     for worker in daemon.workers.iter() {
         let handle = &worker.handle;

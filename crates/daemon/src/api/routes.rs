@@ -218,7 +218,7 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
         Source::Static if daemon.routing.is_from_file(&prefix) => RouteOrigin::File,
         Source::Static => RouteOrigin::Api,
     };
-    Some(RouteEntry { route: shown, origin })
+    Some(RouteEntry { route: shown, origin, parked: !route.usable })
 }
 
 fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {

@@ -88,6 +88,10 @@ pub(crate) async fn config(State(api): State<Api>) -> Json<Config> {
 }
 
 /// `POST /v1/reload`
+///
+/// Applies the difference between a configuration file and what is in force: all of it or nothing. Routes, flows and static
+/// neighbours of the API stay. Those that name an interface that is not in the new configuration are not in force until an
+/// interface of that name is back; they never come to mean another interface.
 #[utoipa::path(
     post,
     path = "/v1/reload",

@@ -165,6 +165,7 @@ fn words(daemon: &Daemon, fate: Fate) -> String {
             Err(error) => error.to_string(),
         },
         Fate::Dropped(reason) => format!("dropped: {}: {}", reason.name(), reason.words()),
+        Fate::Freed => "freed; its drop is counted already".to_owned(),
         Fate::Taken => "made into another packet".to_owned(),
         Fate::Delivered(stack) => format!("delivered to stack {stack}"),
     }

@@ -30,6 +30,7 @@ pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Worker>> {
             packets: counters.packets.get(),
             punts: counters.punts.get(),
             sleeps: counters.sleeps.get(),
+            icmp_limited: counters.icmp_limited.get(),
             bursts: counters.bursts.iter().map(graph::Counter::get).collect(),
         }
     });

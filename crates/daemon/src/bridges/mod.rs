@@ -36,6 +36,10 @@ impl Bridges {
         for ring in &mut self.learned {
             for _ in 0..LEARNED {
                 let Ok(news) = ring.pop() else { break };
+                // Seen when that interface was a member still.
+                if interfaces.member_of(news.key.bridge, news.interface).is_none() {
+                    continue;
+                }
                 let bridge = interfaces.bridges.get(usize::from(news.key.bridge));
                 let limit = bridge.map_or(0, |bridge| bridge.mac_limit);
                 self.macs.learn(&news, limit, second);
@@ -47,9 +51,15 @@ impl Bridges {
         self.aged = second;
         self.macs.forget(second, |entry| {
             let bridge = interfaces.bridges.get(usize::from(entry.key.bridge));
-            bridge.is_none_or(|bridge| {
-                entry.age > bridge.ageing || usize::from(entry.member) >= bridge.members.len()
-            })
+            bridge.is_none_or(|bridge| entry.age > bridge.ageing)
+        });
+    }
+
+    /// Members came or went: forgets what was learned behind those that are gone, before their numbers or their
+    /// bridge's are another's. [`Self::learn`] comes before, with the interfaces of before.
+    pub(crate) fn show_interfaces(&mut self, interfaces: &Interfaces) {
+        self.macs.forget(second(), |entry| {
+            interfaces.member_of(entry.key.bridge, entry.interface).is_none()
         });
     }
 }
@@ -58,3 +68,6 @@ impl Bridges {
 fn second() -> u32 {
     (dpdk::tsc() / dpdk::tsc_hz().max(1)) as u32
 }
+
+#[cfg(test)]
+mod tests;

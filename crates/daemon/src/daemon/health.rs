@@ -1,4 +1,4 @@
-//! Ports that go away and come back, looked at once a second; workers that stop answering, ten times.
+//! Workers that stop answering and links that go down, looked at ten times a second; devices that are back, once.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::ports::Condition;
 use crate::service::{Beat, notify};
 use crate::workers::{Change, Member, PERIOD, Watch};
 
-/// Looks at workers for each look at ports.
+/// Looks at workers and links for each at devices that were gone.
 const LOOKS: u32 = 10;
 
 /// Longest time between two attempts to open a port anew: looks.
@@ -36,20 +36,20 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
                 Change::Answers(core) => tracing::warn!(core, "the worker answers again"),
             }
         }
-        daemon.lock().heard(watch.answering());
-        daemon.lock().sessions.tend(Instant::now());
-        if looks % LOOKS != 0 && changes.is_empty() {
-            continue;
-        }
-        let broken = daemon.look_at_ports();
-        daemon.lock().lend_to_clients().look_after();
-        daemon.lock().sessions.reclaim();
+        daemon.lock().look_round(watch.answering());
+        let second = looks % LOOKS == 0;
+        let broken = daemon.look_at_ports(second);
         let busy =
             repair.as_ref().is_some_and(|task: &tokio::task::JoinHandle<()>| !task.is_finished());
         // Opening and closing takes time that the workers are watched in.
         if !broken.is_empty() && !busy {
             repair = Some(tokio::spawn(mend(daemon.clone(), broken)));
         }
+        if !second && changes.is_empty() {
+            continue;
+        }
+        daemon.lock().lend_to_clients().look_after();
+        daemon.lock().sessions.reclaim();
         let now = daemon.lock().status();
         if now != status {
             notify::status(&now);
@@ -67,15 +67,17 @@ enum Broken {
 }
 
 impl Daemon {
-    /// Notes that these workers listen.
-    fn heard(&mut self, workers: impl Iterator<Item = usize>) {
-        workers.for_each(|worker| self.routing.listened(worker));
+    /// What is due with every look at the workers, of which these listen.
+    fn look_round(&mut self, listening: impl Iterator<Item = usize>) {
+        listening.for_each(|worker| self.routing.listened(worker));
+        self.sessions.tend(Instant::now());
     }
 }
 
 impl Shared {
-    /// Notes what became of the ports. Returns those that need something.
-    fn look_at_ports(&self) -> Vec<Broken> {
+    /// Notes what became of the ports; routes follow their links at once. Returns those that need something. `retry`: also
+    /// those that were gone.
+    fn look_at_ports(&self, retry: bool) -> Vec<Broken> {
         let mut broken = Vec::new();
         let mut daemon = self.lock();
         let crew = daemon.workers.crew();
@@ -95,13 +97,17 @@ impl Shared {
                         port = name,
                         "gone: {reason}; it is opened anew when it is back"
                     );
-                    broken.push(Broken::Gone(name));
-                }
-                None if port.id().is_none() && port.retry_is_due(LONGEST_BACKOFF) => {
-                    broken.push(Broken::Closed(name));
                 }
                 None => {}
             }
+            if port.is_to_be_closed() {
+                broken.push(Broken::Gone(name));
+            } else if retry && port.id().is_none() && port.retry_is_due(LONGEST_BACKOFF) {
+                broken.push(Broken::Closed(name));
+            }
+        }
+        if daemon.ports.attachments() != daemon.shown {
+            daemon.publish();
         }
         broken
     }

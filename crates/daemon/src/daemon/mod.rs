@@ -24,12 +24,13 @@ mod sessions;
 mod start;
 mod turn;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use control::Config;
 use dpdk::BufferPool;
-use graph::Doorbell;
+use graph::{Doorbell, InterfaceId};
 use tokio::sync::Notify;
 
 use crate::bridges::Bridges;
@@ -38,7 +39,7 @@ use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
-use crate::ports::{Devices, Ports};
+use crate::ports::{Attachments, Devices, Ports};
 use crate::routing::Routing;
 use crate::sessions::Sessions;
 use crate::workers::Workers;
@@ -85,6 +86,8 @@ pub(crate) struct Daemon {
     pub(crate) devices: Devices,
     /// Ports.
     pub(crate) ports: Ports,
+    /// Ports as interfaces and routes follow them now.
+    shown: Attachments,
     /// Routes, next hops and neighbours.
     pub(crate) routing: Routing,
     /// Exact-match flows.
@@ -108,9 +111,19 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Shows interfaces as they are now to the workers, the routes, the flows and the clients.
     pub(crate) fn publish(&mut self) {
-        self.routing.show_interfaces(&self.config, &self.ports.attachments());
-        self.flows.show_interfaces(&self.routing.interfaces());
+        // What was seen until now was seen on the interfaces of before.
+        self.bridges.learn(&self.routing.interfaces());
+        self.shown = self.ports.attachments();
+        self.routing.show_interfaces(&self.config, &self.shown);
+        let interfaces = self.routing.interfaces();
+        self.flows.show_interfaces(&interfaces);
+        self.bridges.show_interfaces(&interfaces);
         self.lend_to_clients().renumber_client_ports();
+    }
+
+    /// Interfaces that routes, neighbours and flows name, those too that are gone.
+    pub(crate) fn named_interfaces(&self) -> HashSet<InterfaceId> {
+        self.routing.named_interfaces().chain(self.flows.egresses()).collect()
     }
 
     /// A line for the service manager.

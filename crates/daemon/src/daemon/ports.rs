@@ -225,16 +225,23 @@ impl Changing {
         Ok(())
     }
 
+    /// Notes whether a port is wanted. `false`: there is none, or it was noted before.
+    fn enable(&self, name: &str, enabled: bool) -> bool {
+        let mut daemon = self.lock();
+        let port = daemon.ports.get_mut(name).filter(|port| port.enabled != enabled);
+        port.map(|port| port.enabled = enabled).is_some()
+    }
+
     async fn set_port_up(&self, name: &str) -> Result<(), ChangeError> {
-        if self.lock().ports.get(name).is_none_or(|port| port.enabled) {
+        if !self.enable(name, true) {
             return Ok(());
         }
-        self.reopen_port(name).await?;
-        if let Some(port) = self.lock().ports.get_mut(name) {
-            port.enabled = true;
+        let opened = self.reopen_port(name).await;
+        match opened {
+            Ok(()) => tracing::info!(port = name, "set up"),
+            Err(_) => drop::<bool>(self.enable(name, false)),
         }
-        tracing::info!(port = name, "set up");
-        Ok(())
+        opened
     }
 }
 

@@ -21,7 +21,7 @@ use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
-use crate::ports::{Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
+use crate::ports::{Attachments, Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
 use crate::routing::{Routing, TooMany};
 use crate::sessions::Sessions;
 use crate::settings;
@@ -119,6 +119,7 @@ pub(crate) async fn start(
         workers,
         devices,
         ports,
+        shown: Attachments::new(),
         routing,
         flows: Flows::new(flows),
         bridges: Bridges::new(macs, rings.learned),

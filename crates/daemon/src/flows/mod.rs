@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use control::config::{Config, Flow, FlowKey};
 use forward::flow::{self, FlowRefusal, Rewrite};
 use forward::state::Interfaces;
+use graph::InterfaceId;
 use wire::Protocol;
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 
@@ -99,7 +100,7 @@ impl Flows {
             self.asked.range((from, Bound::Unbounded)).take(limit).collect();
         let flows = part.iter().filter_map(|tuple| {
             let mut flow = shown(routing, &self.table.get(tuple)?);
-            let port = ports.get(&flow.egress_port)?;
+            let Some(port) = ports.get(&flow.egress_port) else { return Some(flow) };
             // What the port gave it, the port gives it again.
             let fixed = config.port(&flow.egress_port).and_then(|port| port.next_hop_mac);
             flow.source_mac = flow.source_mac.filter(|mac| *mac != port.mac);
@@ -137,6 +138,11 @@ impl Flows {
         self.changes += u64::from(self.asked.remove(tuple));
     }
 
+    /// Interfaces that flows leave by, those too that are not there.
+    pub(crate) fn egresses(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.table.egresses()
+    }
+
     /// Ports came or went.
     pub(crate) fn show_interfaces(&mut self, interfaces: &Interfaces) {
         self.table.set_interfaces(interfaces);
@@ -171,7 +177,7 @@ impl Flows {
         for Entered { tuple, before } in entered.into_iter().rev() {
             match before {
                 // It was there before, so it fits again.
-                Some(before) => drop(self.table.insert(&before, interfaces)),
+                Some(before) => drop(self.table.put_back(&before, interfaces)),
                 None => drop(self.table.remove(&tuple)),
             }
         }

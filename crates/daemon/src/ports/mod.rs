@@ -32,12 +32,14 @@ pub(crate) use pools::{Pools, eal_options};
 pub(crate) use port::{Condition, PortState};
 
 /// What the topology must know of an opened port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attachment {
     /// Its number; `None` while its device is gone.
     pub(crate) id: Option<PortId>,
     /// Its MAC address.
     pub(crate) mac: MacAddr,
+    /// Whether its link is up.
+    pub(crate) up: bool,
 }
 
 /// Opened ports by name.
@@ -111,7 +113,8 @@ impl Ports {
 
     /// What the topology must know of them.
     pub(crate) fn attachments(&self) -> Attachments {
-        let attachment = |port: &PortState| Attachment { id: port.id(), mac: port.mac };
+        let attachment =
+            |port: &PortState| Attachment { id: port.id(), mac: port.mac, up: port.has_link() };
         self.list.iter().map(|port| (port.config.name.clone(), attachment(port))).collect()
     }
 

@@ -181,6 +181,17 @@ impl PortState {
         self.enabled && self.condition == Condition::Up
     }
 
+    /// Whether packets can leave by it: it is open, and its link is up.
+    pub(crate) fn has_link(&self) -> bool {
+        let down = matches!(self.condition, Condition::Down(_) | Condition::Gone(_));
+        self.enabled && self.id().is_some() && !down
+    }
+
+    /// Whether its device is gone and it is open still.
+    pub(crate) fn is_to_be_closed(&self) -> bool {
+        self.enabled && self.id().is_some() && matches!(self.condition, Condition::Gone(_))
+    }
+
     /// Whether a closed port should be tried again: at every look first, then less and less often,
     /// at least at every `longest`th.
     pub(crate) fn retry_is_due(&mut self, longest: u32) -> bool {

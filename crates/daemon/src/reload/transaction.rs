@@ -1,5 +1,7 @@
 //! A configuration applied as a whole.
 
+use std::collections::BTreeSet;
+
 use control::api::Reloaded;
 use control::config::Config;
 
@@ -18,8 +20,6 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
         (daemon.config.clone(), daemon.routing.topology().clone())
     };
     let at_restart = hold_fixed(&before, &mut new);
-    let mut next = topology.clone();
-    next.renumber(&new)?;
     let plan = Plan::of(&changing.lock().ports, &new);
     let mut changes = plan.words();
     // What is opened and changed here is not in force yet, or can be put back.
@@ -28,11 +28,21 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
         ports.take_back(changing).await;
         return Err(error.into());
     }
-    {
+    let switched = {
         let mut daemon = changing.lock();
-        daemon.config = new.clone();
-        daemon.routing.set_topology(next);
-        ports.switch(&mut daemon.ports, &new);
+        let mut next = topology.clone();
+        // What the API has added until now counts.
+        let numbered = next.renumber(&new, &daemon.named_interfaces());
+        if numbered.is_ok() {
+            daemon.config = new.clone();
+            daemon.routing.set_topology(next);
+            ports.switch(&mut daemon.ports, &new);
+        }
+        numbered
+    };
+    if let Err(error) = switched {
+        ports.take_back(changing).await;
+        return Err(error.into());
     }
     changing.publish().await;
     let (mut routes_done, mut flows_done) = (routes::Done::default(), flows::Done::default());
@@ -71,6 +81,7 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
     }
     changing.publish().await;
     changes.extend(other_changes(&before, &new));
+    changes.extend(changing.waiting(&before, &new));
     Ok(Reloaded { changes, at_restart })
 }
 
@@ -87,6 +98,16 @@ pub(super) async fn load_files(changing: &Changing) -> Result<(), ReloadError> {
 }
 
 impl Changing {
+    /// Interfaces that this change takes away, and that something names still: it waits until they are back.
+    fn waiting(&self, before: &Config, after: &Config) -> Vec<String> {
+        let daemon = self.lock();
+        let named: BTreeSet<_> = daemon.named_interfaces().into_iter().collect();
+        let names = named.iter().filter_map(|id| daemon.routing.topology().interfaces.name(*id));
+        let gone = names
+            .filter(|name| after.interface(name).is_none() && before.interface(name).is_some());
+        gone.map(|name| format!("what names interface {name} waits until it is back")).collect()
+    }
+
     /// Static neighbours that are new, different or gone.
     fn exchange_neighbors(&self, before: &Config, changes: &mut Vec<String>) {
         let mut daemon = self.lock();

@@ -1,4 +1,4 @@
-//! Numbers for names, which stay the same while a name stays.
+//! Numbers for names, which stay the same while a name stays, or while anything says the number.
 
 use std::collections::HashSet;
 
@@ -14,19 +14,27 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Keeps the numbers of names that are still there, frees those of names that are not, and
-    /// numbers new ones. A number that this call frees is given out by a later call at the
+    /// Keeps the numbers of names that are still there, and numbers new ones. A number whose name is gone stays that
+    /// name's while it is `in_use`, and is freed otherwise. What this call frees is given out by a later one at the
     /// earliest: packets with the old meaning are gone by then.
     ///
     /// Errors: [`TooMany`], and nothing changes, when a number would reach `limit`.
-    pub(crate) fn renumber(&mut self, names: &[&str], limit: usize) -> Result<(), TooMany> {
+    pub(crate) fn renumber(
+        &mut self,
+        names: &[&str],
+        in_use: &HashSet<u16>,
+        limit: usize,
+    ) -> Result<(), TooMany> {
         let wanted: HashSet<&str> = names.iter().copied().collect();
         let known: HashSet<&str> = self.names.iter().flatten().map(String::as_str).collect();
         let mut new = names.iter().filter(|name| !known.contains(**name)).copied();
         let mut next: Vec<Option<String>> = Vec::with_capacity(self.names.len());
-        for entry in &self.names {
+        for (number, entry) in self.names.iter().enumerate() {
+            let stays = |name: &str| {
+                wanted.contains(name) || u16::try_from(number).is_ok_and(|n| in_use.contains(&n))
+            };
             next.push(match entry {
-                Some(name) => wanted.contains(name.as_str()).then(|| name.clone()),
+                Some(name) => stays(name).then(|| name.clone()),
                 None => new.next().map(str::to_owned),
             });
         }
@@ -38,13 +46,13 @@ impl Ids {
         Ok(())
     }
 
-    /// The number of a name.
+    /// The number of a name, which may be gone.
     pub(crate) fn get(&self, name: &str) -> Option<u16> {
         let at = self.names.iter().position(|known| known.as_deref() == Some(name))?;
         u16::try_from(at).ok()
     }
 
-    /// The name of a number.
+    /// The name of a number, which may be gone.
     pub(crate) fn name(&self, id: u16) -> Option<&str> {
         self.names.get(usize::from(id))?.as_deref()
     }
@@ -62,21 +70,39 @@ mod tests {
     #[test]
     fn numbers_stay_and_are_not_reused_at_once() {
         let mut ids = Ids::default();
-        ids.renumber(&["a", "b", "c"], 8).unwrap();
-        ids.renumber(&["c", "a", "d"], 8).unwrap();
+        let unused = HashSet::new();
+        ids.renumber(&["a", "b", "c"], &unused, 8).unwrap();
+        ids.renumber(&["c", "a", "d"], &unused, 8).unwrap();
         assert_eq!((ids.get("a"), ids.get("b"), ids.get("c")), (Some(0), None, Some(2)));
         assert_eq!(ids.get("d"), Some(3), "b's number is not given out by the call that frees it");
-        ids.renumber(&["c", "a", "d", "e"], 8).unwrap();
+        ids.renumber(&["c", "a", "d", "e"], &unused, 8).unwrap();
         assert_eq!(ids.get("e"), Some(1));
         assert_eq!(ids.name(2), Some("c"));
         assert_eq!(ids.len(), 4);
     }
 
     #[test]
+    fn a_number_in_use_stays_its_names() {
+        let mut ids = Ids::default();
+        ids.renumber(&["a", "b", "c"], &HashSet::new(), 8).unwrap();
+        for _ in 0..3 {
+            ids.renumber(&["a", "d"], &HashSet::from([1]), 8).unwrap();
+            assert_eq!((ids.get("b"), ids.name(1), ids.get("d")), (Some(1), Some("b"), Some(3)));
+        }
+        assert_eq!(ids.get("c"), None, "nobody says its number");
+        ids.renumber(&["a", "d", "b", "e"], &HashSet::from([1]), 8).unwrap();
+        assert_eq!((ids.get("b"), ids.get("e")), (Some(1), Some(2)));
+        ids.renumber(&["a", "d", "e"], &HashSet::new(), 8).unwrap();
+        ids.renumber(&["a", "d", "e", "f"], &HashSet::new(), 8).unwrap();
+        assert_eq!(ids.get("f"), Some(1), "once nobody says it, it is given out again");
+    }
+
+    #[test]
     fn too_many_names_change_nothing() {
         let mut ids = Ids::default();
-        ids.renumber(&["a"], 2).unwrap();
-        assert_eq!(ids.renumber(&["b", "c", "d"], 2), Err(TooMany(2)));
+        let unused = HashSet::new();
+        ids.renumber(&["a"], &unused, 2).unwrap();
+        assert_eq!(ids.renumber(&["b", "c", "d"], &unused, 2), Err(TooMany(2)));
         assert_eq!(ids.get("a"), Some(0));
     }
 }

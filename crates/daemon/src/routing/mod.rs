@@ -13,6 +13,7 @@ mod routes;
 mod slow_path;
 mod topology;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ use control::net::Prefix;
 use forward::neighbor::{Action, SlowPath};
 use forward::rib::Rib;
 use forward::state::{Interfaces, NextHop, State};
-use graph::{Handoff, HandoffReceiver, Reason};
+use graph::{HandoffReceiver, InterfaceId, Reason};
 use tokio::sync::Notify;
 
 use crate::ports::Attachments;
@@ -33,16 +34,18 @@ pub(crate) use neighbors::NeighborError;
 pub(crate) use routes::{RoutesError, prefix_from_rib, prefix_to_rib};
 pub(crate) use topology::Topology;
 
+use slow_path::Punted;
+
 /// The routing of one daemon.
 pub(crate) struct Routing {
     topology: Topology,
     /// What the workers read.
     state: State,
-    slow: SlowPath<Handoff>,
+    slow: SlowPath<Punted>,
     /// Of the hash that spreads flows over the members of an ECMP route, unless the configuration has one.
     ecmp_seed: u64,
     /// What the slow path asks for; empty between two steps.
-    actions: Vec<Action<Handoff>>,
+    actions: Vec<Action<Punted>>,
     injector: Injector,
     /// Packets for the control thread, by worker.
     punts: Vec<HandoffReceiver>,
@@ -66,7 +69,7 @@ impl Routing {
         (injector, punts): (Injector, Vec<HandoffReceiver>),
     ) -> Result<Self, TooMany> {
         let mut topology = Topology::default();
-        topology.renumber(config)?;
+        topology.renumber(config, &HashSet::new())?;
         let slow = SlowPath::new(
             rib,
             state.clone(),
@@ -103,6 +106,11 @@ impl Routing {
     /// The numbers of interfaces and bridges.
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// Interfaces that static routes and neighbours name, those too that are gone.
+    pub(crate) fn named_interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.slow.named_interfaces()
     }
 
     /// Puts other numbers in force: those of a configuration that was checked, or the ones before.
@@ -164,7 +172,7 @@ impl Routing {
     /// Lets the slow path do something, and does what it asks for.
     fn act<R>(
         &mut self,
-        step: impl FnOnce(&mut SlowPath<Handoff>, &mut Vec<Action<Handoff>>) -> R,
+        step: impl FnOnce(&mut SlowPath<Punted>, &mut Vec<Action<Punted>>) -> R,
     ) -> R {
         let mut actions = std::mem::take(&mut self.actions);
         let done = step(&mut self.slow, &mut actions);

@@ -68,7 +68,7 @@ impl Routing {
         Ok(self.act(|slow, actions| slow.flush(id, actions)))
     }
 
-    /// All neighbours.
+    /// All neighbours, the static ones included whose interface is gone.
     pub(crate) fn neighbors(&self) -> Vec<Neighbor> {
         let all = self.slow.neighbors(self.now());
         let shown = all.into_iter().filter_map(|neighbor| {
@@ -79,9 +79,21 @@ impl Routing {
                 state: state(neighbor.state),
                 age: Some(neighbor.age / 1_000_000),
                 queued: u32::try_from(neighbor.waiting).unwrap_or(u32::MAX),
+                parked: false,
             })
         });
-        shown.collect()
+        let parked = self.slow.parked_neighbors().filter_map(|(interface, address, mac)| {
+            Some(Neighbor {
+                interface: self.topology.interfaces.name(interface)?.to_owned(),
+                address,
+                mac: Some(mac.into()),
+                state: NeighborState::Static,
+                age: None,
+                queued: 0,
+                parked: true,
+            })
+        });
+        shown.chain(parked).collect()
     }
 
     /// How many neighbours there are.

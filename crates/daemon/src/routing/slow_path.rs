@@ -3,13 +3,33 @@
 use std::time::Duration;
 
 use forward::Cause;
-use forward::neighbor::Action;
-use graph::{Handoff, Reason};
+use forward::neighbor::{Action, Packet};
+use graph::{Handoff, InterfaceId, Reason};
 
 use super::Routing;
 
 /// Packets taken from each worker's ring in one step: keeps a step below a millisecond.
 const STEP: usize = 256;
+
+/// A packet that a worker handed up. When it has waited, it goes back to that worker.
+pub(super) struct Punted {
+    worker: usize,
+    packet: Handoff,
+}
+
+impl Packet for Punted {
+    fn network(&self) -> &[u8] {
+        self.packet.network()
+    }
+
+    fn interface(&self) -> InterfaceId {
+        self.packet.interface()
+    }
+
+    fn next_hop(&self) -> u32 {
+        self.packet.next_hop()
+    }
+}
 
 /// What follows from a turn.
 pub(crate) struct Turn {
@@ -25,10 +45,12 @@ impl Routing {
         let now = self.now();
         let mut actions = std::mem::take(&mut self.actions);
         let mut more = false;
-        for ring in &mut self.punts {
+        for (worker, ring) in self.punts.iter_mut().enumerate() {
             for _ in 0..STEP {
                 let Ok(packet) = ring.pop() else { break };
-                match Cause::try_from(packet.entry) {
+                let cause = Cause::try_from(packet.entry);
+                let packet = Punted { worker, packet };
+                match cause {
                     Ok(cause) => self.slow.input(cause, packet, now, &mut actions),
                     // A node that punts for a reason that nobody takes.
                     Err(_) => actions.push(Action::Drop { packet, reason: Reason::Forgotten }),
@@ -52,12 +74,14 @@ impl Routing {
     }
 
     /// Does what the slow path asks for.
-    pub(super) fn perform(&mut self, mut actions: Vec<Action<Handoff>>) {
+    pub(super) fn perform(&mut self, mut actions: Vec<Action<Punted>>) {
         for action in actions.drain(..) {
             match action {
                 Action::Send { interface, frame } => self.injector.send(interface, &frame),
-                Action::Release { packet } => self.injector.release(packet),
-                Action::Drop { packet, reason } => self.injector.drop(packet, reason),
+                Action::Release { packet: Punted { worker, packet } } => {
+                    self.injector.release(worker, packet);
+                }
+                Action::Drop { packet, reason } => self.injector.drop(packet.packet, reason),
                 Action::Conflict { interface, address, mac } => {
                     self.report_conflict(interface, address, mac);
                 }
@@ -80,3 +104,6 @@ impl Routing {
         tracing::warn!("{mac} on interface {name} uses our address {address} too");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! From the configuration to what the nodes read: interfaces, bridges, cross-connects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use control::config::Config;
@@ -32,10 +32,16 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// Numbers what the configuration names, keeping the numbers of what was there.
+    /// Numbers what the configuration names, keeping the numbers of what was there. A number that is `in_use` stays that
+    /// of the interface's name also while the interface is gone: so what says it waits for that interface, and never means
+    /// another.
     ///
     /// Errors: [`TooMany`], and nothing changes.
-    pub(crate) fn renumber(&mut self, config: &Config) -> Result<(), TooMany> {
+    pub(crate) fn renumber(
+        &mut self,
+        config: &Config,
+        in_use: &HashSet<u16>,
+    ) -> Result<(), TooMany> {
         let mut next = self.clone();
         let ports = config.ports.iter().map(|port| port.name.as_str());
         let mut interfaces: Vec<&str> = ports.collect();
@@ -43,8 +49,8 @@ impl Topology {
         let with_ip = config.bridges.iter().filter(|bridge| !bridge.addresses.is_empty());
         interfaces.extend(with_ip.map(|bridge| bridge.name.as_str()));
         let bridges: Vec<&str> = config.bridges.iter().map(|bridge| bridge.name.as_str()).collect();
-        next.interfaces.renumber(&interfaces, INTERFACES)?;
-        next.bridges.renumber(&bridges, BRIDGES)?;
+        next.interfaces.renumber(&interfaces, in_use, INTERFACES)?;
+        next.bridges.renumber(&bridges, &HashSet::new(), BRIDGES)?;
         *self = next;
         Ok(())
     }
@@ -80,6 +86,7 @@ impl Topology {
             let mode = modes.get(&id).copied().unwrap_or(Mode::Routed);
             let mut interface = part.interface(mode, attachment.mac);
             interface.port = Some(attachment.id.unwrap_or(GONE));
+            interface.up = attachment.up;
             let bare = part.addresses.is_empty() && mode == Mode::Routed && unnumbered;
             interface.unnumbered = bare;
             interface.any_mac = part.any_mac || bare;
@@ -145,7 +152,10 @@ impl Topology {
                 any_mac: false,
             };
             let mac = bridge.mac.or(first).unwrap_or(MacAddr::new([0; 6]));
-            put(&mut all.list, id, part.interface(Mode::BridgeIp(number), mac));
+            let mut interface = part.interface(Mode::BridgeIp(number), mac);
+            let members = bridge.members.iter().filter_map(|m| self.interfaces.get(&m.interface));
+            interface.up = members.filter_map(|id| all.get(id)).any(|member| member.up);
+            put(&mut all.list, id, interface);
         }
     }
 
@@ -205,6 +215,7 @@ impl Part<'_> {
         Interface {
             name: self.name.to_owned(),
             port: None,
+            up: false,
             vlan: self.vlan,
             mac: mac.into(),
             mtu: self.mtu,

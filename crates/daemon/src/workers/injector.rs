@@ -66,11 +66,15 @@ impl Injector {
         self.inject(packet);
     }
 
-    /// Lets a packet that waited for a neighbour go on.
-    pub(crate) fn release(&mut self, mut packet: Handoff) {
+    /// Lets a packet that waited for a neighbour go on at the worker that it came from, where the later packets of its
+    /// flow are: so they keep their order.
+    pub(crate) fn release(&mut self, worker: usize, mut packet: Handoff) {
         let Some(node) = self.entries.node(nodes::RELEASED) else { return };
+        let Some(sender) = self.senders.get_mut(worker) else { return };
         packet.entry = node.0;
-        self.inject(packet);
+        if let Err(packet) = sender.push(packet) {
+            self.drop(packet, Reason::HandoffFull);
+        }
     }
 
     /// Drops a packet, counted.
@@ -106,5 +110,19 @@ impl Injector {
         if let Some(count) = self.dropped.get_mut(reason as usize) {
             *count += 1;
         }
+    }
+}
+
+#[cfg(test)]
+impl Injector {
+    /// The node where released packets enter, in tests.
+    pub(crate) const RELEASED: u16 = 7;
+
+    /// An injector for so many workers that do not run, and what each would get.
+    pub(crate) fn bench(workers: usize, room: usize) -> (Self, Vec<graph::HandoffReceiver>) {
+        let ring = |_| graph::ring(room, graph::Doorbell::new().unwrap().into());
+        let (senders, receivers) = (0..workers).map(ring).unzip();
+        let entries = [(nodes::RELEASED, graph::NodeId(Self::RELEASED))].into_iter().collect();
+        (Self::new(senders, Entries(entries), crate::testing::pool()), receivers)
     }
 }

@@ -5,8 +5,8 @@ use crate::device::{interface_flags, interface_index};
 use crate::{DeviceKind, ffi};
 
 impl Port {
-    /// Whether the port can carry packets now. A few system calls; meant to be asked about once a
-    /// second.
+    /// Whether the port can carry packets now. A few system calls; meant to be asked about several
+    /// times a second.
     #[must_use]
     pub fn health(&self) -> Health {
         let handle = &self.handle;

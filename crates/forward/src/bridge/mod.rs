@@ -1,13 +1,17 @@
 //! What a bridge has learned: written by the control thread, read and refreshed by the workers.
 //!
-//! A worker that sees a source address that is not known behind the member it came in by sends a
+//! A worker that sees a source address that is not known behind the interface it came in by sends a
 //! [`Learn`] over a ring; until the control thread has entered it, frames to it are flooded. A
 //! known address is refreshed by the worker itself, with one store per address and second.
+//!
+//! What is learned names interfaces, not places in a list of members: it stays true when other members
+//! come and go. An interface that is no member any more is as good as none.
 
 mod table;
 
 pub use table::{MacEntry, MacReader, MacTable};
 
+use graph::InterfaceId;
 use wire::MacAddr;
 
 /// An address within a bridge's VLAN.
@@ -31,13 +35,13 @@ impl MacKey {
     }
 }
 
-/// An address was seen behind a member.
+/// An address was seen behind an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Learn {
     /// The address.
     pub key: MacKey,
-    /// Place in `Bridge::members`.
-    pub member: u16,
+    /// The interface, a member of the bridge.
+    pub interface: InterfaceId,
 }
 
 /// Worker's end of the ring of what it has seen.

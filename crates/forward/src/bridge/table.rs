@@ -4,18 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use graph::InterfaceId;
 use tables::{Epoch, FlowReader, FlowTable, NO_FLOW, OutOfMemory};
 
 use super::{Learn, MacKey};
 use crate::indices::Indices;
 
-/// Where an address was seen: member (16 bits of the first word) and second (the other word).
+/// Where an address was seen: interface (16 bits of the first word) and second (the other word).
 struct Place {
-    member: AtomicU32,
+    interface: AtomicU32,
     seen: AtomicU32,
 }
 
-/// For a worker: finds members, and refreshes what it sees again.
+/// For a worker: finds interfaces, and refreshes what it sees again.
 #[derive(Clone)]
 pub struct MacReader {
     table: FlowReader<16>,
@@ -23,11 +24,11 @@ pub struct MacReader {
 }
 
 impl MacReader {
-    /// The member behind which an address was learned.
+    /// The interface behind which an address was learned. It need not be a member of the bridge any more.
     #[must_use]
-    pub fn find(&self, key: &MacKey) -> Option<u16> {
+    pub fn find(&self, key: &MacKey) -> Option<InterfaceId> {
         let place = self.place(key)?;
-        Some(place.member.load(Ordering::Relaxed) as u16)
+        Some(place.interface.load(Ordering::Relaxed) as InterfaceId)
     }
 
     fn place(&self, key: &MacKey) -> Option<&Place> {
@@ -35,12 +36,12 @@ impl MacReader {
         self.places.get(index as usize).filter(|_| index != NO_FLOW)
     }
 
-    /// Notes that an address was seen behind `member` in this second; `false` when it is not known
+    /// Notes that an address was seen behind `interface` in this second; `false` when it is not known
     /// there.
     #[must_use]
-    pub fn refresh(&self, key: &MacKey, member: u16, second: u32) -> bool {
+    pub fn refresh(&self, key: &MacKey, interface: InterfaceId, second: u32) -> bool {
         let Some(place) = self.place(key) else { return false };
-        if place.member.load(Ordering::Relaxed) as u16 != member {
+        if place.interface.load(Ordering::Relaxed) as InterfaceId != interface {
             return false;
         }
         // A store only when the second has changed: the line stays shared among the workers.
@@ -56,8 +57,8 @@ impl MacReader {
 pub struct MacEntry {
     /// The address.
     pub key: MacKey,
-    /// Place in `Bridge::members`.
-    pub member: u16,
+    /// Interface that it is behind.
+    pub interface: InterfaceId,
     /// Seconds since it was last seen.
     pub age: u32,
 }
@@ -79,7 +80,7 @@ impl MacTable {
     /// # Errors
     /// [`OutOfMemory`] when the system refuses the memory.
     pub fn new(capacity: usize, epoch: &Epoch) -> Result<Self, OutOfMemory> {
-        let place = |_| Place { member: AtomicU32::new(0), seen: AtomicU32::new(0) };
+        let place = |_| Place { interface: AtomicU32::new(0), seen: AtomicU32::new(0) };
         Ok(Self {
             table: FlowTable::new(capacity)?,
             places: (0..capacity).map(place).collect(),
@@ -97,12 +98,12 @@ impl MacTable {
         MacReader { table: self.table.reader(), places: Arc::clone(&self.places) }
     }
 
-    /// Enters what a worker has seen, or moves it to another member. `limit`: addresses of that
+    /// Enters what a worker has seen, or moves it to another interface. `limit`: addresses of that
     /// bridge at most; beyond it and beyond the table's capacity, frames go on being flooded.
     pub fn learn(&mut self, news: &Learn, limit: u32, second: u32) {
         if let Some(place) = self.known.get(&news.key).and_then(|at| self.places.get(*at as usize))
         {
-            place.member.store(u32::from(news.member), Ordering::Relaxed);
+            place.interface.store(u32::from(news.interface), Ordering::Relaxed);
             place.seen.store(second, Ordering::Relaxed);
             return;
         }
@@ -114,7 +115,7 @@ impl MacTable {
             return;
         };
         if let Some(place) = self.places.get(index as usize) {
-            place.member.store(u32::from(news.member), Ordering::Relaxed);
+            place.interface.store(u32::from(news.interface), Ordering::Relaxed);
             place.seen.store(second, Ordering::Relaxed);
         }
         if self.table.insert(&news.key.bytes(), index).is_err() {
@@ -126,7 +127,7 @@ impl MacTable {
         self.known.insert(news.key, index);
     }
 
-    /// Forgets what `stale` says of (address, member, age in seconds).
+    /// Forgets what `stale` says of (address, interface, age in seconds).
     pub fn forget(&mut self, second: u32, mut stale: impl FnMut(&MacEntry) -> bool) {
         let gone: Vec<MacKey> =
             self.entries(second).filter(|entry| stale(entry)).map(|entry| entry.key).collect();
@@ -144,9 +145,9 @@ impl MacTable {
     pub fn entries(&self, second: u32) -> impl Iterator<Item = MacEntry> + '_ {
         self.known.iter().filter_map(move |(key, index)| {
             let place = self.places.get(*index as usize)?;
-            let member = place.member.load(Ordering::Relaxed) as u16;
+            let interface = place.interface.load(Ordering::Relaxed) as InterfaceId;
             let age = second.saturating_sub(place.seen.load(Ordering::Relaxed));
-            Some(MacEntry { key: *key, member, age })
+            Some(MacEntry { key: *key, interface, age })
         })
     }
 

@@ -119,6 +119,15 @@ impl Flows {
     /// # Errors
     /// [`FlowRefusal`]; what was there is kept.
     pub fn insert(&mut self, flow: &Flow, interfaces: &Interfaces) -> Result<(), FlowRefusal> {
+        interfaces.get(flow.egress).ok_or(FlowRefusal::Egress(flow.egress))?;
+        self.put_back(flow, interfaces)
+    }
+
+    /// Enters a flow that was in the tables before. Its egress need not be there: until it is, packets are dropped.
+    ///
+    /// # Errors
+    /// As [`Self::insert`], but for the egress.
+    pub fn put_back(&mut self, flow: &Flow, interfaces: &Interfaces) -> Result<(), FlowRefusal> {
         check_family(flow)?;
         let hop = self.hold_hop(flow, interfaces)?;
         let value = match self.hold_translation(hop, flow.rewrite) {
@@ -178,6 +187,11 @@ impl Flows {
         all.filter_map(|(place, tuple, value)| Some((place, self.flow(&tuple, value)?)))
     }
 
+    /// Interfaces that flows leave by, those too that are not there; some more than once.
+    pub fn egresses(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.adjacencies.keys().map(|adjacency| adjacency.egress)
+    }
+
     fn flow(&self, tuple: &FiveTuple, value: u32) -> Option<Flow> {
         let (hop, rewrite) = self.resolve(value);
         let adjacency = self.by_index.get(&hop)?;
@@ -216,7 +230,6 @@ impl Flows {
             shared.flows += 1;
             return Ok(shared.index);
         }
-        interfaces.get(flow.egress).ok_or(FlowRefusal::Egress(flow.egress))?;
         self.hop_indices.reclaim(self.epoch.passed());
         let index = self.hop_indices.take().ok_or(FlowRefusal::NextHops(self.hop_capacity))?;
         self.next_hops.set(index, &hop_of(&adjacency, interfaces));

@@ -54,6 +54,15 @@ impl<P> SlowPath<P> {
         list
     }
 
+    /// Configured neighbours whose interface is not there now, or down: interface, address and MAC address.
+    pub fn parked_neighbors(&self) -> impl Iterator<Item = (InterfaceId, IpAddr, MacAddr)> + '_ {
+        let parked = self.fixed.iter().filter(|((interface, address), _)| {
+            let index = self.rib.neighbor_index(*interface, *address);
+            index.is_none_or(|index| self.table.get(index).is_none())
+        });
+        parked.map(|((interface, address), mac)| (*interface, *address, *mac))
+    }
+
     /// Neighbours held.
     #[must_use]
     pub fn neighbor_count(&self) -> usize {

@@ -63,6 +63,7 @@ fn interface(id: InterfaceId, net: u8) -> Interface {
     Interface {
         name: format!("port{id}"),
         port: Some(id),
+        up: true,
         vlan: None,
         mac: OWN,
         mtu: 1500,

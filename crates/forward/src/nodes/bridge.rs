@@ -142,11 +142,12 @@ impl Node for Switch {
                 cx.drop(slot, Reason::NoPort);
                 continue;
             };
-            if let (Some(member), Some(learn)) = (frame.member, learn.as_mut()) {
+            if let (Some(_), Some(learn)) = (frame.member, learn.as_mut()) {
+                let interface = cx.vector.interface[usize::from(slot)];
                 let key = frame.key(frame.source);
-                if !macs.refresh(&key, member, second) {
+                if !macs.refresh(&key, interface, second) {
                     // A full ring: the next frame tells it again.
-                    let _full = learn.push(Learn { key, member });
+                    let _full = learn.push(Learn { key, interface });
                 }
             }
             let mut switch = Switching { interfaces, bridge, frame: &frame, cx, slot };
@@ -219,7 +220,12 @@ impl Switching<'_, '_> {
     /// The member behind which the destination was learned.
     fn known(&self, macs: &MacReader) -> Option<u16> {
         let group = self.frame.destination.is_group();
-        (!group).then(|| macs.find(&self.frame.key(self.frame.destination))).flatten()
+        let find = || macs.find(&self.frame.key(self.frame.destination));
+        // What is no member any more is found by flooding.
+        (!group)
+            .then(find)
+            .flatten()
+            .and_then(|id| self.interfaces.member_of(self.frame.bridge, id))
     }
 
     /// To the member, or to nobody when the frame came from there or the VLAN may not pass.

@@ -5,7 +5,6 @@
 //! `ip-group`, because it is never forwarded (RFC 1812 5.3.4). Plain frames (see `plain`) are checked
 //! whole here and go straight to the look-up, with the destination address noted for it.
 
-use dpdk::Buffer;
 use graph::{Context, Node, Picked, PortId, Reason, Slot, Vector};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddr, vlan};
@@ -68,12 +67,14 @@ impl Node for EthernetInput {
         let mut ingress: Option<Ingress> = None;
         let mut rest = slots;
         while let [slot, after @ ..] = rest {
-            let Some(port) = cx.vector.buffer(*slot).map(Buffer::port) else {
+            let Some(buffer) = cx.vector.buffer(*slot) else {
                 rest = after;
                 continue;
             };
-            let same = ingress.filter(|known| known.port == port);
-            let known = *ingress.insert(same.unwrap_or_else(|| Ingress::of(interfaces, port)));
+            let (port, frame) = (buffer.port(), buffer.data());
+            let same = ingress.filter(|known| known.is_of(port, frame));
+            let known = same.unwrap_or_else(|| Ingress::of(interfaces, port, frame));
+            ingress = Some(known);
             let taken = known.take(rest, cx.vector, ip4, ip6);
             rest = rest.get(taken..).unwrap_or(&[]);
             if taken == 0 {

@@ -1,5 +1,7 @@
 //! `icmp-error`: tells the sender why its packet was dropped, where the standards allow it.
 //!
+//! The drop is counted where the packet is refused; only an error that could not be made counts here (`no-buffer`).
+//!
 //! Needs `interface`, `network` and `word` (see [`icmp_word`](super::family::icmp_word)). The
 //! dropped packet becomes the quotation: the new headers are written in front of it.
 
@@ -78,11 +80,12 @@ impl Node for IcmpError {
             let id = cx.vector.interface[at];
             let source = allowed.then(|| source(interfaces, id, cx.vector.network(slot))).flatten();
             let Some(source) = source else {
-                cx.drop(slot, Reason::IcmpNotAllowed);
+                cx.free(slot);
                 continue;
             };
             if !self.bucket.take(cx.now) {
-                cx.drop(slot, Reason::IcmpRateLimited);
+                cx.exits.counters.icmp_limited.add(1);
+                cx.free(slot);
                 continue;
             }
             let network = usize::from(cx.vector.network[at]);

@@ -1,19 +1,24 @@
 //! Plain frames: the common case, checked by `ethernet-input` in one pass over a frame's first bytes.
 //!
-//! A plain frame is untagged, comes to a routed port's own address and carries an IP packet without
-//! options, at the frame's full length, between addresses that are not special. Such a packet passes
-//! every check of `ip4-input` or `ip6-input`, so it goes straight to the look-up.
+//! A plain frame comes to the own address of a routed port or VLAN sub-interface and carries an IP packet without
+//! options, at the frame's full length but for the padding of a short one, between addresses that are not special. Such a
+//! packet passes every check of `ip4-input` or `ip6-input`, so it goes straight to the look-up. A run of frames is checked
+//! against what its first one came by.
 
 use std::net::Ipv4Addr;
 
 use dpdk::Buffer;
 use graph::{Picked, PortId, Slot, Vector};
-use wire::{EtherType, ipv4, ipv6, special};
+use wire::{EtherType, ipv4, ipv6, special, vlan};
 
 use crate::state::{Interfaces, Mode};
 
 /// Length of an Ethernet header without tag: bytes.
 pub(super) const HEADER: usize = 14;
+/// The same with a tag.
+const TAGGED: usize = HEADER + vlan::TAG_LENGTH;
+/// What a frame carries at least (IEEE 802.3 4.2.3.3): a shorter packet is padded. Bytes.
+const LEAST: usize = 46;
 /// The bits of a frame's first 8 bytes, little-endian, that are compared: the destination address,
 /// and that the source is no group address.
 const FRONT: u64 = 0x0001_ffff_ffff_ffff;
@@ -43,10 +48,12 @@ fn neither_special(source: Ipv4Addr, destination: Ipv4Addr) -> bool {
     special::classify_v4(source).is_none() && special::classify_v4(destination).is_none()
 }
 
-/// What the plain frames of a port have in common.
+/// What the plain frames of a port or VLAN have in common.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ingress {
-    pub(super) port: PortId,
+    port: PortId,
+    /// Of the VLAN tag.
+    vlan: Option<u16>,
     interface: u16,
     /// The first 8 bytes of a frame, under [`FRONT`].
     front: u64,
@@ -55,16 +62,18 @@ pub(super) struct Ingress {
 }
 
 impl Ingress {
-    /// Of a port whose frames are not routed, none is plain.
-    pub(super) fn of(interfaces: &Interfaces, port: PortId) -> Self {
-        let none = Self { port, ..Self::default() };
-        let Some(id) = interfaces.of_frame(port, None) else { return none };
+    /// Of the frames that come as this one does. Where they are not routed, none is plain.
+    pub(super) fn of(interfaces: &Interfaces, port: PortId, frame: &[u8]) -> Self {
+        let vlan = vlan_of(frame);
+        let none = Self { port, vlan, ..Self::default() };
+        let Some(id) = interfaces.of_frame(port, vlan) else { return none };
         let Some(interface) = interfaces.get(id).filter(|known| known.mode == Mode::Routed) else {
             return none;
         };
         let [a, b, c, d, e, f] = interface.mac.octets();
         Self {
             port,
+            vlan,
             interface: id,
             front: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
             ip4: interface.takes_ip4(),
@@ -72,9 +81,33 @@ impl Ingress {
         }
     }
 
+    /// Whether this may be what a frame has come by.
+    #[inline]
+    pub(super) fn is_of(self, port: PortId, frame: &[u8]) -> bool {
+        self.port == port && self.vlan == vlan_of(frame)
+    }
+
     /// Takes the first slots up to one that is not plain, and returns how many it took.
-    #[inline(never)]
+    #[inline]
     pub(super) fn take(
+        self,
+        slots: &[Slot],
+        vector: &mut Vector,
+        ip4: &mut Picked,
+        ip6: &mut Picked,
+    ) -> usize {
+        const IP4: usize = ipv4::HEADER_LENGTH;
+        const IP6: usize = ipv6::HEADER_LENGTH;
+        if self.vlan.is_none() {
+            self.take_run::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, vector, ip4, ip6)
+        } else {
+            self.take_run::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, vector, ip4, ip6)
+        }
+    }
+
+    /// The same where a header is so long, and with the header of an IPv4 or IPv6 packet behind it.
+    #[inline(never)]
+    fn take_run<const HEADER: usize, const IP4: usize, const IP6: usize>(
         self,
         slots: &[Slot],
         vector: &mut Vector,
@@ -83,14 +116,16 @@ impl Ingress {
     ) -> usize {
         for (taken, &slot) in slots.iter().enumerate() {
             let at = usize::from(slot);
-            let Some(buffer) = vector.buffer(slot) else { continue };
+            let Some(buffer) = vector.buffers[at].as_mut() else { continue };
             if buffer.port() != self.port {
                 return taken;
             }
-            if let Some(destination) = self.plain4(buffer) {
+            if let Some((destination, length)) = self.plain4::<HEADER, IP4>(buffer) {
+                unpad(buffer, HEADER + length);
                 vector.word[at] = destination;
                 ip4.push(slot);
-            } else if let Some(destination) = self.plain6(buffer) {
+            } else if let Some((destination, length)) = self.plain6::<HEADER, IP6>(buffer) {
+                unpad(buffer, HEADER + length);
                 vector.wide[at] = destination;
                 ip6.push(slot);
             } else {
@@ -102,44 +137,81 @@ impl Ingress {
         slots.len()
     }
 
-    /// The destination address of a plain IPv4 packet.
+    /// The destination address of a plain IPv4 packet, and its length.
     #[inline(always)]
-    fn plain4(self, buffer: &Buffer) -> Option<u32> {
-        const LENGTH: usize = HEADER + ipv4::HEADER_LENGTH;
-        let (ethernet, ip) = buffer.data().first_chunk::<LENGTH>()?.split_first_chunk()?;
-        let ip = ip.first_chunk()?;
-        if !(self.ip4 & self.matches(ethernet, EtherType::IPV4)) {
+    fn plain4<const HEADER: usize, const IP: usize>(self, buffer: &Buffer) -> Option<(u32, usize)> {
+        let (ethernet, ip) = buffer.data().first_chunk::<IP>()?.split_first_chunk()?;
+        let ip: &[u8; ipv4::HEADER_LENGTH] = ip.first_chunk()?;
+        if !(self.ip4 & self.matches::<HEADER>(ethernet, EtherType::IPV4)) {
             return None;
         }
-        let header = ipv4::Header::of_plain(ip, buffer.len() - HEADER)?;
+        let [_, _, l0, l1, ..] = *ip;
+        let length = usize::from(u16::from_be_bytes([l0, l1]));
+        let length = packet_length(buffer, buffer.len() - HEADER, length, ipv4::HEADER_LENGTH);
+        let header = ipv4::Header::of_plain(ip, length)?;
         let (source, destination) = (header.source(), header.destination());
         let [from, ..] = source.octets();
         let [to, ..] = destination.octets();
         let ordinary = ORDINARY4[usize::from(from)] & ORDINARY4[usize::from(to)];
-        (ordinary || neither_special(source, destination)).then(|| destination.to_bits())
+        let plain = ordinary || neither_special(source, destination);
+        plain.then(|| (destination.to_bits(), length))
     }
 
-    /// The destination address of a plain IPv6 packet.
+    /// The same of a plain IPv6 packet.
     #[inline(always)]
-    fn plain6(self, buffer: &Buffer) -> Option<u128> {
-        const LENGTH: usize = HEADER + ipv6::HEADER_LENGTH;
-        let (ethernet, ip) = buffer.data().first_chunk::<LENGTH>()?.split_first_chunk()?;
-        let ip = ip.first_chunk()?;
-        if !(self.ip6 & self.matches(ethernet, EtherType::IPV6)) {
+    fn plain6<const HEADER: usize, const IP: usize>(
+        self,
+        buffer: &Buffer,
+    ) -> Option<(u128, usize)> {
+        let (ethernet, ip) = buffer.data().first_chunk::<IP>()?.split_first_chunk()?;
+        let ip: &[u8; ipv6::HEADER_LENGTH] = ip.first_chunk()?;
+        if !(self.ip6 & self.matches::<HEADER>(ethernet, EtherType::IPV6)) {
             return None;
         }
-        let header = ipv6::Header::of_plain(ip, buffer.len() - HEADER)?;
+        let [_, _, _, _, l0, l1, ..] = *ip;
+        let length = ipv6::HEADER_LENGTH + usize::from(u16::from_be_bytes([l0, l1]));
+        let length = packet_length(buffer, buffer.len() - HEADER, length, ipv6::HEADER_LENGTH);
+        let header = ipv6::Header::of_plain(ip, length)?;
         let [source, ..] = header.source().octets();
         let [destination, ..] = header.destination().octets();
         let ordinary = ORDINARY6[usize::from(source)] & ORDINARY6[usize::from(destination)];
-        ordinary.then(|| header.destination().to_bits())
+        ordinary.then(|| (header.destination().to_bits(), length))
     }
 
     #[inline(always)]
-    fn matches(self, header: &[u8; HEADER], ether_type: EtherType) -> bool {
-        let [front @ .., _, _, _, _, _, _] = header;
-        let [.., t0, t1] = header;
+    fn matches<const HEADER: usize>(self, header: &[u8; HEADER], ether_type: EtherType) -> bool {
+        let (Some(front), Some(last)) = (header.first_chunk(), header.last_chunk()) else {
+            return false;
+        };
         u64::from_le_bytes(*front) & FRONT == self.front
-            && u16::from_be_bytes([*t0, *t1]) == ether_type.0
+            && u16::from_be_bytes(*last) == ether_type.0
+            && (HEADER < TAGGED || vlan_of(header) == self.vlan)
+    }
+}
+
+/// The VLAN id of a frame with a tag.
+#[inline(always)]
+fn vlan_of(frame: &[u8]) -> Option<u16> {
+    match frame.get(HEADER - 2..HEADER + 2) {
+        Some(&[0x81, 0x00, v0, v1]) => Some(u16::from_be_bytes([v0, v1]) & 0xfff),
+        _ => None,
+    }
+}
+
+/// How long the packet is in a frame that carries `present` bytes: these, or less by the padding of a short one. `length` is what
+/// the packet says, `least` the length of its header.
+#[inline(always)]
+fn packet_length(buffer: &Buffer, present: usize, length: usize, least: usize) -> usize {
+    let padded = present <= LEAST && (least..present).contains(&length) && !buffer.is_chained();
+    if padded { length } else { present }
+}
+
+/// Takes the padding off a frame that is no longer than this without it.
+#[inline(always)]
+fn unpad(buffer: &mut Buffer, length: usize) {
+    let padding = buffer.len() - length;
+    if padding > 0 {
+        // A packet in one piece is longer than its padding.
+        let _ = buffer.trim(padding);
     }
 }

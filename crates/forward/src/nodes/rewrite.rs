@@ -21,8 +21,9 @@ graph::edges! {
     }
 }
 
-/// Length of an untagged Ethernet header: bytes.
+/// Length of an untagged Ethernet header, and of a VLAN tag: bytes.
 const HEADER: usize = 14;
+const TAG: usize = 4;
 
 const EDGES: Edges<Next> = Edges { local: Next::Local, error: Next::Error, reflect: Next::Reflect };
 
@@ -47,9 +48,10 @@ impl<F: Family> Rewrite<F> {
     }
 
     /// Sends the first slots up to one that is not as most packets are, and returns how many it sent.
-    /// Most are as long as the egress takes, have hops left, and a next hop without VLAN tag.
+    /// Most are as long as the egress takes, have hops left, and a next hop by a port. `TAGS`: with VLAN tags, in or out, for
+    /// which the header's length has to be changed.
     #[inline(never)]
-    fn send_plain<const MADE_HERE: bool>(
+    fn send_plain<const MADE_HERE: bool, const TAGS: bool>(
         &self,
         slots: &[Slot],
         vector: &mut Vector,
@@ -59,24 +61,36 @@ impl<F: Family> Rewrite<F> {
         let next_hops = self.state.next_hops.reader();
         for (sent, &slot) in slots.iter().enumerate() {
             let at = usize::from(slot);
-            let hop = next_hops.words(vector.next_hop[at]);
-            if !hop.is_plain() || usize::from(vector.network[at]) != HEADER {
+            let index = vector.next_hop[at];
+            let hop = next_hops.words(index);
+            let network = usize::from(vector.network[at]);
+            let tag = if TAGS { hop.tag() } else { None };
+            let plain = if TAGS { hop.leaves() } else { hop.is_plain() && network == HEADER };
+            if !plain {
                 return sent;
             }
             let Some(buffer) = vector.buffers[at].as_mut() else { continue };
-            if buffer.len() > HEADER + usize::from(hop.mtu()) {
+            if buffer.len() > network + usize::from(hop.mtu()) {
                 return sent;
             }
-            let Some((header, packet)) = buffer.data_mut().split_first_chunk_mut::<HEADER>() else {
+            let length = if tag.is_some() { HEADER + TAG } else { HEADER };
+            if TAGS && network != length {
+                if !shift(buffer, network, length) {
+                    return sent;
+                }
+                vector.network[at] = length as u16;
+            }
+            let Some((header, packet)) = buffer.data_mut().split_at_mut_checked(length) else {
                 return sent;
             };
             if !MADE_HERE && !F::decrement(packet) {
                 return sent;
             }
             let (front, rest) = hop.addresses();
-            header[..8].copy_from_slice(&front);
-            header[8..12].copy_from_slice(&rest);
-            header[12..].copy_from_slice(&F::ETHER_TYPE.0.to_be_bytes());
+            put_header(header, front, rest, tag, F::ETHER_TYPE);
+            if hop.is_stale() {
+                self.state.next_hops.mark_used(index);
+            }
             if let Some(buffer) = vector.buffers[at].take() {
                 exits.transmit(buffer, hop.port(), now);
             }
@@ -145,17 +159,24 @@ impl<F: Family> Node for Rewrite<F> {
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
         let mut rest = slots;
+        let mut tags = false;
         while let [slot, after @ ..] = rest {
-            let sent = if self.made_here {
-                self.send_plain::<true>(rest, cx.vector, cx.exits, cx.now)
-            } else {
-                self.send_plain::<false>(rest, cx.vector, cx.exits, cx.now)
+            let plain = match (self.made_here, tags) {
+                (true, true) => Self::send_plain::<true, true>,
+                (true, false) => Self::send_plain::<true, false>,
+                (false, true) => Self::send_plain::<false, true>,
+                (false, false) => Self::send_plain::<false, false>,
             };
+            let sent = plain(self, rest, cx.vector, cx.exits, cx.now);
             rest = rest.get(sent..).unwrap_or(&[]);
-            if sent == 0 {
+            if sent > 0 {
+                continue;
+            }
+            if tags {
                 self.general(*slot, cx);
                 rest = after;
             }
+            tags = !tags;
         }
     }
 
@@ -179,40 +200,49 @@ fn is_of_stack(vector: &Vector, slot: Slot) -> bool {
 /// Puts the next hop's Ethernet header (and tag) right before the network header. `false` when the
 /// headroom is too small.
 #[inline(always)]
-pub(super) fn write_header(
+fn write_header(
     buffer: &mut Buffer,
     network: usize,
     hop: &NextHop,
     ether_type: wire::EtherType,
 ) -> bool {
-    let length = if hop.vlan.is_some() { 18 } else { 14 };
+    let length = if hop.vlan.is_some() { HEADER + TAG } else { HEADER };
     if network != length && !shift(buffer, network, length) {
         return false;
     }
     let Some(header) = buffer.data_mut().get_mut(..length) else { return false };
-    let [t0, t1] = ether_type.0.to_be_bytes();
-    let d = hop.destination.octets();
-    let s = hop.source.octets();
-    match (hop.vlan, <&mut [u8; 14]>::try_from(&mut *header)) {
-        (None, Ok(header)) => {
-            *header =
-                [d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1], s[2], s[3], s[4], s[5], t0, t1];
-        }
-        (Some(vlan), _) => {
-            let [v0, v1] = vlan.to_be_bytes();
-            let tagged = [
-                d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1], s[2], s[3], s[4], s[5], 0x81, 0,
-                v0, v1, t0, t1,
-            ];
-            header.copy_from_slice(&tagged);
-        }
-        (None, Err(_)) => return false,
-    }
+    let [d0, d1, d2, d3, d4, d5] = hop.destination.octets();
+    let [s0, s1, s2, s3, s4, s5] = hop.source.octets();
+    let (front, rest) = ([d0, d1, d2, d3, d4, d5, s0, s1], [s2, s3, s4, s5]);
+    put_header(header, front, rest, hop.vlan, ether_type);
     true
 }
 
-/// Makes `length` bytes before the network header out of `network`.
-#[cold]
+/// Writes a header of the right length: both addresses, a tag and the EtherType.
+#[inline(always)]
+fn put_header(
+    header: &mut [u8],
+    front: [u8; 8],
+    rest: [u8; 4],
+    tag: Option<u16>,
+    ether_type: wire::EtherType,
+) {
+    let [t0, t1] = ether_type.0.to_be_bytes();
+    let [a, b, c, d] = rest;
+    if let Some((start, end)) = header.split_first_chunk_mut::<8>() {
+        *start = front;
+        if let Some(tag) = tag {
+            let [v0, v1] = tag.to_be_bytes();
+            if let Some(end) = end.first_chunk_mut() {
+                *end = [a, b, c, d, 0x81, 0x00, v0, v1, t0, t1];
+            }
+        } else if let Some(end) = end.first_chunk_mut() {
+            *end = [a, b, c, d, t0, t1];
+        }
+    }
+}
+
+/// Makes `length` bytes before the network header out of `network`. `false`, and no change, when there is no headroom.
 fn shift(buffer: &mut Buffer, network: usize, length: usize) -> bool {
     if network > length {
         buffer.adjust(network - length)

@@ -26,6 +26,7 @@ struct Egress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     id: InterfaceId,
+    up: bool,
     egress: Egress,
     mtu: u16,
     /// Destination MAC of routes by egress port.
@@ -44,7 +45,13 @@ impl Link {
         let v4 = interface.addresses4.iter().map(|(address, length)| ((*address).into(), *length));
         let v6 = interface.addresses6.iter().map(|(address, length)| ((*address).into(), *length));
         let addresses = v4.chain(v6).collect();
-        Some(Self { id, egress, mtu: interface.mtu, next_hop_mac, addresses })
+        let (up, mtu) = (interface.up, interface.mtu);
+        Some(Self { id, up, egress, mtu, next_hop_mac, addresses })
+    }
+
+    /// Whether packets can leave by it now. Its addresses are the router's own in any case.
+    pub(super) fn is_up(&self) -> bool {
+        self.up
     }
 
     /// A next hop through this interface. `Forward` becomes `Bridge` where it leads into a bridge.
@@ -100,9 +107,27 @@ impl Links {
         self.0.get(&id)
     }
 
-    /// The interface on whose network the address lies: longest match, then lowest number.
+    /// The interface, if its link is up.
+    pub(super) fn live(&self, id: InterfaceId) -> Option<&Link> {
+        self.get(id).filter(|link| link.up)
+    }
+
+    /// The interface on whose network the address lies, up or not: longest match, then lowest number.
     pub(super) fn interface_of(&self, address: IpAddr) -> Option<InterfaceId> {
-        let matches = self.0.iter().rev().filter(|_| !is_link_local(address));
+        self.interface_where(address, |_| true)
+    }
+
+    /// The same of those that are up.
+    pub(super) fn live_interface_of(&self, address: IpAddr) -> Option<InterfaceId> {
+        self.interface_where(address, Link::is_up)
+    }
+
+    fn interface_where(
+        &self,
+        address: IpAddr,
+        fits: impl Fn(&Link) -> bool,
+    ) -> Option<InterfaceId> {
+        let matches = self.0.iter().rev().filter(|(_, link)| fits(link) && !is_link_local(address));
         matches
             .filter_map(|(id, link)| Some((link.match_length(address)?, *id)))
             .max_by_key(|(length, _)| *length)
@@ -133,10 +158,10 @@ impl Links {
         routes
     }
 
-    /// Routes to the networks of the interfaces' addresses.
+    /// Routes to the networks of the addresses of interfaces that are up.
     pub(super) fn connected_routes(&self) -> BTreeMap<Prefix, InterfaceId> {
         let mut routes = BTreeMap::new();
-        for (id, link) in &self.0 {
+        for (id, link) in self.0.iter().filter(|(_, link)| link.up) {
             for (address, length) in &link.addresses {
                 let Ok(network) = Prefix::containing(*address, *length) else { continue };
                 if !is_link_local(*address) {

@@ -71,6 +71,11 @@ impl Rib {
         }
     }
 
+    /// Interfaces that static routes name, those too that are not there; some more than once.
+    pub fn named_interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.targets.interfaces()
+    }
+
     /// All next hops in use.
     pub fn next_hops(&self) -> impl Iterator<Item = NextHopInfo> + '_ {
         self.hops.iter().map(|(index, interface, owner, users)| {
@@ -118,14 +123,19 @@ impl Rib {
         let best = fib.best(key, &self.targets, &self.hops).map(|(source, _)| source);
         let sources = [Source::Own, Source::Static, Source::Neighbor, Source::Connected];
         let found = sources.into_iter().filter_map(|source| {
-            let target = match named(source) {
-                Some(named) => shown(self.targets.goal(*fib.named(named).get(&key)?)?),
+            let (target, usable) = match named(source) {
+                Some(named) => {
+                    let id = *fib.named(named).get(&key)?;
+                    (shown(self.targets.goal(id)?), self.targets.value(id).is_some())
+                }
                 None => {
                     let (interface, address) = self.hops.neighbor(*fib.hosts().get(&key)?)?;
-                    Target::Via(vec![Via { address, interface: Some(interface), weight: 1 }])
+                    let hop = Via { address, interface: Some(interface), weight: 1 };
+                    (Target::Via(vec![hop]), true)
                 }
             };
-            Some(RouteInfo { prefix: key.into(), source, target, active: best == Some(source) })
+            let active = best == Some(source);
+            Some(RouteInfo { prefix: key.into(), source, target, usable, active })
         });
         found.collect()
     }

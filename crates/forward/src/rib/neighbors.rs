@@ -11,13 +11,13 @@ use super::{Prefix, Rib, RouteError, Status};
 
 impl Rib {
     /// The next hop of a neighbour, for one user more: unresolved at first. Errors:
-    /// `NoSuchInterface`, `TooManyHops`.
+    /// `NoSuchInterface` (also while its link is down), `TooManyHops`.
     pub(crate) fn open_neighbor(
         &mut self,
         interface: InterfaceId,
         address: IpAddr,
     ) -> Result<u32, RouteError> {
-        let link = self.links.get(interface).ok_or(RouteError::NoSuchInterface(interface))?;
+        let link = self.links.live(interface).ok_or(RouteError::NoSuchInterface(interface))?;
         let limit = self.hops.table.capacity();
         let index = self.hops.acquire(interface, link, Owner::Neighbor(address));
         index.ok_or(RouteError::TooManyHops { limit })
@@ -71,7 +71,7 @@ impl Rib {
     /// Whether packets to the address look for it as a neighbour on this interface.
     pub(crate) fn is_on_link(&self, interface: InterfaceId, address: IpAddr) -> bool {
         if is_link_local(address) {
-            return self.links.get(interface).is_some();
+            return self.links.live(interface).is_some();
         }
         let value = self.network_value(address);
         value.is_some_and(|value| self.hops.glean(value) == Some(interface))

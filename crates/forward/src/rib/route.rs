@@ -81,6 +81,8 @@ pub struct RouteInfo {
     pub source: Source,
     /// What becomes of packets to them.
     pub target: Target,
+    /// Whether packets could follow it: an interface that it leads to is there and up, if it leads anywhere.
+    pub usable: bool,
     /// Whether it is what packets follow: usable, and first of its prefix.
     pub active: bool,
 }

@@ -155,8 +155,8 @@ impl Rib {
         Ok(())
     }
 
-    /// Takes over interfaces and what their addresses imply. Returns the interfaces that have gone
-    /// or whose frames look different now: all neighbours there are forgotten, and their users are
+    /// Takes over interfaces and what their addresses imply. Returns the interfaces that have gone, whose link
+    /// has gone down or whose frames look different now: all neighbours there are forgotten, and their users are
     /// to close them.
     pub fn set_interfaces(
         &mut self,
@@ -165,8 +165,8 @@ impl Rib {
     ) -> Vec<InterfaceId> {
         let links = Links::new(interfaces, macs);
         let mut gone = Vec::new();
-        for (id, old) in &self.links.0 {
-            match links.get(*id) {
+        for (id, old) in self.links.0.iter().filter(|(_, old)| old.is_up()) {
+            match links.live(*id) {
                 Some(new) if new.same_frames(old) => {
                     if new != old {
                         self.hops.rewrite(*id, new);
@@ -183,17 +183,22 @@ impl Rib {
         let directed = self.settings.load().directed_broadcast;
         let own = self.links.own_routes(directed).into_iter();
         let own = own.map(|(prefix, target)| (prefix, Goal::Route(target))).collect();
-        let mut implied = self.replace(Named::Own, own);
+        let (mut implied, mut unnamed) = self.replace(Named::Own, own);
         let connected = self.links.connected_routes().into_iter();
         let connected = connected.map(|(prefix, id)| (prefix, Goal::Connected(id))).collect();
-        implied.extend(self.replace(Named::Connected, connected));
-        let changed = self.targets.resolve_all(&self.links, &mut self.hops);
+        let (networks, before) = self.replace(Named::Connected, connected);
+        implied.extend(networks);
+        unnamed.extend(before);
+        let (changed, left) = self.targets.resolve_all(&self.links, &mut self.hops);
         for prefix in implied {
             // A look-up table that is full leaves a network out of reach.
             let _ = self.show(prefix);
         }
         self.v4.show_again(&changed, &self.targets, &self.hops);
         self.v6.show_again(&changed, &self.targets, &self.hops);
+        // Until here, workers may have found the next hops of before.
+        self.release(unnamed.into_iter());
+        left.into_iter().for_each(|hop| self.hops.release(hop));
         gone
     }
 
@@ -239,8 +244,13 @@ impl Rib {
         targets.for_each(|target| self.targets.release(target, &mut self.hops));
     }
 
-    /// Makes the routes of a source be `wanted`. Returns the prefixes that were or are there.
-    fn replace(&mut self, source: Named, wanted: BTreeMap<Prefix, Goal>) -> BTreeSet<Prefix> {
+    /// Makes the routes of a source be `wanted`. Returns the prefixes that were or are there, and the targets of before,
+    /// which are to be released once the prefixes are shown.
+    fn replace(
+        &mut self,
+        source: Named,
+        wanted: BTreeMap<Prefix, Goal>,
+    ) -> (BTreeSet<Prefix>, Vec<u32>) {
         let old4 = self.v4.named(source).keys().map(|key| Prefix::V4(*key));
         let old6 = self.v6.named(source).keys().map(|key| Prefix::V6(*key));
         let mut touched: BTreeSet<Prefix> = old4.chain(old6).collect();
@@ -253,7 +263,6 @@ impl Rib {
                 goal.and_then(|goal| self.targets.acquire(goal, &self.links, &mut self.hops).ok());
             unused.extend(self.set(source, *prefix, target));
         }
-        self.release(unused.into_iter());
-        touched
+        (touched, unused)
     }
 }

@@ -96,7 +96,10 @@ impl Targets {
         let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) else { return };
         self.by_goal.remove(&entry.goal);
         self.free.push(id);
-        drop_members(id, &entry.members, hops);
+        for (hop, _) in &entry.members {
+            hops.leave(*hop, id);
+            hops.release(*hop);
+        }
         if let Some(group) = entry.group {
             hops.retire_group(group.index);
         }
@@ -116,29 +119,47 @@ impl Targets {
         self.entry(id).map_or(&[], |entry| &entry.members)
     }
 
+    /// Interfaces that routes name, those too that are not there. What interfaces imply does not count.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.entries.iter().flatten().flat_map(|entry| {
+            let (via, port) = match &entry.goal {
+                Goal::Route(Target::Via(hops)) => (hops.as_slice(), None),
+                Goal::Route(Target::Port(interface)) => (&[][..], Some(*interface)),
+                Goal::Route(_) | Goal::Connected(_) => (&[][..], None),
+            };
+            via.iter().filter_map(|hop| hop.interface).chain(port)
+        })
+    }
+
     /// Targets with several next hops.
     pub(super) fn groups(&self) -> usize {
         self.entries.iter().flatten().filter(|entry| entry.group.is_some()).count()
     }
 
-    /// Finds the next hops of all targets anew after interfaces changed. Returns those whose value
-    /// changed. What finds no free index now is unusable until the next change.
-    pub(super) fn resolve_all(&mut self, links: &Links, hops: &mut Hops) -> HashSet<u32> {
-        let mut changed = HashSet::new();
+    /// Finds the next hops of all targets anew after interfaces changed. Returns the targets whose value
+    /// changed, and the next hops of before, each to be released once the routes are shown again. What
+    /// finds no free index now is unusable until the next change.
+    pub(super) fn resolve_all(
+        &mut self,
+        links: &Links,
+        hops: &mut Hops,
+    ) -> (HashSet<u32>, Vec<u32>) {
+        let (mut changed, mut left) = (HashSet::new(), Vec::new());
         for id in 0..self.entries.len() as u32 {
             let Some(entry) = self.entry(id) else { continue };
-            let (before, old) = (entry.value, entry.members.clone());
+            let before = entry.value;
             let new = members(&entry.goal, links, hops).unwrap_or_default();
-            if let Some(entry) = self.entry_mut(id) {
-                entry.members = new;
+            let Some(entry) = self.entry_mut(id) else { continue };
+            for (hop, _) in std::mem::replace(&mut entry.members, new) {
+                hops.leave(hop, id);
+                left.push(hop);
             }
-            drop_members(id, &old, hops);
             self.join(id, hops);
             if self.value(id) != before {
                 changed.insert(id);
             }
         }
-        changed
+        (changed, left)
     }
 
     /// Shares the slots of a group among the members that can forward, else those that may yet.
@@ -183,7 +204,7 @@ impl Targets {
     }
 }
 
-/// The next hops that a goal has now, each one user more. What is behind no interface is left out.
+/// The next hops that a goal has now, each one user more. What is behind no interface that is up is left out.
 fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)>, RouteError> {
     let mut wanted = Vec::new();
     match goal {
@@ -197,7 +218,7 @@ fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)
         }
         Goal::Route(Target::Via(via)) => {
             for hop in via.iter().filter(|hop| !links.is_own(hop.address)) {
-                let interface = hop.interface.or_else(|| links.interface_of(hop.address));
+                let interface = hop.interface.or_else(|| links.live_interface_of(hop.address));
                 if let Some(interface) = interface {
                     wanted.push((interface, Owner::Neighbor(hop.address), u32::from(hop.weight)));
                 }
@@ -207,7 +228,7 @@ fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)
     }
     let mut members: Vec<(u32, u32)> = Vec::with_capacity(wanted.len());
     for (interface, owner, weight) in wanted {
-        let Some(link) = links.get(interface) else { continue };
+        let Some(link) = links.live(interface) else { continue };
         let Some(index) = hops.acquire(interface, link, owner) else {
             members.iter().for_each(|(index, _)| hops.release(*index));
             return Err(RouteError::TooManyHops { limit: hops.table.capacity() });
@@ -222,11 +243,4 @@ fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)
         }
     }
     Ok(members)
-}
-
-fn drop_members(id: u32, members: &[(u32, u32)], hops: &mut Hops) {
-    for (hop, _) in members {
-        hops.leave(*hop, id);
-        hops.release(*hop);
-    }
 }

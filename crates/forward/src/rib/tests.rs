@@ -47,6 +47,7 @@ fn interface(id: InterfaceId, addresses: &[(IpAddr, u8)]) -> Interface {
     Interface {
         name: format!("port{id}"),
         port: Some(id),
+        up: true,
         vlan: None,
         mac: mac(0xf0 + id as u8),
         mtu: 1500,

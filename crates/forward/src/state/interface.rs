@@ -63,6 +63,16 @@ impl Interfaces {
         }
     }
 
+    /// Place of an interface among a bridge's members; `None`: it is not one of them.
+    #[inline]
+    #[must_use]
+    pub fn member_of(&self, bridge: u16, id: InterfaceId) -> Option<u16> {
+        match self.get(id)?.mode {
+            Mode::Member { bridge: of, member } if of == bridge => Some(member),
+            _ => None,
+        }
+    }
+
     /// The interface that takes frames of `port` with this VLAN id (`None`: untagged).
     #[inline]
     #[must_use]
@@ -93,6 +103,8 @@ pub struct Interface {
     pub name: String,
     /// Port that its frames go through. A bridge's IP interface has none.
     pub port: Option<PortId>,
+    /// Its link is up: routes may lead through it.
+    pub up: bool,
     /// VLAN id of a sub-interface.
     pub vlan: Option<u16>,
     /// MAC address.

@@ -135,7 +135,7 @@ impl NextHop {
 /// No VLAN tag, in the word that holds one.
 const UNTAGGED: u16 = 0xffff;
 
-/// kind (8 bits), [`PLAIN`] or 0 (8), port (16), interface (16), MTU (16).
+/// kind (8 bits), [`PLAIN`] and [`TAGGED`] or 0 (8), port (16), interface (16), MTU (16).
 const HEAD: usize = 0;
 /// Destination MAC (48 bits), first 2 bytes of the source (16), in the order of the wire.
 const MACS: usize = 1;
@@ -144,9 +144,10 @@ const TAIL: usize = 2;
 /// Not 0: used since the control thread last looked.
 const USED: usize = 3;
 
-/// Beside the kind of a next hop that is [`Kind::Forward`] without a VLAN tag: most are, and one
-/// comparison tells.
+/// Beside the kind of a next hop that is sent to by a port, [`Kind::Forward`] or [`Kind::ForwardStale`]: one comparison tells.
 const PLAIN: u8 = 1;
+/// Beside [`PLAIN`]: with a VLAN tag.
+const TAGGED: u8 = 2;
 
 #[derive(Debug)]
 #[repr(align(32))]
@@ -161,11 +162,33 @@ pub struct Words {
 }
 
 impl Words {
-    /// Whether it is the common case: [`Kind::Forward`] without a VLAN tag.
+    /// Whether it is the common case: a frame without a VLAN tag leaves by a port.
     #[inline(always)]
     #[must_use]
     pub fn is_plain(self) -> bool {
-        self.head as u16 == u16::from_le_bytes([Kind::Forward as u8, PLAIN])
+        (self.head >> 8) as u8 == PLAIN
+    }
+
+    /// Whether a frame leaves by a port, with a VLAN tag or without.
+    #[inline(always)]
+    #[must_use]
+    pub fn leaves(self) -> bool {
+        (self.head >> 8) as u8 & PLAIN != 0
+    }
+
+    /// Whether the control thread wants to know that it is used.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_stale(self) -> bool {
+        self.head as u8 == Kind::ForwardStale as u8
+    }
+
+    /// The VLAN tag, of a next hop that a frame leaves by.
+    #[inline(always)]
+    #[must_use]
+    pub fn tag(self) -> Option<u16> {
+        let tagged = (self.head >> 8) as u8 & TAGGED != 0;
+        tagged.then_some((self.tail >> 32) as u16)
     }
 
     /// Egress port.
@@ -302,10 +325,11 @@ impl NextHops {
         let v = hop.vlan.unwrap_or(UNTAGGED).to_le_bytes();
         let macs = u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1]]);
         let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], 0, 0]);
-        let plain = hop.kind == Kind::Forward && hop.vlan.is_none();
+        let plain = matches!(hop.kind, Kind::Forward | Kind::ForwardStale);
+        let tagged = plain && hop.vlan.is_some();
         let head = u64::from_le_bytes([
             hop.kind as u8,
-            if plain { PLAIN } else { 0 },
+            if plain { PLAIN } else { 0 } | if tagged { TAGGED } else { 0 },
             port[0],
             port[1],
             interface[0],
@@ -321,11 +345,14 @@ impl NextHops {
         words[HEAD].store(head, Ordering::Release);
     }
 
-    /// Notes that a stale next hop was used.
+    /// Notes that a stale next hop was used. The first time since the control thread looked, the line that all workers read is
+    /// written; after that it is read.
     #[inline]
     pub fn mark_used(&self, index: u32) {
         if let Some(Entry(words)) = self.entries.get(index as usize) {
-            words[USED].store(1, Ordering::Relaxed);
+            if words[USED].load(Ordering::Relaxed) == 0 {
+                words[USED].store(1, Ordering::Relaxed);
+            }
         }
     }
 
@@ -379,6 +406,23 @@ mod tests {
         assert_eq!(hops.get(20).vlan, None);
         assert_eq!(hops.get(21).kind, Kind::Invalid);
         assert_eq!(hops.get(9999).kind, Kind::Invalid);
+    }
+
+    #[test]
+    fn one_word_says_how_a_frame_leaves() {
+        let hops = NextHops::new(32, 0);
+        let destination = MacAddr::new([1, 2, 3, 4, 5, 6]);
+        for kind in Kind::ALL {
+            for vlan in [None, Some(0xe123)] {
+                hops.set(20, &NextHop { destination, vlan, ..NextHop::of_kind(kind) });
+                let words = hops.reader().words(20);
+                let leaves = matches!(kind, Kind::Forward | Kind::ForwardStale);
+                assert_eq!(words.leaves(), leaves, "{kind:?}, {vlan:?}");
+                assert_eq!(words.is_plain(), leaves && vlan.is_none(), "{kind:?}, {vlan:?}");
+                assert_eq!(words.is_stale(), kind == Kind::ForwardStale, "{kind:?}, {vlan:?}");
+                assert_eq!(words.tag(), vlan.filter(|_| leaves), "{kind:?}, {vlan:?}");
+            }
+        }
     }
 
     #[test]

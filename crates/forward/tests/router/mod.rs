@@ -54,6 +54,7 @@ pub(crate) fn interface(port: u16) -> Interface {
             (mac(port as u8).link_local(), 64),
         ],
         any_mac: false,
+        up: true,
         unnumbered: false,
         mode: Mode::Routed,
     }
@@ -260,10 +261,12 @@ impl Router {
 
     /// Asserts that the frame is dropped, for that reason alone.
     pub(crate) fn expect_drop(&mut self, port: u16, frame: &[u8], reason: Reason) {
-        let before = self.dropped(reason);
+        let total = |router: &Self| router.drops().iter().map(|(_, count)| count).sum::<u64>();
+        let before = (self.dropped(reason), total(self));
         let sent = self.receive(port, &[frame]);
         assert_eq!(sent, [], "nothing leaves");
-        assert_eq!(self.dropped(reason), before + 1, "{reason:?}; drops: {:?}", self.drops());
+        let after = (self.dropped(reason), total(self));
+        assert_eq!(after, (before.0 + 1, before.1 + 1), "{reason:?}; drops: {:?}", self.drops());
     }
 
     pub(crate) fn dropped(&self, reason: Reason) -> u64 {

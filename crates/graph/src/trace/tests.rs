@@ -2,7 +2,7 @@ use super::*;
 use crate::testbed::{Out, Outside, WithScript, number, numbered, pool};
 use crate::{Graph, GraphBuilder, Handoff};
 
-/// Packets 0 to 4: transmitted, punted, dropped, forgotten, taken and sent again.
+/// Packets 0 to 5: transmitted, punted, dropped, forgotten, refused before and freed, taken and sent again.
 fn graph() -> Graph {
     GraphBuilder::default()
         .each("start", &["end", "end"], |slot, cx| cx.send(slot, Out::First))
@@ -11,6 +11,7 @@ fn graph() -> Graph {
             1 => cx.punt(slot, 9),
             2 => cx.drop(slot, Reason::Blackhole),
             3 => {}
+            4 => cx.free(slot),
             _ => {
                 let buffer = cx.take(slot).unwrap();
                 cx.originate(Handoff::to_node(buffer, NodeId(0)), Out::First);
@@ -25,7 +26,7 @@ fn traced(options: TraceOptions) -> (Vec<Step>, bool, Outside) {
     let (mut graph, mut outside) = (graph(), Outside::new(2, u64::MAX, 64));
     let (tracer, mut steps) = trace(options);
     graph.set_tracer(Some(tracer));
-    let mut vector = numbered(&pool(), 5);
+    let mut vector = numbered(&pool(), 6);
     graph.enter(&vector, NodeId(0));
     graph.run(&mut vector, &mut outside.exits, 42);
     let list = std::iter::from_fn(|| steps.pop().ok()).collect();
@@ -38,7 +39,7 @@ fn everything(packets: u32) -> TraceOptions {
 
 #[test]
 fn tells_what_became_of_every_packet() {
-    let (steps, over, outside) = traced(everything(6));
+    let (steps, over, outside) = traced(everything(7));
     let fates = |packet: u32| -> Vec<(&str, Fate)> {
         let of = steps.iter().filter(|step| step.packet == packet);
         of.map(|step| (step.node, step.fate)).collect()
@@ -48,11 +49,12 @@ fn tells_what_became_of_every_packet() {
     assert_eq!(fates(1), [start, ("end", Fate::Punted(9))]);
     assert_eq!(fates(2), [start, ("end", Fate::Dropped(Reason::Blackhole))]);
     assert_eq!(fates(3), [start, ("end", Fate::Dropped(Reason::Forgotten))]);
-    assert_eq!(fates(4), [start, ("end", Fate::Taken)]);
-    assert_eq!(fates(5), [("again", Fate::Dropped(Reason::NoPort))]);
+    assert_eq!(fates(4), [start, ("end", Fate::Freed)]);
+    assert_eq!(fates(5), [start, ("end", Fate::Taken)]);
+    assert_eq!(fates(6), [("again", Fate::Dropped(Reason::NoPort))]);
     assert!(steps.iter().all(|step| step.seen == "1 bytes" && step.time == 42));
-    assert!(over, "six packets were asked for and seen to their end");
-    assert_eq!(outside.counters.nodes[0].packets.get(), 5);
+    assert!(over, "seven packets were asked for and seen to their end");
+    assert_eq!(outside.counters.nodes[0].packets.get(), 6);
 }
 
 #[test]

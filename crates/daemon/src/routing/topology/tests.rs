@@ -21,14 +21,14 @@ device = "null"
 fn attached(names: &[(&str, Option<PortId>)]) -> Attachments {
     let mac = |n: usize| MacAddr::new([2, 0, 0, 0, 0, u8::try_from(n).unwrap()]);
     let with = |(n, (name, id)): (usize, &(&str, Option<PortId>))| {
-        ((*name).to_owned(), Attachment { id: *id, mac: mac(n + 1) })
+        ((*name).to_owned(), Attachment { id: *id, mac: mac(n + 1), up: id.is_some() })
     };
     names.iter().enumerate().map(with).collect()
 }
 
 fn interfaces(config: &Config) -> (Topology, Interfaces) {
     let mut topology = Topology::default();
-    topology.renumber(config).unwrap();
+    topology.renumber(config, &HashSet::new()).unwrap();
     let ports = attached(&[("a", Some(7)), ("b", Some(3)), ("c", Some(0))]);
     let all = topology.interfaces(config, &ports);
     (topology, all)
@@ -66,11 +66,28 @@ fn a_link_local_address_is_added_where_there_is_ipv6() {
 fn a_port_that_is_gone_keeps_its_interface_but_no_way_out() {
     let config = testing::config(PORTS_ABC);
     let mut topology = Topology::default();
-    topology.renumber(&config).unwrap();
+    topology.renumber(&config, &HashSet::new()).unwrap();
     let ports = attached(&[("a", None), ("b", Some(3)), ("c", Some(0))]);
     let all = topology.interfaces(&config, &ports);
     assert_eq!(find(&all, "a").port, Some(GONE));
     assert_eq!(all.of_frame(7, None), None);
+}
+
+#[test]
+fn a_bridge_is_up_while_one_of_its_members_is() {
+    let more = "[[vlan]]\nname = \"c.5\"\nport = \"c\"\nid = 5\n\
+                [[bridge]]\nname = \"br\"\nmembers = [\"b\", \"c.5\"]\naddresses = [\"10.0.9.1/24\"]\n";
+    let config = testing::config(&format!("{PORTS_ABC}{more}"));
+    let mut topology = Topology::default();
+    topology.renumber(&config, &HashSet::new()).unwrap();
+    for (b, c) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut ports = attached(&[("a", Some(7)), ("b", Some(3)), ("c", Some(0))]);
+        ports.get_mut("b").unwrap().up = b;
+        ports.get_mut("c").unwrap().up = c;
+        let all = topology.interfaces(&config, &ports);
+        let up = ["a", "b", "c", "c.5", "br"].map(|name| find(&all, name).up);
+        assert_eq!(up, [true, b, c, c, b || c], "a sub-interface is up with its port");
+    }
 }
 
 #[test]

@@ -132,3 +132,32 @@ fn a_lost_interface_takes_its_neighbors_and_waiting_packets_along() {
     bench.interfaces(&[true, true]);
     assert_eq!(bench.kind("172.16.0.1"), Kind::Unresolved);
 }
+
+#[test]
+fn a_link_that_comes_back_has_its_configured_neighbors_and_is_told_of_the_addresses() {
+    let mut bench = Bench::new();
+    let at = ip("10.0.0.9");
+    bench.path.add_neighbor(0, at, PEER, bench.now, &mut bench.actions).unwrap();
+    bench.forward("10.0.0.7");
+    bench.take();
+    let set = |bench: &mut Bench, up: bool| {
+        let list = [interface(0, 0), interface(1, 1)];
+        let list = list.map(|one| Some(Interface { up: up || one.port != Some(0), ..one }));
+        let all = Interfaces { list: list.into(), ..Interfaces::default() };
+        let none = NextHopMacs::new();
+        bench.path.set_interfaces(Arc::new(all), &none, bench.now, &mut bench.actions);
+        bench.take()
+    };
+    let actions = set(&mut bench, false);
+    assert_eq!(frames(&actions), [], "nobody is there to be told");
+    assert_eq!(drops(&actions), [Reason::NeighborUnresolved], "what waited for a neighbour");
+    assert_eq!(bench.kind("10.0.0.9"), Kind::MissDrop);
+    assert_eq!(bench.path.neighbor_count(), 0);
+    assert_eq!(bench.path.parked_neighbors().collect::<Vec<_>>(), [(0, at, PEER)]);
+    let actions = set(&mut bench, true);
+    assert!(frames(&actions).iter().all(|(on, _)| *on == 0));
+    assert_eq!(frames(&actions).len(), 3, "one for each address");
+    assert_eq!(bench.look_up("10.0.0.9").1.destination, PEER);
+    assert_eq!(bench.path.parked_neighbors().count(), 0);
+    assert_eq!(bench.kind("10.0.0.7"), Kind::Glean);
+}

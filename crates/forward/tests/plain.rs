@@ -1,0 +1,226 @@
+//! The short path that most packets take: which frames are on it, and that they leave as they would by the long one.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "router/frames.rs"]
+mod frames;
+mod router;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use frames::{FrameBuilder, from};
+use graph::Reason;
+use millrace_forward::rib::{Change, Miss, Route, Target};
+use millrace_forward::state::{Interface, Kind, NextHop};
+use router::{PORTS, Router, Sent, host, interface, interfaces, mac, prefix_of, routes};
+use wire::{ethernet, vlan};
+
+/// Where the first octets of the packet are: behind the header and its tag.
+const HEADER: usize = 14;
+const TAGGED: usize = HEADER + vlan::TAG_LENGTH;
+/// VLANs of ports 0 and 1.
+const VLANS: [u16; 2] = [100, 200];
+
+/// Three ports, and a VLAN on two of them: routes to 10.5N.0.0/16 and 2001:db8:5N::/48 leave by the VLAN of port N.
+fn router() -> Router {
+    let mut all = interfaces();
+    let mut beyond: Vec<(u16, wire::MacAddr)> = (0..PORTS).map(|port| (port, host(port))).collect();
+    let mut changes = routes();
+    for (port, vlan) in (0..).zip(VLANS) {
+        let id = all.list.len() as u16;
+        let sub = Interface {
+            name: format!("p{port}.{vlan}"),
+            vlan: Some(vlan),
+            addresses4: vec![(Ipv4Addr::new(10, vlan as u8, port as u8, 1), 24)],
+            addresses6: vec![(Ipv6Addr::new(0x2001, 0xdb8, vlan, port, 0, 0, 0, 1), 64)],
+            ..interface(port)
+        };
+        all.list.push(Some(sub));
+        all.ports[usize::from(port)].vlans.push((vlan, id));
+        beyond.push((id, host(port)));
+        for prefix in [format!("10.5{port}.0.0/16"), format!("2001:db8:5{port}::/48")] {
+            let target = Target::Port(id);
+            changes.push(Change::Add(Route { prefix: prefix_of(&prefix), target }));
+        }
+    }
+    let mut router = Router::new(Miss::Unreachable, all.clone());
+    router.rib.set_interfaces(&all, &beyond.into_iter().collect());
+    router.rib.apply(&changes).unwrap();
+    router
+}
+
+/// A priority and a drop eligibility for a tagged frame.
+fn with_priority(mut frame: Vec<u8>) -> Vec<u8> {
+    frame[HEADER] |= 0xb0;
+    frame
+}
+
+fn padded(mut frame: Vec<u8>, length: usize) -> Vec<u8> {
+    assert!(frame.len() < length);
+    frame.resize(length, 0xee);
+    frame
+}
+
+/// Packets that the nodes of the long path have had.
+fn checked_again(router: &Router) -> u64 {
+    let count =
+        |name| router.counters.nodes[router.graph.find(name).unwrap().0 as usize].packets.get();
+    count("ip4-input") + count("ip6-input")
+}
+
+#[test]
+fn common_frames_are_checked_once() {
+    let mut router = router();
+    for destination in ["10.12.2.3", "2001:db8:12::3"] {
+        let to = || from(0, destination);
+        let six = destination.contains(':');
+        let least = if six { 62 } else { 60 };
+        let frames = [
+            (to().udp(500), HEADER),
+            (to().vlan(100).udp(500), TAGGED),
+            (with_priority(to().vlan(100).udp(500)), TAGGED),
+            // A short packet, as an acknowledgment of TCP is; IPv6 has just so much room.
+            (to().raw(59, &[1; 6]), HEADER),
+            (padded(to().raw(59, &[1]), 60), HEADER),
+            (padded(to().raw(59, &[]), 60), HEADER),
+            (padded(to().vlan(100).raw(59, &[2]), 64), TAGGED),
+            (padded(to().vlan(100).raw(59, &[2]), 60), TAGGED),
+        ];
+        for (frame, header) in frames {
+            let length = if six {
+                40 + usize::from(u16::from_be_bytes([frame[header + 4], frame[header + 5]]))
+            } else {
+                usize::from(u16::from_be_bytes([frame[header + 2], frame[header + 3]]))
+            };
+            let (port, sent) = router.forward(0, &frame);
+            assert_eq!((port, sent.len()), (2, HEADER + length), "{destination}, {frame:x?}");
+            let hops = if six { 8 } else { 12 };
+            assert_eq!(sent[HEADER + hops..], frame[header + hops..header + length]);
+        }
+        // Untagged and tagged by turns.
+        let [untagged, tagged] = [to().udp(9), to().vlan(100).udp(9)];
+        assert_eq!(router.receive(0, &[&untagged, &tagged, &untagged, &tagged]).len(), 4);
+        assert_eq!(checked_again(&router), 0);
+        let rare = [
+            padded(to().udp(1), least + 20),
+            // 802.1Q 6.9: a priority tag is of no VLAN.
+            {
+                let mut frame = to().vlan(100).udp(500);
+                frame[HEADER..][..2].copy_from_slice(&[0xe0, 0]);
+                frame
+            },
+        ];
+        for (frame, count) in rare.iter().zip(1..) {
+            router.forward(0, frame);
+            assert_eq!(checked_again(&router), count);
+        }
+        router = again(router);
+    }
+}
+
+/// A router without counts.
+fn again(old: Router) -> Router {
+    drop(old);
+    router()
+}
+
+#[test]
+fn a_short_packet_that_lies_about_its_length_is_dropped() {
+    let mut router = router();
+    for (length, reason) in [(19, Reason::Ip4TotalLength), (47, Reason::Ip4TotalLength)] {
+        let mut frame = padded(from(0, "10.12.2.3").raw(59, &[1]), 60);
+        frame[HEADER + 3] = length;
+        mend(&mut frame[HEADER..HEADER + 20]);
+        router.expect_drop(0, &frame, reason);
+    }
+    let mut frame = padded(from(0, "2001:db8:12::3").raw(59, &[1]), 60);
+    frame[HEADER + 5] = 7;
+    router.expect_drop(0, &frame, Reason::Ip6PayloadLength);
+}
+
+/// Puts the checksum of an IPv4 header right.
+fn mend(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let sum = wire::checksum::of(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Frames of every kind by which the short paths differ.
+fn kinds() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    let destinations = ["10.11.0.9", "10.51.0.9", "10.12.0.9", "2001:db8:51::9", "2001:db8:12::9"];
+    for destination in destinations {
+        let ways: [fn(FrameBuilder) -> FrameBuilder; 2] = [|frame| frame, |frame| frame.vlan(100)];
+        for way in ways {
+            let to = || way(from(0, destination));
+            all.push(to().udp(40));
+            all.push(padded(to().raw(59, &[7]), 60));
+            all.push(to().hops(1).udp(41));
+            all.push(to().sent_by(mac(0x77)).udp(1400));
+        }
+        all.push(with_priority(from(0, destination).vlan(100).udp(42)));
+        // Of no VLAN here.
+        all.push(from(0, destination).vlan(101).udp(43));
+        all.push(from(0, destination).toward(mac(0x55)).udp(44));
+    }
+    all
+}
+
+#[test]
+fn packets_leave_as_they_do_alone_whatever_is_around_them() {
+    let mut router = router();
+    let kinds = kinds();
+    let mut alone: Vec<Vec<Sent>> = Vec::new();
+    for frame in &kinds {
+        alone.push(router.receive(0, &[frame]));
+    }
+    assert!(alone.iter().filter(|sent| sent.len() == 1).count() * 2 > kinds.len());
+    let tagged = |(port, frame): &Sent| {
+        *port == 1 && ethernet::Header::parse(frame).unwrap().0.ether_type().is_vlan()
+    };
+    assert!(alone.iter().flatten().any(tagged));
+    let mut seed = 7_u64;
+    for _ in 0..200 {
+        let mut picked = Vec::new();
+        while picked.len() < 64 {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            // Runs of a kind, as a link brings them.
+            let run = 1 + (seed >> 40) as usize % 5;
+            picked.extend(std::iter::repeat_n((seed >> 48) as usize % kinds.len(), run));
+        }
+        let frames: Vec<&[u8]> = picked.iter().map(|kind| kinds[*kind].as_slice()).collect();
+        let mut sent = router.receive(0, &frames);
+        let mut expected: Vec<Sent> = picked.iter().flat_map(|kind| alone[*kind].clone()).collect();
+        sent.sort();
+        expected.sort();
+        assert_eq!(sent, expected, "seed {seed}");
+    }
+    // The answers to those whose hops run out wait for a neighbour.
+    while router.punts.pop().is_ok() {}
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn a_stale_next_hop_is_as_fast_and_its_use_is_noticed() {
+    let mut router = router();
+    let hops = router.state.next_hops.clone();
+    for destination in ["10.12.2.3", "10.51.2.3"] {
+        let frame = from(0, destination).udp(30);
+        let fresh = router.forward(0, &frame);
+        let (index, hop) = (0..hops.capacity() as u32)
+            .map(|index| (index, hops.get(index)))
+            .find(|(_, hop)| {
+                hop.kind == Kind::Forward
+                    && (hop.port, hop.vlan.is_some()) == (fresh.0, fresh.0 == 1)
+            })
+            .unwrap();
+        assert!(!hops.take_used(index), "only stale ones are noticed");
+        hops.set(index, &NextHop { kind: Kind::ForwardStale, ..hop });
+        assert_eq!(router.forward(0, &frame), fresh);
+        assert!(hops.take_used(index));
+        assert!(!hops.take_used(index));
+        assert_eq!(router.receive(0, &[&frame, &frame]), [fresh.clone(), fresh]);
+        assert!(hops.take_used(index));
+    }
+}
