@@ -3,7 +3,8 @@ that could run wait for a core, nor the hypervisor's, which takes the core away.
 
 The kernel counts for each thread how long it was ready and did not run (`run_delay`, the second number of schedstat). What
 the asking process, the daemon's threads and those that handle interrupts waited so while somebody waited for an answer is
-not the daemon's. It may be more than what lay in the way of this one answer; it is never less.
+not the daemon's. It may be more than what lay in the way of this one answer; it is less only by what threads waited that ended
+meanwhile.
 """
 
 import array
@@ -35,29 +36,30 @@ def server(path, kind=socket.SOCK_STREAM):
 class Waits:
     def __init__(self, daemon):
         """`daemon`: the number of its process."""
-        self.daemon, self.threads = daemon, {}
+        self.tasks, self.threads = f"/proc/{daemon}/task", {}
         self.look("itself", "/proc/self/schedstat")
-        self.look_at("/proc/[0-9]*/comm", lambda name: name.startswith("ksoftirqd/"))
+        for comm in glob.glob("/proc/[0-9]*/comm"):
+            self.look_at(os.path.dirname(comm), lambda name: name.startswith("ksoftirqd/"))
         self.refresh()
 
-    def look_at(self, comms, wanted):
-        for comm in glob.glob(comms):
-            try:
-                with open(comm) as file:
-                    name = file.read().strip()
-                if wanted(name):
-                    self.look(name, comm.replace("comm", "schedstat"))
-            except OSError:
-                # It has ended.
-                pass
+    def look_at(self, task, wanted):
+        try:
+            with open(f"{task}/comm") as file:
+                name = file.read().strip()
+            if wanted(name):
+                self.look(name, f"{task}/schedstat")
+        except OSError:
+            # It has ended.
+            pass
 
     def look(self, name, path):
-        if path not in self.threads:
-            self.threads[path] = name, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.threads[path] = name, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def refresh(self):
-        """Looks for threads that are new."""
-        self.look_at(f"/proc/{self.daemon}/task/*/comm", lambda name: not OTHERS.match(name))
+        """Looks for threads of the daemon that are new."""
+        for task in glob.glob(f"{self.tasks}/*"):
+            if f"{task}/schedstat" not in self.threads:
+                self.look_at(task, lambda name: not OTHERS.match(name))
 
     def delays(self):
         """Seconds that each has waited for a core so far."""
@@ -72,12 +74,15 @@ class Waits:
 
     def measure(self, act):
         """Does something; gives what it gave, and the [`Wait`]."""
+        self.refresh()
         before = self.delays()
         begun = time.monotonic()
         result = act()
         took = time.monotonic() - begun
+        # Threads that have begun meanwhile waited all their time meanwhile.
+        self.refresh()
         after = self.delays()
-        held = ((name, delay - before[path][1]) for path, (name, delay) in after.items() if path in before)
+        held = ((name, delay - before.get(path, (name, 0.0))[1]) for path, (name, delay) in after.items())
         return result, Wait(took, sorted(((delay, name) for name, delay in held if delay > 0), reverse=True))
 
 
@@ -97,13 +102,17 @@ class Summary:
     """What is to be said of many."""
 
     def __init__(self):
-        self.times, self.worst, self.own = array.array("d"), None, 0.0
+        self.times, self.worst, self.slowest = array.array("d"), Wait(0.0, []), Wait(0.0, [])
 
     def add(self, wait):
         self.times.append(wait.took)
-        self.own = max(self.own, wait.own)
-        if self.worst is None or wait.took > self.worst.took:
-            self.worst = wait
+        self.worst = max(self.worst, wait, key=lambda wait: wait.took)
+        self.slowest = max(self.slowest, wait, key=lambda wait: wait.own)
+
+    @property
+    def own(self):
+        """The most seconds that were the daemon's own."""
+        return self.slowest.own
 
     def __len__(self):
         return len(self.times)
@@ -112,4 +121,4 @@ class Summary:
         if not self.times:
             return "none"
         median = sorted(self.times)[len(self.times) // 2]
-        return f"median {median * 1e3:.1f} ms, worst {self.worst}, of its own {self.own * 1e3:.1f} ms"
+        return f"median {median * 1e3:.1f} ms, worst {self.worst}, of its own {self.own * 1e3:.1f} ms of {self.slowest}"
