@@ -4,6 +4,10 @@
 
 mod instance;
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
 use instance::{Instance, SMALL};
 use serde_json::{Value, json};
 
@@ -231,6 +235,7 @@ fn neighbors_flows_and_ports_are_shown_and_changed() {
     assert!(addresses.contains("fe80::"), "{addresses}");
     let metrics = daemon.get("/metrics").text();
     assert!(metrics.contains("millrace_port_up{port=\"left\"} 1"), "{metrics}");
+    assert!(metrics.contains("\nmillrace_icmp_errors_limited_total{core="), "{metrics}");
     for path in [
         "/v1/workers",
         "/v1/nodes",
@@ -243,5 +248,25 @@ fn neighbors_flows_and_ports_are_shown_and_changed() {
         let answer = daemon.get(path);
         assert_eq!(answer.status, 200, "{path}");
         answer.json();
+    }
+}
+
+#[test]
+fn a_body_that_comes_late_costs_nobody_the_answer() {
+    let daemon = Instance::start(&two_ports());
+    for (method, path, status) in
+        [("POST", "/v1/save", "409"), ("DELETE", "/v1/functions/7", "404")]
+    {
+        let mut stream = UnixStream::connect(daemon.socket()).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 4\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // Long enough for an answer that does not wait for it.
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(b"null").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{answer}");
     }
 }

@@ -123,6 +123,20 @@ impl<S: Send + Sync, T: DeserializeOwned + Send + 'static> FromRequest<S> for Bo
     }
 }
 
+/// A body that nobody needs, read all the same: a connection that is closed with bytes unread is reset, and its answer
+/// with it.
+pub(crate) struct Unneeded;
+
+impl<S: Send + Sync> FromRequest<S> for Unneeded {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let read = Bytes::from_request(request, state).await;
+        read.map_err(|rejection| Refusal::of_status(rejection.status(), rejection.body_text()))?;
+        Ok(Self)
+    }
+}
+
 /// Whether a JSON body takes so long to read that others would notice: then it is read on a thread of its own.
 fn is_long(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
