@@ -11,10 +11,12 @@
 //! | [`finding`] | what is, what would be better, why, and how |
 //! | `parameters` | one kernel command line out of many remedies |
 //! | [`change`] | changes that can be undone |
+//! | [`apply`] | making them, and the script that undoes them |
 //! | [`cores`] | sets of cores |
 //! | [`root`] | bounded reads |
 #![forbid(unsafe_code)]
 
+pub mod apply;
 pub mod change;
 pub mod checks;
 pub mod cores;

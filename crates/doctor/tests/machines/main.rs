@@ -1,6 +1,8 @@
 //! Machines that are trees of files: tuned, untuned, virtual, hostile.
 
 #[cfg(test)]
+mod apply;
+#[cfg(test)]
 mod checks;
 #[cfg(test)]
 mod fixture;
