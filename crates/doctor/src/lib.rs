@@ -1,4 +1,4 @@
-//! What a host could do better for a data plane.
+//! What a host could do better for a data plane, and where ports, queues and workers belong on it.
 //!
 //! [`Machine::read`] reads facts below a root, so that copies of `/proc` and `/sys` do as well as the real ones;
 //! [`checks::all`] judges them and changes nothing.
@@ -12,6 +12,7 @@
 //! | `parameters` | one kernel command line out of many remedies |
 //! | [`change`] | changes that can be undone |
 //! | [`apply`] | making them, and the script that undoes them |
+//! | [`plan`](mod@plan) | which cores get a worker, and which of them polls which queue |
 //! | [`cores`] | sets of cores |
 //! | [`root`] | bounded reads |
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod cores;
 pub mod finding;
 pub mod machine;
 mod parameters;
+pub mod plan;
 pub mod root;
 pub mod setup;
 
