@@ -67,6 +67,17 @@ pub(crate) enum Failure {
         /// Why it would run on the kernel's stack.
         why: String,
     },
+    /// Whoever was asked did not agree.
+    #[error("nothing was changed")]
+    NotAgreed,
+    /// Nobody can be asked.
+    #[error(
+        "there is no terminal to ask at, and nothing was changed; say --yes to change it without asking"
+    )]
+    NobodyToAsk,
+    /// An undo script of another run.
+    #[error("{} exists, and nothing was changed; run it to undo what it is about, or name another with --undo-script", .0.display())]
+    ScriptExists(PathBuf),
     /// It began to restart.
     #[error("millraced did not come back within {0} s; see its log")]
     NotBack(u64),

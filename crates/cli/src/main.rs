@@ -10,11 +10,13 @@
 //! | `units` | numbers for people |
 //! | `start` | `millrace run` |
 //! | `exec` | `millrace exec` |
+//! | `doctor` | `millrace doctor` |
 //! | `failure` | what goes wrong, and the exit status |
 #![forbid(unsafe_code)]
 
 mod args;
 mod change;
+mod doctor;
 mod exec;
 mod failure;
 mod observe;
@@ -33,25 +35,26 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(failure) => failure.report(),
     }
 }
 
 /// Commands that need no daemon, then those that do.
-fn run(args: Args) -> Result<(), Failure> {
+fn run(args: Args) -> Result<ExitCode, Failure> {
+    let done = |()| ExitCode::SUCCESS;
     match &args.command {
-        Command::Run(run) => return start::exec(run, args.socket.as_deref()),
-        Command::Exec(exec) => return exec::exec(exec, args.socket.as_deref()),
+        Command::Run(run) => return start::exec(run, args.socket.as_deref()).map(done),
+        Command::Exec(exec) => return exec::exec(exec, args.socket.as_deref()).map(done),
         Command::Completion { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "millrace", &mut text);
-            return output::bytes(&text);
+            return output::bytes(&text).map(done);
         }
         Command::Man { folder } => {
             let failed = |error| Failure::file(folder, error);
             std::fs::create_dir_all(folder).map_err(failed)?;
-            return clap_mangen::generate_to(Args::command(), folder).map_err(failed);
+            return clap_mangen::generate_to(Args::command(), folder).map_err(failed).map(done);
         }
         _ => {}
     }
@@ -62,11 +65,12 @@ fn run(args: Args) -> Result<(), Failure> {
     runtime.block_on(ask(args))
 }
 
-async fn ask(args: Args) -> Result<(), Failure> {
+async fn ask(args: Args) -> Result<ExitCode, Failure> {
     let timeout = args.timeout();
     let client = Client::new(args.socket()).with_timeout(timeout);
     let json = args.json;
-    match args.command {
+    let done = match args.command {
+        Command::Doctor(options) => return doctor::run(&client, json, options).await,
         Command::Show { what } => show::run(&client, json, what).await,
         Command::Route { change } => change::route::run(&client, json, change).await,
         Command::Neighbor { change } => change::neighbor::run(&client, json, change).await,
@@ -81,5 +85,6 @@ async fn ask(args: Args) -> Result<(), Failure> {
         Command::Run(_) | Command::Exec(_) | Command::Completion { .. } | Command::Man { .. } => {
             Ok(())
         }
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

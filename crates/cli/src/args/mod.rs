@@ -1,6 +1,7 @@
 //! The command line.
 
 mod change;
+mod doctor;
 mod exec;
 mod observe;
 mod show;
@@ -12,6 +13,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use change::{Flow, FlowWords, Function, Neighbor, OnOff, Port, Route, Setting};
+pub(crate) use doctor::{Advice, Doctor};
 pub(crate) use exec::Exec;
 pub(crate) use observe::{Capture, Point, Trace};
 pub(crate) use show::{Sessions, Show, Watch};
@@ -19,6 +21,7 @@ pub(crate) use show::{Sessions, Show, Watch};
 const EXAMPLES: &str = "Examples:
   millrace run --config /etc/millrace/millrace.toml
   millrace exec nginx
+  millrace doctor
   millrace show summary
   millrace show ports --watch 1
   millrace route add 10.0.0.0/8 via 192.0.2.2,192.0.2.3
@@ -80,6 +83,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Run a program with its sockets on Millrace's TCP/IP stack
     Exec(Exec),
+    /// Check this host's settings: what is, what would be better, why, and how
+    Doctor(Doctor),
     /// Show what the daemon knows
     Show {
         #[command(subcommand)]
