@@ -37,7 +37,13 @@ fn the_program_gets_the_library_and_the_socket() {
     let wanted = format!("{}/library.so {} name --socket\n", root.display(), sessions.display());
     assert_eq!((status, output), (0, wanted), "{errors}");
     let line = errors.lines().find(|line| line.starts_with("millrace: ")).unwrap();
-    assert!(line.starts_with("millrace: sh runs on the kernel's stack: no daemon at "), "{line}");
+    let why =
+        format!("millrace: sh runs on the kernel's stack: no daemon at {}; ", sessions.display());
+    assert!(line.starts_with(&why), "{line}");
+    for remedy in ["millrace run", "systemctl start millraced", "--sessions", "MILLRACE_SESSIONS"] {
+        assert!(line.contains(remedy), "{remedy} is not in: {line}");
+    }
+    assert!(!line.contains("MILLRACE_ATTACH"), "the socket of packets is another: {line}");
 }
 
 #[test]

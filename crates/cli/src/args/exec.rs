@@ -30,7 +30,7 @@ pub(crate) struct Exec {
     /// Send everything through the daemon, also to programs of this machine: `trace` and `capture` see it there
     #[arg(long)]
     pub(crate) no_links: bool,
-    /// Do not say where the program can be reached
+    /// Do not say whose stack the program runs on, and where a server is reached
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// The program and its arguments

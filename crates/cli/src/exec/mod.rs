@@ -52,10 +52,14 @@ pub(crate) fn exec(options: &Exec, socket: Option<&Path>) -> Result<(), Failure>
     Err(Failure::file(&program, command.exec()))
 }
 
-/// One line: where the program can be reached, or why it cannot through Millrace.
+/// One line: whose stack the program runs on, and where a server is reached, or why it is not Millrace's.
 fn sentence(name: &str, reached: &Result<reach::Reach, String>) -> String {
     match reached {
-        Ok(reach) => format!("{name} can be reached through Millrace {reach}"),
+        Ok(reach) => {
+            format!(
+                "{name} runs on Millrace's stack; if it listens, the network reaches it {reach}"
+            )
+        }
         Err(why) => format!("{name} runs on the kernel's stack: {why}"),
     }
 }

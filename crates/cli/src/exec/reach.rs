@@ -1,10 +1,12 @@
-//! Where a program will be reached: what the daemon says when it is asked for what the program's library will ask.
+//! Where a server will be reached: what the daemon says when it is asked for what the program's library will ask.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
+use client::Error;
 use client::session::Link;
 use shm::session::OpenStack;
 
@@ -27,7 +29,7 @@ impl fmt::Display for Reach {
 /// Asks the daemon for a stack and serves a port of its own with it for a moment; else why that does not work.
 pub(super) fn reach(sessions: &Path) -> Result<Reach, String> {
     let link = Link::open(Some(sessions), "millrace exec", |socket| socket)
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| why(&error))?;
     if link.addresses().is_empty() {
         return Err("no port of the router has an address: give one `addresses`".into());
     }
@@ -36,4 +38,50 @@ pub(super) fn reach(sessions: &Path) -> Result<Reach, String> {
         .map_err(|error| format!("no socket can be bound: {error}"))?;
     link.listen(queues.number, 0, listener.as_fd()).map_err(|error| error.to_string())?;
     Ok(Reach(link.addresses().to_vec()))
+}
+
+/// Why the daemon does not answer, and what to do: its socket is the user's to name here.
+fn why(error: &Error) -> String {
+    let Error::NoDaemon { path, source } = error else { return error.to_string() };
+    let shown = path.display();
+    match source.kind() {
+        ErrorKind::PermissionDenied => format!(
+            "this user may not connect to the daemon at {shown}; allow it to search the socket's folder and to write the socket"
+        ),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => format!(
+            "no daemon at {shown}; start it before the program (millrace run, or systemctl start millraced), or name its \
+             sessions socket with --sessions or MILLRACE_SESSIONS if that is elsewhere"
+        ),
+        _ => format!(
+            "no daemon at {shown}: {source}; name its sessions socket with --sessions or MILLRACE_SESSIONS"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_addresses_are_said() {
+        let reach = Reach(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()]);
+        assert_eq!(reach.to_string(), "at 192.0.2.1, 2001:db8::1");
+    }
+
+    #[test]
+    fn each_way_not_to_reach_the_daemon_has_its_remedy() {
+        let of = |kind: ErrorKind| {
+            why(&Error::NoDaemon { path: "/run/a.sock".into(), source: kind.into() })
+        };
+        for kind in [ErrorKind::NotFound, ErrorKind::ConnectionRefused] {
+            let why = of(kind);
+            assert!(why.starts_with("no daemon at /run/a.sock; start it before"), "{why}");
+            assert!(why.contains("--sessions or MILLRACE_SESSIONS"), "{why}");
+        }
+        let why = of(ErrorKind::PermissionDenied);
+        assert!(why.contains("may not connect") && why.contains("/run/a.sock"), "{why}");
+        assert!(!why.contains("start"), "there is one: {why}");
+        let why = of(ErrorKind::InvalidInput);
+        assert!(why.starts_with("no daemon at /run/a.sock: invalid input"), "{why}");
+    }
 }
