@@ -101,6 +101,9 @@ trace=$!
 sleep 1
 get -o /dev/null http://10.0.1.1/1
 within 5 fails alive "$trace" || end "$trace" TERM
-check "a trace shows what goes into the stack" says 'ip-local.*' cat "$lab/trace"
-check "and what comes out of it" says 'from stack [0-9]+.*: .*10\.0\.1\.1.*10\.0\.1\.2' cat "$lab/trace"
+stack=$(value "show stacks" '.[] | select(.name == "nginx") | .number')
+check "a trace shows what goes into the stack, by its number in show stacks" says "for stack $stack\$" cat "$lab/trace"
+check "and is delivered to it" says "delivered to stack $stack\$" cat "$lab/trace"
+check "and what comes out of it" says "from stack $stack: .*10\.0\.1\.1.*10\.0\.1\.2" cat "$lab/trace"
+check "nodes begin one after the other" says '^ +[1-9][0-9]* ns  ip-local' cat "$lab/trace"
 end "$nginx" TERM

@@ -263,9 +263,10 @@ impl Graph {
                 self.run_stage(at, &slots[from..place], vector, exits, now);
                 let seen = self.describe(NodeId(at as u16), vector, *slot);
                 let before = Before::of(exits);
+                let begun = dpdk::tsc();
                 self.run_stage(at, &[*slot], vector, exits, now);
                 let fate = before.fate(*slot, vector, exits, &self.pending, &self.names);
-                tracer.record(*slot, now, self.names[at], seen, fate);
+                tracer.record(*slot, begun, self.names[at], seen, fate);
                 from = place + 1;
             }
             self.run_stage(at, &slots[from..], vector, exits, now);

@@ -4,19 +4,19 @@ use std::fmt;
 
 use crate::{Slot, Vector};
 
-/// A stack: a place in the tables of workers, and which of the stacks that had the place one after another. A name that is
-/// out of date leads nowhere.
+/// A stack: its place in the tables of workers, which others have after it, and its number, which no other has. A name that is
+/// out of date leads nowhere. People are told the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId {
     place: u16,
-    generation: u32,
+    number: u32,
 }
 
 impl StackId {
-    /// The stack that is the `generation`th, from 1, at a place. `None`: there is no such generation.
+    /// The stack of this number, from 1, at a place. `None`: 0 is no stack's.
     #[must_use]
-    pub fn new(place: u16, generation: u32) -> Option<Self> {
-        (generation != 0).then_some(Self { place, generation })
+    pub fn new(place: u16, number: u32) -> Option<Self> {
+        (number != 0).then_some(Self { place, number })
     }
 
     /// Its place.
@@ -25,11 +25,17 @@ impl StackId {
         self.place
     }
 
+    /// Its number, never 0.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
     /// As one word, never 0.
     #[inline]
     #[must_use]
     pub fn bits(self) -> u64 {
-        u64::from(self.generation) << 16 | u64::from(self.place)
+        u64::from(self.number) << 16 | u64::from(self.place)
     }
 
     /// Of such a word. `None`: it is none.
@@ -50,12 +56,12 @@ impl StackId {
     /// The two words that say so in a handoff: `next_hop` and `word`.
     #[inline]
     pub(crate) fn words(self) -> (u32, u32) {
-        (self.place.into(), self.generation)
+        (self.place.into(), self.number)
     }
 }
 
 impl fmt::Display for StackId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.place, self.generation)
+        self.number.fmt(f)
     }
 }

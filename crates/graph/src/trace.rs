@@ -36,7 +36,7 @@ pub enum Fate {
 pub struct Step {
     /// Number of the packet in this trace, from 0.
     pub packet: u32,
-    /// TSC cycles at the start of the round.
+    /// TSC cycles when the node began with it.
     pub time: u64,
     /// The node.
     pub node: &'static str,

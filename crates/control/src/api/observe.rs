@@ -37,7 +37,7 @@ pub struct TraceStep {
     pub packet: u32,
     /// Number of the worker's core.
     pub core: u16,
-    /// Since the first step of the trace: nanoseconds.
+    /// When the node began with the packet, since the first step of the trace: nanoseconds.
     pub time: u64,
     /// The node.
     pub node: String,

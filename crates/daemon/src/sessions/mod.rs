@@ -96,7 +96,6 @@ pub(crate) struct Sessions {
     config: Arc<ArcSwap<config::Sessions>>,
     list: BTreeMap<u32, Session>,
     last: u32,
-    last_stack: u32,
     /// Which packets are whose.
     steering: Steering,
     paces: Paces,
@@ -177,7 +176,6 @@ impl Sessions {
             config: Arc::new(ArcSwap::from_pointee(config.clone())),
             list: BTreeMap::new(),
             last: 0,
-            last_stack: 0,
             steering,
             paces: Paces::default(),
             secret: Secret::new(secret),

@@ -142,13 +142,12 @@ impl Lent<'_> {
         let region = region.ok_or_else(|| invalid("a segment too short"))?;
         let reader = ClaimsReader::new(region, places).map_err(|e| invalid(e.to_string()))?;
         let connections = connections_at(&segment, size.connections(), asked.connections)?;
-        let Sessions { steering, last_stack, secret, list, .. } = &mut *self.sessions;
-        let number = last_stack.wrapping_add(1).max(1);
+        let Sessions { steering, secret, list, .. } = &mut *self.sessions;
+        let number = steering.next_number();
         let key = secret.claims_key(number);
         let stack_id = steering
             .add_stack(Claims { user: uid, process: id, reader, key })
             .map_err(no_resources)?;
-        *last_stack = number;
         let stack = Stack {
             id: stack_id,
             asked,

@@ -61,13 +61,6 @@ pub(super) struct Stack {
     left: VecDeque<ListenerId>,
 }
 
-/// A place for stacks.
-#[derive(Debug, Default)]
-struct Seat {
-    generation: u32,
-    stack: Option<Stack>,
-}
-
 /// Who gets which packets to this router. One thread owns it.
 #[derive(Debug)]
 pub struct Steering {
@@ -75,9 +68,12 @@ pub struct Steering {
     shared: Arc<Shared>,
     pub(super) redirects: Redirects,
     epoch: Epoch,
-    seats: Vec<Seat>,
+    /// Places for stacks.
+    seats: Vec<Option<Stack>>,
     /// Free seats, the longest free first.
     free: VecDeque<u16>,
+    /// The number of the stack that came last.
+    last_stack: u32,
     pub(super) groups: BTreeMap<ListenerId, Group>,
     by_bind: HashMap<(TransportProtocol, u16, Place), ListenerId>,
     next_listener: ListenerId,
@@ -98,6 +94,7 @@ impl Steering {
             epoch: epoch.clone(),
             seats: Vec::new(),
             free: VecDeque::new(),
+            last_stack: 0,
             groups: BTreeMap::new(),
             by_bind: HashMap::new(),
             next_listener: 1,
@@ -117,25 +114,32 @@ impl Steering {
         self.shared.keep_quiet(quiet);
     }
 
-    /// A stack comes. It gets nothing yet.
+    /// The number of the stack that comes next.
+    #[must_use]
+    pub fn next_number(&self) -> u32 {
+        self.last_stack.wrapping_add(1).max(1)
+    }
+
+    /// A stack comes: [`Self::next_number`] is its own. It gets nothing yet.
     ///
     /// # Errors
     /// [`SteeringError::TooManyStacks`].
     pub fn add_stack(&mut self, claims: Claims) -> Result<StackId, SteeringError> {
         let full = SteeringError::TooManyStacks(usize::from(self.limits.stacks));
+        let number = self.next_number();
         let place = match self.free.pop_front() {
             Some(place) => place,
             None if self.seats.len() < usize::from(self.limits.stacks) => {
-                self.seats.push(Seat::default());
+                self.seats.push(None);
                 u16::try_from(self.seats.len() - 1).map_err(|_| full)?
             }
             None => return Err(full),
         };
         let seat = self.seats.get_mut(usize::from(place)).ok_or(full)?;
-        seat.generation = seat.generation.wrapping_add(1).max(1);
-        let id = StackId::new(place, seat.generation).ok_or(full)?;
+        let id = StackId::new(place, number).ok_or(full)?;
+        self.last_stack = number;
         let Claims { user, process, reader, key } = claims;
-        seat.stack = Some(Stack {
+        *seat = Some(Stack {
             claimant: Arc::new(Claimant { id, user, process, claims: reader, key }),
             leases: BTreeMap::new(),
             listeners: BTreeSet::new(),
@@ -152,7 +156,7 @@ impl Steering {
     pub fn remove_stack(&mut self, id: StackId) -> Result<(), SteeringError> {
         self.stack(id)?;
         let seat = self.seats.get_mut(usize::from(id.place()));
-        let stack = seat.and_then(|seat| seat.stack.take()).ok_or(SteeringError::NoStack(id))?;
+        let stack = seat.and_then(Option::take).ok_or(SteeringError::NoStack(id))?;
         for (first, count) in &stack.leases {
             self.set_leases(*first, *count, None);
         }
@@ -355,13 +359,13 @@ impl Steering {
 
     pub(super) fn stack(&self, id: StackId) -> Result<&Stack, SteeringError> {
         let seat = self.seats.get(usize::from(id.place()));
-        let stack = seat.and_then(|seat| seat.stack.as_ref());
+        let stack = seat.and_then(Option::as_ref);
         stack.filter(|stack| stack.claimant.id == id).ok_or(SteeringError::NoStack(id))
     }
 
     fn stack_mut(&mut self, id: StackId) -> Result<&mut Stack, SteeringError> {
         let seat = self.seats.get_mut(usize::from(id.place()));
-        let stack = seat.and_then(|seat| seat.stack.as_mut());
+        let stack = seat.and_then(Option::as_mut);
         stack.filter(|stack| stack.claimant.id == id).ok_or(SteeringError::NoStack(id))
     }
 

@@ -263,8 +263,11 @@ fn there_is_room_for_so_many_and_no_more() {
     assert_eq!(ports, [2, 4, 3]);
     // A place is free again at once, under another name.
     steering.remove_stack(a).unwrap();
+    let number = steering.next_number();
     let next = stack(&mut steering).0;
     assert_eq!((next.place(), next == a), (a.place(), false));
+    assert_eq!((next.number(), next.to_string()), (number, number.to_string()));
+    assert!(number > b.number(), "no other has had the number");
     assert_eq!(steering.listen(a, bind("0.0.0.0", 9), 1), Err(SteeringError::NoStack(a)));
 }
 

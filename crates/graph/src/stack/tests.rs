@@ -82,8 +82,8 @@ impl Process {
     }
 }
 
-fn id(place: u16, generation: u32) -> StackId {
-    StackId::new(place, generation).unwrap()
+fn id(place: u16, number: u32) -> StackId {
+    StackId::new(place, number).unwrap()
 }
 
 /// A stack's packets leave by port 0, are refused when they begin with 2, and go back when they begin with 3.
@@ -282,7 +282,7 @@ fn a_trace_follows_a_packet_into_a_stack() {
     stacks.send(&mut graph, &mut vector, &mut outside.exits, 0);
     let fates: Vec<_> = std::iter::from_fn(|| steps.pop().ok()).map(|step| step.fate).collect();
     assert_eq!(fates, [Fate::Delivered(id(2, 3)), Fate::Dropped(Reason::StackPort)]);
-    assert_eq!(id(2, 3).to_string(), "2.3");
+    assert_eq!((id(2, 3).number(), id(2, 3).to_string()), (3, "3".to_owned()));
     assert_eq!(StackId::from_bits(id(2, 3).bits()), Some(id(2, 3)));
     assert_eq!(StackId::from_bits(2), None);
 }
