@@ -13,11 +13,13 @@ pub enum Cause {
     /// Its destination is itself a neighbour, not known yet, behind the interface of the connected
     /// network's `next_hop`.
     Glean = 4,
+    /// It opens a connection to a listener that nobody serves at the moment, and somebody may.
+    Early = 5,
 }
 
 /// A number that is no cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no cause for a punt: causes are 1 to 4")]
+#[error("{0} is no cause for a punt: causes are 1 to 5")]
 pub struct CauseError(pub u16);
 
 impl TryFrom<u16> for Cause {
@@ -29,6 +31,7 @@ impl TryFrom<u16> for Cause {
             2 => Ok(Self::Nd),
             3 => Ok(Self::Unresolved),
             4 => Ok(Self::Glean),
+            5 => Ok(Self::Early),
             other => Err(CauseError(other)),
         }
     }
@@ -40,10 +43,10 @@ mod tests {
 
     #[test]
     fn every_cause_survives_its_number() {
-        for cause in [Cause::Arp, Cause::Nd, Cause::Unresolved, Cause::Glean] {
+        for cause in [Cause::Arp, Cause::Nd, Cause::Unresolved, Cause::Glean, Cause::Early] {
             assert_eq!(Cause::try_from(cause as u16), Ok(cause));
         }
         assert_eq!(Cause::try_from(0), Err(CauseError(0)));
-        assert_eq!(Cause::try_from(5), Err(CauseError(5)));
+        assert_eq!(Cause::try_from(6), Err(CauseError(6)));
     }
 }

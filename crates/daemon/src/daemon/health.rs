@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Changing, Daemon, Shared};
 use crate::clients::Host as _;
 use crate::ports::Condition;
 use crate::service::{Beat, notify};
+use crate::sessions::{self, Host as _};
 use crate::workers::{Change, Member, PERIOD, Watch};
 
 /// Looks at workers and links for each at devices that were gone.
@@ -22,7 +24,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::new(&daemon.lock().workers.crew());
     let (mut looks, mut status) = (0, String::new());
-    let mut repair = None;
+    let (mut repair, mut asking) = (None, None);
     loop {
         ticks.tick().await;
         beat.count();
@@ -39,10 +41,13 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
         daemon.lock().look_round(watch.answering());
         let second = looks % LOOKS == 0;
         let broken = daemon.look_at_ports(second);
-        let busy =
-            repair.as_ref().is_some_and(|task: &tokio::task::JoinHandle<()>| !task.is_finished());
+        let is_busy =
+            |task: &Option<JoinHandle<()>>| task.as_ref().is_some_and(|task| !task.is_finished());
+        if daemon.lock().sessions.has_vacancies() && !is_busy(&asking) {
+            asking = Some(tokio::spawn(look_at_sockets(daemon.clone())));
+        }
         // Opening and closing takes time that the workers are watched in.
-        if !broken.is_empty() && !busy {
+        if !broken.is_empty() && !is_busy(&repair) {
             repair = Some(tokio::spawn(mend(daemon.clone(), broken)));
         }
         if !second && changes.is_empty() {
@@ -55,6 +60,13 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
             notify::status(&now);
             status = now;
         }
+    }
+}
+
+/// Asks the kernel whether the sockets of listeners that nobody serves still listen.
+async fn look_at_sockets(daemon: Shared) {
+    if let Ok(listening) = spawn_blocking(sessions::listening).await {
+        daemon.lock().lend().fill_vacancies(&listening);
     }
 }
 

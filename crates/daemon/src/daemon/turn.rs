@@ -55,6 +55,8 @@ impl Daemon {
     /// One turn: whether there is more to do at once, else for how long there is nothing.
     fn turn(&mut self) -> (bool, Duration) {
         let turn = self.routing.turn();
+        // Somebody may serve since a worker has handed one up.
+        self.routing.release_early(|packet| self.sessions.is_settled(packet));
         self.bridges.learn(&self.routing.interfaces());
         let longest = if self.config.bridges.is_empty() { PERIOD_WITHOUT_BRIDGES } else { PERIOD };
         (turn.more, turn.wait.unwrap_or(longest).min(longest))

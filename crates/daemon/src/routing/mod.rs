@@ -6,7 +6,9 @@
 //! | `routes` | routes by the names of their interfaces |
 //! | `neighbors` | neighbours by the names of theirs |
 //! | `slow_path` | packets that workers hand to the control thread, and timers |
+//! | `early` | those among them that wait for a server |
 
+mod early;
 mod ids;
 mod neighbors;
 mod routes;
@@ -34,6 +36,7 @@ pub(crate) use neighbors::NeighborError;
 pub(crate) use routes::{RoutesError, prefix_from_rib, prefix_to_rib};
 pub(crate) use topology::Topology;
 
+use early::Early;
 use slow_path::Punted;
 
 /// The routing of one daemon.
@@ -42,6 +45,7 @@ pub(crate) struct Routing {
     /// What the workers read.
     state: State,
     slow: SlowPath<Punted>,
+    early: Early<Punted>,
     /// Of the hash that spreads flows over the members of an ECMP route, unless the configuration has one.
     ecmp_seed: u64,
     /// What the slow path asks for; empty between two steps.
@@ -81,6 +85,7 @@ impl Routing {
             topology,
             state,
             slow,
+            early: Early::default(),
             ecmp_seed,
             actions: Vec::new(),
             injector,
@@ -161,6 +166,7 @@ impl Routing {
     /// Drops the packets that wait: the daemon ends.
     pub(crate) fn clear(&mut self) {
         self.punts.clear();
+        self.early = Early::default();
         self.actions.clear();
     }
 

@@ -51,6 +51,7 @@ impl Routing {
                 let cause = Cause::try_from(packet.entry);
                 let packet = Punted { worker, packet };
                 match cause {
+                    Ok(Cause::Early) => self.early.push(packet, now, &mut actions),
                     Ok(cause) => self.slow.input(cause, packet, now, &mut actions),
                     // A node that punts for a reason that nobody takes.
                     Err(_) => actions.push(Action::Drop { packet, reason: Reason::Forgotten }),
@@ -59,8 +60,18 @@ impl Routing {
             more |= !ring.is_empty();
         }
         let due = self.slow.poll(now, &mut actions);
+        let due = due.into_iter().chain(self.early.poll(now, &mut actions)).min();
         self.perform(actions);
         Turn { more, wait: due.map(|due| Duration::from_nanos(due.saturating_sub(now))) }
+    }
+
+    /// Lets SYNs go on that wait for somebody to serve where they go to, and need not any more.
+    pub(crate) fn release_early(&mut self, is_settled: impl Fn(&[u8]) -> bool) {
+        if !self.early.is_empty() {
+            let mut actions = std::mem::take(&mut self.actions);
+            self.early.release(is_settled, &mut actions);
+            self.perform(actions);
+        }
     }
 
     /// A worker has gone through its receive queues since the last call for it.

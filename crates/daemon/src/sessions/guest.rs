@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use super::listeners::proven;
 use super::parking::Starting;
 use super::shared::{Lodging, StackWorkers};
+use super::sockets::listening;
 use super::{Host, LastWords, Lent, News};
 use crate::processes::{
     Answer, Control, Guest, Made, Process, QueueBells, Shared, Theirs, grow, invalid, no_resources,
@@ -191,6 +192,7 @@ impl<H: Host> Guest for Attached<H> {
         }
         let process = u64::from(self.id.load(Ordering::Relaxed));
         self.shared.bells.close(|token| token >> 32 == process);
+        self.look_at_sockets().await;
         self.unmap(memory).await;
     }
 }
@@ -239,6 +241,14 @@ impl<H: Host> Attached<H> {
             if !words.is_empty() {
                 sleep(BREATH).await;
             }
+        }
+    }
+
+    /// Others may have the sockets that this process has served.
+    async fn look_at_sockets(&self) {
+        if self.control.ask(|host| host.lend().sessions.has_vacancies()).await == Some(true) {
+            let listening = listening();
+            self.control.ask(move |host| host.lend().fill_vacancies(&listening)).await;
         }
     }
 
@@ -374,7 +384,12 @@ impl<H: Host> Attached<H> {
         let examined = examine(socket);
         drop(files);
         let proof = proven(examined, self.namespace)?;
-        self.ask(move |lent| lent.sessions.listen(id, asked, proof)).await
+        let listen = move |mut lent: Lent<'_>| {
+            let listening = lent.sessions.listen(id, asked, proof);
+            lent.release_early();
+            listening
+        };
+        self.ask(listen).await
     }
 
     async fn route(&self, asked: Route) -> Result<Reply, Refusal> {

@@ -14,6 +14,8 @@ pub(super) struct Membership {
     pub(super) bind: Bind,
     /// The user whose socket was shown.
     pub(super) owner: u32,
+    /// The socket's number in the kernel.
+    pub(super) inode: u64,
 }
 
 /// What a process may serve that has shown a socket, of which this is known. `namespace`: the daemon's.
@@ -39,7 +41,7 @@ pub(super) fn proven(
         port: bound.address.port(),
         only_v6: bound.only_v6,
     };
-    Ok(Membership { bind, owner: bound.owner })
+    Ok(Membership { bind, owner: bound.owner, inode: bound.inode })
 }
 
 /// Whether a packet can be for both.
@@ -83,6 +85,7 @@ impl Sessions {
             error => no_resources(error.to_string()),
         })?;
         self.stack(id, number)?.listeners.insert(listener, proof);
+        self.vacancies.end(listener);
         self.evict(&proof);
         let Bind { protocol, address, port, only_v6 } = proof.bind;
         Ok(Listening { listener, protocol, address: (address, port).into(), only_v6 })
@@ -148,6 +151,7 @@ mod tests {
             namespace: 5,
             reuse_port: false,
             owner: 33,
+            inode: 6,
         }
     }
 
@@ -155,7 +159,7 @@ mod tests {
     fn a_socket_proves_what_the_kernel_says_of_it() {
         let good = bound("0.0.0.0:80");
         let proof = proven(Ok(good), 5).unwrap();
-        assert_eq!((proof.owner, proof.bind.port), (33, 80));
+        assert_eq!((proof.owner, proof.bind.port, proof.inode), (33, 80, 6));
         let refused = |bound| proven(bound, 5).unwrap_err();
         let other = refused(Ok(Bound { namespace: 6, ..good }));
         assert_eq!(other.kind, RefusalKind::Permission);

@@ -11,6 +11,8 @@
 //! | `shared` | their own | stack workers, which run the stacks of processes that have placed them here |
 //! | `parking` | its own | the daemon's own stack, which has the connections that no process has |
 //! | `listeners`, `leases`, `routes` | control | what is served, local ports, which way packets go |
+//! | `vacancies` | control | listeners that nobody serves any more, and whose sockets others have |
+//! | `sockets` | the user's | which sockets listen, as the kernel tells |
 //! | `links` | control, the user's | processes are introduced to each other |
 //! | `bounds` | control | what a user may have |
 //! | `show` | control | all of it, for people |
@@ -34,9 +36,11 @@ mod secret;
 mod serving;
 mod shared;
 mod show;
+mod sockets;
 mod stacks;
 #[cfg(test)]
 mod tests;
+mod vacancies;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -71,7 +75,9 @@ use listeners::Membership;
 use moves::Moves;
 use secret::Secret;
 use serving::{Serving, check_permission};
+pub(crate) use sockets::listening;
 use stacks::{Left, Start};
+use vacancies::Vacancies;
 
 /// How long processes may take to come back after a restart: they look for the daemon five times a second.
 const RETURNS: Duration = Duration::from_secs(2);
@@ -105,6 +111,7 @@ pub(crate) struct Sessions {
     last_lease: u16,
     moves: Moves,
     links: Links,
+    vacancies: Vacancies,
     /// Until then processes are expected back that an earlier daemon had.
     returning: Option<Instant>,
 }
@@ -182,6 +189,7 @@ impl Sessions {
             last_lease: 0,
             moves: Moves::default(),
             links: Links::default(),
+            vacancies: Vacancies::default(),
             returning: None,
         }
     }
@@ -205,6 +213,7 @@ impl Sessions {
                 session.dismissed.notify_one();
             }
         }
+        self.dismiss_vacancies();
     }
 
     /// Frees what no worker looks at any more. To be called now and then.
@@ -259,6 +268,7 @@ impl Sessions {
     fn release(&mut self, id: u32, workers: &Workers, why: &str) -> Vec<Left> {
         let Some(mut session) = self.list.remove(&id) else { return Vec::new() };
         self.unlink_all(|end| end.process == id);
+        self.vacate(id, &session);
         let stacks = std::mem::take(&mut session.stacks).into_values();
         let left = stacks.map(|stack| self.take_back(stack, workers)).collect();
         self.forget_process(id);

@@ -59,7 +59,8 @@ pub(super) fn listener(sessions: &mut Sessions, uid: u32) -> ((u32, u32), mpsc::
 pub(super) fn proof(address: &str, owner: u32) -> Membership {
     let address: SocketAddr = address.parse().unwrap();
     let (protocol, port) = (TransportProtocol::Tcp, address.port());
-    Membership { bind: Bind { protocol, address: address.ip(), port, only_v6: false }, owner }
+    let bind = Bind { protocol, address: address.ip(), port, only_v6: false };
+    Membership { bind, owner, inode: port.into() }
 }
 
 /// Users and shares of all listeners' members.

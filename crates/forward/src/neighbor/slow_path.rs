@@ -79,6 +79,8 @@ impl<P: Packet> SlowPath<P> {
                     None => actions.push(Action::Release { packet }),
                 }
             }
+            // It waits for no neighbour.
+            Cause::Early => actions.push(Action::Drop { packet, reason: Reason::LocalPort }),
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Listener {
     buckets: Box<[Bucket]>,
     /// Stacks that may send from here, in order.
     senders: Box<[StackId]>,
+    /// Nobody serves here at the moment, and somebody may.
+    pub(super) is_vacant: bool,
 }
 
 impl Listener {
@@ -106,6 +108,8 @@ pub(super) struct Group {
     /// In whose name each stack serves that is or was a member: its user's, or root's if root served when it came, since root
     /// hands sockets to other users' processes.
     owners: BTreeMap<StackId, u32>,
+    /// Its last member has gone, and a process has the socket still.
+    is_vacant: bool,
 }
 
 impl Group {
@@ -115,6 +119,7 @@ impl Group {
             members: Vec::new(),
             buckets: vec![Tenure::default(); BUCKETS],
             owners: BTreeMap::new(),
+            is_vacant: false,
         }
     }
 
@@ -127,8 +132,25 @@ impl Group {
         self.owners.get(&id).copied()
     }
 
-    /// Whether all that are or were members are of that process.
+    /// Whether it is vacant, or will be when that process ends: nobody else is a member.
+    pub(super) fn is_alone(&self, process: u32) -> bool {
+        self.members.iter().all(|member| member.stack.process == process)
+    }
+
+    pub(super) fn set_vacant(&mut self, is_vacant: bool) {
+        self.is_vacant = is_vacant;
+    }
+
+    /// Whether nobody serves, and somebody may.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.is_vacant && self.members.is_empty()
+    }
+
+    /// Whether all that are or were members are of that process, and nobody else may become one.
     pub(super) fn is_of(&self, process: u32) -> bool {
+        if self.is_vacant() {
+            return false;
+        }
         let earlier = self.buckets.iter().flat_map(|bucket| &bucket.earlier);
         let mut all = self.members.iter().map(|member| &member.stack).chain(earlier);
         all.all(|stack| stack.process == process)
@@ -148,13 +170,20 @@ impl Group {
         self.members.iter().any(|member| member.stack.id == id && member.weight > 0)
     }
 
+    /// Whether any member gets a share of new flows, not only stands by.
+    pub(super) fn takes_flows(&self) -> bool {
+        self.members.iter().any(|member| member.weight > 0)
+    }
+
     pub(super) fn has_members(&self) -> bool {
         !self.members.is_empty()
     }
 
     /// Whether nobody takes new flows, and nobody may have old ones.
     pub(super) fn is_over(&self) -> bool {
-        self.members.is_empty() && self.buckets.iter().all(|bucket| bucket.earlier.is_empty())
+        self.members.is_empty()
+            && !self.is_vacant
+            && self.buckets.iter().all(|bucket| bucket.earlier.is_empty())
     }
 
     /// A member comes, or gets another weight. Gives whether anything has changed.
@@ -171,6 +200,7 @@ impl Group {
             None => {
                 let root = self.members.iter().any(|member| member.stack.user == ROOT);
                 self.owners.insert(stack.id, if root { ROOT } else { stack.user });
+                self.is_vacant = false;
                 self.members.push(Member { stack: Arc::clone(stack), weight });
             }
         }
@@ -248,6 +278,7 @@ impl Group {
         Listener {
             buckets: self.buckets.iter().map(bucket).collect(),
             senders: senders.into_boxed_slice(),
+            is_vacant: self.is_vacant(),
         }
     }
 

@@ -18,6 +18,7 @@ mod reader;
 mod redirects;
 mod served;
 mod table;
+mod vacant;
 
 pub use bind::{Bind, ListenerId};
 pub use error::SteeringError;

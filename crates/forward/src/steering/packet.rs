@@ -18,14 +18,8 @@ impl SteeringReader {
         let upper = Upper::of(packet)?;
         let bytes = packet.get(upper.at..)?;
         if let Some(protocol) = transport(upper.protocol) {
-            if !one_host(upper.source) || !one_host(upper.destination) {
-                return None;
-            }
-            let (from, to) = ports(bytes)?;
-            let local = SocketAddr::new(upper.destination, to);
-            let remote = SocketAddr::new(upper.source, from);
             let opens = protocol == TransportProtocol::Tcp && is_opening(bytes);
-            return self.find(&Flow { protocol, local, remote }, opens);
+            return self.find(&received(&upper, protocol, bytes)?, opens);
         }
         let quoted = quotation(&upper, bytes)?;
         let inner = Upper::of(quoted)?;
@@ -39,6 +33,24 @@ impl SteeringReader {
         let remote = SocketAddr::new(inner.destination, to);
         self.find(&Flow { protocol, local, remote }, false)
     }
+}
+
+/// The flow of a packet that opens a TCP connection.
+pub(super) fn opened(packet: &[u8]) -> Option<Flow> {
+    let upper = Upper::of(packet).filter(|upper| upper.protocol == Protocol::TCP)?;
+    let bytes = packet.get(upper.at..).filter(|bytes| is_opening(bytes))?;
+    received(&upper, TransportProtocol::Tcp, bytes)
+}
+
+/// The flow of a packet that has come from its remote end.
+fn received(upper: &Upper, protocol: TransportProtocol, bytes: &[u8]) -> Option<Flow> {
+    if !one_host(upper.source) || !one_host(upper.destination) {
+        return None;
+    }
+    let (from, to) = ports(bytes)?;
+    let local = SocketAddr::new(upper.destination, to);
+    let remote = SocketAddr::new(upper.source, from);
+    Some(Flow { protocol, local, remote })
 }
 
 fn transport(protocol: Protocol) -> Option<TransportProtocol> {

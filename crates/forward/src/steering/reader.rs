@@ -32,7 +32,7 @@ impl Port {
     }
 
     /// Those that serve an address, the most particular one first.
-    fn serving(&self, address: IpAddr) -> impl Iterator<Item = &Listener> {
+    pub(super) fn serving(&self, address: IpAddr) -> impl Iterator<Item = &Listener> {
         Place::serving(address).into_iter().filter_map(|place| self.at(place))
     }
 }

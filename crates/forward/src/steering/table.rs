@@ -75,7 +75,7 @@ pub struct Steering {
     /// The number of the stack that came last.
     last_stack: u32,
     pub(super) groups: BTreeMap<ListenerId, Group>,
-    by_bind: HashMap<(TransportProtocol, u16, Place), ListenerId>,
+    pub(super) by_bind: HashMap<(TransportProtocol, u16, Place), ListenerId>,
     next_listener: ListenerId,
     /// What workers may still look at, until they have passed an epoch.
     retired: VecDeque<(u64, Arc<Port>)>,
@@ -406,7 +406,7 @@ impl Steering {
     }
 
     /// Shows a listener to the workers as it is now, and forgets it when it is over.
-    fn publish(&mut self, id: ListenerId) {
+    pub(super) fn publish(&mut self, id: ListenerId) {
         let Some(group) = self.groups.get(&id) else { return };
         let Bind { protocol, port, .. } = group.bind;
         let place = Place::of(&group.bind);

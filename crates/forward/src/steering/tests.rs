@@ -14,6 +14,7 @@ use super::buckets::{BUCKETS, assign, targets};
 use super::*;
 
 mod moving;
+mod vacant;
 
 const KEY: [u64; 2] = [3, 4];
 

@@ -27,6 +27,8 @@ pub struct Bound {
     pub reuse_port: bool,
     /// The user that it belongs to: whoever made it, not whoever shows it.
     pub owner: u32,
+    /// Its number, as `/proc/net/tcp` has it.
+    pub inode: u64,
 }
 
 /// Why a descriptor shows no bind.
@@ -90,6 +92,7 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
         namespace: namespace(socket)?,
         reuse_port: sockopt::socket_reuseport(socket)?,
         owner: status.st_uid,
+        inode: status.st_ino,
     })
 }
 

@@ -22,6 +22,7 @@ use super::disposal::refuse;
 use super::family::{icmp_word, kind4, kind6};
 use super::local_reply::{self, Way};
 use super::snapshot::Snapshot;
+use crate::Cause;
 use crate::reassembly::{Added, Expired, Reassembly};
 use crate::state::{Interfaces, Settings, State, reserved};
 use crate::steering::SteeringReader;
@@ -206,6 +207,15 @@ impl IpLocal {
         }
     }
 
+    /// The SYN in `slot` waits for somebody to serve where it goes to, if so many may as are answered otherwise.
+    fn let_wait(&mut self, slot: Slot, cx: &mut Context<'_, Next>) {
+        if self.resets.take(cx.now) {
+            cx.punt(slot, Cause::Early as u16);
+        } else {
+            cx.drop(slot, Reason::LocalPort);
+        }
+    }
+
     /// A packet made here in `slot` goes to an address; what it was made of came from `peer`.
     fn send(&mut self, slot: Slot, to: IpAddr, peer: MacAddr, cx: &mut Context<'_, Next>) {
         match local_reply::way(cx.vector, slot, self.interfaces.get(), to, peer) {
@@ -230,6 +240,7 @@ impl IpLocal {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             Verdict::Punt(cause) => cx.punt(slot, cause as u16),
             Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
+            Verdict::Reset if self.steering.is_early(packet) => self.let_wait(slot, cx),
             Verdict::Reset => {
                 let reset = Reset::of(packet, verified);
                 self.reset(slot, reset, cx);

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# A server that puts itself into the background: its first clients wait until it accepts, and nobody is refused meanwhile.
+. "$(dirname "$0")/lab.sh"
+. "$(dirname "$0")/serve/serve.sh"
+one_host
+start_serving
+
+# Starts one whose first process has ended: background NAME PORT; the process that goes on is in $server.
+background() {
+  serve "$python" "$lab_root/lab/serve/background.py" "$2" "$lab/$1.pid" "$lab/$1.go" 2>"$served/logs/$1" &
+  wait $! || fail "$(said "$1")"
+  within 5 test -s "$lab/$1.pid" || fail "$1 does not go on"
+  server=$(cat "$lab/$1.pid")
+}
+# A client in the background: client NAME ADDRESS PORT; its process is in $client.
+client() {
+  exec_on a "$python" "$lab_root/lab/serve/connect.py" "$2" "$3" >"$lab/$1" 2>&1 &
+  client=$!
+}
+
+# 1. It accepts.
+background first 7001
+client early 10.0.1.1 7001
+early=$client
+client early6 2001:db8:1::1 7001
+early6=$client
+sleep 0.3
+if [ "$LAB_ROUTER" = millrace ]; then
+  check "nobody is refused before it accepts" alive "$early"
+  check "nor over IPv6" alive "$early6"
+fi
+touch "$lab/first.go"
+wait "$early" "$early6"
+check "who came before is served, and need not ask twice" equal "$(cat "$lab/early")" 'served repeated 0'
+check "over IPv6 as well" equal "$(cat "$lab/early6")" 'served repeated 0'
+client late 10.0.1.1 7001
+wait "$client"
+check "who comes later, too" equal "$(cat "$lab/late")" 'served repeated 0'
+end "$server"
+refused() {
+  client refused 10.0.1.1 "$1"
+  wait "$client"
+  grep -q refused "$lab/refused"
+}
+check "after its end connections are refused" within 2 refused 7001
+
+# 2. It ends without having accepted.
+background second 7002
+client waiting 10.0.1.1 7002
+waiting=$client
+sleep 0.3
+[ "$LAB_ROUTER" = kernel ] || check "another waits" alive "$waiting"
+end "$server"
+within 5 fails alive "$waiting"
+wait "$waiting"
+check "and is refused when nobody is left who could accept" says 'refused|reset' cat "$lab/waiting"
+check "and so are others" within 2 refused 7002
+if [ "$LAB_ROUTER" = millrace ]; then
+  check "nothing is left in the daemon" within 2 no_stacks
+  check "nor of its listeners" within 2 fails says ':700[12] ' millrace show listeners
+fi
