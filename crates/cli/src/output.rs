@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table as Grid, presets};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -23,6 +24,23 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text =
         serde_json::to_string_pretty(value).map_err(|error| Failure::Print(error.to_string()))?;
     line(text)
+}
+
+/// A configuration of the API as the TOML that it is read from. What is not set is null there, and absent in TOML.
+pub(crate) fn toml(mut value: Value) -> Result<String, Failure> {
+    without_nulls(&mut value);
+    toml::to_string_pretty(&value).map_err(|error| Failure::Print(error.to_string()))
+}
+
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(without_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        _ => {}
+    }
 }
 
 /// A table without frame: columns of words to the left, of numbers to the right.
@@ -90,7 +108,7 @@ pub(crate) fn yes(flag: bool) -> String {
 /// A word of the API, as it stands in JSON.
 pub(crate) fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
+        Ok(Value::String(word)) => word,
         _ => "-".to_owned(),
     }
 }

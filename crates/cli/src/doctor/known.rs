@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::args::Doctor;
 use crate::failure::Failure;
+use crate::output;
 
 /// Machine and data plane.
 pub(super) struct Known {
@@ -62,7 +63,7 @@ pub(super) async fn look(client: &Client, options: &Doctor) -> Result<Known, Fai
 
 async fn ask(client: &Client, machine: &Machine) -> Result<Running, Failure> {
     let config: Value = client.get("/v1/config").await?;
-    let text = toml::to_string(&config).map_err(|error| Failure::Print(error.to_string()))?;
+    let text = output::toml(config)?;
     let path = Path::new("the daemon's configuration");
     let config = parse(&text, path, machine).map_err(|e| Failure::Lines(path.to_owned(), e))?;
     let version: Version = client.get("/v1/version").await?;

@@ -82,6 +82,5 @@ async fn table_of<T: DeserializeOwned>(
 
 /// The configuration as the TOML that it is read from.
 fn config(value: Value) -> Result<(), Failure> {
-    let text = toml::to_string_pretty(&value).map_err(|error| Failure::Print(error.to_string()))?;
-    output::line(text)
+    output::line(output::toml(value)?)
 }
