@@ -118,7 +118,7 @@ fn a_configuration_says_what_is_judged() {
 
 #[test]
 fn a_running_daemon_says_what_is_judged() {
-    let config = r#"{"workers":{"cores":[0],"poll":"busy"},"port":[{"name":"left","device":"null","rx-descriptors":512}]}"#;
+    let config = r#"{"workers":{"cores":[0],"poll":"busy"},"forwarding":{"ecmp-seed":null},"port":[{"name":"left","device":"null","rx-descriptors":512}]}"#;
     let version = r#"{"version":"0.1.0","api":1,"dpdk":"DPDK","pid":1}"#;
     let answers = [
         ("GET /v1/config", 200, config),
@@ -149,6 +149,16 @@ fn without_a_terminal_nothing_is_changed() {
 #[test]
 fn changes_are_made_and_undone() {
     let folder = server();
+    // A service of that machine, which is not stopped here.
+    let process = folder.path().join("root/proc/900");
+    fs::create_dir_all(&process).unwrap();
+    fs::write(process.join("comm"), "irqbalance\n").unwrap();
+    fs::write(process.join("cgroup"), "0::/system.slice/irqbalance.service\n").unwrap();
+    assert!(
+        millrace(folder.path(), &[])
+            .output
+            .contains("service, irqbalance.service: could be better")
+    );
     let ksm = folder.path().join("root/sys/kernel/mm/ksm/run");
     let shown = millrace(folder.path(), &["--apply", "--yes"]);
     assert_eq!(shown.status, 0, "{}{}", shown.output, shown.errors);

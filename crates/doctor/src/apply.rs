@@ -85,10 +85,12 @@ impl ApplyError {
     }
 }
 
-/// A script for `sh` that undoes the changes in reverse order, on the machine below `root`.
+/// A script for `sh` that undoes the changes in reverse order, on the machine below `root`, from whatever folder it is run.
+/// Services of another machine are left out: they are not stopped from here.
 #[must_use]
 pub fn undo_script(root: &Path, changes: &[Change]) -> String {
-    let root = Root::new(root);
+    let here = is_this_machine(root);
+    let root = Root::new(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
     let mut script = PROLOGUE.to_owned();
     for change in changes.iter().rev() {
         let _ = match change {
@@ -96,7 +98,8 @@ pub fn undo_script(root: &Path, changes: &[Change]) -> String {
                 let place = root.place(path).display().to_string();
                 writeln!(script, "put {} {}", quoted(before), quoted(&place))
             }
-            Change::Stop { unit } => writeln!(script, "start {}", quoted(unit)),
+            Change::Stop { unit } if here => writeln!(script, "start {}", quoted(unit)),
+            Change::Stop { .. } => Ok(()),
         };
     }
     script.push_str("exit $status\n");
@@ -120,9 +123,14 @@ pub fn write_script(path: &Path, script: &str) -> io::Result<()> {
 pub fn apply(root: &Path, change: &Change) -> Result<(), ApplyError> {
     match change {
         Change::Write { path, value, before } => write(&Root::new(root), (path, value, before)),
-        Change::Stop { unit } if root == Path::new("/") => stop(unit),
+        Change::Stop { unit } if is_this_machine(root) => stop(unit),
         Change::Stop { unit } => Err(ApplyError::Elsewhere(unit.clone())),
     }
+}
+
+/// Whether a root is this machine's, and no copy of another's.
+fn is_this_machine(root: &Path) -> bool {
+    root == Path::new("/")
 }
 
 fn write(root: &Root, (path, value, before): (&str, &str, &str)) -> Result<(), ApplyError> {

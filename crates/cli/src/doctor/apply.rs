@@ -35,14 +35,23 @@ struct Made<'a> {
     error: Option<String>,
 }
 
-pub(super) fn run(findings: &[Finding], json: bool, options: &Doctor) -> Result<ExitCode, Failure> {
+pub(super) fn run(
+    mut findings: Vec<Finding>,
+    json: bool,
+    options: &Doctor,
+) -> Result<ExitCode, Failure> {
+    if options.root != Path::new("/") {
+        // `systemctl` would stop those of this machine.
+        let here = |change: &Change| matches!(change, Change::Write { .. });
+        findings.iter_mut().for_each(|finding| finding.changes.retain(here));
+    }
     let changes: Vec<_> = findings.iter().flat_map(|finding| &finding.changes).cloned().collect();
     let script = options.undo_script.clone().unwrap_or_else(|| PathBuf::from(SCRIPT));
     if changes.is_empty() {
         tell(json, "nothing to change that could be undone")?;
         return if json { report(&[], Vec::new(), None) } else { Ok(ExitCode::SUCCESS) };
     }
-    list(json, findings)?;
+    list(json, &findings)?;
     if !options.yes && !agreed(&script)? {
         return Err(Failure::NotAgreed);
     }

@@ -33,7 +33,7 @@ pub(crate) async fn run(client: &Client, json: bool, options: Doctor) -> Result<
     }
     let findings = checks::all(&known.machine, &known.setup);
     if options.apply {
-        return apply::run(&findings, json, &options);
+        return apply::run(findings, json, &options);
     }
     if json {
         show::json(&known, &findings)?;

@@ -113,6 +113,15 @@ fn services_of_other_machines_are_not_stopped_here() {
     let tree = Tree::new();
     let change = Change::Stop { unit: "irqbalance.service".into() };
     assert!(matches!(apply(tree.path(), &change), Err(ApplyError::Elsewhere(_))));
-    let script = undo_script(tree.path(), &[change]);
-    assert!(script.contains("\nstart 'irqbalance.service'\n"), "{script}");
+    let start = "\nstart 'irqbalance.service'\n";
+    assert!(!undo_script(tree.path(), std::slice::from_ref(&change)).contains(start));
+    assert!(undo_script("/".as_ref(), &[change]).contains(start));
+}
+
+#[test]
+fn the_script_runs_in_any_folder() {
+    let change = Change::Write { path: "/sys/file".into(), value: "1".into(), before: "0".into() };
+    let folder = std::env::current_dir().unwrap();
+    let line = format!("\nput '0' '{}/copy/sys/file'\n", folder.display());
+    assert!(undo_script("copy".as_ref(), &[change]).contains(&line));
 }
