@@ -6,8 +6,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::checksum::Sum;
 
 pub use options::{Option, OptionError, Options, SackBlocks};
+pub use segment_size::limit_segment_size;
 
 mod options;
+mod segment_size;
 
 /// Bytes of a header without options.
 pub const HEADER_LENGTH: usize = 20;

@@ -63,6 +63,11 @@ impl<'a> Options<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
+
+    /// Bytes behind the last option that was given out.
+    pub(super) fn rest(&self) -> usize {
+        self.rest.len()
+    }
 }
 
 impl<'a> Iterator for Options<'a> {

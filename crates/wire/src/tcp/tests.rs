@@ -101,10 +101,44 @@ proptest! {
     }
 
     #[test]
+    fn a_limited_segment_size_is_what_a_new_header_would_say(
+        size: u16,
+        most: u16,
+        before in 0..4usize,
+        syn: bool,
+        data in vec(any::<u8>(), 0..9),
+    ) {
+        let fields = Fields {
+            source_port: 1,
+            destination_port: 2,
+            sequence: 3,
+            acknowledgment: 4,
+            flags: if syn { Flags::SYN | Flags::ACK } else { Flags::ACK },
+            window: 5,
+        };
+        let written = |size: u16| {
+            let mut options = vec![1; 8];
+            options[before..before + 2].copy_from_slice(&[2, 4]);
+            options[before + 2..before + 4].copy_from_slice(&size.to_be_bytes());
+            let mut header = fields.header(options.len());
+            header.set_checksum(Sum::new().bytes(header.as_bytes()).bytes(&options).bytes(&data).finish());
+            [header.as_bytes(), &options, &data].concat()
+        };
+        let mut segment = written(size);
+        let changed = limit_segment_size(&mut segment, most);
+        prop_assert_eq!(changed, syn && size > most);
+        prop_assert_eq!(segment, written(if changed { most } else { size }));
+    }
+
+    #[test]
     fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..80)) {
         if let Ok(segment) = Segment::parse(&bytes) {
             prop_assert_eq!(20 + segment.options.len() + segment.data.len(), bytes.len());
             prop_assert!(segment.options().count() <= MAX_OPTIONS_LENGTH);
+        }
+        let mut limited = bytes.clone();
+        if !limit_segment_size(&mut limited, 1000) {
+            prop_assert_eq!(&limited, &bytes);
         }
         for option in Options::new(&bytes).filter_map(Result::ok) {
             if let Option::Sack(blocks) = option {
