@@ -25,6 +25,7 @@ name = "right"
 device = "null,no-rx=1"
 addresses = ["10.0.2.1/24"]
 next-hop-mac = "02:00:00:00:00:99"
+tcp-mss = 1400
 [[route]]
 prefix = "10.9.0.0/16"
 via = "10.0.2.2"
@@ -206,6 +207,13 @@ fn neighbors_flows_and_ports_are_shown_and_changed() {
     let neighbors = daemon.get("/v1/neighbors").json();
     assert_eq!(neighbors[0]["state"], "static");
     assert_eq!(neighbors[0]["mac"], "02:00:00:00:00:09");
+    for (address, kind, next) in
+        [("10.0.2.9", "forward", json!("output-features")), ("10.9.0.1", "unresolved", json!(null))]
+    {
+        let found = daemon.get(&format!("/v1/routes/lookup?address={address}")).json();
+        let hop = &found["next_hops"][0];
+        assert_eq!((&hop["kind"], &hop["next"]), (&json!(kind), &next), "{found}");
+    }
     let gone = daemon.request("DELETE", "/v1/neighbors", r#"{"address": "10.0.2.9"}"#);
     assert_eq!(gone.json()["removed"], 1);
 
@@ -233,6 +241,9 @@ fn neighbors_flows_and_ports_are_shown_and_changed() {
     let interfaces = daemon.get("/v1/interfaces").json();
     let addresses = interfaces[0]["addresses"].to_string();
     assert!(addresses.contains("fe80::"), "{addresses}");
+    assert_eq!(interfaces[0].get("input_features"), None);
+    assert_eq!(interfaces[1]["input_features"], json!(["tcp-mss-input"]));
+    assert_eq!(interfaces[1]["output_features"], json!(["tcp-mss-output"]));
     let metrics = daemon.get("/metrics").text();
     assert!(metrics.contains("millrace_port_up{port=\"left\"} 1"), "{metrics}");
     assert!(metrics.contains("\nmillrace_icmp_errors_limited_total{core="), "{metrics}");

@@ -43,6 +43,19 @@ impl<'a, N: Edge> Context<'a, N> {
         self.pending.extend(self.targets[next.index()], slots);
     }
 
+    /// Sends a slot to `first`, the start of a feature arc; behind its last feature the packet goes on at `then`
+    /// ([`Self::resume`]).
+    pub fn detour(&mut self, slot: Slot, first: N, then: N) {
+        self.vector.resume[usize::from(slot)] = self.targets[then.index()];
+        self.send(slot, first);
+    }
+
+    /// Sends a slot to where it goes on behind the arc that it is on.
+    #[inline]
+    pub fn resume(&mut self, slot: Slot) {
+        self.pending.push(self.vector.resume[usize::from(slot)], slot);
+    }
+
     /// Puts the packet into the transmit buffer of `port`.
     #[inline(always)]
     pub fn transmit(&mut self, slot: Slot, port: PortId) {

@@ -36,7 +36,7 @@ pub enum GraphError {
 /// A node with its edges resolved, behind one virtual call per vector.
 trait Stage: Send {
     fn name(&self) -> &'static str;
-    fn targets(&self) -> &'static [&'static str];
+    fn targets(&self) -> Vec<&'static str>;
     fn link(&mut self, targets: Vec<NodeId>);
     fn run(
         &mut self,
@@ -59,7 +59,7 @@ impl<N: Node> Stage for Linked<N> {
         self.node.name()
     }
 
-    fn targets(&self) -> &'static [&'static str] {
+    fn targets(&self) -> Vec<&'static str> {
         self.node.targets()
     }
 

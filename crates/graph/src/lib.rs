@@ -10,6 +10,7 @@
 //! | `reason` | the one vocabulary of drops |
 //! | `node`, `edge` | what a node is, and where it sends packets |
 //! | `context` | what a node may do with a slot |
+//! | `feature` | stages that packets of some interfaces go through |
 //! | `engine`, `pending` | nodes joined into a graph, run on a vector |
 //! | `exits`, `output` | the ways in which packets leave the graph; transmit buffers |
 //! | `handoff` | packets between threads: punt, inject, worker to worker |
@@ -37,6 +38,7 @@ mod doorbell;
 mod edge;
 mod engine;
 mod exits;
+mod feature;
 mod filter;
 mod flow_hash;
 mod function;
@@ -70,6 +72,7 @@ pub use doorbell::Doorbell;
 pub use edge::{Edge, NoEdge};
 pub use engine::{Graph, GraphBuilder, GraphError};
 pub use exits::Exits;
+pub use feature::{FeatureSet, Onward};
 pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing, Wants};
 pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};

@@ -16,8 +16,8 @@ pub trait Node: Send + 'static {
 
     /// Names of the next nodes, in the order of `Next`. A node that serves two families in one
     /// graph overrides it.
-    fn targets(&self) -> &'static [&'static str] {
-        Self::Next::TARGETS
+    fn targets(&self) -> Vec<&'static str> {
+        Self::Next::TARGETS.to_vec()
     }
 
     /// Treats the packets in `slots`.

@@ -95,8 +95,8 @@ impl Node for Scripted {
         self.name
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        self.targets
+    fn targets(&self) -> Vec<&'static str> {
+        self.targets.to_vec()
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Out>) {

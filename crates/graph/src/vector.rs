@@ -102,6 +102,8 @@ pub struct Vector {
     pub word: [u32; CAPACITY],
     /// Detail for the node after: an IPv6 address to look up.
     pub wide: [u128; CAPACITY],
+    /// Node where the packet goes on behind the last feature of the arc that it is on.
+    pub(crate) resume: [NodeId; CAPACITY],
     used: usize,
 }
 
@@ -117,6 +119,7 @@ impl Vector {
             egress: [0; CAPACITY],
             word: [0; CAPACITY],
             wide: [0; CAPACITY],
+            resume: [NodeId(0); CAPACITY],
             used: 0,
         })
     }

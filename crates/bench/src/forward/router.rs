@@ -9,7 +9,7 @@ use ::forward::bridge::{MacTable, learn_ring};
 use ::forward::flow::{FlowLimits, Flows};
 use ::forward::nodes::{self, Parts};
 use ::forward::rib::{self, Change, Limits, Miss, NextHopMacs, Rib, Route, Target};
-use ::forward::state::{Interface, Interfaces, Mode, PortEntry, Settings, State};
+use ::forward::state::{Features, Interface, Interfaces, Mode, PortEntry, Settings, State};
 use ::forward::steering::{Steering, SteeringLimits};
 use dpdk::{BufferPool, RxQueue, TxQueue};
 use graph::{
@@ -56,6 +56,7 @@ fn interfaces() -> Interfaces {
         up: true,
         unnumbered: false,
         mode: Mode::Routed,
+        features: Features::default(),
     };
     let ports = 0..PORTS as u16;
     Interfaces {

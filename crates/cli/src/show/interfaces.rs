@@ -7,7 +7,8 @@ use crate::output::{Table, or_dash, word};
 use crate::units::age;
 
 pub(super) fn interfaces(interfaces: Vec<Interface>) -> Result<(), Failure> {
-    let mut table = Table::new(&["interface", "kind", "state", "mode", "mac", "#mtu", "addresses"]);
+    let mut table =
+        Table::new(&["interface", "kind", "state", "mode", "mac", "#mtu", "addresses", "features"]);
     for interface in interfaces {
         let kind = match (&interface.port, interface.vlan) {
             (Some(port), Some(vlan)) => format!("VLAN {vlan} of {port}"),
@@ -19,6 +20,9 @@ pub(super) fn interfaces(interfaces: Vec<Interface>) -> Result<(), Failure> {
             (mode, _) => word(mode),
         };
         let addresses: Vec<_> = interface.addresses.iter().map(ToString::to_string).collect();
+        let features = [interface.input_features, interface.output_features].concat();
+        let list =
+            |items: Vec<String>| if items.is_empty() { "-".to_owned() } else { items.join(" ") };
         table.row([
             interface.name,
             kind,
@@ -26,7 +30,8 @@ pub(super) fn interfaces(interfaces: Vec<Interface>) -> Result<(), Failure> {
             mode,
             interface.mac.to_string(),
             interface.mtu.to_string(),
-            if addresses.is_empty() { "-".to_owned() } else { addresses.join(" ") },
+            list(addresses),
+            list(features),
         ]);
     }
     table.print("no interfaces")

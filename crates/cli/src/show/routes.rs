@@ -84,7 +84,7 @@ pub(crate) async fn lookup(client: &Client, json: bool, query: LookupQuery) -> R
 
 pub(super) fn next_hops(next_hops: Vec<NextHop>) -> Result<(), Failure> {
     let mut table =
-        Table::new(&["#index", "kind", "address", "interface", "mac", "#mtu", "#users"]);
+        Table::new(&["#index", "kind", "address", "interface", "mac", "next", "#mtu", "#users"]);
     for hop in next_hops {
         table.row([
             hop.index.to_string(),
@@ -92,6 +92,7 @@ pub(super) fn next_hops(next_hops: Vec<NextHop>) -> Result<(), Failure> {
             or_dash(hop.address),
             or_dash(hop.interface),
             or_dash(hop.mac),
+            or_dash(hop.next),
             if hop.mtu == 0 { "-".to_owned() } else { hop.mtu.to_string() },
             count(hop.users),
         ]);

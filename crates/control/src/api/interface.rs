@@ -34,6 +34,12 @@ pub struct Interface {
     pub mtu: u16,
     /// Own addresses, the link-local one included.
     pub addresses: Vec<InterfaceAddress>,
+    /// What packets that come in by it go through, in order; as nodes in `GET /v1/nodes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_features: Vec<String>,
+    /// The same for packets that leave by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output_features: Vec<String>,
 }
 
 /// What an interface is.

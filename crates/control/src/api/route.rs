@@ -107,6 +107,9 @@ pub struct NextHop {
     /// Destination MAC address, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<MacAddr>,
+    /// Node that gets the packet with its new Ethernet header, when its address is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// Largest IP packet that the egress interface takes: bytes; 0: there is none.
     pub mtu: u16,
     /// Routes and groups that use it.

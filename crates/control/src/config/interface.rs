@@ -41,6 +41,26 @@ pub struct Port {
     /// Fixed destination MAC of all that routes by egress port send here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_hop_mac: Option<MacAddr>,
+    /// What it does besides forwarding.
+    #[serde(flatten)]
+    pub features: Features,
+}
+
+/// What an interface does with IP packets besides forwarding them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Features {
+    /// Segments that TCP connections through it may agree on over IPv4: bytes; over IPv6 they are 20 bytes shorter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_mss: Option<u16>,
+}
+
+impl Features {
+    /// Whether it does nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A receive queue and the core that polls it.
@@ -66,6 +86,9 @@ pub struct Vlan {
     pub mtu: u16,
     /// Own addresses.
     pub addresses: Vec<InterfaceAddress>,
+    /// What it does besides forwarding.
+    #[serde(flatten)]
+    pub features: Features,
 }
 
 /// `[[bridge]]`
@@ -92,6 +115,9 @@ pub struct Bridge {
     pub mtu: u16,
     /// Addresses of its IP interface; none: it has no IP interface.
     pub addresses: Vec<InterfaceAddress>,
+    /// What its IP interface does besides forwarding.
+    #[serde(flatten)]
+    pub features: Features,
 }
 
 /// A member of a bridge.

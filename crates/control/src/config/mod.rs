@@ -31,7 +31,7 @@ pub use device::{DEVICE_KINDS, Device, DeviceError};
 pub use error::ConfigError;
 pub use files::{FlowFile, RouteFile, RouteTextError};
 pub use flow::{Flow, FlowKey, protocol_number};
-pub use interface::{Bridge, BridgeMember, CrossConnect, Port, QueueCore, Vlan};
+pub use interface::{Bridge, BridgeMember, CrossConnect, Features, Port, QueueCore, Vlan};
 pub use kernel::{KernelFilter, KernelSide};
 pub use reach::Reach;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};

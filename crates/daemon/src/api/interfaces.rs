@@ -8,7 +8,8 @@ use control::api::{
     Bridge, BridgeMac, BridgeMember, Interface, InterfaceKind, InterfaceMode, Usage,
 };
 use control::net::InterfaceAddress;
-use forward::state::{self, Interfaces, Mode};
+use forward::state::{self, InputFeature, Interfaces, Mode, OutputFeature};
+use graph::FeatureSet;
 
 use super::Api;
 use crate::daemon::Daemon;
@@ -67,7 +68,17 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
         mac: interface.mac.into(),
         mtu: interface.mtu,
         addresses: own4.chain(own6).filter_map(address).collect(),
+        input_features: names(interface.features.input(), &InputFeature::NODES),
+        output_features: names(interface.features.output(), &OutputFeature::NODES),
     }
+}
+
+fn names(features: FeatureSet, nodes: &[&str]) -> Vec<String> {
+    features
+        .iter()
+        .filter_map(|place| nodes.get(usize::from(place)))
+        .map(ToString::to_string)
+        .collect()
 }
 
 /// `GET /v1/bridges`

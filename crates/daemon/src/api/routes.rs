@@ -9,7 +9,7 @@ use control::api::{
 use control::config::Route;
 use control::net::Prefix;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source};
-use forward::state::Kind;
+use forward::state::{Kind, NextNode};
 
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::{Api, carried_through};
@@ -223,14 +223,19 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
 
 fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {
     let hop = &info.hop;
-    let known =
-        matches!(hop.kind, Kind::Forward | Kind::ForwardStale | Kind::Bridge | Kind::BridgeStale);
+    let known = hop.kind.has_address();
+    let next = match hop.next {
+        _ if hop.features => "output-features",
+        NextNode::Port => "port-output",
+        NextNode::Bridge => "bridge-output",
+    };
     NextHop {
         index: info.index,
         kind: kind_name(hop.kind).to_owned(),
         address: info.address,
         interface: daemon.routing.topology().interfaces.name(info.interface).map(str::to_owned),
         mac: known.then(|| hop.destination.into()),
+        next: known.then(|| next.to_owned()),
         mtu: hop.mtu,
         users: info.users.into(),
     }
@@ -241,8 +246,6 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Invalid => "invalid",
         Kind::Forward => "forward",
         Kind::ForwardStale => "forward-stale",
-        Kind::Bridge => "bridge",
-        Kind::BridgeStale => "bridge-stale",
         Kind::Unresolved => "unresolved",
         Kind::Glean => "glean",
         Kind::Local => "local",

@@ -279,6 +279,7 @@ impl PortState {
             promiscuous: self.config.promiscuous,
             addresses: self.config.addresses.clone(),
             next_hop_mac: self.config.next_hop_mac,
+            features: self.config.features,
             queues: self.config.queues.clone(),
             software_rss: self.config.software_rss.clone(),
             ..config.clone()

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
 
-use control::config::Config;
+use control::config::{self, Config};
 use control::net::{InterfaceAddress, MacAddr};
-use forward::state::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
+use forward::state::{Bridge, BridgeMember, Features, Interface, Interfaces, Mode, PortEntry};
 use graph::PortId;
 
 use super::ids::{Ids, TooMany};
@@ -70,6 +70,7 @@ impl Topology {
             vlan: None,
             mtu: port.mtu,
             addresses: &port.addresses,
+            features: &port.features,
             any_mac: port.promiscuous,
         });
         let tagged = config.vlans.iter().map(|vlan| Part {
@@ -78,6 +79,7 @@ impl Topology {
             vlan: Some(vlan.id),
             mtu: vlan.mtu,
             addresses: &vlan.addresses,
+            features: &vlan.features,
             any_mac: false,
         });
         for part in parts.chain(tagged) {
@@ -149,6 +151,7 @@ impl Topology {
                 vlan: None,
                 mtu: bridge.mtu,
                 addresses: &bridge.addresses,
+                features: &bridge.features,
                 any_mac: false,
             };
             let mac = bridge.mac.or(first).unwrap_or(MacAddr::new([0; 6]));
@@ -195,6 +198,7 @@ struct Part<'a> {
     vlan: Option<u16>,
     mtu: u16,
     addresses: &'a [InterfaceAddress],
+    features: &'a config::Features,
     any_mac: bool,
 }
 
@@ -224,6 +228,7 @@ impl Part<'_> {
             any_mac: false,
             unnumbered: false,
             mode,
+            features: Features { tcp_mss: self.features.tcp_mss },
         }
     }
 }

@@ -11,7 +11,7 @@ use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 
 use super::{Flow, FlowRefusal, Rewrite, TRANSLATED, Translation, Translations};
 use crate::indices::Indices;
-use crate::state::{Interfaces, Kind, NextHop, NextHops};
+use crate::state::{Interfaces, Kind, NextHop, NextHops, NextNode};
 
 /// What the workers read.
 #[derive(Clone)]
@@ -294,7 +294,9 @@ fn hop_of(adjacency: &Adjacency, interfaces: &Interfaces) -> NextHop {
         return NextHop::of_kind(Kind::Blackhole);
     };
     NextHop {
-        kind: if interface.port.is_some() { Kind::Forward } else { Kind::Bridge },
+        kind: Kind::Forward,
+        next: if interface.port.is_some() { NextNode::Port } else { NextNode::Bridge },
+        features: !interface.features.output().is_empty(),
         port: interface.port.unwrap_or(0),
         interface: adjacency.egress,
         mtu: interface.mtu,

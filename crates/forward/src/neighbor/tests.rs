@@ -16,7 +16,7 @@ use wire::MacAddr;
 use super::{Action, Bounds, Packet, SlowPath, State as Known, Timing};
 use crate::Cause;
 use crate::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target, Via};
-use crate::state::{Interface, Interfaces, Kind, Mode, NextHop, Settings, State};
+use crate::state::{Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State};
 
 const SECOND: u64 = 1_000_000_000;
 const OWN: MacAddr = MacAddr::new([2, 0, 0, 0, 0, 1]);
@@ -75,6 +75,7 @@ fn interface(id: InterfaceId, net: u8) -> Interface {
         any_mac: false,
         unnumbered: false,
         mode: Mode::Routed,
+        features: Features::default(),
     }
 }
 

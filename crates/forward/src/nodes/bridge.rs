@@ -6,7 +6,7 @@
 //! interface (`interface` is that one).
 
 use dpdk::{Buffer, BufferPool};
-use graph::{Context, Handoff, Node, Reason, Slot, Vector};
+use graph::{Context, Handoff, InterfaceId, Node, Reason, Slot, Vector};
 use wire::MacAddr;
 use wire::ethernet::Header;
 
@@ -131,7 +131,9 @@ impl Node for Switch {
         let Self { interfaces, macs, learn, pool, floods, tsc_hz, .. } = self;
         let interfaces = interfaces.get();
         for &slot in slots {
-            let frame = match take(interfaces, cx.vector, slot) {
+            let at = usize::from(slot);
+            let from = if learn.is_some() { cx.vector.interface[at] } else { cx.vector.egress[at] };
+            let frame = match take(interfaces, from, cx.vector, slot) {
                 Ok(frame) => frame,
                 Err(reason) => {
                     cx.drop(slot, reason);
@@ -143,11 +145,10 @@ impl Node for Switch {
                 continue;
             };
             if let (Some(_), Some(learn)) = (frame.member, learn.as_mut()) {
-                let interface = cx.vector.interface[usize::from(slot)];
                 let key = frame.key(frame.source);
-                if !macs.refresh(&key, interface, second) {
+                if !macs.refresh(&key, from, second) {
                     // A full ring: the next frame tells it again.
-                    let _full = learn.push(Learn { key, interface });
+                    let _full = learn.push(Learn { key, interface: from });
                 }
             }
             let mut switch = Switching { interfaces, bridge, frame: &frame, cx, slot };
@@ -169,9 +170,14 @@ impl Node for Switch {
     }
 }
 
-/// Finds out where a frame came from, and takes its tags off.
-fn take(interfaces: &Interfaces, vector: &mut Vector, slot: Slot) -> Result<Frame, Reason> {
-    let ingress = interfaces.get(vector.interface[usize::from(slot)]).ok_or(Reason::NoPort)?;
+/// Finds out what a frame is, that came into the bridge by the interface `from`, and takes its tags off.
+fn take(
+    interfaces: &Interfaces,
+    from: InterfaceId,
+    vector: &mut Vector,
+    slot: Slot,
+) -> Result<Frame, Reason> {
+    let ingress = interfaces.get(from).ok_or(Reason::NoPort)?;
     let buffer = vector.buffer_mut(slot).ok_or(Reason::Forgotten)?;
     let (bridge, member) = match ingress.mode {
         Mode::Member { bridge, member } => (bridge, Some(member)),

@@ -3,7 +3,8 @@
 //! Fills `interface` and `network`. A frame for a bridge or a cross-connect goes there whole; IP in
 //! a frame to this interface's own address goes to `ip4-input` or `ip6-input`, in a group frame to
 //! `ip-group`, because it is never forwarded (RFC 1812 5.3.4). Plain frames (see `plain`) are checked
-//! whole here and go straight to the look-up, with the destination address noted for it.
+//! whole here and go straight to the look-up, with the destination address noted for it, or to the features of their
+//! interface.
 
 use graph::{Context, Node, Picked, PortId, Reason, Slot, Vector};
 use wire::ethernet::Header;
@@ -26,6 +27,7 @@ graph::edges! {
         Arp => "arp-input",
         Bridge => "bridge-input",
         CrossConnect => "cross-connect",
+        Features => "input-features",
     }
 }
 
@@ -39,6 +41,9 @@ pub(crate) struct EthernetInput {
     plain: [Next; 2],
     ip4: Picked,
     ip6: Picked,
+    /// The same of interfaces with features on the input arc.
+    arc4: Picked,
+    arc6: Picked,
 }
 
 impl EthernetInput {
@@ -48,7 +53,8 @@ impl EthernetInput {
     pub(crate) fn new(interfaces: Snapshot<Interfaces>, flows4: bool, flows6: bool) -> Self {
         let plain4 = if flows4 { Next::Flow4 } else { Next::Lookup4 };
         let plain6 = if flows6 { Next::Flow6 } else { Next::Lookup6 };
-        Self { interfaces, plain: [plain4, plain6], ip4: Picked::new(), ip6: Picked::new() }
+        let [ip4, ip6, arc4, arc6] = std::array::from_fn(|_| Picked::new());
+        Self { interfaces, plain: [plain4, plain6], ip4, ip6, arc4, arc6 }
     }
 }
 
@@ -60,10 +66,11 @@ impl Node for EthernetInput {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let Self { interfaces, plain: [plain4, plain6], ip4, ip6 } = self;
+        let Self { interfaces, plain: [plain4, plain6], ip4, ip6, arc4, arc6 } = self;
         let interfaces = interfaces.get();
-        ip4.clear();
-        ip6.clear();
+        for picked in [&mut *ip4, ip6, arc4, arc6] {
+            picked.clear();
+        }
         let mut ingress: Option<Ingress> = None;
         let mut rest = slots;
         while let [slot, after @ ..] = rest {
@@ -75,7 +82,11 @@ impl Node for EthernetInput {
             let same = ingress.filter(|known| known.is_of(port, frame));
             let known = same.unwrap_or_else(|| Ingress::of(interfaces, port, frame));
             ingress = Some(known);
-            let taken = known.take(rest, cx.vector, ip4, ip6);
+            let taken = if known.has_features() {
+                known.take(rest, cx.vector, arc4, arc6)
+            } else {
+                known.take(rest, cx.vector, ip4, ip6)
+            };
             rest = rest.get(taken..).unwrap_or(&[]);
             if taken == 0 {
                 one(interfaces, *slot, port, cx);
@@ -84,6 +95,11 @@ impl Node for EthernetInput {
         }
         cx.send_all(ip4.of(slots), *plain4);
         cx.send_all(ip6.of(slots), *plain6);
+        for (picked, then) in [(arc4, *plain4), (arc6, *plain6)] {
+            for &slot in picked.of(slots) {
+                cx.detour(slot, Next::Features, then);
+            }
+        }
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {

@@ -59,8 +59,6 @@ pub(crate) trait Family: Send + 'static {
     const FLOW_TARGETS: &'static [&'static str];
     /// Next nodes of the look-up, in the order of `lookup::Next`.
     const LOOKUP_TARGETS: [&'static [&'static str]; 2];
-    /// Next nodes of the rewrite, in the order of `rewrite::Next`.
-    const REWRITE_TARGETS: &'static [&'static str];
     /// The hop count ran out.
     const EXPIRED: Refusal;
     /// No route.
@@ -123,8 +121,6 @@ impl Family for V4 {
         &["ip4-rewrite", "ip-local", "icmp-error", "reflect"],
         &["ip4-send", "ip-local", "icmp-error", "reflect"],
     ];
-    const REWRITE_TARGETS: &'static [&'static str] =
-        &["ip4-fragment", "icmp-error", "bridge-output", "ip-local", "reflect"];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip4Ttl,
@@ -219,8 +215,6 @@ impl Family for V6 {
         &["ip6-rewrite", "ip-local", "icmp-error", "reflect"],
         &["ip6-send", "ip-local", "icmp-error", "reflect"],
     ];
-    const REWRITE_TARGETS: &'static [&'static str] =
-        &["ip4-fragment", "icmp-error", "bridge-output", "ip-local", "reflect"];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip6HopLimit,

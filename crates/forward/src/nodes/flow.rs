@@ -76,8 +76,8 @@ impl<F: Family> Node for FlowLookup<F> {
         F::NAMES.flow
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        F::FLOW_TARGETS
+    fn targets(&self) -> Vec<&'static str> {
+        F::FLOW_TARGETS.to_vec()
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {

@@ -44,7 +44,6 @@ impl Node for InterfaceOutput {
                 continue;
             };
             if let Mode::BridgeIp(_) = interface.mode {
-                cx.vector.interface[at] = id;
                 cx.send(slot, Next::Bridge);
                 continue;
             }

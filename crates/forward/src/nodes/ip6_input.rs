@@ -10,21 +10,23 @@ use graph::{Context, Node, Picked, Reason, Slot, Vector};
 use wire::ipv6::{Header, Malformed};
 use wire::special;
 
-use super::family;
 use super::snapshot::Snapshot;
-use crate::state::Settings;
+use super::{arc, family};
+use crate::state::{Interfaces, Settings};
 
 graph::edges! {
     /// Next nodes of `ip6-input`.
     pub(crate) Next {
         Lookup => "ip6-lookup",
         Flow => "flow6-lookup",
+        Features => "input-features",
         Group => "ip-group",
     }
 }
 
 /// The node.
 pub(crate) struct Ip6Input {
+    interfaces: Snapshot<Interfaces>,
     settings: Snapshot<Settings>,
     next: Next,
 }
@@ -32,8 +34,12 @@ pub(crate) struct Ip6Input {
 impl Ip6Input {
     /// The node; `flows`: look for an exact match before the routes.
     #[must_use]
-    pub(crate) fn new(settings: Snapshot<Settings>, flows: bool) -> Self {
-        Self { settings, next: if flows { Next::Flow } else { Next::Lookup } }
+    pub(crate) fn new(
+        interfaces: Snapshot<Interfaces>,
+        settings: Snapshot<Settings>,
+        flows: bool,
+    ) -> Self {
+        Self { interfaces, settings, next: if flows { Next::Flow } else { Next::Lookup } }
     }
 }
 
@@ -58,7 +64,8 @@ impl Node for Ip6Input {
                 Err(reason) => cx.drop(slot, reason),
             }
         }
-        cx.send_all(good.of(slots), self.next);
+        let next = (Next::Features, self.next);
+        arc::send_by_input(self.interfaces.get(), good.of(slots), next, cx);
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {

@@ -8,12 +8,15 @@ use std::net::Ipv6Addr;
 use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
 use wire::{ipv4, ipv6};
 
-use super::{ip4_input, ip6_input, snapshot::Snapshot};
+use super::{arc, ip4_input, ip6_input, snapshot::Snapshot};
 use crate::state::{Interface, Interfaces};
 
 graph::edges! {
     /// Next nodes of `ip-group`.
-    pub(crate) Next { Local => "ip-local" }
+    pub(crate) Next {
+        Local => "ip-local",
+        Features => "input-features",
+    }
 }
 
 /// The node.
@@ -46,7 +49,9 @@ impl Node for IpGroup {
                 _ => Err(Reason::Ip4Version),
             };
             match verdict {
-                Ok(()) => cx.send(slot, Next::Local),
+                Ok(()) => {
+                    arc::send_by_input(interfaces, &[slot], (Next::Features, Next::Local), cx);
+                }
                 Err(reason) => cx.drop(slot, reason),
             }
         }

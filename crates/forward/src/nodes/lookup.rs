@@ -70,8 +70,8 @@ impl<F: Family> Node for Lookup<F> {
         F::NAMES.lookup[usize::from(self.made_here)]
     }
 
-    fn targets(&self) -> &'static [&'static str] {
-        F::LOOKUP_TARGETS[usize::from(self.made_here)]
+    fn targets(&self) -> Vec<&'static str> {
+        F::LOOKUP_TARGETS[usize::from(self.made_here)].to_vec()
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {

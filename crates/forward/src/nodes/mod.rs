@@ -1,5 +1,6 @@
 //! The stages that packets go through on a worker, one file each, and the graph of them.
 
+mod arc;
 mod arp_input;
 mod bridge;
 mod bucket;
@@ -19,10 +20,12 @@ mod local_reply;
 mod lookup;
 mod neighbor_resolved;
 mod plain;
+mod port_output;
 mod reflect;
 mod rewrite;
 mod snapshot;
 mod stack_input;
+mod tcp_mss;
 mod translate;
 mod translate_error;
 
@@ -31,14 +34,16 @@ use graph::{Graph, GraphBuilder, GraphError};
 
 use crate::bridge::{LearnSender, MacReader};
 use crate::flow::FlowReaders;
-use crate::state::{Settings, State};
+use crate::state::{InputFeature, OutputFeature, Settings, State};
 use crate::steering::SteeringReader;
+use arc::{Begin, OnArc};
 use bridge::Switch;
 use family::{V4, V6};
 use flow::FlowLookup;
 use lookup::Lookup;
 use rewrite::Rewrite;
 use snapshot::Snapshot;
+use tcp_mss::TcpMss;
 
 /// Name of the node where received packets enter.
 pub const INPUT: &str = "ethernet-input";
@@ -80,8 +85,10 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)
         .with(ip_group::IpGroup::new(interfaces()))
-        .with(ip4_input::Ip4Input::new(settings(), flows4))
-        .with(ip6_input::Ip6Input::new(settings(), flows6))
+        .with(ip4_input::Ip4Input::new(interfaces(), settings(), flows4))
+        .with(ip6_input::Ip6Input::new(interfaces(), settings(), flows6))
+        .with(Begin::input(interfaces()))
+        .with(OnArc::input(InputFeature::TcpMss, interfaces(), TcpMss))
         .with(neighbor_resolved::NeighborResolved)
         .with(stack_input::StackInput::new(state.clone(), steering.clone()))
         .with(FlowLookup::<V4>::new(flows.clone()))
@@ -97,7 +104,10 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(Lookup::<V4>::output(state.clone()))
         .with(Lookup::<V6>::output(state.clone()))
         .with(Rewrite::<V4>::output(state.clone()))
-        .with(Rewrite::<V6>::output(state))
+        .with(Rewrite::<V6>::output(state.clone()))
+        .with(Begin::output(interfaces()))
+        .with(OnArc::output(OutputFeature::TcpMss, interfaces(), TcpMss))
+        .with(port_output::PortOutput::new(state.next_hops))
         .with(Switch::output(interfaces(), macs, pool, tsc_hz))
         .with(interface_output::InterfaceOutput::new(interfaces()))
         .build()

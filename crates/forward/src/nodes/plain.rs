@@ -2,7 +2,7 @@
 //!
 //! A plain frame comes to the own address of a routed port or VLAN sub-interface and carries an IP packet without
 //! options, at the frame's full length but for the padding of a short one, between addresses that are not special. Such a
-//! packet passes every check of `ip4-input` or `ip6-input`, so it goes straight to the look-up. A run of frames is checked
+//! packet passes every check of `ip4-input` or `ip6-input`, so it goes past them. A run of frames is checked
 //! against what its first one came by.
 
 use std::net::Ipv4Addr;
@@ -59,6 +59,7 @@ pub(super) struct Ingress {
     front: u64,
     ip4: bool,
     ip6: bool,
+    features: bool,
 }
 
 impl Ingress {
@@ -78,7 +79,14 @@ impl Ingress {
             front: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
             ip4: interface.takes_ip4(),
             ip6: interface.takes_ip6(),
+            features: !interface.features.input().is_empty(),
         }
+    }
+
+    /// Whether the interface has features on the input arc.
+    #[inline]
+    pub(super) fn has_features(self) -> bool {
+        self.features
     }
 
     /// Whether this may be what a frame has come by.

@@ -1,14 +1,15 @@
 //! `ip4-rewrite`, `ip6-rewrite`: hop count, MTU, new Ethernet header, and off to the egress port.
 //! Their twins `ip4-send` and `ip6-send` leave the hop count of packets made here alone.
 //!
-//! Needs `interface`, `network` and `next_hop`. What has no address to send to is disposed of.
+//! Needs `interface`, `network` and `next_hop`. What has no address to send to is disposed of. Most packets go straight to a
+//! port; those whose next hop names another node, or whose egress interface has features, get `egress` and go there.
 
 use dpdk::Buffer;
 use graph::{Context, Exits, NO_INTERFACE, Node, Reason, Slot, Vector};
 
 use super::disposal::{Edges, dispose, refuse};
 use super::family::Family;
-use crate::state::{Kind, NextHop, State};
+use crate::state::{Kind, NextHop, NextNode, State};
 
 graph::edges! {
     /// Next nodes of a rewrite.
@@ -18,6 +19,8 @@ graph::edges! {
         Bridge => "bridge-output",
         Local => "ip-local",
         Reflect => "reflect",
+        Port => "port-output",
+        Features => "output-features",
     }
 }
 
@@ -73,7 +76,7 @@ impl<F: Family> Rewrite<F> {
             if buffer.len() > network + usize::from(hop.mtu()) {
                 return sent;
             }
-            let length = if tag.is_some() { HEADER + TAG } else { HEADER };
+            let length = length(tag);
             if TAGS && network != length {
                 if !shift(buffer, network, length) {
                     return sent;
@@ -122,14 +125,16 @@ impl<F: Family> Rewrite<F> {
             cx.drop(slot, Reason::NoBuffer);
             return;
         }
-        if matches!(hop.kind, Kind::ForwardStale | Kind::BridgeStale) {
+        if hop.kind == Kind::ForwardStale {
             self.state.next_hops.mark_used(index);
         }
-        if matches!(hop.kind, Kind::Bridge | Kind::BridgeStale) {
-            cx.vector.interface[at] = hop.interface;
-            cx.send(slot, Next::Bridge);
-        } else {
-            cx.transmit(slot, hop.port);
+        cx.vector.egress[at] = hop.interface;
+        cx.vector.network[at] = length(hop.vlan) as u16;
+        match hop.next {
+            next if hop.features => cx.detour(slot, Next::Features, edge(next)),
+            // As `port-output` does.
+            NextNode::Port => cx.transmit(slot, hop.port),
+            next => cx.send(slot, edge(next)),
         }
     }
 
@@ -151,10 +156,6 @@ impl<F: Family> Node for Rewrite<F> {
 
     fn name(&self) -> &'static str {
         F::NAMES.rewrite[usize::from(self.made_here)]
-    }
-
-    fn targets(&self) -> &'static [&'static str] {
-        F::REWRITE_TARGETS
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
@@ -193,6 +194,20 @@ impl<F: Family> Node for Rewrite<F> {
     }
 }
 
+/// The edge to the node that a next hop names.
+fn edge(next: NextNode) -> Next {
+    match next {
+        NextNode::Port => Next::Port,
+        NextNode::Bridge => Next::Bridge,
+    }
+}
+
+/// Length of a header with this VLAN tag: bytes.
+#[inline(always)]
+fn length(tag: Option<u16>) -> usize {
+    if tag.is_some() { HEADER + TAG } else { HEADER }
+}
+
 fn is_of_stack(vector: &Vector, slot: Slot) -> bool {
     vector.interface[usize::from(slot)] == NO_INTERFACE
 }
@@ -206,7 +221,7 @@ fn write_header(
     hop: &NextHop,
     ether_type: wire::EtherType,
 ) -> bool {
-    let length = if hop.vlan.is_some() { HEADER + TAG } else { HEADER };
+    let length = length(hop.vlan);
     if network != length && !shift(buffer, network, length) {
         return false;
     }

@@ -8,7 +8,7 @@ use wire::MacAddr;
 use wire::special::{Special, classify_v6};
 
 use super::{Prefix, Target};
-use crate::state::{Interface, Interfaces, Kind, Mode, NextHop};
+use crate::state::{Interface, Interfaces, Kind, Mode, NextHop, NextNode};
 
 /// Fixed destination MAC addresses of what is beyond an interface, for routes by egress port.
 pub type NextHopMacs = BTreeMap<InterfaceId, MacAddr>;
@@ -19,7 +19,8 @@ struct Egress {
     port: PortId,
     vlan: Option<u16>,
     mac: MacAddr,
-    bridge: bool,
+    next: NextNode,
+    features: bool,
 }
 
 /// An interface that routes may lead to.
@@ -41,7 +42,9 @@ impl Link {
             return None;
         }
         let port = interface.port.unwrap_or_default();
-        let egress = Egress { port, vlan: interface.vlan, mac: interface.mac, bridge };
+        let next = if bridge { NextNode::Bridge } else { NextNode::Port };
+        let features = !interface.features.output().is_empty();
+        let egress = Egress { port, vlan: interface.vlan, mac: interface.mac, next, features };
         let v4 = interface.addresses4.iter().map(|(address, length)| ((*address).into(), *length));
         let v6 = interface.addresses6.iter().map(|(address, length)| ((*address).into(), *length));
         let addresses = v4.chain(v6).collect();
@@ -54,15 +57,12 @@ impl Link {
         self.up
     }
 
-    /// A next hop through this interface. `Forward` becomes `Bridge` where it leads into a bridge.
+    /// A next hop through this interface.
     pub(super) fn next_hop(&self, kind: Kind, destination: MacAddr) -> NextHop {
-        let kind = match kind {
-            Kind::Forward if self.egress.bridge => Kind::Bridge,
-            Kind::ForwardStale if self.egress.bridge => Kind::BridgeStale,
-            kind => kind,
-        };
         NextHop {
             kind,
+            next: self.egress.next,
+            features: self.egress.features,
             port: self.egress.port,
             interface: self.id,
             mtu: self.mtu,

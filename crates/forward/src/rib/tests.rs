@@ -11,7 +11,7 @@ use tables::Epoch;
 use wire::MacAddr;
 
 use super::{Limits, Miss, Rib};
-use crate::state::{Interface, Interfaces, Kind, Mode, NextHop, Settings, State, WAYS};
+use crate::state::{Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State, WAYS};
 
 const SETTINGS: Settings = Settings {
     martians: true,
@@ -56,6 +56,7 @@ fn interface(id: InterfaceId, addresses: &[(IpAddr, u8)]) -> Interface {
         any_mac: false,
         unnumbered: false,
         mode: Mode::Routed,
+        features: Features::default(),
     }
 }
 

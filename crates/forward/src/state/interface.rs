@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use graph::{InterfaceId, PortId};
 use wire::MacAddr;
 
+use super::Features;
+
 /// Everything about ports and interfaces, replaced as a whole when the configuration changes.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
@@ -122,6 +124,8 @@ pub struct Interface {
     pub unnumbered: bool,
     /// What becomes of its frames.
     pub mode: Mode,
+    /// What IP packets go through that come in or leave by it.
+    pub features: Features,
 }
 
 impl Interface {

@@ -1,5 +1,6 @@
 //! What the nodes of all workers read and the control thread alone writes.
 
+mod features;
 mod interface;
 mod next_hop;
 
@@ -7,8 +8,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+pub use features::{Features, InputFeature, OutputFeature};
 pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
-pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, WAYS, Words, reserved};
+pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, NextNode, WAYS, Words, reserved};
 
 /// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 //! A next hop is 32 bytes in four atomic words, so that one half of a cache line says all that a
 //! packet needs. Words are changed in place, in an order that never shows a half-made state:
 //!
-//! - what is fixed for the life of an index (port, interface, MTU, source MAC, VLAN) is written
+//! - what is fixed for the life of an index (next node, features, port, interface, MTU, source MAC, VLAN) is written
 //!   before the index is first published in a route, and is changed only when no route names it;
 //! - the destination MAC lies in one word with what of the source fits beside it, so a neighbour's
 //!   new address is one store; a kind that sends nowhere leaves the last addresses in place, for whoever has
@@ -43,14 +43,10 @@ pub mod reserved {
 pub enum Kind {
     /// The index is not in use.
     Invalid,
-    /// Rewrite and send by a port.
+    /// Rewrite, and send on to [`NextHop::next`].
     Forward,
     /// As `Forward`, and mark the next hop as used: its neighbour is stale (RFC 4861 7.3.2).
     ForwardStale,
-    /// As `Forward`, but the frame goes into the bridge whose IP interface the egress is.
-    Bridge,
-    /// As `Bridge`, and mark as used.
-    BridgeStale,
     /// The neighbour's MAC address is not known: the control thread takes the packet.
     Unresolved,
     /// A connected network: the destination itself is the neighbour, and not known yet.
@@ -74,12 +70,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 13] = [
         Self::Invalid,
         Self::Forward,
         Self::ForwardStale,
-        Self::Bridge,
-        Self::BridgeStale,
         Self::Unresolved,
         Self::Glean,
         Self::Local,
@@ -95,7 +89,7 @@ impl Kind {
     /// Whether packets are sent to a MAC address.
     #[must_use]
     pub fn has_address(self) -> bool {
-        matches!(self, Self::Forward | Self::ForwardStale | Self::Bridge | Self::BridgeStale)
+        matches!(self, Self::Forward | Self::ForwardStale)
     }
 
     #[inline(always)]
@@ -104,11 +98,35 @@ impl Kind {
     }
 }
 
+/// The node that gets a packet when its new Ethernet header is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum NextNode {
+    /// `port-output`: it leaves by the egress port.
+    #[default]
+    Port,
+    /// `bridge-output`: it goes into the bridge whose IP interface the egress is.
+    Bridge,
+}
+
+impl NextNode {
+    const ALL: [Self; 2] = [Self::Port, Self::Bridge];
+
+    #[inline(always)]
+    fn from_byte(byte: u8) -> Self {
+        Self::ALL.get(usize::from(byte)).copied().unwrap_or_default()
+    }
+}
+
 /// A next hop, as read in one go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHop {
     /// What to do.
     pub kind: Kind,
+    /// Where the packet goes when its new Ethernet header is written.
+    pub next: NextNode,
+    /// The egress interface has features on the output arc: they come before `next`.
+    pub features: bool,
     /// Egress port.
     pub port: PortId,
     /// Egress interface.
@@ -128,7 +146,17 @@ impl NextHop {
     #[must_use]
     pub fn of_kind(kind: Kind) -> Self {
         let none = MacAddr::new([0; 6]);
-        Self { kind, port: 0, interface: 0, mtu: 0, vlan: None, destination: none, source: none }
+        Self {
+            kind,
+            next: NextNode::Port,
+            features: false,
+            port: 0,
+            interface: 0,
+            mtu: 0,
+            vlan: None,
+            destination: none,
+            source: none,
+        }
     }
 }
 
@@ -139,12 +167,13 @@ const UNTAGGED: u16 = 0xffff;
 const HEAD: usize = 0;
 /// Destination MAC (48 bits), first 2 bytes of the source (16), in the order of the wire.
 const MACS: usize = 1;
-/// Last 4 bytes of the source MAC (32 bits), VLAN tag or `UNTAGGED` (16), 16 unused.
+/// Last 4 bytes of the source MAC (32 bits), VLAN tag or `UNTAGGED` (16), next node (8), whether there are features (8).
 const TAIL: usize = 2;
 /// Not 0: used since the control thread last looked.
 const USED: usize = 3;
 
-/// Beside the kind of a next hop that is sent to by a port, [`Kind::Forward`] or [`Kind::ForwardStale`]: one comparison tells.
+/// Beside the kind of a next hop, [`Kind::Forward`] or [`Kind::ForwardStale`], whose packets go straight to a port: one
+/// comparison tells.
 const PLAIN: u8 = 1;
 /// Beside [`PLAIN`]: with a VLAN tag.
 const TAGGED: u8 = 2;
@@ -162,14 +191,14 @@ pub struct Words {
 }
 
 impl Words {
-    /// Whether it is the common case: a frame without a VLAN tag leaves by a port.
+    /// Whether it is the common case: a frame without a VLAN tag leaves by a port, and goes through no feature before.
     #[inline(always)]
     #[must_use]
     pub fn is_plain(self) -> bool {
         (self.head >> 8) as u8 == PLAIN
     }
 
-    /// Whether a frame leaves by a port, with a VLAN tag or without.
+    /// Whether a frame leaves by a port, with a VLAN tag or without, and goes through no feature before.
     #[inline(always)]
     #[must_use]
     pub fn leaves(self) -> bool {
@@ -285,6 +314,8 @@ impl NextHops {
         let vlan = u16::from_le_bytes([tail[4], tail[5]]);
         NextHop {
             kind,
+            next: NextNode::from_byte(tail[6]),
+            features: tail[7] != 0,
             port: u16::from_le_bytes([head[2], head[3]]),
             interface: u16::from_le_bytes([head[4], head[5]]),
             mtu: u16::from_le_bytes([head[6], head[7]]),
@@ -324,8 +355,9 @@ impl NextHops {
         let s = hop.source.octets();
         let v = hop.vlan.unwrap_or(UNTAGGED).to_le_bytes();
         let macs = u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1]]);
-        let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], 0, 0]);
-        let plain = matches!(hop.kind, Kind::Forward | Kind::ForwardStale);
+        let (next, features) = (hop.next as u8, u8::from(hop.features));
+        let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], next, features]);
+        let plain = hop.kind.has_address() && hop.next == NextNode::Port && !hop.features;
         let tagged = plain && hop.vlan.is_some();
         let head = u64::from_le_bytes([
             hop.kind as u8,
@@ -384,97 +416,4 @@ impl NextHops {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_set_is_read() {
-        let hops = NextHops::new(32, 1);
-        let hop = NextHop {
-            kind: Kind::ForwardStale,
-            port: 3,
-            interface: 0x1234,
-            mtu: 9000,
-            vlan: Some(100),
-            destination: MacAddr::new([1, 2, 3, 4, 5, 6]),
-            source: MacAddr::new([7, 8, 9, 10, 11, 12]),
-        };
-        hops.set(20, &hop);
-        assert_eq!(hops.get(20), hop);
-        assert_eq!(hops.kind(20), Kind::ForwardStale);
-        hops.set(20, &NextHop { vlan: None, ..hop });
-        assert_eq!(hops.get(20).vlan, None);
-        assert_eq!(hops.get(21).kind, Kind::Invalid);
-        assert_eq!(hops.get(9999).kind, Kind::Invalid);
-    }
-
-    #[test]
-    fn one_word_says_how_a_frame_leaves() {
-        let hops = NextHops::new(32, 0);
-        let destination = MacAddr::new([1, 2, 3, 4, 5, 6]);
-        for kind in Kind::ALL {
-            for vlan in [None, Some(0xe123)] {
-                hops.set(20, &NextHop { destination, vlan, ..NextHop::of_kind(kind) });
-                let words = hops.reader().words(20);
-                let leaves = matches!(kind, Kind::Forward | Kind::ForwardStale);
-                assert_eq!(words.leaves(), leaves, "{kind:?}, {vlan:?}");
-                assert_eq!(words.is_plain(), leaves && vlan.is_none(), "{kind:?}, {vlan:?}");
-                assert_eq!(words.is_stale(), kind == Kind::ForwardStale, "{kind:?}, {vlan:?}");
-                assert_eq!(words.tag(), vlan.filter(|_| leaves), "{kind:?}, {vlan:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn who_has_read_that_it_forwards_finds_an_address() {
-        let hops = NextHops::new(32, 0);
-        let none = NextHop::of_kind(Kind::Unresolved);
-        let source = MacAddr::new([7, 8, 9, 10, 11, 12]);
-        let hop = NextHop { source, vlan: Some(5), ..none };
-        let at = |last| MacAddr::new([2, 0, 0, 0, 0, last]);
-        hops.set(20, &hop);
-        assert_eq!(hops.get(20), hop);
-        hops.set(20, &NextHop { kind: Kind::Forward, destination: at(1), ..hop });
-        let sent = (hops.reader().words(20).macs, hops.reader().words(20).tail);
-        for kind in [Kind::HostUnreachable, Kind::Unresolved, Kind::Blackhole, Kind::Invalid] {
-            hops.set(20, &NextHop { kind, ..hop });
-            assert_eq!((hops.get(20).kind, hops.get(20).destination), (kind, MacAddr::ZERO));
-            let words = hops.reader().words(20);
-            assert_eq!((words.macs, words.tail), sent, "{kind:?}");
-        }
-        assert_eq!(hops.get(20), NextHop::of_kind(Kind::Invalid));
-        // The index is used again.
-        hops.set(20, &NextHop { source: at(9), vlan: None, ..hop });
-        hops.set(20, &NextHop { kind: Kind::Forward, destination: at(2), source: at(9), ..none });
-        let next = NextHop { kind: Kind::Forward, destination: at(2), source: at(9), ..none };
-        assert_eq!(hops.get(20), next);
-    }
-
-    #[test]
-    fn every_kind_survives_its_byte() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_byte(kind as u8), kind);
-        }
-        assert_eq!(Kind::from_byte(255), Kind::Invalid);
-    }
-
-    #[test]
-    fn a_group_spreads_by_hash_and_a_hop_is_itself() {
-        let hops = NextHops::new(32, 1);
-        for slot in 0..WAYS {
-            hops.set_way(0, slot, 16 + (slot as u32 & 1));
-        }
-        assert_eq!(hops.choose(17, 5), 17);
-        assert_eq!(hops.choose(GROUP_BIT, 4), 16);
-        assert_eq!(hops.choose(GROUP_BIT, 5), 17);
-        assert_eq!(hops.choose(GROUP_BIT | 7, 5), reserved::BLACKHOLE);
-    }
-
-    #[test]
-    fn use_is_reported_once() {
-        let hops = NextHops::new(32, 0);
-        hops.mark_used(16);
-        assert!(hops.take_used(16));
-        assert!(!hops.take_used(16));
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
 use millrace_forward::flow::{FlowLimits, Flows};
 use millrace_forward::nodes::{self, Parts};
 use millrace_forward::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target};
-use millrace_forward::state::{Interface, Interfaces, Mode, PortEntry, Settings, State};
+use millrace_forward::state::{Features, Interface, Interfaces, Mode, PortEntry, Settings, State};
 use millrace_forward::steering::{Steering, SteeringLimits};
 use tables::Epoch;
 use wire::MacAddr;
@@ -57,6 +57,7 @@ pub(crate) fn interface(port: u16) -> Interface {
         up: true,
         unnumbered: false,
         mode: Mode::Routed,
+        features: Features::default(),
     }
 }
 

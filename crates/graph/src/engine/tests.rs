@@ -31,6 +31,28 @@ fn slots_keep_their_order_on_every_way() {
 }
 
 #[test]
+fn a_detour_ends_where_the_node_that_began_it_says() {
+    let split = |slot, cx: &mut Context<'_, Out>| {
+        let edge = if number(cx, slot) % 2 == 0 { Out::First } else { Out::Second };
+        cx.send(slot, edge);
+    };
+    let mut graph = GraphBuilder::default()
+        .each("split", &["to even", "to odd"], split)
+        .each("to even", &["arc", "even"], |slot, cx| cx.detour(slot, Out::First, Out::Second))
+        .each("to odd", &["arc", "odd"], |slot, cx| cx.detour(slot, Out::First, Out::Second))
+        .each("arc", &["arc end", "arc end"], |slot, cx| cx.send(slot, Out::First))
+        .each("arc end", &[], |slot, cx| cx.resume(slot))
+        .each("even", &[], |slot, cx| cx.transmit(slot, 0))
+        .each("odd", &[], |slot, cx| cx.transmit(slot, 1))
+        .build()
+        .unwrap();
+    let mut outside = Outside::new(2, 0, 64);
+    run(&mut graph, &mut numbered(&pool(), 6), &mut outside);
+    assert_eq!((outside.sent(0), outside.sent(1)), (vec![0, 2, 4], vec![1, 3, 5]));
+    assert_eq!(outside.counters.nodes[3].packets.get(), 6);
+}
+
+#[test]
 fn a_full_vector_goes_through() {
     let mut graph = GraphBuilder::default()
         .each("start", &["end", "end"], |slot, cx| cx.send(slot, Out::First))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::interface::{MOST_MTU, addresses, mac, mtu, vlan_ids};
+use super::interface::{MOST_MTU, addresses, features, mac, mtu, vlan_ids};
 use super::names::{Names, What};
 use super::report::Report;
 use super::section::{Section, Value};
@@ -45,6 +45,7 @@ fn bridge(mut section: Section<'_>, report: &Report, names: &mut Names, macs: u3
     let ageing = Duration::from_secs(1)..=Duration::from_secs(1_000_000);
     let bridge = Bridge {
         addresses: addresses(&mut section, report, names, &name, mtu),
+        features: features(&mut section),
         ageing: section.duration("ageing", Duration::from_secs(300), ageing),
         mac_limit: section.number(
             "mac-limit",
@@ -59,7 +60,11 @@ fn bridge(mut section: Section<'_>, report: &Report, names: &mut Names, macs: u3
         members,
         name,
     };
-    names.describe(&bridge.name, mtu, !bridge.addresses.is_empty());
+    if bridge.addresses.is_empty() && !bridge.features.is_empty() {
+        let problem = "is for IP packets, which a bridge without addresses has none of".to_owned();
+        section.wrong("tcp-mss", problem, "give the bridge addresses, or remove it".to_owned());
+    }
+    names.describe(&bridge.name, mtu, (!bridge.addresses.is_empty(), !bridge.features.is_empty()));
     section.finish();
     bridge
 }

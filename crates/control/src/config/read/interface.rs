@@ -1,17 +1,22 @@
 //! Reads ports and VLAN sub-interfaces, and what they share with bridges.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use super::names::{Names, What};
 use super::report::Report;
 use super::section::{Section, Value};
-use crate::config::{Device, Port, QueueCore, Vlan};
+use crate::config::{Device, Features, Port, QueueCore, Vlan};
 use crate::net::{InterfaceAddress, MacAddr, shortened};
 
 /// Least MTU of IPv4 (RFC 791 3.2) and of IPv6 (RFC 8200 5); most that ports take: bytes.
 pub(crate) const MTU4: u16 = 68;
 pub(crate) const MTU6: u16 = 1_280;
 pub(crate) const MOST_MTU: u16 = 9_216;
+
+/// Least segment that can be asked for: what TCP takes for granted over IPv4 (RFC 9293 3.7.1), and most, what the largest MTU
+/// has room for: bytes.
+const SEGMENTS: RangeInclusive<u64> = 536..=MOST_MTU as u64 - 40;
 
 /// Queues of a port at most.
 const MOST_QUEUES: u64 = 64;
@@ -56,7 +61,8 @@ fn port(
     });
     let software_rss = section.value("software-rss").map(|value| shared(&value, rx_queues, cores));
     let addresses = addresses(&mut section, report, names, &name, mtu);
-    names.describe(&name, mtu, !addresses.is_empty());
+    let features = features(&mut section);
+    names.describe(&name, mtu, (!addresses.is_empty(), !features.is_empty()));
     let port = Port {
         name,
         device: device.unwrap_or_else(Device::null),
@@ -71,6 +77,7 @@ fn port(
         software_rss: software_rss.unwrap_or_default(),
         addresses,
         next_hop_mac: self::mac(&mut section, "next-hop-mac"),
+        features,
     };
     section.finish();
     port
@@ -168,9 +175,10 @@ fn vlan(mut section: Section<'_>, report: &Report, names: &mut Names, known: &[V
         section.wrong("mtu", problem, format!("use at most {most} bytes, or raise the port's"));
     }
     let addresses = addresses(&mut section, report, names, &name, mtu);
-    names.describe(&name, mtu, !addresses.is_empty());
+    let features = features(&mut section);
+    names.describe(&name, mtu, (!addresses.is_empty(), !features.is_empty()));
     section.finish();
-    Vlan { name, port, id, mtu, addresses }
+    Vlan { name, port, id, mtu, addresses, features }
 }
 
 pub(super) fn mac(section: &mut Section<'_>, key: &'static str) -> Option<MacAddr> {
@@ -182,6 +190,10 @@ pub(super) fn mac(section: &mut Section<'_>, key: &'static str) -> Option<MacAdd
     let problem = format!("{mac} is not the address of one station");
     value.wrong(problem, "use one with an even first byte, as in 02:00:00:00:00:01".to_owned());
     None
+}
+
+pub(super) fn features(section: &mut Section<'_>) -> Features {
+    Features { tcp_mss: section.optional_number("tcp-mss", SEGMENTS, "bytes") }
 }
 
 pub(super) fn mtu(section: &mut Section<'_>, default: u16) -> u16 {

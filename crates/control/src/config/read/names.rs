@@ -31,6 +31,7 @@ pub(super) struct Declared {
     pub(super) what: What,
     pub(super) mtu: u16,
     pub(super) numbered: bool,
+    featured: bool,
     line: usize,
     /// What took it out of routing, as in "a member of bridge 'br0'".
     layer2: Option<String>,
@@ -77,17 +78,18 @@ impl Names {
             what,
             mtu: 0,
             numbered: false,
+            featured: false,
             line: report.line(section.at()),
             layer2: None,
         });
         name.to_owned()
     }
 
-    /// Notes MTU and addresses of the interface that was claimed last under that name.
-    pub(super) fn describe(&mut self, name: &str, mtu: u16, numbered: bool) {
+    /// Notes the MTU of the interface that was claimed last under that name, and whether it has addresses and features.
+    pub(super) fn describe(&mut self, name: &str, mtu: u16, (numbered, featured): (bool, bool)) {
         if let Some(declared) = self.interfaces.iter_mut().find(|known| known.name == name) {
             declared.mtu = mtu;
-            declared.numbered = numbered;
+            (declared.numbered, declared.featured) = (numbered, featured);
         }
     }
 
@@ -127,6 +129,9 @@ impl Names {
             let problem = format!("'{name}' has addresses, which {becomes} cannot have");
             let remedy = "remove its addresses, or give them to the bridge".to_owned();
             value.wrong(problem, remedy);
+        } else if declared.featured {
+            let problem = format!("'{name}' has tcp-mss, which is for packets that are routed");
+            value.wrong(problem, "remove it, or give it to the bridge".to_owned());
         }
         declared.layer2.get_or_insert_with(|| becomes.to_owned());
     }

@@ -28,7 +28,8 @@ fn answer(kind: Kind) -> Vec<NextHop> {
 impl Model {
     fn hop(&self, on: u16, kind: Kind, destination: MacAddr) -> NextHop {
         let source = self.ports[&on].mac;
-        NextHop { kind, port: on, interface: on, mtu: 1500, vlan: None, destination, source }
+        let hop = NextHop::of_kind(kind);
+        NextHop { port: on, interface: on, mtu: 1500, destination, source, ..hop }
     }
 
     fn network(&self, port: &Port) -> Prefix {

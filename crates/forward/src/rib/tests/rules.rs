@@ -4,7 +4,7 @@ use super::*;
 use crate::rib::{
     ApplyError, Change, NextHopMacs, Prefix, Route, RouteError, Source, Status, Target, Via,
 };
-use crate::state::reserved;
+use crate::state::{NextNode, reserved};
 
 fn prefix(text: &str) -> Prefix {
     let (address, length) = text.split_once('/').unwrap();
@@ -240,7 +240,9 @@ fn a_change_of_mtu_is_seen_in_place_and_a_vlan_and_bridge_in_the_next_hop() {
     }
     let tagged = seen(&state, "192.0.2.2".parse().unwrap())[0];
     assert_eq!((tagged.kind, tagged.vlan, tagged.mtu), (Kind::ForwardStale, Some(100), 1500));
-    assert_eq!(kinds(&state, "198.51.100.2"), [Kind::BridgeStale]);
+    let bridged = seen(&state, "198.51.100.2".parse().unwrap())[0];
+    assert_eq!((bridged.kind, bridged.next), (Kind::ForwardStale, NextNode::Bridge));
+    assert_eq!((tagged.next, tagged.features), (NextNode::Port, false));
     assert_eq!(kinds(&state, "203.0.113.2"), [Kind::MissUnreachable]);
     vlan.mtu = 1400;
     assert_eq!(set(&mut rib, &vlan), [0; 0]);
@@ -249,6 +251,12 @@ fn a_change_of_mtu_is_seen_in_place_and_a_vlan_and_bridge_in_the_next_hop() {
     vlan.vlan = Some(101);
     assert_eq!(set(&mut rib, &vlan), [0]);
     assert_eq!(kinds(&state, "192.0.2.2"), [Kind::Glean]);
+    // Its next hops are made anew, so that no packet is sent by a half of each.
+    vlan.features = Features { tcp_mss: Some(1000) };
+    assert_eq!(set(&mut rib, &vlan), [0]);
+    let index = rib.open_neighbor(0, "192.0.2.2".parse().unwrap()).unwrap();
+    rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
+    assert!(seen(&state, "192.0.2.2".parse().unwrap())[0].features);
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! Feature arcs: stages that only packets of some interfaces go through, in a fixed order, on their way from one node to
+//! another. Nobody else pays for them.
+
+use crate::Edge;
+
+/// Features of one arc, by their places in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FeatureSet(u32);
+
+impl FeatureSet {
+    /// Places that an arc has.
+    pub const PLACES: u8 = 32;
+
+    /// This set and one more. A place beyond [`Self::PLACES`] is nobody's.
+    #[must_use]
+    pub const fn with(self, place: u8) -> Self {
+        if place < Self::PLACES { Self(self.0 | 1 << place) } else { self }
+    }
+
+    /// Whether there is none.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The place of the first one from `place` on.
+    #[inline]
+    #[must_use]
+    pub fn from(self, place: u8) -> Option<u8> {
+        let rest = self.0 & u32::MAX.checked_shl(place.into()).unwrap_or(0);
+        (rest != 0).then(|| rest.trailing_zeros() as u8)
+    }
+
+    /// All of them, in order.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..Self::PLACES).filter(move |place| self.0 >> place & 1 == 1)
+    }
+}
+
+/// Where a feature sends packets. The node's targets are those of `N`, and then the features of its arc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Onward<N> {
+    /// Off the arc.
+    Aside(N),
+    /// To the feature at that place.
+    Feature(u8),
+}
+
+impl<N: Edge> Edge for Onward<N> {
+    const TARGETS: &'static [&'static str] = N::TARGETS;
+
+    #[inline]
+    fn index(self) -> usize {
+        match self {
+            Self::Aside(next) => next.index(),
+            Self::Feature(place) => N::TARGETS.len() + usize::from(place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_met_in_the_order_of_their_places() {
+        let none = FeatureSet::default();
+        assert!(none.is_empty() && none.from(0).is_none() && none.with(32).is_empty());
+        let set = none.with(31).with(0).with(7);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 7, 31]);
+        let mut met = Vec::new();
+        let mut at = set.from(0);
+        while let Some(place) = at {
+            met.push(place);
+            at = set.from(place + 1);
+        }
+        assert_eq!(met, [0, 7, 31]);
+    }
+
+    crate::edges! {
+        Next { One => "one", Two => "two" }
+    }
+
+    #[test]
+    fn the_features_are_numbered_behind_the_other_targets() {
+        let on = [0, 3].map(|place| Onward::<Next>::Feature(place).index());
+        let aside = [Next::One, Next::Two].map(|next| Onward::Aside(next).index());
+        assert_eq!((aside, on), ([0, 1], [2, 5]));
+    }
+}
