@@ -41,7 +41,7 @@ lab: setup ## only the tests against the kernel, in network namespaces
 
 hostile: setup ## two hours of hostile client processes beside traffic (LAB_HOSTILE_SECONDS)
 	$(CARGO) build --workspace --bins --examples
-	@LAB_HOSTILE_SECONDS=$(or $(LAB_HOSTILE_SECONDS),7200) LAB_VERBOSE=1 LAB_TIMEOUT=$$(($(or $(LAB_HOSTILE_SECONDS),7200) + 300)) lab/run hostile
+	@LAB_HOSTILE_SECONDS=$(or $(LAB_HOSTILE_SECONDS),7200) LAB_VERBOSE=1 LAB_TRIES=1 LAB_TIMEOUT=$$(($(or $(LAB_HOSTILE_SECONDS),7200) + 300)) lab/run hostile
 
 tsan: setup ## what processes and threads share, under ThreadSanitizer (needs a nightly toolchain)
 	@scripts/tsan
