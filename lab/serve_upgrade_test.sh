@@ -122,7 +122,7 @@ check "the others go on" equal "$(comm -12 <(workers) "$lab/old" | wc -l)" 1
 [ "$LAB_ROUTER" = kernel ] || check "the new worker serves beside them" within 10 both_serve 80
 
 # 4. An orderly end, with requests that take their time.
-slow() { exec_on a curl -s -S -f --max-time 30 --limit-rate 1M -o "$lab/slow.$1" http://10.0.1.1/5000000; }
+slow() { exec_on a curl -s -S -f --max-time 60 --limit-rate 400K -o "$lab/slow.$1" http://10.0.1.1/5000000; }
 slow 1 & first=$!
 slow 2 & second=$!
 sleep 1
