@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     #[error("{}: {why}", path.display())]
     Plot { path: PathBuf, why: String },
     #[error("the soft device: {0}")]
-    Dma(#[from] crate::dma::Broken),
+    Dma(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}")]
     Serve(String),
     #[error("message {1} of producer {0} came out of order")]

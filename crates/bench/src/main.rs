@@ -1,8 +1,9 @@
 //! `millrace-bench`: measures beside DPDK's own programs and tables.
 //!
+//! Each command is a folder that knows its own arguments, and none of the others:
+//!
 //! | module | job |
 //! | --- | --- |
-//! | `args` | the command line |
 //! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
 //! | `clients` | what a client process costs everybody else |
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
@@ -11,6 +12,12 @@
 //! | `queue` | packet queues between two processes, beside memif and vhost-user |
 //! | `serve` | NGINX and others on Millrace, beside the kernel |
 //! | `session` | finding sessions, control messages, waiting, beside locks and polling |
+//!
+//! Beneath them:
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `command_line` | what several command lines are made of |
 //! | `testpmd` | drives dpdk-testpmd |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
@@ -20,8 +27,8 @@
 //! | `failure` | what goes wrong |
 #![forbid(unsafe_code)]
 
-mod args;
 mod clients;
+mod command_line;
 mod dma;
 mod environment;
 mod failure;
@@ -42,22 +49,61 @@ mod transport;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{Parser, Subcommand};
 
-use args::{Args, Command};
+/// Measures Millrace beside DPDK's own programs and tables, in one run.
+#[derive(Debug, Parser)]
+#[command(name = "millrace-bench", version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Packets/s and cycles/packet of the whole forwarder on one core, beside dpdk-testpmd.
+    Forward(forward::Args),
+    /// Cycles/packet of the whole forwarder while a client process reads, does not read, writes garbage,
+    /// floods: what everybody else pays for it.
+    Clients(clients::Args),
+    /// Look-ups, changes and memory of the tables, beside rte_fib, rte_lpm and rte_hash.
+    Tables(tables::Args),
+    /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
+    /// smoltcp and lwIP.
+    Transport(transport::Args),
+    /// Bytes that a packet costs between a device and its driver, over PCIe as a model and as a soft
+    /// device, and cycles that it takes between two cores: descriptors written back, beside packets that
+    /// describe themselves.
+    Dma(dma::Args),
+    /// Packets/s and latency of packet queues between two processes, and how fast a sleeper wakes, beside
+    /// dpdk-testpmd over memif and over vhost-user.
+    Queue(queue::Args),
+    /// What it costs to find sessions, to pass control messages and to wait, beside what Millrace replaces: locks and
+    /// polling.
+    Session(session::Args),
+    /// NGINX, iperf3 and redis on Millrace, beside the same programs on the kernel: requests/s, latency, CPU time and
+    /// memory. Needs root.
+    Serve(serve::Args),
+    /// The process of `serve` that holds connections.
+    #[command(hide = true)]
+    ServeHold(serve::Hold),
+    /// The other process of `queue`: orders come by standard input.
+    #[command(hide = true)]
+    QueuePeer(queue::Peer),
+}
 
 fn main() -> ExitCode {
-    let outcome = match Args::parse().command {
+    let outcome = match CommandLine::parse().command {
         Command::Forward(args) => forward::run(&args),
         Command::Clients(args) => clients::run(&args),
         Command::Tables(args) => tables::run(&args),
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),
         Command::Queue(args) => queue::run(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::ServeHold { address } => serve::hold::run(address),
         Command::Session(args) => session::run(&args),
-        Command::QueuePeer { core, attach } => queue::peer::run(core, &attach),
+        Command::Serve(args) => serve::run(&args),
+        Command::ServeHold(args) => serve::hold::run(&args),
+        Command::QueuePeer(args) => queue::peer::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,5 +111,17 @@ fn main() -> ExitCode {
             output::complain(format_args!("{failure}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::CommandLine;
+
+    #[test]
+    fn no_command_line_contradicts_itself() {
+        CommandLine::command().debug_assert();
     }
 }

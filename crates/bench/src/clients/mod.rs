@@ -5,12 +5,14 @@
 //!
 //! | module | job |
 //! | --- | --- |
+//! | `args` | the command line |
 //! | `conduct` | what a client may do, and what it asks for before |
 //! | `ends` | its queues: the worker's end and its own |
 //! | `deeds` | doing it |
 //! | `turn` | one turn, measured |
 //! | `show` | results |
 
+mod args;
 mod conduct;
 mod deeds;
 mod ends;
@@ -19,12 +21,13 @@ mod show;
 mod tests;
 mod turn;
 
+pub(crate) use args::Args;
+
 use std::time::Duration;
 
 use dpdk::Eal;
 use tables::Prefix;
 
-use crate::args;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::forward::bed::{Bed, Source};
@@ -77,9 +80,9 @@ impl Finding {
 }
 
 /// Measures every client.
-pub(crate) fn run(args: &args::Clients) -> Result<(), Failure> {
-    let prefixes = Prefixes::load(args.common.prefixes.as_deref())?;
-    let mut bed = Bed::new(args.common.memory())?;
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
+    let mut bed = Bed::new(args.run.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
@@ -88,14 +91,10 @@ pub(crate) fn run(args: &args::Clients) -> Result<(), Failure> {
     let after = probe::round_trip(bed.cores)?;
     show::print(&findings, [before, after]);
     let report = Report { environment, results: show::outcomes(&findings) };
-    args.common.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
 }
 
-fn measure(
-    args: &args::Clients,
-    bed: &mut Bed,
-    routes: &[Prefix<u32>],
-) -> Result<Vec<Finding>, Failure> {
+fn measure(args: &Args, bed: &mut Bed, routes: &[Prefix<u32>]) -> Result<Vec<Finding>, Failure> {
     if routes.is_empty() {
         return Err(Failure::NoPrefixes("IPv4"));
     }
@@ -117,8 +116,8 @@ fn measure(
             ratios: Samples::default(),
         })
         .collect();
-    let rounds = if args.common.quick { 1 } else { args.common.rounds };
-    let samples = if args.common.quick { 2 } else { args.samples };
+    let rounds = if args.run.quick { 1 } else { args.run.rounds };
+    let samples = if args.run.quick { 2 } else { args.samples };
     let bar = progress::bar(rounds as usize * findings.len());
     let worker = bed.start(&router, BURST)?;
     let mut stage = Stage::new(&worker, bed, rx, samples);

@@ -3,6 +3,7 @@
 //!
 //! | module | job |
 //! | --- | --- |
+//! | `args` | the command line |
 //! | `pcie` | the link: transaction layer packets (TLPs) and rates |
 //! | `ledger` | what crossed it |
 //! | `model` | what a packet costs, by arithmetic |
@@ -13,6 +14,7 @@
 //! | `software` | the same between two cores |
 //! | `results`, `tables`, `plots` | as JSON, on the terminal, as SVG |
 
+mod args;
 mod bus;
 mod driver;
 mod frames;
@@ -20,7 +22,7 @@ mod ledger;
 mod memory;
 mod model;
 mod nic;
-pub(crate) mod pcie;
+mod pcie;
 mod plots;
 mod proof;
 mod registers;
@@ -28,9 +30,10 @@ mod results;
 mod software;
 mod tables;
 
+pub(crate) use args::Args;
+
 use dpdk::{Eal, EalOptions, Memory};
 
-use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::output::say;
@@ -46,14 +49,12 @@ use results::Proven;
 use software::Measured;
 
 /// Shortest and longest packet: bytes, check sequence included.
-pub(crate) const SHORTEST: u64 = 64;
-pub(crate) const LONGEST: u64 = 1518;
-/// Most descriptors in a fetch, and packets to a write-back: half a ring.
-pub(crate) const MOST_AT_ONCE: u64 = memory::SLOTS / 2;
+const SHORTEST: u64 = 64;
+const LONGEST: u64 = 1518;
 
 /// Device and driver do not agree, or one of them does what a link forbids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Broken {
+enum Broken {
     #[error("an access at {0:#x}, where there is no memory")]
     Address(u64),
     #[error("a request at {0:#x} that crosses a page")]
@@ -66,19 +67,10 @@ pub(crate) enum Broken {
     Differing(u64),
 }
 
-/// A power of two in a range.
-#[derive(Debug, thiserror::Error)]
-#[error("a power of two from {least} to {most} is expected")]
-pub(crate) struct NotAPower {
-    least: u64,
-    most: u64,
-}
-
-/// A power of two from `LEAST` to `MOST`.
-pub(crate) fn power<const LEAST: u64, const MOST: u64>(text: &str) -> Result<u64, NotAPower> {
-    let number = text.parse().ok().filter(|number: &u64| number.is_power_of_two());
-    let wrong = NotAPower { least: LEAST, most: MOST };
-    number.filter(|number| (LEAST..=MOST).contains(number)).ok_or(wrong)
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        Self::Dma(Box::new(broken))
+    }
 }
 
 const BOTH: [Direction; 2] = [Direction::Receive, Direction::Transmit];
@@ -91,7 +83,7 @@ struct Contest {
 }
 
 impl Contest {
-    fn of(args: &args::Dma, generation: Generation) -> Self {
+    fn of(args: &Args, generation: Generation) -> Self {
         let link = Link {
             generation,
             payload: args.payload,
@@ -106,7 +98,7 @@ impl Contest {
 }
 
 /// Calculates, counts, measures and shows everything.
-pub(crate) fn run(args: &args::Dma) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
@@ -134,7 +126,7 @@ pub(crate) fn run(args: &args::Dma) -> Result<(), Failure> {
 }
 
 /// Runs the soft device: packets of every length, then of random lengths.
-fn proofs(contest: &Contest, args: &args::Dma) -> Result<Vec<Proven>, Failure> {
+fn proofs(contest: &Contest, args: &Args) -> Result<Vec<Proven>, Failure> {
     let count = if args.quick { 1000 } else { args.packets };
     let mut random = Random::new(1);
     let span = LONGEST - SHORTEST + 1;
@@ -161,7 +153,7 @@ fn proofs(contest: &Contest, args: &args::Dma) -> Result<Vec<Proven>, Failure> {
 }
 
 /// Measures the layouts between the first and the last core, and shows it. Nothing where there is one core.
-fn between_cores(args: &args::Dma) -> Result<Vec<Measured>, Failure> {
+fn between_cores(args: &Args) -> Result<Vec<Measured>, Failure> {
     let cores = environment::cores();
     let (Some(first), Some(last)) = (cores.first(), cores.last()) else { return Ok(Vec::new()) };
     if first == last {

@@ -18,7 +18,7 @@ pub(super) const PAGE: u64 = 4096;
 
 /// What a lane does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Generation {
+pub(super) enum Generation {
     /// 5 GT/s.
     #[value(name = "2")]
     Two,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 
 use super::Source;
+use super::args::Args;
 use super::cases::Case;
 use super::io::Loop;
 use super::router::Running;
-use crate::args;
 use crate::failure::Failure;
 use crate::report::{Better, Outcome};
 use crate::statistics::Samples;
@@ -28,12 +28,12 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    pub(crate) fn of(args: &args::Forward) -> Self {
+    pub(crate) fn of(args: &Args) -> Self {
         let samples = (args.seconds.clamp(0.02, 60.0) / SAMPLE.as_secs_f64()) as u32;
-        if args.common.quick {
-            Self { rounds: args.common.rounds.min(2), samples: samples.min(5) }
+        if args.run.quick {
+            Self { rounds: args.run.rounds.min(2), samples: samples.min(5) }
         } else {
-            Self { rounds: args.common.rounds, samples }
+            Self { rounds: args.run.rounds, samples }
         }
     }
 }

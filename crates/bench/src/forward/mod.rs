@@ -1,5 +1,6 @@
 //! `millrace-bench forward`: the whole forwarder on one core.
 
+mod args;
 pub(crate) mod bed;
 pub(crate) mod cases;
 mod io;
@@ -8,11 +9,12 @@ pub(crate) mod packets;
 pub(crate) mod router;
 mod show;
 
+pub(crate) use args::Args;
+
 use dpdk::Eal;
 use indicatif::ProgressBar;
 use tables::Prefix;
 
-use crate::args;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::say;
@@ -27,14 +29,14 @@ use packets::{Destination, Packets};
 use router::{PORTS, Router, mac};
 
 /// Measures all cases.
-pub(crate) fn run(args: &args::Forward) -> Result<(), Failure> {
-    let cases = cases::of(args);
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let cases = args.cases();
     let most = PORTS - EGRESS;
     if cases.len() > most {
         return Err(Failure::TooManyCases { count: cases.len(), most });
     }
-    let prefixes = Prefixes::load(args.common.prefixes.as_deref())?;
-    let mut bed = Bed::new(args.common.memory())?;
+    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
+    let mut bed = Bed::new(args.run.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &args::Forward) -> Result<(), Failure> {
     show::print(&contests, args.profile);
     let report =
         Report { environment, results: contests.iter().flat_map(Contest::outcomes).collect() };
-    args.common.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
 }
 
 impl Bed {
@@ -61,7 +63,7 @@ impl Bed {
         case: Case,
         full: &[Prefix<A>],
         turns: &Turns,
-        args: &args::Forward,
+        args: &Args,
         bar: &ProgressBar,
     ) -> Result<Contest, Failure> {
         if full.is_empty() {

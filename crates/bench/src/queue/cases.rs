@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::args;
+use super::args::Args;
 
 /// The way of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl fmt::Display for Case {
 
 /// The cases of a command line: every combination of the sizes and bursts that it names; without, every
 /// size with the goal's burst and every burst with its size. Jumbo frames come last.
-pub(super) fn of(args: &args::Queue) -> Vec<Case> {
+pub(super) fn of(args: &Args) -> Vec<Case> {
     let mut pairs = Vec::new();
     if args.quick {
         pairs.extend([(GOAL.size, GOAL.burst), (9000, GOAL.burst)]);
@@ -93,36 +93,31 @@ pub(super) fn sizes(cases: &[Case]) -> Vec<u16> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Args, Command};
+    use crate::command_line::parse;
 
     fn cases(line: &str) -> Vec<Case> {
-        let args = Args::try_parse_from(line.split(' ')).unwrap();
-        let Command::Queue(args) = args.command else { panic!("another command") };
-        of(&args)
+        of(&parse(line).unwrap())
     }
 
     #[test]
     fn what_is_named_is_combined() {
-        let all = cases("b queue --sizes 9000,64 --bursts 1,256");
+        let all = cases("--sizes 9000,64 --bursts 1,256");
         let one = |size, burst| Case { way: Way::Copied, size, burst };
         assert_eq!(all.len(), 12);
         assert_eq!((all[0], all[9]), (one(64, 1), one(9000, 256)));
         assert_eq!(all[10], Case { way: Way::InPlace, ..one(9000, 256) });
         assert_eq!(sizes(&all), [64, 9000]);
-        assert_eq!(cases("b queue --sizes 300").len(), 3);
-        let usual = cases("b queue");
+        assert_eq!(cases("--sizes 300").len(), 3);
+        let usual = cases("");
         assert_eq!(usual.len(), 3 * (SIZES.len() + BURSTS.len() - 1));
-        assert!(usual.contains(&GOAL) && cases("b queue --quick").contains(&GOAL));
+        assert!(usual.contains(&GOAL) && cases("--quick").contains(&GOAL));
     }
 
     #[test]
     fn sizes_and_bursts_have_limits() {
         for wrong in ["--sizes 63", "--sizes 9217", "--bursts 0", "--bursts 257"] {
-            let line = format!("b queue {wrong}");
-            assert!(Args::try_parse_from(line.split(' ')).is_err(), "{wrong}");
+            assert!(parse::<Args>(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! | module | job |
 //! | --- | --- |
+//! | `args` | the command line |
 //! | `cases` | what is measured |
 //! | `memory`, `orders` | what the two processes share, and say to each other |
 //! | `carry`, `look`, `wake` | what they do with packets |
@@ -11,8 +12,9 @@
 //! | `rounds` | turns, in one phase of the machine |
 //! | `show` | results |
 
+mod args;
 mod carry;
-pub(crate) mod cases;
+mod cases;
 mod look;
 mod memory;
 mod orders;
@@ -23,12 +25,13 @@ mod rounds;
 mod show;
 mod wake;
 
+pub(crate) use args::{Args, Peer};
+
 use std::time::Duration;
 
 use dpdk::{Eal, EalOptions, Memory};
 use indicatif::ProgressBar;
 
-use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::output::say;
@@ -56,7 +59,7 @@ struct Findings {
 }
 
 /// Measures everything.
-pub(crate) fn run(args: &args::Queue) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
     let eal = Eal::init(&EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &args::Queue) -> Result<(), Failure> {
 }
 
 fn measure(
-    args: &args::Queue,
+    args: &Args,
     ours: &mut Ours,
     cores: [usize; 2],
     hugepages: bool,
@@ -106,7 +109,7 @@ fn measure(
 }
 
 fn contest(
-    args: &args::Queue,
+    args: &Args,
     cases: &[Case],
     ours: &mut Ours,
     pairs: &mut [Pair],

@@ -2,10 +2,10 @@
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use client::Channel;
 
+use super::args::Peer;
 use super::carry::{Meter, Packets, drain, reflect};
 use super::look;
 use super::memory;
@@ -14,11 +14,11 @@ use super::wake;
 use crate::environment;
 use crate::failure::Failure;
 
-/// Serves on a core until its orders end; `path` is where it attaches.
-pub(crate) fn run(core: usize, path: &Path) -> Result<(), Failure> {
-    environment::pin(core)?;
+/// Serves on its core until its orders end.
+pub(crate) fn run(args: &Peer) -> Result<(), Failure> {
+    environment::pin(args.core)?;
     let stream = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    let mut channel = memory::attach(path)?;
+    let mut channel = memory::attach(&args.attach)?;
     let mut line = Line::new(stream, None)?;
     while let Some(order) = line.hear()? {
         line.say(&Answer::Ready)?;

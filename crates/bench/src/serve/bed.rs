@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::args;
 use crate::environment;
 use crate::failure::Failure;
 
+use super::args::Args;
 use super::path::{Path, Placement};
 use super::process::Running;
 
@@ -95,7 +95,7 @@ pub(super) struct Bed {
 
 impl Bed {
     /// Makes the namespaces and starts the daemon.
-    pub(super) fn make(args: &args::Serve) -> Result<Self, Failure> {
+    pub(super) fn make(args: &Args) -> Result<Self, Failure> {
         let own = std::env::current_exe()?;
         let beside = own.parent().unwrap_or(File::new("/")).to_owned();
         let programs = args.programs.clone().unwrap_or(beside);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::args;
+use super::args::Args;
 
 /// Bytes of the body that comparisons of other things are made with.
 const BODY: u32 = 64;
@@ -40,7 +40,7 @@ impl fmt::Display for Case {
 }
 
 /// What is measured, by number of workers.
-pub(super) fn of(args: &args::Serve, most_workers: u32) -> Vec<Case> {
+pub(super) fn of(args: &Args, most_workers: u32) -> Vec<Case> {
     let mut cases = Vec::new();
     if !args.bodies.is_empty() || !args.connections.is_empty() || !args.workers.is_empty() {
         let or = |list: &[u32], plain| if list.is_empty() { vec![plain] } else { list.to_vec() };
@@ -70,14 +70,10 @@ pub(super) fn of(args: &args::Serve, most_workers: u32) -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser as _;
+    use crate::command_line::parse;
 
     fn cases(line: &str) -> Vec<Case> {
-        let words = ["millrace-bench", "serve"].into_iter().chain(line.split_whitespace());
-        match crate::args::Args::parse_from(words).command {
-            crate::args::Command::Serve(args) => of(&args, 4),
-            _ => Vec::new(),
-        }
+        of(&parse(line).unwrap(), 4)
     }
 
     #[test]

@@ -6,14 +6,15 @@ use std::net::{SocketAddr, TcpStream};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::args::Hold;
 use crate::failure::Failure;
 use crate::output::say;
 
 /// What it says when so many are open.
 pub(super) const READY: &str = "ready";
 
-/// Holds connections to `address`.
-pub(crate) fn run(address: SocketAddr) -> Result<(), Failure> {
+/// Holds connections to the address that it is told.
+pub(crate) fn run(args: &Hold) -> Result<(), Failure> {
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })
         .map_err(std::io::Error::from)?;
@@ -21,7 +22,7 @@ pub(crate) fn run(address: SocketAddr) -> Result<(), Failure> {
     for line in std::io::stdin().lines() {
         let count = line?.parse().unwrap_or_default();
         while all.len() < count {
-            all.push(connection(address)?);
+            all.push(connection(args.address)?);
         }
         say!("{READY}");
     }

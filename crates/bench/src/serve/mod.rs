@@ -2,6 +2,7 @@
 //!
 //! | module | job |
 //! | --- | --- |
+//! | `args` | the command line |
 //! | `cases` | what is asked of NGINX |
 //! | `path` | the paths between client and server |
 //! | `bed` | namespaces, the daemon, and how programs are started in them |
@@ -12,6 +13,7 @@
 //! | `others` | `iperf3` and `redis-benchmark` |
 //! | `show` | tables and results |
 
+mod args;
 mod bed;
 mod cases;
 pub(crate) mod hold;
@@ -24,11 +26,12 @@ mod rounds;
 mod show;
 mod wrk;
 
+pub(crate) use args::{Args, Hold};
+
 use std::time::Duration;
 
 use dpdk::{Eal, EalOptions, Memory};
 
-use crate::args;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::say;
@@ -52,7 +55,7 @@ struct Findings {
 }
 
 /// Measures everything.
-pub(crate) fn run(args: &args::Serve) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::Serve(
             "it makes network namespaces and a daemon of its own: run it as root".into(),
@@ -69,7 +72,7 @@ pub(crate) fn run(args: &args::Serve) -> Result<(), Failure> {
     args.json.as_ref().map_or(Ok(()), |path| report.write(path))
 }
 
-fn measure(args: &args::Serve, bed: &Bed) -> Result<Findings, Failure> {
+fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
     let cases = cases::of(args, bed.most_workers());
     let all = Path::ALL.into_iter();
     let paths: Vec<Path> =

@@ -2,7 +2,28 @@
 
 use std::fmt;
 
-pub(super) use crate::args::Path;
+use clap::ValueEnum;
+
+/// A path between client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Path {
+    /// The kernel's loopback, programs on whatever cores the kernel chooses.
+    Loopback,
+    /// The kernel's loopback, client and server pinned.
+    Pinned,
+    /// The kernel's stacks of two namespaces, joined by a veth pair.
+    Veth,
+    /// NGINX on Millrace; the client on the kernel, behind a tap.
+    Tap,
+    /// The same, NGINX on a stack worker of the daemon (placement `shared`).
+    TapShared,
+    /// Both on Millrace, each with a stack of its own, joined by the daemon.
+    Inline,
+    /// Both on Millrace, on a stack worker of the daemon (placement `shared`), joined by the daemon.
+    Shared,
+    /// Both on Millrace, each with a stack of its own, joined by a link.
+    Link,
+}
 
 impl Path {
     pub(super) const ALL: [Self; 8] = [

@@ -99,7 +99,7 @@ fn turn(bed: &Bed, nginx: &Nginx, case: Case, path: Path) -> Result<Turn, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser as _;
+    use crate::command_line::parse;
 
     #[test]
     fn ratios_are_those_of_each_round() {
@@ -107,11 +107,7 @@ mod tests {
             let load = Load { rate, ..Load::default() };
             Turn { load, server: 0.5, daemon: 0.25 }
         };
-        let words = ["millrace-bench", "serve", "--bodies", "64"];
-        let crate::args::Command::Serve(args) = crate::args::Args::parse_from(words).command else {
-            return;
-        };
-        let case = super::super::cases::of(&args, 1)[0];
+        let case = super::super::cases::of(&parse("--bodies 64").unwrap(), 1)[0];
         let turns = vec![
             (Path::Pinned, vec![turn(10.0), turn(100.0)]),
             (Path::Tap, vec![turn(20.0), turn(100.0)]),

@@ -6,16 +6,18 @@
 //! | `control` | control messages of many threads for one: one lock, tokens, or a queue per pair |
 //! | `waiting` | waiting for sessions and the kernel's files: polling, or sleeping |
 
+mod args;
 mod control;
 mod table;
 mod waiting;
+
+pub(crate) use args::Args;
 
 use std::time::Duration;
 
 use dpdk::{Eal, EalOptions, Memory};
 use serde_json::Value;
 
-use crate::args;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::say;
@@ -38,7 +40,7 @@ struct Extent {
 }
 
 /// Measures everything.
-pub(crate) fn run(args: &args::Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal = Eal::init(&EalOptions { memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());

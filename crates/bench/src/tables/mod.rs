@@ -1,14 +1,16 @@
 //! `millrace-bench tables`: look-ups, changes and memory, beside DPDK's tables.
 
+mod args;
 mod contest;
 mod flow;
 mod lpm;
 mod updates;
 
+pub(crate) use args::Args;
+
 use ::tables::Prefix;
 use dpdk::{Eal, EalOptions};
 
-use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::output::say;
@@ -36,13 +38,13 @@ pub(crate) struct Effort {
 }
 
 /// Measures everything.
-pub(crate) fn run(args: &args::Tables) -> Result<(), Failure> {
-    let quick = args.common.quick;
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let quick = args.run.quick;
     let size = if args.full { FULL } else { [USUAL, QUICK][usize::from(quick)] };
     let entries = args.entries.unwrap_or(size);
-    let prefixes = Prefixes::load(args.common.prefixes.as_deref())?;
+    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
     let megabytes = u32::try_from(BASE + ((entries * ENTRY) >> 20)).unwrap_or(u32::MAX);
-    let memory = args.common.memory();
+    let memory = args.run.memory();
     let eal = Eal::init(&EalOptions { megabytes, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &args::Tables) -> Result<(), Failure> {
     let (first, last) = (cores.first().copied(), cores.last().copied());
     environment::pin(last.unwrap_or(0))?;
     let effort = Effort {
-        rounds: if quick { args.common.rounds.min(2) } else { args.common.rounds },
+        rounds: if quick { args.run.rounds.min(2) } else { args.run.rounds },
         keys: if quick { 1 << 16 } else { 1 << 20 },
         updates: if quick { 20_000 } else { 1_000_000 },
     };
@@ -78,5 +80,5 @@ pub(crate) fn run(args: &args::Tables) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };
-    args.common.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
 }

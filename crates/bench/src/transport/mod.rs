@@ -1,16 +1,18 @@
 //! `millrace-bench transport`: TCP in memory, without I/O. Two stacks of a kind talk; what is measured is the
 //! server's share, socket calls and copies included.
 
+mod args;
 mod lwip;
 mod ours;
 mod plots;
 mod smoltcp;
 mod wire;
 
+pub(crate) use args::Args;
+
 use dpdk::{Eal, EalOptions, Memory};
 use serde_json::Value;
 
-use crate::args;
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
 use crate::output::say;
@@ -113,7 +115,7 @@ impl What {
 }
 
 /// Measures everything.
-pub(crate) fn run(args: &args::Transport) -> Result<(), Failure> {
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(folder) = &args.plots {
         return plots::write(folder, args.quick);
     }

@@ -1,0 +1,43 @@
+//! Numbers as people write them: 500, 10k, 1M.
+
+/// The text is no number, or one out of range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a number from 1 to 16777216 is expected, such as 500, 10k or 1M")]
+pub(crate) struct NotANumber;
+
+/// A number that may end in k (thousand) or M (million).
+pub(crate) fn number(text: &str) -> Result<usize, NotANumber> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K', 'M']) {
+        Some(digits) if text.ends_with('M') => (digits, 1_000_000),
+        Some(digits) => (digits, 1000),
+        None => (text, 1),
+    };
+    let number: usize = digits.parse().map_err(|_| NotANumber)?;
+    let number = number.checked_mul(factor).ok_or(NotANumber)?;
+    if (1..=1 << 26).contains(&number) { Ok(number) } else { Err(NotANumber) }
+}
+
+/// A number as [`number`] reads it.
+pub(crate) fn short(number: usize) -> String {
+    match number {
+        n if n >= 1_000_000 && n % 1_000_000 == 0 => format!("{}M", n / 1_000_000),
+        n if n >= 1000 && n % 1000 == 0 => format!("{}k", n / 1000),
+        n => n.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_suffixes() {
+        for (text, value) in [("7", 7), ("10k", 10_000), ("1M", 1_000_000)] {
+            assert_eq!(number(text), Ok(value));
+            assert_eq!(short(value), text);
+        }
+        for wrong in ["", "0", "k", "-1", "1G", "99999999999", "18446744073709551615k"] {
+            assert_eq!(number(wrong), Err(NotANumber), "{wrong}");
+        }
+    }
+}

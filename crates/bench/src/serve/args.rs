@@ -1,0 +1,53 @@
+//! The command lines of `serve` and of its other process.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::path::Path;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Rounds, in which the paths take turns of a second each.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) rounds: u32,
+    /// Sizes of the bodies: bytes. With this, --connections or --workers, every combination is measured; without them
+    /// a choice.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
+    pub(super) bodies: Vec<u32>,
+    /// Connections at once.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(super) connections: Vec<u32>,
+    /// Workers of NGINX.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(super) workers: Vec<u32>,
+    /// A connection for each request, with --bodies, --connections or --workers.
+    #[arg(long)]
+    pub(super) close: bool,
+    /// Paths between client and server; all without this.
+    #[arg(long, value_delimiter = ',')]
+    pub(super) paths: Vec<Path>,
+    /// Folder with millraced, millrace and libmillrace_preload.so; that of this program without this.
+    #[arg(long, value_name = "DIR")]
+    pub(super) programs: Option<PathBuf>,
+    /// Connections that are held to measure what idle ones cost.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(super) idle_connections: u32,
+    /// Leave idle connections out.
+    #[arg(long)]
+    pub(super) no_idle: bool,
+    /// Leave iperf3 and redis-benchmark out.
+    #[arg(long)]
+    pub(super) no_others: bool,
+    /// A short run, to see whether everything works.
+    #[arg(long)]
+    pub(super) quick: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hold {
+    /// Where the server listens.
+    pub(super) address: SocketAddr,
+}
