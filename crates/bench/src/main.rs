@@ -18,7 +18,9 @@
 //! | module | job |
 //! | --- | --- |
 //! | `command_line` | what several command lines are made of |
+//! | `worker` | the whole forwarder on one core, with ports in memory |
 //! | `testpmd` | drives dpdk-testpmd |
+//! | `load` | packets, their addresses and sizes |
 //! | `prefixes`, `random` | the routes and keys that are measured with |
 //! | `statistics`, `report` | samples, results, JSON |
 //! | `environment`, `probe` | the machine, and how far apart its cores are |
@@ -33,6 +35,7 @@ mod dma;
 mod environment;
 mod failure;
 mod forward;
+mod load;
 mod output;
 mod prefixes;
 mod probe;
@@ -46,6 +49,7 @@ mod statistics;
 mod tables;
 mod testpmd;
 mod transport;
+mod worker;
 
 use std::process::ExitCode;
 

@@ -30,14 +30,12 @@ use tables::Prefix;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::forward::bed::{Bed, Source};
-use crate::forward::cases::Frames;
-use crate::forward::packets::Packets;
-use crate::forward::router::{Router, mac};
+use crate::load::{Frames, Packets};
 use crate::output::say;
 use crate::prefixes::{Prefixes, sample};
 use crate::report::Report;
 use crate::statistics::Samples;
+use crate::worker::{Bed, Router, Source, mac};
 use crate::{probe, progress};
 use conduct::Conduct;
 use turn::{Stage, Turn};

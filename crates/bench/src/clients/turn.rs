@@ -13,9 +13,8 @@ use super::ends::User;
 use super::{SAMPLE, deeds, ends};
 use crate::environment;
 use crate::failure::Failure;
-use crate::forward::bed::Bed;
-use crate::forward::router::Running;
 use crate::statistics::Samples;
+use crate::worker::{Bed, Running};
 
 /// What passes before the first sample: memory of the client's is touched for the first time then.
 const WARM: Duration = Duration::from_millis(50);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::command_line::{NotANumber, number, short};
+use crate::load::Frames;
 
 /// IPv4 or IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +20,6 @@ pub(crate) enum Routes {
     Full,
 }
 
-/// Sizes of the frames: bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Frames {
-    Fixed(u16),
-    /// 64:128:256:512:1024 as 45:23.5:15:11:5.5 (carriers' DPDK performance white paper V1.2).
-    Mix,
-}
-
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Case {
@@ -36,14 +29,10 @@ pub(crate) struct Case {
     pub(crate) frames: Frames,
 }
 
-/// What was not understood on the command line.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum CaseError {
-    #[error("a size from 64 to 1500 bytes is expected, or `mix`")]
-    Frames,
-    #[error("4 or 6 is expected")]
-    Family,
-}
+/// The text is no version of IP.
+#[derive(Debug, thiserror::Error)]
+#[error("4 or 6 is expected")]
+pub(crate) struct NotAFamily;
 
 impl FromStr for Routes {
     type Err = NotANumber;
@@ -53,26 +42,14 @@ impl FromStr for Routes {
     }
 }
 
-impl FromStr for Frames {
-    type Err = CaseError;
-
-    fn from_str(text: &str) -> Result<Self, CaseError> {
-        if text == "mix" {
-            return Ok(Self::Mix);
-        }
-        let size = text.parse().map_err(|_| CaseError::Frames)?;
-        if (64..=1500).contains(&size) { Ok(Self::Fixed(size)) } else { Err(CaseError::Frames) }
-    }
-}
-
 impl FromStr for Family {
-    type Err = CaseError;
+    type Err = NotAFamily;
 
-    fn from_str(text: &str) -> Result<Self, CaseError> {
+    fn from_str(text: &str) -> Result<Self, NotAFamily> {
         match text {
             "4" => Ok(Self::V4),
             "6" => Ok(Self::V6),
-            _ => Err(CaseError::Family),
+            _ => Err(NotAFamily),
         }
     }
 }
@@ -88,15 +65,6 @@ impl fmt::Display for Routes {
         match self {
             Self::Some(count) => f.write_str(&short(*count)),
             Self::Full => f.write_str("full"),
-        }
-    }
-}
-
-impl fmt::Display for Frames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fixed(size) => write!(f, "{size}"),
-            Self::Mix => f.write_str("mix"),
         }
     }
 }

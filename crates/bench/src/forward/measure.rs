@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::Source;
 use super::args::Args;
 use super::cases::Case;
 use super::io::Loop;
-use super::router::Running;
 use crate::failure::Failure;
 use crate::report::{Better, Outcome};
 use crate::statistics::Samples;
 use crate::testpmd::Testpmd;
+use crate::worker::{Running, Source};
 
 /// Length of a sample: short, so that some have the core to themselves.
 const SAMPLE: Duration = Duration::from_millis(20);

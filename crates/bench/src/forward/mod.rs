@@ -1,12 +1,9 @@
 //! `millrace-bench forward`: the whole forwarder on one core.
 
 mod args;
-pub(crate) mod bed;
-pub(crate) mod cases;
+mod cases;
 mod io;
 mod measure;
-pub(crate) mod packets;
-pub(crate) mod router;
 mod show;
 
 pub(crate) use args::Args;
@@ -17,16 +14,15 @@ use tables::Prefix;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::load::{Destination, Packets};
 use crate::output::say;
 use crate::prefixes::{Prefixes, sample};
 use crate::progress;
 use crate::report::Report;
 use crate::testpmd::{self, Testpmd};
-use bed::{BUFFERS, Bed, EGRESS, Source};
+use crate::worker::{BUFFERS, Bed, EGRESS, PORTS, Router, Source, mac};
 use cases::{Case, Family, Routes};
 use measure::{Contest, Turns};
-use packets::{Destination, Packets};
-use router::{PORTS, Router, mac};
 
 /// Measures all cases.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -45,8 +41,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut contests = Vec::new();
     for case in cases {
         contests.push(match case.family {
-            Family::V4 => bed.measure(case, &prefixes.v4, &turns, args, &bar)?,
-            Family::V6 => bed.measure(case, &prefixes.v6, &turns, args, &bar)?,
+            Family::V4 => contest(&mut bed, case, &prefixes.v4, &turns, args, &bar)?,
+            Family::V6 => contest(&mut bed, case, &prefixes.v6, &turns, args, &bar)?,
         });
     }
     bar.finish_and_clear();
@@ -56,54 +52,52 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
 }
 
-impl Bed {
-    /// One case: our worker, our binding alone, and dpdk-testpmd take turns.
-    fn measure<A: Destination>(
-        &mut self,
-        case: Case,
-        full: &[Prefix<A>],
-        turns: &Turns,
-        args: &Args,
-        bar: &ProgressBar,
-    ) -> Result<Contest, Failure> {
-        if full.is_empty() {
-            let family = if case.family == Family::V4 { "IPv4" } else { "IPv6" };
-            return Err(Failure::NoPrefixes(family));
-        }
-        bar.set_message(format!("{case}: tables"));
-        let routes = match case.routes {
-            Routes::Some(count) => sample(full, count, 2),
-            Routes::Full => full.to_vec(),
-        };
-        let Source { mut rx, tx } = self.open()?;
-        let router = Router::new(&routes, self.egress_ports())?;
-        let packets = Packets::new(&routes, case.flows, case.frames, mac(rx.port()))?;
-        let folder = tempfile::tempdir()?;
-        let file = folder.path().join("templates");
-        dpdk::yardstick::write_templates(&file, &packets.templates, &packets.lengths)?;
-        dpdk::yardstick::attach_source(&mut rx, &self.pool, packets.templates, packets.lengths)?;
-        let mut testpmd = None;
-        if !args.no_yardstick {
-            let mut started = Testpmd::spawn(&testpmd::Setup {
-                name: "forward",
-                device: "net_null0,no-rx=1",
-                templates: Some(&file),
-                cores: self.cores,
-                hugepages: self.hugepages,
-                burst: args.testpmd_burst,
-                buffers: BUFFERS,
-                buffer_size: 2048 + dpdk::HEADROOM as u32,
-            })?;
-            started.warm_up()?;
-            testpmd = Some(started);
-        }
-        let worker = self.start(&router, args.vector)?;
-        bar.set_message(case.to_string());
-        let source = Source { rx, tx };
-        let mut contest = Contest::new(case, routes.len());
-        contest.run(turns, self.cores[1], &worker, source, testpmd.as_mut(), bar)?;
-        contest.profile = worker.profile();
-        self.egress = worker.stop()?;
-        Ok(contest)
+/// One case: our worker, our binding alone, and dpdk-testpmd take turns.
+fn contest<A: Destination>(
+    bed: &mut Bed,
+    case: Case,
+    full: &[Prefix<A>],
+    turns: &Turns,
+    args: &Args,
+    bar: &ProgressBar,
+) -> Result<Contest, Failure> {
+    if full.is_empty() {
+        let family = if case.family == Family::V4 { "IPv4" } else { "IPv6" };
+        return Err(Failure::NoPrefixes(family));
     }
+    bar.set_message(format!("{case}: tables"));
+    let routes = match case.routes {
+        Routes::Some(count) => sample(full, count, 2),
+        Routes::Full => full.to_vec(),
+    };
+    let Source { mut rx, tx } = bed.open()?;
+    let router = Router::new(&routes, bed.egress_ports())?;
+    let packets = Packets::new(&routes, case.flows, case.frames, mac(rx.port()))?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("templates");
+    dpdk::yardstick::write_templates(&file, &packets.templates, &packets.lengths)?;
+    dpdk::yardstick::attach_source(&mut rx, &bed.pool, packets.templates, packets.lengths)?;
+    let mut testpmd = None;
+    if !args.no_yardstick {
+        let mut started = Testpmd::spawn(&testpmd::Setup {
+            name: "forward",
+            device: "net_null0,no-rx=1",
+            templates: Some(&file),
+            cores: bed.cores,
+            hugepages: bed.hugepages,
+            burst: args.testpmd_burst,
+            buffers: BUFFERS,
+            buffer_size: 2048 + dpdk::HEADROOM as u32,
+        })?;
+        started.warm_up()?;
+        testpmd = Some(started);
+    }
+    let worker = bed.start(&router, args.vector)?;
+    bar.set_message(case.to_string());
+    let source = Source { rx, tx };
+    let mut contest = Contest::new(case, routes.len());
+    contest.run(turns, bed.cores[1], &worker, source, testpmd.as_mut(), bar)?;
+    contest.profile = worker.profile();
+    bed.egress = worker.stop()?;
+    Ok(contest)
 }

@@ -1,16 +1,16 @@
 //! The packets of the in-memory source.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use dpdk::yardstick::Template;
 use tables::Prefix;
 use wire::build::{self, Link, Network, Payload};
 use wire::{MacAddr, Protocol, ipv4, ipv6};
 
-use super::cases::Frames;
-use super::router::is_own_network;
+use super::addresses::Destination;
+use super::frames::Frames;
 use crate::failure::Failure;
-use crate::prefixes::{Inside, host};
+use crate::prefixes::host;
 use crate::random::Random;
 
 /// The white paper's mix by sizes, in 200 frames.
@@ -20,49 +20,6 @@ const MIX: [(u16, usize); 5] = [(64, 90), (128, 47), (256, 30), (512, 22), (1024
 pub(crate) struct Packets {
     pub(crate) templates: Vec<Template>,
     pub(crate) lengths: Vec<u16>,
-}
-
-/// Addresses that flows can have.
-pub(crate) trait Destination: Inside {
-    fn address(self) -> IpAddr;
-    /// The `n`th sender of the network behind the ingress port.
-    fn source(n: usize) -> IpAddr;
-    /// Whether a packet to it would be forwarded.
-    fn is_routed(self) -> bool;
-}
-
-impl Destination for u32 {
-    fn address(self) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::from_bits(self))
-    }
-
-    fn source(n: usize) -> IpAddr {
-        // RFC 2544 C.2.2: 198.18.0.0/15 is for measurements.
-        let [_, _, high, low] = (2 + n as u32 % 60_000).to_be_bytes();
-        IpAddr::V4(Ipv4Addr::new(198, 18, high, low))
-    }
-
-    fn is_routed(self) -> bool {
-        let address = Ipv4Addr::from_bits(self);
-        wire::special::classify_v4(address).is_none() && !is_own_network(IpAddr::V4(address))
-    }
-}
-
-impl Destination for u128 {
-    fn address(self) -> IpAddr {
-        IpAddr::V6(Ipv6Addr::from_bits(self))
-    }
-
-    fn source(n: usize) -> IpAddr {
-        // RFC 5180 8: 2001:2::/48 is for measurements.
-        let low = 2 + (n % 60_000) as u16;
-        IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, low))
-    }
-
-    fn is_routed(self) -> bool {
-        let address = Ipv6Addr::from_bits(self);
-        wire::special::classify_v6(address).is_none() && !is_own_network(IpAddr::V6(address))
-    }
 }
 
 impl Packets {

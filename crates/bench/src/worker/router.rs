@@ -1,7 +1,7 @@
 //! A forwarder like the daemon's, with one worker, without the daemon.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use graph::{
 use tables::{Epoch, Prefix};
 use wire::MacAddr;
 
-use super::packets::Destination;
 use crate::failure::Failure;
+use crate::load::Destination;
 
 /// DPDK numbers its ports below this.
 pub(crate) const PORTS: usize = 32;
@@ -32,14 +32,6 @@ const DRAIN: u64 = 100;
 /// Own MAC address of a port.
 pub(crate) fn mac(port: u16) -> MacAddr {
     MacAddr::new([2, 0, 0, 0, 0, port as u8])
-}
-
-/// Whether an address is on the router's own networks.
-pub(crate) fn is_own_network(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => address.octets()[..2] == [198, 18],
-        IpAddr::V6(address) => address.segments()[..2] == [0x2001, 2],
-    }
 }
 
 /// Every port has an interface of the same number.
