@@ -7,6 +7,7 @@
 //! | `pcie` | the link: transaction layer packets (TLPs) and rates |
 //! | `ledger` | what crossed it |
 //! | `model` | what a packet costs, by arithmetic |
+//! | `contest` | both ways on a link, and which links are compared |
 //! | `memory`, `registers` | what device and driver share |
 //! | `bus`, `nic` | a soft device: does each transfer and counts it |
 //! | `driver`, `frames` | its driver, and packets that both know |
@@ -16,6 +17,7 @@
 
 mod args;
 mod bus;
+mod contest;
 mod driver;
 mod frames;
 mod ledger;
@@ -41,9 +43,10 @@ use crate::progress;
 use crate::random::Random;
 use crate::report::Report;
 
+use contest::Contest;
 use frames::Frames;
-use model::{Direction, Model, Way};
-use pcie::{Generation, Link};
+use model::Direction;
+use pcie::Generation;
 use proof::prove;
 use results::Proven;
 use software::Measured;
@@ -70,30 +73,6 @@ enum Broken {
 impl From<Broken> for Failure {
     fn from(broken: Broken) -> Self {
         Self::Dma(Box::new(broken))
-    }
-}
-
-const BOTH: [Direction; 2] = [Direction::Receive, Direction::Transmit];
-
-/// One way, and its model on each link.
-#[derive(Debug, Clone, Copy)]
-struct Contest {
-    classic: Model,
-    own: Model,
-}
-
-impl Contest {
-    fn of(args: &Args, generation: Generation) -> Self {
-        let link = Link {
-            generation,
-            payload: args.payload,
-            request: args.read_request,
-            completion: args.completion.min(args.payload),
-            wide: !args.narrow,
-        };
-        let of = |way| Model { link, way, fetch: args.fetch };
-        let classic = of(Way::Classic { batch: args.write_back });
-        Self { classic, own: of(Way::SelfDescribed) }
     }
 }
 
@@ -139,7 +118,7 @@ fn proofs(contest: &Contest, args: &Args) -> Result<Vec<Proven>, Failure> {
     let bar = progress::bar(2 * ways.len());
     let mut proven = Vec::new();
     for (way, model) in ways {
-        for direction in BOTH {
+        for direction in Direction::BOTH {
             let proof = prove(&model, direction, &frames)?;
             if proof.differing > 0 {
                 return Err(Broken::Differing(proof.differing).into());

@@ -25,6 +25,17 @@ pub(super) enum Direction {
     Transmit,
 }
 
+impl Direction {
+    pub(super) const BOTH: [Self; 2] = [Self::Receive, Self::Transmit];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Receive => "receive",
+            Self::Transmit => "transmit",
+        }
+    }
+}
+
 /// A link, a way, and how many descriptors the device fetches at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Model {

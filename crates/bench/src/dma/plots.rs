@@ -4,10 +4,10 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
+use super::contest::{COURSES, Contest};
 use super::model::{Direction, Model};
 use super::software::Measured;
-use super::tables::COURSES;
-use super::{Contest, LONGEST, SHORTEST};
+use super::{LONGEST, SHORTEST};
 use crate::failure::Failure;
 
 /// Pixels of a plot.

@@ -62,8 +62,6 @@ mod tests {
     use clap::ValueEnum as _;
     use proptest::prelude::*;
 
-    const BOTH: [Direction; 2] = [Direction::Receive, Direction::Transmit];
-
     fn assert_proven(model: &Model, direction: Direction, sizes: Vec<u64>) {
         let proof = prove(model, direction, &Frames::new(sizes, 3)).unwrap();
         assert_eq!(proof.differing, 0, "{model:?} {direction:?}");
@@ -75,7 +73,7 @@ mod tests {
     fn every_size_costs_what_the_model_says() {
         for way in [Way::Classic { batch: 1 }, Way::Classic { batch: 4 }, Way::SelfDescribed] {
             let model = Model { link: Link::default(), way, fetch: 32 };
-            for direction in BOTH {
+            for direction in Direction::BOTH {
                 assert_proven(&model, direction, (64..=1518).collect());
             }
         }

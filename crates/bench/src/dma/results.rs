@@ -1,33 +1,24 @@
 //! Results in the form that every measurement has.
 
-use super::Contest;
+use super::contest::{COURSES, Contest, combined};
 use super::ledger::Ledger;
 use super::model::{Direction, Model};
 use super::proof::Proof;
 use super::software::Measured;
-use super::tables::{COURSES, combined};
 use crate::report::{Better, Outcome};
 use crate::statistics::Samples;
 
 /// What the yardstick is called.
 const CLASSIC: &str = "descriptors written back";
-const BOTH: [Direction; 2] = [Direction::Receive, Direction::Transmit];
-
-pub(super) fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Receive => "receive",
-        Direction::Transmit => "transmit",
-    }
-}
 
 /// Bytes of a packet for each size, both ways.
 pub(super) fn bytes(contest: &Contest, sizes: &[u64]) -> Vec<Outcome> {
-    let outcome = |what: &str, unit, direction, size: u64, bytes: &dyn Fn(&Model) -> f64| {
+    let outcome = |what, unit, direction: Direction, size: u64, bytes: &dyn Fn(&Model) -> f64| {
         Outcome::new(what, unit, Samples(vec![bytes(&contest.own)]))
-            .with(&[("direction", name(direction).into()), ("size", size.into())])
+            .with(&[("direction", direction.name().into()), ("size", size.into())])
             .against(CLASSIC, bytes(&contest.classic), Better::Less)
     };
-    let each = sizes.iter().flat_map(|size| BOTH.map(|direction| (*size, direction)));
+    let each = sizes.iter().flat_map(|size| Direction::BOTH.map(|direction| (*size, direction)));
     each.flat_map(|(size, direction)| {
         let document = |model: &Model| model.document(direction, size);
         let up = |model: &Model| model.bytes(direction, size).0;
@@ -82,7 +73,7 @@ impl Proven {
         Outcome::new("soft device", "bytes", Samples(vec![counted.bytes as f64]))
             .with(&[
                 ("way", self.way.into()),
-                ("direction", name(self.direction).into()),
+                ("direction", self.direction.name().into()),
                 ("packets", self.packets.into()),
                 ("writes", counted.writes.into()),
                 ("reads", counted.reads.into()),

@@ -2,35 +2,14 @@
 
 use comfy_table::Table;
 
+use super::contest::{COURSES, Contest, combined};
 use super::ledger::Crossed;
 use super::model::{Direction, Model, Way};
-use super::results::{Proven, name};
+use super::results::Proven;
 use super::software::{Lines, Measured};
-use super::{Contest, LONGEST, SHORTEST};
+use super::{LONGEST, SHORTEST};
 use crate::report::table;
 use crate::statistics::Samples;
-
-/// Which way packets go over a link.
-pub(super) const COURSES: [(&str, &[Direction]); 3] = [
-    ("receive", &[Direction::Receive]),
-    ("transmit", &[Direction::Transmit]),
-    ("forward", &[Direction::Receive, Direction::Transmit]),
-];
-
-/// Each link, width and size.
-pub(super) fn combined<'a>(
-    contests: &'a [Contest],
-    lanes: &'a [u32],
-    sizes: &'a [u64],
-) -> impl Iterator<Item = (&'a Contest, u32, u64)> {
-    contests.iter().flat_map(move |contest| {
-        let of = move |lanes: &u32| {
-            let lanes = *lanes;
-            sizes.iter().map(move |size| (contest, lanes, *size))
-        };
-        lanes.iter().flat_map(of)
-    })
-}
 
 /// What was agreed on, in one line.
 pub(super) fn settings(contest: &Contest) -> String {
@@ -63,7 +42,7 @@ fn bytes_row(contest: &Contest, direction: Direction, label: &str, sizes: &[u64]
         let both = sizes.iter().map(|size| model.bytes(direction, *size));
         both.map(|(up, down)| up + down).sum::<f64>() / count
     };
-    let mut row = vec![format!("{} {label}", name(direction))];
+    let mut row = vec![format!("{} {label}", direction.name())];
     row.extend(compared(contest, document));
     row.extend(compared(contest, link));
     row
@@ -73,7 +52,7 @@ fn bytes_row(contest: &Contest, direction: Direction, label: &str, sizes: &[u64]
 pub(super) fn bytes(contest: &Contest, sizes: &[u64]) -> Table {
     let all: Vec<u64> = (SHORTEST..=LONGEST).collect();
     let mut rows = Vec::new();
-    for direction in [Direction::Receive, Direction::Transmit] {
+    for direction in Direction::BOTH {
         let of = |size: &u64| bytes_row(contest, direction, &format!("{size} B"), &[*size]);
         rows.extend(sizes.iter().map(of));
         let label = format!("{SHORTEST} to {LONGEST} B, mean");
@@ -118,7 +97,7 @@ pub(super) fn proofs(proofs: &[Proven]) -> Table {
         let directions = [("up", counted.up, modelled.up), ("down", counted.down, modelled.down)];
         for (towards, counted, modelled) in directions {
             let Crossed { writes, reads, completions, bytes, units } = counted;
-            let mut row = vec![format!("{}, {}, {towards}", name(proven.direction), proven.way)];
+            let mut row = vec![format!("{}, {}, {towards}", proven.direction.name(), proven.way)];
             let numbers = [proven.packets, writes, reads, completions, bytes, units];
             row.extend(numbers.map(|number| number.to_string()));
             row.push(modelled.bytes.to_string());
