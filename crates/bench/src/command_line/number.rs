@@ -1,8 +1,11 @@
 //! Numbers as people write them: 500, 10k, 1M.
 
+/// The largest number: twice the entries of `tables --full`.
+const MOST: usize = 1 << 26;
+
 /// The text is no number, or one out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a number from 1 to 16777216 is expected, such as 500, 10k or 1M")]
+#[error("a number from 1 to {most} is expected, such as 500, 10k or 1M", most = MOST)]
 pub(crate) struct NotANumber;
 
 /// A number that may end in k (thousand) or M (million).
@@ -14,7 +17,7 @@ pub(crate) fn number(text: &str) -> Result<usize, NotANumber> {
     };
     let number: usize = digits.parse().map_err(|_| NotANumber)?;
     let number = number.checked_mul(factor).ok_or(NotANumber)?;
-    if (1..=1 << 26).contains(&number) { Ok(number) } else { Err(NotANumber) }
+    if (1..=MOST).contains(&number) { Ok(number) } else { Err(NotANumber) }
 }
 
 /// A number as [`number`] reads it.
@@ -39,5 +42,15 @@ mod tests {
         for wrong in ["", "0", "k", "-1", "1G", "99999999999", "18446744073709551615k"] {
             assert_eq!(number(wrong), Err(NotANumber), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_limits_are_those_that_are_named() {
+        let message = NotANumber.to_string();
+        let limits: Vec<usize> = message.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let [least, most] = limits[..] else { panic!("{message}") };
+        assert_eq!(number(&least.to_string()), Ok(least));
+        assert_eq!(number(&most.to_string()), Ok(most));
+        assert_eq!(number(&(most + 1).to_string()), Err(NotANumber));
     }
 }
