@@ -20,35 +20,30 @@
 //! | `command_line` | what several command lines are made of |
 //! | `worker` | the whole forwarder on one core, with ports in memory |
 //! | `testpmd` | drives dpdk-testpmd |
-//! | `load` | packets, their addresses and sizes |
-//! | `prefixes`, `random` | the routes and keys that are measured with |
-//! | `statistics`, `report` | samples, results, JSON |
-//! | `environment`, `probe` | the machine, and how far apart its cores are |
-//! | `progress` | a bar on the terminal |
-//! | `output` | lines on standard output |
+//! | `load` | routes, addresses, packets, random numbers |
+//! | `turns` | contestants alternate, in one phase of the machine |
+//! | `results` | samples, outcomes, JSON, tables |
+//! | `machine` | what is measured on, and its cores |
+//! | `terminal` | lines, and a bar while one waits |
 //! | `failure` | what goes wrong |
 #![forbid(unsafe_code)]
 
 mod clients;
 mod command_line;
 mod dma;
-mod environment;
 mod failure;
 mod forward;
 mod load;
-mod output;
-mod prefixes;
-mod probe;
-mod progress;
+mod machine;
 mod queue;
-mod random;
-mod report;
+mod results;
 mod serve;
 mod session;
-mod statistics;
 mod tables;
+mod terminal;
 mod testpmd;
 mod transport;
+mod turns;
 mod worker;
 
 use std::process::ExitCode;
@@ -112,7 +107,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output::complain(format_args!("{failure}"));
+            terminal::complain(format_args!("{failure}"));
             ExitCode::FAILURE
         }
     }

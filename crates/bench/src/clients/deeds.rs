@@ -15,7 +15,7 @@ use shm::Meta;
 use super::conduct::Conduct;
 use super::ends::{Channel, Ends};
 use crate::failure::Failure;
-use crate::random::Random;
+use crate::load::Random;
 
 /// Packets taken from or put into a channel at once.
 const BURST: usize = 64;

@@ -28,15 +28,13 @@ use std::time::Duration;
 use dpdk::Eal;
 use tables::Prefix;
 
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{Frames, Packets};
-use crate::output::say;
-use crate::prefixes::{Prefixes, sample};
-use crate::report::Report;
-use crate::statistics::Samples;
+use crate::load::{Frames, Packets, Prefixes, sample};
+use crate::machine::Environment;
+use crate::results::{Report, Samples};
+use crate::terminal::{progress, say};
+use crate::turns;
 use crate::worker::{Bed, Router, Source, mac};
-use crate::{probe, progress};
 use conduct::Conduct;
 use turn::{Stage, Turn};
 
@@ -84,12 +82,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
-    let before = probe::round_trip(bed.cores)?;
+    let before = turns::round_trip(bed.cores)?;
     let findings = measure(args, &mut bed, &sample(&prefixes.v4, ROUTES, 2))?;
-    let after = probe::round_trip(bed.cores)?;
+    let after = turns::round_trip(bed.cores)?;
     show::print(&findings, [before, after]);
     let report = Report { environment, results: show::outcomes(&findings) };
-    args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.run.json.as_deref())
 }
 
 fn measure(args: &Args, bed: &mut Bed, routes: &[Prefix<u32>]) -> Result<Vec<Finding>, Failure> {
@@ -116,7 +114,7 @@ fn measure(args: &Args, bed: &mut Bed, routes: &[Prefix<u32>]) -> Result<Vec<Fin
         .collect();
     let rounds = if args.run.quick { 1 } else { args.run.rounds };
     let samples = if args.run.quick { 2 } else { args.samples };
-    let bar = progress::bar(rounds as usize * findings.len());
+    let bar = progress(rounds as usize * findings.len());
     let worker = bed.start(&router, BURST)?;
     let mut stage = Stage::new(&worker, bed, rx, samples);
     for _ in 0..rounds {

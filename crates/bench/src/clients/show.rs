@@ -3,8 +3,8 @@
 use super::Finding;
 use super::conduct::Conduct;
 use super::turn::Counted;
-use crate::output::say;
-use crate::report::{Better, Outcome, table};
+use crate::results::{Better, Outcome, table};
+use crate::terminal::say;
 
 const HEADER: [&str; 9] = [
     "the client",

@@ -11,9 +11,9 @@ use rustix::time::{ClockId, clock_gettime};
 use super::conduct::Conduct;
 use super::ends::User;
 use super::{SAMPLE, deeds, ends};
-use crate::environment;
 use crate::failure::Failure;
-use crate::statistics::Samples;
+use crate::machine;
+use crate::results::Samples;
 use crate::worker::{Bed, Running};
 
 /// What passes before the first sample: memory of the client's is touched for the first time then.
@@ -131,14 +131,14 @@ impl<'a> Stage<'a> {
             let acting = (!ends.is_empty()).then(|| {
                 let (core, stop, begun) = (self.core, &stop, &begun);
                 scope.spawn(move || {
-                    environment::pin(core)?;
+                    machine::pin(core)?;
                     while !stop.load(Ordering::Relaxed) {
                         user.attend();
                     }
                     Ok::<_, Failure>(())
                 });
                 scope.spawn(move || {
-                    environment::pin(core)?;
+                    machine::pin(core)?;
                     deeds::run(conduct, &mut ends, stop, begun)
                 })
             });

@@ -2,7 +2,7 @@
 
 use super::Broken;
 use super::memory::WORD;
-use crate::random::Random;
+use crate::load::Random;
 
 /// Packets by number.
 #[derive(Debug, Clone)]

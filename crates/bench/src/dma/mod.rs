@@ -36,12 +36,11 @@ pub(crate) use args::Args;
 
 use dpdk::{Eal, EalOptions, Memory};
 
-use crate::environment::{self, Environment};
 use crate::failure::Failure;
-use crate::output::say;
-use crate::progress;
-use crate::random::Random;
-use crate::report::Report;
+use crate::load::Random;
+use crate::machine::{self, Environment};
+use crate::results::Report;
+use crate::terminal::{progress, say};
 
 use contest::Contest;
 use frames::Frames;
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         say!("plots: {}", folder.display());
     }
     let report = Report { environment, results };
-    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.json.as_deref())
 }
 
 /// Runs the soft device: packets of every length, then of random lengths.
@@ -115,7 +114,7 @@ fn proofs(contest: &Contest, args: &Args) -> Result<Vec<Proven>, Failure> {
     });
     let frames = Frames::new(sizes.collect(), 1);
     let ways = [("descriptors written back", contest.classic), ("self-described", contest.own)];
-    let bar = progress::bar(2 * ways.len());
+    let bar = progress(2 * ways.len());
     let mut proven = Vec::new();
     for (way, model) in ways {
         for direction in Direction::BOTH {
@@ -133,16 +132,15 @@ fn proofs(contest: &Contest, args: &Args) -> Result<Vec<Proven>, Failure> {
 
 /// Measures the layouts between the first and the last core, and shows it. Nothing where there is one core.
 fn between_cores(args: &Args) -> Result<Vec<Measured>, Failure> {
-    let cores = environment::cores();
-    let (Some(first), Some(last)) = (cores.first(), cores.last()) else { return Ok(Vec::new()) };
+    let [first, last] = machine::outermost();
     if first == last {
         say!("two cores are not measured: this process may use one only");
         return Ok(Vec::new());
     }
     let (rounds, count) = if args.quick { (1, 10_000) } else { (args.rounds, 400_000) };
-    let bar = progress::bar(args.sizes.len() * rounds as usize);
+    let bar = progress(args.sizes.len() * rounds as usize);
     let (measured, probes) =
-        software::measure([*first, *last], &args.sizes, rounds, count, || bar.inc(1))?;
+        software::measure([first, last], &args.sizes, rounds, count, || bar.inc(1))?;
     bar.finish_and_clear();
     say!("{}", tables::between_cores(&measured));
     say!("{}\n", tables::probes(&probes));

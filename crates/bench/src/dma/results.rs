@@ -5,8 +5,7 @@ use super::ledger::Ledger;
 use super::model::{Direction, Model};
 use super::proof::Proof;
 use super::software::Measured;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::results::{Better, Outcome, Samples};
 
 /// What the yardstick is called.
 const CLASSIC: &str = "descriptors written back";

@@ -8,8 +8,7 @@ use super::model::{Direction, Model, Way};
 use super::results::Proven;
 use super::software::{Lines, Measured};
 use super::{LONGEST, SHORTEST};
-use crate::report::table;
-use crate::statistics::Samples;
+use crate::results::{Samples, table};
 
 /// What was agreed on, in one line.
 pub(super) fn settings(contest: &Contest) -> String {
@@ -144,10 +143,10 @@ pub(super) fn between_cores(measured: &[Measured]) -> Table {
 
 /// How far apart the cores were meanwhile.
 pub(super) fn probes(probes: &Samples) -> String {
-    let most = probes.0.iter().copied().fold(f64::NAN, f64::max);
     format!(
-        "a cache line took {:.0} to {most:.0} cycles from core to core and back, {:.0} in the median",
+        "a cache line took {:.0} to {:.0} cycles from core to core and back, {:.0} in the median",
         probes.min(),
+        probes.max(),
         probes.median()
     )
 }

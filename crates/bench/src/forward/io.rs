@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use dpdk::{Buffer, RxQueue, TxQueue};
 use graph::CAPACITY;
 
-use crate::environment;
 use crate::failure::Failure;
+use crate::machine;
 
 #[derive(Default)]
 struct Shared {
@@ -49,7 +49,7 @@ fn run(
     mut tx: TxQueue,
     shared: &Shared,
 ) -> Result<(RxQueue, TxQueue), Failure> {
-    environment::pin(core)?;
+    machine::pin(core)?;
     let _registration = dpdk::register_thread().map_err(|_| Failure::Thread)?;
     let mut slots: [Option<Buffer>; CAPACITY] = [const { None }; CAPACITY];
     let burst = usize::from(burst).clamp(1, CAPACITY);

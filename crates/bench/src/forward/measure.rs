@@ -8,8 +8,7 @@ use super::args::Args;
 use super::cases::Case;
 use super::io::Loop;
 use crate::failure::Failure;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::results::{Better, Outcome, Samples};
 use crate::testpmd::Testpmd;
 use crate::worker::{Running, Source};
 

@@ -12,13 +12,11 @@ use dpdk::Eal;
 use indicatif::ProgressBar;
 use tables::Prefix;
 
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::load::{Destination, Packets};
-use crate::output::say;
-use crate::prefixes::{Prefixes, sample};
-use crate::progress;
-use crate::report::Report;
+use crate::load::{Destination, Packets, Prefixes, sample};
+use crate::machine::Environment;
+use crate::results::Report;
+use crate::terminal::{progress, say};
 use crate::testpmd::{self, Testpmd};
 use crate::worker::{BUFFERS, Bed, EGRESS, PORTS, Router, Source, mac};
 use cases::{Case, Family, Routes};
@@ -37,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
     let turns = Turns::of(args);
-    let bar = progress::bar(cases.len() * turns.rounds as usize);
+    let bar = progress(cases.len() * turns.rounds as usize);
     let mut contests = Vec::new();
     for case in cases {
         contests.push(match case.family {
@@ -49,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     show::print(&contests, args.profile);
     let report =
         Report { environment, results: contests.iter().flat_map(Contest::outcomes).collect() };
-    args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.run.json.as_deref())
 }
 
 /// One case: our worker, our binding alone, and dpdk-testpmd take turns.

@@ -2,9 +2,8 @@
 
 use super::cases::Routes;
 use super::measure::{Contest, GOAL};
-use crate::output::say;
-use crate::report::{table, verdict};
-use crate::statistics::Samples;
+use crate::results::{Samples, table, verdict};
+use crate::terminal::say;
 
 /// The large case may cost so many times what the small one does.
 const SCALE: f64 = 2.0;

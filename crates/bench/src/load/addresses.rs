@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::prefixes::Inside;
+use super::prefixes::Inside;
 
 /// Whether an address is on the router's own networks.
 fn is_own_network(address: IpAddr) -> bool {

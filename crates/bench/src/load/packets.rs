@@ -9,9 +9,9 @@ use wire::{MacAddr, Protocol, ipv4, ipv6};
 
 use super::addresses::Destination;
 use super::frames::Frames;
+use super::prefixes::host;
+use super::random::Random;
 use crate::failure::Failure;
-use crate::prefixes::host;
-use crate::random::Random;
 
 /// The white paper's mix by sizes, in 200 frames.
 const MIX: [(u16, usize); 5] = [(64, 90), (128, 47), (256, 30), (512, 22), (1024, 11)];
@@ -119,13 +119,13 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prefixes::Prefixes;
+    use crate::load::{Prefixes, sample};
 
     const MAC: MacAddr = MacAddr::new([2, 0, 0, 0, 0, 1]);
 
     #[test]
     fn ipv4_packets_are_valid_and_hit_their_routes() {
-        let routes = crate::prefixes::sample(&Prefixes::generate(1).v4, 50, 1);
+        let routes = sample(&Prefixes::generate(1).v4, 50, 1);
         let packets = Packets::new(&routes, 500, Frames::Fixed(64), MAC).unwrap();
         assert_eq!((packets.templates.len(), packets.lengths.len()), (500, 500));
         let mut destinations = std::collections::HashSet::new();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn ipv6_packets_are_valid_and_hit_their_routes() {
-        let routes = crate::prefixes::sample(&Prefixes::generate(1).v6, 50, 1);
+        let routes = sample(&Prefixes::generate(1).v6, 50, 1);
         let packets = Packets::new(&routes, 100, Frames::Fixed(64), MAC).unwrap();
         for template in &packets.templates {
             let header = ipv6::Header::parse(&template.header[14..]).unwrap();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_mix_has_its_shares_and_length_fields_agree() {
-        let routes = crate::prefixes::sample(&Prefixes::generate(1).v4, 5, 1);
+        let routes = sample(&Prefixes::generate(1).v4, 5, 1);
         let packets = Packets::new(&routes, 1, Frames::Mix, MAC).unwrap();
         for (size, count) in MIX {
             assert_eq!(packets.lengths.iter().filter(|length| **length == size).count(), count);

@@ -32,12 +32,10 @@ use std::time::Duration;
 use dpdk::{Eal, EalOptions, Memory};
 use indicatif::ProgressBar;
 
-use crate::environment::{self, Environment};
 use crate::failure::Failure;
-use crate::output::say;
-use crate::progress;
-use crate::report::Report;
-use crate::statistics::Samples;
+use crate::machine::{self, Environment};
+use crate::results::{Report, Samples};
+use crate::terminal::{progress, say};
 use cases::Case;
 use ours::{Ours, WakeUps};
 use pair::{Kind, Pair};
@@ -64,16 +62,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal = Eal::init(&EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
-    let all = environment::cores();
-    let cores = [all.first(), all.last()].map(|core| core.copied().unwrap_or(0));
-    if all.len() < 2 {
+    let cores = machine::outermost();
+    if cores[0] == cores[1] {
         say!("there is one core only: both processes share it, and the numbers mean little");
     }
     let mut ours = Ours::start(cores)?;
     let findings = measure(args, &mut ours, cores, eal.hugepages())?;
     show::print(&findings);
     let report = Report { environment, results: show::outcomes(&findings) };
-    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.json.as_deref())
 }
 
 fn measure(
@@ -84,7 +81,7 @@ fn measure(
 ) -> Result<Findings, Failure> {
     let cases = cases::of(args);
     let folder = tempfile::tempdir()?;
-    let bar = progress::bar(cases.len());
+    let bar = progress(cases.len());
     let mut contests = Vec::new();
     let (small, jumbo): (Vec<Case>, Vec<Case>) = cases.iter().partition(|case| !case.is_jumbo());
     for group in [small, jumbo].iter().filter(|group| !group.is_empty()) {

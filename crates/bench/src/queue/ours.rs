@@ -12,9 +12,9 @@ use super::memory::{Ends, Offer};
 use super::orders::{Answer, Line, Order};
 use super::rounds::{Contestant, Turn};
 use super::wake;
-use crate::environment;
 use crate::failure::Failure;
-use crate::statistics::Samples;
+use crate::machine;
+use crate::results::Samples;
 
 /// How long the other process may take to answer, a turn aside.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,7 +119,7 @@ impl Ours {
 
     /// Nanoseconds of round trips of one packet.
     pub(super) fn trips(&mut self, size: u16) -> Result<Samples, Failure> {
-        environment::on(self.cores[0], || {
+        machine::on(self.cores[0], || {
             let bytes = Case { way: Way::Around, size, burst: 1 }.bytes();
             self.order(&Order::Carry { burst: 1 })?;
             let packets = Packets::new(bytes, 1);
@@ -140,7 +140,7 @@ impl Ours {
         let [core, other] = self.cores;
         let bare = wake::bare([core, other], packets, pause)?;
         let bare = Samples(bare.into_iter().map(nanoseconds).collect());
-        environment::on(core, || {
+        machine::on(core, || {
             self.order(&Order::Sleep { packets })?;
             wake::send(&mut self.ends, packets, pause)?;
             let Answer::Woken { cycles, sleeps } = self.answer()? else {
@@ -154,7 +154,7 @@ impl Ours {
 
 impl Contestant for Ours {
     fn turn(&mut self, case: Case, turn: Turn) -> Result<f64, Failure> {
-        let cycles = environment::on(self.cores[0], || match case.way {
+        let cycles = machine::on(self.cores[0], || match case.way {
             Way::Copied | Way::InPlace => self.one_way(case, turn),
             Way::Around => self.around(case, turn),
         })?;

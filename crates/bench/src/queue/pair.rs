@@ -5,7 +5,7 @@ use std::path::Path;
 use super::cases::{Case, Way};
 use super::rounds::{Contestant, Turn};
 use crate::failure::Failure;
-use crate::statistics::Samples;
+use crate::results::Samples;
 use crate::testpmd::{Setup, Testpmd};
 
 /// What they share memory by.

@@ -11,12 +11,12 @@ use super::look;
 use super::memory;
 use super::orders::{Answer, Line, Order};
 use super::wake;
-use crate::environment;
 use crate::failure::Failure;
+use crate::machine;
 
 /// Serves on its core until its orders end.
 pub(crate) fn run(args: &Peer) -> Result<(), Failure> {
-    environment::pin(args.core)?;
+    machine::pin(args.core)?;
     let stream = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let mut channel = memory::attach(&args.attach)?;
     let mut line = Line::new(stream, None)?;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::cases::Case;
 use crate::failure::Failure;
-use crate::probe;
-use crate::statistics::Samples;
+use crate::results::Samples;
+use crate::turns;
 
 /// Who is measured.
 pub(super) trait Contestant {
@@ -66,19 +66,18 @@ impl Contest {
             if round >= rounds && contest.both.iter().all(|both| both.len() >= rounds as usize) {
                 break;
             }
-            let mut probes = vec![probe::round_trip(cores)?];
+            let mut probes = Samples(vec![turns::round_trip(cores)?]);
             let rate = ours.turn(case, turn)?;
-            probes.push(probe::round_trip(cores)?);
+            probes.0.push(turns::round_trip(cores)?);
             for (yardstick, both) in yardsticks.iter_mut().zip(&mut contest.both) {
                 let its = yardstick.turn(case, turn)?;
-                probes.push(probe::round_trip(cores)?);
-                if probe::same_phase(&probes) {
-                    let cores = Samples(probes.clone()).median();
-                    both.push(Both { ours: rate, its, cores });
+                probes.0.push(turns::round_trip(cores)?);
+                if turns::same_phase(&probes) {
+                    both.push(Both { ours: rate, its, cores: probes.median() });
                 }
             }
             contest.rates.0.push(rate);
-            contest.probes.0.extend(probes);
+            contest.probes.0.extend(probes.0);
         }
         Ok(contest)
     }

@@ -5,9 +5,8 @@ use super::cases::{Case, GOAL};
 use super::ours::WakeUps;
 use super::pair::Kind;
 use super::rounds::{Comparison, Contest};
-use crate::output::say;
-use crate::report::{Better, Outcome, table, verdict};
-use crate::statistics::Samples;
+use crate::results::{Better, Outcome, Samples, table, verdict};
+use crate::terminal::say;
 
 /// So many times memif's packets per second are the goal, and so many ns from push to look.
 const TIMES: f64 = 2.0;
@@ -62,7 +61,7 @@ fn print_wake_ups(wake_ups: &WakeUps) {
 fn row(contest: &Contest) -> Vec<String> {
     let rate = contest.rates.median();
     let least = contest.probes.min();
-    let most = contest.probes.0.iter().copied().fold(f64::NAN, f64::max);
+    let most = contest.probes.max();
     let mut row = vec![
         contest.case.to_string(),
         format!("{:.2}", rate / 1e6),

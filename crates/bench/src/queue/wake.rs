@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use shm::Meta;
 
 use super::memory::Ends;
-use crate::environment;
 use crate::failure::Failure;
+use crate::machine;
 
 /// Time between two packets: so long that the core of a sleeper is halted, and so short that it is not.
 pub(super) const PAUSES: [Duration; 2] = [Duration::from_millis(3), Duration::from_micros(50)];
@@ -72,7 +72,7 @@ pub(super) fn bare(cores: [usize; 2], times: u32, pause: Duration) -> Result<Vec
     let stamp = Arc::new(AtomicU64::new(0));
     let theirs = Arc::clone(&stamp);
     let sleeper = thread::spawn(move || {
-        environment::pin(there)?;
+        machine::pin(there)?;
         let mut cycles = Vec::new();
         while cycles.len() < times as usize {
             thread::park_timeout(LONGEST);
@@ -84,7 +84,7 @@ pub(super) fn bare(cores: [usize; 2], times: u32, pause: Duration) -> Result<Vec
         }
         Ok::<_, std::io::Error>(cycles)
     });
-    environment::on(here, || {
+    machine::on(here, || {
         for _ in 0..times {
             thread::sleep(pause);
             // It may not have come round to the one before.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_parked_thread_wakes_as_often_as_it_is_woken() {
-        let core = environment::cores()[0];
+        let core = machine::cores()[0];
         let pause = Duration::from_micros(10);
         let cycles = bare([core, core], 20, pause).unwrap();
         assert_eq!(cycles.len(), 20);

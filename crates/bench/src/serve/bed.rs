@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::environment;
 use crate::failure::Failure;
+use crate::machine;
 
 use super::args::Args;
 use super::path::{Path, Placement};
@@ -106,7 +106,7 @@ impl Bed {
             ))
         })?;
         let folder = tempfile::tempdir()?;
-        let cores = environment::cores();
+        let cores = machine::cores();
         let namespaces = [namespace()?, namespace()?, namespace()?];
         let [kernel, peer, ours] = &namespaces;
         for one in &namespaces {

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::args::Hold;
 use crate::failure::Failure;
-use crate::output::say;
+use crate::terminal::say;
 
 /// What it says when so many are open.
 pub(super) const READY: &str = "ready";

@@ -32,11 +32,10 @@ use std::time::Duration;
 
 use dpdk::{Eal, EalOptions, Memory};
 
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::say;
-use crate::progress;
-use crate::report::Report;
+use crate::machine::Environment;
+use crate::results::Report;
+use crate::terminal::{progress, say};
 
 use bed::Bed;
 use idle::Idle;
@@ -69,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let findings = measure(args, &bed)?;
     show::print(&findings);
     let report = Report { environment, results: show::outcomes(&findings) };
-    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.json.as_deref())
 }
 
 fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
@@ -78,7 +77,7 @@ fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
     let paths: Vec<Path> =
         all.filter(|path| args.paths.is_empty() || args.paths.contains(path)).collect();
     let rounds = if args.quick { 1 } else { args.rounds };
-    let bar = progress::bar(cases.len() + 2);
+    let bar = progress(cases.len() + 2);
     let mut contests = Vec::new();
     let mut idle = Vec::new();
     for group in cases.chunk_by(|one, other| one.workers == other.workers) {

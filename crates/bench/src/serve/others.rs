@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::statistics::Samples;
+use crate::results::Samples;
 
 use super::bed::{Bed, Where};
 use super::path::Path;

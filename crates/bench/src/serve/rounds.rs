@@ -1,7 +1,7 @@
 //! Turns: in each round every path has one, so that noise on the machine meets all alike.
 
 use crate::failure::Failure;
-use crate::statistics::Samples;
+use crate::results::Samples;
 
 use super::bed::Bed;
 use super::cases::Case;

@@ -1,8 +1,7 @@
 //! Tables and results.
 
-use crate::output::say;
-use crate::report::{Better, Outcome, table};
-use crate::statistics::Samples;
+use crate::results::{Better, Outcome, Samples, table};
+use crate::terminal::say;
 
 use super::Findings;
 use super::cases::Case;
@@ -30,7 +29,7 @@ fn yardstick(contest: &Contest) -> Option<Path> {
 
 /// Median and range.
 fn spread(ratios: &Samples) -> String {
-    let most = ratios.percentile(100.0);
+    let most = ratios.max();
     format!("{:.2} [{:.2}-{:.2}]", ratios.median(), ratios.min(), most)
 }
 

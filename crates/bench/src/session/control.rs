@@ -9,10 +9,9 @@ use std::time::Instant;
 use shm::tokens::{self, Message, Next, WORDS};
 use shm::{Consumer, Layout, Meta, Producer, Segment};
 
-use crate::environment;
 use crate::failure::Failure;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::machine;
+use crate::results::{Better, Outcome, Samples};
 
 use super::{Extent, beside, threads};
 
@@ -139,7 +138,7 @@ fn carry<S: FnMut(&Message) -> bool + Send>(
     mut sender: impl FnMut(usize) -> Result<S, Failure>,
     mut take: impl FnMut() -> Option<Message>,
 ) -> Result<f64, Failure> {
-    let cores = environment::cores();
+    let cores = machine::cores();
     let core = |at: usize| cores.get(at % cores.len().max(1)).copied().unwrap_or(0);
     let each = (extent.messages / producers) as u32;
     let senders = (0..producers).map(&mut sender).collect::<Result<Vec<_>, _>>()?;
@@ -149,7 +148,7 @@ fn carry<S: FnMut(&Message) -> bool + Send>(
             let core = core(number + 1);
             scope.spawn(move || {
                 // Without its core, it is slower, and nothing else.
-                let _ = environment::pin(core);
+                let _ = machine::pin(core);
                 let mut message = [0; WORDS];
                 let mut patience = Patience::default();
                 for count in 0..each {
@@ -160,7 +159,7 @@ fn carry<S: FnMut(&Message) -> bool + Send>(
                 }
             });
         }
-        environment::on(core(0), || {
+        machine::on(core(0), || {
             let mut expected = vec![0; producers];
             let mut patience = Patience::default();
             let mut left = each as usize * producers;

@@ -18,12 +18,10 @@ use std::time::Duration;
 use dpdk::{Eal, EalOptions, Memory};
 use serde_json::Value;
 
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::say;
-use crate::progress;
-use crate::report::{Better, Outcome, Report, print};
-use crate::statistics::Samples;
+use crate::machine::Environment;
+use crate::results::{Better, Outcome, Report, Samples, print};
+use crate::terminal::{progress, say};
 
 /// Most threads at a time.
 const MOST: usize = 8;
@@ -50,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let time = Duration::from_millis(200);
         Extent { rounds: args.rounds, time, messages: 400_000, most_threads: MOST }
     };
-    let bar = progress::bar(3);
+    let bar = progress(3);
     bar.set_message("tables of connections");
     let mut results = table::measure(extent)?;
     bar.inc(1);
@@ -62,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };
-    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.json.as_deref())
 }
 
 /// Numbers of threads.

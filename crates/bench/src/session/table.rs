@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError, RwLock};
 use std::thread;
 
-use crate::environment;
 use crate::failure::Failure;
-use crate::random::Random;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::load::Random;
+use crate::machine;
+use crate::results::{Better, Outcome, Samples};
 
 use super::{Extent, beside, threads};
 
@@ -89,7 +88,7 @@ fn together<W: FnMut(usize) + Send>(
     make: impl Fn(usize) -> W,
 ) -> Result<f64, Failure> {
     let (stop, ready) = (AtomicBool::new(false), Barrier::new(workers + 1));
-    let cores = environment::cores();
+    let cores = machine::cores();
     thread::scope(|scope| {
         let mut running = Vec::new();
         for worker in 0..workers {
@@ -97,7 +96,7 @@ fn together<W: FnMut(usize) + Send>(
             let (stop, ready) = (&stop, &ready);
             let core = cores.get(worker % cores.len().max(1)).copied().unwrap_or(0);
             running.push(scope.spawn(move || {
-                let pinned = environment::pin(core);
+                let pinned = machine::pin(core);
                 let mut random = Random::new(worker as u64 + 1);
                 let mut done = 0;
                 ready.wait();

@@ -12,10 +12,9 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::time::{ClockId, clock_gettime};
 use shm::{Doorbell, SleepWord, Spin};
 
-use crate::environment;
 use crate::failure::Failure;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::machine;
+use crate::results::{Better, Outcome, Samples};
 
 use super::{Extent, beside};
 
@@ -139,8 +138,7 @@ fn has_kernel_events(epoll: &rustix::fd::OwnedFd) -> Result<bool, Failure> {
 }
 
 fn turn(way: Way, rate: u32, time: Duration) -> Result<Turn, Failure> {
-    let cores = environment::cores();
-    let [first, last] = [cores.first(), cores.last()].map(|core| core.copied().unwrap_or(0));
+    let [first, last] = machine::outermost();
     let shared = Shared {
         count: AtomicU64::new(0),
         made: AtomicU64::new(0),
@@ -150,10 +148,10 @@ fn turn(way: Way, rate: u32, time: Duration) -> Result<Turn, Failure> {
     };
     thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            environment::pin(last)?;
+            machine::pin(last)?;
             work(&shared, way)
         });
-        let sent = environment::on(first, || {
+        let sent = machine::on(first, || {
             send(&shared, rate, time);
             Ok(())
         });

@@ -1,6 +1,6 @@
 //! Contestants look the same keys up in turns.
 
-use crate::statistics::Samples;
+use crate::results::Samples;
 
 /// Passes over the keys in one turn.
 const PASSES: usize = 4;

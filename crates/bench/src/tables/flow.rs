@@ -10,9 +10,8 @@ use serde_json::Value;
 use super::Effort;
 use super::contest::{LookUp, take_turns};
 use crate::failure::Failure;
-use crate::random::Random;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::load::Random;
+use crate::results::{Better, Outcome, Samples};
 
 /// Keys of one look-up call; rte_hash takes 64 at most.
 const BATCHES: [usize; 3] = [32, 64, 256];

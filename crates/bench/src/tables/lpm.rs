@@ -10,10 +10,8 @@ use serde_json::Value;
 use super::contest::{LookUp, take_turns};
 use super::{Effort, updates};
 use crate::failure::Failure;
-use crate::prefixes::{Inside, host};
-use crate::random::Random;
-use crate::report::{Better, Outcome};
-use crate::statistics::Samples;
+use crate::load::{Inside, Random, host};
+use crate::results::{Better, Outcome, Samples};
 
 /// Keys of one look-up call.
 const BATCHES: [usize; 3] = [32, 64, 256];

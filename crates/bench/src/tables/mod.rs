@@ -11,12 +11,11 @@ pub(crate) use args::Args;
 use ::tables::Prefix;
 use dpdk::{Eal, EalOptions};
 
-use crate::environment::{self, Environment};
 use crate::failure::Failure;
-use crate::output::say;
-use crate::prefixes::{Prefixes, sample};
-use crate::progress;
-use crate::report::{Report, print};
+use crate::load::{Prefixes, sample};
+use crate::machine::{self, Environment};
+use crate::results::{Report, print};
+use crate::terminal::{progress, say};
 
 /// Entries of the flow tables: the goal's, by default, and of a short run.
 const FULL: usize = 1 << 25;
@@ -55,30 +54,29 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             megabytes.div_ceil(2)
         );
     }
-    let cores = environment::cores();
-    let (first, last) = (cores.first().copied(), cores.last().copied());
-    environment::pin(last.unwrap_or(0))?;
+    let [first, last] = machine::outermost();
+    machine::pin(last)?;
     let effort = Effort {
         rounds: if quick { args.run.rounds.min(2) } else { args.run.rounds },
         keys: if quick { 1 << 16 } else { 1 << 20 },
         updates: if quick { 20_000 } else { 1_000_000 },
     };
     let few: Vec<Prefix<u32>> = sample(&prefixes.v4, FEW, 5);
-    let bar = progress::bar(4);
+    let bar = progress(4);
     let mut results = Vec::new();
     bar.set_message("IPv4 routes");
-    results.extend(lpm::full4(&prefixes.v4, effort, first.unwrap_or(0))?);
+    results.extend(lpm::full4(&prefixes.v4, effort, first)?);
     bar.inc(1);
     bar.set_message("IPv4 routes, rte_lpm");
     results.extend(lpm::few4(&few, effort)?);
     bar.inc(1);
     bar.set_message("IPv6 routes");
-    results.extend(lpm::full6(&prefixes.v6, effort, first.unwrap_or(0))?);
+    results.extend(lpm::full6(&prefixes.v6, effort, first)?);
     bar.inc(1);
     bar.set_message("flows");
     results.extend(flow::measure(entries, effort)?);
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };
-    args.run.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.run.json.as_deref())
 }

@@ -6,11 +6,10 @@ use std::time::Instant;
 
 use ::tables::{Epoch, Lpm, Prefix};
 
-use crate::environment;
 use crate::failure::Failure;
-use crate::prefixes::Inside;
-use crate::random::Random;
-use crate::statistics::Samples;
+use crate::load::{Inside, Random};
+use crate::machine;
+use crate::results::Samples;
 
 /// Parts whose rates are the samples.
 const PARTS: usize = 10;
@@ -30,7 +29,7 @@ pub(super) fn rate<A: Inside>(
     std::thread::scope(|scope| {
         let stop = &stop;
         let body = move || {
-            let pinned = environment::pin(core);
+            let pinned = machine::pin(core);
             let mut values = [0; 256];
             for batch in keys.chunks(256).cycle() {
                 slot.quiescent();
@@ -84,7 +83,7 @@ mod tests {
         for prefix in &prefixes {
             table.insert(*prefix, prefix.bits() >> 16 | 1).unwrap();
         }
-        let core = environment::cores()[0];
+        let core = machine::cores()[0];
         let samples = rate(&mut table, &epoch, &prefixes, &[1, 2, 3], 1000, core).unwrap();
         assert_eq!(samples.0.len(), PARTS);
         for prefix in &prefixes {

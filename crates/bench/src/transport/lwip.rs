@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::What;
-use crate::statistics::Samples;
+use crate::results::Samples;
 
 /// The program's name; it stands beside this one.
 const PROGRAM: &str = "lwip-yardstick";

@@ -13,12 +13,10 @@ pub(crate) use args::Args;
 use dpdk::{Eal, EalOptions, Memory};
 use serde_json::Value;
 
-use crate::environment::{self, Environment};
 use crate::failure::Failure;
-use crate::output::say;
-use crate::progress;
-use crate::report::{Better, Outcome, Report, print};
-use crate::statistics::Samples;
+use crate::machine::{self, Environment};
+use crate::results::{Better, Outcome, Report, Samples, print};
+use crate::terminal::{progress, say};
 
 use ours::Ours;
 use smoltcp::Smoltcp;
@@ -123,7 +121,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
-    environment::pin(environment::cores().last().copied().unwrap_or(0))?;
+    let [_, last] = machine::outermost();
+    machine::pin(last)?;
     let rounds = if args.quick { 1 } else { args.rounds };
     let counts: Vec<usize> =
         args.connections.iter().copied().filter(|count| !args.quick || *count <= FEW).collect();
@@ -131,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if lwip.is_none() && !args.no_yardstick {
         say!("lwIP is left out: `make bench` builds its program where liblwip-dev is installed");
     }
-    let bar = progress::bar(counts.len() * ALL.len());
+    let bar = progress(counts.len() * ALL.len());
     let mut results: Vec<Outcome> = Vec::new();
     for count in counts {
         bar.set_message(format!("{count} connections"));
@@ -172,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     set_goals(&mut results);
     print(&results);
     let report = Report { environment, results };
-    args.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(args.json.as_deref())
 }
 
 fn measure(

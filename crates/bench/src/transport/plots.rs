@@ -9,9 +9,8 @@ use transport::options::{MILLISECOND, SECOND};
 use transport::{Algorithm, Options};
 
 use crate::failure::Failure;
-use crate::output::say;
-use crate::progress;
-use crate::report::table;
+use crate::results::table;
+use crate::terminal::{progress, say};
 
 /// Pixels of a plot.
 const SIZE: (u32, u32) = (960, 420);
@@ -103,7 +102,7 @@ pub(super) fn write(folder: &Path, quick: bool) -> Result<(), Failure> {
     let failed = |source| Failure::File { path: folder.into(), source };
     std::fs::create_dir_all(folder).map_err(failed)?;
     let scenes = scenes();
-    let bar = progress::bar(scenes.len());
+    let bar = progress(scenes.len());
     let mut rows = Vec::new();
     for scene in &scenes {
         bar.set_message(scene.title);

@@ -5,8 +5,8 @@ use dpdk::{
 };
 
 use super::router::{Router, Running};
-use crate::environment;
 use crate::failure::Failure;
+use crate::machine;
 
 /// DPDK's memory: MB. Half of what dpdk-testpmd and the bench can have of 64 hugepages of 2 MB.
 const MEGABYTES: u32 = 64;
@@ -36,16 +36,14 @@ pub(crate) struct Source {
 
 impl Bed {
     pub(crate) fn new(memory: Memory) -> Result<Self, Failure> {
-        let cores = environment::cores();
-        let main = cores.first().copied().unwrap_or(0);
-        let work = cores.last().copied().unwrap_or(main);
+        let cores = machine::outermost();
         let options = EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() };
         let hugepages = Eal::init(&options)?.hugepages();
         let pool = BufferPool::new("bench", BUFFERS, 2048, CACHE, None)?;
         let mut bed = Self {
             pool,
             hugepages,
-            cores: [main, work],
+            cores,
             egress: Vec::new(),
             egress_ports: Vec::new(),
             ports: Vec::new(),

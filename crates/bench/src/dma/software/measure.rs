@@ -3,10 +3,10 @@
 use super::words::Packet;
 use super::{CHECK, Empty, Fill, LAYOUTS, Layout, SLOTS, descriptors, marks, queue};
 use crate::dma::Broken;
-use crate::environment;
 use crate::failure::Failure;
-use crate::probe::round_trip;
-use crate::statistics::Samples;
+use crate::machine;
+use crate::results::Samples;
+use crate::turns::round_trip;
 
 /// Packets that do not count yet: four laps.
 const WARM: u32 = 4 * SLOTS as u32;
@@ -83,7 +83,7 @@ fn run(
 ) -> Result<f64, Failure> {
     std::thread::scope(|scope| {
         let filling = scope.spawn(move || {
-            let pinned = environment::pin(here);
+            let pinned = machine::pin(here);
             let mut packet = Packet::new(length);
             for number in 0..WARM + count {
                 if let Some(first) = packet.words.first_mut() {
@@ -95,7 +95,7 @@ fn run(
             pinned
         });
         let emptying = scope.spawn(move || {
-            let pinned = environment::pin(there);
+            let pinned = machine::pin(there);
             let mut packet = Packet::new(0);
             let (mut begin, mut wrong) = (0, None);
             for number in 0..WARM + count {
@@ -122,10 +122,9 @@ mod tests {
 
     #[test]
     fn every_packet_arrives_in_every_layout() {
-        let cores = environment::cores();
-        let cores = [cores[0], cores[cores.len() - 1]];
         // The last packets are no full batch.
-        let (measured, probes) = measure(cores, &[64, 1518], 2, 5003, || ()).unwrap();
+        let (measured, probes) =
+            measure(machine::outermost(), &[64, 1518], 2, 5003, || ()).unwrap();
         assert_eq!((measured.len(), probes.0.len()), (2, 8));
         for (_, cycles) in measured.iter().flat_map(|measured| &measured.layouts) {
             assert_eq!(cycles.0.len(), 2);

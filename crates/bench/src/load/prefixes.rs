@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use tables::{Address, Prefix};
 
+use super::random::Random;
 use crate::failure::Failure;
-use crate::random::Random;
 
 /// How many IPv4 prefixes of each length a full table has. Counted in the table of 901,899 IPv4
 /// and 160,147 IPv6 prefixes among the test data of the Go project gaissmai/bart (MIT), as are the

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::environment;
 use crate::failure::Failure;
-use crate::statistics::Samples;
+use crate::machine;
+use crate::results::Samples;
 
 /// Round trips of a sample, and samples of a probe.
 const TRIPS: u32 = 100;
@@ -35,7 +35,7 @@ pub(crate) fn round_trip([here, there]: [usize; 2]) -> Result<f64, Failure> {
     let ball = Ball::default();
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            let pinned = environment::pin(there);
+            let pinned = machine::pin(there);
             for turn in 0..TRIPS * SAMPLES {
                 wait_for(&ball, 2 * turn + 1);
                 ball.0.store(2 * turn + 2, Ordering::Release);
@@ -43,7 +43,7 @@ pub(crate) fn round_trip([here, there]: [usize; 2]) -> Result<f64, Failure> {
             pinned
         });
         let this = scope.spawn(|| {
-            let pinned = environment::pin(here);
+            let pinned = machine::pin(here);
             let samples = (0..SAMPLES).map(|sample| {
                 let begin = dpdk::tsc();
                 for turn in sample * TRIPS..(sample + 1) * TRIPS {
@@ -62,10 +62,8 @@ pub(crate) fn round_trip([here, there]: [usize; 2]) -> Result<f64, Failure> {
 }
 
 /// Whether all probes saw the machine in one phase.
-pub(crate) fn same_phase(probes: &[f64]) -> bool {
-    let most = probes.iter().copied().fold(f64::NAN, f64::max);
-    let least = probes.iter().copied().fold(f64::NAN, f64::min);
-    most <= ALIKE * least
+pub(crate) fn same_phase(probes: &Samples) -> bool {
+    probes.max() <= ALIKE * probes.min()
 }
 
 #[cfg(test)]
@@ -74,15 +72,14 @@ mod tests {
 
     #[test]
     fn phases_are_told_apart() {
-        assert!(same_phase(&[330.0, 400.0, 350.0]));
-        assert!(!same_phase(&[330.0, 1000.0]) && !same_phase(&[900.0, 330.0, 340.0]));
-        assert!(!same_phase(&[]));
+        let same = |probes: &[f64]| same_phase(&Samples(probes.to_vec()));
+        assert!(same(&[330.0, 400.0, 350.0]));
+        assert!(!same(&[330.0, 1000.0]) && !same(&[900.0, 330.0, 340.0]));
+        assert!(!same(&[]));
     }
 
     #[test]
     fn the_line_comes_back() {
-        let cores = environment::cores();
-        let (first, last) = (cores[0], cores[cores.len() - 1]);
-        assert!(round_trip([first, last]).unwrap() > 0.0);
+        assert!(round_trip(machine::outermost()).unwrap() > 0.0);
     }
 }

@@ -32,6 +32,11 @@ impl Samples {
     pub(crate) fn min(&self) -> f64 {
         self.0.iter().copied().fold(f64::NAN, f64::min)
     }
+
+    /// The largest one; `NaN` without samples.
+    pub(crate) fn max(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NAN, f64::max)
+    }
 }
 
 #[cfg(test)]
@@ -39,15 +44,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn median_and_min() {
+    fn median_percentile_and_range() {
         assert_eq!(Samples(vec![3.0, 1.0, 2.0]).median(), 2.0);
         assert_eq!(Samples(vec![4.0, 1.0, 2.0, 3.0]).median(), 2.5);
-        assert_eq!(Samples(vec![4.0, 1.0, 9.0]).min(), 1.0);
+        let some = Samples(vec![4.0, 1.0, 9.0, 3.0]);
+        assert_eq!((some.min(), some.max()), (1.0, 9.0));
         let hundred = Samples((1..=100).rev().map(f64::from).collect());
         assert_eq!((hundred.percentile(99.0), hundred.percentile(50.0)), (99.0, 50.0));
         assert_eq!(Samples(vec![7.0]).percentile(99.0), 7.0);
         assert!(Samples::default().percentile(99.0).is_nan());
         assert!(Samples::default().median().is_nan());
-        assert!(Samples::default().min().is_nan());
+        assert!(Samples::default().min().is_nan() && Samples::default().max().is_nan());
     }
 }

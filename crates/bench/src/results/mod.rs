@@ -1,0 +1,11 @@
+//! Results: samples and what they come to, the one form of JSON that every measurement has, and tables for people.
+
+mod outcome;
+mod report;
+mod samples;
+mod table;
+
+pub(crate) use outcome::{Better, Outcome};
+pub(crate) use report::Report;
+pub(crate) use samples::Samples;
+pub(crate) use table::{print, table, verdict};

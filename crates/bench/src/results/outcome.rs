@@ -1,0 +1,92 @@
+//! A measured quantity, its yardstick and its goal.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::samples::Samples;
+
+/// One measured quantity.
+#[derive(Debug, Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    pub(crate) parameters: Map<String, Value>,
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
+    pub(crate) samples: Samples,
+    pub(crate) yardstick: Option<String>,
+    pub(crate) yardstick_value: Option<f64>,
+    /// Ours to the yardstick's; above 1 is better for ours, whatever the unit.
+    pub(crate) ratio: Option<f64>,
+    /// The value that the project wants, for the table.
+    #[serde(skip)]
+    pub(crate) goal: Option<(f64, Better)>,
+}
+
+/// Which direction is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Better {
+    Less,
+    More,
+}
+
+impl Outcome {
+    /// A quantity whose value is the median of its samples, with nothing to compare to.
+    pub(crate) fn new(name: &str, unit: &'static str, samples: Samples) -> Self {
+        Self {
+            name: name.into(),
+            parameters: Map::new(),
+            value: samples.median(),
+            unit,
+            samples,
+            yardstick: None,
+            yardstick_value: None,
+            ratio: None,
+            goal: None,
+        }
+    }
+
+    pub(crate) fn with(mut self, parameters: &[(&str, Value)]) -> Self {
+        let owned = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        self.parameters.extend(owned);
+        self
+    }
+
+    pub(crate) fn against(mut self, yardstick: &str, value: f64, better: Better) -> Self {
+        self.compare(yardstick, value, better);
+        self
+    }
+
+    /// Sets the yardstick and the ratio.
+    pub(crate) fn compare(&mut self, yardstick: &str, value: f64, better: Better) {
+        self.yardstick = Some(yardstick.into());
+        self.yardstick_value = Some(value);
+        let ratio = match better {
+            Better::Less => value / self.value,
+            Better::More => self.value / value,
+        };
+        self.ratio = ratio.is_finite().then_some(ratio);
+    }
+
+    /// Whether the goal is met, if there is one.
+    pub(crate) fn meets_goal(&self) -> Option<bool> {
+        self.goal.map(|(limit, better)| match better {
+            Better::Less => self.value <= limit,
+            Better::More => self.value >= limit,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_is_met_on_its_side() {
+        let mut outcome = Outcome::new("memory", "bytes", Samples(vec![1.0]));
+        assert_eq!(outcome.meets_goal(), None);
+        outcome.goal = Some((0.5, Better::Less));
+        assert_eq!(outcome.meets_goal(), Some(false));
+        outcome.goal = Some((0.5, Better::More));
+        assert_eq!(outcome.meets_goal(), Some(true));
+    }
+}

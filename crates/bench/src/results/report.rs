@@ -1,0 +1,74 @@
+//! All results of a run, as JSON.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::outcome::Outcome;
+use crate::failure::Failure;
+use crate::machine::Environment;
+
+/// All of one run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) environment: Environment,
+    pub(crate) results: Vec<Outcome>,
+}
+
+impl Report {
+    /// Writes it to a file, if one is named.
+    pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
+        let Some(path) = path else { return Ok(()) };
+        let failed = |source| Failure::File { path: path.into(), source };
+        let file = std::fs::File::create(path).map_err(failed)?;
+        Ok(serde_json::to_writer_pretty(file, self)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::results::{Better, Samples};
+
+    #[test]
+    fn a_report_has_the_agreed_form() {
+        let cycles = Outcome::new("forward", "cycles/packet", Samples(vec![50.0, 40.0, 60.0]))
+            .with(&[("flows", 10.into())])
+            .against("testpmd io", 25.0, Better::Less);
+        let rate =
+            Outcome::new("insert", "1/s", Samples(vec![4e6])).against("x", 2e6, Better::More);
+        let plain = Outcome::new("memory", "bytes", Samples(vec![1.0]));
+        let environment = Environment::default();
+        let report = Report { environment, results: vec![cycles, rate, plain] };
+        let json = serde_json::to_value(&report).unwrap();
+        let keys =
+            |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+        assert_eq!(keys(&json), ["environment", "results"]);
+        let first = &json["results"][0];
+        let mut form = keys(first);
+        form.sort();
+        let mut agreed = [
+            "name",
+            "parameters",
+            "value",
+            "unit",
+            "samples",
+            "yardstick",
+            "yardstick_value",
+            "ratio",
+        ];
+        agreed.sort_unstable();
+        assert_eq!(form, agreed);
+        assert_eq!(first["value"], 50.0);
+        assert_eq!(first["samples"], serde_json::json!([50.0, 40.0, 60.0]));
+        assert_eq!(first["parameters"]["flows"], 10);
+        assert_eq!(first["ratio"], 0.5);
+        assert_eq!(json["results"][1]["ratio"], 2.0);
+        assert_eq!(json["results"][2]["ratio"], Value::Null);
+        for key in ["cpu", "tsc_hz", "kernel", "dpdk", "hugepages", "revision"] {
+            assert!(json["environment"].get(key).is_some(), "{key}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Turns: contestants alternate, so that what disturbs the machine disturbs all alike.
+
+mod phase;
+
+pub(crate) use phase::{round_trip, same_phase};
