@@ -33,7 +33,7 @@ use crate::load::{Frames, Packets, Prefixes, sample};
 use crate::machine::Environment;
 use crate::results::{Report, Samples};
 use crate::terminal::{progress, say};
-use crate::turns;
+use crate::turns::{Rounds, round_trip};
 use crate::worker::{Bed, Router, Source, mac};
 use conduct::Conduct;
 use turn::{Stage, Turn};
@@ -82,9 +82,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
-    let before = turns::round_trip(bed.cores)?;
+    let before = round_trip(bed.cores)?;
     let findings = measure(args, &mut bed, &sample(&prefixes.v4, ROUTES, 2))?;
-    let after = turns::round_trip(bed.cores)?;
+    let after = round_trip(bed.cores)?;
     show::print(&findings, [before, after]);
     let report = Report { environment, results: show::outcomes(&findings) };
     report.write(args.run.json.as_deref())
@@ -98,40 +98,33 @@ fn measure(args: &Args, bed: &mut Bed, routes: &[Prefix<u32>]) -> Result<Vec<Fin
     let router = Router::new(routes, bed.egress_ports())?;
     let packets = Packets::new(routes, FLOWS, Frames::Fixed(64), mac(rx.port()))?;
     dpdk::yardstick::attach_source(&mut rx, &bed.pool, packets.templates, packets.lengths)?;
-    let mut findings: Vec<Finding> = Conduct::ALL
+    let contestants: Vec<(Conduct, u16)> = Conduct::ALL
         .into_iter()
         .flat_map(|conduct| {
             let own = conduct.channels().map(|channels| vec![channels]);
             let channels = own.unwrap_or_else(|| args.channels.clone());
             channels.into_iter().map(move |channels| (conduct, channels))
         })
-        .map(|(conduct, channels)| Finding {
-            conduct,
-            channels,
-            turns: Vec::new(),
-            ratios: Samples::default(),
-        })
         .collect();
     let rounds = if args.run.quick { 1 } else { args.run.rounds };
     let samples = if args.run.quick { 2 } else { args.samples };
-    let bar = progress(rounds as usize * findings.len());
+    let bar = progress(rounds as usize * contestants.len());
     let worker = bed.start(&router, BURST)?;
     let mut stage = Stage::new(&worker, bed, rx, samples);
-    for _ in 0..rounds {
-        let mut alone = f64::NAN;
-        for finding in &mut findings {
-            bar.set_message(finding.conduct.name());
-            let turn = stage.turn(finding.conduct, finding.channels)?;
-            if finding.conduct == Conduct::Nobody {
-                alone = turn.cycles;
-            }
-            finding.ratios.0.push(turn.cycles / alone);
-            finding.turns.push(turn);
-            bar.inc(1);
-        }
-    }
+    let all = Rounds::take(&contestants, rounds, |(conduct, channels)| {
+        bar.set_message(conduct.name());
+        let turn = stage.turn(conduct, channels)?;
+        bar.inc(1);
+        Ok(turn)
+    })?;
     bar.finish_and_clear();
     // Its transmit queues go with it: there is no measurement after this one.
     drop(worker);
-    Ok(findings)
+    let alone = contestants.into_iter().find(|(conduct, _)| *conduct == Conduct::Nobody);
+    let alone = alone.map(|alone| all.samples(alone, |turn| turn.cycles)).unwrap_or_default();
+    let findings = all.into_turns().into_iter().map(|((conduct, channels), turns)| {
+        let cycles = Samples(turns.iter().map(|turn| turn.cycles).collect());
+        Finding { conduct, channels, ratios: cycles.ratios(&alone), turns }
+    });
+    Ok(findings.collect())
 }

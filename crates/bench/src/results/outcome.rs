@@ -67,6 +67,17 @@ impl Outcome {
         self.ratio = ratio.is_finite().then_some(ratio);
     }
 
+    /// The same with a yardstick that was measured in the same rounds: the ratio is that of the rounds.
+    pub(crate) fn beside(mut self, yardstick: &str, its: &Samples, better: Better) -> Self {
+        let ratios = match better {
+            Better::Less => its.ratios(&self.samples),
+            Better::More => self.samples.ratios(its),
+        };
+        self.compare(yardstick, its.median(), better);
+        self.ratio = Some(ratios.median()).filter(|ratio| ratio.is_finite());
+        self
+    }
+
     /// Whether the goal is met, if there is one.
     pub(crate) fn meets_goal(&self) -> Option<bool> {
         self.goal.map(|(limit, better)| match better {
@@ -88,5 +99,17 @@ mod tests {
         assert_eq!(outcome.meets_goal(), Some(false));
         outcome.goal = Some((0.5, Better::More));
         assert_eq!(outcome.meets_goal(), Some(true));
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_rounds() {
+        let its = Samples(vec![1.0, 10.0, 100.0]);
+        let of = |better| {
+            let ours = Samples(vec![2.0, 20.0, 1.0]);
+            Outcome::new("x", "1/s", ours).beside("y", &its, better)
+        };
+        assert_eq!(of(Better::More).ratio, Some(2.0));
+        assert_eq!(of(Better::Less).ratio, Some(0.5));
+        assert_eq!(of(Better::Less).yardstick_value, Some(10.0));
     }
 }

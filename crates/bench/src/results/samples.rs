@@ -37,11 +37,22 @@ impl Samples {
     pub(crate) fn max(&self) -> f64 {
         self.0.iter().copied().fold(f64::NAN, f64::max)
     }
+
+    /// Each to the other of the same round.
+    pub(crate) fn ratios(&self, others: &Self) -> Self {
+        Self(self.0.iter().zip(&others.0).map(|(one, other)| one / other).collect())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ratios_are_those_of_each_round() {
+        let (ours, its) = (Samples(vec![2.0, 30.0]), Samples(vec![1.0, 10.0]));
+        assert_eq!(ours.ratios(&its).0, [2.0, 3.0]);
+    }
 
     #[test]
     fn median_percentile_and_range() {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::results::Samples;
+use crate::turns::Rounds;
 
 use super::bed::{Bed, Where};
 use super::path::Path;
@@ -68,14 +69,9 @@ fn turns(
     rounds: u32,
     turn: impl Fn(Path) -> Result<f64, Failure>,
 ) -> Result<Other, Failure> {
-    let mut values: Vec<(Path, Samples)> =
-        paths.iter().map(|path| (*path, Samples::default())).collect();
-    for _ in 0..rounds {
-        for (path, samples) in &mut values {
-            samples.0.push(turn(*path)?);
-        }
-    }
-    Ok(Other { what, unit, values })
+    let values = Rounds::take(paths, rounds, turn)?;
+    let values = paths.iter().map(|path| (*path, values.samples(*path, |value| *value)));
+    Ok(Other { what, unit, values: values.collect() })
 }
 
 fn is_there(program: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::results::Samples;
+use crate::turns::Rounds;
 
 use super::bed::Bed;
 use super::cases::Case;
@@ -42,8 +43,7 @@ pub(super) struct Turn {
 /// What a case has given.
 pub(super) struct Contest {
     pub(super) case: Case,
-    /// By path: its turns, in the order of the rounds.
-    pub(super) turns: Vec<(Path, Vec<Turn>)>,
+    pub(super) turns: Rounds<Path, Turn>,
 }
 
 impl Contest {
@@ -55,27 +55,14 @@ impl Contest {
         rounds: u32,
     ) -> Result<Self, Failure> {
         nginx::body(bed, case.body)?;
-        let mut turns: Vec<(Path, Vec<Turn>)> =
-            paths.iter().map(|path| (*path, Vec::new())).collect();
-        for _ in 0..rounds {
-            for (path, turns) in &mut turns {
-                turns.push(turn(bed, servers.of(*path)?, case, *path)?);
-            }
-        }
+        let turns = Rounds::take(paths, rounds, |path| turn(bed, servers.of(path)?, case, path))?;
         Ok(Self { case, turns })
-    }
-
-    /// A quantity of all turns of a path.
-    pub(super) fn samples(&self, path: Path, what: impl Fn(&Turn) -> f64) -> Samples {
-        let of = self.turns.iter().filter(|(other, _)| *other == path);
-        Samples(of.flat_map(|(_, turns)| turns.iter().map(&what)).collect())
     }
 
     /// Requests per second of a path to those of another, round by round.
     pub(super) fn ratios(&self, path: Path, yardstick: Path) -> Samples {
-        let rate = |turn: &Turn| turn.load.rate;
-        let (ours, its) = (self.samples(path, rate), self.samples(yardstick, rate));
-        Samples(ours.0.iter().zip(&its.0).map(|(ours, its)| ours / its).collect())
+        let rates = |path| self.turns.samples(path, |turn| turn.load.rate);
+        rates(path).ratios(&rates(yardstick))
     }
 }
 
@@ -108,12 +95,11 @@ mod tests {
             Turn { load, server: 0.5, daemon: 0.25 }
         };
         let case = super::super::cases::of(&parse("--bodies 64").unwrap(), 1)[0];
-        let turns = vec![
-            (Path::Pinned, vec![turn(10.0), turn(100.0)]),
-            (Path::Tap, vec![turn(20.0), turn(100.0)]),
-        ];
+        let mut rates = [10.0, 20.0, 100.0, 100.0].into_iter();
+        let paths = [Path::Pinned, Path::Tap];
+        let turns = Rounds::take(&paths, 2, |_| Ok(turn(rates.next().unwrap()))).unwrap();
         let contest = Contest { case, turns };
         assert_eq!(contest.ratios(Path::Tap, Path::Pinned).0, [2.0, 1.0]);
-        assert_eq!(contest.samples(Path::Tap, |turn| turn.daemon).0, [0.25, 0.25]);
+        assert_eq!(contest.turns.samples(Path::Tap, |turn| turn.daemon).0, [0.25, 0.25]);
     }
 }

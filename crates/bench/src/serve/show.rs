@@ -22,8 +22,8 @@ fn per_million(turn: &Turn, seconds: f64) -> f64 {
 
 /// The faster one of the kernel's loopbacks.
 fn yardstick(contest: &Contest) -> Option<Path> {
-    let all = contest.turns.iter().map(|(path, _)| *path).filter(|path| path.is_yardstick());
-    let rate = |path: &Path| contest.samples(*path, |turn| turn.load.rate).median();
+    let all = contest.turns.contestants().filter(|path| path.is_yardstick());
+    let rate = |path: &Path| contest.turns.samples(*path, |turn| turn.load.rate).median();
     all.max_by(|one, other| rate(one).total_cmp(&rate(other)))
 }
 
@@ -60,9 +60,9 @@ fn print_contest(contest: &Contest) {
         "errors",
     ];
     let best = yardstick(contest);
-    let rows = contest.turns.iter().map(|(path, _)| {
-        let median = |what: fn(&Turn) -> f64| contest.samples(*path, what).median();
-        let ratio = best.map_or("-".into(), |best| spread(&contest.ratios(*path, best)));
+    let rows = contest.turns.contestants().map(|path| {
+        let median = |what: fn(&Turn) -> f64| contest.turns.samples(path, what).median();
+        let ratio = best.map_or("-".into(), |best| spread(&contest.ratios(path, best)));
         vec![
             path.to_string(),
             format!("{:.0}", median(|turn| turn.load.rate)),
@@ -72,7 +72,10 @@ fn print_contest(contest: &Contest) {
             format!("{:.2}", median(|turn| per_million(turn, turn.server))),
             format!("{:.2}", median(|turn| per_million(turn, turn.load.cpu))),
             format!("{:.2}", median(|turn| per_million(turn, turn.daemon))),
-            format!("{:.0}", contest.samples(*path, |turn| turn.load.errors).0.iter().sum::<f64>()),
+            format!(
+                "{:.0}",
+                contest.turns.samples(path, |turn| turn.load.errors).0.iter().sum::<f64>()
+            ),
         ]
     });
     say!("{}", table(&header, rows.collect()));
@@ -130,7 +133,6 @@ fn print_others(findings: &Findings) {
     let rows = findings.others.iter().flat_map(|other| {
         let first = other.values.first().map(|(_, samples)| samples.clone()).unwrap_or_default();
         other.values.iter().map(move |(path, samples)| {
-            let ratios = samples.0.iter().zip(&first.0).map(|(ours, its)| ours / its);
             let value = samples.median();
             let digits = if value < 1000.0 { 2 } else { 0 };
             vec![
@@ -138,7 +140,7 @@ fn print_others(findings: &Findings) {
                 path.to_string(),
                 format!("{value:.digits$}"),
                 other.unit.into(),
-                spread(&Samples(ratios.collect())),
+                spread(&samples.ratios(&first)),
             ]
         })
     });
@@ -186,11 +188,11 @@ fn of_contest(contest: &Contest) -> Vec<Outcome> {
     let best = yardstick(contest);
     let of = |path: Path| {
         let sampled = |name, unit, what: fn(&Turn) -> f64, better| {
-            let outcome = Outcome::new(name, unit, contest.samples(path, what))
+            let outcome = Outcome::new(name, unit, contest.turns.samples(path, what))
                 .with(&parameters(contest.case, path));
             match best.filter(|best| *best != path) {
                 Some(best) => {
-                    let its = contest.samples(best, what).median();
+                    let its = contest.turns.samples(best, what).median();
                     outcome.against(&best.to_string(), its, better)
                 }
                 None => outcome,
@@ -229,7 +231,7 @@ fn of_contest(contest: &Contest) -> Vec<Outcome> {
             ),
         ]
     };
-    contest.turns.iter().flat_map(|(path, _)| of(*path)).collect()
+    contest.turns.contestants().flat_map(of).collect()
 }
 
 fn parameters(case: Case, path: Path) -> [(&'static str, serde_json::Value); 5] {

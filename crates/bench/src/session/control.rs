@@ -11,9 +11,10 @@ use shm::{Consumer, Layout, Meta, Producer, Segment};
 
 use crate::failure::Failure;
 use crate::machine;
-use crate::results::{Better, Outcome, Samples};
+use crate::results::{Better, Outcome};
+use crate::turns::Rounds;
 
-use super::{Extent, beside, threads};
+use super::{Extent, threads};
 
 /// Messages that a queue has room for.
 const ROOM: usize = 1024;
@@ -22,26 +23,47 @@ const BYTES: usize = WORDS * 4;
 /// Looks in vain before another thread gets the core.
 const LOOKS: u32 = 64;
 
+/// How messages are passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Lock,
+    Tokens,
+    Pairs,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Lock, Self::Tokens, Self::Pairs];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lock => "a queue behind one lock",
+            Self::Tokens => "token queue",
+            Self::Pairs => "a queue per pair",
+        }
+    }
+
+    /// Messages per second.
+    fn turn(self, extent: Extent, producers: usize) -> Result<f64, Failure> {
+        match self {
+            Self::Lock => with_lock(extent, producers),
+            Self::Tokens => with_tokens(extent, producers),
+            Self::Pairs => with_pairs(extent, producers),
+        }
+    }
+}
+
 pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     for producers in threads(extent) {
-        let mut samples = [const { Samples(Vec::new()) }; 3];
-        for _ in 0..extent.rounds {
-            let rates = [
-                with_lock(extent, producers)?,
-                with_tokens(extent, producers)?,
-                with_pairs(extent, producers)?,
-            ];
-            samples.iter_mut().zip(rates).for_each(|(samples, rate)| samples.0.push(rate));
+        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| way.turn(extent, producers))?;
+        let rates = |way| rounds.samples(way, |rate| *rate);
+        for way in [Way::Tokens, Way::Pairs] {
+            let name = format!("control messages, {}", way.name());
+            let outcome = Outcome::new(&name, "1/s", rates(way))
+                .with(&[("producers", producers.into())])
+                .beside(Way::Lock.name(), &rates(Way::Lock), Better::More);
+            outcomes.push(outcome);
         }
-        let [locked, tokens, pairs] = samples;
-        let parameters = [("producers", producers.into())];
-        let mut add = |name, ours| {
-            let found = (ours, "a queue behind one lock", &locked);
-            outcomes.push(beside(name, "1/s", &parameters, found, Better::More));
-        };
-        add("control messages, token queue", tokens);
-        add("control messages, a queue per pair", pairs);
     }
     Ok(outcomes)
 }

@@ -16,11 +16,10 @@ pub(crate) use args::Args;
 use std::time::Duration;
 
 use dpdk::{Eal, EalOptions, Memory};
-use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::machine::Environment;
-use crate::results::{Better, Outcome, Report, Samples, print};
+use crate::results::{Report, print};
 use crate::terminal::{progress, say};
 
 /// Most threads at a time.
@@ -68,26 +67,6 @@ fn threads(extent: Extent) -> impl Iterator<Item = usize> {
     (0..).map(|power| 1 << power).take_while(move |count| *count <= extent.most_threads)
 }
 
-/// A quantity and that of its yardstick, measured in the same rounds: the ratio is that of the rounds.
-fn beside(
-    name: &str,
-    unit: &'static str,
-    parameters: &[(&str, Value)],
-    (ours, yardstick, its): (Samples, &str, &Samples),
-    better: Better,
-) -> Outcome {
-    let rounds = ours.0.iter().zip(&its.0);
-    let ratios = rounds.map(|(ours, its)| match better {
-        Better::More => ours / its,
-        Better::Less => its / ours,
-    });
-    let ratio = Samples(ratios.collect()).median();
-    let mut outcome = Outcome::new(name, unit, ours).with(parameters);
-    outcome.compare(yardstick, its.median(), better);
-    outcome.ratio = Some(ratio).filter(|ratio| ratio.is_finite());
-    outcome
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,15 +83,5 @@ mod tests {
             assert!(outcome.value > 0.0 && outcome.ratio.is_some(), "{}", outcome.name);
         }
         assert!(waiting.len() > 3);
-    }
-
-    #[test]
-    fn ratios_are_those_of_rounds() {
-        let its = Samples(vec![1.0, 10.0]);
-        let of = |better| {
-            let ours = Samples(vec![2.0, 20.0]);
-            beside("x", "1/s", &[], (ours, "y", &its), better).ratio.unwrap()
-        };
-        assert_eq!((of(Better::More), of(Better::Less)), (2.0, 0.5));
     }
 }

@@ -10,9 +10,10 @@ use std::thread;
 use crate::failure::Failure;
 use crate::load::Random;
 use crate::machine;
-use crate::results::{Better, Outcome, Samples};
+use crate::results::{Better, Outcome};
+use crate::turns::Rounds;
 
-use super::{Extent, beside, threads};
+use super::{Extent, threads};
 
 /// Sessions of a worker.
 const SESSIONS: usize = 1_000;
@@ -33,25 +34,28 @@ impl Session {
     }
 }
 
+/// How a session is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Locks,
+    Index,
+}
+
 type Shared = RwLock<HashMap<usize, Mutex<Session>>>;
 
 pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     for workers in threads(extent) {
-        let (mut locked, mut passed) = (Samples::default(), Samples::default());
-        for _ in 0..extent.rounds {
-            locked.0.push(with_locks(extent, workers)?);
-            passed.0.push(by_index(extent, workers)?);
-        }
-        let found = (passed, "table behind a read/write lock", &locked);
-        let parameters = [("workers", workers.into())];
-        outcomes.push(beside(
-            "session found by descriptor",
-            "1/s",
-            &parameters,
-            found,
-            Better::More,
-        ));
+        let ways = [Way::Locks, Way::Index];
+        let rounds = Rounds::take(&ways, extent.rounds, |way| match way {
+            Way::Locks => with_locks(extent, workers),
+            Way::Index => by_index(extent, workers),
+        })?;
+        let [locks, index] = ways.map(|way| rounds.samples(way, |rate| *rate));
+        let outcome = Outcome::new("session found by descriptor", "1/s", index)
+            .with(&[("workers", workers.into())])
+            .beside("table behind a read/write lock", &locks, Better::More);
+        outcomes.push(outcome);
     }
     Ok(outcomes)
 }

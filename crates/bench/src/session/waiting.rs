@@ -15,8 +15,9 @@ use shm::{Doorbell, SleepWord, Spin};
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::{Better, Outcome, Samples};
+use crate::turns::Rounds;
 
-use super::{Extent, beside};
+use super::Extent;
 
 /// Events per second.
 const RATES: [u32; 4] = [0, 1_000, 10_000, 100_000];
@@ -66,27 +67,17 @@ struct Turn {
 pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = checks(extent)?;
     for rate in RATES {
-        let mut cpu = Way::ALL.map(|_| Samples::default());
-        let mut latency = Way::ALL.map(|_| Samples::default());
-        for _ in 0..extent.rounds {
-            for ((way, cpu), latency) in Way::ALL.into_iter().zip(&mut cpu).zip(&mut latency) {
-                let turn = turn(way, rate, extent.time)?;
-                cpu.0.push(turn.cpu);
-                latency.0.extend(turn.latency.0);
-            }
-        }
-        let [polling, ..] = &cpu;
-        let polling = polling.clone();
-        for ((way, cpu), latency) in Way::ALL.into_iter().zip(cpu).zip(latency) {
+        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| turn(way, rate, extent.time))?;
+        let polling = rounds.samples(Way::Polls, |turn| turn.cpu);
+        for (way, turns) in rounds.into_turns() {
             let parameters = [("way", way.name().into()), ("events/s", rate.into())];
-            if way == Way::Polls {
-                outcomes
-                    .push(Outcome::new("CPU of a waiting worker", "cores", cpu).with(&parameters));
-            } else {
-                let found = (cpu, Way::Polls.name(), &polling);
-                let name = "CPU of a waiting worker";
-                outcomes.push(beside(name, "cores", &parameters, found, Better::Less));
-            }
+            let cpu = Samples(turns.iter().map(|turn| turn.cpu).collect());
+            let cpu = Outcome::new("CPU of a waiting worker", "cores", cpu).with(&parameters);
+            outcomes.push(match way {
+                Way::Polls => cpu,
+                _ => cpu.beside(Way::Polls.name(), &polling, Better::Less),
+            });
+            let latency = Samples(turns.into_iter().flat_map(|turn| turn.latency.0).collect());
             if !latency.0.is_empty() {
                 outcomes
                     .push(Outcome::new("from event to worker", "us", latency).with(&parameters));
@@ -114,9 +105,8 @@ fn checks(extent: Extent) -> Result<Vec<Outcome>, Failure> {
         }
         loads.0.push(each(begin));
     }
-    let found = (loads, "epoll_wait without waiting", &calls);
-    let name = "check for kernel events, a word in memory";
-    Ok(vec![beside(name, "ns", &[], found, Better::Less)])
+    let outcome = Outcome::new("check for kernel events, a word in memory", "ns", loads);
+    Ok(vec![outcome.beside("epoll_wait without waiting", &calls, Better::Less)])
 }
 
 /// An epoll instance with a file that never has an event.

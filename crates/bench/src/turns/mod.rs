@@ -1,5 +1,7 @@
 //! Turns: contestants alternate, so that what disturbs the machine disturbs all alike.
 
 mod phase;
+mod rounds;
 
 pub(crate) use phase::{round_trip, same_phase};
+pub(crate) use rounds::Rounds;

@@ -6,7 +6,7 @@ use crate::dma::Broken;
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::Samples;
-use crate::turns::round_trip;
+use crate::turns::{Rounds, round_trip};
 
 /// Packets that do not count yet: four laps.
 const WARM: u32 = 4 * SLOTS as u32;
@@ -33,17 +33,15 @@ pub(crate) fn measure(
 ) -> Result<(Vec<Measured>, Samples), Failure> {
     let (mut all, mut probes) = (Vec::new(), Samples::default());
     for size in sizes {
-        let mut layouts = LAYOUTS.map(|layout| (layout, Samples::default()));
+        let mut turns = Rounds::new(&LAYOUTS);
         for round in 0..rounds as usize {
             probes.0.push(round_trip(cores)?);
             // Another one is first in each round.
-            let (late, early) = layouts.split_at_mut(round % LAYOUTS.len());
-            for (layout, cycles) in early.iter_mut().chain(late) {
-                cycles.0.push(turn(*layout, cores, *size, count)?);
-            }
+            turns.round(round, |layout| turn(layout, cores, *size, count))?;
             probes.0.push(round_trip(cores)?);
             done();
         }
+        let layouts = LAYOUTS.map(|layout| (layout, turns.samples(layout, |cycles| *cycles)));
         all.push(Measured { size: *size, layouts: layouts.into() });
     }
     Ok((all, probes))
