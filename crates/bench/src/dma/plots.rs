@@ -2,31 +2,19 @@
 
 use std::path::Path;
 
-use plotters::prelude::*;
-
 use super::contest::{COURSES, Contest};
 use super::model::{Direction, Model};
 use super::software::Measured;
 use super::{LONGEST, SHORTEST};
 use crate::failure::Failure;
+use crate::results::{Axis, Line, Plot};
 
-/// Pixels of a plot.
-const SIZE: (u32, u32) = (960, 420);
-
-/// One line of a plot: its name, and its points by packet size.
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
-}
-
-/// One picture.
-struct Plot {
-    /// Of its file.
-    name: String,
-    title: String,
-    /// Of the vertical axis.
-    unit: &'static str,
-    lines: Vec<Line>,
+/// A picture of something by packet size.
+fn plot(name: String, title: String, unit: &'static str, lines: Vec<Line>) -> Plot {
+    let values = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
+    let top = values.fold(1.0, f64::max) * 1.1;
+    let horizontal = Axis { name: "bytes of the packet", end: LONGEST as f64 + 2.0 };
+    Plot { name, title, horizontal, vertical: Axis { name: unit, end: top }, lines }
 }
 
 /// A line over all packet sizes.
@@ -52,12 +40,12 @@ fn bytes(contest: &Contest) -> Vec<Plot> {
                 up + down
             })
         });
-        Plot {
-            name: format!("bytes-{name}"),
-            title: format!("{name}: bytes for a packet"),
-            unit: "bytes/packet",
-            lines: units.into_iter().chain(link).collect(),
-        }
+        plot(
+            format!("bytes-{name}"),
+            format!("{name}: bytes for a packet"),
+            "bytes/packet",
+            units.into_iter().chain(link).collect(),
+        )
     };
     vec![of("receive", Direction::Receive), of("transmit", Direction::Transmit)]
 }
@@ -71,12 +59,12 @@ fn saved(contest: &Contest) -> Plot {
             (1.0 - of(&contest.own) / of(&contest.classic)) * 100.0
         })
     });
-    Plot {
-        name: "saved".into(),
-        title: "what self-described packets save, units of 64 B".into(),
-        unit: "% less",
-        lines: lines.into(),
-    }
+    plot(
+        "saved".into(),
+        "what self-described packets save, units of 64 B".into(),
+        "% less",
+        lines.into(),
+    )
 }
 
 /// Packets/s of each link over the packet size, a plot for each width.
@@ -90,12 +78,12 @@ fn rates(contests: &[Contest], lanes: &[u32]) -> Vec<Plot> {
                     over_sizes(name, |size| model.rate(directions, size, *lanes) / 1e6)
                 })
             });
-            Plot {
-                name: format!("link-{course}-x{lanes}"),
-                title: format!("{course} over a link of {lanes} lanes"),
-                unit: "Mpackets/s",
-                lines: lines.collect(),
-            }
+            plot(
+                format!("link-{course}-x{lanes}"),
+                format!("{course} over a link of {lanes} lanes"),
+                "Mpackets/s",
+                lines.collect(),
+            )
         })
     };
     lanes.iter().flat_map(of).collect()
@@ -112,12 +100,7 @@ fn between_cores(measured: &[Measured]) -> Option<Plot> {
         });
         Line { name: layout.name(), points: points.collect() }
     });
-    Some(Plot {
-        name: "two-cores".into(),
-        title: "between two cores".into(),
-        unit: "Mpackets/s",
-        lines: lines.collect(),
-    })
+    Some(plot("two-cores".into(), "between two cores".into(), "Mpackets/s", lines.collect()))
 }
 
 /// Draws everything into a folder.
@@ -127,41 +110,11 @@ pub(super) fn write(
     lanes: &[u32],
     measured: &[Measured],
 ) -> Result<(), Failure> {
-    let failed = |source| Failure::File { path: folder.into(), source };
-    std::fs::create_dir_all(folder).map_err(failed)?;
     let mut plots = rates(contests, lanes);
     if let Some(contest) = contests.first() {
         plots.extend(bytes(contest));
         plots.push(saved(contest));
     }
     plots.extend(between_cores(measured));
-    for plot in &plots {
-        let file = folder.join(format!("{}.svg", plot.name));
-        draw(&file, plot).map_err(|why| Failure::Plot { path: file, why: why.to_string() })?;
-    }
-    Ok(())
-}
-
-fn draw(file: &Path, plot: &Plot) -> Result<(), Box<dyn std::error::Error>> {
-    let values = plot.lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
-    let top = values.fold(1.0, f64::max) * 1.1;
-    let area = SVGBackend::new(file, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(&plot.title, ("sans-serif", 20))
-        .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..LONGEST as f64 + 2.0, 0.0..top)?;
-    chart.configure_mesh().x_desc("bytes of the packet").y_desc(plot.unit).draw()?;
-    for (place, line) in plot.lines.iter().enumerate() {
-        let color = Palette99::pick(place).to_rgba();
-        chart
-            .draw_series(LineSeries::new(line.points.iter().copied(), color.stroke_width(2)))?
-            .label(&line.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
-    }
-    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
-    area.present()?;
-    Ok(())
+    plots.iter().try_for_each(|plot| plot.write(folder))
 }

@@ -1,11 +1,14 @@
-//! Results: samples and what they come to, the one form of JSON that every measurement has, and tables for people.
+//! Results: samples and what they come to, the one form of JSON that every measurement has, and tables and plots
+//! for people.
 
 mod outcome;
+mod plot;
 mod report;
 mod samples;
 mod table;
 
 pub(crate) use outcome::{Better, Outcome};
+pub(crate) use plot::{Axis, Line, Plot};
 pub(crate) use report::Report;
 pub(crate) use samples::Samples;
 pub(crate) use table::{print, table, verdict};

@@ -4,16 +4,13 @@ use std::path::Path;
 
 use netsim::LinkOptions;
 use netsim::flows::{Flow, Outcome, share};
-use plotters::prelude::*;
 use transport::options::{MILLISECOND, SECOND};
 use transport::{Algorithm, Options};
 
 use crate::failure::Failure;
-use crate::results::table;
+use crate::results::{Axis, Line, Plot, table};
 use crate::terminal::{progress, say};
 
-/// Pixels of a plot.
-const SIZE: (u32, u32) = (960, 420);
 /// Between two samples: ns.
 const INTERVAL: u64 = SECOND / 5;
 /// What came before does not count for the table: a share of the run.
@@ -99,8 +96,6 @@ fn scenes() -> Vec<Scene> {
 
 /// Runs every scene, writes its plot and prints what came of it. `quick`: an eighth of the time.
 pub(super) fn write(folder: &Path, quick: bool) -> Result<(), Failure> {
-    let failed = |source| Failure::File { path: folder.into(), source };
-    std::fs::create_dir_all(folder).map_err(failed)?;
     let scenes = scenes();
     let bar = progress(scenes.len());
     let mut rows = Vec::new();
@@ -111,9 +106,7 @@ pub(super) fn write(folder: &Path, quick: bool) -> Result<(), Failure> {
             scene.flows.iter().map(|(algorithm, begins)| flow(*algorithm, *begins)).collect();
         let outcome = share(1, &scene.path, scene.mtu, &flows, duration, INTERVAL);
         let outcome = outcome.ok_or(Failure::Transport("no memory for a simulation"))?;
-        let file = folder.join(format!("{}.svg", scene.name));
-        draw(&file, scene, &outcome, duration)
-            .map_err(|why| Failure::Plot { path: file, why: why.to_string() })?;
+        plot(scene, &outcome, duration).write(folder)?;
         rows.push(row(scene, &outcome, duration / SETTLED));
         bar.inc(1);
     }
@@ -144,35 +137,21 @@ fn row(scene: &Scene, outcome: &Outcome, from: u64) -> Vec<String> {
     ]
 }
 
-fn draw(
-    file: &Path,
-    scene: &Scene,
-    outcome: &Outcome,
-    duration: u64,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn plot(scene: &Scene, outcome: &Outcome, duration: u64) -> Plot {
     let megabits = |rate: f64| rate * 8.0 / 1e6;
     let seconds = |at: u64| at as f64 / 1e9;
-    let top = megabits(scene.path.rate as f64) * 1.2;
-    let area = SVGBackend::new(file, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(scene.title, ("sans-serif", 20))
-        .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..seconds(duration), 0.0..top)?;
-    chart.configure_mesh().x_desc("s").y_desc("Mbit/s").draw()?;
-    for (place, (samples, (algorithm, _))) in outcome.flows.iter().zip(&scene.flows).enumerate() {
-        let color = Palette99::pick(place).to_rgba();
+    let flows = outcome.flows.iter().zip(&scene.flows).enumerate();
+    let lines = flows.map(|(place, (samples, (algorithm, _)))| {
         let points = samples.iter().map(|sample| (seconds(sample.at), megabits(sample.rate)));
-        chart
-            .draw_series(LineSeries::new(points, color.stroke_width(2)))?
-            .label(format!("{algorithm:?} {}", place + 1))
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
+        Line { name: format!("{algorithm:?} {}", place + 1), points: points.collect() }
+    });
+    Plot {
+        name: scene.name.into(),
+        title: scene.title.into(),
+        horizontal: Axis { name: "s", end: seconds(duration) },
+        vertical: Axis { name: "Mbit/s", end: megabits(scene.path.rate as f64) * 1.2 },
+        lines: lines.collect(),
     }
-    chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
-    area.present()?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -195,7 +174,7 @@ mod tests {
         let flows: Vec<Flow> =
             flows.into_iter().map(|(algorithm, at)| flow(algorithm, at)).collect();
         let outcome = share(1, &scene.path, 1500, &flows, 4 * SECOND, INTERVAL).unwrap();
-        draw(&file, &scene, &outcome, 4 * SECOND).unwrap();
+        plot(&scene, &outcome, 4 * SECOND).write(folder.path()).unwrap();
         let text = std::fs::read_to_string(file).unwrap();
         for word in ["two flows", "Cubic 1", "Bbr 2", "Mbit/s"] {
             assert!(text.contains(word), "{word}");
