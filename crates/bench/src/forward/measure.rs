@@ -10,11 +10,12 @@ use super::io::Loop;
 use crate::failure::Failure;
 use crate::results::{Better, Outcome, Samples};
 use crate::testpmd::Testpmd;
+use crate::turns::Sampling;
 use crate::worker::{Running, Source};
 
-/// Length of a sample: short, so that some have the core to themselves.
+/// Length of a sample.
 const SAMPLE: Duration = Duration::from_millis(20);
-/// Passes before the first sample of a turn: caches are others' then.
+/// What passes before the first one.
 const WARM: Duration = Duration::from_millis(20);
 /// Cycles above dpdk-testpmd io that are the goal: README's table of goals.
 pub(crate) const GOAL: f64 = 30.0;
@@ -22,17 +23,16 @@ pub(crate) const GOAL: f64 = 30.0;
 /// How long contestants take turns.
 pub(crate) struct Turns {
     pub(crate) rounds: u32,
-    samples: u32,
+    sampling: Sampling,
 }
 
 impl Turns {
     pub(crate) fn of(args: &Args) -> Self {
         let samples = (args.seconds.clamp(0.02, 60.0) / SAMPLE.as_secs_f64()) as u32;
-        if args.run.quick {
-            Self { rounds: args.run.rounds.min(2), samples: samples.min(5) }
-        } else {
-            Self { rounds: args.run.rounds, samples }
-        }
+        let rounds = args.run.rounds;
+        let (rounds, samples) =
+            if args.run.quick { (rounds.min(2), samples.min(5)) } else { (rounds, samples) };
+        Self { rounds, sampling: Sampling { warm_up: WARM, sample: SAMPLE, samples } }
     }
 }
 
@@ -78,16 +78,16 @@ impl Contest {
         for _ in 0..turns.rounds {
             let port = rx.port();
             worker.resume(rx)?;
-            watch(turns, || worker.packets(), &mut self.forward);
+            self.forward.0.extend(watch(turns, || worker.packets())?.0);
             rx = worker.pause(port)?;
             if let Some(testpmd) = &mut testpmd {
-                ask(turns, testpmd, "io", &mut self.io)?;
+                self.io.0.extend(ask(turns, testpmd, "io")?.0);
             }
             let binding = Loop::start(core, 64, rx, tx);
-            watch(turns, || binding.packets(), &mut self.binding);
+            self.binding.0.extend(watch(turns, || binding.packets())?.0);
             (rx, tx) = binding.stop()?;
             if let Some(testpmd) = &mut testpmd {
-                ask(turns, testpmd, "macswap", &mut self.macswap)?;
+                self.macswap.0.extend(ask(turns, testpmd, "macswap")?.0);
             }
             bar.inc(1);
         }
@@ -133,30 +133,21 @@ impl Contest {
     }
 }
 
-/// Takes samples of a counter of packets.
-fn watch(turns: &Turns, packets: impl Fn() -> u64, into: &mut Samples) {
-    std::thread::sleep(WARM);
+/// TSC cycles per packet, by a counter of packets.
+fn watch(turns: &Turns, packets: impl Fn() -> u64) -> Result<Samples, Failure> {
     let (mut then, mut before) = (dpdk::tsc(), packets());
-    for _ in 0..turns.samples {
-        std::thread::sleep(SAMPLE);
+    turns.sampling.take(|| {
         let (now, after) = (dpdk::tsc(), packets());
-        into.0.push(now.wrapping_sub(then) as f64 / after.wrapping_sub(before) as f64);
+        let cycles = now.wrapping_sub(then) as f64 / after.wrapping_sub(before) as f64;
         (then, before) = (now, after);
-    }
+        Ok(cycles)
+    })
 }
 
-fn ask(
-    turns: &Turns,
-    testpmd: &mut Testpmd,
-    mode: &str,
-    into: &mut Samples,
-) -> Result<(), Failure> {
+/// TSC cycles per packet, by what dpdk-testpmd says.
+fn ask(turns: &Turns, testpmd: &mut Testpmd, mode: &str) -> Result<Samples, Failure> {
     testpmd.start(mode)?;
-    std::thread::sleep(WARM);
-    testpmd.rate()?;
-    for _ in 0..turns.samples {
-        std::thread::sleep(SAMPLE);
-        into.0.push(dpdk::tsc_hz() as f64 / testpmd.rate()?);
-    }
-    testpmd.stop()
+    let samples = turns.sampling.take(|| Ok(dpdk::tsc_hz() as f64 / testpmd.rate()?))?;
+    testpmd.stop()?;
+    Ok(samples)
 }

@@ -7,6 +7,7 @@ use super::rounds::{Contestant, Turn};
 use crate::failure::Failure;
 use crate::results::Samples;
 use crate::testpmd::{Setup, Testpmd};
+use crate::turns::Sampling;
 
 /// What they share memory by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,14 +99,8 @@ impl Pair {
     }
 
     fn samples(testpmd: &mut Testpmd, turn: Turn) -> Result<Samples, Failure> {
-        std::thread::sleep(turn.sample);
-        testpmd.receive_rate()?;
-        let mut rates = Samples::default();
-        for _ in 0..turn.samples {
-            std::thread::sleep(turn.sample);
-            rates.0.push(testpmd.receive_rate()?);
-        }
-        Ok(rates)
+        let Turn { samples, sample } = turn;
+        Sampling { warm_up: sample, sample, samples }.take(|| testpmd.receive_rate())
     }
 
     /// Throws away what lies in the rings.

@@ -2,6 +2,8 @@
 
 mod phase;
 mod rounds;
+mod sampling;
 
 pub(crate) use phase::{round_trip, same_phase};
 pub(crate) use rounds::Rounds;
+pub(crate) use sampling::Sampling;
