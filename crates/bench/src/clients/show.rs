@@ -84,16 +84,16 @@ pub(super) fn outcomes(findings: &[Finding]) -> Vec<Outcome> {
 
 fn outcome(finding: &Finding, alone: f64) -> Outcome {
     let cycles = finding.of(|turn| turn.cycles);
-    let mut outcome = Outcome::new("forward beside a client", "TSC cycles/packet", cycles).with(&[
-        ("client", finding.conduct.name().into()),
-        ("channels", finding.channels.into()),
+    let mut outcome = Outcome::new("forward beside a client", "TSC cycles/packet", cycles)
+        .with(&[("client", finding.conduct.name().into()), ("channels", finding.channels.into())]);
+    outcome = outcome.seeing(&[
         ("lost", finding.lost().into()),
         ("least", finding.least().into()),
         ("done", finding.turns.iter().map(|turn| turn.done).sum::<u64>().into()),
         ("us per round", finding.of(|turn| turn.round).median().into()),
     ]);
     for (name, count) in Counted::NAMES.into_iter().zip(total(finding)) {
-        outcome = outcome.with(&[(name, count.into())]);
+        outcome = outcome.seeing(&[(name, count.into())]);
     }
     outcome = outcome.against("no client", alone, Better::Less);
     outcome.ratio = Some(1.0 / finding.ratios.median()).filter(|ratio| ratio.is_finite());

@@ -74,6 +74,8 @@ impl Proven {
                 ("way", self.way.into()),
                 ("direction", self.direction.name().into()),
                 ("packets", self.packets.into()),
+            ])
+            .seeing(&[
                 ("writes", counted.writes.into()),
                 ("reads", counted.reads.into()),
                 ("completions", counted.completions.into()),

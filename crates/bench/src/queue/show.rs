@@ -96,9 +96,10 @@ pub(super) fn outcomes(findings: &Findings) -> Vec<Outcome> {
 
 fn of_wake_ups(wake_ups: &WakeUps) -> [Outcome; 2] {
     let WakeUps { pause, samples, slept, bare } = wake_ups;
-    let parameters = [("every us", (pause.as_micros() as u64).into()), ("slept", (*slept).into())];
+    let parameters = [("every us", (pause.as_micros() as u64).into())];
     let mut median = Outcome::new("wake-up by doorbell", "ns", samples.clone())
         .with(&parameters)
+        .seeing(&[("slept", (*slept).into())])
         .against("the kernel's alone", bare.median(), Better::Less);
     median.goal = Some((WAKE, Better::Less));
     let late = Samples(vec![samples.percentile(99.0)]);
@@ -115,12 +116,12 @@ fn of_contest(contest: &Contest) -> Vec<Outcome> {
     let hz = dpdk::tsc_hz() as f64;
     let cycles = Samples(contest.rates.0.iter().map(|rate| hz / rate).collect());
     let cycles = named(contest.case, "TSC cycles/packet", cycles);
-    let mut all = vec![cycles.with(&[("core to core", contest.probes.median().into())])];
+    let mut all = vec![cycles.seeing(&[("core to core", contest.probes.median().into())])];
     for (number, kind) in Kind::ALL.into_iter().enumerate() {
         if let Some(it) = contest.against(number) {
             let Comparison { pairs, ours, its, ratio, cores } = it;
             let mut outcome = rates(&ours)
-                .with(&[("pairs", pairs.into()), ("core to core", cores.into())])
+                .seeing(&[("pairs", pairs.into()), ("core to core", cores.into())])
                 .against(kind.name(), its, Better::More);
             outcome.ratio = Some(ratio);
             if kind == Kind::Memif && contest.case == GOAL {

@@ -1,6 +1,6 @@
 //! A measured quantity, its yardstick and its goal.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::samples::Samples;
@@ -9,7 +9,10 @@ use super::samples::Samples;
 #[derive(Debug, Serialize)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
+    /// What was measured: results of two runs with the same name, parameters and unit are compared.
     pub(crate) parameters: Map<String, Value>,
+    /// What was seen besides; it differs from run to run.
+    pub(crate) observed: Map<String, Value>,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
     pub(crate) samples: Samples,
@@ -17,16 +20,30 @@ pub(crate) struct Outcome {
     pub(crate) yardstick_value: Option<f64>,
     /// Ours to the yardstick's; above 1 is better for ours, whatever the unit.
     pub(crate) ratio: Option<f64>,
-    /// The value that the project wants, for the table.
-    #[serde(skip)]
+    /// The value that the project wants.
+    #[serde(serialize_with = "as_object")]
     pub(crate) goal: Option<(f64, Better)>,
 }
 
 /// Which direction is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Better {
     Less,
     More,
+}
+
+fn as_object<S: Serializer>(goal: &Option<(f64, Better)>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Goal {
+        value: f64,
+        better: Better,
+    }
+    goal.map(|(value, better)| Goal { value, better }).serialize(to)
+}
+
+fn owned(pairs: &[(&str, Value)]) -> impl Iterator<Item = (String, Value)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))
 }
 
 impl Outcome {
@@ -35,6 +52,7 @@ impl Outcome {
         Self {
             name: name.into(),
             parameters: Map::new(),
+            observed: Map::new(),
             value: samples.median(),
             unit,
             samples,
@@ -46,8 +64,12 @@ impl Outcome {
     }
 
     pub(crate) fn with(mut self, parameters: &[(&str, Value)]) -> Self {
-        let owned = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        self.parameters.extend(owned);
+        self.parameters.extend(owned(parameters));
+        self
+    }
+
+    pub(crate) fn seeing(mut self, observed: &[(&str, Value)]) -> Self {
+        self.observed.extend(owned(observed));
         self
     }
 

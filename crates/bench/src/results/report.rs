@@ -36,10 +36,12 @@ mod tests {
     fn a_report_has_the_agreed_form() {
         let cycles = Outcome::new("forward", "cycles/packet", Samples(vec![50.0, 40.0, 60.0]))
             .with(&[("flows", 10.into())])
+            .seeing(&[("lost", 3.into())])
             .against("testpmd io", 25.0, Better::Less);
         let rate =
             Outcome::new("insert", "1/s", Samples(vec![4e6])).against("x", 2e6, Better::More);
-        let plain = Outcome::new("memory", "bytes", Samples(vec![1.0]));
+        let mut plain = Outcome::new("memory", "bytes", Samples(vec![1.0]));
+        plain.goal = Some((0.5, Better::More));
         let environment = Environment::default();
         let report = Report { environment, results: vec![cycles, rate, plain] };
         let json = serde_json::to_value(&report).unwrap();
@@ -52,19 +54,24 @@ mod tests {
         let mut agreed = [
             "name",
             "parameters",
+            "observed",
             "value",
             "unit",
             "samples",
             "yardstick",
             "yardstick_value",
             "ratio",
+            "goal",
         ];
         agreed.sort_unstable();
         assert_eq!(form, agreed);
         assert_eq!(first["value"], 50.0);
         assert_eq!(first["samples"], serde_json::json!([50.0, 40.0, 60.0]));
         assert_eq!(first["parameters"]["flows"], 10);
+        assert_eq!(first["observed"], serde_json::json!({"lost": 3}));
         assert_eq!(first["ratio"], 0.5);
+        assert_eq!(first["goal"], Value::Null);
+        assert_eq!(json["results"][2]["goal"], serde_json::json!({"value": 0.5, "better": "more"}));
         assert_eq!(json["results"][1]["ratio"], 2.0);
         assert_eq!(json["results"][2]["ratio"], Value::Null);
         for key in ["cpu", "tsc_hz", "kernel", "dpdk", "hugepages", "revision"] {
