@@ -20,6 +20,22 @@ pub(crate) enum Failure {
     Dma(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}")]
     Serve(String),
+    #[error("{}: neither a file nor a folder; name what `--json` has written", .0.display())]
+    NeitherFileNorFolder(PathBuf),
+    #[error("{}: more than {most} MB; no run of millrace-bench writes that much", path.display())]
+    TooLong { path: PathBuf, most: u64 },
+    #[error(
+        "{}: no results of millrace-bench: {source}; name files that `--json` has written, or folders with no others that end in .json",
+        path.display()
+    )]
+    Foreign { path: PathBuf, source: serde_json::Error },
+    #[error("{}: no file in it ends in .json; write results there with `--json`", .0.display())]
+    NoResults(PathBuf),
+    #[error(
+        "worse by more than {percent} % and more than noise: {count} of the results above; to see whether it lasts, repeat the runs, A \
+         and B in turn"
+    )]
+    Worse { count: usize, percent: f64 },
     #[error("message {1} of producer {0} came out of order")]
     Order(u32, u32),
     #[error("{0}: the stacks in memory did not do what was asked of them")]

@@ -12,6 +12,7 @@
 //! | `queue` | packet queues between two processes, beside memif and vhost-user |
 //! | `serve` | NGINX and others on Millrace, beside the kernel |
 //! | `session` | finding sessions, control messages, waiting, beside locks and polling |
+//! | `compare` | what changed between two sets of results |
 //!
 //! Beneath them:
 //!
@@ -23,13 +24,16 @@
 //! | `load` | routes, addresses, packets, random numbers |
 //! | `turns` | contestants alternate, in one phase of the machine |
 //! | `results` | samples, outcomes, JSON, tables |
+//! | `archive` | results of earlier runs |
 //! | `machine` | what is measured on, and its cores |
 //! | `terminal` | lines, and a bar while one waits |
 //! | `failure` | what goes wrong |
 #![forbid(unsafe_code)]
 
+mod archive;
 mod clients;
 mod command_line;
+mod compare;
 mod dma;
 mod failure;
 mod forward;
@@ -83,6 +87,8 @@ enum Command {
     /// NGINX, iperf3 and redis on Millrace, beside the same programs on the kernel: requests/s, latency, CPU time and
     /// memory. Needs root.
     Serve(serve::Args),
+    /// What changed from results A to results B, in words, and whether it is more than noise.
+    Compare(compare::Args),
     /// The process of `serve` that holds connections.
     #[command(hide = true)]
     ServeHold(serve::Hold),
@@ -101,6 +107,7 @@ fn main() -> ExitCode {
         Command::Queue(args) => queue::run(&args),
         Command::Session(args) => session::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::ServeHold(args) => serve::hold::run(&args),
         Command::QueuePeer(args) => queue::peer::run(&args),
     };

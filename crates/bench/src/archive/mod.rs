@@ -1,0 +1,13 @@
+//! Results of earlier runs, read back from their JSON.
+
+mod cases;
+mod load;
+mod model;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(crate) use cases::{Case, Cases, Results};
+pub(crate) use load::load;
+pub(crate) use model::{Entry, Run};
+pub(crate) use text::printable;

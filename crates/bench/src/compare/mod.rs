@@ -1,0 +1,95 @@
+//! What changed between two sets of results, in words, and whether it is more than noise.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `pairs` | which result belongs to which |
+//! | `statistics` | whether two groups of samples differ, and by how much |
+//! | `judge` | better, worse, or noise |
+//! | `unit` | which direction is better |
+//! | `words`, `environments` | what is said |
+
+mod args;
+mod environments;
+mod judge;
+mod pairs;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod unit;
+mod words;
+
+use std::path::Path;
+
+pub(crate) use args::Args;
+use judge::{Judged, Verdict};
+
+use crate::archive::{self, Run};
+use crate::failure::Failure;
+use crate::terminal::{progress, say};
+
+/// Compares, and says what came of it.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (before, after) = (archive::load(&args.before)?, archive::load(&args.after)?);
+    for (side, runs, path) in [("A", &before, &args.before), ("B", &after, &args.after)] {
+        say!("{side}: {}", origin(runs, path));
+    }
+    let differences = environments::differences(&before, &after);
+    if !differences.is_empty() {
+        say!("what differs besides: {}", differences.join("; "));
+    }
+    let judged = compare(&before, &after);
+    say!("");
+    judged.iter().for_each(|judged| say!("{}", judged.line()));
+    say!("\n{}", words::summary(&judged));
+    if before.len().min(after.len()) == 1 {
+        say!(
+            "one run does not show how much runs of the same build differ; to see that, run A and B in turn, four times or more, \
+             and name the folders"
+        );
+    }
+    if let Some(path) = &args.json {
+        let failed = |source| Failure::File { path: path.clone(), source };
+        let file = std::fs::File::create(path).map_err(failed)?;
+        serde_json::to_writer_pretty(file, &judged)?;
+    }
+    refuse(&judged, args.fail_on_worse)
+}
+
+/// Every case of both sides, judged: what got worse first, then what got better.
+pub(crate) fn compare(before: &[Run], after: &[Run]) -> Vec<Judged> {
+    let pairs = pairs::pairs(before, after);
+    let bar = progress(pairs.len());
+    let mut judged = Vec::new();
+    for pair in &pairs {
+        judged.extend(judge::judge(pair));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    judged.sort_by_key(|judged| match judged.verdict {
+        Verdict::Worse => 0,
+        Verdict::Better => 1,
+        Verdict::Different => 2,
+        _ => 3,
+    });
+    judged
+}
+
+/// Where a side comes from: `before (3 runs; Xeon, 2 cores)`.
+fn origin(runs: &[Run], path: &Path) -> String {
+    let mut machines: Vec<String> = runs.iter().map(Run::machine).collect();
+    machines.sort();
+    machines.dedup();
+    let count = runs.len();
+    let runs = if count == 1 { "run" } else { "runs" };
+    format!("{} ({count} {runs}; {})", path.display(), machines.join("; "))
+}
+
+/// Fails if something got worse by more than so many percent.
+fn refuse(judged: &[Judged], limit: Option<f64>) -> Result<(), Failure> {
+    let Some(percent) = limit else { return Ok(()) };
+    let worse = judged.iter().filter_map(Judged::worse_by).filter(|by| *by > percent);
+    match worse.count() {
+        0 => Ok(()),
+        count => Err(Failure::Worse { count, percent }),
+    }
+}
