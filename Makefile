@@ -58,7 +58,7 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
-bench: build ## measure forwarding and tables beside DPDK's own, write out/*.json
+bench: build ## measure forwarding and tables beside DPDK's own, write out/*.json and out/report.html
 	@mkdir -p out
 	$(RELEASE)/millrace-bench forward --json out/forward.json
 	$(RELEASE)/millrace-bench tables --json out/tables.json
@@ -68,6 +68,7 @@ bench: build ## measure forwarding and tables beside DPDK's own, write out/*.jso
 	$(RELEASE)/millrace-bench queue --json out/queue.json
 	$(RELEASE)/millrace-bench dma --json out/dma.json
 	$(RELEASE)/millrace-bench clients --json out/clients.json
+	$(RELEASE)/millrace-bench report out --plots out/plots
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
 	@scripts/fuzz $(SECONDS_PER_FUZZ_TARGET)

@@ -13,6 +13,7 @@
 //! | `serve` | NGINX and others on Millrace, beside the kernel |
 //! | `session` | finding sessions, control messages, waiting, beside locks and polling |
 //! | `compare` | what changed between two sets of results |
+//! | `page` | a report of results, with plots (`report`) |
 //!
 //! Beneath them:
 //!
@@ -39,6 +40,7 @@ mod failure;
 mod forward;
 mod load;
 mod machine;
+mod page;
 mod queue;
 mod results;
 mod serve;
@@ -89,6 +91,8 @@ enum Command {
     Serve(serve::Args),
     /// What changed from results A to results B, in words, and whether it is more than noise.
     Compare(compare::Args),
+    /// A page of all results, with plots and what others have published; or tables for a README.
+    Report(page::Args),
     /// The process of `serve` that holds connections.
     #[command(hide = true)]
     ServeHold(serve::Hold),
@@ -108,6 +112,7 @@ fn main() -> ExitCode {
         Command::Session(args) => session::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => page::run(&args),
         Command::ServeHold(args) => serve::hold::run(&args),
         Command::QueuePeer(args) => queue::peer::run(&args),
     };

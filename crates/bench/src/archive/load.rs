@@ -42,6 +42,7 @@ fn read(path: &Path) -> Result<Run, Failure> {
     if bytes.len() as u64 > LONGEST {
         return Err(Failure::TooLong { path: path.into(), most: LONGEST >> 20 });
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|source| Failure::Foreign { path: path.into(), source })
+    let run: Run = serde_json::from_slice(&bytes)
+        .map_err(|source| Failure::Foreign { path: path.into(), source })?;
+    Ok(Run { path: path.into(), ..run })
 }

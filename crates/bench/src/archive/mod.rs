@@ -9,5 +9,5 @@ mod text;
 
 pub(crate) use cases::{Case, Cases, Results};
 pub(crate) use load::load;
-pub(crate) use model::{Entry, Run};
+pub(crate) use model::{Entry, Goal, Run};
 pub(crate) use text::printable;

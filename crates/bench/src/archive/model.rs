@@ -1,14 +1,20 @@
 //! What a file of results holds. Fields that it lacks are empty, and those that nobody knows are passed over, so that files of
 //! other versions can be read.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::text::{flatten, printable};
+use crate::results::Better;
 
 /// One run: one file.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Run {
+    /// Where it was read from.
+    #[serde(skip)]
+    pub(crate) path: PathBuf,
     /// The machine, and what else the figures depend on.
     pub(crate) environment: Map<String, Value>,
     pub(crate) results: Vec<Entry>,
@@ -20,6 +26,8 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) parameters: Map<String, Value>,
+    #[serde(default)]
+    pub(crate) observed: Map<String, Value>,
     pub(crate) value: Option<f64>,
     #[serde(default)]
     pub(crate) unit: String,
@@ -28,6 +36,14 @@ pub(crate) struct Entry {
     pub(crate) yardstick: Option<String>,
     pub(crate) yardstick_value: Option<f64>,
     pub(crate) ratio: Option<f64>,
+    pub(crate) goal: Option<Goal>,
+}
+
+/// What the project wants of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub(crate) struct Goal {
+    pub(crate) value: f64,
+    pub(crate) better: Better,
 }
 
 /// JSON has no NaN: what could not be measured is written as null.
@@ -51,6 +67,14 @@ impl Run {
         }
     }
 
+    /// What made it: the command's name, or that of its file.
+    pub(crate) fn command(&self) -> String {
+        let line = self.environment.get("command").and_then(Value::as_str).unwrap_or_default();
+        let name = line.split_whitespace().next().map(str::to_owned);
+        let file = || self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        printable(&name.or_else(file).unwrap_or_default())
+    }
+
     /// Everything that is known of the environment: names and values.
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         flatten(&self.environment)
@@ -60,14 +84,24 @@ impl Run {
 impl Entry {
     /// Its samples, or its value where there are none.
     pub(crate) fn samples(&self) -> Vec<f64> {
-        if self.samples.is_empty() { self.value.into_iter().collect() } else { self.samples.clone() }
+        if self.samples.is_empty() {
+            self.value.into_iter().collect()
+        } else {
+            self.samples.clone()
+        }
+    }
+
+    /// Names and values of its parameters, in the order of their names. Lists and objects describe no case.
+    pub(crate) fn parameters(&self) -> Vec<(String, String)> {
+        let parameters = self.parameters.iter();
+        let plain = parameters.filter(|(_, value)| !value.is_array() && !value.is_object());
+        flatten(&plain.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     /// What its case was, without its name: `flows 1, routes 2`.
     pub(crate) fn details(&self) -> String {
-        let details = flatten(&self.parameters);
-        let details = details.iter().map(|(name, value)| format!("{name} {value}"));
-        details.collect::<Vec<_>>().join(", ")
+        let details = self.parameters().into_iter();
+        details.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     }
 
     /// Its name and case.

@@ -17,19 +17,23 @@ fn what_a_run_writes_is_read_back() {
     use crate::machine::Environment;
     use crate::results::{Outcome, Report, Samples};
     let folder = tempfile::tempdir().unwrap();
-    let outcome = Outcome::new("forward", "cycles/packet", Samples(vec![50.0, f64::NAN, 40.0]))
+    let mut outcome = Outcome::new("forward", "cycles/packet", Samples(vec![50.0, f64::NAN, 40.0]))
         .with(&[("flows", 10.into()), ("routes", "full".into())])
         .seeing(&[("lost", 0.into())])
         .against("testpmd io", 25.0, Better::Less);
+    outcome.goal = Some((30.0, Better::Less));
     let environment = Environment::default();
     let path = folder.path().join("run.json");
     Report { environment, results: vec![outcome] }.write(Some(&path)).unwrap();
     let runs = load(folder.path()).unwrap();
     let [run] = runs.as_slice() else { panic!("{runs:?}") };
     assert_eq!(run.machine(), "unknown CPU, 0 cores");
+    assert_eq!(run.command(), "run");
     let [entry] = run.results.as_slice() else { panic!("{run:?}") };
     assert_eq!(entry.title(), "forward (flows 10, routes full)");
     assert_eq!(entry.samples, [50.0, 40.0]);
+    assert_eq!(entry.observed["lost"], 0);
+    assert_eq!(entry.goal, Some(Goal { value: 30.0, better: Better::Less }));
     assert_eq!(entry.yardstick.as_deref(), Some("testpmd io"));
 }
 

@@ -21,7 +21,8 @@ mod words;
 use std::path::Path;
 
 pub(crate) use args::Args;
-use judge::{Judged, Verdict};
+pub(crate) use judge::{Judged, Verdict};
+pub(crate) use words::figure;
 
 use crate::archive::{self, Run};
 use crate::failure::Failure;

@@ -7,7 +7,7 @@ use crate::load::Random;
 /// A run on a machine.
 pub(super) fn run(cpu: &str, results: impl Into<Vec<Entry>>) -> Run {
     let environment = Map::from_iter([("cpu".to_owned(), Value::from(cpu))]);
-    Run { environment, results: results.into() }
+    Run { path: "run.json".into(), environment, results: results.into() }
 }
 
 /// A result without parameters or yardstick.
@@ -15,12 +15,14 @@ pub(super) fn entry(name: &str, unit: &str, samples: &[f64]) -> Entry {
     Entry {
         name: name.into(),
         parameters: Map::new(),
+        observed: Map::new(),
         value: samples.first().copied(),
         unit: unit.into(),
         samples: samples.to_vec(),
         yardstick: None,
         yardstick_value: None,
         ratio: None,
+        goal: None,
     }
 }
 
@@ -64,10 +66,7 @@ fn a_change_is_told_in_words_that_fit_its_unit() {
     let larger = line(&one("bytes", 100.0, 1), &one("bytes", 200.0, 2));
     assert!(larger.contains("larger by "), "{larger}");
     let unknown = line(&one("frames", 100.0, 1), &one("frames", 200.0, 2));
-    assert!(
-        unknown.contains("more by ") && unknown.contains("unit does not say"),
-        "{unknown}"
-    );
+    assert!(unknown.contains("more by ") && unknown.contains("unit does not say"), "{unknown}");
 }
 
 #[test]

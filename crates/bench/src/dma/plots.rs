@@ -11,16 +11,15 @@ use crate::results::{Axis, Line, Plot};
 
 /// A picture of something by packet size.
 fn plot(name: String, title: String, unit: &'static str, lines: Vec<Line>) -> Plot {
-    let values = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
-    let top = values.fold(1.0, f64::max) * 1.1;
-    let horizontal = Axis { name: "bytes of the packet", end: LONGEST as f64 + 2.0 };
-    Plot { name, title, horizontal, vertical: Axis { name: unit, end: top }, lines }
+    let top = lines.iter().map(Line::top).fold(1.0, f64::max) * 1.1;
+    let horizontal = Axis::up_to(LONGEST as f64 + 2.0, "bytes of the packet");
+    Plot { name, title, horizontal, vertical: Axis::up_to(top, unit), lines }
 }
 
 /// A line over all packet sizes.
 fn over_sizes(name: String, of: impl Fn(u64) -> f64) -> Line {
     let points = (SHORTEST..=LONGEST).map(|size| (size as f64, of(size))).collect();
-    Line { name, points }
+    Line::new(name, points)
 }
 
 /// Both ways.
@@ -98,7 +97,7 @@ fn between_cores(measured: &[Measured]) -> Option<Plot> {
             let (_, cycles) = measured.layouts.get(place)?;
             Some((measured.size as f64, hz / cycles.median() / 1e6))
         });
-        Line { name: layout.name(), points: points.collect() }
+        Line::new(layout.name(), points.collect())
     });
     Some(plot("two-cores".into(), "between two cores".into(), "Mpackets/s", lines.collect()))
 }

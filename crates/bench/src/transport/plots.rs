@@ -143,13 +143,13 @@ fn plot(scene: &Scene, outcome: &Outcome, duration: u64) -> Plot {
     let flows = outcome.flows.iter().zip(&scene.flows).enumerate();
     let lines = flows.map(|(place, (samples, (algorithm, _)))| {
         let points = samples.iter().map(|sample| (seconds(sample.at), megabits(sample.rate)));
-        Line { name: format!("{algorithm:?} {}", place + 1), points: points.collect() }
+        Line::new(format!("{algorithm:?} {}", place + 1), points.collect())
     });
     Plot {
         name: scene.name.into(),
         title: scene.title.into(),
-        horizontal: Axis { name: "s", end: seconds(duration) },
-        vertical: Axis { name: "Mbit/s", end: megabits(scene.path.rate as f64) * 1.2 },
+        horizontal: Axis::up_to(seconds(duration), "s"),
+        vertical: Axis::up_to(megabits(scene.path.rate as f64) * 1.2, "Mbit/s"),
         lines: lines.collect(),
     }
 }

@@ -1,0 +1,25 @@
+//! The command line of `report`.
+
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Results: files that `--json` has written, or folders of them. Several machines stand side by side.
+    #[arg(value_name = "DIR", required = true)]
+    pub(super) results: Vec<PathBuf>,
+    /// The page: HTML that needs no other file.
+    #[arg(long, value_name = "FILE", default_value = "out/report.html")]
+    pub(super) output: PathBuf,
+    /// Write each plot into this folder as well (SVG).
+    #[arg(long, value_name = "DIR")]
+    pub(super) plots: Option<PathBuf>,
+    /// Results before: what changed since stands on the page.
+    #[arg(long, value_name = "DIR")]
+    pub(super) before: Option<PathBuf>,
+    /// Print the tables as Markdown, for a README, and write no page.
+    #[arg(long, conflicts_with_all = ["output", "plots", "before"])]
+    pub(super) markdown: bool,
+    /// Only results whose name contains one of these.
+    #[arg(long, value_name = "NAME")]
+    pub(super) only: Vec<String>,
+}

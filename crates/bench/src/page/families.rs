@@ -1,0 +1,175 @@
+//! Results that differ in one number, such as the frame size, belong into one plot.
+
+use std::collections::BTreeMap;
+
+use super::figures::Figure;
+use crate::archive::{Cases, Results, Run, printable};
+
+/// Points that a line needs; two say no more than a table.
+const POINTS: usize = 3;
+/// Lines of a plot at most: more cannot be told apart.
+const LINES: usize = 8;
+
+/// Results of one name and unit that differ in one number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Family {
+    pub(super) name: String,
+    pub(super) unit: String,
+    /// What they differ in.
+    pub(super) by: String,
+    pub(super) lines: Vec<Course>,
+    /// Lines that are not shown.
+    pub(super) left_out: usize,
+}
+
+/// One line: everything but that number is the same.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Course {
+    pub(super) name: String,
+    /// By that number, in ascending order.
+    pub(super) points: Vec<Point>,
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Point {
+    /// The number, and as it was written.
+    pub(super) at: f64,
+    pub(super) label: String,
+    pub(super) value: f64,
+    /// The least and the most of its samples.
+    pub(super) spread: [f64; 2],
+}
+
+/// What tells plots apart: name, unit, and the number's name.
+type Key = (String, String, String);
+
+/// The families among the results of a command, in the order of their names.
+pub(super) fn families(runs: &[Run], machines: &[String]) -> Vec<Family> {
+    let mut plots: BTreeMap<Key, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
+    let cases = Cases::of(runs);
+    for (_, results) in cases.iter() {
+        for machine in machines {
+            if let Some(found) = Figure::of(results, machine) {
+                let whose = if machines.len() > 1 { machine } else { "" };
+                sort_in(&mut plots, results, whose, &found);
+            }
+        }
+    }
+    let families = plots.into_iter().filter_map(|((name, unit, by), lines)| {
+        let mut lines: Vec<Course> = lines.into_iter().filter_map(course).collect();
+        let left_out = lines.len().saturating_sub(LINES);
+        lines.truncate(LINES);
+        (!lines.is_empty()).then_some(Family { name, unit, by, lines, left_out })
+    });
+    families.collect()
+}
+
+/// Puts a figure, and its yardstick's, into every plot by one of its numbers.
+fn sort_in(
+    plots: &mut BTreeMap<Key, BTreeMap<String, Vec<Point>>>,
+    results: &Results<'_>,
+    whose: &str,
+    found: &Figure,
+) {
+    let Some((_, entry)) = results.first() else { return };
+    let parameters = entry.parameters();
+    for (place, (by, label)) in parameters.iter().enumerate() {
+        let Some(at) = number(label) else { continue };
+        let others = parameters.iter().enumerate().filter(|(other, _)| *other != place);
+        let mut words: Vec<String> =
+            others.map(|(_, (name, value))| format!("{name} {value}")).collect();
+        words.extend((!whose.is_empty()).then(|| whose.to_owned()));
+        let key = (printable(&entry.name), printable(&entry.unit), by.clone());
+        let lines = plots.entry(key).or_default();
+        let mut add = |who: Option<&str>, value: f64, spread: [f64; 2]| {
+            let name: Vec<&str> = who.into_iter().chain(words.iter().map(String::as_str)).collect();
+            let point = Point { at, label: label.clone(), value, spread };
+            let line = lines.entry(name.join(", ")).or_default();
+            // A result that stands beside several yardsticks is one point.
+            if !line.iter().any(|other| other.at == at) {
+                line.push(point);
+            }
+        };
+        add(None, found.value, [found.least, found.most]);
+        if let Some((name, value)) = &found.yardstick {
+            add(Some(&printable(name)), *value, [*value; 2]);
+        }
+    }
+}
+
+/// A line, if it has enough points that can be drawn.
+fn course((name, mut points): (String, Vec<Point>)) -> Option<Course> {
+    // Beyond, axes have no digits left.
+    let drawable = |value: f64| value == 0.0 || (1e-9..1e15).contains(&value);
+    points
+        .retain(|point| [point.value, point.spread[0], point.spread[1]].into_iter().all(drawable));
+    points.sort_by(|a, b| a.at.total_cmp(&b.at));
+    let name = if name.is_empty() { "measured".to_owned() } else { name };
+    (points.len() >= POINTS).then_some(Course { name, points })
+}
+
+/// The number that a parameter is: 64, or 10k.
+fn number(text: &str) -> Option<f64> {
+    let (digits, factor) = match text.strip_suffix(['k', 'M']) {
+        Some(digits) if text.ends_with('M') => (digits, 1e6),
+        Some(digits) => (digits, 1e3),
+        None => (text, 1.0),
+    };
+    let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
+    let number: f64 = digits.parse().ok().filter(|_| is_number)?;
+    number.is_finite().then_some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::tests::run;
+
+    fn of(results: serde_json::Value) -> Vec<Family> {
+        families(&[run("Xeon", results)], &["Xeon".to_owned()])
+    }
+
+    #[test]
+    fn results_that_differ_in_one_number_are_a_line() {
+        let result = |frame: &str, burst: u64, value: u64| {
+            serde_json::json!({"name": "one way", "unit": "packets/s", "value": value,
+                "parameters": {"frame": frame, "burst": burst}, "yardstick": "memif",
+                "yardstick_value": value / 2, "samples": [value - 1, value, value + 1]})
+        };
+        let all = [
+            result("1024", 32, 20),
+            result("64", 32, 40),
+            result("mix", 32, 50),
+            result("256", 32, 30),
+            result("64", 1, 10),
+        ];
+        let families = of(all.to_vec().into());
+        let [family] = families.as_slice() else { panic!("{families:?}") };
+        assert_eq!((family.name.as_str(), family.by.as_str()), ("one way", "frame"));
+        let [ours, memif] = family.lines.as_slice() else { panic!("{family:?}") };
+        assert_eq!((ours.name.as_str(), memif.name.as_str()), ("burst 32", "memif, burst 32"));
+        let values: Vec<f64> = ours.points.iter().map(|point| point.value).collect();
+        assert_eq!(values, [40.0, 30.0, 20.0]);
+        assert_eq!(ours.points[0].spread, [39.0, 41.0]);
+        let theirs: Vec<f64> = memif.points.iter().map(|point| point.value).collect();
+        assert_eq!(theirs, [20.0, 15.0, 10.0]);
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_left_out() {
+        let result = |n: u64, value: f64| serde_json::json!({"name": "x", "unit": "s", "value": value, "parameters": {"n": n}});
+        let all = [result(1, 1e300), result(2, -1.0), result(3, 1e-300), result(4, 1.0)];
+        assert!(of(all.to_vec().into()).is_empty());
+    }
+
+    #[test]
+    fn numbers_as_people_write_them() {
+        assert_eq!(number("64"), Some(64.0));
+        assert_eq!(number("10k"), Some(1e4));
+        assert_eq!(number("1M"), Some(1e6));
+        for word in ["", "k", "full", "IPv4", "inf", "NaN", "-1", "9".repeat(400).as_str()] {
+            assert_eq!(number(word), None, "{word}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Plots of families, and of latencies.
+
+use super::families::{Course, Family};
+use crate::archive::{Entry, Run};
+use crate::results::{Axis, Line, Plot};
+
+/// Rates of Ethernet links: Gbit/s.
+const LINKS: [f64; 7] = [1.0, 10.0, 25.0, 40.0, 100.0, 200.0, 400.0];
+/// Preamble, start delimiter and the gap between frames (IEEE 802.3): bytes.
+const BETWEEN_FRAMES: f64 = 20.0;
+/// The latencies of so many runs fit into one plot.
+const CURVES: usize = 8;
+
+/// All plots of a command.
+pub(super) fn plots(command: &str, runs: &[Run], families: &[Family]) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = families.iter().map(|family| of_family(command, family)).collect();
+    plots.extend(latencies(command, runs));
+    plots
+}
+
+fn of_family(command: &str, family: &Family) -> Plot {
+    let Family { name, unit, by, lines, left_out } = family;
+    // Places are named by their numbers, evenly spaced: 64, 128, ... 1518, or 1, 10k, 1M.
+    let mut places: Vec<(f64, String)> = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| (point.at, point.label.clone())))
+        .collect();
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    places.dedup_by(|a, b| a.0 == b.0);
+    let at = |number: f64| places.iter().position(|(other, _)| *other == number);
+    let at = |number: f64| at(number).map_or(0.0, |place| place as f64 + 1.0);
+    let most = lines.iter().flat_map(|line| &line.points).map(|point| point.spread[1]);
+    let (factor, prefix) = scale(most.fold(0.0, f64::max));
+    let mut drawn: Vec<Line> = lines
+        .iter()
+        .map(|line| {
+            let point = |value: f64| value / factor;
+            let points = line.points.iter();
+            let spreads = points.clone().map(|one| (at(one.at), one.spread.map(point)));
+            Line::new(&line.name, points.map(|one| (at(one.at), point(one.value))).collect())
+                .spread(spreads.collect())
+        })
+        .collect();
+    if unit == "frames/s" && by == "frame" {
+        drawn.extend(link(lines, &places, factor));
+    }
+    let top = drawn.iter().map(Line::top).fold(0.0, f64::max);
+    let more = if *left_out > 0 { format!(" ({left_out} more lines)") } else { String::new() };
+    Plot {
+        name: file(&[command, name, unit, by]),
+        title: format!("{name} by {by}{more}"),
+        horizontal: Axis::named(places.into_iter().map(|(_, label)| label).collect(), by),
+        vertical: Axis::up_to(if top > 0.0 { top * 1.1 } else { 1.0 }, format!("{prefix}{unit}")),
+        lines: drawn,
+    }
+}
+
+/// The line rate of the slowest link that carries all that was measured.
+fn link(lines: &[Course], places: &[(f64, String)], factor: f64) -> Option<Line> {
+    let rate = |gigabits: f64, frame: f64| gigabits * 1e9 / 8.0 / (frame + BETWEEN_FRAMES);
+    let carries = |gigabits: &f64| {
+        let mut points = lines.iter().flat_map(|line| &line.points);
+        points.all(|point| point.value <= rate(*gigabits, point.at) * 1.001)
+    };
+    let gigabits = LINKS.into_iter().find(carries)?;
+    let points = places.iter().enumerate();
+    let points =
+        points.map(|(place, (frame, _))| (place as f64 + 1.0, rate(gigabits, *frame) / factor));
+    Some(Line::new(format!("line rate of {gigabits} Gbit/s"), points.collect()))
+}
+
+/// A factor and its prefix that leave values of a few digits.
+fn scale(most: f64) -> (f64, &'static str) {
+    match most {
+        most if most >= 2e9 => (1e9, "G "),
+        most if most >= 2e6 => (1e6, "M "),
+        most if most >= 2e4 => (1e3, "k "),
+        _ => (1.0, ""),
+    }
+}
+
+/// Shares of frames by how long they took, of results that have their distribution.
+fn latencies(command: &str, runs: &[Run]) -> Option<Plot> {
+    let entries = runs.iter().flat_map(|run| &run.results);
+    let curves = entries.filter_map(|entry| Some((entry, curve(entry)?)));
+    let curves: Vec<(&Entry, Vec<(f64, f64)>)> = curves.take(CURVES).collect();
+    // The slowest thousandth would press all others against the axis.
+    let bulk = curves.iter().flat_map(|(_, curve)| curve).filter(|(_, share)| *share <= 0.999);
+    let end = bulk.map(|(time, _)| *time).fold(0.0, f64::max);
+    let lines = curves.iter().map(|(entry, curve)| {
+        let within = curve.iter().filter(|(time, _)| *time <= end).copied();
+        Line::new(entry.title(), within.collect())
+    });
+    (end > 0.0).then(|| Plot {
+        name: file(&[command, "latency"]),
+        title: "latency: share of frames that took no longer".into(),
+        horizontal: Axis::up_to(end * 1.02, "us"),
+        vertical: Axis::up_to(1.05, "share of frames"),
+        lines: lines.collect(),
+    })
+}
+
+/// Times (us) and the shares of frames that took no longer.
+fn curve(entry: &Entry) -> Option<Vec<(f64, f64)>> {
+    let points = entry.observed.get("ns_and_share")?.as_array()?;
+    let point = |pair: &serde_json::Value| {
+        let (time, share) = (pair.get(0)?.as_f64()? / 1e3, pair.get(1)?.as_f64()?);
+        ((1e-3..1e9).contains(&time) && (0.0..=1.0).contains(&share)).then_some((time, share))
+    };
+    let points: Vec<(f64, f64)> = points.iter().filter_map(point).collect();
+    (!points.is_empty()).then_some(points)
+}
+
+/// A file name of these words.
+fn file(words: &[&str]) -> String {
+    let name = words.join("-");
+    let safe = name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' });
+    let name: String = safe.take(120).collect();
+    name.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::families::families;
+    use super::*;
+    use crate::page::tests::run;
+
+    fn svg(results: serde_json::Value) -> Vec<String> {
+        let runs = [run("Xeon", results)];
+        let families = families(&runs, &["Xeon".to_owned()]);
+        plots("rfc2544", &runs, &families).iter().map(|plot| plot.svg().unwrap()).collect()
+    }
+
+    #[test]
+    fn throughput_stands_beside_the_line_rate() {
+        let result = |frame: u64, rate: f64| json!({"name": "throughput", "unit": "frames/s", "value": rate, "parameters": {"frame": frame}});
+        let plots = svg(json!([result(64, 14.88e6), result(512, 2.34e6), result(1518, 0.81e6)]));
+        let [plot] = plots.as_slice() else { panic!("{}", plots.len()) };
+        for word in
+            ["line rate of 10 Gbit/s", "throughput by frame", "M frames/s", "1518", "measured"]
+        {
+            assert!(plot.contains(word), "{word}: {plot}");
+        }
+    }
+
+    #[test]
+    fn latencies_are_a_curve() {
+        let distribution = json!([[1000, 0.5], [2000, 0.9], [50_000, 1.0]]);
+        let plots = svg(json!([{"name": "latency distribution", "value": 3,
+            "observed": {"ns_and_share": distribution}}]));
+        assert!(plots[0].contains("share of frames that took no longer"));
+        for broken in [json!(1), json!([]), json!([[1], "x", [null, 1]]), json!([[1e300, 5]])] {
+            let plots = svg(json!([{"name": "x", "observed": {"ns_and_share": broken}}]));
+            assert!(plots.is_empty(), "{plots:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_a_file_leads_nowhere_else() {
+        assert_eq!(file(&["queue", "../../etc/x", "packets/s"]), "queue-etc-x-packets-s");
+    }
+
+    #[test]
+    fn no_name_is_markup() {
+        let result = |n: u64| json!({"name": "<script>", "unit": "</svg>", "value": n, "parameters": {"n": n, "<b>": "<i>"}});
+        let plots = svg(json!([result(1), result(2), result(3)]));
+        assert!(!plots.is_empty());
+        for plot in plots {
+            assert!(!plot.contains("<script") && !plot.contains("<i>"), "{plot}");
+            assert_eq!(plot.matches("</svg>").count(), 1, "{plot}");
+        }
+    }
+}
