@@ -1,5 +1,6 @@
 //! The machine as `/proc` and `/sys` show it.
 
+mod cache;
 mod interrupt;
 mod kernel;
 mod limits;
@@ -7,10 +8,12 @@ mod memory;
 mod nic;
 mod power;
 mod service;
+mod time;
 mod topology;
 
 use std::path::Path;
 
+pub use cache::Cache;
 pub use interrupt::Interrupt;
 pub use kernel::{Clock, Kernel, Vendor, Watchdog};
 pub use limits::{Bound, Limits};
@@ -18,6 +21,7 @@ pub use memory::{Memory, Pool};
 pub use nic::{Lanes, Nic};
 pub use power::{CorePower, IdleState, Power};
 pub use service::{KNOWN_SERVICES, KnownService, Service};
+pub use time::ProcessorTime;
 pub use topology::{Core, Topology};
 
 use crate::root::{Fact, Root};

@@ -1,7 +1,9 @@
 //! Cores, their siblings, sockets and NUMA nodes.
 
+use super::cache::{self, Cache};
+use super::time::ProcessorTime;
 use crate::cores::CoreSet;
-use crate::root::{Fact, Root, Unread};
+use crate::root::{Fact, Root};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
@@ -11,6 +13,8 @@ const NODES: &str = "/sys/devices/system/node";
 pub struct Topology {
     /// Cores that are online, in order.
     pub cores: Vec<Core>,
+    /// Caches, the nearest first.
+    pub caches: Fact<Vec<Cache>>,
     /// NUMA nodes with their cores, in order; node 0 where the kernel tells of none.
     pub nodes: Vec<(u16, CoreSet)>,
     /// Cores that the scheduler leaves alone.
@@ -46,9 +50,10 @@ impl Topology {
         };
         Self {
             cores: online.iter().map(core).collect(),
+            caches: cache::read(root),
             isolated: root.value(&format!("{CPUS}/isolated")),
             nohz_full: root.value(&format!("{CPUS}/nohz_full")),
-            stolen: stolen(root),
+            stolen: ProcessorTime::of(root).map(ProcessorTime::stolen_share),
             nodes,
         }
     }
@@ -97,19 +102,4 @@ fn nodes(root: &Root, online: &CoreSet) -> Vec<(u16, CoreSet)> {
     };
     let nodes: Vec<_> = numbers.into_iter().filter_map(cores).collect();
     if nodes.is_empty() { vec![(0, online.clone())] } else { nodes }
-}
-
-/// proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in the first two.
-fn stolen(root: &Root) -> Fact<f64> {
-    const STAT: &str = "/proc/stat";
-    let text = root.text(STAT)?;
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu "));
-    let times: Vec<u64> =
-        line.unwrap_or_default().split_whitespace().take(8).map_while(|t| t.parse().ok()).collect();
-    let all = times.iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
-    match times.get(7) {
-        #[expect(clippy::cast_precision_loss, reason = "a share")]
-        Some(steal) if all > 0 => Ok(*steal as f64 / all as f64),
-        _ => Err(Unread::malformed(STAT)),
-    }
 }

@@ -1,6 +1,7 @@
 //! The checks on machines that are trees of files.
 
 use crate::fixture::{Tree, assert_state, find, setup, tuned, untuned, virtual_machine};
+use millrace_doctor::machine::ProcessorTime;
 use millrace_doctor::{Change, Finding, Remedy, Setup, State, checks, kernel_parameters};
 
 fn findings(tree: &Tree, workers: &str) -> Vec<Finding> {
@@ -14,6 +15,29 @@ fn parameters(finding: &Finding) -> Vec<&str> {
         _ => None,
     });
     parameters.collect()
+}
+
+#[test]
+fn each_cache_is_there_once() {
+    let caches = tuned().machine().topology.caches.unwrap();
+    let of = |level| caches.iter().filter(|cache| cache.level == level).collect::<Vec<_>>();
+    assert_eq!([of(1).len(), of(2).len(), of(3).len()], [8, 8, 2]);
+    let [first, second] = of(3)[..] else { panic!("{caches:?}") };
+    assert_eq!((first.size, first.kind.as_str()), (32_768, "Unified"));
+    assert_eq!([first.cores.as_str(), second.cores.as_str()], ["0-3,8-11", "4-7,12-15"]);
+    assert_eq!(virtual_machine().machine().topology.caches, Ok(vec![]));
+}
+
+#[test]
+fn the_host_took_what_passed_between_two_looks() {
+    let tree = virtual_machine();
+    let before = ProcessorTime::read(tree.path()).unwrap();
+    assert_eq!(before.stolen_share(), 0.1);
+    tree.put("proc/stat", "cpu  150 0 120 720 0 0 0 110 0 0");
+    let passed = ProcessorTime::read(tree.path()).unwrap().since(before);
+    assert_eq!(passed, ProcessorTime { all: 100, stolen: 10 });
+    tree.put("proc/stat", "cpu x");
+    assert!(ProcessorTime::read(tree.path()).is_err());
 }
 
 #[test]

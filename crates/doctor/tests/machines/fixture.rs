@@ -85,6 +85,18 @@ impl Tree {
                 &format!("{own}/cpufreq/scaling_available_governors"),
                 "performance powersave",
             );
+            let level_3 = if core % 8 < 4 { NODES[0] } else { NODES[1] };
+            for (index, level, kind, size, shared) in [
+                (0, "1", "Data", "48K", siblings.as_str()),
+                (1, "2", "Unified", "2048K", &siblings),
+                (2, "3", "Unified", "32768K", level_3),
+            ] {
+                let folder = format!("{own}/cache/index{index}");
+                self.put(&format!("{folder}/level"), level);
+                self.put(&format!("{folder}/type"), kind);
+                self.put(&format!("{folder}/size"), size);
+                self.put(&format!("{folder}/shared_cpu_list"), shared);
+            }
             for (state, name, latency, disable) in
                 [(0, "POLL", 0, "0"), (1, "C1", 2, "0"), (2, "C6", 133, deep)]
             {
