@@ -30,10 +30,10 @@ use tables::Prefix;
 
 use crate::failure::Failure;
 use crate::load::{Frames, Packets, Prefixes, sample};
-use crate::machine::Environment;
+use crate::machine::{Environment, round_trip};
 use crate::results::{Report, Samples};
 use crate::terminal::{progress, say};
-use crate::turns::{Rounds, round_trip};
+use crate::turns::Rounds;
 use crate::worker::{Bed, Router, Source, mac};
 use conduct::Conduct;
 use turn::{Stage, Turn};

@@ -6,7 +6,9 @@ use std::process::Command;
 use dpdk::Eal;
 use serde::Serialize;
 
-use super::cores::cores;
+use super::cores::{cores, outermost};
+use super::moment::Moment;
+use super::settings::Settings;
 
 /// What a number depends on besides the code.
 #[derive(Debug, Default, Serialize)]
@@ -26,6 +28,22 @@ pub(crate) struct Environment {
     version: &'static str,
     /// Of the checkout that the program was built in, if it is still there.
     revision: Option<String>,
+    /// What was asked for.
+    command: String,
+    #[serde(flatten)]
+    settings: Settings,
+    /// The machine when the run began.
+    began: Moment,
+}
+
+/// The environment of a run that is over.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finished<'a> {
+    #[serde(flatten)]
+    environment: &'a Environment,
+    ended: Moment,
+    /// The share of all cores' time that the host took meanwhile: 0 to 1.
+    stolen: Option<f64>,
 }
 
 impl Environment {
@@ -41,7 +59,18 @@ impl Environment {
             prefixes: prefixes.into(),
             version: env!("CARGO_PKG_VERSION"),
             revision: revision(),
+            command: command(),
+            settings: Settings::read(Path::new("/")),
+            began: Moment::now(outermost()),
         }
+    }
+
+    /// The run is over: how the machine is now.
+    pub(crate) fn finish(&self) -> Finished<'_> {
+        // Meanwhile this thread may keep to one core.
+        let ended = Moment::now(self.began.cores);
+        let stolen = self.began.stolen_until(&ended);
+        Finished { environment: self, ended, stolen }
     }
 
     /// One line for people.
@@ -63,6 +92,11 @@ fn cpu() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     line.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn command() -> String {
+    let words = std::env::args_os().skip(1);
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 fn revision() -> Option<String> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::cases::Case;
 use crate::failure::Failure;
+use crate::machine;
 use crate::results::Samples;
 use crate::turns;
 
@@ -66,12 +67,12 @@ impl Contest {
             if round >= rounds && contest.both.iter().all(|both| both.len() >= rounds as usize) {
                 break;
             }
-            let mut probes = Samples(vec![turns::round_trip(cores)?]);
+            let mut probes = Samples(vec![machine::round_trip(cores)?]);
             let rate = ours.turn(case, turn)?;
-            probes.0.push(turns::round_trip(cores)?);
+            probes.0.push(machine::round_trip(cores)?);
             for (yardstick, both) in yardsticks.iter_mut().zip(&mut contest.both) {
                 let its = yardstick.turn(case, turn)?;
-                probes.0.push(turns::round_trip(cores)?);
+                probes.0.push(machine::round_trip(cores)?);
                 if turns::same_phase(&probes) {
                     both.push(Both { ours: rate, its, cores: probes.median() });
                 }

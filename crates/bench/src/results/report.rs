@@ -6,13 +6,20 @@ use serde::Serialize;
 
 use super::outcome::Outcome;
 use crate::failure::Failure;
-use crate::machine::Environment;
+use crate::machine::{Environment, Finished};
 
 /// All of one run.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) environment: Environment,
     pub(crate) results: Vec<Outcome>,
+}
+
+/// What is written of it.
+#[derive(Debug, Serialize)]
+struct Written<'a> {
+    environment: Finished<'a>,
+    results: &'a [Outcome],
 }
 
 impl Report {
@@ -21,7 +28,11 @@ impl Report {
         let Some(path) = path else { return Ok(()) };
         let failed = |source| Failure::File { path: path.into(), source };
         let file = std::fs::File::create(path).map_err(failed)?;
-        Ok(serde_json::to_writer_pretty(file, self)?)
+        Ok(serde_json::to_writer_pretty(file, &self.written())?)
+    }
+
+    fn written(&self) -> Written<'_> {
+        Written { environment: self.environment.finish(), results: &self.results }
     }
 }
 
@@ -44,7 +55,7 @@ mod tests {
         plain.goal = Some((0.5, Better::More));
         let environment = Environment::default();
         let report = Report { environment, results: vec![cycles, rate, plain] };
-        let json = serde_json::to_value(&report).unwrap();
+        let json = serde_json::to_value(report.written()).unwrap();
         let keys =
             |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
         assert_eq!(keys(&json), ["environment", "results"]);
@@ -74,7 +85,20 @@ mod tests {
         assert_eq!(json["results"][2]["goal"], serde_json::json!({"value": 0.5, "better": "more"}));
         assert_eq!(json["results"][1]["ratio"], 2.0);
         assert_eq!(json["results"][2]["ratio"], Value::Null);
-        for key in ["cpu", "tsc_hz", "kernel", "dpdk", "hugepages", "revision"] {
+        let known = [
+            "cpu",
+            "tsc_hz",
+            "kernel",
+            "dpdk",
+            "hugepages",
+            "revision",
+            "command",
+            "caches",
+            "began",
+            "ended",
+            "stolen",
+        ];
+        for key in known {
             assert!(json["environment"].get(key).is_some(), "{key}");
         }
     }

@@ -4,6 +4,6 @@ mod phase;
 mod rounds;
 mod sampling;
 
-pub(crate) use phase::{round_trip, same_phase};
+pub(crate) use phase::same_phase;
 pub(crate) use rounds::Rounds;
 pub(crate) use sampling::Sampling;

@@ -1,65 +1,9 @@
-//! How far apart two cores are at the moment: on a virtual machine that changes while it runs.
+//! Which phase a virtual machine is in: the way between two cores changes while it runs.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use crate::failure::Failure;
-use crate::machine;
 use crate::results::Samples;
-
-/// Round trips of a sample, and samples of a probe.
-const TRIPS: u32 = 100;
-const SAMPLES: u32 = 50;
 
 /// Two probes that differ by less see the machine in the same phase.
 const ALIKE: f64 = 1.5;
-
-/// A word that has its cache line, and those beside it, to itself.
-#[derive(Debug, Default)]
-#[repr(align(256))]
-struct Ball(AtomicU32);
-
-/// Waits for a turn; where somebody else has the other core, it lets them go on.
-fn wait_for(ball: &Ball, turn: u32) {
-    let mut looks = 0_u32;
-    while ball.0.load(Ordering::Acquire) != turn {
-        std::hint::spin_loop();
-        looks = looks.wrapping_add(1);
-        if looks % 10_000 == 0 {
-            std::thread::yield_now();
-        }
-    }
-}
-
-/// TSC cycles in which a cache line goes from one core to the other and back: the median.
-pub(crate) fn round_trip([here, there]: [usize; 2]) -> Result<f64, Failure> {
-    let ball = Ball::default();
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| {
-            let pinned = machine::pin(there);
-            for turn in 0..TRIPS * SAMPLES {
-                wait_for(&ball, 2 * turn + 1);
-                ball.0.store(2 * turn + 2, Ordering::Release);
-            }
-            pinned
-        });
-        let this = scope.spawn(|| {
-            let pinned = machine::pin(here);
-            let samples = (0..SAMPLES).map(|sample| {
-                let begin = dpdk::tsc();
-                for turn in sample * TRIPS..(sample + 1) * TRIPS {
-                    ball.0.store(2 * turn + 1, Ordering::Release);
-                    wait_for(&ball, 2 * turn + 2);
-                }
-                dpdk::tsc().wrapping_sub(begin) as f64 / f64::from(TRIPS)
-            });
-            let samples = Samples(samples.collect());
-            pinned.map(|()| samples)
-        });
-        other.join().map_err(|_| Failure::Thread)??;
-        let samples = this.join().map_err(|_| Failure::Thread)??;
-        Ok(samples.median())
-    })
-}
 
 /// Whether all probes saw the machine in one phase.
 pub(crate) fn same_phase(probes: &Samples) -> bool {
@@ -76,10 +20,5 @@ mod tests {
         assert!(same(&[330.0, 400.0, 350.0]));
         assert!(!same(&[330.0, 1000.0]) && !same(&[900.0, 330.0, 340.0]));
         assert!(!same(&[]));
-    }
-
-    #[test]
-    fn the_line_comes_back() {
-        assert!(round_trip(machine::outermost()).unwrap() > 0.0);
     }
 }

@@ -6,7 +6,7 @@ use crate::dma::Broken;
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::Samples;
-use crate::turns::{Rounds, round_trip};
+use crate::turns::Rounds;
 
 /// Packets that do not count yet: four laps.
 const WARM: u32 = 4 * SLOTS as u32;
@@ -35,10 +35,10 @@ pub(crate) fn measure(
     for size in sizes {
         let mut turns = Rounds::new(&LAYOUTS);
         for round in 0..rounds as usize {
-            probes.0.push(round_trip(cores)?);
+            probes.0.push(machine::round_trip(cores)?);
             // Another one is first in each round.
             turns.round(round, |layout| turn(layout, cores, *size, count))?;
-            probes.0.push(round_trip(cores)?);
+            probes.0.push(machine::round_trip(cores)?);
             done();
         }
         let layouts = LAYOUTS.map(|layout| (layout, turns.samples(layout, |cycles| *cycles)));
