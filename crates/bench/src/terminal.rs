@@ -30,6 +30,6 @@ pub(crate) fn complain(text: Arguments<'_>) {
 /// A bar of `steps` steps on standard error. It hides itself when that is no terminal.
 pub(crate) fn progress(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed}, {eta} left: {msg}");
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
