@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::sheet::Sheet;
 use crate::archive::Run;
+use crate::results::Samples;
 
-/// So many different values of one fact are named; where there are more, only how many.
+/// So many different values of one fact are named; where there are more, only their range, or how many.
 const MOST: usize = 3;
 
 /// The machines of some runs, in their order.
@@ -34,7 +35,7 @@ pub(super) fn environments(runs: &[Run]) -> Sheet {
         let own = facts.iter().filter(|(other, _)| other == name);
         let values: BTreeSet<&str> = own.map(|(_, value)| value.as_str()).collect();
         match values.len() {
-            count if count > MOST => format!("{count} values, one for each run"),
+            count if count > MOST => range(&values).unwrap_or_else(|| format!("{count} values")),
             _ => values.into_iter().collect::<Vec<_>>().join("; "),
         }
     };
@@ -45,4 +46,39 @@ pub(super) fn environments(runs: &[Run]) -> Sheet {
     let rows = rows.collect();
     let header = std::iter::once("machine".to_owned()).chain(machines).collect();
     Sheet { title: "What was measured on".into(), header, rows }
+}
+
+/// The least and the most, where all are numbers.
+fn range(values: &BTreeSet<&str>) -> Option<String> {
+    let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
+    let numbers = Samples(numbers?);
+    Some(format!("{} to {}", numbers.min(), numbers.max()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::page::tests::run;
+
+    #[test]
+    fn what_differs_from_run_to_run_is_a_range() {
+        let of = |steal: Value, command: &str| {
+            let mut run = run("Xeon", json!([]));
+            run.environment.insert("stolen".into(), steal);
+            run.environment.insert("command".into(), command.into());
+            run
+        };
+        let all = [(json!(0.5), "a"), (json!(0.1), "b"), (json!(2), "c"), (json!(1), "d")];
+        let runs = all.map(|(steal, command)| of(steal, command));
+        let value = |runs: &[Run], name: &str| {
+            let sheet = environments(runs);
+            assert_eq!(sheet.header, ["machine", "Xeon"]);
+            sheet.rows.iter().find(|row| row[0] == name).unwrap()[1].clone()
+        };
+        assert_eq!(value(&runs, "stolen"), "0.1 to 2");
+        assert_eq!(value(&runs, "command"), "4 values");
+        assert_eq!(value(&runs[..2], "command"), "a; b");
+    }
 }
