@@ -105,12 +105,25 @@ fn four_runs_on_each_side_are_judged_run_by_run() {
         means.map(|mean| run("Xeon", [entry("it", "ns", &about(mean, mean.to_bits()))]))
     };
     let (a, b) = (runs([100.0, 110.0, 120.0, 131.0]), runs([104.0, 113.0, 124.0, 136.0]));
-    assert_eq!(compare(&a, &b)[0].verdict, Verdict::Noise);
+    let judged = &compare(&a, &b)[0];
+    assert_eq!(judged.verdict, Verdict::Noise);
+    // Of the sixteen pairs of runs, not of the samples' pairs.
+    assert!(judged.u.unwrap() <= 16.0, "{judged:?}");
     let (a, b) = (runs([100.0, 101.0, 102.0, 103.0]), runs([110.0, 111.0, 112.0, 113.0]));
     let judged = &compare(&a, &b)[0];
     assert_eq!(judged.verdict, Verdict::Worse);
     let side = judged.after.as_ref().unwrap();
     assert_eq!((side.runs, side.samples), (4, 80));
+}
+
+#[test]
+fn what_differs_no_more_than_runs_of_one_side_do_is_noise() {
+    let runs = |means: [f64; 2]| {
+        means.map(|mean| run("Xeon", [entry("it", "ns", &about(mean, mean.to_bits()))]))
+    };
+    let judged = &compare(&runs([100.0, 110.0]), &runs([104.0, 114.0]))[0];
+    assert!(judged.p.unwrap() < 0.01, "the samples differ: {judged:?}");
+    assert_eq!(judged.verdict, Verdict::Noise, "{judged:?}");
 }
 
 #[test]
