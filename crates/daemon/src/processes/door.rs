@@ -40,9 +40,20 @@ pub(crate) struct Door<S> {
     forbids: bool,
     /// Threads that close connections.
     closing: Vec<JoinHandle<()>>,
-    /// Connections of which nothing was said in the log yet: of strangers, and closed unheard.
-    unsaid: [u64; 2],
+    /// Connections of which nothing was said in the log yet.
+    unsaid: Unsaid,
     said: Option<Instant>,
+}
+
+/// Connections that the log is to tell of.
+#[derive(Default)]
+struct Unsaid {
+    /// Of processes that may not come, or too many.
+    strangers: u64,
+    /// Closed unheard.
+    unheard: u64,
+    /// Whose the last of them was.
+    uid: u32,
 }
 
 impl<S: Service> Door<S> {
@@ -55,7 +66,7 @@ impl<S: Service> Door<S> {
             );
         }
         let (service, desks) = (Arc::new(service), HashMap::new());
-        let (closing, unsaid) = (Vec::new(), [0; 2]);
+        let (closing, unsaid) = (Vec::new(), Unsaid::default());
         Self { listener, service, desks, forbids, closing, unsaid, said: None }
     }
 
@@ -90,6 +101,10 @@ impl<S: Service> Door<S> {
         let groups = channel.peer_groups().unwrap_or_default();
         let process = Process { credentials, groups };
         let (user, refusal) = self.place(credentials.uid, self.service.admit(&process).err());
+        if user == User::Strangers {
+            self.unsaid.strangers += 1;
+            self.unsaid.uid = credentials.uid;
+        }
         let socket = channel.into_socket();
         let unheard = match self.desk(user) {
             Ok(desk) => {
@@ -102,10 +117,11 @@ impl<S: Service> Door<S> {
             }
         };
         if let Some(socket) = unheard {
-            self.unsaid[1] += 1;
+            self.unsaid.unheard += 1;
+            self.unsaid.uid = credentials.uid;
             self.shut(socket);
         }
-        self.tell(user, credentials.uid);
+        self.tell();
     }
 
     /// Closes a connection unheard. Descriptors may lie in it, whose closing takes as long as their owner likes.
@@ -129,14 +145,13 @@ impl<S: Service> Door<S> {
     }
 
     /// Says in the log what came, not too often: any process of the machine can come here as often as it likes.
-    fn tell(&mut self, user: User, uid: u32) {
-        self.unsaid[0] += u64::from(user == User::Strangers);
-        let [strangers, unheard] = self.unsaid;
+    fn tell(&mut self) {
+        let Unsaid { strangers, unheard, uid } = self.unsaid;
         if strangers + unheard == 0 || self.said.is_some_and(|at| at.elapsed() < SILENCE) {
             return;
         }
         self.said = Some(Instant::now());
-        self.unsaid = [0; 2];
+        self.unsaid = Unsaid::default();
         tracing::warn!(
             uid,
             strangers,
