@@ -36,6 +36,16 @@ pub(crate) enum Failure {
          and B in turn"
     )]
     Worse { count: usize, percent: f64 },
+    #[error("{0}")]
+    Namespace(String),
+    #[error("{}: {why}", path.display())]
+    Scenario { path: PathBuf, why: String },
+    #[error("the device under test: {0}")]
+    UnderTest(String),
+    #[error("`{0}` is no MAC address: write six bytes, such as 02:00:00:00:00:01")]
+    Mac(String),
+    #[error(transparent)]
+    Frame(#[from] measure::frame::FrameError),
     #[error("message {1} of producer {0} came out of order")]
     Order(u32, u32),
     #[error("{0}: the stacks in memory did not do what was asked of them")]

@@ -14,6 +14,7 @@
 //! | `session` | finding sessions, control messages, waiting, beside locks and polling |
 //! | `compare` | what changed between two sets of results |
 //! | `page` | a report of results, with plots (`report`) |
+//! | `rfc2544` | throughput, latency, frame loss and bursts of a device between two ports |
 //!
 //! Beneath them:
 //!
@@ -24,6 +25,8 @@
 //! | `testpmd` | drives dpdk-testpmd |
 //! | `load` | routes, addresses, packets, random numbers |
 //! | `turns` | contestants alternate, in one phase of the machine |
+//! | `namespace` | network namespaces, and programs in them |
+//! | `process` | programs that run, and what they take |
 //! | `results` | samples, outcomes, JSON, tables |
 //! | `archive` | results of earlier runs |
 //! | `machine` | what is measured on, and its cores |
@@ -40,9 +43,12 @@ mod failure;
 mod forward;
 mod load;
 mod machine;
+mod namespace;
 mod page;
+mod process;
 mod queue;
 mod results;
+mod rfc2544;
 mod serve;
 mod session;
 mod tables;
@@ -86,6 +92,12 @@ enum Command {
     /// What it costs to find sessions, to pass control messages and to wait, beside what Millrace replaces: locks and
     /// polling.
     Session(session::Args),
+    /// Throughput, latency, frame loss rate and back-to-back frames of a device between two ports, as RFC 2544 has them:
+    /// of Millrace, of another data plane, or of a physical device.
+    Rfc2544(rfc2544::Args),
+    /// The device with known faults of `rfc2544`.
+    #[command(hide = true)]
+    Rfc2544Impaired(rfc2544::Impaired),
     /// NGINX, iperf3 and redis on Millrace, beside the same programs on the kernel: requests/s, latency, CPU time and
     /// memory. Needs root.
     Serve(serve::Args),
@@ -113,6 +125,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => page::run(&args),
+        Command::Rfc2544(args) => rfc2544::run(&args),
+        Command::Rfc2544Impaired(args) => rfc2544::impaired::run(&args),
         Command::ServeHold(args) => serve::hold::run(&args),
         Command::QueuePeer(args) => queue::peer::run(&args),
     };

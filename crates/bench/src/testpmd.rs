@@ -22,8 +22,8 @@ const LAST: usize = 4;
 pub(crate) struct Setup<'a> {
     /// Tells it from others of this run.
     pub(crate) name: &'a str,
-    /// Its device, as `--vdev` takes it.
-    pub(crate) device: &'a str,
+    /// Its devices, as `--vdev` takes them.
+    pub(crate) devices: &'a [&'a str],
     /// The file of templates of our packet source; without, the device's own packets.
     pub(crate) templates: Option<&'a Path>,
     /// Cores of its main and its forwarding thread.
@@ -52,14 +52,14 @@ fn arguments(setup: &Setup<'_>) -> Vec<String> {
         "--iova-mode=va".into(),
         "--no-telemetry".into(),
         "--log-level=4".into(),
-        format!("--vdev={}", setup.device),
     ];
+    list.extend(setup.devices.iter().map(|device| format!("--vdev={device}")));
     if setup.hugepages {
         list.extend(["--in-memory", "--single-file-segments"].map(String::from));
     } else {
         list.extend(["--no-huge", "--no-shconf", "-m", "128"].map(String::from));
     }
-    list.extend(["--", "-i", "--nb-cores=1"].map(String::from));
+    list.extend(["--", "-i", "--disable-link-check", "--nb-cores=1"].map(String::from));
     list.push(format!("--total-num-mbufs={}", setup.buffers));
     list.push(format!("--mbuf-size={}", setup.buffer_size));
     list.push(format!("--burst={}", setup.burst));
@@ -238,7 +238,7 @@ mod tests {
     fn memory_is_as_the_bench_has_it() {
         let setup = |hugepages| Setup {
             name: "x",
-            device: "net_null0",
+            devices: &["net_null0"],
             templates: None,
             cores: [0, 1],
             hugepages,

@@ -79,7 +79,7 @@ fn contest<A: Destination>(
     if !args.no_yardstick {
         let mut started = Testpmd::spawn(&testpmd::Setup {
             name: "forward",
-            device: "net_null0,no-rx=1",
+            devices: &["net_null0,no-rx=1"],
             templates: Some(&file),
             cores: bed.cores,
             hugepages: bed.hugepages,

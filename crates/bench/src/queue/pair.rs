@@ -73,10 +73,10 @@ impl Pair {
         let socket = folder.join(format!("{}-{jumbo}", kind.name()));
         let Room { buffers, buffer_size, slots } = if jumbo { JUMBO } else { SMALL };
         let devices = kind.devices(&socket, slots);
-        let start = |name, device, core| {
+        let start = |name, device: &str, core| {
             Testpmd::spawn(&Setup {
                 name,
-                device,
+                devices: &[device],
                 templates: None,
                 cores: [core, core],
                 hugepages,

@@ -1,7 +1,4 @@
 //! Namespaces, the daemon, and how programs are started in them.
-//!
-//! Namespaces have no names: each belongs to a process that sleeps, and ends with it. Every program gets a signal when this
-//! one ends, so that nothing stays behind, however it ends.
 
 use std::path::{Path as File, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,10 +9,11 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 use crate::machine;
+use crate::namespace::{self, entering, inside};
 
 use super::args::Args;
 use super::path::{Path, Placement};
-use super::process::Running;
+use crate::process::Running;
 
 /// How long a program may take to start.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -107,7 +105,7 @@ impl Bed {
         })?;
         let folder = tempfile::tempdir()?;
         let cores = machine::cores();
-        let namespaces = [namespace()?, namespace()?, namespace()?];
+        let namespaces = [namespace::make()?, namespace::make()?, namespace::make()?];
         let [kernel, peer, ours] = &namespaces;
         for one in &namespaces {
             inside(one, &["ip", "link", "set", "lo", "up"])?;
@@ -247,47 +245,6 @@ fn daemon_core(cores: &[usize]) -> usize {
 fn library(programs: &File) -> Option<PathBuf> {
     let places = ["libmillrace_preload.so", "../lib/millrace/libmillrace_preload.so"];
     places.map(|place| programs.join(place)).into_iter().find(|place| place.exists())
-}
-
-/// Ends with this process, whatever ends it.
-fn bound() -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM"]);
-    command
-}
-
-fn namespace() -> Result<Running, Failure> {
-    let mut command = bound();
-    command.args(["unshare", "--net", "sleep", "infinity"]);
-    let running = Running::new(command.stdin(Stdio::null()).spawn()?);
-    let own = std::fs::read_link("/proc/self/ns/net")?;
-    let link = File::new("/proc").join(running.id().to_string()).join("ns/net");
-    let begin = Instant::now();
-    while std::fs::read_link(&link).map_or(true, |theirs| theirs == own) {
-        if begin.elapsed() > PATIENCE {
-            return Err(Failure::Serve(
-                "no network namespace: is unshare (util-linux) there?".into(),
-            ));
-        }
-        thread::sleep(LOOK);
-    }
-    Ok(running)
-}
-
-fn entering(namespace: &Running) -> Command {
-    let mut command = bound();
-    command.arg("nsenter").arg(format!("--net=/proc/{}/ns/net", namespace.id()));
-    command
-}
-
-/// Runs a command in a namespace.
-fn inside(namespace: &Running, words: &[&str]) -> Result<(), Failure> {
-    let output = entering(namespace).args(words).output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Failure::Serve(format!("{}: {}", words.join(" "), said.trim())))
 }
 
 fn start_daemon(

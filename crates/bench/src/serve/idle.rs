@@ -12,7 +12,7 @@ use super::bed::{Bed, Where};
 use super::hold::READY;
 use super::nginx::Nginx;
 use super::path::Path;
-use super::process::{Running, Usage};
+use crate::process::{Running, Usage};
 
 /// How long nothing happens.
 const SILENCE: Duration = Duration::from_secs(5);

@@ -6,7 +6,6 @@
 //! | `cases` | what is asked of NGINX |
 //! | `path` | the paths between client and server |
 //! | `bed` | namespaces, the daemon, and how programs are started in them |
-//! | `process` | programs that run, and what they take |
 //! | `nginx`, `wrk` | the server, and the load |
 //! | `rounds` | turns |
 //! | `idle`, `hold` | what connections cost that do nothing, and who holds them |
@@ -21,7 +20,6 @@ mod idle;
 mod nginx;
 mod others;
 mod path;
-mod process;
 mod rounds;
 mod show;
 mod wrk;

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 
 use super::bed::{Bed, Where};
 use super::path::Placement;
-use super::process::Running;
+use crate::process::Running;
 
 /// Bodies up to so many bytes stand in the configuration; longer ones are files.
 const LITERAL: u32 = 2048;

@@ -6,7 +6,7 @@ use super::TURN;
 use super::bed::{Bed, Where};
 use super::cases::Case;
 use super::path::Path;
-use super::process;
+use crate::process;
 
 /// What `wrk` has seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

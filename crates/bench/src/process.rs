@@ -13,29 +13,29 @@ const ORDERLY: Duration = Duration::from_secs(5);
 
 /// A program, ended when it is dropped.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
 }
 
 impl Running {
-    pub(super) fn new(child: Child) -> Self {
+    pub(crate) fn new(child: Child) -> Self {
         Self { child }
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    pub(super) fn child(&mut self) -> &mut Child {
+    pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
     /// What it and its children take.
-    pub(super) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         family(self.id()).into_iter().map(usage_of).fold(Usage::default(), Usage::plus)
     }
 }
@@ -59,11 +59,11 @@ impl Drop for Running {
 
 /// What processes take.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// CPU time so far: s.
-    pub(super) cpu: f64,
+    pub(crate) cpu: f64,
     /// Memory of their own in RAM: bytes.
-    pub(super) memory: f64,
+    pub(crate) memory: f64,
 }
 
 impl Usage {
@@ -73,7 +73,7 @@ impl Usage {
 }
 
 /// CPU time of programs that this process has waited for: s.
-pub(super) fn cpu_of_ended() -> f64 {
+pub(crate) fn cpu_of_ended() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     seconds(&stat, [15, 16])
 }

@@ -1,0 +1,60 @@
+//! Its arguments.
+
+use std::path::PathBuf;
+
+use clap::Args as Group;
+
+/// The command's.
+#[derive(Debug, Group)]
+pub(crate) struct Args {
+    /// The scenario: a TOML file.
+    pub(super) scenario: PathBuf,
+    /// Write the results to this file as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Trials of 2 s in place of the scenario's, and one latency trial: a first look, no result to publish.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Check the scenario and say what would be measured.
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Folder with millraced; that of this program without this.
+    #[arg(long, value_name = "DIR")]
+    pub(super) programs: Option<PathBuf>,
+    /// Do without hugepages, also where there are some.
+    #[arg(long)]
+    pub(super) no_huge: bool,
+}
+
+/// Those of the device with known faults.
+#[derive(Debug, Group)]
+pub(crate) struct Impaired {
+    /// Its two ports: device strings.
+    pub(super) ports: Vec<String>,
+    /// The core that it keeps to.
+    #[arg(long)]
+    pub(super) core: usize,
+    #[command(flatten)]
+    pub(super) faults: Faults,
+}
+
+/// What it does to frames; each way counts for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Group, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Faults {
+    /// Drop every so many-th frame; 0: none.
+    #[arg(long, default_value_t = 0)]
+    pub(super) drop: u64,
+    /// Send every so many-th frame twice; 0: none.
+    #[arg(long, default_value_t = 0)]
+    pub(super) duplicate: u64,
+    /// Send every so many-th frame after the one that follows it; 0: none.
+    #[arg(long, default_value_t = 0)]
+    pub(super) reorder: u64,
+    /// Flip a bit at the end of every so many-th frame; 0: none.
+    #[arg(long, default_value_t = 0)]
+    pub(super) corrupt: u64,
+    /// Hold each frame so long: microseconds.
+    #[arg(long, default_value_t = 0)]
+    pub(super) delay: u64,
+}

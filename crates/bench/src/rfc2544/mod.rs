@@ -1,0 +1,228 @@
+//! `millrace-bench rfc2544`: what a device between two ports can do, by RFC 2544.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `args`, `scenario` | what is to be measured |
+//! | `device`, `millraced`, `kernel`, `impaired` | devices under test that the bench starts |
+//! | `addresses` | of the tester, the device and the flows |
+//! | `bed` | the tester's ports and the device between them |
+//! | `clock`, `lane`, `trial` | one trial |
+//! | `throughput`, `latency`, `frame_loss`, `back_to_back` | the tests of RFC 2544 26 |
+//! | `show` | tables and results |
+
+mod addresses;
+mod args;
+mod back_to_back;
+mod bed;
+mod clock;
+mod device;
+mod frame_loss;
+pub(crate) mod impaired;
+mod kernel;
+mod lane;
+mod latency;
+mod millraced;
+mod scenario;
+mod show;
+mod throughput;
+mod trial;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dpdk::{BufferPool, Memory};
+use indicatif::ProgressBar;
+use measure::load::Sizes;
+
+use crate::failure::Failure;
+use crate::machine::{self, Environment};
+use crate::results::Report;
+use crate::terminal::say;
+pub(crate) use args::{Args, Impaired};
+use bed::Bed;
+use device::Place;
+use scenario::{Device, Machine, Scenario, Test};
+use trial::{Load, Outcome};
+
+/// How often a void trial is repeated.
+const REPEATS: u32 = 3;
+/// Length of a trial of the tester alone: s.
+const ALONE: f64 = 1.0;
+
+/// What was measured with one frame size.
+#[derive(Debug, Default)]
+struct Measured {
+    /// The most that the tester can do: bit/s on the wire.
+    own: f64,
+    throughput: Option<throughput::Measured>,
+    latency: Vec<latency::Measured>,
+    frame_loss: Vec<frame_loss::Point>,
+    back_to_back: Option<measure::search::BurstSummary>,
+}
+
+/// What runs trials: counts them, repeats void ones, and looks whether the device is still there.
+struct Session<'a> {
+    scenario: &'a Scenario,
+    bed: Bed,
+    stop: &'a AtomicBool,
+    bar: &'a ProgressBar,
+    least: u16,
+    settle: Duration,
+}
+
+/// Measures a scenario.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut scenarios = Scenario::read(&args.scenario)?;
+    if args.quick {
+        scenarios.iter_mut().for_each(|scenario| scenario.trials.quicken());
+    }
+    let machine = Machine::here();
+    scenarios.retain(|scenario| {
+        let missing = scenario.needs.missing(&machine);
+        if !missing.is_empty() {
+            say!("{}\nnot here: this machine lacks {}", show::plan(scenario), missing.join("; "));
+        } else if args.check {
+            say!("{}", show::plan(scenario));
+        }
+        missing.is_empty()
+    });
+    if args.check || scenarios.is_empty() {
+        return Ok(());
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    // Without a handler an interrupt ends the program, and what was measured is lost: no reason not to measure.
+    let _ = ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed));
+    let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
+    let eal = bed::environment(&scenarios, memory)?;
+    let environment = Environment::of(eal, "none");
+    say!("{}", environment.line());
+    let cores = machine::cores();
+    let own = std::env::current_exe()?;
+    let beside = own.parent().unwrap_or(std::path::Path::new("/")).to_owned();
+    let place = Place {
+        programs: args.programs.clone().unwrap_or(beside),
+        core: cores.first().copied().unwrap_or(0),
+        hugepages: eal.hugepages(),
+    };
+    let core = cores.last().copied().unwrap_or(0);
+    let (mut results, mut outcome) = (Vec::new(), Ok(()));
+    let pool = bed::pool()?;
+    for scenario in &scenarios {
+        say!("{}", show::plan(scenario));
+        let mut measured = Vec::new();
+        outcome = measure(scenario, &place, pool, core, &stop, &mut measured);
+        if measured.is_empty() {
+            break;
+        }
+        results.extend(show::print(scenario, &measured));
+        if outcome.is_err() || stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    if results.is_empty() {
+        return outcome;
+    }
+    // What was measured before something went wrong is kept.
+    let report = Report { environment, results };
+    report.write(args.json.as_deref())?;
+    outcome
+}
+
+/// Measures the tester alone, then the device; what is complete is kept whatever happens then.
+fn measure(
+    scenario: &Scenario,
+    place: &Place,
+    pool: BufferPool,
+    core: usize,
+    stop: &AtomicBool,
+    measured: &mut Vec<(Sizes, Measured)>,
+) -> Result<(), Failure> {
+    let sizes = scenario.sizes();
+    let alone = Scenario { device: Device::None {}, ..scenario.clone() };
+    // Only trials run on the tester's core: what is started is not to inherit it.
+    let mut bed = Bed::new(&alone, place, pool)?;
+    let own = machine::on(core, || {
+        let limits = sizes.iter().map(|size| trial::limit(&mut bed.tester, *size, ALONE, stop));
+        limits.collect::<Result<Vec<_>, _>>()
+    })?;
+    drop(bed);
+    let bar = crate::terminal::progress(sizes.len() * scenario.trials.tests.len());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let mut session = Session {
+        scenario,
+        bed: Bed::new(scenario, place, pool)?,
+        stop,
+        bar: &bar,
+        least: scenario.frames.layout().least(),
+        settle: Duration::from_secs_f64(scenario.trials.settle),
+    };
+    let outcome = machine::on(core, || {
+        for (size, own) in sizes.iter().zip(own) {
+            measured.push((*size, Measured { own, ..Measured::default() }));
+            let Some((_, into)) = measured.last_mut() else { continue };
+            session.measure(*size, into)?;
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    });
+    bar.finish_and_clear();
+    outcome
+}
+
+impl Session<'_> {
+    /// All tests with one frame size.
+    fn measure(&mut self, sizes: Sizes, into: &mut Measured) -> Result<(), Failure> {
+        let top = self.top(into.own);
+        for test in &self.scenario.trials.tests {
+            match test {
+                Test::Throughput => into.throughput = throughput::measure(self, sizes, top)?,
+                Test::Latency => {
+                    let throughput = into.throughput.as_ref().map_or(0.0, |found| found.rate);
+                    latency::measure(self, sizes, throughput, &mut into.latency)?;
+                }
+                Test::FrameLoss => frame_loss::measure(self, sizes, top, &mut into.frame_loss)?,
+                Test::BackToBack => {
+                    let throughput = into.throughput.as_ref().map_or(0.0, |found| found.rate);
+                    into.back_to_back = back_to_back::measure(self, sizes, top, throughput)?;
+                }
+            }
+            self.bar.inc(1);
+        }
+        Ok(())
+    }
+
+    /// The highest load: the line rate, or what the tester can do if that is less: bit/s.
+    fn top(&self, own: f64) -> f64 {
+        self.scenario.trials.line_rate.map_or(own, |gigabits| own.min(gigabits * 1e9))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A load for so many seconds.
+    fn lasting(&self, sizes: Sizes, rate: f64, seconds: f64) -> Load {
+        Load::lasting(sizes, self.least, rate, seconds, self.settle)
+    }
+
+    /// Runs a trial, again if it is void. `None`: all were void, or the user wants no more.
+    fn trial(&mut self, load: &Load) -> Result<Option<Outcome>, Failure> {
+        for _ in 0..=REPEATS {
+            let outcome = self.bed.tester.run(load, self.stop)?;
+            if self.is_stopped() {
+                return Ok(None);
+            }
+            if !self.bed.is_whole() {
+                return Err(Failure::UnderTest("a link to it went down".into()));
+            }
+            if !outcome.is_void() {
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,285 @@
+//! What a scenario file can say, and what it means where it says nothing.
+
+use measure::frame::{FrameError, Layout, Transport, Vary};
+use measure::load::{Mix, Order, Sizes};
+use measure::search::Strategy;
+use serde::Deserialize;
+use wire::vlan::TAG_LENGTH;
+
+use super::needs::Needs;
+use super::wrong::Wrong;
+use crate::rfc2544::args::Faults;
+
+/// RFC 2544 9.1, and the white paper's 66 bytes.
+const STANDARD: [u16; 8] = [64, 66, 128, 256, 512, 1024, 1280, 1518];
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(in crate::rfc2544) struct Scenario {
+    /// What it is called in reports.
+    pub(in crate::rfc2544) title: String,
+    /// Its number in the carriers' white paper, such as 1.3.
+    pub(in crate::rfc2544) case: Option<String>,
+    /// What it shows.
+    #[serde(default)]
+    pub(in crate::rfc2544) about: String,
+    /// Which of the file's variants it is.
+    #[serde(skip)]
+    pub(in crate::rfc2544) variant: Option<String>,
+    #[serde(default)]
+    pub(in crate::rfc2544) needs: Needs,
+    pub(in crate::rfc2544) device: Device,
+    #[serde(default)]
+    pub(in crate::rfc2544) frames: Frames,
+    #[serde(default)]
+    pub(in crate::rfc2544) flows: Flows,
+    #[serde(default)]
+    pub(in crate::rfc2544) trials: Trials,
+}
+
+/// The device under test.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
+pub(in crate::rfc2544) enum Device {
+    /// None: the tester's two ports are joined.
+    None {},
+    /// One that is there: the tester opens these ports, to which it is attached.
+    External {
+        ports: [String; 2],
+        /// MAC addresses of the device's ports.
+        macs: [String; 2],
+    },
+    /// Our daemon, between two ports of shared memory.
+    Millraced {
+        /// Its workers' cores; the first that the process may use if none is given.
+        #[serde(default)]
+        cores: Vec<usize>,
+        /// Its packet buffers.
+        buffers: Option<u32>,
+        #[serde(default)]
+        forwarding: Forwarding,
+        /// Routes each way, which share the network of its flows; 1 if not given.
+        routes: Option<u32>,
+    },
+    /// The kernel, which routes between two veth pairs. Needs root.
+    Kernel {},
+    /// `dpdk-testpmd`, which forwards between two ports of shared memory without looking at frames.
+    Testpmd {
+        /// Its core; the first that the process may use if not given.
+        core: Option<usize>,
+    },
+    /// A device with known faults, to see that they are found.
+    Impaired {
+        /// Its core; the first that the process may use if not given.
+        core: Option<usize>,
+        #[serde(default)]
+        faults: Faults,
+    },
+}
+
+/// By what our daemon forwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::rfc2544) enum Forwarding {
+    /// Routes: a longest-prefix match.
+    #[default]
+    Routes,
+    /// An exact match of the 5-tuple: each flow is an entry.
+    FlowTable,
+    /// A learning bridge.
+    Bridge,
+}
+
+/// Frames.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(in crate::rfc2544) struct Frames {
+    /// Bytes, frame check sequence included; `operator` and `imix` are mixes. All of RFC 2544's if not given.
+    sizes: Option<Vec<Size>>,
+    ipv6: bool,
+    tcp: bool,
+    /// VLAN of the device's ports.
+    pub(in crate::rfc2544) vlan: Option<u16>,
+}
+
+/// A size in a file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, expecting = "a frame size is expected: bytes, `operator` or `imix`")]
+enum Size {
+    Bytes(u16),
+    Mix(String),
+}
+
+/// Flows each way.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(in crate::rfc2544) struct Flows {
+    pub(in crate::rfc2544) count: u32,
+    order: OrderWord,
+    pub(super) vary: VaryWord,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OrderWord {
+    Sequential,
+    Scattered,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum VaryWord {
+    Destination,
+    Source,
+    Ports,
+}
+
+/// Trials.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(in crate::rfc2544) struct Trials {
+    /// Length of a trial: s.
+    pub(in crate::rfc2544) seconds: f64,
+    /// Time for stragglers after it, and for the device to settle: s.
+    pub(in crate::rfc2544) settle: f64,
+    pub(in crate::rfc2544) both_ways: bool,
+    /// Line rate: Gbit/s, for links that have none, such as shared memory.
+    pub(in crate::rfc2544) line_rate: Option<f64>,
+    /// Loss that is tolerated: a share.
+    pub(in crate::rfc2544) loss: f64,
+    /// Step of loads: a share of the highest.
+    pub(in crate::rfc2544) resolution: f64,
+    search: StrategyWord,
+    pub(in crate::rfc2544) tests: Vec<Test>,
+    /// Latency: length of a trial (s), trials, loads as shares of the throughput.
+    pub(in crate::rfc2544) latency_seconds: f64,
+    pub(in crate::rfc2544) latency_trials: u32,
+    pub(in crate::rfc2544) latency_loads: Vec<f64>,
+    /// Back-to-back frames: searches, and longest burst (s).
+    pub(in crate::rfc2544) burst_searches: u32,
+    pub(in crate::rfc2544) burst_seconds: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StrategyWord {
+    Stepwise,
+    Bisection,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::rfc2544) enum Test {
+    Throughput,
+    Latency,
+    FrameLoss,
+    BackToBack,
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Self { count: 1, order: OrderWord::Sequential, vary: VaryWord::Destination }
+    }
+}
+
+impl Default for Trials {
+    fn default() -> Self {
+        Self {
+            // RFC 2544 24, 23, 26.1, 26.2; RFC 9004 5.3.
+            seconds: 60.0,
+            settle: 7.0,
+            both_ways: true,
+            line_rate: None,
+            loss: 0.0,
+            resolution: 0.01,
+            search: StrategyWord::Bisection,
+            tests: vec![Test::Throughput, Test::Latency],
+            latency_seconds: 120.0,
+            latency_trials: 20,
+            latency_loads: vec![1.0],
+            burst_searches: 50,
+            burst_seconds: 2.0,
+        }
+    }
+}
+
+impl Frames {
+    pub(in crate::rfc2544) fn layout(&self) -> Layout {
+        Layout { ipv6: self.ipv6, transport: self.transport(), tagged: self.vlan.is_some() }
+    }
+
+    pub(in crate::rfc2544) fn transport(&self) -> Transport {
+        if self.tcp { Transport::Tcp } else { Transport::Udp }
+    }
+
+    /// The longest frame: what an MTU of 1,500 bytes carries.
+    fn most(&self) -> u16 {
+        1518 + if self.vlan.is_some() { TAG_LENGTH as u16 } else { 0 }
+    }
+
+    /// The sizes: what is named, or all of the standard's, raised to the least that there can be.
+    pub(in crate::rfc2544) fn sizes(&self) -> Result<Vec<Sizes>, Wrong> {
+        let (least, most) = (self.layout().least(), self.most());
+        let Some(sizes) = &self.sizes else {
+            let mut sizes: Vec<_> =
+                STANDARD.iter().map(|size| Sizes::One(*size.max(&least))).collect();
+            sizes.dedup();
+            sizes.extend([Sizes::Mix(Mix::Operator), Sizes::Mix(Mix::Internet)]);
+            return Ok(sizes);
+        };
+        let read = |size: &Size| match size {
+            Size::Bytes(size) => Ok(Sizes::One(*size)),
+            Size::Mix(name) => name.parse().map_err(Wrong::Size),
+        };
+        let one = |size: &Size| match read(size)? {
+            Sizes::One(size) if size < least => {
+                Err(Wrong::Frame(FrameError::Short { size, least }))
+            }
+            Sizes::One(size) if size > most => Err(Wrong::Long { size, most }),
+            size => Ok(size),
+        };
+        sizes.iter().map(one).collect()
+    }
+}
+
+impl Flows {
+    pub(in crate::rfc2544) fn order(&self) -> Order {
+        match self.order {
+            OrderWord::Sequential => Order::Sequential,
+            OrderWord::Scattered => Order::Scattered,
+        }
+    }
+
+    pub(in crate::rfc2544) fn vary(&self) -> Vary {
+        match self.vary {
+            VaryWord::Destination => Vary::Destination,
+            VaryWord::Source => Vary::Source,
+            VaryWord::Ports => Vary::Ports,
+        }
+    }
+}
+
+impl Trials {
+    pub(in crate::rfc2544) fn strategy(&self) -> Strategy {
+        match self.search {
+            StrategyWord::Stepwise => Strategy::Stepwise,
+            StrategyWord::Bisection => Strategy::Bisection,
+        }
+    }
+
+    /// A first look in place of a result.
+    pub(in crate::rfc2544) fn quicken(&mut self) {
+        self.seconds = self.seconds.min(2.0);
+        self.settle = self.settle.min(0.3);
+        self.latency_seconds = self.latency_seconds.min(2.0);
+        self.latency_trials = self.latency_trials.min(1);
+        self.burst_searches = self.burst_searches.min(3);
+    }
+}

@@ -1,0 +1,78 @@
+use super::*;
+use crate::rfc2544::args::Faults;
+
+fn wrong(text: &str) -> String {
+    let text = format!("title = \"x\"\n{text}");
+    Scenario::parse(&text).map(drop).unwrap_err().to_string()
+}
+
+#[test]
+fn a_short_scenario_means_the_standard() {
+    let scenarios = Scenario::parse("title = \"x\"\ndevice = { kind = \"none\" }\n").unwrap();
+    let [scenario] = &scenarios[..] else { panic!() };
+    assert_eq!(scenario.frames.sizes().unwrap().len(), 10);
+    assert_eq!((scenario.trials.seconds, scenario.trials.latency_trials), (60.0, 20));
+    assert_eq!(scenario.trials.loss, 0.0);
+    let six = "title = \"x\"\ndevice = { kind = \"none\" }\nframes = { ipv6 = true }\n";
+    let sizes = Scenario::parse(six).unwrap()[0].sizes();
+    assert_eq!((sizes.len(), sizes[0].to_string().as_str()), (9, "84"));
+    assert_eq!(scenario.addresses()[0].map(|a| a.to_string()), ["198.18.0.0", "198.19.0.0"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_can() {
+    let none = "device = { kind = \"none\" }\n";
+    for (text, words) in [
+        ("frames = { sizes = [63] }", "64 or more"),
+        ("frames = { sizes = [64], ipv6 = true }", "84 or more"),
+        ("frames = { sizes = [64], vlan = 7 }", "68 or more"),
+        ("frames = { sizes = [1519] }", "1518 or fewer"),
+        ("frames = { sizes = [\"60\"] }", "64 or more"),
+        ("frames = { sizes = [1523], vlan = 7 }", "1522 or fewer"),
+        ("frames = { sizes = [] }", "frames.sizes"),
+        ("frames = { sizes = [\"mix\"] }", "imix"),
+        ("frames = { vlan = 4095 }", "1 to 4094"),
+        ("flows = { count = 0 }", "1 to 16777216"),
+        ("flows = { count = 65537, vary = \"ports\" }", "65536 or fewer"),
+        ("trials = { seconds = nan }", "trials.seconds"),
+        ("trials = { loss = 0.9 }", "0 to 0.5"),
+        ("trials = { latency-loads = [1.1] }", "0.001 to 1"),
+        ("trials = { tests = [\"latency\"] }", "throughput"),
+        ("trials = { tests = [\"speed\"] }", "back-to-back"),
+        ("trials = { secconds = 3 }", "secconds"),
+    ] {
+        let said = wrong(&format!("{none}{text}"));
+        assert!(said.contains(words), "{text}: {said}");
+    }
+    let by_flow = "device = { kind = \"millraced\", forwarding = \"flow-table\" }\nframes = { sizes = [128], vlan = 3 }";
+    assert!(wrong(by_flow).contains("VLAN"));
+    assert!(wrong("device = { kind = \"modem\" }").contains("testpmd"));
+    assert!(wrong("").contains("device"));
+}
+
+#[test]
+fn faults_are_read() {
+    let text = "title = \"x\"\n[device]\nkind = \"impaired\"\nfaults = { drop = 1000, delay = 50 }";
+    let scenario = Scenario::parse(text).unwrap().remove(0);
+    let Device::Impaired { faults, .. } = scenario.device else { panic!() };
+    assert_eq!(faults, Faults { drop: 1000, delay: 50, ..Faults::default() });
+}
+
+#[test]
+fn the_catalogue_can_be_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut cases = Vec::new();
+    for folder in [root.clone(), root.join("operator")] {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == "toml") {
+                let scenarios = Scenario::read(&entry.path()).unwrap();
+                cases.extend(scenarios[0].case.clone());
+            }
+        }
+    }
+    cases.sort();
+    let numbers = [("1", 8), ("2", 7), ("3", 4)];
+    let all =
+        numbers.iter().flat_map(|(part, last)| (1..=*last).map(move |n| format!("{part}.{n}")));
+    assert!(cases.into_iter().eq(all));
+}
