@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
 //! | `clients` | what a client process costs everybody else |
+//! | `capacity` | how much an application may do for each packet |
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
 //! | `transport` | TCP in memory, beside smoltcp |
 //! | `dma` | a packet between a device and its driver: a model of PCIe and a soft device |
@@ -25,6 +26,7 @@
 //! | `testpmd` | drives dpdk-testpmd |
 //! | `load` | routes, addresses, packets, random numbers |
 //! | `turns` | contestants alternate, in one phase of the machine |
+//! | `client_ends` | a client's queues: the worker's end and its own |
 //! | `namespace` | network namespaces, and programs in them |
 //! | `process` | programs that run, and what they take |
 //! | `results` | samples, outcomes, JSON, tables |
@@ -35,6 +37,8 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod capacity;
+mod client_ends;
 mod clients;
 mod command_line;
 mod compare;
@@ -77,6 +81,9 @@ enum Command {
     /// Cycles/packet of the whole forwarder while a client process reads, does not read, writes garbage,
     /// floods: what everybody else pays for it.
     Clients(clients::Args),
+    /// How much an application may do for each packet before packets are lost: digests or uncached reads, in the worker
+    /// and in a client ('packet on fly').
+    Capacity(capacity::Args),
     /// Look-ups, changes and memory of the tables, beside rte_fib, rte_lpm and rte_hash.
     Tables(tables::Args),
     /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
@@ -117,6 +124,7 @@ fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Forward(args) => forward::run(&args),
         Command::Clients(args) => clients::run(&args),
+        Command::Capacity(args) => capacity::run(&args),
         Command::Tables(args) => tables::run(&args),
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),

@@ -4,6 +4,8 @@ use graph::Filter;
 use shm::attach::Take;
 use wire::{EtherType, Protocol};
 
+use crate::client_ends::Request;
+
 /// A client's conduct, from none to the worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
@@ -40,18 +42,6 @@ pub(super) enum Conduct {
     RefusedLong,
     /// It sends packets that no buffer takes, in as many slots as possible.
     Absurd,
-}
-
-/// What it asks the daemon for.
-pub(super) struct Request {
-    /// Whether its memory is closed, as the daemon does it. Then a file's writes are refused too, which stand for those
-    /// into memory here.
-    pub(super) closed: bool,
-    pub(super) take: Take,
-    pub(super) filter: Filter,
-    /// Of each ring, and bytes of each.
-    pub(super) slots: u32,
-    pub(super) capacity: u32,
 }
 
 impl Conduct {

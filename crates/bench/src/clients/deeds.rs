@@ -13,7 +13,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, se
 use shm::Meta;
 
 use super::conduct::Conduct;
-use super::ends::{Channel, Ends};
+use crate::client_ends::{Channel, Ends};
 use crate::failure::Failure;
 use crate::load::Random;
 

@@ -7,7 +7,6 @@
 //! | --- | --- |
 //! | `args` | the command line |
 //! | `conduct` | what a client may do, and what it asks for before |
-//! | `ends` | its queues: the worker's end and its own |
 //! | `deeds` | doing it |
 //! | `turn` | one turn, measured |
 //! | `show` | results |
@@ -15,7 +14,6 @@
 mod args;
 mod conduct;
 mod deeds;
-mod ends;
 mod show;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use graph::{ClientCounters, ClientQueues, Function as _, Outgoing};
 
 use super::conduct::Conduct;
 use super::deeds::{self, Means};
-use super::ends::{self, Ends, User};
+use crate::client_ends::{self as ends, Ends, User};
 
 struct Client {
     conduct: Conduct,
@@ -20,7 +20,7 @@ struct Client {
 fn client(conduct: Conduct, channels: u16, pool: BufferPool) -> Client {
     let mut user = User::new().unwrap();
     let ends::Client { queues, ends, counters } =
-        ends::make(conduct.request(0), channels, &mut user, (0, pool)).unwrap();
+        ends::make(conduct.request(0), channels, &mut user, ([0; 2], pool)).unwrap();
     Client { conduct, queues, ends, counters, means: Means::new(conduct) }
 }
 

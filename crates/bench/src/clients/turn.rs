@@ -9,8 +9,8 @@ use graph::ClientCounters;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::conduct::Conduct;
-use super::ends::User;
-use super::{SAMPLE, deeds, ends};
+use super::{SAMPLE, deeds};
+use crate::client_ends::{self as ends, User};
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::Samples;
@@ -119,7 +119,8 @@ impl<'a> Stage<'a> {
         let (mut counters, mut ends, mut user) = (Vec::new(), Vec::new(), User::new()?);
         let requests = if conduct == Conduct::Nobody { 0 } else { conduct.requests() };
         for number in 0..requests {
-            let made = ends::make(conduct.request(number), channels, &mut user, (port, self.pool))?;
+            let made =
+                ends::make(conduct.request(number), channels, &mut user, ([port; 2], self.pool))?;
             let queues = Box::new(made.queues);
             let (handle, number) = (self.worker.handle(), FUNCTION + u64::from(number));
             handle.call(PATIENCE, move |state| state.add_function(number, queues))?;

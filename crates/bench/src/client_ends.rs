@@ -7,13 +7,12 @@ use std::time::Duration;
 use dpdk::BufferPool;
 use graph::{
     ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientQueues, ClientSetup, ClientWake,
-    Doorbell, Errand, PortId,
+    Doorbell, Errand, Filter, PortId,
 };
-use shm::attach::Spread;
+use shm::attach::{Spread, Take};
 use shm::bell::{self, Caller, Drain};
 use shm::{Consumer, Layout, Producer, Segment};
 
-use super::conduct::Request;
 use crate::failure::Failure;
 
 /// Where regions of a segment begin: a page.
@@ -22,27 +21,27 @@ const PAGE: usize = 4096;
 const MTU: u16 = 1500;
 /// How long the user's thread waits before it sees that it is to end.
 const MOMENT: Duration = Duration::from_millis(1);
-/// The client's number for the port that packets come by. It has no other.
+/// The client's number for the only port that it takes from, and for the only one that it sends by.
 const NUMBER: u8 = 0;
 
 /// A channel as the client has it.
-pub(super) struct Channel {
-    pub(super) receive: Consumer,
-    pub(super) transmit: Producer,
+pub(crate) struct Channel {
+    pub(crate) receive: Consumer,
+    pub(crate) transmit: Producer,
     /// Rung by the worker.
     _bell: OwnedFd,
 }
 
 /// All that a client has.
-pub(super) struct Ends {
-    pub(super) segment: Arc<Segment>,
-    pub(super) channels: Vec<Channel>,
+pub(crate) struct Ends {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) channels: Vec<Channel>,
     /// Wakes the worker.
-    pub(super) wake: OwnedFd,
+    pub(crate) wake: OwnedFd,
 }
 
 /// What the thread of the clients' user does in the daemon, for all of them.
-pub(super) struct User {
+pub(crate) struct User {
     doorbell: Arc<Doorbell>,
     /// How often the worker calls for it.
     pace: ClientPace,
@@ -51,14 +50,14 @@ pub(super) struct User {
 }
 
 impl User {
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(crate) fn new() -> Result<Self, Failure> {
         let doorbell = Arc::new(Doorbell::new()?);
         let (pace, rings, drains) = (ClientPace::default(), Vec::new(), Vec::new());
         Ok(Self { doorbell, pace, rings, drains })
     }
 
     /// Does what the worker has called for, or waits a moment for it to call.
-    pub(super) fn attend(&self) {
+    pub(crate) fn attend(&self) {
         self.doorbell.announce();
         let due = self.rings.iter().filter(|(errand, _)| errand.take());
         let mut done = due.map(|(_, caller)| caller.ring()).count();
@@ -71,19 +70,31 @@ impl User {
     }
 }
 
-/// All that there is of a client.
-pub(super) struct Client {
-    pub(super) queues: ClientQueues,
-    pub(super) ends: Ends,
-    pub(super) counters: Arc<ClientCounters>,
+/// What it asks the daemon for.
+pub(crate) struct Request {
+    /// Whether its memory is closed, as the daemon does it. Then a file's writes are refused too, which stand for those
+    /// into memory here.
+    pub(crate) closed: bool,
+    pub(crate) take: Take,
+    pub(crate) filter: Filter,
+    /// Of each ring, and bytes of each.
+    pub(crate) slots: u32,
+    pub(crate) capacity: u32,
 }
 
-/// Makes it, for a user.
-pub(super) fn make(
+/// All that there is of a client.
+pub(crate) struct Client {
+    pub(crate) queues: ClientQueues,
+    pub(crate) ends: Ends,
+    pub(crate) counters: Arc<ClientCounters>,
+}
+
+/// Makes it, for a user: it takes packets from one port and sends by another, or the same.
+pub(crate) fn make(
     request: Request,
     channels: u16,
     user: &mut User,
-    (port, pool): (PortId, BufferPool),
+    ([from, to], pool): ([PortId; 2], BufferPool),
 ) -> Result<Client, Failure> {
     let Request { closed, take, filter, slots, capacity } = request;
     let layout = Layout::new(slots, capacity)?;
@@ -118,14 +129,17 @@ pub(super) fn make(
     let errand = Errand::new(Arc::clone(&user.doorbell));
     let wake = ClientWake::new(watch, channels, errand.clone());
     let counters = Arc::<ClientCounters>::default();
-    let ports = Arc::<ClientPorts>::default();
-    ports.set(NUMBER, Some((port, MTU)));
+    let only = |port| {
+        let ports = Arc::<ClientPorts>::default();
+        ports.set(NUMBER, Some((port, MTU)));
+        ports
+    };
     let queues = ClientQueues::new(ClientSetup {
         take,
         spread: Spread::Flow,
         filter,
-        receives: Arc::clone(&ports),
-        sends: ports,
+        receives: only(from),
+        sends: only(to),
         channels: ours,
         wake,
         pace: user.pace.clone(),
