@@ -48,7 +48,7 @@ fn impaired(faults: &str, tests: &str) -> String {
 fn counts(faults: &str) -> impl Fn(&str) -> u64 {
     let all = results(&impaired(faults, "\"frame-loss\""));
     let point = all.into_iter().find(|result| result["name"] == "frame loss rate").unwrap();
-    let counts = point["parameters"]["counts"].clone();
+    let counts = point["observed"]["counts"].clone();
     move |name| counts[name].as_u64().unwrap()
 }
 
@@ -117,7 +117,7 @@ fn a_daemon_between_the_ports_forwards_everything() {
     let named = |name: &str| all.iter().filter(|result| result["name"] == name).collect::<Vec<_>>();
     assert_eq!(named("throughput").len(), 2);
     for found in named("throughput") {
-        let counts = &found["parameters"]["counts"];
+        let counts = &found["observed"]["counts"];
         assert!(counts["delivered"].as_u64() > Some(0), "{counts}");
         assert_eq!((&counts["corrupted"], &counts["foreign"]), (&Value::from(0), &Value::from(0)));
     }

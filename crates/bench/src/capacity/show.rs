@@ -66,7 +66,8 @@ pub(super) fn outcomes(all: &[Measured], gigabits: f64) -> Vec<Outcome> {
         let largest = one.largest.map(f64::from).into_iter().collect();
         let largest = of("capacity", "pieces of work/packet", Samples(largest));
         let limit = limit(all, one.place).unwrap_or("unknown");
-        results.push(largest.with(&[("gigabits", gigabits.into()), ("limit", limit.into())]));
+        let largest = largest.with(&[("gigabits", gigabits.into())]);
+        results.push(largest.seeing(&[("limit", limit.into())]));
     }
     results
 }

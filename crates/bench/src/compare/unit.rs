@@ -29,6 +29,7 @@ pub(crate) fn wording(unit: &str) -> Wording {
         "ns" | "us" | "ms" | "s" | "cycles" | "TSC cycles" => less("slower", "faster"),
         "bytes" | "B" | "kB" | "MB" | "KiB" | "MiB" => less("larger", "smaller"),
         "cores" | "share" => less("more", "less"),
+        "pieces of work" => Wording { better: Some(Better::More), grown: "more", shrunk: "less" },
         _ => Wording { better: None, grown: "more", shrunk: "less" },
     }
 }
@@ -59,6 +60,7 @@ mod tests {
         ] {
             assert_eq!(wording(unit).better, Some(Better::Less), "{unit}");
         }
+        assert_eq!(wording("pieces of work/packet").better, Some(Better::More));
         assert_eq!(wording("frames").better, None);
         assert_eq!(wording("").better, None);
     }

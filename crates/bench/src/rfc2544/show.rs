@@ -66,7 +66,7 @@ pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<Outco
             None => row.extend(["-", "-", "-", ""].map(String::from)),
             Some(found) => {
                 let rate = found.rate / bits(sizes);
-                results.push(of("throughput", "frames/s", vec![rate]).with(&[
+                results.push(of("throughput", "frames/s", vec![rate]).seeing(&[
                     ("share_of_top", (found.rate / found.top).into()),
                     ("trials", found.trials.into()),
                     ("by_tester", found.by_tester.into()),
@@ -109,20 +109,23 @@ pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<Outco
             let frames = latency.all.summary().map_or(0, |all| all.frames);
             results.push(
                 of("latency distribution", "frames", vec![frames as f64])
-                    .with(&[("load", latency.load.into()), ("ns_and_share", curve)]),
+                    .with(&[("load", latency.load.into())])
+                    .seeing(&[("ns_and_share", curve)]),
             );
         }
         for point in &measured.frame_loss {
-            results.push(of("frame loss rate", "share", vec![point.loss]).with(&[
-                ("share_of_top", point.share.into()),
-                ("rate", (point.rate / bits(sizes)).into()),
-                ("counts", serde_json::to_value(point.counts).unwrap_or(Value::Null)),
-            ]));
+            let loss = of("frame loss rate", "share", vec![point.loss])
+                .with(&[("share_of_top", point.share.into())])
+                .seeing(&[
+                    ("rate", (point.rate / bits(sizes)).into()),
+                    ("counts", serde_json::to_value(point.counts).unwrap_or(Value::Null)),
+                ]);
+            results.push(loss);
         }
         if let Some(bursts) = &measured.back_to_back {
             results.push(
                 of("back-to-back frames", "frames", vec![bursts.mean])
-                    .with(&[("summary", serde_json::to_value(bursts).unwrap_or(Value::Null))]),
+                    .seeing(&[("summary", serde_json::to_value(bursts).unwrap_or(Value::Null))]),
             );
         }
     }
