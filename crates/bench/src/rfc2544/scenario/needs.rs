@@ -39,25 +39,18 @@ impl Machine {
     }
 
     fn of(root: &Path, cores: usize) -> Self {
-        let nodes = names(&root.join("sys/devices/system/node"));
-        let is_node = |name: &&String| {
-            name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
-        };
-        let pages = root.join("sys/kernel/mm/hugepages");
-        let sizes = names(&pages);
-        let hugepages = sizes.iter().filter_map(|name| {
-            let size = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
-            let free = fs::read_to_string(pages.join(name).join("free_hugepages")).ok()?;
-            Some(free.trim().parse::<u64>().ok()?.saturating_mul(size) / 1024)
-        });
+        let seen = doctor::Machine::read(root, None);
+        let pools = seen.memory.pools.unwrap_or_default();
+        // Pages are in KiB.
+        let free = pools.iter().map(|pool| pool.free.saturating_mul(pool.page));
         let meminfo = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
         let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
         let memory = available.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         Self {
-            nodes: nodes.iter().filter(is_node).count().max(1),
+            nodes: seen.topology.nodes.len(),
             cores,
             memory: memory.unwrap_or_default() / 1024,
-            hugepages: hugepages.sum(),
+            hugepages: free.fold(0, u64::saturating_add) / 1024,
         }
     }
 }
@@ -82,11 +75,6 @@ impl Needs {
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,11 +87,14 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        for name in ["node0/x", "node1/x", "has_cpu", "nodes/x"] {
-            put(&format!("sys/devices/system/node/{name}"), "");
+        for (number, size, free) in [(0, 2_048, "512\n"), (1, 1_048_576, "3\n")] {
+            let node = format!("sys/devices/system/node/node{number}");
+            put(&format!("{node}/cpulist"), "0-1\n");
+            for (file, pages) in [("nr_hugepages", "600\n"), ("free_hugepages", free)] {
+                put(&format!("{node}/hugepages/hugepages-{size}kB/{file}"), pages);
+            }
         }
-        put("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "512\n");
-        put("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", "3\n");
+        put("sys/devices/system/node/has_cpu", "0-1\n");
         put("proc/meminfo", "MemTotal: 9999999 kB\nMemAvailable:    2097152 kB\n");
         let machine = Machine::of(root.path(), 2);
         assert_eq!(machine, Machine { nodes: 2, cores: 2, memory: 2048, hugepages: 4096 });
