@@ -12,6 +12,39 @@ pub(super) const DEVICE_MACS: [MacAddr; 2] =
 pub(super) const TESTER_MACS: [MacAddr; 2] =
     [MacAddr::new([2, 0, 0, 0, 2, 1]), MacAddr::new([2, 0, 0, 0, 2, 2])];
 
+/// The device's interfaces: what the first gets leaves by the second, and the other way round.
+pub(super) const NAMES: [&str; 2] = ["left", "right"];
+
+/// The network between an interface of the device and the tester.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subnet {
+    device: &'static str,
+    pub(super) tester: &'static str,
+    length: u8,
+}
+
+impl Subnet {
+    /// The device's address, as an interface is given it: 192.0.2.1/25.
+    pub(super) fn of_device(self) -> String {
+        format!("{}/{}", self.device, self.length)
+    }
+}
+
+/// Both, of IPv4 and of IPv6, from the blocks for documentation (RFC 5737, RFC 3849): those for measurements are the flows'.
+pub(super) const FOUR: [Subnet; 2] = [
+    Subnet { device: "192.0.2.1", tester: "192.0.2.2", length: 25 },
+    Subnet { device: "192.0.2.129", tester: "192.0.2.130", length: 25 },
+];
+pub(super) const SIX: [Subnet; 2] = [
+    Subnet { device: "2001:db8:1::1", tester: "2001:db8:1::2", length: 64 },
+    Subnet { device: "2001:db8:2::1", tester: "2001:db8:2::2", length: 64 },
+];
+
+/// Those of the flows' family.
+pub(super) fn subnets(scenario: &Scenario) -> [Subnet; 2] {
+    if scenario.frames.layout().ipv6 { SIX } else { FOUR }
+}
+
 /// UDP and TCP ports of flow 0: the first dynamic ones (RFC 6335 6), which no service has.
 pub(super) const PORTS: [u16; 2] = [49_152, 49_153];
 

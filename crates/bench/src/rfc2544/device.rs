@@ -8,7 +8,7 @@ use dpdk::Device as Port;
 use tempfile::TempDir;
 use wire::MacAddr;
 
-use super::addresses::{DEVICE_MACS, TESTER_MACS};
+use super::addresses::{DEVICE_MACS, NAMES, TESTER_MACS};
 use super::scenario::{Device, Forwarding, Scenario};
 use super::{kernel, millraced};
 use crate::failure::Failure;
@@ -51,7 +51,7 @@ impl UnderTest {
     /// Starts the scenario's device. It makes no links yet: those come up when the tester opens its ports.
     pub(super) fn start(scenario: &Scenario, place: &Place) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
-        let sockets = ["left", "right"].map(|name| folder.path().join(name));
+        let sockets = NAMES.map(|name| folder.path().join(name));
         let [left, right] = &sockets;
         let ours = |socket: &Path| format!("memif:{},role=client", socket.display());
         let joined = |role| format!("memif:{},role={role}", left.display());

@@ -1,21 +1,10 @@
 //! The kernel as a router, in a network namespace of its own, between two veth pairs.
 
-use std::net::IpAddr;
-
-use wire::MacAddr;
-
-use super::addresses::{DEVICE_MACS, TESTER_MACS, prefix};
+use super::addresses::{DEVICE_MACS, FOUR, NAMES, SIX, Subnet, TESTER_MACS, prefix, subnets};
 use super::scenario::Scenario;
 use crate::failure::Failure;
 use crate::namespace::{inside, make, outside};
 use crate::process::Running;
-
-/// Its interfaces.
-const NAMES: [&str; 2] = ["left", "right"];
-/// Its addresses on both sides, the tester's, and the length of the networks.
-const FOUR: [[&str; 2]; 2] = [["192.0.2.1", "192.0.2.2"], ["192.0.2.129", "192.0.2.130"]];
-const SIX: [[&str; 2]; 2] =
-    [["2001:db8:1::1", "2001:db8:1::2"], ["2001:db8:2::1", "2001:db8:2::2"]];
 
 /// Makes it. Gives the namespace's process, with which it ends, and the tester's interfaces.
 pub(super) fn start(scenario: &Scenario) -> Result<(Running, [String; 2]), Failure> {
@@ -40,33 +29,21 @@ pub(super) fn start(scenario: &Scenario) -> Result<(Running, [String; 2]), Failu
         outside(&["ip", "link", "set", our, "up", "arp", "off", "mtu", "9200"])?;
         inside(&namespace, &["ip", "link", "set", name, "up", "mtu", "9200"])?;
         let interface = vlan(&namespace, scenario, name)?;
-        for (addresses, length) in [(FOUR[number], 25), (SIX[number], 64)] {
-            let [own, tester] = addresses;
-            let own = format!("{own}/{length}");
+        for subnet in [FOUR[number], SIX[number]] {
+            let own = subnet.of_device();
             inside(&namespace, &["ip", "address", "add", &own, "dev", &interface, "nodad"])?;
             inside(
                 &namespace,
-                &["ip", "neighbor", "add", tester, "lladdr", &mac_of(number), "dev", &interface],
+                &["ip", "neighbor", "add", subnet.tester, "lladdr", &tester, "dev", &interface],
             )?;
         }
     }
-    for (number, [_, destination]) in scenario.addresses().into_iter().enumerate() {
-        // What the left port sends leaves by the right one.
-        let via = [1, 0][number];
-        let gateway = match destination {
-            IpAddr::V4(_) => FOUR[via][1],
-            IpAddr::V6(_) => SIX[via][1],
-        };
-        inside(
-            &namespace,
-            &["ip", "route", "add", &prefix(scenario, destination), "via", gateway],
-        )?;
+    let next = subnets(scenario).into_iter().rev();
+    for (Subnet { tester, .. }, [_, destination]) in next.zip(scenario.addresses()) {
+        let prefix = prefix(scenario, destination);
+        inside(&namespace, &["ip", "route", "add", &prefix, "via", tester])?;
     }
     Ok((namespace, ours))
-}
-
-fn mac_of(tester: usize) -> String {
-    TESTER_MACS.get(tester).map(MacAddr::to_string).unwrap_or_default()
 }
 
 /// The interface that has the addresses: a VLAN's, if frames are tagged.

@@ -8,17 +8,11 @@ use std::path::{Path, PathBuf};
 
 use measure::frame::{Transport, Vary};
 
-use super::addresses::{DEVICE_MACS, PORTS, TESTER_MACS, network};
+use super::addresses::{
+    DEVICE_MACS, FOUR, NAMES, PORTS, SIX, Subnet, TESTER_MACS, network, subnets,
+};
 use super::scenario::{Device, Forwarding, Scenario};
 use crate::failure::Failure;
-
-/// Its ports.
-const NAMES: [&str; 2] = ["left", "right"];
-/// Its addresses, and those of the tester behind them.
-const FOUR: [&str; 2] = ["192.0.2.1/25", "192.0.2.129/25"];
-const SIX: [&str; 2] = ["2001:db8:1::1/64", "2001:db8:2::1/64"];
-const TESTER_FOUR: [&str; 2] = ["192.0.2.2", "192.0.2.130"];
-const TESTER_SIX: [&str; 2] = ["2001:db8:1::2", "2001:db8:2::2"];
 
 /// Writes it; `core`: for its worker, if the scenario names none.
 pub(super) fn configure(
@@ -38,7 +32,7 @@ pub(super) fn configure(
     text += &ports(scenario, sockets, &cores, *forwarding);
     match forwarding {
         Forwarding::Bridge => {
-            text += "\n[[bridge]]\nname = \"switch\"\nmembers = [\"left\", \"right\"]\n"
+            let _ = write!(text, "\n[[bridge]]\nname = \"switch\"\nmembers = {NAMES:?}\n");
         }
         Forwarding::Routes => {
             let file = config.with_extension("routes");
@@ -73,27 +67,23 @@ fn write_routes(scenario: &Scenario, count: u32, path: &Path) -> Result<(), Fail
     let mut file = BufWriter::new(File::create(path)?);
     let length = scenario.network_length() + count.ilog2();
     let bits = if scenario.frames.layout().ipv6 { 128 } else { 32 };
-    for (next, [_, destination]) in testers(scenario).iter().rev().zip(scenario.addresses()) {
+    let next = subnets(scenario).into_iter().rev();
+    for (Subnet { tester, .. }, [_, destination]) in next.zip(scenario.addresses()) {
         let base = network(destination, scenario.network_length());
         for number in 0..count {
             let prefix = within(base, u128::from(number) << (bits - length));
-            writeln!(file, "{prefix}/{length} via {next}")?;
+            writeln!(file, "{prefix}/{length} via {tester}")?;
         }
     }
     Ok(file.flush()?)
 }
 
-/// The tester's addresses.
-fn testers(scenario: &Scenario) -> [&'static str; 2] {
-    if scenario.frames.layout().ipv6 { TESTER_SIX } else { TESTER_FOUR }
-}
-
 /// The tester as a neighbour on both sides: it answers no ARP.
 fn neighbors(scenario: &Scenario) -> String {
     let suffix = if scenario.frames.vlan.is_some() { "-vlan" } else { "" };
-    let all = NAMES.iter().zip(testers(scenario)).zip(TESTER_MACS);
-    all.map(|((name, address), mac)| {
-        format!("\n[[neighbor]]\ninterface = \"{name}{suffix}\"\naddress = \"{address}\"\nmac = \"{mac}\"\n")
+    let all = NAMES.iter().zip(subnets(scenario)).zip(TESTER_MACS);
+    all.map(|((name, Subnet { tester, .. }), mac)| {
+        format!("\n[[neighbor]]\ninterface = \"{name}{suffix}\"\naddress = \"{tester}\"\nmac = \"{mac}\"\n")
     })
     .collect()
 }
@@ -117,7 +107,8 @@ fn ports(
     for (number, name) in NAMES.iter().enumerate() {
         let (socket, mac, next) =
             (sockets[number].display(), DEVICE_MACS[number], TESTER_MACS[number]);
-        let addresses = format!("addresses = [\"{}\", \"{}\"]\n", FOUR[number], SIX[number]);
+        let addresses = [FOUR[number], SIX[number]].map(Subnet::of_device);
+        let addresses = format!("addresses = {addresses:?}\n");
         // A bridge forwards tagged frames as they are, and its members have no addresses.
         let bridged = forwarding == Forwarding::Bridge;
         let vlan = scenario.frames.vlan.filter(|_| !bridged);
