@@ -26,6 +26,7 @@
 //! | `testpmd` | drives dpdk-testpmd |
 //! | `load` | routes, addresses, packets, random numbers |
 //! | `turns` | contestants alternate, in one phase of the machine |
+//! | `port` | ports that have one queue each way |
 //! | `client_ends` | a client's queues: the worker's end and its own |
 //! | `namespace` | network namespaces, and programs in them |
 //! | `process` | programs that run, and what they take |
@@ -49,6 +50,7 @@ mod load;
 mod machine;
 mod namespace;
 mod page;
+mod port;
 mod process;
 mod queue;
 mod results;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use dpdk::{BufferPool, Eal, EalOptions, Memory, Opened, Port, PortConfig};
+use dpdk::{BufferPool, Eal, EalOptions, Memory, Port};
 use measure::frame::Stream;
 use wire::build::Link;
 use wire::vlan::VlanId;
@@ -14,8 +14,9 @@ use super::lane::Lane;
 use super::scenario::{Device, Scenario};
 use super::trial::{Load, Tester, Traffic};
 use crate::failure::Failure;
+use crate::port;
 
-/// Packet buffers of the tester: more than both ports' rings hold. Frames of any size fit.
+/// Packet buffers: more than both ports' rings hold. Frames of any size fit.
 const BUFFERS: u32 = 16_384;
 const DATA_ROOM: u16 = 9_600;
 const CACHE: u32 = 256;
@@ -68,9 +69,8 @@ impl Bed {
         let mut ports = Vec::new();
         let mut lanes = Vec::new();
         for name in &device.ports {
-            let Opened { port, mut rx, mut tx, .. } = Port::open(name, &PortConfig::new(pool))?;
+            let (port, rx, tx) = port::open(name, pool)?;
             ports.push(port);
-            let (Some(rx), Some(tx)) = (rx.pop(), tx.pop()) else { return Err(Failure::NoQueue) };
             lanes.push(Lane { rx, tx, pool });
         }
         let Ok(lanes) = <[Lane; 2]>::try_from(lanes) else { return Err(Failure::NoQueue) };
@@ -151,7 +151,7 @@ fn traffic(scenario: &Scenario, macs: [wire::MacAddr; 2]) -> Result<Traffic, Fai
     })
 }
 
-/// The tester's buffers.
-pub(super) fn pool() -> Result<BufferPool, Failure> {
-    Ok(BufferPool::new("rfc2544", BUFFERS, DATA_ROOM, CACHE, None)?)
+/// Packet buffers for two ports.
+pub(super) fn pool(name: &str) -> Result<BufferPool, Failure> {
+    Ok(BufferPool::new(name, BUFFERS, DATA_ROOM, CACHE, None)?)
 }

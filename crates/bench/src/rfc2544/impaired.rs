@@ -3,16 +3,15 @@
 
 use std::collections::VecDeque;
 
-use dpdk::{Buffer, BufferPool, EalOptions, Memory, Opened, Port, PortConfig, RxQueue, TxQueue};
+use dpdk::{Buffer, BufferPool, EalOptions, Memory, RxQueue, TxQueue};
 
 use super::args::{Faults, Impaired};
+use super::bed;
 use super::clock::Clock;
 use crate::failure::Failure;
-use crate::machine;
+use crate::{machine, port};
 
 const BURST: usize = 32;
-const BUFFERS: u32 = 16_384;
-const DATA_ROOM: u16 = 9_600;
 /// How long a frame may be held back that no other follows: ns.
 const LONGEST_HELD: u64 = 10_000_000;
 /// How often a frame is offered to a link that does not take it; then the peer is gone.
@@ -111,13 +110,11 @@ impl Direction {
 pub(crate) fn run(args: &Impaired) -> Result<(), Failure> {
     machine::pin(args.core)?;
     dpdk::Eal::init(&EalOptions { memory: Memory::Plain, ..EalOptions::default() })?;
-    let pool = BufferPool::new("impaired", BUFFERS, DATA_ROOM, 256, None)?;
+    let pool = bed::pool("impaired")?;
     let (mut ports, mut queues) = (Vec::new(), Vec::new());
     for name in &args.ports {
-        let Opened { port, mut rx, mut tx, .. } =
-            Port::open(&name.parse()?, &PortConfig::new(pool))?;
+        let (port, rx, tx) = port::open(&name.parse()?, pool)?;
         ports.push(port);
-        let (Some(rx), Some(tx)) = (rx.pop(), tx.pop()) else { return Err(Failure::NoQueue) };
         queues.push((rx, tx));
     }
     let (Some((rx_right, tx_right)), Some((rx_left, tx_left))) = (queues.pop(), queues.pop())

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let core = cores.last().copied().unwrap_or(0);
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
-    let pool = bed::pool()?;
+    let pool = bed::pool("rfc2544")?;
     for scenario in &scenarios {
         say!("{}", show::plan(scenario));
         let mut measured = Vec::new();

@@ -1,12 +1,10 @@
 //! Ports, buffers and cores of a worker that forwards in memory.
 
-use dpdk::{
-    BufferPool, Device, Eal, EalOptions, Memory, Opened, Port, PortConfig, RxQueue, TxQueue,
-};
+use dpdk::{BufferPool, Eal, EalOptions, Memory, Port, RxQueue, TxQueue};
 
 use super::router::{Router, Running};
 use crate::failure::Failure;
-use crate::machine;
+use crate::{machine, port};
 
 /// DPDK's memory: MB. Half of what dpdk-testpmd and the bench can have of 64 hugepages of 2 MB.
 const MEGABYTES: u32 = 64;
@@ -57,10 +55,8 @@ impl Bed {
     }
 
     pub(crate) fn open(&mut self) -> Result<Source, Failure> {
-        let device: Device = "null,no-rx=1".parse()?;
-        let Opened { port, mut rx, mut tx, .. } = Port::open(&device, &PortConfig::new(self.pool))?;
+        let (port, rx, tx) = port::open(&"null,no-rx=1".parse()?, self.pool)?;
         self.ports.push(port);
-        let (Some(rx), Some(tx)) = (rx.pop(), tx.pop()) else { return Err(Failure::NoQueue) };
         Ok(Source { rx, tx })
     }
 
