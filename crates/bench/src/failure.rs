@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     Dma(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("{0}")]
     Serve(String),
+    #[error("{program} {why}; it said: {said}")]
+    NotReady { program: String, why: String, said: String },
     #[error("{}: neither a file nor a folder; name what `--json` has written", .0.display())]
     NeitherFileNorFolder(PathBuf),
     #[error("{}: more than {most} MB; no run of millrace-bench writes that much", path.display())]

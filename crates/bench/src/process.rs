@@ -1,13 +1,18 @@
 //! Programs that run, and what they take of the machine.
 
-use std::fs;
-use std::path::Path;
-use std::process::Child;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::failure::Failure;
+
+/// Between two looks whether a program is ready.
+const LOOK: Duration = Duration::from_millis(20);
 /// How long a program may take to end in order.
 const ORDERLY: Duration = Duration::from_secs(5);
 
@@ -20,6 +25,31 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(child: Child) -> Self {
         Self { child }
+    }
+
+    /// Starts a program, whose output goes to a file, and waits until it is ready. `name`: of the program, for people.
+    pub(crate) fn start(
+        name: &str,
+        mut command: Command,
+        log: &Path,
+        patience: Duration,
+        ready: impl Fn(&Self) -> bool,
+    ) -> Result<Self, Failure> {
+        let file = File::create(log)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let mut running = Self::new(command.spawn()?);
+        let begin = Instant::now();
+        while !ready(&running) {
+            let ended = running.has_ended();
+            if ended || begin.elapsed() > patience {
+                let slow = || format!("is not ready after {} s", patience.as_secs());
+                let why = if ended { "has ended before it was ready".into() } else { slow() };
+                let said = fs::read_to_string(log).unwrap_or_default().trim().to_owned();
+                return Err(Failure::NotReady { program: name.to_owned(), why, said });
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(running)
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -55,6 +85,13 @@ impl Drop for Running {
             let _ = self.child.wait();
         }
     }
+}
+
+/// The folder of Millrace's programs: the one that was named, else this program's.
+pub(crate) fn programs(named: Option<&Path>) -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    Ok(named.unwrap_or(beside).to_owned())
 }
 
 /// What processes take.
@@ -114,6 +151,23 @@ fn seconds(stat: &str, places: [usize; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_ready_or_says_why_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let start = |script: &str, patience| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let is_up = |_: &Running| fs::read_to_string(&log).is_ok_and(|said| said == "up\n");
+            Running::start("the shell", command, &log, Duration::from_secs(patience), is_up)
+        };
+        assert!(!start("echo up; exec sleep 600", 600).unwrap().has_ended());
+        let ended = start("echo no port; exit 1", 600).unwrap_err().to_string();
+        assert_eq!(ended, "the shell has ended before it was ready; it said: no port");
+        let slow = start("exec sleep 600", 0).unwrap_err().to_string();
+        assert!(slow.starts_with("the shell is not ready after 0 s"), "{slow}");
+    }
 
     #[test]
     fn a_name_may_hold_anything() {

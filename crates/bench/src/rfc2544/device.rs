@@ -1,8 +1,7 @@
 //! Devices under test that the bench starts itself, and the ports by which it reaches them.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dpdk::Device as Port;
 use tempfile::TempDir;
@@ -154,20 +153,11 @@ fn launch(
 ) -> Result<Running, Failure> {
     /// How long it may take.
     const PATIENCE: Duration = Duration::from_secs(60);
-    let log = folder.join("log");
-    let file = std::fs::File::create(&log)?;
     let mut command = bound();
     command.arg(program).args(words);
-    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    let mut running = Running::new(command.spawn()?);
-    let begin = Instant::now();
-    while !ready.iter().all(|path| path.exists()) {
-        if running.has_ended() || begin.elapsed() > PATIENCE {
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
-            return Err(Failure::UnderTest(format!("{}: {}", program.display(), said.trim())));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let are_there = |_: &Running| ready.iter().all(|path| path.exists());
+    let log = folder.join("log");
+    let running = Running::start(&text(program), command, &log, PATIENCE, are_there)?;
     // A socket is there a moment before its port takes connections.
     std::thread::sleep(Duration::from_millis(200));
     Ok(running)

@@ -37,6 +37,7 @@ use measure::load::Sizes;
 
 use crate::failure::Failure;
 use crate::machine::{self, Environment};
+use crate::process;
 use crate::results::Report;
 use crate::terminal::say;
 pub(crate) use args::{Args, Impaired};
@@ -99,10 +100,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
     let cores = machine::cores();
-    let own = std::env::current_exe()?;
-    let beside = own.parent().unwrap_or(std::path::Path::new("/")).to_owned();
     let place = Place {
-        programs: args.programs.clone().unwrap_or(beside),
+        programs: process::programs(args.programs.as_deref())?,
         core: cores.first().copied().unwrap_or(0),
         hugepages: eal.hugepages(),
     };

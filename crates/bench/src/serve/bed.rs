@@ -1,9 +1,8 @@
 //! Namespaces, the daemon, and how programs are started in them.
 
 use std::path::{Path as File, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -13,12 +12,10 @@ use crate::namespace::{self, entering, inside};
 
 use super::args::Args;
 use super::path::{Path, Placement};
-use crate::process::Running;
+use crate::process::{self, Running};
 
 /// How long a program may take to start.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Between two looks whether it has.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Address of Millrace, and of the kernel at the other end of its tap.
 const OURS: &str = "192.0.2.1";
@@ -94,9 +91,7 @@ pub(super) struct Bed {
 impl Bed {
     /// Makes the namespaces and starts the daemon.
     pub(super) fn make(args: &Args) -> Result<Self, Failure> {
-        let own = std::env::current_exe()?;
-        let beside = own.parent().unwrap_or(File::new("/")).to_owned();
-        let programs = args.programs.clone().unwrap_or(beside);
+        let programs = process::programs(args.programs.as_deref())?;
         let library = library(&programs).ok_or_else(|| {
             let folder = programs.display();
             Failure::Serve(format!(
@@ -213,26 +208,15 @@ impl Bed {
         port: u16,
         words: &[&str],
     ) -> Result<Running, Failure> {
+        let name = words.first().copied().unwrap_or_default();
+        let command = self.command_on(place, cores, words);
         let log = self.folder().join(format!("{port}.out"));
-        let file = std::fs::File::create(&log)?;
-        let mut command = self.command_on(place, cores, words);
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-        let mut running = Running::new(command.spawn()?);
         let listens = |running: &Running| {
             let proc = File::new("/proc").join(running.id().to_string()).join("net");
             let ports = ["tcp", "tcp6"].map(|name| std::fs::read_to_string(proc.join(name)));
             ports.iter().flatten().any(|table| has_listener(table, port))
         };
-        let begin = Instant::now();
-        while !listens(&running) {
-            if running.has_ended() || begin.elapsed() > PATIENCE {
-                let said = std::fs::read_to_string(&log).unwrap_or_default();
-                let name = words.first().copied().unwrap_or_default();
-                return Err(Failure::Serve(format!("{name} does not start: {}", said.trim())));
-            }
-            thread::sleep(LOOK);
-        }
-        Ok(running)
+        Running::start(name, command, &log, PATIENCE, listens)
     }
 }
 
@@ -253,29 +237,19 @@ fn start_daemon(
     folder: &File,
     core: usize,
 ) -> Result<Running, Failure> {
-    let (config, socket, log) =
-        (folder.join("millrace.toml"), folder.join("millrace.sock"), folder.join("daemon.log"));
+    let [config, socket, log, sessions] =
+        ["millrace.toml", "millrace.sock", "daemon.log", "sessions.sock"]
+            .map(|name| folder.join(name));
     let port = format!(
         "[[port]]\nname = \"bench\"\ndevice = \"tap:bench\"\naddresses = [\"{OURS}/24\"]\n"
     );
     std::fs::write(&config, format!("[workers]\ncores = [{core}]\n\n{port}"))?;
-    let file = std::fs::File::create(&log)?;
+    let program = programs.join("millraced");
     let mut command = entering(namespace);
-    command.arg(programs.join("millraced")).arg("--config").arg(config).arg("--socket").arg(socket);
-    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    let mut running = Running::new(command.spawn()?);
-    let begin = Instant::now();
-    while inside(namespace, &["ip", "link", "show", "bench"]).is_err()
-        || !folder.join("sessions.sock").exists()
-    {
-        if running.has_ended() || begin.elapsed() > PATIENCE {
-            let said = std::fs::read_to_string(&log).unwrap_or_default();
-            let program = programs.join("millraced");
-            return Err(Failure::Serve(format!("{}: {}", program.display(), said.trim())));
-        }
-        thread::sleep(LOOK);
-    }
-    Ok(running)
+    command.arg(&program).arg("--config").arg(&config).arg("--socket").arg(&socket);
+    let tap = ["ip", "link", "show", "bench"];
+    let is_ready = |_: &Running| inside(namespace, &tap).is_ok() && sessions.exists();
+    Running::start(&program.display().to_string(), command, &log, PATIENCE, is_ready)
 }
 
 /// Whether a table as `/proc/net/tcp` has a socket that listens on a port.

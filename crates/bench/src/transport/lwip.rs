@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::What;
+use crate::process;
 use crate::results::Samples;
 
 /// The program's name; it stands beside this one.
@@ -11,7 +12,7 @@ const PROGRAM: &str = "lwip-yardstick";
 
 /// Where it is, if it was built.
 pub(super) fn program() -> Option<PathBuf> {
-    let path = std::env::current_exe().ok()?.parent()?.join(PROGRAM);
+    let path = process::programs(None).ok()?.join(PROGRAM);
     path.exists().then_some(path)
 }
 
