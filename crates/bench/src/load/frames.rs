@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frames {
     Fixed(u16),
-    /// 64:128:256:512:1024 as 45:23.5:15:11:5.5 (carriers' DPDK performance white paper V1.2).
+    /// The carriers' mix: [`measure::load::Mix::Operator`].
     Mix,
 }
 

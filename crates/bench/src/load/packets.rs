@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use dpdk::yardstick::Template;
+use measure::load::Mix;
 use tables::Prefix;
 use wire::build::{self, Link, Network, Payload};
 use wire::{MacAddr, Protocol, ipv4, ipv6};
@@ -12,9 +13,6 @@ use super::frames::Frames;
 use super::prefixes::host;
 use super::random::Random;
 use crate::failure::Failure;
-
-/// The white paper's mix by sizes, in 200 frames.
-const MIX: [(u16, usize); 5] = [(64, 90), (128, 47), (256, 30), (512, 22), (1024, 11)];
 
 /// The first bytes of each packet, and its length.
 pub(crate) struct Packets {
@@ -34,7 +32,10 @@ impl Packets {
         let mut random = Random::new(4);
         let mut sizes: Vec<u16> = match frames {
             Frames::Fixed(size) => vec![size],
-            Frames::Mix => MIX.iter().flat_map(|(size, n)| vec![*size; *n]).collect(),
+            Frames::Mix => {
+                let parts = Mix::Operator.parts().iter();
+                parts.flat_map(|(size, count)| vec![*size; *count]).collect()
+            }
         };
         random.shuffle(&mut sizes);
         let count = flows.next_multiple_of(sizes.len());
@@ -158,8 +159,8 @@ mod tests {
     fn the_mix_has_its_shares_and_length_fields_agree() {
         let routes = sample(&Prefixes::generate(1).v4, 5, 1);
         let packets = Packets::new(&routes, 1, Frames::Mix, MAC).unwrap();
-        for (size, count) in MIX {
-            assert_eq!(packets.lengths.iter().filter(|length| **length == size).count(), count);
+        for (size, count) in Mix::Operator.parts() {
+            assert_eq!(packets.lengths.iter().filter(|length| *length == size).count(), *count);
         }
         let flow = |template: &Template| <[u8; 12]>::try_from(&template.header[26..38]).unwrap();
         assert!(packets.templates.iter().all(|t| flow(t) == flow(&packets.templates[0])));

@@ -14,8 +14,9 @@ pub enum Mix {
 }
 
 impl Mix {
-    /// Sizes and how many frames of a cycle have them.
-    const fn parts(self) -> &'static [(u16, usize)] {
+    /// Sizes, and how many frames of a cycle have each.
+    #[must_use]
+    pub const fn parts(self) -> &'static [(u16, usize)] {
         match self {
             Self::Operator => &[(64, 90), (128, 47), (256, 30), (512, 22), (1024, 11)],
             Self::Internet => &[(64, 7), (594, 4), (1518, 1)],
