@@ -21,17 +21,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dpdk::{BufferPool, Eal, RxQueue};
+use dpdk::{BufferPool, RxQueue};
 use measure::load::wire_bits;
 
 use crate::client_ends::{self as ends, User};
 use crate::failure::Failure;
-use crate::load::{Frames, Packets, Prefixes, sample};
-use crate::machine::Environment;
+use crate::load::{Frames, Packets, sample};
 use crate::results::{Report, Samples};
 use crate::terminal;
-use crate::terminal::say;
-use crate::worker::{Bed, Router, Running, Source, mac};
+use crate::worker::{self, Bed, Router, Running, Source, mac};
 pub(crate) use args::Args;
 use place::{InWorker, Place};
 use work::{Kind, Work};
@@ -79,11 +77,7 @@ impl Measured {
 
 /// Measures everything.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
-    let mut bed = Bed::new(args.run.memory())?;
-    let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
-    let environment = Environment::of(eal, &prefixes.origin);
-    say!("{}", environment.line());
+    let (prefixes, mut bed, environment) = worker::begin(&args.run)?;
     let routes = sample(&prefixes.v4, ROUTES, 2);
     if routes.is_empty() {
         return Err(Failure::NoPrefixes("IPv4"));

@@ -23,16 +23,15 @@ pub(crate) use args::Args;
 
 use std::time::Duration;
 
-use dpdk::Eal;
 use tables::Prefix;
 
 use crate::failure::Failure;
-use crate::load::{Frames, Packets, Prefixes, sample};
-use crate::machine::{Environment, round_trip};
+use crate::load::{Frames, Packets, sample};
+use crate::machine::round_trip;
 use crate::results::{Report, Samples};
-use crate::terminal::{progress, say};
+use crate::terminal::progress;
 use crate::turns::Rounds;
-use crate::worker::{Bed, Router, Source, mac};
+use crate::worker::{self, Bed, Router, Source, mac};
 use conduct::Conduct;
 use turn::{Stage, Turn};
 
@@ -75,11 +74,7 @@ impl Finding {
 
 /// Measures every client.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
-    let mut bed = Bed::new(args.run.memory())?;
-    let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
-    let environment = Environment::of(eal, &prefixes.origin);
-    say!("{}", environment.line());
+    let (prefixes, mut bed, environment) = worker::begin(&args.run)?;
     let before = round_trip(bed.cores)?;
     let findings = measure(args, &mut bed, &sample(&prefixes.v4, ROUTES, 2))?;
     let after = round_trip(bed.cores)?;

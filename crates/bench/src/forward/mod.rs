@@ -8,17 +8,15 @@ mod show;
 
 pub(crate) use args::Args;
 
-use dpdk::Eal;
 use indicatif::ProgressBar;
 use tables::Prefix;
 
 use crate::failure::Failure;
-use crate::load::{Destination, Packets, Prefixes, sample};
-use crate::machine::Environment;
+use crate::load::{Destination, Packets, sample};
 use crate::results::Report;
-use crate::terminal::{progress, say};
+use crate::terminal::progress;
 use crate::testpmd::{self, Testpmd};
-use crate::worker::{BUFFERS, Bed, EGRESS, PORTS, Router, Source, mac};
+use crate::worker::{self, BUFFERS, Bed, EGRESS, PORTS, Router, Source, mac};
 use cases::{Case, Family, Routes};
 use measure::{Contest, Turns};
 
@@ -29,11 +27,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if cases.len() > most {
         return Err(Failure::TooManyCases { count: cases.len(), most });
     }
-    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
-    let mut bed = Bed::new(args.run.memory())?;
-    let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
-    let environment = Environment::of(eal, &prefixes.origin);
-    say!("{}", environment.line());
+    let (prefixes, mut bed, environment) = worker::begin(&args.run)?;
     let turns = Turns::of(args);
     let bar = progress(cases.len() * turns.rounds as usize);
     let mut contests = Vec::new();

@@ -3,8 +3,12 @@
 use dpdk::{BufferPool, Eal, EalOptions, Memory, Port, RxQueue, TxQueue};
 
 use super::router::{Router, Running};
+use crate::command_line::Run;
 use crate::failure::Failure;
-use crate::{machine, port};
+use crate::load::Prefixes;
+use crate::machine::{self, Environment};
+use crate::port;
+use crate::terminal::say;
 
 /// DPDK's memory: MB. Half of what dpdk-testpmd and the bench can have of 64 hugepages of 2 MB.
 const MEGABYTES: u32 = 64;
@@ -32,8 +36,18 @@ pub(crate) struct Source {
     pub(crate) tx: TxQueue,
 }
 
+/// Begins a run: reads its prefixes, makes its bed, and says what is measured on.
+pub(crate) fn begin(run: &Run) -> Result<(Prefixes, Bed, Environment), Failure> {
+    let prefixes = Prefixes::load(run.prefixes.as_deref())?;
+    let bed = Bed::new(run.memory())?;
+    let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
+    let environment = Environment::of(eal, &prefixes.origin);
+    say!("{}", environment.line());
+    Ok((prefixes, bed, environment))
+}
+
 impl Bed {
-    pub(crate) fn new(memory: Memory) -> Result<Self, Failure> {
+    fn new(memory: Memory) -> Result<Self, Failure> {
         let cores = machine::outermost();
         let options = EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() };
         let hugepages = Eal::init(&options)?.hugepages();

@@ -3,5 +3,5 @@
 mod bed;
 mod router;
 
-pub(crate) use bed::{BUFFERS, Bed, EGRESS, Source};
+pub(crate) use bed::{BUFFERS, Bed, EGRESS, Source, begin};
 pub(crate) use router::{PORTS, Router, Running, mac};
