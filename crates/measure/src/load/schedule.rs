@@ -62,11 +62,12 @@ impl Schedule {
     /// behind.
     #[cold]
     fn catch_up(&mut self, from: u64) {
-        let (before, cycle) = (self.left, self.gaps.len() as u64);
-        let laps = (from - self.next) / self.gaps.iter().sum::<u64>().max(1);
-        let laps = laps.min(self.left / cycle.max(1));
-        self.next += laps * self.gaps.iter().sum::<u64>();
-        self.left -= laps * cycle;
+        let (before, frames) = (self.left, self.gaps.len() as u64);
+        let cycle: u64 = self.gaps.iter().sum();
+        let laps = (from - self.next) / cycle.max(1);
+        let laps = laps.min(self.left / frames.max(1));
+        self.next += laps * cycle;
+        self.left -= laps * frames;
         while self.left > 0 && self.next < from {
             self.step();
         }
