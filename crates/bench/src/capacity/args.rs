@@ -1,11 +1,9 @@
 //! Its arguments.
 
-use clap::Args as Group;
-
 use crate::command_line::Run;
 
 /// The command's.
-#[derive(Debug, Group)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) run: Run,

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args as Group;
-
 /// The command's.
-#[derive(Debug, Group)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The scenario: a TOML file.
     pub(super) scenario: PathBuf,
@@ -27,7 +25,7 @@ pub(crate) struct Args {
 }
 
 /// Those of the device with known faults.
-#[derive(Debug, Group)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Impaired {
     /// Its two ports: device strings.
     pub(super) ports: Vec<String>,
@@ -39,7 +37,7 @@ pub(crate) struct Impaired {
 }
 
 /// What it does to frames; each way counts for itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Group, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::Args, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Faults {
     /// Drop every so many-th frame; 0: none.
