@@ -9,7 +9,7 @@ use control::api::{
 use control::config::Route;
 use control::net::Prefix;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source};
-use forward::state::{Kind, NextNode};
+use forward::state::Kind;
 
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::{Api, carried_through};
@@ -224,18 +224,13 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
 fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {
     let hop = &info.hop;
     let known = hop.kind.has_address();
-    let next = match hop.next {
-        _ if hop.features => "output-features",
-        NextNode::Port => "port-output",
-        NextNode::Bridge => "bridge-output",
-    };
     NextHop {
         index: info.index,
         kind: kind_name(hop.kind).to_owned(),
         address: info.address,
         interface: daemon.routing.topology().interfaces.name(info.interface).map(str::to_owned),
         mac: known.then(|| hop.destination.into()),
-        next: known.then(|| next.to_owned()),
+        next: known.then(|| hop.node().to_owned()),
         mtu: hop.mtu,
         users: info.users.into(),
     }

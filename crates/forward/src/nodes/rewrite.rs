@@ -5,7 +5,7 @@
 //! port; those whose next hop names another node, or whose egress interface has features, get `egress` and go there.
 
 use dpdk::Buffer;
-use graph::{Context, Exits, NO_INTERFACE, Node, Reason, Slot, Vector};
+use graph::{Context, Edge as _, Exits, NO_INTERFACE, Node, Reason, Slot, Vector};
 
 use super::disposal::{Edges, dispose, refuse};
 use super::family::Family;
@@ -194,6 +194,15 @@ impl<F: Family> Node for Rewrite<F> {
     }
 }
 
+impl NextHop {
+    /// Name of the node that gets a packet when its new Ethernet header is written.
+    #[must_use]
+    pub fn node(&self) -> &'static str {
+        let next = if self.features { Next::Features } else { edge(self.next) };
+        Next::TARGETS.get(next.index()).copied().unwrap_or_default()
+    }
+}
+
 /// The edge to the node that a next hop names.
 fn edge(next: NextNode) -> Next {
     match next {
@@ -263,5 +272,19 @@ fn shift(buffer: &mut Buffer, network: usize, length: usize) -> bool {
         buffer.adjust(network - length)
     } else {
         buffer.prepend(length - network).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_next_hop_names_the_node_that_its_packets_go_to() {
+        let hop = NextHop::of_kind(Kind::Forward);
+        let node = |next, features| NextHop { next, features, ..hop }.node();
+        assert_eq!(node(NextNode::Port, false), "port-output");
+        assert_eq!(node(NextNode::Bridge, false), "bridge-output");
+        assert_eq!(node(NextNode::Bridge, true), "output-features");
     }
 }
