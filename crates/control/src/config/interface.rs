@@ -56,10 +56,11 @@ pub struct Features {
 }
 
 impl Features {
-    /// Whether it does nothing.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    /// Keys of those that are set.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        let Self { tcp_mss } = self;
+        let all = [("tcp-mss", tcp_mss.is_some())];
+        all.into_iter().filter_map(|(key, is_set)| is_set.then_some(key))
     }
 }
 

@@ -60,11 +60,15 @@ fn bridge(mut section: Section<'_>, report: &Report, names: &mut Names, macs: u3
         members,
         name,
     };
-    if bridge.addresses.is_empty() && !bridge.features.is_empty() {
-        let problem = "is for IP packets, which a bridge without addresses has none of".to_owned();
-        section.wrong("tcp-mss", problem, "give the bridge addresses, or remove it".to_owned());
+    let numbered = !bridge.addresses.is_empty();
+    if !numbered {
+        for key in bridge.features.keys() {
+            let problem = "is for IP packets, which a bridge without addresses has none of";
+            let remedy = "give the bridge addresses, or remove it";
+            section.wrong(key, problem.to_owned(), remedy.to_owned());
+        }
     }
-    names.describe(&bridge.name, mtu, (!bridge.addresses.is_empty(), !bridge.features.is_empty()));
+    names.describe(&bridge.name, mtu, numbered, bridge.features);
     section.finish();
     bridge
 }

@@ -62,7 +62,7 @@ fn port(
     let software_rss = section.value("software-rss").map(|value| shared(&value, rx_queues, cores));
     let addresses = addresses(&mut section, report, names, &name, mtu);
     let features = features(&mut section);
-    names.describe(&name, mtu, (!addresses.is_empty(), !features.is_empty()));
+    names.describe(&name, mtu, !addresses.is_empty(), features);
     let port = Port {
         name,
         device: device.unwrap_or_else(Device::null),
@@ -176,7 +176,7 @@ fn vlan(mut section: Section<'_>, report: &Report, names: &mut Names, known: &[V
     }
     let addresses = addresses(&mut section, report, names, &name, mtu);
     let features = features(&mut section);
-    names.describe(&name, mtu, (!addresses.is_empty(), !features.is_empty()));
+    names.describe(&name, mtu, !addresses.is_empty(), features);
     section.finish();
     Vlan { name, port, id, mtu, addresses, features }
 }

@@ -1,6 +1,6 @@
 //! What the file has declared so far: names of interfaces, their use, their networks.
 
-use crate::config::Device;
+use crate::config::{Device, Features};
 use crate::net::{InterfaceAddress, shortened};
 
 use super::nearest::nearest;
@@ -31,7 +31,7 @@ pub(super) struct Declared {
     pub(super) what: What,
     pub(super) mtu: u16,
     pub(super) numbered: bool,
-    featured: bool,
+    features: Features,
     line: usize,
     /// What took it out of routing, as in "a member of bridge 'br0'".
     layer2: Option<String>,
@@ -78,18 +78,17 @@ impl Names {
             what,
             mtu: 0,
             numbered: false,
-            featured: false,
+            features: Features::default(),
             line: report.line(section.at()),
             layer2: None,
         });
         name.to_owned()
     }
 
-    /// Notes the MTU of the interface that was claimed last under that name, and whether it has addresses and features.
-    pub(super) fn describe(&mut self, name: &str, mtu: u16, (numbered, featured): (bool, bool)) {
+    /// Notes the MTU of the interface that was claimed last under that name, whether it has addresses, and its features.
+    pub(super) fn describe(&mut self, name: &str, mtu: u16, numbered: bool, features: Features) {
         if let Some(declared) = self.interfaces.iter_mut().find(|known| known.name == name) {
-            declared.mtu = mtu;
-            (declared.numbered, declared.featured) = (numbered, featured);
+            (declared.mtu, declared.numbered, declared.features) = (mtu, numbered, features);
         }
     }
 
@@ -129,8 +128,8 @@ impl Names {
             let problem = format!("'{name}' has addresses, which {becomes} cannot have");
             let remedy = "remove its addresses, or give them to the bridge".to_owned();
             value.wrong(problem, remedy);
-        } else if declared.featured {
-            let problem = format!("'{name}' has tcp-mss, which is for packets that are routed");
+        } else if let Some(key) = declared.features.keys().next() {
+            let problem = format!("'{name}' has {key}, which is for packets that are routed");
             value.wrong(problem, "remove it, or give it to the bridge".to_owned());
         }
         declared.layer2.get_or_insert_with(|| becomes.to_owned());
