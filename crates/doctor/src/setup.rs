@@ -33,7 +33,8 @@ pub struct Setup {
     pub process: Option<u32>,
 }
 
-/// Use of hugepages.
+/// Use of hugepages: the configuration's `memory.hugepages`, which this crate does not know. Each of the three judges a node
+/// without enough of them in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hugepages {
