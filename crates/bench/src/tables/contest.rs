@@ -1,6 +1,8 @@
 //! Contestants look the same keys up in turns.
 
+use crate::failure::Failure;
 use crate::results::Samples;
+use crate::turns::alternate;
 
 /// Passes over the keys in one turn.
 const PASSES: usize = 4;
@@ -14,20 +16,18 @@ pub(super) fn take_turns(
     batch: usize,
     rounds: u32,
     contestants: &mut [LookUp<'_>],
-) -> Vec<Samples> {
-    let mut samples = vec![Samples::default(); contestants.len()];
-    for _ in 0..rounds {
-        for (look_up, samples) in contestants.iter_mut().zip(&mut samples) {
-            for _ in 0..PASSES {
-                let start = dpdk::tsc();
-                for from in (0..keys).step_by(batch) {
-                    look_up(from, (from + batch).min(keys));
-                }
-                samples.0.push(dpdk::tsc().wrapping_sub(start) as f64 / keys as f64);
+) -> Result<Vec<Samples>, Failure> {
+    let turns = alternate(contestants, rounds, |look_up| {
+        let pass = |_| {
+            let start = dpdk::tsc();
+            for from in (0..keys).step_by(batch) {
+                look_up(from, (from + batch).min(keys));
             }
-        }
-    }
-    samples
+            dpdk::tsc().wrapping_sub(start) as f64 / keys as f64
+        };
+        Ok((0..PASSES).map(pass).collect::<Vec<_>>())
+    })?;
+    Ok(turns.into_iter().map(|turns| Samples(turns.concat())).collect())
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
             })
         };
         let mut contestants = [look_up(0), look_up(1)];
-        let samples = take_turns(100, 32, 3, &mut contestants);
+        let samples = take_turns(100, 32, 3, &mut contestants).unwrap();
         drop(contestants);
         assert!(seen.iter().all(|seen| seen.get() == 100 * 3 * PASSES));
         assert!(samples.iter().all(|samples| samples.0.len() == 3 * PASSES));

@@ -80,7 +80,7 @@ pub(super) fn measure(entries: usize, effort: Effort) -> Result<Vec<Outcome>, Fa
             }
             black_box(&mut found);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs]);
+        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs])?;
         let [ours, theirs] = [0, 1].map(|at| samples.get(at).cloned().unwrap_or_default());
         let mut outcome = of("flow look-up", "TSC cycles", ours, entries)
             .with(&[("batch", batch.into())])

@@ -98,7 +98,7 @@ pub(super) fn full4(
             fib.lookup_bulk(&keys[from..to], &mut next);
             black_box(&mut next);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs]);
+        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs])?;
         let mut outcome = compared("IPv4", prefixes.len(), batch, &samples, "rte_fib");
         outcome.goal = Some((GOAL_CYCLES, Better::Less));
         outcomes.push(outcome);
@@ -135,7 +135,7 @@ pub(super) fn few4(prefixes: &[Prefix<u32>], effort: Effort) -> Result<Vec<Outco
             lpm.lookup_bulk(&keys[from..to], &mut next);
             black_box(&mut next);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs]);
+        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs])?;
         outcomes.push(compared("IPv4", prefixes.len(), batch, &samples, "rte_lpm"));
     }
     Ok(outcomes)
@@ -156,7 +156,7 @@ pub(super) fn full6(
             reader.lookup_batch(&keys[from..to], &mut values);
             black_box(&mut values);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours]);
+        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours])?;
         outcomes.push(compared("IPv6", prefixes.len(), batch, &samples, ""));
     }
     let rate = updates::rate(&mut table, &epoch, prefixes, &keys, effort.updates, core)?;

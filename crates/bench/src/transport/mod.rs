@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::machine::{self, Environment};
 use crate::results::{Better, Outcome, Report, Samples, print};
 use crate::terminal::{progress, say};
+use crate::turns::alternate;
 
 use ours::Ours;
 use smoltcp::Smoltcp;
@@ -179,23 +180,21 @@ fn measure(
     count: usize,
     rounds: u32,
     ours: &mut Ours,
-    mut yardstick: Option<&mut Smoltcp>,
+    yardstick: Option<&mut Smoltcp>,
 ) -> Result<Outcome, Failure> {
-    let (mut own, mut its) = (Samples::default(), Samples::default());
-    for _ in 0..rounds {
+    let mut contestants: Vec<&mut dyn Contestant> = vec![ours];
+    contestants.extend(yardstick.map(|yardstick| yardstick as &mut dyn Contestant));
+    let turns = alternate(&mut contestants, rounds, |contestant| {
         // Each turn begins with what the other has left in the caches, so its first pass does not count.
-        what.measure(ours)?;
-        own.0.extend(what.measure(ours)?);
-        if let Some(yardstick) = yardstick.as_deref_mut() {
-            what.measure(yardstick)?;
-            its.0.extend(what.measure(yardstick)?);
-        }
+        what.measure(*contestant)?;
+        what.measure(*contestant)
+    })?;
+    let mut samples = turns.into_iter().map(|turns| Samples(turns.into_iter().flatten().collect()));
+    let outcome = outcome_of(what, count, samples.next().unwrap_or_default());
+    match samples.next().filter(|its| !its.0.is_empty()) {
+        Some(its) => Ok(outcome.against("smoltcp", its.median(), Better::Less)),
+        None => Ok(outcome),
     }
-    let outcome = outcome_of(what, count, own);
-    if its.0.is_empty() {
-        return Ok(outcome);
-    }
-    Ok(outcome.against("smoltcp", its.median(), Better::Less))
 }
 
 fn outcome_of(what: What, count: usize, samples: Samples) -> Outcome {

@@ -5,5 +5,5 @@ mod rounds;
 mod sampling;
 
 pub(crate) use phase::same_phase;
-pub(crate) use rounds::Rounds;
+pub(crate) use rounds::{Rounds, alternate};
 pub(crate) use sampling::Sampling;

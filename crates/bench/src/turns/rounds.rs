@@ -57,6 +57,17 @@ impl<C: Copy + PartialEq, T> Rounds<C, T> {
     }
 }
 
+/// So many rounds of contestants that are told from each other by their places alone. Gives the turns of each.
+pub(crate) fn alternate<C, T>(
+    contestants: &mut [C],
+    rounds: u32,
+    mut turn: impl FnMut(&mut C) -> Result<T, Failure>,
+) -> Result<Vec<Vec<T>>, Failure> {
+    let places: Vec<usize> = (0..contestants.len()).collect();
+    let all = Rounds::take(&places, rounds, |place| turn(&mut contestants[place]))?;
+    Ok(all.into_turns().into_iter().map(|(_, turns)| turns).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +86,17 @@ mod tests {
         assert_eq!(rounds.samples('b', |turn| *turn as f64).0, [2.0, 5.0]);
         assert!(rounds.contestants().eq(ALL));
         assert_eq!(rounds.into_turns(), [('a', vec![1, 4]), ('b', vec![2, 5]), ('c', vec![3, 6])]);
+    }
+
+    #[test]
+    fn contestants_may_change_in_their_turns() {
+        let mut counts = [0, 10];
+        let turn = |count: &mut i32| {
+            *count += 1;
+            Ok(*count)
+        };
+        assert_eq!(alternate(&mut counts, 3, turn).unwrap(), [vec![1, 2, 3], vec![11, 12, 13]]);
+        assert!(alternate(&mut counts, 1, |_| Err::<(), _>(Failure::Thread)).is_err());
     }
 
     #[test]
