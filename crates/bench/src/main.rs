@@ -33,6 +33,7 @@
 //! | `results` | samples, outcomes, JSON, tables |
 //! | `archive` | results of earlier runs |
 //! | `machine` | what is measured on, and its cores |
+//! | `interrupt` | Ctrl-C keeps what was measured |
 //! | `terminal` | lines, and a bar while one waits |
 //! | `failure` | what goes wrong |
 #![forbid(unsafe_code)]
@@ -46,6 +47,7 @@ mod compare;
 mod dma;
 mod failure;
 mod forward;
+mod interrupt;
 mod load;
 mod machine;
 mod namespace;

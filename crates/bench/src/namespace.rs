@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::process::Running;
+use crate::process::{Running, apart};
 
 /// How long it may take to make one.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A program that ends with this process, whatever ends it.
 pub(crate) fn bound() -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM"]);
+    apart(&mut command).args(["--pdeathsig", "TERM"]);
     command
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -85,6 +86,11 @@ impl Drop for Running {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Keeps the terminal's Ctrl-C from a program: it is for this process, which ends what it has started.
+pub(crate) fn apart(command: &mut Command) -> &mut Command {
+    command.process_group(0)
 }
 
 /// The folder of Millrace's programs: the one that was named, else this program's.

@@ -11,6 +11,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::failure::Failure;
+use crate::process::apart;
 
 /// How long it may take to start, or to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -88,7 +89,7 @@ impl Testpmd {
             command.env("LD_PRELOAD", dpdk::yardstick::SOURCE_PLUGIN);
             command.env("MILLRACE_SOURCE", templates);
         }
-        let mut child = command
+        let mut child = apart(&mut command)
             .args(arguments(setup))
             .stdin(Stdio::piped())
             .stdout(theirs)

@@ -28,8 +28,8 @@ use crate::client_ends::{self as ends, User};
 use crate::failure::Failure;
 use crate::load::{Frames, Packets, sample};
 use crate::results::{Report, Samples};
-use crate::terminal;
 use crate::worker::{self, Bed, Router, Running, Source, mac};
+use crate::{interrupt, terminal};
 pub(crate) use args::Args;
 use place::{InWorker, Place};
 use work::{Kind, Work};
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = terminal::progress(sources.len() * Place::ALL.len() * Kind::ALL.len());
     let worker = bed.start(&router, BURST)?;
     let mut all = Vec::new();
-    for (frame, mut rx, _tx) in sources {
+    'all: for (frame, mut rx, _tx) in sources {
         for place in Place::ALL {
             for kind in Kind::ALL {
                 bar.set_message(format!("{frame} B, {kind} in the {place}"));
@@ -104,6 +104,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 rx = back;
                 all.push(measured);
                 bar.inc(1);
+                if interrupt::came() {
+                    break 'all;
+                }
             }
         }
     }

@@ -37,6 +37,7 @@ pub(crate) use args::Args;
 use dpdk::{Eal, EalOptions, Memory};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::load::Random;
 use crate::machine::{self, Environment};
 use crate::results::Report;
@@ -77,6 +78,7 @@ impl From<Broken> for Failure {
 
 /// Calculates, counts, measures and shows everything.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    interrupt::keep_results();
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");

@@ -8,6 +8,7 @@ use super::args::Args;
 use super::cases::Case;
 use super::io::Loop;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::results::{Better, Outcome, Samples};
 use crate::testpmd::Testpmd;
 use crate::turns::Sampling;
@@ -90,6 +91,9 @@ impl Contest {
                 self.macswap.0.extend(ask(turns, testpmd, "macswap")?.0);
             }
             bar.inc(1);
+            if interrupt::came() {
+                break;
+            }
         }
         let all = [("the forwarder", &self.forward), ("the binding", &self.binding)];
         let idle = |(_, samples): &&(&str, &Samples)| !samples.median().is_finite();

@@ -12,6 +12,7 @@ use indicatif::ProgressBar;
 use tables::Prefix;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::load::{Destination, Packets, sample};
 use crate::results::Report;
 use crate::terminal::progress;
@@ -36,6 +37,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Family::V4 => contest(&mut bed, case, &prefixes.v4, &turns, args, &bar)?,
             Family::V6 => contest(&mut bed, case, &prefixes.v6, &turns, args, &bar)?,
         });
+        if interrupt::came() {
+            break;
+        }
     }
     bar.finish_and_clear();
     show::print(&contests, args.profile);

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::cores::{cores, outermost};
 use super::moment::Moment;
 use super::settings::Settings;
+use crate::interrupt;
 
 /// What a number depends on besides the code.
 #[derive(Debug, Default, Serialize)]
@@ -42,6 +43,8 @@ pub(crate) struct Finished<'a> {
     #[serde(flatten)]
     environment: &'a Environment,
     ended: Moment,
+    /// Whether Ctrl-C has ended it early.
+    interrupted: bool,
     /// The share of all cores' time that the host took meanwhile: 0 to 1.
     stolen: Option<f64>,
 }
@@ -70,7 +73,7 @@ impl Environment {
         // Meanwhile this thread may keep to one core.
         let ended = Moment::now(self.began.cores);
         let stolen = self.began.stolen_until(&ended);
-        Finished { environment: self, ended, stolen }
+        Finished { environment: self, ended, interrupted: interrupt::came(), stolen }
     }
 
     /// One line for people.

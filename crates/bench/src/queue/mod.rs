@@ -33,6 +33,7 @@ use dpdk::{Eal, EalOptions, Memory};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::machine::{self, Environment};
 use crate::results::{Report, Samples};
 use crate::terminal::{progress, say};
@@ -59,6 +60,7 @@ struct Findings {
 /// Measures everything.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
+    interrupt::keep_results();
     let eal = Eal::init(&EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
@@ -94,8 +96,14 @@ fn measure(
             }
         }
         contests.extend(contest(args, group, ours, &mut pairs, cores, &bar)?);
+        if interrupt::came() {
+            break;
+        }
     }
     bar.finish_and_clear();
+    if interrupt::came() {
+        return Ok(Findings { contests, trips: Vec::new(), wake_ups: Vec::new() });
+    }
     let sizes = cases::sizes(&cases).into_iter();
     let trips = sizes.map(|size| Ok((size, ours.trips(size)?))).collect::<Result<_, Failure>>()?;
     let packets = if args.quick { WAKE_UPS / 10 } else { WAKE_UPS };
@@ -122,6 +130,9 @@ fn contest(
         yardsticks.extend(pairs.iter_mut().map(|pair| pair as &mut dyn Contestant));
         contests.push(Contest::run(*case, turn, rounds, cores, ours, &mut yardsticks)?);
         bar.inc(1);
+        if interrupt::came() {
+            break;
+        }
     }
     Ok(contests)
 }

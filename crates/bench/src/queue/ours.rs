@@ -14,6 +14,7 @@ use super::rounds::{Contestant, Turn};
 use super::wake;
 use crate::failure::Failure;
 use crate::machine;
+use crate::process::apart;
 use crate::results::Samples;
 
 /// How long the other process may take to answer, a turn aside.
@@ -48,7 +49,7 @@ impl Ours {
         let [_, other] = cores;
         let (stream, theirs) = UnixStream::pair()?;
         let offer = Offer::new(PATIENCE)?;
-        let child = Command::new(std::env::current_exe()?)
+        let child = apart(&mut Command::new(std::env::current_exe()?))
             .args(["queue-peer", &other.to_string()])
             .arg(offer.path())
             .stdin(Stdio::from(OwnedFd::from(theirs)))

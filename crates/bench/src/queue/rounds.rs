@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::cases::Case;
 use crate::failure::Failure;
-use crate::machine;
 use crate::results::Samples;
-use crate::turns;
+use crate::{interrupt, machine, turns};
 
 /// Who is measured.
 pub(super) trait Contestant {
@@ -51,7 +50,7 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Takes `rounds` rounds, and up to as many again where the phase changed in between.
+    /// Takes `rounds` rounds, and up to as many again where the phase changed in between; fewer after an interrupt.
     pub(super) fn run(
         case: Case,
         turn: Turn,
@@ -64,7 +63,8 @@ impl Contest {
         let mut contest =
             Self { case, rates: Samples::default(), probes: Samples::default(), both };
         for round in 0..2 * rounds {
-            if round >= rounds && contest.both.iter().all(|both| both.len() >= rounds as usize) {
+            let enough = contest.both.iter().all(|both| both.len() >= rounds as usize);
+            if round >= rounds && enough || round > 0 && interrupt::came() {
                 break;
             }
             let mut probes = Samples(vec![machine::round_trip(cores)?]);

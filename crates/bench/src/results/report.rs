@@ -96,6 +96,7 @@ mod tests {
             "caches",
             "began",
             "ended",
+            "interrupted",
             "stolen",
         ];
         for key in known {

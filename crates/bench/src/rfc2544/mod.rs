@@ -27,7 +27,6 @@ mod show;
 mod throughput;
 mod trial;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -37,9 +36,9 @@ use measure::load::Sizes;
 
 use crate::failure::Failure;
 use crate::machine::{self, Environment};
-use crate::process;
 use crate::results::Report;
 use crate::terminal::say;
+use crate::{interrupt, process};
 pub(crate) use args::{Args, Impaired};
 use bed::Bed;
 use device::Place;
@@ -91,10 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.check || scenarios.is_empty() {
         return Ok(());
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
-    // Without a handler an interrupt ends the program, and what was measured is lost: no reason not to measure.
-    let _ = ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed));
+    let stop = interrupt::keep_results();
     let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
     let eal = bed::environment(&scenarios, memory)?;
     let environment = Environment::of(eal, "none");
@@ -111,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for scenario in &scenarios {
         say!("{}", show::plan(scenario));
         let mut measured = Vec::new();
-        outcome = measure(scenario, &place, pool, core, &stop, &mut measured);
+        outcome = measure(scenario, &place, pool, core, stop, &mut measured);
         if measured.is_empty() {
             break;
         }

@@ -31,6 +31,7 @@ use std::time::Duration;
 use dpdk::{Eal, EalOptions, Memory};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::machine::Environment;
 use crate::results::Report;
 use crate::terminal::{progress, say};
@@ -58,6 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "it makes network namespaces and a daemon of its own: run it as root".into(),
         ));
     }
+    interrupt::keep_results();
     let eal = Eal::init(&EalOptions { memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
@@ -78,13 +80,16 @@ fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
     let bar = progress(cases.len() + 2);
     let mut contests = Vec::new();
     let mut idle = Vec::new();
-    for group in cases.chunk_by(|one, other| one.workers == other.workers) {
+    'all: for group in cases.chunk_by(|one, other| one.workers == other.workers) {
         let Some(first) = group.first() else { continue };
         let servers = Servers::start(bed, &paths, first.workers)?;
         for case in group {
             bar.set_message(case.to_string());
             contests.push(Contest::run(bed, &servers, *case, &paths, rounds)?);
             bar.inc(1);
+            if interrupt::came() {
+                break 'all;
+            }
         }
         if idle.is_empty() && !args.no_idle {
             bar.set_message("idle connections");
@@ -93,7 +98,7 @@ fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
         }
     }
     bar.inc(1);
-    let others = if args.no_others {
+    let others = if args.no_others || interrupt::came() {
         Vec::new()
     } else {
         bar.set_message("iperf3, redis-benchmark");

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::results::Samples;
 use crate::turns::Rounds;
 
@@ -40,7 +41,8 @@ pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Othe
         all.push(turns("iperf3, to the server", "Gbit/s", &paths, rounds, send)?);
         all.push(turns("iperf3, from the server", "Gbit/s", &paths, rounds, receive)?);
     }
-    if is_there("redis-server") && is_there("redis-benchmark") {
+    let redis_is_there = is_there("redis-server") && is_there("redis-benchmark");
+    if redis_is_there && !interrupt::came() {
         let mut servers = Vec::new();
         for path in [Path::Pinned, Path::Tap] {
             let place = Where::server(path.server());

@@ -18,8 +18,9 @@ use std::time::Duration;
 use dpdk::{Eal, EalOptions, Memory};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::machine::Environment;
-use crate::results::{Report, print};
+use crate::results::{Outcome, Report, print};
 use crate::terminal::{progress, say};
 
 /// Most threads at a time.
@@ -36,8 +37,12 @@ struct Extent {
     most_threads: usize,
 }
 
+/// What measures a part.
+type Part = fn(Extent) -> Result<Vec<Outcome>, Failure>;
+
 /// Measures everything.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    interrupt::keep_results();
     let eal = Eal::init(&EalOptions { memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
@@ -47,15 +52,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let time = Duration::from_millis(200);
         Extent { rounds: args.rounds, time, messages: 400_000, most_threads: MOST }
     };
-    let bar = progress(3);
-    bar.set_message("tables of connections");
-    let mut results = table::measure(extent)?;
-    bar.inc(1);
-    bar.set_message("control messages");
-    results.extend(control::measure(extent)?);
-    bar.inc(1);
-    bar.set_message("waiting");
-    results.extend(waiting::measure(extent)?);
+    let parts: [(_, Part); 3] = [
+        ("tables of connections", table::measure),
+        ("control messages", control::measure),
+        ("waiting", waiting::measure),
+    ];
+    let bar = progress(parts.len());
+    let mut results = Vec::new();
+    for (name, measure) in parts {
+        bar.set_message(name);
+        results.extend(measure(extent)?);
+        bar.inc(1);
+        if interrupt::came() {
+            break;
+        }
+    }
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };

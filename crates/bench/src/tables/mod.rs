@@ -12,9 +12,10 @@ use ::tables::Prefix;
 use dpdk::{Eal, EalOptions};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::load::{Prefixes, sample};
 use crate::machine::{self, Environment};
-use crate::results::{Report, print};
+use crate::results::{Outcome, Report, print};
 use crate::terminal::{progress, say};
 
 /// Entries of the flow tables: the goal's, by default, and of a short run.
@@ -27,6 +28,9 @@ const FEW: usize = 50_000;
 /// DPDK's memory for rte_fib and rte_lpm: MB; and for each entry of rte_hash: bytes.
 const BASE: usize = 700;
 const ENTRY: usize = 72;
+
+/// Measures one kind of table.
+type Part<'a> = &'a dyn Fn() -> Result<Vec<Outcome>, Failure>;
 
 /// How long to measure.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
     let megabytes = u32::try_from(BASE + ((entries * ENTRY) >> 20)).unwrap_or(u32::MAX);
     let memory = args.run.memory();
+    interrupt::keep_results();
     let eal = Eal::init(&EalOptions { megabytes, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, &prefixes.origin);
     say!("{}", environment.line());
@@ -62,19 +67,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         updates: if quick { 20_000 } else { 1_000_000 },
     };
     let few: Vec<Prefix<u32>> = sample(&prefixes.v4, FEW, 5);
-    let bar = progress(4);
+    let parts: [(_, Part<'_>); 4] = [
+        ("IPv4 routes", &|| lpm::full4(&prefixes.v4, effort, first)),
+        ("IPv4 routes, rte_lpm", &|| lpm::few4(&few, effort)),
+        ("IPv6 routes", &|| lpm::full6(&prefixes.v6, effort, first)),
+        ("flows", &|| flow::measure(entries, effort)),
+    ];
+    let bar = progress(parts.len());
     let mut results = Vec::new();
-    bar.set_message("IPv4 routes");
-    results.extend(lpm::full4(&prefixes.v4, effort, first)?);
-    bar.inc(1);
-    bar.set_message("IPv4 routes, rte_lpm");
-    results.extend(lpm::few4(&few, effort)?);
-    bar.inc(1);
-    bar.set_message("IPv6 routes");
-    results.extend(lpm::full6(&prefixes.v6, effort, first)?);
-    bar.inc(1);
-    bar.set_message("flows");
-    results.extend(flow::measure(entries, effort)?);
+    for (name, measure) in parts {
+        bar.set_message(name);
+        results.extend(measure()?);
+        bar.inc(1);
+        if interrupt::came() {
+            break;
+        }
+    }
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };

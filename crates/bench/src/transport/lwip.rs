@@ -27,7 +27,8 @@ pub(super) fn measure(program: &PathBuf, what: What, count: usize, rounds: u32) 
     // It walks a list of all connections for each segment: seconds for a round.
     let rounds = if count > 1 { 1 } else { rounds };
     let arguments = [count.to_string(), what.name().1.to_string(), rounds.to_string()];
-    let output = Command::new(program).arg(word).args(arguments).output().ok()?;
+    let mut command = Command::new(program);
+    let output = process::apart(&mut command).arg(word).args(arguments).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let samples = Samples(text.lines().filter_map(|line| line.parse().ok()).collect());
     (output.status.success() && !samples.0.is_empty()).then_some(samples)

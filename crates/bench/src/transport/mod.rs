@@ -14,6 +14,7 @@ use dpdk::{Eal, EalOptions, Memory};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::machine::{self, Environment};
 use crate::results::{Better, Outcome, Report, Samples, print};
 use crate::terminal::{progress, say};
@@ -118,6 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(folder) = &args.plots {
         return plots::write(folder, args.quick);
     }
+    interrupt::keep_results();
     let eal =
         Eal::init(&EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
@@ -133,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let bar = progress(counts.len() * ALL.len());
     let mut results: Vec<Outcome> = Vec::new();
-    for count in counts {
+    'all: for count in counts {
         bar.set_message(format!("{count} connections"));
         let before = resident()?;
         let mut ours = Ours::new(count)?;
@@ -157,6 +159,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             results.push(outcome);
             results.extend(beside);
             bar.inc(1);
+            if interrupt::came() {
+                break 'all;
+            }
         }
         if count >= MANY {
             // Both stacks have each connection; the places of data buffers are not the stack's.

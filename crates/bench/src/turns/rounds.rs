@@ -1,6 +1,7 @@
 //! Rounds, in each of which every contestant has a turn.
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::results::Samples;
 
 /// What contestants have done: the turns of each, in the order of the rounds.
@@ -14,7 +15,7 @@ impl<C: Copy + PartialEq, T> Rounds<C, T> {
     }
 
     /// So many rounds, in each of which the contestants have their turns in the same order. The first turn that fails
-    /// ends them.
+    /// ends them, an interrupt after the round that is going on.
     pub(crate) fn take(
         contestants: &[C],
         rounds: u32,
@@ -23,6 +24,9 @@ impl<C: Copy + PartialEq, T> Rounds<C, T> {
         let mut all = Self::new(contestants);
         for _ in 0..rounds {
             all.round(0, &mut turn)?;
+            if interrupt::came() {
+                break;
+            }
         }
         Ok(all)
     }

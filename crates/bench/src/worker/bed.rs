@@ -7,8 +7,8 @@ use crate::command_line::Run;
 use crate::failure::Failure;
 use crate::load::Prefixes;
 use crate::machine::{self, Environment};
-use crate::port;
 use crate::terminal::say;
+use crate::{interrupt, port};
 
 /// DPDK's memory: MB. Half of what dpdk-testpmd and the bench can have of 64 hugepages of 2 MB.
 const MEGABYTES: u32 = 64;
@@ -38,6 +38,7 @@ pub(crate) struct Source {
 
 /// Begins a run: reads its prefixes, makes its bed, and says what is measured on.
 pub(crate) fn begin(run: &Run) -> Result<(Prefixes, Bed, Environment), Failure> {
+    interrupt::keep_results();
     let prefixes = Prefixes::load(run.prefixes.as_deref())?;
     let bed = Bed::new(run.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;

@@ -4,9 +4,9 @@ use super::words::Packet;
 use super::{CHECK, Empty, Fill, LAYOUTS, Layout, SLOTS, descriptors, marks, queue};
 use crate::dma::Broken;
 use crate::failure::Failure;
-use crate::machine;
 use crate::results::Samples;
 use crate::turns::Rounds;
+use crate::{interrupt, machine};
 
 /// Packets that do not count yet: four laps.
 const WARM: u32 = 4 * SLOTS as u32;
@@ -40,9 +40,15 @@ pub(crate) fn measure(
             turns.round(round, |layout| turn(layout, cores, *size, count))?;
             probes.0.push(machine::round_trip(cores)?);
             done();
+            if interrupt::came() {
+                break;
+            }
         }
         let layouts = LAYOUTS.map(|layout| (layout, turns.samples(layout, |cycles| *cycles)));
         all.push(Measured { size: *size, layouts: layouts.into() });
+        if interrupt::came() {
+            break;
+        }
     }
     Ok((all, probes))
 }
