@@ -31,6 +31,8 @@ pub(crate) enum Failure {
         path.display()
     )]
     Foreign { path: PathBuf, source: serde_json::Error },
+    #[error("{}: {why}", path.display())]
+    Readme { path: PathBuf, why: String },
     #[error("{}: no file in it ends in .json; write results there with `--json`", .0.display())]
     NoResults(PathBuf),
     #[error(

@@ -54,3 +54,22 @@ fn markdown_has_the_name_of_the_processor() {
     assert!(said.contains("| one way (frame 64) | 65.00 packets/s | 64.00 to 66.00 |"), "{said}");
     assert!(!report(folder.path(), &["--markdown", "--output", "x"]).status.success());
 }
+
+#[test]
+fn marked_tables_of_a_readme_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("a.json"), "Xeon");
+    let readme = folder.path().join("README.md");
+    let marked = "<!-- millrace-bench queue: way -->\nold\n<!-- /millrace-bench -->\n";
+    std::fs::write(&readme, marked).unwrap();
+    let output = report(folder.path(), &["--readme", readme.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("table of queue: replaced"), "{said}");
+    let text = std::fs::read_to_string(&readme).unwrap();
+    assert!(text.contains("| one way (frame 64) | 65.00 packets/s |"), "{text}");
+    assert!(!text.contains("old") && text.starts_with("<!-- millrace-bench queue: way -->\n"));
+    std::fs::write(&readme, "no table").unwrap();
+    let output = report(folder.path(), &["--readme", readme.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("README.md: no table is marked"), "{said}");
+}

@@ -19,7 +19,11 @@ pub(crate) struct Args {
     /// Print the tables as Markdown, for a README, and write no page.
     #[arg(long, conflicts_with_all = ["output", "plots", "before"])]
     pub(super) markdown: bool,
-    /// Only results whose name contains one of these.
+    /// Replace the tables of this file that stand between `<!-- millrace-bench COMMAND -->` and `<!-- /millrace-bench -->`,
+    /// and write no page. `COMMAND: NAME; NAME` takes only results whose name and case contain one of these.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "plots", "before", "markdown"])]
+    pub(super) readme: Option<PathBuf>,
+    /// Only results whose name and case, as in `forward rate (flows 1`, contain one of these.
     #[arg(long, value_name = "NAME")]
     pub(super) only: Vec<String>,
 }

@@ -7,6 +7,7 @@
 //! | `families`, `plots` | results that differ in one number, and latencies |
 //! | `published` | what others have published |
 //! | `changes` | what changed since earlier results |
+//! | `readme` | tables of a README |
 //! | `sheet`, `html` | tables and pages |
 
 mod args;
@@ -17,6 +18,7 @@ mod html;
 mod machines;
 mod plots;
 mod published;
+mod readme;
 mod sheet;
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         runs.extend(archive::load(path)?);
     }
     choose(&mut runs, &args.only);
+    if let Some(path) = &args.readme {
+        return readme::write(path, &runs);
+    }
     let machines = machines::machines(&runs);
     if args.markdown {
         for (command, runs) in by_command(&runs) {
@@ -61,11 +66,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Leaves the results whose name contains one of these words; all without words.
+/// Leaves the results whose name and case contain one of these texts; all without any.
 fn choose(runs: &mut [Run], only: &[String]) {
     for run in runs {
         run.results.retain(|entry| {
-            only.is_empty() || only.iter().any(|word| entry.name.contains(word.as_str()))
+            let title = entry.title();
+            only.is_empty() || only.iter().any(|text| title.contains(text.as_str()))
         });
     }
 }

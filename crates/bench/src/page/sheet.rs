@@ -46,12 +46,17 @@ impl Sheet {
     }
 
     pub(super) fn markdown(&self) -> String {
+        format!("{}\n\n{}", quote(&self.title), self.markdown_table())
+    }
+
+    /// Without the title.
+    pub(super) fn markdown_table(&self) -> String {
         let line = |texts: &[String]| {
             let cells: Vec<String> = texts.iter().map(|text| quote(text)).collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let rule = "| --- ".repeat(self.header.len());
-        let mut text = format!("{}\n\n{}{rule}|\n", quote(&self.title), line(&self.header));
+        let mut text = format!("{}{rule}|\n", line(&self.header));
         self.rows.iter().for_each(|row| text += &line(row));
         text
     }

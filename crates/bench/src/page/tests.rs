@@ -76,6 +76,9 @@ fn only_the_named_results_are_reported() {
     let mut runs = vec![run("Xeon", forward(50.0))];
     choose(&mut runs, &["mem".into()]);
     assert_eq!(by_command(&runs)[0].1[0].results.len(), 1);
+    let mut others = vec![run("Xeon", forward(50.0))];
+    choose(&mut others, &["rate (flows 1".into()]);
+    assert_eq!(by_command(&others)[0].1[0].results[0].name, "forward rate");
     choose(&mut runs, &["none".into()]);
     assert!(by_command(&runs).is_empty());
 }
