@@ -58,7 +58,7 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
-bench: build ## measure forwarding and tables beside DPDK's own, write out/*.json and out/report.html
+bench: build ## measure everything beside DPDK and the kernel, write out/*.json and out/report.html
 	@mkdir -p out
 	$(RELEASE)/millrace-bench forward --json out/forward.json
 	$(RELEASE)/millrace-bench tables --json out/tables.json
@@ -66,8 +66,13 @@ bench: build ## measure forwarding and tables beside DPDK's own, write out/*.jso
 	  $$(pkg-config --cflags --libs lwip); else echo "lwIP is left out: apt install liblwip-dev"; fi
 	$(RELEASE)/millrace-bench transport --json out/transport.json
 	$(RELEASE)/millrace-bench queue --json out/queue.json
+	$(RELEASE)/millrace-bench session --json out/session.json
 	$(RELEASE)/millrace-bench dma --json out/dma.json
 	$(RELEASE)/millrace-bench clients --json out/clients.json
+	$(RELEASE)/millrace-bench capacity --json out/capacity.json
+	@if [ "$$(id -u)" = 0 ]; then $(RELEASE)/millrace-bench serve --json out/serve.json; \
+	  else echo "serve is left out: it needs root"; fi
+	$(RELEASE)/millrace-bench rfc2544 scenarios/millraced.toml --quick --json out/rfc2544.json
 	$(RELEASE)/millrace-bench report out --plots out/plots
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
