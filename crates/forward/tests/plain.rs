@@ -8,10 +8,13 @@ mod router;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use frames::{FrameBuilder, from};
-use graph::Reason;
-use millrace_forward::rib::{Change, Miss, Route, Target};
-use millrace_forward::state::{Interface, Kind, NextHop};
-use router::{PORTS, Router, Sent, host, interface, interfaces, mac, prefix_of, routes};
+use graph::{Filter, Handoff, Reason, TraceOptions};
+use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
+use millrace_forward::rib::{Change, Miss, Route, Target, Via};
+use millrace_forward::state::{Interface, Kind, NextHop, Settings};
+use router::{
+    FLOWS, PORTS, Router, SETTINGS, Sent, host, interface, interfaces, mac, prefix_of, routes,
+};
 use wire::{ethernet, vlan};
 
 /// Where the first octets of the packet are: behind the header and its tag.
@@ -22,6 +25,10 @@ const VLANS: [u16; 2] = [100, 200];
 
 /// Three ports, and a VLAN on two of them: routes to 10.5N.0.0/16 and 2001:db8:5N::/48 leave by the VLAN of port N.
 fn router() -> Router {
+    router_with(SETTINGS)
+}
+
+fn router_with(settings: Settings) -> Router {
     let mut all = interfaces();
     let mut beyond: Vec<(u16, wire::MacAddr)> = (0..PORTS).map(|port| (port, host(port))).collect();
     let mut changes = routes();
@@ -42,7 +49,7 @@ fn router() -> Router {
             changes.push(Change::Add(Route { prefix: prefix_of(&prefix), target }));
         }
     }
-    let mut router = Router::new(Miss::Unreachable, all.clone());
+    let mut router = Router::with(settings, Miss::Unreachable, all.clone());
     router.rib.set_interfaces(&all, &beyond.into_iter().collect());
     router.rib.apply(&changes).unwrap();
     router
@@ -60,11 +67,20 @@ fn padded(mut frame: Vec<u8>, length: usize) -> Vec<u8> {
     frame
 }
 
-/// Packets that the nodes of the long path have had.
-fn checked_again(router: &Router) -> u64 {
+/// Packets that these nodes have had.
+fn seen(router: &Router, nodes: &[&str]) -> u64 {
     let count =
         |name| router.counters.nodes[router.graph.find(name).unwrap().0 as usize].packets.get();
-    count("ip4-input") + count("ip6-input")
+    nodes.iter().map(|name| count(name)).sum()
+}
+
+fn checked_again(router: &Router) -> u64 {
+    seen(router, &["ip4-input", "ip6-input"])
+}
+
+/// Packets that did not leave by the short path.
+fn forwarded_by_nodes(router: &Router) -> u64 {
+    seen(router, &["ip4-lookup", "ip6-lookup", "ip4-rewrite", "ip6-rewrite"])
 }
 
 #[test]
@@ -99,7 +115,7 @@ fn common_frames_are_checked_once() {
         // Untagged and tagged by turns.
         let [untagged, tagged] = [to().udp(9), to().vlan(100).udp(9)];
         assert_eq!(router.receive(0, &[&untagged, &tagged, &untagged, &tagged]).len(), 4);
-        assert_eq!(checked_again(&router), 0);
+        assert_eq!((checked_again(&router), forwarded_by_nodes(&router)), (0, 0));
         let rare = [
             padded(to().udp(1), least + 20),
             // 802.1Q 6.9: a priority tag is of no VLAN.
@@ -156,6 +172,8 @@ fn kinds() -> Vec<Vec<u8>> {
             all.push(padded(to().raw(59, &[7]), 60));
             all.push(to().hops(1).udp(41));
             all.push(to().sent_by(mac(0x77)).udp(1400));
+            // Too long for a link beyond.
+            all.push(to().udp(1480));
         }
         all.push(with_priority(from(0, destination).vlan(100).udp(42)));
         // Of no VLAN here.
@@ -165,14 +183,19 @@ fn kinds() -> Vec<Vec<u8>> {
     all
 }
 
+/// What becomes of each of these frames when it comes alone.
+fn alone(router: &mut Router, frames: &[Vec<u8>]) -> Vec<Vec<Sent>> {
+    frames.iter().map(|frame| router.receive(0, &[frame])).collect()
+}
+
 #[test]
-fn packets_leave_as_they_do_alone_whatever_is_around_them() {
-    let mut router = router();
+fn packets_leave_as_they_do_alone_by_the_nodes_whatever_is_around_them() {
     let kinds = kinds();
-    let mut alone: Vec<Vec<Sent>> = Vec::new();
-    for frame in &kinds {
-        alone.push(router.receive(0, &[frame]));
-    }
+    let mut by_nodes = router_with(FLOWS);
+    let alone = alone(&mut by_nodes, &kinds);
+    while by_nodes.punts.pop().is_ok() {}
+    drop(by_nodes);
+    let mut router = router();
     assert!(alone.iter().filter(|sent| sent.len() == 1).count() * 2 > kinds.len());
     let tagged = |(port, frame): &Sent| {
         *port == 1 && ethernet::Header::parse(frame).unwrap().0.ether_type().is_vlan()
@@ -203,7 +226,11 @@ fn packets_leave_as_they_do_alone_whatever_is_around_them() {
 
 #[test]
 fn a_stale_next_hop_is_as_fast_and_its_use_is_noticed() {
-    let mut router = router();
+    uses_are_noticed(router());
+    uses_are_noticed(router_with(FLOWS));
+}
+
+fn uses_are_noticed(mut router: Router) {
     let hops = router.state.next_hops.clone();
     for destination in ["10.12.2.3", "10.51.2.3"] {
         let frame = from(0, destination).udp(30);
@@ -222,5 +249,74 @@ fn a_stale_next_hop_is_as_fast_and_its_use_is_noticed() {
         assert!(!hops.take_used(index));
         assert_eq!(router.receive(0, &[&frame, &frame]), [fresh.clone(), fresh]);
         assert!(hops.take_used(index));
+    }
+}
+
+#[test]
+fn flows_are_spread_as_by_the_nodes() {
+    let ports = |settings: Settings| -> Vec<u16> {
+        let mut router = Router::with_hosts_and(settings);
+        let rib = std::mem::replace(&mut router.rib, router::no_routes());
+        let mut slow = SlowPath::<Handoff>::new(
+            rib,
+            router.state.clone(),
+            Timing::default(),
+            Bounds::default(),
+            0,
+        );
+        for (network, hosts) in [("198.51.100.0/24", "10.0"), ("2001:db8:aa::/48", "2001:db8")] {
+            let six = hosts.contains(':');
+            let member = |port: u16| {
+                let text =
+                    if six { format!("{hosts}:{port}::99") } else { format!("{hosts}.{port}.99") };
+                Via { address: router::ip(&text), interface: None, weight: 1 }
+            };
+            let target = Target::Via(vec![member(1), member(2)]);
+            slow.apply(&[Change::Add(Route { prefix: prefix_of(network), target })]).unwrap();
+            for port in 1..3 {
+                let address = member(port).address;
+                slow.add_neighbor(port, address, host(port), 0, &mut Vec::new()).unwrap();
+            }
+        }
+        let frames: Vec<Vec<u8>> = (0..100)
+            .flat_map(|last| [format!("198.51.100.{last}"), format!("2001:db8:aa::{last:x}")])
+            .map(|destination| from(0, &destination).udp(10))
+            .collect();
+        let together: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        let mut sent = router.receive(0, &together);
+        sent.sort();
+        assert_eq!(sent.len(), frames.len());
+        let mut alone: Vec<Sent> = frames.iter().map(|frame| router.forward(0, frame)).collect();
+        let ports = alone.iter().map(|(port, _)| *port).collect();
+        alone.sort();
+        assert_eq!(sent, alone);
+        ports
+    };
+    let short = ports(SETTINGS);
+    assert_eq!(short, ports(FLOWS));
+    assert!([1, 2].iter().all(|port| short.iter().filter(|other| *other == port).count() > 50));
+}
+
+#[test]
+fn a_trace_is_told_of_each_node() {
+    let mut router = router();
+    for (destination, nodes) in [
+        ("10.12.2.3", ["ethernet-input", "ip4-lookup", "ip4-rewrite"]),
+        ("2001:db8:12::3", ["ethernet-input", "ip6-lookup", "ip6-rewrite"]),
+    ] {
+        let frame = from(0, destination).udp(30);
+        let untraced = router.forward(0, &frame);
+        let before = forwarded_by_nodes(&router);
+        let options = TraceOptions { filter: Filter::default(), packets: 1, ring: 16 };
+        let (tracer, mut steps) = graph::trace(options);
+        assert!(router.graph.set_tracer(Some(tracer)).is_none());
+        // The other one of the vector goes with it, so both leave in their order.
+        assert_eq!(router.receive(0, &[&frame, &frame]), [untraced.clone(), untraced.clone()]);
+        let told: Vec<&str> =
+            std::iter::from_fn(|| steps.pop().ok()).map(|step| step.node).collect();
+        assert_eq!(told, nodes);
+        assert_eq!(forwarded_by_nodes(&router), before + 4);
+        assert_eq!(router.forward(0, &frame), untraced);
+        assert_eq!(forwarded_by_nodes(&router), before + 4, "the trace is over");
     }
 }

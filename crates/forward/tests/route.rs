@@ -13,7 +13,7 @@ use millrace_forward::flow::{Flow, Rewrite};
 use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::Settings;
-use router::{Router, SETTINGS, host, interfaces, mac, prefix_of};
+use router::{FLOWS, Router, SETTINGS, host, interfaces, mac, prefix_of};
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 use wire::{Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
@@ -302,7 +302,7 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
 /// A router whose flow 10.0.0.99:1111 to 10.11.2.3:2222 leaves by port 1 as 10.0.1.1:4444, and its answers come back; the
 /// same for IPv6.
 fn with_translated_flow() -> Router {
-    let mut router = Router::with_hosts();
+    let mut router = Router::with_hosts_and(FLOWS);
     let to = |router: &mut Router, tuple, port: u16, rewrite| {
         let (source_mac, destination_mac) = (mac(port as u8), host(port));
         let flow = Flow { tuple, egress: port, source_mac, destination_mac, rewrite };

@@ -10,7 +10,7 @@ use graph::Reason;
 use millrace_forward::flow::{Flow, FlowRefusal, Rewrite};
 use millrace_forward::rib::Miss;
 use millrace_forward::state::{Bridge, BridgeMember, Interface, Interfaces, Mode};
-use router::{Router, host, interface, interfaces, mac};
+use router::{FLOWS, Router, host, interface, interfaces, mac};
 use wire::flow::FiveTuple;
 use wire::{MacAddr, checksum, ethernet, ipv4, ipv6, udp, vlan};
 
@@ -252,7 +252,7 @@ fn flow(tuple: FiveTuple, rewrite: Rewrite) -> Flow {
 
 #[test]
 fn a_flow_goes_before_the_routes() {
-    let mut router = Router::routed();
+    let mut router = Router::routed_with(FLOWS);
     for destination in ["10.11.2.3", "2001:db8:11::3"] {
         let frame = from(0, destination).udp(33);
         let tuple = FiveTuple::of(&frame[14..]).unwrap();
@@ -268,7 +268,7 @@ fn a_flow_goes_before_the_routes() {
 
 #[test]
 fn a_flow_rewrites_addresses_ports_and_checksums() {
-    let mut router = Router::routed();
+    let mut router = Router::routed_with(FLOWS);
     for (destination, new) in [("10.11.2.3", "192.0.2.55"), ("2001:db8:11::3", "2001:db8:9::55")] {
         let frame = from(0, destination).udp(33);
         let tuple = FiveTuple::of(&frame[14..]).unwrap();
@@ -308,7 +308,7 @@ fn a_flow_rewrites_addresses_ports_and_checksums() {
 
 #[test]
 fn a_full_flow_table_keeps_what_it_has() {
-    let mut router = Router::routed();
+    let mut router = Router::routed_with(FLOWS);
     let tuple = |last: u16| {
         let frame = from(0, "10.11.2.3").payload(&wire::build::Payload::Udp {
             source_port: last,

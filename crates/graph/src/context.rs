@@ -13,6 +13,9 @@ pub struct Context<'a, N: Edge> {
     pub vector: &'a mut Vector,
     /// Time at the start of this round: TSC cycles.
     pub now: u64,
+    /// A trace follows packets of the vector. A node that can do the work of those behind it leaves it to them then, so
+    /// that the trace tells what each decides.
+    pub traced: bool,
     /// Ways out of the graph.
     pub exits: &'a mut Exits,
     pending: &'a mut Pending,
@@ -23,12 +26,12 @@ pub struct Context<'a, N: Edge> {
 impl<'a, N: Edge> Context<'a, N> {
     pub(crate) fn new(
         vector: &'a mut Vector,
-        now: u64,
+        (now, traced): (u64, bool),
         exits: &'a mut Exits,
         pending: &'a mut Pending,
         targets: &'a [NodeId],
     ) -> Self {
-        Self { vector, now, exits, pending, targets, edges: PhantomData }
+        Self { vector, now, traced, exits, pending, targets, edges: PhantomData }
     }
 
     /// Sends one slot to a next node.

@@ -33,6 +33,14 @@ pub enum GraphError {
     TooManyNodes,
 }
 
+/// When a node is run, and whether a trace follows packets of the vector.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// TSC cycles.
+    now: u64,
+    traced: bool,
+}
+
 /// A node with its edges resolved, behind one virtual call per vector.
 trait Stage: Send {
     fn name(&self) -> &'static str;
@@ -42,7 +50,7 @@ trait Stage: Send {
         &mut self,
         slots: &[Slot],
         vector: &mut Vector,
-        now: u64,
+        turn: Turn,
         exits: &mut Exits,
         pending: &mut Pending,
     );
@@ -71,11 +79,11 @@ impl<N: Node> Stage for Linked<N> {
         &mut self,
         slots: &[Slot],
         vector: &mut Vector,
-        now: u64,
+        Turn { now, traced }: Turn,
         exits: &mut Exits,
         pending: &mut Pending,
     ) {
-        let mut context = Context::new(vector, now, exits, pending, &self.targets);
+        let mut context = Context::new(vector, (now, traced), exits, pending, &self.targets);
         self.node.process(slots, &mut context);
     }
 
@@ -222,7 +230,8 @@ impl Graph {
             }
             *calls -= 1;
             let Some(stage) = self.stages.get_mut(at) else { continue };
-            stage.run(slots, vector, now, exits, &mut self.pending);
+            let turn = Turn { now, traced: false };
+            stage.run(slots, vector, turn, exits, &mut self.pending);
             let Some(counters) = exits.counters.nodes.get(at) else { continue };
             counters.vectors.add(1);
             counters.packets.add(slots.len() as u64);
@@ -276,6 +285,7 @@ impl Graph {
         self.tracer = (!tracer.is_over()).then_some(tracer);
     }
 
+    /// Runs one node on packets of a vector of which some are traced.
     fn run_stage(
         &mut self,
         at: usize,
@@ -285,7 +295,8 @@ impl Graph {
         now: u64,
     ) {
         let Some(stage) = self.stages.get_mut(at).filter(|_| !slots.is_empty()) else { return };
-        stage.run(slots, vector, now, exits, &mut self.pending);
+        let turn = Turn { now, traced: true };
+        stage.run(slots, vector, turn, exits, &mut self.pending);
         if let Some(counters) = exits.counters.nodes.get(at) {
             counters.vectors.add(1);
             counters.packets.add(slots.len() as u64);

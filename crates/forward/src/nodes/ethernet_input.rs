@@ -3,16 +3,18 @@
 //! Fills `interface` and `network`. A frame for a bridge or a cross-connect goes there whole; IP in
 //! a frame to this interface's own address goes to `ip4-input` or `ip6-input`, in a group frame to
 //! `ip-group`, because it is never forwarded (RFC 1812 5.3.4). Plain frames (see `plain`) are checked
-//! whole here and go straight to the look-up, with the destination address noted for it, or to the features of their
-//! interface.
+//! whole here. Most leave from here too (see `short_path`); the others go straight to the look-up, with the destination address
+//! noted for it, or to the features of their interface.
 
-use graph::{Context, Node, Picked, PortId, Reason, Slot, Vector};
+use graph::{Context, Node, PortId, Reason, Slot, Vector};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddr, vlan};
 
+use super::family::{V4, V6};
 use super::plain::{HEADER, Ingress};
+use super::short_path::{Around, ShortPath};
 use super::snapshot::Snapshot;
-use crate::state::{Interface, Interfaces, Mode};
+use crate::state::{Interface, Interfaces, Mode, State};
 
 graph::edges! {
     /// Next nodes of `ethernet-input`.
@@ -21,6 +23,8 @@ graph::edges! {
         Ip6 => "ip6-input",
         Lookup4 => "ip4-lookup",
         Lookup6 => "ip6-lookup",
+        Rewrite4 => "ip4-rewrite",
+        Rewrite6 => "ip6-rewrite",
         Flow4 => "flow4-lookup",
         Flow6 => "flow6-lookup",
         Group => "ip-group",
@@ -37,24 +41,30 @@ const TAG: u16 = 4;
 /// The node.
 pub(crate) struct EthernetInput {
     interfaces: Snapshot<Interfaces>,
-    /// Where plain IPv4 and IPv6 packets go.
-    plain: [Next; 2],
-    ip4: Picked,
-    ip6: Picked,
-    /// The same of interfaces with features on the input arc.
-    arc4: Picked,
-    arc6: Picked,
+    ip4: ShortPath<V4, Next>,
+    ip6: ShortPath<V6, Next>,
 }
 
 impl EthernetInput {
-    /// The node, reading these interfaces; `flows4`, `flows6`: look for an exact match before the
+    /// The node, reading these interfaces, routes and next hops; `flows4`, `flows6`: an exact match is looked for before the
     /// routes.
     #[must_use]
-    pub(crate) fn new(interfaces: Snapshot<Interfaces>, flows4: bool, flows6: bool) -> Self {
-        let plain4 = if flows4 { Next::Flow4 } else { Next::Lookup4 };
-        let plain6 = if flows6 { Next::Flow6 } else { Next::Lookup6 };
-        let [ip4, ip6, arc4, arc6] = std::array::from_fn(|_| Picked::new());
-        Self { interfaces, plain: [plain4, plain6], ip4, ip6, arc4, arc6 }
+    pub(crate) fn new(
+        interfaces: Snapshot<Interfaces>,
+        state: &State,
+        flows4: bool,
+        flows6: bool,
+    ) -> Self {
+        let look_up4 = if flows4 { Next::Flow4 } else { Next::Lookup4 };
+        let look_up6 = if flows6 { Next::Flow6 } else { Next::Lookup6 };
+        let around = |look_up, rewrite| Around { look_up, rewrite, features: Next::Features };
+        let (around4, around6) =
+            (around(look_up4, Next::Rewrite4), around(look_up6, Next::Rewrite6));
+        Self {
+            interfaces,
+            ip4: ShortPath::new(state.clone(), around4, flows4),
+            ip6: ShortPath::new(state.clone(), around6, flows6),
+        }
     }
 }
 
@@ -66,11 +76,8 @@ impl Node for EthernetInput {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let Self { interfaces, plain: [plain4, plain6], ip4, ip6, arc4, arc6 } = self;
+        let Self { interfaces, ip4, ip6 } = self;
         let interfaces = interfaces.get();
-        for picked in [&mut *ip4, ip6, arc4, arc6] {
-            picked.clear();
-        }
         let mut ingress: Option<Ingress> = None;
         let mut rest = slots;
         while let [slot, after @ ..] = rest {
@@ -82,22 +89,13 @@ impl Node for EthernetInput {
             let same = ingress.filter(|known| known.is_of(port, frame));
             let known = same.unwrap_or_else(|| Ingress::of(interfaces, port, frame));
             ingress = Some(known);
-            let taken = if known.has_features() {
-                known.take(rest, cx.vector, arc4, arc6)
-            } else {
-                known.take(rest, cx.vector, ip4, ip6)
-            };
+            let taken = known.take(rest, cx.vector, &mut ip4.block, &mut ip6.block);
+            ip4.send(known, cx);
+            ip6.send(known, cx);
             rest = rest.get(taken..).unwrap_or(&[]);
             if taken == 0 {
                 one(interfaces, *slot, port, cx);
                 rest = after;
-            }
-        }
-        cx.send_all(ip4.of(slots), *plain4);
-        cx.send_all(ip6.of(slots), *plain6);
-        for (picked, then) in [(arc4, *plain4), (arc6, *plain6)] {
-            for &slot in picked.of(slots) {
-                cx.detour(slot, Next::Features, then);
             }
         }
     }

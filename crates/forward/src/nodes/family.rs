@@ -70,6 +70,8 @@ pub(crate) trait Family: Send + 'static {
 
     /// The keys that the input node noted, by slot.
     fn noted(vector: &Vector) -> &[Self::Key; CAPACITY];
+    /// Notes the key of a packet, as the input node does.
+    fn note(vector: &mut Vector, slot: Slot, key: Self::Key);
     /// The key of a packet.
     fn key(vector: &Vector, slot: Slot) -> Self::Key;
     /// Looks up keys in a batch.
@@ -141,6 +143,11 @@ impl Family for V4 {
     #[inline(always)]
     fn noted(vector: &Vector) -> &[u32; CAPACITY] {
         &vector.word
+    }
+
+    #[inline(always)]
+    fn note(vector: &mut Vector, slot: Slot, key: u32) {
+        vector.word[usize::from(slot)] = key;
     }
 
     #[inline(always)]
@@ -235,6 +242,11 @@ impl Family for V6 {
     #[inline(always)]
     fn noted(vector: &Vector) -> &[u128; CAPACITY] {
         &vector.wide
+    }
+
+    #[inline(always)]
+    fn note(vector: &mut Vector, slot: Slot, key: u128) {
+        vector.wide[usize::from(slot)] = key;
     }
 
     #[inline(always)]

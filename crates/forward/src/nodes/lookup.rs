@@ -52,15 +52,6 @@ impl<F: Family> Lookup<F> {
             }
         }
     }
-
-    fn spread(&self, slots: &[Slot], values: &mut [u32], vector: &Vector) {
-        let seed = self.state.settings.load().hash_seed;
-        for (&slot, value) in slots.iter().zip(values) {
-            if *value & GROUP_BIT != 0 {
-                *value = self.state.next_hops.choose(*value, F::hash(vector.network(slot), seed));
-            }
-        }
-    }
 }
 
 impl<F: Family> Node for Lookup<F> {
@@ -92,7 +83,7 @@ impl<F: Family> Node for Lookup<F> {
         let values = &mut values[..count];
         F::look_up(&self.state, &keys[..count], values);
         if values.iter().fold(0, |all, value| all | value) & GROUP_BIT != 0 {
-            self.spread(slots, values, cx.vector);
+            spread::<F>(&self.state, slots, values, cx.vector);
         }
         if in_place {
             cx.vector.next_hop[..count].copy_from_slice(values);
@@ -118,5 +109,20 @@ impl<F: Family> Node for Lookup<F> {
         let way = if value[0] & GROUP_BIT == 0 { "" } else { ", chosen by flow hash" };
         let packet = family::describe(vector.network(slot));
         format!("{packet}: next hop {chosen}{way}: {:?}", hop.kind)
+    }
+}
+
+/// Replaces the groups among `values` by next hops of theirs, chosen by the packets' flows.
+pub(super) fn spread<F: Family>(
+    state: &State,
+    slots: &[Slot],
+    values: &mut [u32],
+    vector: &Vector,
+) {
+    let seed = state.settings.load().hash_seed;
+    for (&slot, value) in slots.iter().zip(values) {
+        if *value & GROUP_BIT != 0 {
+            *value = state.next_hops.choose(*value, F::hash(vector.network(slot), seed));
+        }
     }
 }

@@ -23,6 +23,7 @@ mod plain;
 mod port_output;
 mod reflect;
 mod rewrite;
+mod short_path;
 mod snapshot;
 mod stack_input;
 mod tcp_mss;
@@ -80,7 +81,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
     let Settings { flows4, flows6, tsc_hz, .. } = **settings.load();
     let settings = || Snapshot::of(&settings);
     GraphBuilder::default()
-        .with(ethernet_input::EthernetInput::new(interfaces(), flows4, flows6))
+        .with(ethernet_input::EthernetInput::new(interfaces(), &state, flows4, flows6))
         .with(Switch::input(interfaces(), macs.clone(), learn, pool, tsc_hz))
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)

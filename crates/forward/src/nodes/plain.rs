@@ -3,12 +3,12 @@
 //! A plain frame comes to the own address of a routed port or VLAN sub-interface and carries an IP packet without
 //! options, at the frame's full length but for the padding of a short one, between addresses that are not special. Such a
 //! packet passes every check of `ip4-input` or `ip6-input`, so it goes past them. A run of frames is checked
-//! against what its first one came by.
+//! against what its first one came by, a block of them at a time.
 
 use std::net::Ipv4Addr;
 
 use dpdk::Buffer;
-use graph::{Picked, PortId, Slot, Vector};
+use graph::{PortId, Slot, Vector};
 use wire::{EtherType, ipv4, ipv6, special, vlan};
 
 use crate::state::{Interfaces, Mode};
@@ -17,6 +17,9 @@ use crate::state::{Interfaces, Mode};
 pub(super) const HEADER: usize = 14;
 /// The same with a tag.
 const TAGGED: usize = HEADER + vlan::TAG_LENGTH;
+/// Packets in a block: as many as a look-up takes side by side, few enough that their headers and descriptors (128 bytes each)
+/// are still in a first-level cache of 32 KB when they are rewritten.
+pub(super) const BLOCK: usize = 64;
 /// What a frame carries at least (IEEE 802.3 4.2.3.3): a shorter packet is padded. Bytes.
 const LEAST: usize = 46;
 /// The bits of a frame's first 8 bytes, little-endian, that are compared: the destination address,
@@ -46,6 +49,41 @@ const fn ordinary(special: &[u8], from: usize) -> [bool; 256] {
 #[cold]
 fn neither_special(source: Ipv4Addr, destination: Ipv4Addr) -> bool {
     special::classify_v4(source).is_none() && special::classify_v4(destination).is_none()
+}
+
+/// The plain packets of a block that are of one family, in order, with what is looked up for each.
+pub(super) struct Block<K> {
+    slots: [Slot; BLOCK],
+    keys: [K; BLOCK],
+    len: usize,
+}
+
+impl<K: Copy + Default> Block<K> {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        Self { slots: [0; BLOCK], keys: [K::default(); BLOCK], len: 0 }
+    }
+
+    /// Adds one. More than a block holds start over.
+    #[inline(always)]
+    fn push(&mut self, slot: Slot, key: K) {
+        let at = self.len % BLOCK;
+        self.slots[at] = slot;
+        self.keys[at] = key;
+        self.len += 1;
+    }
+
+    /// Where the packets are.
+    #[inline(always)]
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.slots[..self.len.min(BLOCK)]
+    }
+
+    /// Their destination addresses.
+    #[inline(always)]
+    pub(super) fn keys(&self) -> &[K] {
+        &self.keys[..self.len.min(BLOCK)]
+    }
 }
 
 /// What the plain frames of a port or VLAN have in common.
@@ -89,27 +127,47 @@ impl Ingress {
         self.features
     }
 
+    /// Interface that they come in on.
+    #[inline]
+    pub(super) fn interface(self) -> u16 {
+        self.interface
+    }
+
+    /// Whether they have a VLAN tag.
+    #[inline]
+    pub(super) fn is_tagged(self) -> bool {
+        self.vlan.is_some()
+    }
+
+    /// Length of their Ethernet headers: bytes.
+    #[inline]
+    pub(super) fn header(self) -> usize {
+        if self.is_tagged() { TAGGED } else { HEADER }
+    }
+
     /// Whether this may be what a frame has come by.
     #[inline]
     pub(super) fn is_of(self, port: PortId, frame: &[u8]) -> bool {
         self.port == port && self.vlan == vlan_of(frame)
     }
 
-    /// Takes the first slots up to one that is not plain, and returns how many it took.
+    /// Takes the first slots, at most a block of them, up to one that is not plain, and returns how many it took.
     #[inline]
     pub(super) fn take(
         self,
         slots: &[Slot],
         vector: &mut Vector,
-        ip4: &mut Picked,
-        ip6: &mut Picked,
+        ip4: &mut Block<u32>,
+        ip6: &mut Block<u128>,
     ) -> usize {
         const IP4: usize = ipv4::HEADER_LENGTH;
         const IP6: usize = ipv6::HEADER_LENGTH;
-        if self.vlan.is_none() {
-            self.take_run::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, vector, ip4, ip6)
-        } else {
+        ip4.len = 0;
+        ip6.len = 0;
+        if self.is_tagged() {
             self.take_run::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, vector, ip4, ip6)
+        } else {
+            self.take_run::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, vector, ip4, ip6)
         }
     }
 
@@ -119,28 +177,24 @@ impl Ingress {
         self,
         slots: &[Slot],
         vector: &mut Vector,
-        ip4: &mut Picked,
-        ip6: &mut Picked,
+        ip4: &mut Block<u32>,
+        ip6: &mut Block<u128>,
     ) -> usize {
+        let slots = slots.get(..BLOCK).unwrap_or(slots);
         for (taken, &slot) in slots.iter().enumerate() {
-            let at = usize::from(slot);
-            let Some(buffer) = vector.buffers[at].as_mut() else { continue };
+            let Some(buffer) = vector.buffers[usize::from(slot)].as_mut() else { continue };
             if buffer.port() != self.port {
                 return taken;
             }
             if let Some((destination, length)) = self.plain4::<HEADER, IP4>(buffer) {
                 unpad(buffer, HEADER + length);
-                vector.word[at] = destination;
-                ip4.push(slot);
+                ip4.push(slot, destination);
             } else if let Some((destination, length)) = self.plain6::<HEADER, IP6>(buffer) {
                 unpad(buffer, HEADER + length);
-                vector.wide[at] = destination;
-                ip6.push(slot);
+                ip6.push(slot, destination);
             } else {
                 return taken;
             }
-            vector.interface[at] = self.interface;
-            vector.network[at] = HEADER as u16;
         }
         slots.len()
     }

@@ -9,7 +9,7 @@ use graph::{Context, Edge as _, Exits, NO_INTERFACE, Node, Reason, Slot, Vector}
 
 use super::disposal::{Edges, dispose, refuse};
 use super::family::Family;
-use crate::state::{Kind, NextHop, NextNode, State};
+use crate::state::{Kind, NextHop, NextNode, State, Words};
 
 graph::edges! {
     /// Next nodes of a rewrite.
@@ -67,30 +67,11 @@ impl<F: Family> Rewrite<F> {
             let index = vector.next_hop[at];
             let hop = next_hops.words(index);
             let network = usize::from(vector.network[at]);
-            let tag = if TAGS { hop.tag() } else { None };
-            let plain = if TAGS { hop.leaves() } else { hop.is_plain() && network == HEADER };
-            if !plain {
-                return sent;
-            }
             let Some(buffer) = vector.buffers[at].as_mut() else { continue };
-            if buffer.len() > network + usize::from(hop.mtu()) {
+            let fits = TAGS || network == HEADER;
+            if !(fits && write::<F, MADE_HERE, TAGS>(hop, buffer, network)) {
                 return sent;
             }
-            let length = length(tag);
-            if TAGS && network != length {
-                if !shift(buffer, network, length) {
-                    return sent;
-                }
-                vector.network[at] = length as u16;
-            }
-            let Some((header, packet)) = buffer.data_mut().split_at_mut_checked(length) else {
-                return sent;
-            };
-            if !MADE_HERE && !F::decrement(packet) {
-                return sent;
-            }
-            let (front, rest) = hop.addresses();
-            put_header(header, front, rest, tag, F::ETHER_TYPE);
             if hop.is_stale() {
                 self.state.next_hops.mark_used(index);
             }
@@ -201,6 +182,40 @@ impl NextHop {
         let next = if self.features { Next::Features } else { edge(self.next) };
         Next::TARGETS.get(next.index()).copied().unwrap_or_default()
     }
+}
+
+/// Makes the frame for its egress port of a packet whose next hop is by a port: one hop less, the new Ethernet header.
+/// `false`, and no change, when the packet is not as most are: longer than the egress takes, on its last hop, or with another
+/// next hop. `TAGS`: with VLAN tags, in or out, for which the header's length has to be changed; without them `network` is the
+/// length of a header without tag.
+#[inline(always)]
+pub(super) fn write<F: Family, const MADE_HERE: bool, const TAGS: bool>(
+    hop: Words,
+    buffer: &mut Buffer,
+    network: usize,
+) -> bool {
+    let leaves = if TAGS { hop.leaves() } else { hop.is_plain() };
+    if !leaves || buffer.len() > network + usize::from(hop.mtu()) {
+        return false;
+    }
+    let tag = if TAGS { hop.tag() } else { None };
+    let length = length(tag);
+    if TAGS && network != length {
+        // What is refused below must not have been moved.
+        let refused = |packet| !MADE_HERE && F::is_last_hop(packet);
+        if buffer.data().get(network..).is_none_or(refused) || !shift(buffer, network, length) {
+            return false;
+        }
+    }
+    let Some((header, packet)) = buffer.data_mut().split_at_mut_checked(length) else {
+        return false;
+    };
+    if !MADE_HERE && !F::decrement(packet) {
+        return false;
+    }
+    let (front, rest) = hop.addresses();
+    put_header(header, front, rest, tag, F::ETHER_TYPE);
+    true
 }
 
 /// The edge to the node that a next hop names.

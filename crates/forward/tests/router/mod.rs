@@ -94,10 +94,13 @@ pub(crate) const SETTINGS: Settings = Settings {
     directed_broadcast: false,
     icmp_rate: 1000,
     hash_seed: 0,
-    flows4: true,
-    flows6: true,
+    flows4: false,
+    flows6: false,
     tsc_hz: HZ,
 };
+
+/// With flows, which are looked for before routes: then no packet takes the short path.
+pub(crate) const FLOWS: Settings = Settings { flows4: true, flows6: true, ..SETTINGS };
 
 pub(crate) struct Router {
     pub(crate) rib: Rib,
@@ -132,13 +135,17 @@ fn pool() -> BufferPool {
 
 impl Router {
     pub(crate) fn new(miss: Miss, interfaces: Interfaces) -> Self {
+        Self::with(SETTINGS, miss, interfaces)
+    }
+
+    pub(crate) fn with(settings: Settings, miss: Miss, interfaces: Interfaces) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = pool();
         assert_eq!(pool.available(), pool.capacity(), "an earlier test has kept buffers");
         let epoch = Epoch::new();
         let limits = Limits { routes4: 1000, routes6: 1000, next_hops: 1000, groups: 100 };
-        let (mut rib, state) = Rib::new(limits, miss, SETTINGS, &epoch).unwrap();
+        let (mut rib, state) = Rib::new(limits, miss, settings, &epoch).unwrap();
         let beyond: NextHopMacs = (0..PORTS).map(|port| (port, host(port))).collect();
         state.interfaces.store(Arc::new(interfaces.clone()));
         rib.set_interfaces(&interfaces, &beyond);
@@ -189,14 +196,22 @@ impl Router {
 
     /// Three routed ports with [`routes`].
     pub(crate) fn routed() -> Self {
-        let mut router = Self::new(Miss::Unreachable, interfaces());
+        Self::routed_with(SETTINGS)
+    }
+
+    pub(crate) fn routed_with(settings: Settings) -> Self {
+        let mut router = Self::with(settings, Miss::Unreachable, interfaces());
         router.rib.apply(&routes()).unwrap();
         router
     }
 
     /// The same, and the hosts 10.0.n.99 and 2001:db8:n::99 are there.
     pub(crate) fn with_hosts() -> Self {
-        let mut router = Self::routed();
+        Self::with_hosts_and(SETTINGS)
+    }
+
+    pub(crate) fn with_hosts_and(settings: Settings) -> Self {
+        let mut router = Self::routed_with(settings);
         let hosts = (0..PORTS).flat_map(|port| {
             let prefixes = [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")];
             prefixes.map(|prefix| {
