@@ -60,7 +60,8 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 
 bench: build ## measure everything beside DPDK and the kernel, write out/*.json and out/report.html
 	@mkdir -p out
-	$(RELEASE)/millrace-bench forward --json out/forward.json
+	@scripts/l3fwd >/dev/null || echo "l3fwd is left out"
+	$(RELEASE)/millrace-bench forward $$([ ! -x target/l3fwd/l3fwd ] || echo --l3fwd) --json out/forward.json
 	$(RELEASE)/millrace-bench tables --json out/tables.json
 	@if pkg-config --exists lwip 2>/dev/null; then cc -O2 -o $(RELEASE)/lwip-yardstick crates/bench/yardstick/lwip.c \
 	  $$(pkg-config --cflags --libs lwip); else echo "lwIP is left out: apt install liblwip-dev"; fi

@@ -97,6 +97,8 @@ pub(crate) enum Failure {
     Idle(&'static str),
     #[error("dpdk-testpmd: {0}; install the package dpdk-dev, or leave it out with --no-yardstick")]
     Testpmd(String),
+    #[error("l3fwd: {0}; scripts/l3fwd builds it where Debian's source packages can be had")]
+    L3fwd(String),
     #[error("the other process of the packet queue: {0}")]
     OtherProcess(&'static str),
     #[error("the other process: {0}")]

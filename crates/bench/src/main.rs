@@ -24,6 +24,7 @@
 //! | `command_line` | what several command lines are made of |
 //! | `worker` | the whole forwarder on one core, with ports in memory |
 //! | `testpmd` | drives dpdk-testpmd |
+//! | `l3fwd` | drives DPDK's example router |
 //! | `load` | routes, addresses, packets, random numbers |
 //! | `turns` | contestants alternate, in one phase of the machine |
 //! | `port` | ports that have one queue each way |
@@ -48,6 +49,7 @@ mod dma;
 mod failure;
 mod forward;
 mod interrupt;
+mod l3fwd;
 mod load;
 mod machine;
 mod namespace;

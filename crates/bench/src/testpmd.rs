@@ -44,22 +44,39 @@ pub(crate) struct Testpmd {
     last: Vec<String>,
 }
 
-fn arguments(setup: &Setup<'_>) -> Vec<String> {
-    let [main, work] = setup.cores;
+/// Memory without hugepages: MB.
+const PLAIN: u32 = 128;
+
+/// What EAL is told: the program's name in files, its devices, the cores of its main and its working thread, and how much
+/// ordinary memory it gets (MB) instead of hugepages.
+pub(crate) fn eal_arguments(
+    name: &str,
+    devices: &[&str],
+    [main, work]: [usize; 2],
+    plain: Option<u32>,
+) -> Vec<String> {
     let mut list = vec![
         format!("--lcores=0@{main},1@{work}"),
-        format!("--file-prefix=millrace-bench-{}-{}", std::process::id(), setup.name),
+        format!("--file-prefix=millrace-bench-{}-{name}", std::process::id()),
         "--no-pci".into(),
         "--iova-mode=va".into(),
         "--no-telemetry".into(),
         "--log-level=4".into(),
     ];
-    list.extend(setup.devices.iter().map(|device| format!("--vdev={device}")));
-    if setup.hugepages {
-        list.extend(["--in-memory", "--single-file-segments"].map(String::from));
-    } else {
-        list.extend(["--no-huge", "--no-shconf", "-m", "128"].map(String::from));
+    list.extend(devices.iter().map(|device| format!("--vdev={device}")));
+    match plain {
+        None => list.extend(["--in-memory", "--single-file-segments"].map(String::from)),
+        Some(megabytes) => {
+            list.extend(["--no-huge", "--no-shconf", "-m"].map(String::from));
+            list.push(megabytes.to_string());
+        }
     }
+    list
+}
+
+fn arguments(setup: &Setup<'_>) -> Vec<String> {
+    let plain = (!setup.hugepages).then_some(PLAIN);
+    let mut list = eal_arguments(setup.name, setup.devices, setup.cores, plain);
     list.extend(["--", "-i", "--disable-link-check", "--nb-cores=1"].map(String::from));
     list.push(format!("--total-num-mbufs={}", setup.buffers));
     list.push(format!("--mbuf-size={}", setup.buffer_size));

@@ -1,16 +1,21 @@
 /*
- * An in-memory packet source, the same for the bench and for dpdk-testpmd: a receive callback on a
+ * An in-memory packet source, the same for the bench, dpdk-testpmd and l3fwd: a receive callback on a
  * port that receives nothing by itself (net_null with no-rx=1). It takes buffers in bulk from the
  * port's pool, fills their first mbuf line as a vector driver does, and copies one cache line of
  * headers from a table of templates that it goes round in.
  *
- * As a shared object (MILLRACE_SOURCE_PLUGIN) in testpmd's LD_PRELOAD it reads the templates from
- * the file named by the environment variable MILLRACE_SOURCE and attaches itself to
- * every net_null port once it is started. The file: "MRSOURCE", u64 count, count headers of 64
- * bytes, count u16 lengths; little-endian.
+ * As a shared object (MILLRACE_SOURCE_PLUGIN) in LD_PRELOAD of testpmd or l3fwd it reads the templates from
+ * the file named by the environment variable MILLRACE_SOURCE and attaches itself to the receive queues of
+ * every net_null port once it is started, with buffers of the pool MILLRACE_SOURCE_POOL, or else of testpmd's.
+ * The file: "MRSOURCE", u64 count, count headers of 64 bytes, count u16 lengths; little-endian.
+ *
+ * For programs that cannot be asked for their rate it says every millisecond, in the file MILLRACE_SOURCE_REPORT,
+ * what all ports have sent: u64 packets, u64 TSC cycles, u64 their exclusive or, so that a reader sees whether it has
+ * read two reports half.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -24,6 +29,7 @@ struct header { uint8_t bytes[64]; } __attribute__((aligned(64)));
 struct source {
 	struct rte_mempool *pool;
 	uint64_t rearm; /* data_off, refcnt, nb_segs, port */
+	uint32_t type; /* as a network card would tell it */
 	uint32_t count, next;
 	const struct header *headers;
 	const uint16_t *lengths;
@@ -45,7 +51,7 @@ generate(uint16_t port, uint16_t queue, struct rte_mbuf **buffers, uint16_t n, u
 		return n;
 	for (i = 0; i < want; i++) {
 		struct rte_mbuf *m = buffers[n + i];
-		struct fields f = { 0, s->lengths[at], s->lengths[at], 0, 0 };
+		struct fields f = { s->type, s->lengths[at], s->lengths[at], 0, 0 };
 
 		/* Past the table's end too: a prefetch reads nothing that matters. */
 		rte_prefetch0(s->headers + at + AHEAD);
@@ -58,6 +64,13 @@ generate(uint16_t port, uint16_t queue, struct rte_mbuf **buffers, uint16_t n, u
 	}
 	s->next = at;
 	return max;
+}
+
+/* What the packets are, all of one family. */
+static uint32_t
+type_of(const struct header *header)
+{
+	return header->bytes[12] == 0x86 ? RTE_PTYPE_L3_IPV6_EXT_UNKNOWN : RTE_PTYPE_L3_IPV4_EXT_UNKNOWN;
 }
 
 /* The tables must live as long as the port. 0, or a negative error number. */
@@ -74,6 +87,7 @@ millrace_source_attach(uint16_t port, uint16_t queue, struct rte_mempool *pool,
 		return -ENOMEM;
 	memcpy(&s->rearm, &rearm, 8);
 	s->pool = pool;
+	s->type = type_of(headers);
 	s->headers = headers;
 	s->lengths = lengths;
 	s->count = count;
@@ -81,6 +95,7 @@ millrace_source_attach(uint16_t port, uint16_t queue, struct rte_mempool *pool,
 }
 
 #ifdef MILLRACE_SOURCE_PLUGIN
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -129,21 +144,49 @@ attach_to(uint16_t port, struct rte_mempool *pool)
 		millrace_source_attach(port, queue, pool, headers, lengths, count);
 }
 
+/* Says what was sent, for as long as the process lives. */
+static void
+report_to(const char *name)
+{
+	int file = open(name, O_WRONLY | O_CLOEXEC);
+	struct rte_eth_stats stats;
+	uint64_t said[3];
+	uint16_t port;
+
+	while (file >= 0) {
+		said[0] = 0;
+		RTE_ETH_FOREACH_DEV(port)
+			if (rte_eth_stats_get(port, &stats) == 0)
+				said[0] += stats.opackets;
+		said[1] = rte_rdtsc();
+		said[2] = said[0] ^ said[1];
+		if (pwrite(file, said, sizeof(said), 0) != sizeof(said))
+			return;
+		usleep(1000);
+	}
+}
+
 static void *
 attach(void *unused)
 {
+	const char *name = getenv("MILLRACE_SOURCE_POOL");
 	struct rte_mempool *pool;
 	uint16_t port;
 
 	(void)unused;
+	if (name == NULL)
+		name = "mb_pool_0";
 	/* No look-up is safe before EAL has made its lists. */
 	while (rte_eal_tailq_lookup("RTE_MEMPOOL") == NULL)
 		usleep(10000);
 	usleep(300000);
-	while ((pool = rte_mempool_lookup("mb_pool_0")) == NULL)
+	while ((pool = rte_mempool_lookup(name)) == NULL)
 		usleep(10000);
 	RTE_ETH_FOREACH_DEV(port)
 		attach_to(port, pool);
+	name = getenv("MILLRACE_SOURCE_REPORT");
+	if (name != NULL)
+		report_to(name);
 	return NULL;
 }
 

@@ -1,7 +1,10 @@
 //! The command line of `forward`, and the cases that it chooses.
 
+use std::path::PathBuf;
+
 use super::cases::{Case, Family, Routes};
 use crate::command_line::{Run, number};
+use crate::l3fwd::LookUp;
 use crate::load::Frames;
 
 #[derive(Debug, clap::Args)]
@@ -36,6 +39,21 @@ pub(crate) struct Args {
     /// Leave dpdk-testpmd out.
     #[arg(long)]
     pub(super) no_yardstick: bool,
+    /// DPDK's example router l3fwd takes turns too, with these look-ups; without a value lpm and fib. `scripts/l3fwd` builds it.
+    /// lpm is left out with more than 100k routes, which take it minutes to load.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "LOOK-UPS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "lpm,fib",
+        conflicts_with = "no_yardstick"
+    )]
+    pub(super) l3fwd: Vec<LookUp>,
+    /// The program, when it is not where `scripts/l3fwd` puts it: target/l3fwd/l3fwd.
+    #[arg(long, value_name = "FILE", requires = "l3fwd")]
+    pub(super) l3fwd_program: Option<PathBuf>,
 }
 
 impl Args {
@@ -98,5 +116,16 @@ mod tests {
         assert_eq!(cases("--quick").len(), 1);
         assert_eq!(cases("").len(), 6);
         assert!("5".parse::<Family>().is_err());
+    }
+
+    #[test]
+    fn the_example_router_has_a_choice_of_look_ups() {
+        let look_ups = |line| parse::<Args>(line).map(|args| args.l3fwd);
+        assert_eq!(look_ups("").unwrap(), []);
+        assert_eq!(look_ups("--l3fwd").unwrap(), [LookUp::Lpm, LookUp::Fib]);
+        assert_eq!(look_ups("--l3fwd=em,lpm").unwrap(), [LookUp::Em, LookUp::Lpm]);
+        assert!(look_ups("--l3fwd=acl").is_err());
+        assert!(look_ups("--l3fwd --no-yardstick").is_err(), "figures are above testpmd's");
+        assert!(look_ups("--l3fwd-program /x").is_err());
     }
 }

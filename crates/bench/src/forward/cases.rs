@@ -69,6 +69,18 @@ impl fmt::Display for Routes {
     }
 }
 
+impl Case {
+    /// What our cycles above dpdk-testpmd io may be of l3fwd's, with frames of 64 bytes.
+    pub(crate) fn goal(self) -> Option<f64> {
+        match (self.frames, self.flows, self.routes) {
+            (Frames::Fixed(64), 1, _) => Some(1.25),
+            (Frames::Fixed(64), 10_000, Routes::Some(10_000)) => Some(0.8),
+            (Frames::Fixed(64), 1_000_000, Routes::Full) => Some(0.7),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, flows, routes, frames } = self;

@@ -9,6 +9,7 @@ use super::cases::Case;
 use super::io::Loop;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::l3fwd::{L3fwd, LookUp};
 use crate::results::{Better, Outcome, Samples};
 use crate::testpmd::Testpmd;
 use crate::turns::Sampling;
@@ -48,7 +49,21 @@ pub(crate) struct Contest {
     /// dpdk-testpmd.
     pub(crate) io: Samples,
     pub(crate) macswap: Samples,
+    pub(crate) l3fwd: Vec<Rival>,
     pub(crate) profile: Vec<(&'static str, f64, f64)>,
+}
+
+/// What DPDK's example router has given: TSC cycles per packet.
+pub(crate) struct Rival {
+    pub(crate) look_up: LookUp,
+    pub(crate) hugepages: bool,
+    pub(crate) samples: Samples,
+}
+
+/// Programs of others that have turns.
+pub(crate) struct Yardsticks<'a> {
+    pub(crate) testpmd: Option<&'a mut Testpmd>,
+    pub(crate) l3fwd: &'a mut [L3fwd],
 }
 
 impl Contest {
@@ -61,6 +76,7 @@ impl Contest {
             binding: none(),
             io: none(),
             macswap: none(),
+            l3fwd: Vec::new(),
             profile: Vec::new(),
         }
     }
@@ -72,22 +88,27 @@ impl Contest {
         core: usize,
         worker: &Running,
         source: Source,
-        mut testpmd: Option<&mut Testpmd>,
+        yardsticks: &mut Yardsticks<'_>,
         bar: &ProgressBar,
     ) -> Result<(), Failure> {
         let Source { mut rx, mut tx } = source;
+        let Yardsticks { testpmd, l3fwd } = yardsticks;
+        self.l3fwd = l3fwd.iter().map(Rival::new).collect();
         for _ in 0..turns.rounds {
             let port = rx.port();
             worker.resume(rx)?;
             self.forward.0.extend(watch(turns, || worker.packets())?.0);
             rx = worker.pause(port)?;
-            if let Some(testpmd) = &mut testpmd {
+            if let Some(testpmd) = testpmd {
                 self.io.0.extend(ask(turns, testpmd, "io")?.0);
+            }
+            for (rival, l3fwd) in self.l3fwd.iter_mut().zip(l3fwd.iter_mut()) {
+                rival.samples.0.extend(drive(turns, l3fwd)?.0);
             }
             let binding = Loop::start(core, 64, rx, tx);
             self.binding.0.extend(watch(turns, || binding.packets())?.0);
             (rx, tx) = binding.stop()?;
-            if let Some(testpmd) = &mut testpmd {
+            if let Some(testpmd) = testpmd {
                 self.macswap.0.extend(ask(turns, testpmd, "macswap")?.0);
             }
             bar.inc(1);
@@ -103,6 +124,14 @@ impl Contest {
     /// Cycles that forwarding costs above dpdk-testpmd io: by medians, and by minima.
     pub(crate) fn above_io(&self) -> (f64, f64) {
         (self.forward.median() - self.io.median(), self.forward.min() - self.io.min())
+    }
+
+    /// Our cycles above dpdk-testpmd io to l3fwd's: by medians, and by minima.
+    pub(crate) fn beside(&self, rival: &Rival) -> (f64, f64) {
+        let (ours, least) = self.above_io();
+        let (its, its_least) =
+            (rival.samples.median() - self.io.median(), rival.samples.min() - self.io.min());
+        (ours / its, least / its_least)
     }
 
     pub(crate) fn outcomes(&self) -> Vec<Outcome> {
@@ -132,8 +161,26 @@ impl Contest {
             list.push(of("dpdk-testpmd macswap", cycles, &self.macswap));
         }
         list.splice(0..0, [forward, rate]);
+        for rival in &self.l3fwd {
+            let (ratio, _) = self.beside(rival);
+            let look_up = [("look_up", rival.look_up.to_string().into())];
+            let seen = [("hugepages", rival.hugepages.into())];
+            list.push(of("l3fwd", cycles, &rival.samples).with(&look_up).seeing(&seen));
+            let ratio = of("forward above io to l3fwd above io", "ratio", &Samples(vec![ratio]));
+            let ratio = ratio.with(&look_up).seeing(&seen);
+            list.push(match self.case.goal() {
+                Some(goal) => ratio.against("goal", goal, Better::Less),
+                None => ratio,
+            });
+        }
         list.push(of("binding io", cycles, &self.binding));
         list
+    }
+}
+
+impl Rival {
+    fn new(program: &L3fwd) -> Self {
+        Self { look_up: program.look_up, hugepages: program.hugepages, samples: Samples::default() }
     }
 }
 
@@ -153,5 +200,13 @@ fn ask(turns: &Turns, testpmd: &mut Testpmd, mode: &str) -> Result<Samples, Fail
     testpmd.start(mode)?;
     let samples = turns.sampling.take(|| Ok(dpdk::tsc_hz() as f64 / testpmd.rate()?))?;
     testpmd.stop()?;
+    Ok(samples)
+}
+
+/// TSC cycles per packet of l3fwd, which stands still again afterwards.
+fn drive(turns: &Turns, l3fwd: &mut L3fwd) -> Result<Samples, Failure> {
+    l3fwd.resume()?;
+    let samples = turns.sampling.take(|| l3fwd.cycles())?;
+    l3fwd.pause()?;
     Ok(samples)
 }

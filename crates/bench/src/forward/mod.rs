@@ -8,18 +8,22 @@ mod show;
 
 pub(crate) use args::Args;
 
+use std::path::Path;
+
+use dpdk::yardstick::Template;
 use indicatif::ProgressBar;
 use tables::Prefix;
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::l3fwd::{L3fwd, LookUp, Rules, Setup};
 use crate::load::{Destination, Packets, sample};
 use crate::results::Report;
-use crate::terminal::progress;
+use crate::terminal::{progress, say};
 use crate::testpmd::{self, Testpmd};
 use crate::worker::{self, BUFFERS, Bed, EGRESS, PORTS, Router, Source, mac};
 use cases::{Case, Family, Routes};
-use measure::{Contest, Turns};
+use measure::{Contest, Turns, Yardsticks};
 
 /// Measures all cases.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -72,6 +76,7 @@ fn contest<A: Destination>(
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("templates");
     dpdk::yardstick::write_templates(&file, &packets.templates, &packets.lengths)?;
+    let mut rivals = rivals(args, case, bed, &routes, &packets.templates, &file)?;
     dpdk::yardstick::attach_source(&mut rx, &bed.pool, packets.templates, packets.lengths)?;
     let mut testpmd = None;
     if !args.no_yardstick {
@@ -92,8 +97,37 @@ fn contest<A: Destination>(
     bar.set_message(case.to_string());
     let source = Source { rx, tx };
     let mut contest = Contest::new(case, routes.len());
-    contest.run(turns, bed.cores[1], &worker, source, testpmd.as_mut(), bar)?;
+    let mut yardsticks = Yardsticks { testpmd: testpmd.as_mut(), l3fwd: &mut rivals };
+    contest.run(turns, bed.cores[1], &worker, source, &mut yardsticks, bar)?;
     contest.profile = worker.profile();
     bed.egress = worker.stop()?;
     Ok(contest)
+}
+
+/// DPDK's example router with each look-up that is asked for, fed from `file`.
+fn rivals<A: Destination>(
+    args: &Args,
+    case: Case,
+    bed: &Bed,
+    routes: &[Prefix<A>],
+    packets: &[Template],
+    file: &Path,
+) -> Result<Vec<L3fwd>, Failure> {
+    if args.l3fwd.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rules = Rules::new(routes, packets);
+    let (fit, slow): (Vec<LookUp>, Vec<_>) =
+        args.l3fwd.iter().copied().partition(|look_up| look_up.takes(routes.len()));
+    for look_up in slow {
+        say!(
+            "{case}: l3fwd {look_up} is left out: with {} routes it starts in minutes",
+            routes.len()
+        );
+    }
+    let spawn = |look_up| {
+        let (program, cores) = (args.l3fwd_program.as_deref(), bed.cores);
+        L3fwd::spawn(&Setup { program, look_up, rules: &rules, templates: file, cores })
+    };
+    fit.into_iter().map(spawn).collect()
 }

@@ -1,7 +1,7 @@
 //! The table that people read.
 
 use super::cases::Routes;
-use super::measure::{Contest, GOAL};
+use super::measure::{Contest, GOAL, Rival};
 use crate::results::{Samples, table, verdict};
 use crate::terminal::say;
 
@@ -21,6 +21,9 @@ pub(crate) fn print(contests: &[Contest], profile: bool) {
         }
     }
     scale(contests);
+    for contest in contests {
+        contest.l3fwd.iter().for_each(|rival| beside(contest, rival));
+    }
     for contest in contests.iter().filter(|_| profile) {
         say!("\n{}: TSC cycles of each node", contest.case);
         let rows = contest.profile.iter();
@@ -29,6 +32,19 @@ pub(crate) fn print(contests: &[Contest], profile: bool) {
         });
         say!("{}", table(&["node", "packets/vector", "cycles/packet"], rows.collect()));
     }
+}
+
+/// How DPDK's example router compares.
+fn beside(contest: &Contest, rival: &Rival) {
+    let (case, look_up) = (contest.case, rival.look_up);
+    let (ratio, least) = contest.beside(rival);
+    let cycles = number(rival.samples.median(), rival.samples.min());
+    let goal = contest.case.goal().map(|goal| format!("; goal {goal}: {}", verdict(ratio <= goal)));
+    let pages = if rival.hugepages { "" } else { ", its tables in pages of 4 KB" };
+    say!(
+        "{case}: l3fwd {look_up} {cycles}; ours {ratio:.2} ({least:.2}) of its cycles above io{}{pages}",
+        goal.unwrap_or_default()
+    );
 }
 
 const HEADER: [&str; 8] =

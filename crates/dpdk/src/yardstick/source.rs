@@ -8,11 +8,34 @@ use super::YardstickError;
 use crate::ffi::Mempool;
 use crate::{BufferPool, RxQueue};
 
-/// The source as a shared object for `dpdk-testpmd`, through `LD_PRELOAD`: its `-d` refuses files
+/// The source as a shared object for `dpdk-testpmd` and `l3fwd`, through `LD_PRELOAD`: their `-d` refuses files
 /// below a directory that everyone may write to. It reads the file of templates that the
-/// environment variable `MILLRACE_SOURCE` names, and feeds all `net_null` ports from testpmd's pool
-/// `mb_pool_0`.
+/// environment variable `MILLRACE_SOURCE` names, and feeds the receive queues of all `net_null` ports from the pool
+/// that `MILLRACE_SOURCE_POOL` names, or else from testpmd's `mb_pool_0`. Into the file that `MILLRACE_SOURCE_REPORT` names it
+/// writes what was sent, for [`Report::parse`].
 pub const SOURCE_PLUGIN: &str = env!("MILLRACE_SOURCE_PLUGIN");
+
+/// What all ports have sent, as the plug-in reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// Packets sent so far.
+    pub packets: u64,
+    /// When: TSC cycles.
+    pub time: u64,
+}
+
+impl Report {
+    /// Length of a report: bytes.
+    pub const LENGTH: usize = 24;
+
+    /// The report in the plug-in's file. `None`: there is none yet, or it was being written.
+    #[must_use]
+    pub fn parse(bytes: &[u8; Self::LENGTH]) -> Option<Self> {
+        let word = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
+        let (packets, time, both) = (word(0)?, word(8)?, word(16)?);
+        (time != 0 && packets ^ time == both).then_some(Self { packets, time })
+    }
+}
 
 /// One packet of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,4 +110,24 @@ pub fn write_templates(
         file.write_all(&length.to_le_bytes())?;
     }
     file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_whole_or_not_at_all() {
+        let bytes = |words: [u64; 3]| -> [u8; Report::LENGTH] {
+            let mut bytes = [0; Report::LENGTH];
+            for (to, word) in bytes.chunks_mut(8).zip(words) {
+                to.copy_from_slice(&word.to_le_bytes());
+            }
+            bytes
+        };
+        let report = Report { packets: 700, time: 1 << 40 };
+        assert_eq!(Report::parse(&bytes([700, 1 << 40, 700 ^ 1 << 40])), Some(report));
+        assert_eq!(Report::parse(&bytes([701, 1 << 40, 700 ^ 1 << 40])), None);
+        assert_eq!(Report::parse(&[0; Report::LENGTH]), None);
+    }
 }
