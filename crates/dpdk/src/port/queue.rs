@@ -121,6 +121,22 @@ pub(super) struct Limits {
     pub(super) length: usize,
 }
 
+impl Limits {
+    /// Whether the driver can send the packet, which is made one segment first if it has to be.
+    #[inline(always)]
+    fn allow(self, buffer: &mut Buffer) -> bool {
+        // One branch for most packets.
+        let fits = (buffer.len() <= self.length) & (self.chains | !buffer.is_chained());
+        fits || self.allow_in_one_piece(buffer)
+    }
+
+    /// A driver without multi-segment support would read beyond the first segment.
+    #[cold]
+    fn allow_in_one_piece(self, buffer: &mut Buffer) -> bool {
+        buffer.len() <= self.length && (!buffer.is_chained() || buffer.linearize())
+    }
+}
+
 /// One transmit queue. It can move to another thread but not be shared.
 #[derive(Debug)]
 pub struct TxQueue {
@@ -149,9 +165,7 @@ impl TxQueue {
         let mut ready = 0;
         for slot in slots.iter_mut().take(usize::from(u16::MAX)) {
             let Some(buffer) = slot else { break };
-            // A driver without multi-segment support would read beyond the first segment.
-            let chain = buffer.is_chained() && !self.limits.chains && !buffer.linearize();
-            if chain || buffer.len() > self.limits.length {
+            if !self.limits.allow(buffer) {
                 break;
             }
             ready += 1;
