@@ -28,6 +28,7 @@ sleep 0.3
 if [ "$LAB_ROUTER" = millrace ]; then
   check "nobody is refused before it accepts" alive "$early"
   check "nor over IPv6" alive "$early6"
+  check "millrace show listeners says why" within 2 says ':7001 .* vacant' millrace show listeners
 fi
 touch "$lab/first.go"
 wait "$early" "$early6"
@@ -35,6 +36,7 @@ check "who came before is served, and need not ask twice" equal "$(cat "$lab/ear
 check "over IPv6 as well" equal "$(cat "$lab/early6")" 'served repeated 0'
 client late 10.0.1.1 7001
 wait "$client"
+[ "$LAB_ROUTER" = kernel ] || check "and nothing is vacant any more" fails says 'vacant' millrace show listeners
 check "who comes later, too" equal "$(cat "$lab/late")" 'served repeated 0'
 end "$server"
 refused() {

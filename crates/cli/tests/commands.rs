@@ -112,7 +112,8 @@ fn stacks_and_listeners_name_their_processes() {
         "link_refused":5}}]"#;
     let listener = r#"[{"number":1,"protocol":"tcp","address":"[::]:80","only_v6":true,
         "members":[{"stack":7,"client":2,"name":"nginx","pid":4321,"uid":33,"weight":1,"share":64}],
-        "earlier":[5]}]"#;
+        "earlier":[5]},
+        {"number":2,"protocol":"tcp","address":"0.0.0.0:443","only_v6":false,"members":[],"earlier":[]}]"#;
     let (stacks, listeners) = ("GET /v1/sessions/stacks", "GET /v1/sessions/listeners");
     let daemon = Daemon::new(&[(stacks, 200, stack), (listeners, 200, listener)]);
     let shown = daemon.run(&["show", "stacks"]);
@@ -126,6 +127,9 @@ fn stacks_and_listeners_name_their_processes() {
     for part in ["tcp", "[::]:80 only", "nginx", "25.0 %", "leaving"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
+    let vacant = |line: &str| line.contains("0.0.0.0:443") && line.contains("vacant");
+    assert!(shown.lines().any(vacant), "{shown}");
+    assert_eq!(shown.matches("vacant").count(), 1, "{shown}");
     let none = Daemon::new(&[(stacks, 200, "[]"), (listeners, 200, "[]")]);
     assert!(none.run(&["show", "stacks"]).output.contains("no process has a stack"));
     assert!(none.run(&["show", "listeners"]).output.contains("nothing is served"));

@@ -125,17 +125,17 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
                 format!("{share:.1} %"),
             ]));
         }
+        let nobody = |stack: String, name: &str| {
+            let [pid, uid, weight, share] = [(); 4].map(|()| "-".to_owned());
+            head([stack, name.to_owned(), pid, uid, weight, share])
+        };
         // Those that have flows still, and get no more.
         for stack in &listener.earlier {
-            let none = || "-".to_owned();
-            table.row(head([
-                stack.to_string(),
-                "leaving".to_owned(),
-                none(),
-                none(),
-                none(),
-                none(),
-            ]));
+            table.row(nobody(stack.to_string(), "leaving"));
+        }
+        // New connections wait for whoever accepts next.
+        if listener.members.is_empty() {
+            table.row(nobody("-".to_owned(), "vacant"));
         }
     }
     table.print("nothing is served")
