@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// 4 or 6.
     #[arg(long, value_delimiter = ',')]
     pub(super) family: Vec<Family>,
-    /// Length of each contestant's turn: seconds.
+    /// How long each contestant is measured in a round, in turns of a tenth of a second: seconds.
     #[arg(long, default_value_t = 0.4)]
     pub(super) seconds: f64,
     /// Packets that a receive queue is asked for at once: 1 to 256.

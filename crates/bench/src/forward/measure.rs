@@ -19,22 +19,29 @@ use crate::worker::{Running, Source};
 const SAMPLE: Duration = Duration::from_millis(20);
 /// What passes before the first one.
 const WARM: Duration = Duration::from_millis(20);
+/// Samples in a turn at most: a tenth of a second. Virtual machines change their speed within seconds, so what is compared is
+/// measured as close together as warming up allows.
+const TURN: u32 = 5;
 /// Cycles above dpdk-testpmd io that are the goal: README's table of goals.
 pub(crate) const GOAL: f64 = 30.0;
 
 /// How long contestants take turns.
 pub(crate) struct Turns {
-    pub(crate) rounds: u32,
+    /// Turns of each contestant.
+    pub(crate) count: u32,
     sampling: Sampling,
 }
 
 impl Turns {
     pub(crate) fn of(args: &Args) -> Self {
-        let samples = (args.seconds.clamp(0.02, 60.0) / SAMPLE.as_secs_f64()) as u32;
-        let rounds = args.run.rounds;
-        let (rounds, samples) =
-            if args.run.quick { (rounds.min(2), samples.min(5)) } else { (rounds, samples) };
-        Self { rounds, sampling: Sampling { warm_up: WARM, sample: SAMPLE, samples } }
+        Self::new(args.seconds, args.run.rounds, args.run.quick)
+    }
+
+    fn new(seconds: f64, rounds: u32, quick: bool) -> Self {
+        let wanted = (seconds.clamp(0.02, 60.0) / SAMPLE.as_secs_f64()).round().max(1.0) as u32;
+        let samples = wanted.min(TURN);
+        let count = if quick { rounds.min(2) } else { rounds * wanted.div_ceil(samples) };
+        Self { count, sampling: Sampling { warm_up: WARM, sample: SAMPLE, samples } }
     }
 }
 
@@ -51,6 +58,8 @@ pub(crate) struct Contest {
     pub(crate) macswap: Samples,
     pub(crate) l3fwd: Vec<Rival>,
     pub(crate) profile: Vec<(&'static str, f64, f64)>,
+    /// Samples in a turn.
+    turn: usize,
 }
 
 /// What DPDK's example router has given: TSC cycles per packet.
@@ -67,7 +76,7 @@ pub(crate) struct Yardsticks<'a> {
 }
 
 impl Contest {
-    pub(crate) fn new(case: Case, routes: usize) -> Self {
+    pub(crate) fn new(case: Case, routes: usize, turns: &Turns) -> Self {
         let none = Samples::default;
         Self {
             case,
@@ -78,6 +87,7 @@ impl Contest {
             macswap: none(),
             l3fwd: Vec::new(),
             profile: Vec::new(),
+            turn: turns.sampling.samples as usize,
         }
     }
 
@@ -94,7 +104,7 @@ impl Contest {
         let Source { mut rx, mut tx } = source;
         let Yardsticks { testpmd, l3fwd } = yardsticks;
         self.l3fwd = l3fwd.iter().map(Rival::new).collect();
-        for _ in 0..turns.rounds {
+        for _ in 0..turns.count {
             let port = rx.port();
             worker.resume(rx)?;
             self.forward.0.extend(watch(turns, || worker.packets())?.0);
@@ -121,17 +131,19 @@ impl Contest {
         all.iter().find(idle).map_or(Ok(()), |(name, _)| Err(Failure::Idle(name)))
     }
 
-    /// Cycles that forwarding costs above dpdk-testpmd io: by medians, and by minima.
-    pub(crate) fn above_io(&self) -> (f64, f64) {
-        (self.forward.median() - self.io.median(), self.forward.min() - self.io.min())
+    /// Cycles that a contestant takes above dpdk-testpmd io in the same turns.
+    fn above(&self, contestant: &Samples) -> Samples {
+        contestant.medians(self.turn).above(&self.io.medians(self.turn))
     }
 
-    /// Our cycles above dpdk-testpmd io to l3fwd's: by medians, and by minima.
-    pub(crate) fn beside(&self, rival: &Rival) -> (f64, f64) {
-        let (ours, least) = self.above_io();
-        let (its, its_least) =
-            (rival.samples.median() - self.io.median(), rival.samples.min() - self.io.min());
-        (ours / its, least / its_least)
+    /// Cycles that forwarding costs above dpdk-testpmd io, by turns.
+    pub(crate) fn above_io(&self) -> Samples {
+        self.above(&self.forward)
+    }
+
+    /// Our cycles above dpdk-testpmd io to l3fwd's, by turns.
+    pub(crate) fn beside(&self, rival: &Rival) -> Samples {
+        self.above_io().ratios(&self.above(&rival.samples))
     }
 
     pub(crate) fn outcomes(&self) -> Vec<Outcome> {
@@ -152,26 +164,22 @@ impl Contest {
         let mut rate = of("forward rate", "packets/s", &rates(&self.forward));
         let mut list = Vec::new();
         if self.io.median().is_finite() {
-            let (above, _) = self.above_io();
             forward = forward.against("dpdk-testpmd io", self.io.median(), Better::Less);
             rate = rate.against("dpdk-testpmd io", hz / self.io.median(), Better::More);
-            let above = of("forward above dpdk-testpmd io", cycles, &Samples(vec![above]));
-            list.push(above.against("goal", GOAL, Better::Less));
+            let mut above = of("forward above dpdk-testpmd io", cycles, &self.above_io());
+            above.goal = Some((GOAL, Better::Less));
+            list.push(above);
             list.push(of("dpdk-testpmd io", cycles, &self.io));
             list.push(of("dpdk-testpmd macswap", cycles, &self.macswap));
         }
         list.splice(0..0, [forward, rate]);
         for rival in &self.l3fwd {
-            let (ratio, _) = self.beside(rival);
             let look_up = [("look_up", rival.look_up.to_string().into())];
             let seen = [("hugepages", rival.hugepages.into())];
             list.push(of("l3fwd", cycles, &rival.samples).with(&look_up).seeing(&seen));
-            let ratio = of("forward above io to l3fwd above io", "ratio", &Samples(vec![ratio]));
-            let ratio = ratio.with(&look_up).seeing(&seen);
-            list.push(match self.case.goal() {
-                Some(goal) => ratio.against("goal", goal, Better::Less),
-                None => ratio,
-            });
+            let mut ratio = of("forward above io to l3fwd above io", "ratio", &self.beside(rival));
+            ratio.goal = self.case.goal().map(|goal| (goal, Better::Less));
+            list.push(ratio.with(&look_up).seeing(&seen));
         }
         list.push(of("binding io", cycles, &self.binding));
         list
@@ -209,4 +217,42 @@ fn drive(turns: &Turns, l3fwd: &mut L3fwd) -> Result<Samples, Failure> {
     let samples = turns.sampling.take(|| l3fwd.cycles())?;
     l3fwd.pause()?;
     Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::{Family, Routes};
+    use super::*;
+    use crate::load::Frames;
+
+    #[test]
+    fn turns_are_short_and_take_as_long_together() {
+        let turns = |seconds, rounds, quick| {
+            let turns = Turns::new(seconds, rounds, quick);
+            (turns.count, turns.sampling.samples)
+        };
+        assert_eq!(turns(0.4, 5, false), (20, 5));
+        assert_eq!(turns(0.06, 5, false), (5, 3));
+        assert_eq!(turns(0.0, 1, false), (1, 1));
+        assert_eq!(turns(60.0, 1, false), (600, 5));
+        assert_eq!(turns(0.4, 5, true), (2, 5));
+    }
+
+    #[test]
+    fn costs_are_compared_within_turns() {
+        let case = Case {
+            family: Family::V4,
+            flows: 1,
+            routes: Routes::Some(2),
+            frames: Frames::Fixed(64),
+        };
+        let mut contest = Contest::new(case, 2, &Turns::new(0.04, 2, false));
+        // The machine is half as fast in the second turn.
+        contest.forward = Samples(vec![30.0, 30.0, 60.0, 60.0]);
+        contest.io = Samples(vec![20.0, 20.0, 40.0, 40.0]);
+        let samples = Samples(vec![25.0, 25.0, 50.0, 50.0]);
+        assert_eq!(contest.above_io().0, [10.0, 20.0]);
+        let rival = Rival { look_up: LookUp::Lpm, hugepages: true, samples };
+        assert_eq!(contest.beside(&rival).0, [2.0, 2.0]);
+    }
 }

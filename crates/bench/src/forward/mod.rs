@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let (prefixes, mut bed, environment) = worker::begin(&args.run)?;
     let turns = Turns::of(args);
-    let bar = progress(cases.len() * turns.rounds as usize);
+    let bar = progress(cases.len() * turns.count as usize);
     let mut contests = Vec::new();
     for case in cases {
         contests.push(match case.family {
@@ -96,7 +96,7 @@ fn contest<A: Destination>(
     let worker = bed.start(&router, args.vector)?;
     bar.set_message(case.to_string());
     let source = Source { rx, tx };
-    let mut contest = Contest::new(case, routes.len());
+    let mut contest = Contest::new(case, routes.len(), turns);
     let mut yardsticks = Yardsticks { testpmd: testpmd.as_mut(), l3fwd: &mut rivals };
     contest.run(turns, bed.cores[1], &worker, source, &mut yardsticks, bar)?;
     contest.profile = worker.profile();

@@ -10,14 +10,15 @@ const SCALE: f64 = 2.0;
 
 /// Prints all contests, and how they compare with the goals.
 pub(crate) fn print(contests: &[Contest], profile: bool) {
-    say!("TSC cycles per packet on one core, median (least):");
+    say!(
+        "TSC cycles per packet on one core, median (least); above io, in each turn, median (of 80 % of the turns):"
+    );
     say!("{}", table(&HEADER, contests.iter().map(row).collect()));
     for contest in contests {
-        let (median, least) = contest.above_io();
-        if median.is_finite() {
-            let case = contest.case;
-            let met = verdict(median <= GOAL);
-            say!("{case}: {median:.1} ({least:.1}) above io; goal {GOAL}: {met}");
+        let above = contest.above_io();
+        if above.median().is_finite() {
+            let (case, met) = (contest.case, verdict(above.median() <= GOAL));
+            say!("{case}: {} above io; goal {GOAL}: {met}", spread(&above, 1));
         }
     }
     scale(contests);
@@ -37,12 +38,16 @@ pub(crate) fn print(contests: &[Contest], profile: bool) {
 /// How DPDK's example router compares.
 fn beside(contest: &Contest, rival: &Rival) {
     let (case, look_up) = (contest.case, rival.look_up);
-    let (ratio, least) = contest.beside(rival);
+    let ratio = contest.beside(rival);
     let cycles = number(rival.samples.median(), rival.samples.min());
-    let goal = contest.case.goal().map(|goal| format!("; goal {goal}: {}", verdict(ratio <= goal)));
+    let goal = contest
+        .case
+        .goal()
+        .map(|goal| format!("; goal {goal}: {}", verdict(ratio.median() <= goal)));
     let pages = if rival.hugepages { "" } else { ", its tables in pages of 4 KB" };
     say!(
-        "{case}: l3fwd {look_up} {cycles}; ours {ratio:.2} ({least:.2}) of its cycles above io{}{pages}",
+        "{case}: l3fwd {look_up} {cycles}; ours {} of its cycles above io{}{pages}",
+        spread(&ratio, 2),
         goal.unwrap_or_default()
     );
 }
@@ -52,12 +57,11 @@ const HEADER: [&str; 8] =
 
 fn row(contest: &Contest) -> Vec<String> {
     let pair = |samples: &Samples| number(samples.median(), samples.min());
-    let (median, least) = contest.above_io();
     vec![
         contest.case.to_string(),
         format!("{:.1}", dpdk::tsc_hz() as f64 / contest.forward.median() / 1e6),
         pair(&contest.forward),
-        number(median, least),
+        spread(&contest.above_io(), 1),
         pair(&contest.io),
         pair(&contest.macswap),
         pair(&contest.binding),
@@ -67,6 +71,15 @@ fn row(contest: &Contest) -> Vec<String> {
 
 fn number(median: f64, least: f64) -> String {
     if median.is_finite() { format!("{median:.1} ({least:.1})") } else { "-".into() }
+}
+
+/// The median of turns, and between what eight of ten of them lie.
+fn spread(turns: &Samples, digits: usize) -> String {
+    if !turns.median().is_finite() {
+        return "-".into();
+    }
+    let [middle, low, high] = [turns.median(), turns.percentile(10.0), turns.percentile(90.0)];
+    format!("{middle:.digits$} ({low:.digits$} to {high:.digits$})")
 }
 
 /// Compares a million flows over a full table with the small case of the same family.

@@ -38,6 +38,17 @@ impl Samples {
         self.0.iter().copied().fold(f64::NAN, f64::max)
     }
 
+    /// The median of each so many in a row: of each turn.
+    pub(crate) fn medians(&self, length: usize) -> Self {
+        let turns = self.0.chunks(length.max(1));
+        Self(turns.map(|turn| Self(turn.to_vec()).median()).collect())
+    }
+
+    /// What each is above the other of the same round.
+    pub(crate) fn above(&self, others: &Self) -> Self {
+        Self(self.0.iter().zip(&others.0).map(|(one, other)| one - other).collect())
+    }
+
     /// Each to the other of the same round.
     pub(crate) fn ratios(&self, others: &Self) -> Self {
         Self(self.0.iter().zip(&others.0).map(|(one, other)| one / other).collect())
@@ -52,6 +63,14 @@ mod tests {
     fn ratios_are_those_of_each_round() {
         let (ours, its) = (Samples(vec![2.0, 30.0]), Samples(vec![1.0, 10.0]));
         assert_eq!(ours.ratios(&its).0, [2.0, 3.0]);
+    }
+
+    #[test]
+    fn turns_are_paired() {
+        let ours = Samples(vec![5.0, 6.0, 70.0, 1.0, 2.0]);
+        assert_eq!(ours.medians(3).0, [6.0, 1.5]);
+        assert_eq!(ours.medians(3).above(&Samples(vec![2.0, 1.0])).0, [4.0, 0.5]);
+        assert!(Samples::default().medians(0).0.is_empty());
     }
 
     #[test]
