@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use dpdk::BufferPool;
 use tables::ReaderSlot;
 
 use crate::backoff::{Backoff, Step};
@@ -122,6 +123,11 @@ impl WorkerState {
     /// Lets nodes deliver packets to a stack, and takes what it sends. Gives back what had its place before.
     pub fn add_stack(&mut self, id: StackId, setup: StackSetup) -> Option<Box<StackQueue>> {
         self.stacks.add(id, setup)
+    }
+
+    /// Packets that stacks send and that are too long for their pools' buffers get theirs here; without, they are dropped.
+    pub fn lend_long(&mut self, pool: BufferPool) {
+        self.stacks.lend_long(pool);
     }
 
     /// Takes a stack away and gives its queues back, so that another thread drops them. What is for it from now on is

@@ -245,17 +245,13 @@ impl Sessions {
     ) -> Result<(), Errno> {
         let settings = Arc::clone(&self.get(id)?.settings);
         let segment = settings.segment;
-        let (local, _) = self.stack.udp_ends(socket).ok_or(Errno::BADF)?;
+        let (local, peer) = self.stack.udp_ends(socket).ok_or(Errno::BADF)?;
+        let remote = to.or(peer).ok_or(Errno::DESTADDRREQ)?;
         let source = outgoing.source.map(|source| source.to_canonical());
         let from = source.filter(|_| local.ip().is_unspecified() || to.is_some());
         let from = from.filter(|from| local.ip().is_unspecified() || *from == local.ip());
         let segment_size = if outgoing.segment_size == 0 { segment } else { outgoing.segment_size };
-        let size = if segment_size == 0 { data.len() } else { data.len().min(segment_size.into()) };
-        let four = to.map_or(local.ip(), |to| to.ip()).is_ipv4();
-        let most = if four { self.longest.saturating_sub(28) } else { self.mtu.saturating_sub(48) };
-        if size > usize::from(most) {
-            return Err(Errno::MSGSIZE);
-        }
+        self.admit(id, data.len(), segment_size, remote.ip())?;
         let ecn = outgoing.service.map(|service| service & 3);
         let message = Message { to, from, data, segment_size, ecn };
         // This one alone may have another code point, or live longer.

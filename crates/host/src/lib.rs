@@ -13,6 +13,7 @@ mod data;
 mod datagram;
 mod errno;
 mod fifo;
+mod fragments;
 mod info;
 mod journal;
 mod listen;

@@ -1,5 +1,6 @@
 //! All sessions of one stack, and how they are found.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use tables::{PagedArray, PagedQueue};
@@ -35,8 +36,6 @@ pub struct Sessions {
     /// The latest time that was given: ns.
     pub(crate) now: u64,
     pub(crate) mtu: u16,
-    /// Of datagrams over IPv4: bytes of a packet.
-    pub(crate) longest: u16,
     /// `SO_OOBINLINE` cannot be switched off.
     pub(crate) urgent_stays: bool,
     /// `TCP_FASTOPEN_KEY`, if it was set.
@@ -67,7 +66,6 @@ impl Sessions {
             leaving: 0,
             now: 0,
             mtu,
-            longest: u16::MAX,
             urgent_stays: false,
             fast_open_keys: None,
             scratch: Vec::new(),
@@ -101,10 +99,9 @@ impl Sessions {
         self.get(id).map(|session| (session.domain, session.kind()))
     }
 
-    /// Bytes of the longest packet with a datagram over IPv4 that the way out takes; it is cut on the way. Over IPv6,
-    /// where routers do not cut, the MTU is the limit.
-    pub fn limit_datagrams(&mut self, longest: u16) {
-        self.longest = longest;
+    /// The first link towards `remote` takes packets of `mtu` bytes, as whoever routes them says.
+    pub fn note_first_link(&mut self, remote: IpAddr, mtu: u16) {
+        self.stack.note_first_link(self.now, remote.to_canonical(), mtu);
     }
 
     /// Urgent data stays in the stream of every socket (`SO_OOBINLINE`).

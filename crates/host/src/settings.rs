@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use transport::options::{MILLISECOND, SECOND};
-use transport::{Algorithm, Keepalive, Options, UdpOptions};
+use transport::{Algorithm, Fragmentation, Keepalive, Options, UdpOptions};
 
 /// What Linux says of buffers that nobody has sized: `net.ipv4.tcp_rmem` and `tcp_wmem`.
 const STREAM_BUFFERS: (u32, u32) = (131_072, 16_384);
@@ -154,7 +154,9 @@ impl Settings {
 
     /// Of a socket for datagrams that was just opened.
     fn datagrams() -> Self {
-        Self { buffers: DATAGRAM_BUFFERS, ..Self::stream() }
+        let mut settings = Self { buffers: DATAGRAM_BUFFERS, ..Self::stream() };
+        settings.derive(true);
+        settings
     }
 
     /// Whether a flag is set.
@@ -182,7 +184,6 @@ impl Settings {
         self.stream.ttl = ttl;
         self.stream.dscp = service >> 2;
         self.stream.mtu_discovery = !matches!(discover, discover::DONT | discover::OMIT);
-        let whole = matches!(discover, discover::DO | discover::PROBE);
         self.datagrams = UdpOptions {
             receive_buffer: self.buffers.0,
             v6_only: self.has(flag::V6_ONLY),
@@ -190,7 +191,13 @@ impl Settings {
             reuse_address: self.has(flag::REUSE_ADDRESS),
             broadcast: self.has(flag::BROADCAST),
             errors: false,
-            dont_fragment: whole || !v4 && self.has(flag::DONT_FRAGMENT),
+            fragmentation: match discover {
+                discover::DO => Fragmentation::Refused,
+                discover::PROBE => Fragmentation::Probing,
+                _ if !v4 && self.has(flag::DONT_FRAGMENT) => Fragmentation::Refused,
+                discover::WANT => Fragmentation::BeyondPath,
+                _ => Fragmentation::Allowed,
+            },
             ttl,
             multicast_ttl: of(self.multicast_ttls),
             multicast_loop: !self.has(if v4 { flag::NO_LOOP } else { flag::NO_LOOP_V6 }),

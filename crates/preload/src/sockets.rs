@@ -239,6 +239,13 @@ impl Sockets {
         }
     }
 
+    /// The first link towards a host takes packets of so many bytes; a stack worker's streams find out.
+    pub(crate) fn note_first_link(&mut self, remote: IpAddr, mtu: u16) {
+        if let Self::Inline(sessions) = self {
+            sessions.note_first_link(remote, mtu);
+        }
+    }
+
     pub(crate) fn add_ports(&mut self, first: u16, count: u16) {
         either!(self, add_ports(first, count));
     }

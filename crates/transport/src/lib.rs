@@ -54,7 +54,7 @@ pub use sequence::Seq;
 pub use stack::{Path, Stack};
 pub use tcp::state::State;
 pub use transport::Transport;
-pub use udp::{Message, Received, Run, UdpError, UdpOptions, UdpTrouble};
+pub use udp::{Fragmentation, Message, Received, Run, UdpError, UdpOptions, UdpTrouble};
 
 #[cfg(test)]
 mod tests;

@@ -39,6 +39,11 @@ impl Paths {
         Some(path.mtu)
     }
 
+    /// The same, at a glance.
+    pub(crate) fn known(&self, peer: IpAddr, now: u64) -> Option<u16> {
+        self.known.get(&peer).filter(|path| path.expires > now).map(|path| path.mtu)
+    }
+
     /// The path to `peer` takes `mtu` bytes.
     pub(crate) fn learn(&mut self, peer: IpAddr, mtu: u16, now: u64) {
         if self.known.len() >= self.most && !self.known.contains_key(&peer) {
@@ -71,6 +76,7 @@ mod tests {
         paths.learn(peer(3), 1100, 8);
         assert_eq!(paths.mtu(peer(2), 9), None, "the oldest made room");
         assert_eq!((paths.mtu(peer(1), 9), paths.mtu(peer(3), 9)), (Some(1200), Some(1100)));
+        assert_eq!((paths.known(peer(1), 9), paths.known(peer(1), 7 + LIFE)), (Some(1200), None));
         assert_eq!(paths.mtu(peer(1), 7 + LIFE), None);
         paths.forget(peer(3));
         assert_eq!((paths.mtu(peer(3), 9), paths.known.len()), (None, 0));

@@ -14,8 +14,8 @@ pub(crate) use sockets::Sockets;
 /// What can be set for a UDP socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UdpOptions {
-    /// Bytes of datagrams that wait to be received, with 64 for each on top; beyond, they are dropped and
-    /// counted.
+    /// Bytes of datagrams that wait to be received, with 768 for each on top; beyond, they are dropped and
+    /// counted. A datagram that nothing waits ahead of is taken however long it is.
     pub receive_buffer: u32,
     /// An IPv6 socket takes no IPv4 datagrams.
     pub v6_only: bool,
@@ -28,8 +28,8 @@ pub struct UdpOptions {
     pub broadcast: bool,
     /// ICMP errors about datagrams of an unconnected socket are told too, with the address they are about.
     pub errors: bool,
-    /// Routers may not fragment what is sent; what the path is known not to take is refused.
-    pub dont_fragment: bool,
+    /// Who may cut what is sent.
+    pub fragmentation: Fragmentation,
     /// Time to live or hop limit.
     pub ttl: u8,
     /// The same, for multicast.
@@ -42,6 +42,19 @@ pub struct UdpOptions {
     pub ecn: u8,
 }
 
+/// Who may cut a datagram into fragments (`IP_MTU_DISCOVER`). The stack sends whole packets in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fragmentation {
+    /// Whoever is in front of a link that takes less. What the network says about that is not told.
+    Allowed,
+    /// Nobody, unless the path is known to take less: then it is as above.
+    BeyondPath,
+    /// Nobody; what the path is known not to take is refused.
+    Refused,
+    /// Nobody; what the port does not take is refused, whatever is known of the path.
+    Probing,
+}
+
 impl Default for UdpOptions {
     fn default() -> Self {
         Self {
@@ -51,7 +64,7 @@ impl Default for UdpOptions {
             reuse_address: false,
             broadcast: false,
             errors: false,
-            dont_fragment: false,
+            fragmentation: Fragmentation::Allowed,
             ttl: 64,
             // RFC 1112 6.1: unless the application says otherwise.
             multicast_ttl: 1,

@@ -51,8 +51,8 @@ pub struct Outbound {
     worker: Doorbell,
     /// Something was pushed since the worker was last rung.
     touched: bool,
-    /// The last packet found no room.
-    starved: bool,
+    /// Bytes of the last packet, if it found no room; 0: it did.
+    wanted: usize,
     /// The packet that is being made, if it takes several slots; others are made in their slot.
     long: Box<[u8]>,
     /// It does.
@@ -105,7 +105,7 @@ impl Queues {
                 ring,
                 worker,
                 touched: false,
-                starved: false,
+                wanted: 0,
                 long,
                 is_long: false,
             },
@@ -135,7 +135,7 @@ impl Queues {
         if for_room {
             self.outbound.ring.sleeps().announce();
         }
-        let has_room = for_room && self.outbound.ring.has_room();
+        let has_room = for_room && self.outbound.ring.has_room_for(self.outbound.wanted);
         !(has_room || self.inbound.has_packets())
     }
 
@@ -255,7 +255,7 @@ impl Outbound {
     /// Whether packets wait for room.
     #[must_use]
     pub fn is_starved(&self) -> bool {
-        self.starved
+        self.wanted > 0
     }
 
     /// Wakes the worker if it sleeps and was given something.
@@ -270,13 +270,14 @@ impl Outbound {
 impl Sink for Outbound {
     #[inline]
     fn buffer(&mut self, length: usize) -> Option<&mut [u8]> {
-        self.starved = !self.ring.has_room();
-        if length > self.ring.capacity() {
-            self.is_long = true;
-            // There is room for a packet of one slot; a longer one may be lost, as in any network.
-            return self.ring.has_room().then(|| self.long.get_mut(..length)).flatten();
+        self.is_long = length > self.ring.capacity();
+        if self.is_long {
+            // What never fits is lost, as in any network: nothing behind it waits for it.
+            let fits = length > self.ring.longest() || self.ring.has_room_for(length);
+            self.wanted = if fits { 0 } else { length };
+            return fits.then(|| self.long.get_mut(..length)).flatten();
         }
-        self.is_long = false;
+        self.wanted = if self.ring.has_room() { 0 } else { length };
         self.ring.slot(length)
     }
 
@@ -289,5 +290,57 @@ impl Sink for Outbound {
         } else {
             self.ring.publish(departure.length, Meta::default());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shm::{Consumer, Layout};
+
+    use super::*;
+
+    fn departure(length: usize) -> Departure {
+        Departure { length, segment_size: 0, header_length: 28 }
+    }
+
+    #[test]
+    fn a_long_packet_waits_for_room_and_one_that_never_fits_does_not() {
+        let layout = Layout::new(4, 100).unwrap();
+        let segment = Arc::new(Segment::create("queues", layout.bytes()).unwrap());
+        let region = || segment.region(0, layout.bytes()).unwrap();
+        let producer = Producer::new(region(), layout).unwrap();
+        let mut worker = Consumer::new(region(), layout).unwrap();
+        // SAFETY: the consumer keeps to the protocol.
+        let ring = unsafe { producer.trust() };
+        let mut out = Outbound {
+            ring,
+            worker: Doorbell::new().unwrap(),
+            touched: false,
+            wanted: 0,
+            long: vec![0; 1000].into(),
+            is_long: false,
+        };
+        for _ in 0..3 {
+            out.buffer(50).unwrap().fill(5);
+            out.send(departure(50));
+        }
+        assert!(out.buffer(150).is_none() && out.is_starved());
+        assert!(!out.ring.has_room_for(out.wanted), "a slot alone is no reason to wake up");
+        assert!(out.buffer(60).is_some() && !out.is_starved(), "a short one has room");
+        for _ in 0..3 {
+            let taken = worker.next().unwrap();
+            worker.release(taken);
+        }
+        out.buffer(150).unwrap().fill(7);
+        out.send(departure(150));
+        let taken = worker.next().unwrap();
+        let mut bytes = vec![0; taken.length()];
+        worker.copy(&taken, &mut bytes);
+        worker.release(taken);
+        assert_eq!(bytes, [7; 150]);
+        // Half of the ring at most: it is lost, and nothing waits for it.
+        assert!(out.buffer(201).is_some() && !out.is_starved());
+        out.send(departure(201));
+        assert!(worker.next().is_none());
     }
 }

@@ -67,6 +67,7 @@ pub(crate) async fn start(
 ) -> Result<(Shared, Intake), StartError> {
     let devices = Devices::start(Pools::new(&config)).map_err(StartError::Thread)?;
     let pool = devices.run(|pools| pools.of_node(0)).await??;
+    let long = devices.run(|_| Pools::long()).await??;
     let mut ports = Ports::default();
     let mut queues = Vec::new();
     for section in &config.ports {
@@ -106,6 +107,7 @@ pub(crate) async fn start(
         macs: macs.reader(),
         steering: steering.reader(),
         pool,
+        long,
         epoch: &epoch,
     };
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;

@@ -17,6 +17,12 @@ const PER_PORT: u64 = 4;
 /// Buffers in a thread's cache.
 const CACHE: u32 = 256;
 
+/// Buffers for packets of stacks that are longer than the others, datagrams before they are cut into fragments. As many as
+/// sixteen stacks send in a round of a worker.
+const LONG: u32 = 127;
+/// Data room of each: with the headroom, as much as DPDK counts in 16 bits.
+const LONG_ROOM: u16 = u16::MAX - HEADROOM;
+
 /// The pools that exist. DPDK never takes one down.
 #[derive(Debug)]
 pub(crate) struct Pools {
@@ -60,6 +66,12 @@ impl Pools {
             .or_else(|_| BufferPool::new(&name, self.count, self.data_room, cache, None))?;
         self.by_node.insert(node, pool);
         Ok(pool)
+    }
+
+    /// A pool for the long packets of stacks. It can be made once.
+    pub(crate) fn long() -> Result<BufferPool, PoolError> {
+        BufferPool::new("long", LONG, LONG_ROOM, 0, Some(0))
+            .or_else(|_| BufferPool::new("long", LONG, LONG_ROOM, 0, None))
     }
 
     /// What the last receive queues of a port need to be a client's own, in order: as they left it, or new.
@@ -144,7 +156,10 @@ pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) 
         (buffers * buffer).div_ceil(1 << 20)
     });
     let lanes: u64 = lanes.sum();
-    let megabytes = BASE + nodes.len() as u64 * pool + lanes + PER_PORT * devices.len() as u64;
+    let long = u64::from(LONG) * (u64::from(u16::MAX) + BOOK_KEEPING);
+    let long = long.div_ceil(1 << 20);
+    let ports = PER_PORT * devices.len() as u64;
+    let megabytes = BASE + nodes.len() as u64 * pool + lanes + long + ports;
     EalOptions {
         megabytes: u32::try_from(megabytes).unwrap_or(u32::MAX),
         memory: match config.memory.hugepages {
@@ -178,7 +193,7 @@ mod tests {
         config.memory.buffers = 1 << 14;
         config.memory.buffer_size = 2048;
         let none = eal_options(&config, Vec::new(), 4);
-        assert_eq!(none.megabytes, 64 + 37);
+        assert_eq!(none.megabytes, 64 + 37 + 8);
         let two = eal_options(&config, vec!["null".parse().unwrap(); 2], 4);
         assert_eq!(two.megabytes, none.megabytes + 8);
         let mut with = crate::testing::config(

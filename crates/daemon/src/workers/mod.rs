@@ -94,6 +94,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) macs: MacReader,
     pub(crate) steering: SteeringReader,
     pub(crate) pool: BufferPool,
+    /// Of packets of stacks that are longer than its buffers.
+    pub(crate) long: BufferPool,
     pub(crate) epoch: &'a Epoch,
 }
 
@@ -163,8 +165,10 @@ impl Workers {
             })?;
             let reader = tables.epoch.register()?;
             let (inject, inbound) = ring(RING, doorbell);
+            let long = tables.long;
             handle.call(PATIENCE, move |state| {
                 state.set_reader(reader);
+                state.lend_long(long);
                 state.add_inbound(Inbound::Enter(inbound));
             })?;
             senders.push(inject);

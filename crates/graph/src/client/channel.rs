@@ -131,6 +131,32 @@ impl ClientChannel {
         buffer
     }
 
+    /// The same of a packet that is longer than most, in a buffer whose headroom it may need too.
+    #[cold]
+    pub(crate) fn copy_long(
+        &self,
+        header: &[u8],
+        taken: &Taken,
+        pool: &BufferPool,
+        counters: &ClientCounters,
+    ) -> Option<Buffer> {
+        let whole = header.len() + taken.length();
+        let ahead = whole.saturating_sub(pool.data_room().into());
+        let buffer = pool.alloc().and_then(|mut buffer| {
+            if ahead > 0 {
+                buffer.prepend(ahead)?;
+            }
+            buffer.append(whole - ahead)?;
+            let (front, room) = buffer.data_mut().split_at_mut_checked(header.len())?;
+            front.copy_from_slice(header);
+            (self.from.copy(taken, room) == room.len()).then_some(buffer)
+        });
+        if buffer.is_none() {
+            counters.no_buffer.add(1);
+        }
+        buffer
+    }
+
     /// Takes packets out and gives their slots back, up to a number of slots; one packet may take more. Gives how many
     /// packets and slots it took.
     #[inline]

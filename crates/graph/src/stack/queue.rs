@@ -17,6 +17,9 @@ use crate::{
 /// Room for an Ethernet header ahead of what a stack sends, so that it looks as any packet does: bytes.
 const LINK: usize = 14;
 
+/// Bytes of a buffer at most: DPDK counts them in 16 bits.
+const LONGEST: usize = u16::MAX as usize;
+
 /// What a stack needs on a worker.
 #[derive(Debug)]
 pub struct StackSetup {
@@ -138,22 +141,28 @@ impl StackQueue {
         all: &mut Vec<Handoff>,
         spare: &mut i32,
         (now, busy): (u64, bool),
+        long: Option<BufferPool>,
     ) -> usize {
         let Self { id, setup, share, sent, .. } = self;
         let StackSetup { channel, pool, entry, counters, .. } = setup;
         let (next_hop, word) = id.words();
         let (found, used) = channel.drain(share.allowance(spare), |channel, taken| {
-            let Some(buffer) = channel.copy_behind(&[0; LINK], taken, pool, &counters.queues)
-            else {
-                return;
+            let length = LINK + taken.length();
+            let long = long.filter(|_| length > usize::from(pool.data_room()));
+            // The longest packets leave no room for what goes ahead of others.
+            let link: &[u8] = if length > LONGEST { &[] } else { &[0; LINK] };
+            let buffer = match &long {
+                Some(long) => channel.copy_long(link, taken, long, &counters.queues),
+                None => channel.copy_behind(&[0; LINK], taken, pool, &counters.queues),
             };
-            let (interface, network) = (NO_INTERFACE, LINK as u16);
+            let Some(buffer) = buffer else { return };
+            let (interface, network) = (NO_INTERFACE, link.len() as u16);
             let packet = Handoff {
                 interface,
                 network,
                 next_hop,
                 word,
-                ..Handoff::to_node(labelled(buffer), *entry)
+                ..Handoff::to_node(labelled(buffer, network), *entry)
             };
             sent.0 += 1;
             sent.1 += taken.length() as u64;
@@ -196,7 +205,10 @@ impl StackQueue {
 }
 
 /// Writes the EtherType that the packet's version asks for, so that filters of traces and captures understand it.
-fn labelled(mut buffer: Buffer) -> Buffer {
+fn labelled(mut buffer: Buffer, network: u16) -> Buffer {
+    if usize::from(network) < LINK {
+        return buffer;
+    }
     let frame = buffer.data_mut();
     let six = frame.get(LINK).is_some_and(|byte| byte >> 4 == 6);
     let kind = if six { EtherType::IPV6 } else { EtherType::IPV4 };

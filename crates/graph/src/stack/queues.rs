@@ -2,6 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
+use dpdk::BufferPool;
+
 use super::{StackQueue, StackSetup};
 use crate::deliveries::{Packet, Refusal};
 use crate::{Exits, Graph, Handoff, Reason, StackId, Vector};
@@ -28,6 +30,8 @@ pub struct Stacks {
     first: usize,
     /// The worker is about to sleep.
     looks_at_all: bool,
+    /// Where packets get their buffers that are too long for those of a stack's pool.
+    long: Option<BufferPool>,
 }
 
 impl Stacks {
@@ -42,6 +46,11 @@ impl Stacks {
             self.present.push(id.place());
         }
         before
+    }
+
+    /// Packets that are too long for a buffer of a stack's pool get theirs here.
+    pub fn lend_long(&mut self, pool: BufferPool) {
+        self.long = Some(pool);
     }
 
     /// A stack goes; gives its queues back.
@@ -123,7 +132,7 @@ impl Stacks {
 
     /// Collects what stacks have sent. Gives how much there was. `moment`: TSC cycles, and whether the worker is busy.
     fn collect(&mut self, moment: (u64, bool)) -> usize {
-        let Self { list, present, looked, sent, first, looks_at_all, .. } = self;
+        let Self { list, present, looked, sent, first, looks_at_all, long, .. } = self;
         let count = present.len();
         let looks = if std::mem::take(looks_at_all) { count } else { count.min(LOOKS) };
         let (mut found, mut spare, mut served) = (0, SPARE, None);
@@ -131,7 +140,7 @@ impl Stacks {
             let Some(at) = present.get((*first + turn) % count.max(1)) else { break };
             looked.push(*at);
             if let Some(queue) = list.get_mut(usize::from(*at)).and_then(Option::as_deref_mut) {
-                found += queue.send(sent, &mut spare, moment);
+                found += queue.send(sent, &mut spare, moment, *long);
             }
             if spare == 0 && served.is_none() {
                 served = Some(turn + 1);

@@ -170,6 +170,36 @@ fn what_stacks_send_enters_behind_a_link_header_and_is_counted_by_its_fate() {
 }
 
 #[test]
+fn long_packets_of_stacks_enter_whole_where_a_pool_is_lent_for_them() {
+    let pool = own_pool("stack-short", 63);
+    let long = BufferPool::new("stack-long", 3, u16::MAX - dpdk::HEADROOM, 0, None).unwrap();
+    let (mut outside, mut graph, mut vector) = (Outside::new(1, 0, 64), graph(), Vector::new());
+    let (mut stacks, pace) = (Stacks::default(), ClientPace::default());
+    let (setup, mut process) = self::process(128, pool, &pace);
+    stacks.add(id(0, 7), setup);
+    stacks.lend_long(long);
+    // Behind the link header as far as a buffer holds both.
+    for length in [2034, 2035, 60_000, 65_521, 65_522, 65_535] {
+        let bytes: Vec<u8> = (0..length).map(|at: u32| if at == 0 { 0x45 } else { at as u8 }).collect();
+        process.send(&bytes);
+        while stacks.send(&mut graph, &mut vector, &mut outside.exits, 0) > 0 {}
+        outside.exits.output.flush(&outside.counters);
+        let one = outside.ports[0].pop().ok().unwrap();
+        let ahead = if length > 65_521 { 0 } else { 14 };
+        let frame = one.buffer.data();
+        assert_eq!(frame.len(), ahead + bytes.len());
+        assert!(frame[ahead..] == bytes, "{length}");
+        if ahead > 0 {
+            assert_eq!(frame[..ahead], [&[0; 12][..], &[8, 0]].concat());
+        }
+    }
+    let queues = &process.counters.queues;
+    assert_eq!((queues.sent.get(), queues.no_buffer.get()), (6, 0));
+    assert!(process.to_daemon.is_drained());
+    assert_eq!((pool.available(), long.available()), (63, 3));
+}
+
+#[test]
 fn a_flood_of_some_leaves_others_their_turn() {
     let pool = own_pool("stack-flood", 511);
     let (mut outside, mut graph, mut vector) = (Outside::new(1, 0, 512), graph(), Vector::new());

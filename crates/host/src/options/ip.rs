@@ -153,7 +153,10 @@ impl Sessions {
                 let info = self.stack.info(connection).ok_or(Errno::NOTCONN)?;
                 Ok(info.path_mtu.into())
             }
-            Role::Datagrams(Some(_)) if self.has_peer(id) => Ok(self.mtu.into()),
+            Role::Datagrams(Some(socket)) => {
+                let peer = self.stack.udp_ends(socket).and_then(|ends| ends.1);
+                peer.map(|peer| self.stack.path_mtu(peer.ip()).into()).ok_or(Errno::NOTCONN)
+            }
             _ => Err(Errno::NOTCONN),
         }
     }

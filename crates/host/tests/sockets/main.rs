@@ -3,6 +3,7 @@
 
 mod connect;
 mod datagram;
+mod fragments;
 mod hostile;
 mod listen;
 mod moving;

@@ -98,8 +98,7 @@ impl Attachment {
                     ..Config::default()
                 };
                 let sessions = Sessions::new(config);
-                let mut sessions = sessions.map_err(|_| none("memory for the stack"))?;
-                sessions.limit_datagrams(CAPACITY as u16);
+                let sessions = sessions.map_err(|_| none("memory for the stack"))?;
                 Ok(Sockets::Inline(Box::new(sessions)))
             }
             Way::Shared(shared) => {

@@ -48,6 +48,9 @@ impl State {
         }
         let asked = self.attachment.link.route(protocol, destination);
         let routed = asked.unwrap_or(Routed::Kernel);
+        if let Routed::Millrace { mtu, .. } = routed {
+            self.sessions.note_first_link(destination.ip(), mtu);
+        }
         self.remember(key, (now, routed));
         routed
     }

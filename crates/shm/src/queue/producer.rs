@@ -165,6 +165,12 @@ impl Producer {
         self.slots.capacity()
     }
 
+    /// Bytes of a packet, however many slots it takes, at most.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
     /// Whether the next packet of one slot finds room.
     #[inline]
     #[must_use]

@@ -167,6 +167,21 @@ impl<B: Buffers> Stack<B> {
         Ok(())
     }
 
+    /// Bytes of a packet that the path to `peer` takes, as far as is known.
+    #[must_use]
+    pub fn path_mtu(&self, peer: IpAddr) -> u16 {
+        let port = self.shared.config.mtu;
+        self.shared.paths.known(peer, self.now).map_or(port, |known| known.min(port))
+    }
+
+    /// The first link of the path to `peer` takes packets of `mtu` bytes, as whoever routes them says.
+    pub fn note_first_link(&mut self, now: u64, peer: IpAddr, mtu: u16) {
+        self.now = self.now.max(now);
+        if mtu < self.path_mtu(peer) {
+            self.shared.paths.learn(peer, mtu, self.now);
+        }
+    }
+
     /// Address and peer of a socket.
     #[must_use]
     pub fn udp_ends(&self, id: UdpId) -> Option<(SocketAddr, Option<SocketAddr>)> {

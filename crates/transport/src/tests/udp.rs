@@ -6,6 +6,7 @@ use super::pair::{ADDRESSES, CLIENT, SERVER};
 use crate::*;
 
 mod batch;
+mod fragmentation;
 
 const V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)];
@@ -128,38 +129,6 @@ fn a_closed_port_is_told_to_who_asks() {
         assert_eq!(stack.udp_recv(connected, &mut []), told);
         assert_eq!(stack.udp_recv(connected, &mut []), Ok(None));
     }
-}
-
-#[test]
-fn a_narrow_path_is_learned() {
-    let mut hosts = Hosts::new();
-    let options = UdpOptions { dont_fragment: true, ..UdpOptions::default() };
-    let id = hosts.stacks[CLIENT].udp_bind(v4(CLIENT, 7), &options).unwrap();
-    hosts.stacks[CLIENT].udp_connect(id, v4(CLIENT, 0).ip(), v4(SERVER, 7)).unwrap();
-    let too_long = UdpError::TooLong { length: 1473, most: 1472 };
-    assert_eq!(hosts.send(CLIENT, id, &Message::new(&[0; 1473])), Err(too_long));
-    let mut list = PacketList::default();
-    hosts.stacks[CLIENT].udp_send(1, id, &Message::new(&[0; 1472]), &mut list).unwrap();
-    let original = &list.packets[0];
-    assert_eq!((original.len(), original[6] & 0x40), (1500, 0x40));
-    let message = wire::icmpv4::Message::Unreachable { code: 4, mtu: 1400 };
-    let network = wire::build::Network::V4(wire::ipv4::Fields {
-        source: [10, 9, 9, 9].into(),
-        destination: ADDRESSES[CLIENT].into(),
-        protocol: wire::Protocol::ICMPV4,
-        ttl: 64,
-        service: 0,
-        identification: 0,
-        dont_fragment: false,
-    });
-    let payload = wire::build::Payload::Icmpv4 { message, data: &original[..28] };
-    let mut error = [0; 100];
-    let length = wire::build::packet(&mut error, &network, &payload).unwrap();
-    hosts.hand_over(CLIENT, &[error[..length].to_vec()]);
-    let told = UdpError::Trouble(UdpTrouble::TooBig(1400));
-    assert_eq!(hosts.send(CLIENT, id, &Message::new(b"x")), Err(told));
-    let too_long = UdpError::TooLong { length: 1400, most: 1372 };
-    assert_eq!(hosts.send(CLIENT, id, &Message::new(&[0; 1400])), Err(too_long));
 }
 
 #[test]

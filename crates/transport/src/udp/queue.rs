@@ -4,8 +4,9 @@ use super::{Received, Run};
 use crate::fifo::{ByteFifo, Ring};
 use tables::PagedQueue;
 
-/// What a datagram costs beyond its data: bytes. A flood of empty ones is bounded too.
-const COST: usize = 64;
+/// What a datagram costs beyond its data, as in Linux, whose smallest buffer is as large (`truesize`): bytes. A flood of
+/// empty ones is bounded too.
+const COST: usize = 768;
 
 /// Datagrams in order of arrival: what each is, and one behind the other their bytes.
 #[derive(Debug, Default)]
@@ -15,14 +16,16 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes a datagram in when there is room within `limit` bytes. Gives whether there was.
+    /// Takes a datagram in when there is room within `limit` bytes, or none waits. Gives whether it did.
     pub(crate) fn push(&mut self, head: Received, data: &[u8], limit: u32) -> bool {
-        let used = self.bytes.len() + (self.heads.len() + 1) * COST;
-        if used + data.len() > limit as usize {
+        let used = self.bytes.len() + self.heads.len() * COST;
+        // __udp_enqueue_schedule_skb: the first is taken even if it alone is too much.
+        if used > 0 && used + data.len() + COST > limit as usize {
             return false;
         }
-        if self.bytes.capacity() < limit as usize {
-            self.bytes.resize(limit as usize);
+        let needed = data.len().max(limit as usize);
+        if self.bytes.capacity() < needed {
+            self.bytes.resize(needed);
         }
         self.heads.push_back(head);
         self.bytes.append(data) == data.len()
@@ -83,7 +86,7 @@ mod tests {
     fn keeps_borders_and_order() {
         let mut queue = Queue::default();
         for data in [&b"one"[..], b"", b"three"] {
-            assert!(queue.push(head(data.len()), data, 1000));
+            assert!(queue.push(head(data.len()), data, 4000));
         }
         let mut target = [0; 4];
         assert_eq!(queue.peek(&mut []).unwrap().length, 3);
@@ -99,8 +102,20 @@ mod tests {
     #[test]
     fn is_bounded_even_by_empty_ones() {
         let mut queue = Queue::default();
-        assert!(!queue.push(head(1000), &[0; 1000], 1000));
-        assert_eq!((0..100).filter(|_| queue.push(head(0), &[], 640)).count(), 10);
+        assert_eq!((0..100).filter(|_| queue.push(head(0), &[], 10 * COST as u32)).count(), 10);
+    }
+
+    #[test]
+    fn the_first_is_taken_however_long_it_is() {
+        let mut queue = Queue::default();
+        let data: Vec<u8> = (0..60_000u32).map(|at| (at * 7) as u8).collect();
+        let mut target = vec![0; 60_000];
+        for _ in 0..2 {
+            assert!(queue.push(head(data.len()), &data, 2304));
+            assert!(!queue.push(head(0), &[], 2304), "but nothing behind it");
+            assert_eq!(queue.pop(&mut target).unwrap().length, data.len());
+            assert!(target == data);
+        }
     }
 
     #[test]
@@ -118,7 +133,7 @@ mod tests {
             (head(0), b""),
             (head(0), b""),
         ] {
-            assert!(queue.push(head, data, 2000));
+            assert!(queue.push(head, data, 20_000));
         }
         let mut target = [0; 8];
         let mut next = || {
@@ -135,8 +150,8 @@ mod tests {
             (Some((String::new(), 1, 0)), Some((String::new(), 1, 0)), None)
         );
         // What does not fit is cut as by `recv`, what would not fit whole stays.
-        queue.push(head(5), b"12345", 1000);
-        queue.push(head(5), b"67890", 1000);
+        queue.push(head(5), b"12345", 2000);
+        queue.push(head(5), b"67890", 2000);
         let run = queue.pop_run(&mut [0; 9]).unwrap();
         assert_eq!((run.count, run.copied), (1, 5));
         let run = queue.pop_run(&mut [0; 2]).unwrap();

@@ -11,8 +11,6 @@ use transport::Config;
 
 /// Connections over each version of IP: more than the process has numbers for, since some end after their session.
 const CONNECTIONS: usize = 1 << 17;
-/// Bytes of a datagram's packet: there are none.
-const LONGEST: u16 = u16::MAX;
 
 /// A process that comes.
 pub(in crate::sessions) struct Arrival {
@@ -54,7 +52,6 @@ impl Tenant {
             ..Config::default()
         };
         let mut sessions = Sessions::new(config).ok()?;
-        sessions.limit_datagrams(LONGEST);
         sessions.keep_urgent_inline();
         if let Some((writer, key)) = queues.take_claims() {
             sessions.claim_in(writer, key);

@@ -12,7 +12,7 @@ use crate::packet::{Departure, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
 use crate::tcp::icmp::Trouble;
-use crate::udp::UdpTrouble;
+use crate::udp::{Fragmentation, UdpTrouble};
 
 /// What of a packet is quoted: bytes of the whole error (RFC 1812 4.3.2.3, RFC 4443 3.1).
 const QUOTED: (usize, usize) = (576, 1280);
@@ -64,6 +64,9 @@ impl<B: Buffers> Stack<B> {
                     return Err(Reason::IcmpUnmatched);
                 }
                 self.shared.paths.learn(ends.remote.ip(), mtu, self.now);
+                if socket.options.fragmentation == Fragmentation::Allowed {
+                    return Ok(());
+                }
                 UdpTrouble::TooBig(mtu)
             }
             Trouble::Hard(failure) => UdpTrouble::Failed(failure),

@@ -13,7 +13,7 @@ use crate::handle::UdpId;
 use crate::packet::{Departure, Offloads, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
-use crate::udp::{Message, Received, Socket, UdpError};
+use crate::udp::{Fragmentation, Message, Received, Socket, UdpError};
 
 /// Longest datagram: bytes of data.
 const LONGEST: usize = u16::MAX as usize - HEADER_LENGTH;
@@ -41,18 +41,26 @@ impl<B: Buffers> Stack<B> {
             size => message.data.len().min(size.into()),
         };
         let path = self.shared.paths.mtu(ends.remote.ip(), self.now);
-        let whole = ends.ip_header() + HEADER_LENGTH;
-        let most = if socket.options.dont_fragment {
-            usize::from(path.unwrap_or(self.shared.config.mtu)).saturating_sub(whole)
-        } else if ends.remote.is_ipv4() {
-            usize::from(u16::MAX) - whole
-        } else {
-            LONGEST
+        let (port, whole) = (self.shared.config.mtu, ends.ip_header() + HEADER_LENGTH);
+        let path = path.unwrap_or(port);
+        let most = match socket.options.fragmentation {
+            Fragmentation::Refused => usize::from(path).saturating_sub(whole),
+            Fragmentation::Probing => usize::from(port).saturating_sub(whole),
+            _ if ends.remote.is_ipv4() => usize::from(u16::MAX) - whole,
+            _ => LONGEST,
         };
         if size > most {
             return Err(UdpError::TooLong { length: size, most });
         }
         let options = socket.options.clone();
+        let dont_fragment = match options.fragmentation {
+            Fragmentation::Allowed => false,
+            Fragmentation::BeyondPath => whole + size <= usize::from(path),
+            Fragmentation::Refused | Fragmentation::Probing => true,
+        };
+        // Stacks that share an address have counters of their own, which start alike.
+        let numbers =
+            if dont_fragment { 0 } else { self.shared.secret.hash_ends(&ends, [7, 1]) as u16 };
         let offloads = sink.offloads();
         let multicast = ends.remote.ip().is_multicast();
         // What the port cuts goes as one packet, as far as a packet can hold it.
@@ -69,8 +77,10 @@ impl<B: Buffers> Stack<B> {
                 ends: &ends,
                 ttl: if multicast { options.multicast_ttl } else { options.ttl },
                 service: options.dscp << 2 | message.ecn.unwrap_or(options.ecn) & 3,
-                dont_fragment: options.dont_fragment,
-                identification: self.identification.wrapping_sub(count as u16 - 1),
+                dont_fragment,
+                identification: numbers
+                    .wrapping_add(self.identification)
+                    .wrapping_sub(count as u16 - 1),
                 data: piece,
                 segment_size: if count > 1 { message.segment_size } else { 0 },
             };

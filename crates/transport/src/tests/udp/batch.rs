@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_batch_is_cut_into_datagrams_and_a_full_queue_counts() {
     let mut hosts = Hosts::new();
-    let options = UdpOptions { receive_buffer: 1000, ..UdpOptions::default() };
+    let options = UdpOptions { receive_buffer: 4000, ..UdpOptions::default() };
     let server = hosts.stacks[SERVER].udp_bind(v4(SERVER, 7), &options).unwrap();
     let client = hosts.bind(CLIENT, v4(CLIENT, 7));
     let data = [7; 250];
