@@ -99,10 +99,10 @@ impl Sessions {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<Received, Errno> {
-        let session = self.get_mut(id)?;
         if incoming.errors {
-            return Err(Errno::AGAIN);
+            return self.recv_report(id, socket, targets);
         }
+        let session = self.get_mut(id)?;
         let domain = session.domain;
         session.take_error()?;
         let socket = socket.ok_or(Errno::AGAIN)?;
@@ -119,6 +119,7 @@ impl Sessions {
             to: told(domain, head.to),
             ttl: head.ttl,
             service: head.service,
+            report: None,
         };
         Ok(Received { bytes, shape: Some(shape) })
     }
@@ -150,15 +151,7 @@ impl Sessions {
         let taken = self.next_datagram(socket, &mut scratch, peek);
         let mut bytes = 0;
         if let Ok(head) = &taken {
-            let mut rest = scratch.get(..head.length.min(scratch.len())).unwrap_or(&[]);
-            bytes = rest.len();
-            for target in targets {
-                let (now, later) = rest.split_at(target.len().min(rest.len()));
-                if let Some(place) = target.get_mut(..now.len()) {
-                    place.copy_from_slice(now);
-                }
-                rest = later;
-            }
+            bytes = spread(scratch.get(..head.length).unwrap_or(&scratch), targets);
         }
         self.scratch = scratch;
         Ok((taken?, bytes))
@@ -251,7 +244,12 @@ impl Sessions {
         let from = source.filter(|_| local.ip().is_unspecified() || to.is_some());
         let from = from.filter(|from| local.ip().is_unspecified() || *from == local.ip());
         let segment_size = if outgoing.segment_size == 0 { segment } else { outgoing.segment_size };
-        self.admit(id, data.len(), segment_size, remote.ip())?;
+        if let Err(error) = self.admit(id, data.len(), segment_size, remote.ip()) {
+            if error == Errno::MSGSIZE && segment_size == 0 {
+                self.note_refusal(id, to, remote);
+            }
+            return Err(error);
+        }
         let ecn = outgoing.service.map(|service| service & 3);
         let message = Message { to, from, data, segment_size, ecn };
         // This one alone may have another code point, or live longer.
@@ -281,19 +279,9 @@ impl Sessions {
         }
     }
 
-    /// The network has said something about what a socket has sent: `sk_err`.
-    pub(crate) fn note_trouble(&mut self, socket: UdpId) {
-        let Some(id) = self.of_socket(socket) else { return };
-        let Some((trouble, _)) = self.stack.udp_trouble(socket) else { return };
-        if let Ok(session) = self.get_mut(id) {
-            session.error = told_of(trouble).0;
-        }
-        self.wake(id, Mask::ERR);
-    }
-
     pub(crate) fn datagram_mask(&mut self, id: Id) -> Mask {
         let Ok(session) = self.get(id) else { return Mask::NONE };
-        let (shut, error) = (session.shut, session.error != 0);
+        let (shut, error) = (session.shut, session.error != 0 || self.has_reports(session.role));
         let room = session.settings.buffers.1 as usize;
         let waiting = match session.role {
             Role::Datagrams(Some(socket)) => {
@@ -326,7 +314,20 @@ fn destination(session: &Session, to: SocketAddr, mixed: Errno) -> Result<Socket
     Ok(address)
 }
 
-fn told_of(trouble: UdpTrouble) -> Errno {
+/// Copies bytes into several targets, or as many as they hold. Gives how many.
+pub(crate) fn spread(bytes: &[u8], targets: &mut [IoSliceMut<'_>]) -> usize {
+    let mut rest = bytes;
+    for target in targets {
+        let (now, later) = rest.split_at(target.len().min(rest.len()));
+        if let Some(place) = target.get_mut(..now.len()) {
+            place.copy_from_slice(now);
+        }
+        rest = later;
+    }
+    bytes.len() - rest.len()
+}
+
+pub(crate) fn told_of(trouble: UdpTrouble) -> Errno {
     match trouble {
         UdpTrouble::Failed(failure) => failure.into(),
         UdpTrouble::TooBig(_) => Errno::MSGSIZE,

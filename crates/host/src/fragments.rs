@@ -30,9 +30,7 @@ impl Sessions {
         let settings = &self.get(id)?.settings;
         let four = remote.is_ipv4();
         let header = if four { ipv4::HEADER_LENGTH } else { ipv6::HEADER_LENGTH };
-        let fragmentation = settings.datagrams.fragmentation;
-        let probes = fragmentation == Fragmentation::Probing;
-        let path = usize::from(if probes { self.mtu } else { self.stack.path_mtu(remote) });
+        let path = usize::from(self.fragment_size(id, remote));
         let size = if segment == 0 { length } else { length.min(segment.into()) };
         if header + udp::HEADER_LENGTH + size <= path {
             // udp_send_skb
@@ -40,7 +38,10 @@ impl Sessions {
             return if too_many { Err(Errno::INVAL) } else { Ok(()) };
         }
         // Over IPv6 nobody on the way may cut it, and what leaves here is whole.
-        let may_be_cut = four && !probes && fragmentation != Fragmentation::Refused;
+        let fragmentation = settings.datagrams.fragmentation;
+        let may_be_cut = four
+            && size <= usize::from(u16::MAX) - header - udp::HEADER_LENGTH
+            && matches!(fragmentation, Fragmentation::Allowed | Fragmentation::BeyondPath);
         if segment != 0 || !may_be_cut {
             return Err(Errno::MSGSIZE);
         }
@@ -50,5 +51,14 @@ impl Sessions {
         let room = 2 * settings.buffers.1 as usize;
         // The first one waits for room, the others do not: whether the last finds some.
         if self.outbox.bytes_of(id) + ahead > room { Err(Errno::NOBUFS) } else { Ok(()) }
+    }
+
+    /// Bytes of a packet to `remote` that goes whole.
+    pub(crate) fn fragment_size(&self, id: Id, remote: IpAddr) -> u16 {
+        let settings = self.get(id).ok().map(|session| &session.settings.datagrams);
+        match settings.map(|settings| settings.fragmentation) {
+            Some(Fragmentation::Probing) => self.mtu,
+            _ => self.stack.path_mtu(remote),
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::errno::Errno;
+
 /// How to receive: the flags of `recvmsg` that concern the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Incoming {
@@ -39,6 +41,20 @@ pub struct Shape {
     pub ttl: u8,
     /// DSCP and ECN.
     pub service: u8,
+    /// Of what [`Incoming::errors`] asks for: what was said about a datagram that went to `from`. The bytes are what is quoted
+    /// of it; the rest is of the ICMP message.
+    pub report: Option<Report>,
+}
+
+/// What was said about a datagram (`struct sock_extended_err`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// `ee_errno`.
+    pub errno: Errno,
+    /// Whose message it was (`SO_EE_OFFENDER`), with `ee_type` and `ee_code`; `None`: nobody's, it was found out here.
+    pub message: Option<(SocketAddr, u8, u8)>,
+    /// `ee_info`.
+    pub info: u32,
 }
 
 /// What is sent and how: the address and flags of `sendmsg`.

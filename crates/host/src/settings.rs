@@ -79,6 +79,8 @@ pub(crate) mod flag {
     pub(crate) const V6_ONLY: u32 = 1 << 8;
     /// `TCP_FASTOPEN_CONNECT`.
     pub(crate) const FAST_OPEN_CONNECT: u32 = 1 << 9;
+    /// `IP_RECVERR`.
+    pub(crate) const ERRORS_TOLD: u32 = 1 << 10;
     /// `TCP_QUICKACK` was switched off.
     pub(crate) const DELAYED: u32 = 1 << 11;
     /// `IP_BIND_ADDRESS_NO_PORT`.
@@ -109,6 +111,8 @@ pub(crate) mod flag {
     pub(crate) const NOT_ALL_V6: u32 = 1 << 24;
     /// `UDP_CORK`.
     pub(crate) const CORK: u32 = 1 << 26;
+    /// `IPV6_RECVERR`.
+    pub(crate) const ERRORS_TOLD_V6: u32 = 1 << 27;
     /// `IPV6_AUTOFLOWLABEL` is off.
     pub(crate) const NO_FLOW_LABEL: u32 = 1 << 25;
 }
@@ -190,7 +194,8 @@ impl Settings {
             share: self.has(flag::REUSE_PORT),
             reuse_address: self.has(flag::REUSE_ADDRESS),
             broadcast: self.has(flag::BROADCAST),
-            errors: false,
+            errors_v4: self.has(flag::ERRORS_TOLD),
+            errors_v6: self.has(flag::ERRORS_TOLD_V6),
             fragmentation: match discover {
                 discover::DO => Fragmentation::Refused,
                 discover::PROBE => Fragmentation::Probing,

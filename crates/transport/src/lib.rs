@@ -54,7 +54,9 @@ pub use sequence::Seq;
 pub use stack::{Path, Stack};
 pub use tcp::state::State;
 pub use transport::Transport;
-pub use udp::{Fragmentation, Message, Received, Run, UdpError, UdpOptions, UdpTrouble};
+pub use udp::{
+    Fragmentation, Message, Received, Run, UdpError, UdpMessage, UdpOptions, UdpReport, UdpTrouble,
+};
 
 #[cfg(test)]
 mod tests;

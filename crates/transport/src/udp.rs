@@ -6,9 +6,12 @@ use crate::failure::Failure;
 use crate::handle::UdpId;
 
 mod queue;
+mod report;
 mod sockets;
 
 pub(crate) use queue::Queue;
+pub(crate) use report::Reports;
+pub use report::{UdpMessage, UdpReport};
 pub(crate) use sockets::Sockets;
 
 /// What can be set for a UDP socket.
@@ -26,8 +29,11 @@ pub struct UdpOptions {
     pub reuse_address: bool,
     /// May send to 255.255.255.255.
     pub broadcast: bool,
-    /// ICMP errors about datagrams of an unconnected socket are told too, with the address they are about.
-    pub errors: bool,
+    /// ICMP errors about datagrams that were sent over IPv4 are told also if the socket is not connected, or they may pass,
+    /// and are kept with what they say ([`Stack::udp_report`](crate::Stack::udp_report)).
+    pub errors_v4: bool,
+    /// The same over IPv6.
+    pub errors_v6: bool,
     /// Who may cut what is sent.
     pub fragmentation: Fragmentation,
     /// Time to live or hop limit.
@@ -55,6 +61,13 @@ pub enum Fragmentation {
     Probing,
 }
 
+impl UdpOptions {
+    /// Whether all errors about datagrams to an address of this version are wanted.
+    pub(crate) fn wants_errors(&self, to: IpAddr) -> bool {
+        if to.is_ipv4() { self.errors_v4 } else { self.errors_v6 }
+    }
+}
+
 impl Default for UdpOptions {
     fn default() -> Self {
         Self {
@@ -63,7 +76,8 @@ impl Default for UdpOptions {
             share: false,
             reuse_address: false,
             broadcast: false,
-            errors: false,
+            errors_v4: false,
+            errors_v6: false,
             fragmentation: Fragmentation::Allowed,
             ttl: 64,
             // RFC 1112 6.1: unless the application says otherwise.
@@ -195,11 +209,19 @@ pub(crate) struct Socket {
     pub(crate) groups: Vec<(IpAddr, Option<IpAddr>)>,
     /// Told at the next call.
     pub(crate) trouble: Option<(UdpTrouble, SocketAddr)>,
+    /// What was said about what it has sent, if it wants all of that.
+    pub(crate) reports: Reports,
     /// `UdpReadable` is in the queue of events.
     pub(crate) told: bool,
 }
 
 impl Socket {
+    /// Keeps what was said about a datagram, if there is room. Gives whether there was.
+    pub(crate) fn report(&mut self, report: UdpReport) -> bool {
+        let limit = self.options.receive_buffer as usize;
+        self.reports.push(report, limit.saturating_sub(self.queue.used()))
+    }
+
     /// Whether datagrams of this version are its own.
     pub(crate) fn takes_version_of(&self, address: IpAddr) -> bool {
         match (self.local, address) {

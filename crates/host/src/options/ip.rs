@@ -16,6 +16,7 @@ mod name {
     pub(super) const PKTINFO: i32 = 8;
     pub(super) const PKTOPTIONS: i32 = 9;
     pub(super) const MTU_DISCOVER: i32 = 10;
+    pub(super) const RECVERR: i32 = 11;
     pub(super) const RECVTTL: i32 = 12;
     pub(super) const RECVTOS: i32 = 13;
     pub(super) const MTU: i32 = 14;
@@ -47,7 +48,7 @@ const FIXED: &[Fixed] = &[
     Fixed::read_only(5, 0, Errno::INVAL),       // IP_ROUTER_ALERT
     Fixed::new(6, 0, Errno::NOPROTOOPT),        // IP_RECVOPTS
     Fixed::new(7, 0, Errno::NOPROTOOPT),        // IP_RETOPTS
-    Fixed::new(11, 0, Errno::NOPROTOOPT),       // IP_RECVERR
+    Fixed::new(11, 0, Errno::NOPROTOOPT),       // IP_RECVERR of streams
     Fixed::new(18, 0, Errno::NOPROTOOPT),       // IP_PASSSEC
     Fixed::new(19, 0, Errno::PERM),             // IP_TRANSPARENT
     Fixed::new(20, 0, Errno::NOPROTOOPT),       // IP_RECVORIGDSTADDR
@@ -82,6 +83,7 @@ impl Sessions {
             name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
             name::BIND_ADDRESS_NO_PORT => return self.switch(id, flag::BIND_NO_PORT, on),
             name::PKTINFO => return self.switch(id, flag::PACKET_INFO, on),
+            name::RECVERR if !stream => return self.tell_errors(id, flag::ERRORS_TOLD, on),
             name::RECVTTL => return self.switch(id, flag::TTL_TOLD, on),
             name::RECVTOS => return self.switch(id, flag::SERVICE_TOLD, on),
             name::MULTICAST_LOOP => return self.switch(id, flag::NO_LOOP, !on),
@@ -130,6 +132,7 @@ impl Sessions {
             name::PKTOPTIONS if session.kind() == Kind::Stream => return Ok(Value::empty()),
             name::PKTINFO => settings.has(flag::PACKET_INFO).into(),
             name::MTU_DISCOVER => settings.mtu_discover.0.into(),
+            name::RECVERR => settings.has(flag::ERRORS_TOLD).into(),
             name::RECVTTL => settings.has(flag::TTL_TOLD).into(),
             name::RECVTOS => settings.has(flag::SERVICE_TOLD).into(),
             name::MTU => return Ok(Value::int(self.path_mtu(id)?, room)),

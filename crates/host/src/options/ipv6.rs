@@ -24,6 +24,7 @@ mod name {
     pub(super) const DROP_MEMBERSHIP: i32 = 21;
     pub(super) const MTU_DISCOVER: i32 = 23;
     pub(super) const MTU: i32 = 24;
+    pub(super) const RECVERR: i32 = 25;
     pub(super) const V6ONLY: i32 = 26;
     pub(super) const JOIN_ANYCAST: i32 = 27;
     pub(super) const LEAVE_ANYCAST: i32 = 28;
@@ -59,7 +60,7 @@ const FIXED: &[Fixed] = &[
     Fixed::new(11, 0, Errno::NOPROTOOPT),       // IPV6_FLOWINFO
     Fixed::new(17, 0, Errno::NODEV),            // IPV6_MULTICAST_IF
     Fixed::read_only(22, 0, Errno::NOPROTOOPT), // IPV6_ROUTER_ALERT
-    Fixed::new(25, 0, Errno::NOPROTOOPT),       // IPV6_RECVERR
+    Fixed::new(25, 0, Errno::NOPROTOOPT),       // IPV6_RECVERR of streams
     Fixed::new(30, 0, Errno::NOPROTOOPT),       // IPV6_ROUTER_ALERT_ISOLATE
     Fixed::new(31, 0, Errno::NOPROTOOPT),       // IPV6_RECVERR_RFC4884
     Fixed::new(33, 0, Errno::NOPROTOOPT),       // IPV6_FLOWINFO_SEND
@@ -113,6 +114,7 @@ impl Sessions {
             name::MULTICAST_ALL => {
                 return self.switch(id, flag::NOT_ALL_V6, !on);
             }
+            name::RECVERR if !stream => return self.tell_errors(id, flag::ERRORS_TOLD_V6, on),
             name::RECVPKTINFO => return self.switch(id, flag::PACKET_INFO_V6, on),
             name::RECVHOPLIMIT => return self.switch(id, flag::TTL_TOLD_V6, on),
             name::RECVTCLASS => return self.switch(id, flag::SERVICE_TOLD_V6, on),
@@ -162,6 +164,7 @@ impl Sessions {
             name::MTU => self.path_mtu(id)?,
             name::V6ONLY => settings.has(flag::V6_ONLY).into(),
             name::MULTICAST_ALL => (!settings.has(flag::NOT_ALL_V6)).into(),
+            name::RECVERR => settings.has(flag::ERRORS_TOLD_V6).into(),
             name::RECVPKTINFO => settings.has(flag::PACKET_INFO_V6).into(),
             name::RECVHOPLIMIT => settings.has(flag::TTL_TOLD_V6).into(),
             name::HOPOPTS | name::RTHDRDSTOPTS | name::RTHDR | name::DSTOPTS => {

@@ -125,7 +125,7 @@ impl Sessions {
     }
 
     /// Switches a setting.
-    fn switch(&mut self, id: Id, flag: u32, on: bool) -> Result<(), Errno> {
+    pub(crate) fn switch(&mut self, id: Id, flag: u32, on: bool) -> Result<(), Errno> {
         self.change(id, |settings| {
             settings.set(flag, on);
             Ok(())

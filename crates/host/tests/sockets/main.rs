@@ -3,6 +3,7 @@
 
 mod connect;
 mod datagram;
+mod errors;
 mod fragments;
 mod hostile;
 mod listen;

@@ -2,16 +2,21 @@
 
 use std::ffi::c_int;
 use std::mem::{offset_of, size_of};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use host::{Errno, Outgoing, Shape, Wanted};
-use libc::{cmsghdr, msghdr};
+use host::{Errno, Outgoing, Report, Shape, Wanted};
+use libc::{cmsghdr, msghdr, sockaddr_in, sockaddr_in6};
 
-use crate::memory;
+use crate::{address, memory};
 
 /// Index of the interface by which datagrams come, as programs are told: that of the kernel's loopback, since Millrace's
 /// ports have no numbers there.
 const INTERFACE: c_int = 1;
+/// Whose word an error is (`uapi/linux/errqueue.h`), and the bytes of `struct sock_extended_err`, which an address follows.
+const SO_EE_ORIGIN_LOCAL: u8 = 1;
+const SO_EE_ORIGIN_ICMP: u8 = 2;
+const SO_EE_ORIGIN_ICMP6: u8 = 3;
+const EXTENDED: usize = 16;
 /// Bytes before a message's data.
 const HEAD: usize = align(size_of::<cmsghdr>());
 
@@ -119,54 +124,38 @@ fn understand(
     Ok(())
 }
 
+/// The address with the interface that it is on, if it says something only there.
+fn scoped(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(mut six) if six.ip().is_unicast_link_local() => {
+            six.set_scope_id(INTERFACE.unsigned_abs());
+            six.into()
+        }
+        other => other,
+    }
+}
+
 fn take_source(source: IpAddr, outgoing: &mut Outgoing) {
     if !source.is_unspecified() {
         outgoing.source = Some(source);
     }
 }
 
-/// Writes what the application wants to be told of a datagram.
+/// Writes what the application wants to be told of a datagram, or of what was said about one.
 ///
 /// # Safety
 /// As for `recvmsg`.
 pub(super) unsafe fn write(message: &mut msghdr, shape: &Shape, wanted: &Wanted) {
     let room = message.msg_controllen;
     let mut list = List { message, room, used: 0 };
-    let v4 = shape.to.ip().to_canonical();
-    if wanted.packet_info.1 {
-        // Linux maps an IPv4 address here.
-        if let IpAddr::V6(to) = shape.to.ip() {
-            let mut info = [0; 20];
-            info[..16].copy_from_slice(&to.octets());
-            info[16..].copy_from_slice(&INTERFACE.to_ne_bytes());
-            list.put(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info);
-        }
-    }
-    match v4 {
-        IpAddr::V4(to) => {
-            if wanted.packet_info.0 {
-                let mut info = [0; 12];
-                info[..4].copy_from_slice(&INTERFACE.to_ne_bytes());
-                info[4..8].copy_from_slice(&to.octets());
-                info[8..].copy_from_slice(&to.octets());
-                list.put(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);
+    match &shape.report {
+        None => list.put_packet(shape, wanted),
+        Some(report) => {
+            // What was found out here came in no packet.
+            if report.message.is_some() {
+                list.put_packet(shape, wanted);
             }
-            if wanted.ttl.0 {
-                list.put(libc::IPPROTO_IP, libc::IP_TTL, &c_int::from(shape.ttl).to_ne_bytes());
-            }
-            if wanted.service.0 {
-                list.put(libc::IPPROTO_IP, libc::IP_TOS, &[shape.service]);
-            }
-        }
-        IpAddr::V6(_) => {
-            if wanted.ttl.1 {
-                let limit = c_int::from(shape.ttl).to_ne_bytes();
-                list.put(libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &limit);
-            }
-            if wanted.service.1 {
-                let class = c_int::from(shape.service).to_ne_bytes();
-                list.put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class);
-            }
+            list.put_report(report, shape.from.is_ipv6());
         }
     }
     let used = list.used;
@@ -181,6 +170,76 @@ struct List<'a> {
 }
 
 impl List<'_> {
+    /// What the packet says that the datagram, or the message about one, came in.
+    fn put_packet(&mut self, shape: &Shape, wanted: &Wanted) {
+        let v4 = shape.to.ip().to_canonical();
+        if wanted.packet_info.1 {
+            // Linux maps an IPv4 address here.
+            if let IpAddr::V6(to) = shape.to.ip() {
+                let mut info = [0; 20];
+                info[..16].copy_from_slice(&to.octets());
+                info[16..].copy_from_slice(&INTERFACE.to_ne_bytes());
+                self.put(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info);
+            }
+        }
+        match v4 {
+            IpAddr::V4(to) => {
+                if wanted.packet_info.0 {
+                    let mut info = [0; 12];
+                    info[..4].copy_from_slice(&INTERFACE.to_ne_bytes());
+                    info[4..8].copy_from_slice(&to.octets());
+                    info[8..].copy_from_slice(&to.octets());
+                    self.put(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);
+                }
+                if wanted.ttl.0 {
+                    self.put(libc::IPPROTO_IP, libc::IP_TTL, &c_int::from(shape.ttl).to_ne_bytes());
+                }
+                if wanted.service.0 {
+                    self.put(libc::IPPROTO_IP, libc::IP_TOS, &[shape.service]);
+                }
+            }
+            IpAddr::V6(_) => {
+                if wanted.ttl.1 {
+                    let limit = c_int::from(shape.ttl).to_ne_bytes();
+                    self.put(libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &limit);
+                }
+                if wanted.service.1 {
+                    let class = c_int::from(shape.service).to_ne_bytes();
+                    self.put(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &class);
+                }
+            }
+        }
+    }
+
+    /// `struct sock_extended_err`, and who said so.
+    fn put_report(&mut self, report: &Report, six: bool) {
+        let (origin, kind, code) = match report.message {
+            None => (SO_EE_ORIGIN_LOCAL, 0, 0),
+            Some((from, kind, code)) if from.ip().to_canonical().is_ipv4() => {
+                (SO_EE_ORIGIN_ICMP, kind, code)
+            }
+            Some((_, kind, code)) => (SO_EE_ORIGIN_ICMP6, kind, code),
+        };
+        let length = if six { size_of::<sockaddr_in6>() } else { size_of::<sockaddr_in>() };
+        let mut bytes = [0; EXTENDED + size_of::<sockaddr_in6>()];
+        bytes[..4].copy_from_slice(&report.errno.0.to_ne_bytes());
+        bytes[4..7].copy_from_slice(&[origin, kind, code]);
+        bytes[8..12].copy_from_slice(&report.info.to_ne_bytes());
+        let place = bytes.get_mut(EXTENDED..EXTENDED + length);
+        if let (Some((from, ..)), Some(place)) = (report.message, place) {
+            let (name, _) = address::encode(scoped(from));
+            let name = (&raw const name).cast::<u8>();
+            // SAFETY: the name is longer than any address, and all of it is set.
+            unsafe { std::ptr::copy_nonoverlapping(name, place.as_mut_ptr(), place.len()) };
+        }
+        let (level, kind) = if six {
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_RECVERR)
+        };
+        self.put(level, kind, bytes.get(..EXTENDED + length).unwrap_or_default());
+    }
+
     /// One more; what does not fit is cut, as Linux cuts it (`put_cmsg`).
     fn put(&mut self, level: c_int, kind: c_int, data: &[u8]) {
         let left = self.room - self.used;

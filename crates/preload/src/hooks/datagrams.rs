@@ -63,6 +63,7 @@ pub(super) unsafe fn receive(
         return unsafe { by_kernel(fd, message, flags) };
     };
     let errors = flags & libc::MSG_ERRQUEUE != 0;
+    let wanted = if errors { Mask::ERR } else { Mask::IN };
     let waits = !state.is_nonblocking(fd) && flags & libc::MSG_DONTWAIT == 0 && !errors;
     let alarm = state.timeouts(fd).0;
     loop {
@@ -72,7 +73,7 @@ pub(super) unsafe fn receive(
             taken => return taken,
         }
         // What has come may lie in the rings yet.
-        if state.run() > 0 && state.is_ready(fd, Mask::IN) {
+        if state.run() > 0 && state.is_ready(fd, wanted) {
             continue;
         }
         if !waits {
@@ -108,7 +109,7 @@ unsafe fn take(
         // SAFETY: the caller's promise.
         let taken = unsafe { by_kernel(fd, message, gently) };
         if taken != Err(Errno::AGAIN) || peer.is_some() {
-            note(state, fd, &taken);
+            note(state, fd, &taken, flags);
             return taken;
         }
     }
@@ -119,13 +120,13 @@ unsafe fn take(
     }
     // SAFETY: the caller's promise.
     let taken = unsafe { by_kernel(fd, message, gently) };
-    note(state, fd, &taken);
+    note(state, fd, &taken, flags);
     taken
 }
 
-/// Remembers that the kernel has nothing any more.
-fn note(state: &mut State, fd: c_int, taken: &Result<usize, Errno>) {
-    if taken.is_err() {
+/// Remembers that the kernel has nothing any more; its error queue says nothing about that.
+fn note(state: &mut State, fd: c_int, taken: &Result<usize, Errno>, flags: c_int) {
+    if taken.is_err() && flags & libc::MSG_ERRQUEUE == 0 {
         let id = state.id_of(fd);
         state.waiters.halves.clear(id);
     }

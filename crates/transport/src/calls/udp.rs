@@ -6,7 +6,7 @@ use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::handle::UdpId;
 use crate::stack::Stack;
-use crate::udp::{Received, Run, UdpError, UdpOptions, UdpTrouble};
+use crate::udp::{Received, Run, UdpError, UdpOptions, UdpReport, UdpTrouble};
 
 impl<B: Buffers> Stack<B> {
     /// A socket at an address: an unspecified one stands for all of its version, `[::]` for both unless the
@@ -119,6 +119,29 @@ impl<B: Buffers> Stack<B> {
     /// What the network said last about what was sent, and to whom; told once.
     pub fn udp_trouble(&mut self, id: UdpId) -> Option<(UdpTrouble, SocketAddr)> {
         self.udp.get_mut(id)?.trouble.take()
+    }
+
+    /// The first of what was said about datagrams that were sent and is kept ([`UdpOptions::errors_v4`]), taken out.
+    pub fn udp_report(&mut self, id: UdpId) -> Option<UdpReport> {
+        self.udp.get_mut(id)?.reports.pop()
+    }
+
+    /// The same, without taking it.
+    #[must_use]
+    pub fn udp_first_report(&self, id: UdpId) -> Option<&UdpReport> {
+        self.udp.get(id)?.reports.first()
+    }
+
+    /// Keeps what the caller itself says about a datagram. Gives whether there was room.
+    pub fn udp_add_report(&mut self, id: UdpId, report: UdpReport) -> bool {
+        self.udp.get_mut(id).is_some_and(|socket| socket.report(report))
+    }
+
+    /// Forgets what is kept.
+    pub fn udp_clear_reports(&mut self, id: UdpId) {
+        if let Some(socket) = self.udp.get_mut(id) {
+            socket.reports.clear();
+        }
     }
 
     /// Joins a group; with `source` only that one's datagrams are taken (RFC 4607). Telling routers of it

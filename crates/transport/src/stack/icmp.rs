@@ -28,7 +28,9 @@ impl<B: Buffers> Stack<B> {
         };
         let (ends, seq) = match quoted_flow(quoted).ok_or(Reason::IcmpOther)? {
             (ends, Some(seq)) => (ends, seq),
-            (ends, None) => return self.on_datagram_trouble(&ends, trouble),
+            (ends, None) => {
+                return self.on_datagram_trouble(&ends, trouble, (packet, upper.bytes, quoted));
+            }
         };
         let index = self.find(&ends).filter(|value| value & TIME_WAIT == 0);
         let index = index.ok_or(Reason::IcmpUnmatched)?;

@@ -6,6 +6,7 @@ use super::pair::{ADDRESSES, CLIENT, SERVER};
 use crate::*;
 
 mod batch;
+mod errors;
 mod fragmentation;
 
 const V6: [Ipv6Addr; 2] =
@@ -112,7 +113,8 @@ fn a_closed_port_is_told_to_who_asks() {
     let mut hosts = Hosts::new();
     for (local, remote) in [(v4(CLIENT, 0), v4(SERVER, 9)), (v6(CLIENT, 0), v6(SERVER, 9))] {
         let [plain, asks] = [false, true].map(|errors| {
-            let options = UdpOptions { errors, ..UdpOptions::default() };
+            let (errors_v4, errors_v6) = (errors, errors);
+            let options = UdpOptions { errors_v4, errors_v6, ..UdpOptions::default() };
             hosts.stacks[CLIENT].udp_bind(local, &options).unwrap()
         });
         let connected = hosts.bind(CLIENT, local);

@@ -18,7 +18,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Takes a datagram in when there is room within `limit` bytes, or none waits. Gives whether it did.
     pub(crate) fn push(&mut self, head: Received, data: &[u8], limit: u32) -> bool {
-        let used = self.bytes.len() + self.heads.len() * COST;
+        let used = self.used();
         // __udp_enqueue_schedule_skb: the first is taken even if it alone is too much.
         if used > 0 && used + data.len() + COST > limit as usize {
             return false;
@@ -29,6 +29,11 @@ impl Queue {
         }
         self.heads.push_back(head);
         self.bytes.append(data) == data.len()
+    }
+
+    /// Bytes that they count in the receive buffer.
+    pub(crate) fn used(&self) -> usize {
+        self.bytes.len() + self.heads.len() * COST
     }
 
     /// The first, as much of it as `target` holds, without taking it.

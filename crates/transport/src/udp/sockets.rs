@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tables::PagedArray;
 
-use super::{Queue, Socket, UdpError, UdpOptions};
+use super::{Queue, Reports, Socket, UdpError, UdpOptions};
 use crate::handle::UdpId;
 
 /// No place.
@@ -114,9 +114,9 @@ impl Sockets {
             self.free = std::mem::replace(&mut place.next, NONE);
             place.previous = last;
             let (remote, trouble, told) = (None, None, false);
-            let (queue, groups) = (Queue::default(), Vec::new());
+            let (queue, groups, reports) = (Queue::default(), Vec::new(), Reports::default());
             place.socket =
-                Some(Socket { id, local, remote, options, queue, groups, trouble, told });
+                Some(Socket { id, local, remote, options, queue, groups, trouble, reports, told });
         }
         if first == NONE {
             self.set_first(port, index);

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use wire::build::{Network, Payload, packet};
-use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6, udp};
 
 use crate::ends::{Ends, to_v6};
 use crate::event::Event;
@@ -12,7 +12,7 @@ use crate::packet::{Departure, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
 use crate::tcp::icmp::Trouble;
-use crate::udp::{Fragmentation, UdpTrouble};
+use crate::udp::{Fragmentation, UdpMessage, UdpReport, UdpTrouble};
 
 /// What of a packet is quoted: bytes of the whole error (RFC 1812 4.3.2.3, RFC 4443 3.1).
 const QUOTED: (usize, usize) = (576, 1280);
@@ -47,40 +47,60 @@ impl<B: Buffers> Stack<B> {
         self.shared.counters.unreachables_out += 1;
     }
 
-    /// Something was said about a datagram that went between these ends.
+    /// Something was said about a datagram that went between these ends: by `packet`, whose ICMP message is `message` and
+    /// quotes `quoted`.
     pub(crate) fn on_datagram_trouble(
         &mut self,
         ends: &Ends,
         trouble: Trouble,
+        (packet, message, quoted): (&[u8], &[u8], &[u8]),
     ) -> Result<(), Reason> {
         let hash = self.shared.secret.hash_ends(ends, [7, 0]);
         let index = self.udp.find(ends.local, ends.remote, hash).ok_or(Reason::IcmpUnmatched)?;
         let socket = self.udp.at_mut(index).ok_or(Reason::IcmpUnmatched)?;
+        let wants_all = socket.options.wants_errors(ends.remote.ip());
+        let mut info = 0;
         let trouble = match trouble {
             Trouble::TooBig(mtu) => {
+                info = mtu.into();
                 // Below these nothing is believed (RFC 1191 3, RFC 8200 5).
                 let mtu = mtu.max(if ends.remote.is_ipv4() { 552 } else { 1280 });
                 if mtu >= self.shared.config.mtu {
                     return Err(Reason::IcmpUnmatched);
                 }
                 self.shared.paths.learn(ends.remote.ip(), mtu, self.now);
-                if socket.options.fragmentation == Fragmentation::Allowed {
+                // As Linux: over IPv6 who wants all is told all the same.
+                let is_wanted = wants_all && ends.remote.is_ipv6();
+                if socket.options.fragmentation == Fragmentation::Allowed && !is_wanted {
                     return Ok(());
                 }
                 UdpTrouble::TooBig(mtu)
             }
             Trouble::Hard(failure) => UdpTrouble::Failed(failure),
             // As Linux: what may pass is told only to who asked for errors.
-            Trouble::Soft(_) if !socket.options.errors => return Ok(()),
+            Trouble::Soft(_) if !wants_all => return Ok(()),
             Trouble::Soft(failure) => UdpTrouble::Failed(failure),
         };
         // RFC 1122 4.1.3.3: passed up; to a socket with many peers only when it asks.
-        if socket.remote.is_some() || socket.options.errors {
+        if socket.remote.is_some() || wants_all {
             socket.trouble = Some((trouble, ends.remote));
             self.shared.events.push_back(Event::UdpError(socket.id));
         }
+        if let Some(message) = message_of(packet, message).filter(|_| wants_all) {
+            let data = quoted.get(ends.ip_header() + udp::HEADER_LENGTH..).unwrap_or(&[]).to_vec();
+            let (to, message, at) = (ends.remote, Some(message), self.now);
+            // Linux keeps no more either.
+            let _ = socket.report(UdpReport { trouble, to, message, info, data, at });
+        }
         Ok(())
     }
+}
+
+/// What an ICMP message says about itself.
+fn message_of(packet: &[u8], message: &[u8]) -> Option<UdpMessage> {
+    let (from, to, ttl, service) = super::input::addresses(packet)?;
+    let &[kind, code, ..] = message else { return None };
+    Some(UdpMessage { kind, code, from, to, ttl, service })
 }
 
 /// Copies a packet into a buffer, or into a chain of them. Gives whether there was one.

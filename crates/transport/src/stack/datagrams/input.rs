@@ -89,7 +89,7 @@ impl<B: Buffers> Stack<B> {
 }
 
 /// Source, destination, TTL and service of a packet.
-fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr, u8, u8)> {
+pub(super) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr, u8, u8)> {
     if packet.first()? >> 4 == 4 {
         let header = ipv4::Header::peek(packet)?;
         let service = header.dscp() << 2 | header.ecn();
