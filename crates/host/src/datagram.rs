@@ -119,6 +119,7 @@ impl Sessions {
             to: told(domain, head.to),
             ttl: head.ttl,
             service: head.service,
+            at: head.at,
             report: None,
         };
         Ok(Received { bytes, shape: Some(shape) })

@@ -25,7 +25,7 @@ impl Sessions {
         let socket = socket.ok_or(Errno::AGAIN)?;
         let report = self.stack.udp_report(socket).ok_or(Errno::AGAIN)?;
         self.follow_up(id, socket, &report);
-        let UdpReport { trouble, to, message, info, data, .. } = report;
+        let UdpReport { trouble, to, message, info, data, at } = report;
         let bytes = spread(&data, targets);
         let plain = |ip| told(domain, SocketAddr::new(ip, 0));
         let said = |message: UdpMessage| (plain(message.from), message.kind, message.code);
@@ -38,6 +38,7 @@ impl Sessions {
             to: message.map_or(told(domain, to), |message| plain(message.to)),
             ttl: message.map_or(0, |message| message.ttl),
             service: message.map_or(0, |message| message.service),
+            at,
             report: Some(report),
         };
         Ok(Received { bytes, shape: Some(shape) })

@@ -41,7 +41,7 @@ pub use fifo::held_bytes;
 pub use mask::Mask;
 pub use message::{Incoming, Outgoing, Received, Report, Shape};
 pub use moving::{Parcel, Parts};
-pub use options::{Setting, Value, Wanted};
+pub use options::{Setting, Stamps, Value, Wanted};
 pub use readiness::Ready;
 pub use session::{Domain, How, Id, Kind};
 pub use sessions::Sessions;

@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) not_sent_low_water: u32,
     /// `UDP_SEGMENT`: bytes; 0: off.
     pub(crate) segment: u16,
+    /// `SO_TIMESTAMPING` of datagrams: bits.
+    pub(crate) timestamping: u32,
     /// `IP_TTL` and `IPV6_UNICAST_HOPS`.
     pub(crate) ttls: (Option<u8>, Option<u8>),
     /// `IP_MULTICAST_TTL` and `IPV6_MULTICAST_HOPS`.
@@ -113,6 +115,12 @@ pub(crate) mod flag {
     pub(crate) const CORK: u32 = 1 << 26;
     /// `IPV6_RECVERR`.
     pub(crate) const ERRORS_TOLD_V6: u32 = 1 << 27;
+    /// `SO_TIMESTAMP` or `SO_TIMESTAMPNS`.
+    pub(crate) const STAMPED: u32 = 1 << 28;
+    /// It is `SO_TIMESTAMPNS`.
+    pub(crate) const STAMPED_NANOS: u32 = 1 << 29;
+    /// The names of control messages are those of 64-bit times (`SO_TIMESTAMP_NEW` and its kin).
+    pub(crate) const STAMPED_NEW: u32 = 1 << 30;
     /// `IPV6_AUTOFLOWLABEL` is off.
     pub(crate) const NO_FLOW_LABEL: u32 = 1 << 25;
 }
@@ -149,6 +157,7 @@ impl Settings {
             window_clamp: 0,
             not_sent_low_water: 0,
             segment: 0,
+            timestamping: 0,
             ttls: (None, None),
             multicast_ttls: (1, 1),
             services: (0, 0),

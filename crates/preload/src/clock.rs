@@ -58,6 +58,13 @@ impl Alarm {
     }
 }
 
+/// The time of day at which [`now`] gave `at`: nanoseconds since 1970.
+pub(crate) fn time_of_day(at: u64) -> u64 {
+    let day = clock_gettime(ClockId::Realtime);
+    let day = (day.tv_sec as u64).saturating_mul(SECOND).saturating_add(day.tv_nsec as u64);
+    day.saturating_sub(now().saturating_sub(at))
+}
+
 /// Nanoseconds that never go back.
 pub(crate) fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

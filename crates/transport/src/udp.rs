@@ -102,6 +102,8 @@ pub struct Received {
     pub ttl: u8,
     /// DSCP in the upper six bits, ECN in the lower two.
     pub service: u8,
+    /// When the stack took it in: ns.
+    pub at: u64,
 }
 
 /// Datagrams of one flow and size that were received one behind the other (`UDP_GRO`).

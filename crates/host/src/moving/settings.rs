@@ -22,6 +22,7 @@ carried!(Settings {
     window_clamp,
     not_sent_low_water,
     segment,
+    timestamping @ local,
     ttls,
     multicast_ttls,
     services,

@@ -15,6 +15,7 @@ mod tcp;
 mod udp;
 mod value;
 
+pub use socket::Stamps;
 pub(crate) use tcp::switch_sends;
 pub use value::{Setting, Value};
 
@@ -36,6 +37,8 @@ pub struct Wanted {
     pub ttl: (bool, bool),
     /// `IP_RECVTOS`, `IPV6_RECVTCLASS`.
     pub service: (bool, bool),
+    /// `SO_TIMESTAMP` and its kin.
+    pub stamps: Stamps,
 }
 
 impl Sessions {
@@ -101,6 +104,7 @@ impl Sessions {
             packet_info: both(flag::PACKET_INFO, flag::PACKET_INFO_V6),
             ttl: both(flag::TTL_TOLD, flag::TTL_TOLD_V6),
             service: both(flag::SERVICE_TOLD, flag::SERVICE_TOLD_V6),
+            stamps: settings.stamps(),
         })
     }
 

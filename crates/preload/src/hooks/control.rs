@@ -4,14 +4,19 @@ use std::ffi::c_int;
 use std::mem::{offset_of, size_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use host::{Errno, Outgoing, Report, Shape, Wanted};
+use host::{Errno, Outgoing, Report, Shape, Stamps, Wanted};
 use libc::{cmsghdr, msghdr, sockaddr_in, sockaddr_in6};
 
+use crate::clock::{self, SECOND};
 use crate::{address, memory};
 
 /// Index of the interface by which datagrams come, as programs are told: that of the kernel's loopback, since Millrace's
 /// ports have no numbers there.
 const INTERFACE: c_int = 1;
+/// Names of 64-bit times (`asm-generic/socket.h`).
+const SO_TIMESTAMP_NEW: c_int = 63;
+const SO_TIMESTAMPNS_NEW: c_int = 64;
+const SO_TIMESTAMPING_NEW: c_int = 65;
 /// Whose word an error is (`uapi/linux/errqueue.h`), and the bytes of `struct sock_extended_err`, which an address follows.
 const SO_EE_ORIGIN_LOCAL: u8 = 1;
 const SO_EE_ORIGIN_ICMP: u8 = 2;
@@ -148,6 +153,7 @@ fn take_source(source: IpAddr, outgoing: &mut Outgoing) {
 pub(super) unsafe fn write(message: &mut msghdr, shape: &Shape, wanted: &Wanted) {
     let room = message.msg_controllen;
     let mut list = List { message, room, used: 0 };
+    list.put_stamps(shape.at, &wanted.stamps);
     match &shape.report {
         None => list.put_packet(shape, wanted),
         Some(report) => {
@@ -170,6 +176,36 @@ struct List<'a> {
 }
 
 impl List<'_> {
+    /// When it came (`__sock_recv_timestamp`).
+    fn put_stamps(&mut self, at: u64, stamps: &Stamps) {
+        let Stamps { micros, nanos, three, new } = *stamps;
+        if !(micros || nanos || three) {
+            return;
+        }
+        let time = clock::time_of_day(at);
+        let (seconds, rest) = (time / SECOND, time % SECOND);
+        // A `struct timespec` or `struct timeval`, then two that are zero.
+        let times = |rest: u64| {
+            let mut bytes = [0; 48];
+            bytes[..8].copy_from_slice(&seconds.to_ne_bytes());
+            bytes[8..16].copy_from_slice(&rest.to_ne_bytes());
+            bytes
+        };
+        let name = |old: c_int, renamed: c_int| if new { renamed } else { old };
+        if micros {
+            let kind = name(libc::SO_TIMESTAMP, SO_TIMESTAMP_NEW);
+            self.put(libc::SOL_SOCKET, kind, &times(rest / 1000)[..16]);
+        }
+        if nanos {
+            let kind = name(libc::SO_TIMESTAMPNS, SO_TIMESTAMPNS_NEW);
+            self.put(libc::SOL_SOCKET, kind, &times(rest)[..16]);
+        }
+        if three {
+            let kind = name(libc::SO_TIMESTAMPING, SO_TIMESTAMPING_NEW);
+            self.put(libc::SOL_SOCKET, kind, &times(rest));
+        }
+    }
+
     /// What the packet says that the datagram, or the message about one, came in.
     fn put_packet(&mut self, shape: &Shape, wanted: &Wanted) {
         let v4 = shape.to.ip().to_canonical();

@@ -62,6 +62,17 @@ const INHERITED_V6: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
 ];
 
+/// Options of which each switches off what others have set: those that are on are taken over. `SO_TIMESTAMP_NEW`,
+/// `SO_TIMESTAMPNS_NEW` and `SO_TIMESTAMPING_NEW` have no other names.
+const STAMPS: [(c_int, c_int); 6] = [
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMP),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPING),
+    (libc::SOL_SOCKET, 63),
+    (libc::SOL_SOCKET, 64),
+    (libc::SOL_SOCKET, 65),
+];
+
 impl State {
     /// The descriptor under which a session is known.
     pub(crate) fn own(&self, fd: c_int) -> c_int {
@@ -132,7 +143,9 @@ impl State {
         let domain = if six { Domain::V6 } else { Domain::V4 };
         self.sessions.open(id(fd), domain, SocketKind::Datagram)?;
         let versions = if six { INHERITED_V6 } else { &[] };
-        copy_options(&mut self.sessions, fd, INHERITED.iter().chain(versions).copied());
+        let stamps = STAMPS.into_iter().filter(|(level, name)| word(fd, *level, *name) > Some(0));
+        let options = INHERITED.iter().chain(versions).copied().chain(stamps);
+        copy_options(&mut self.sessions, fd, options);
         Ok(())
     }
 

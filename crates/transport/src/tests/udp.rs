@@ -78,6 +78,7 @@ fn datagrams_go_both_ways_over_both_versions() {
             assert_eq!(hosts.stacks[SERVER].poll_event(), Some(Event::UdpReadable(server)));
             let (bytes, head) = hosts.recv(SERVER, server).unwrap();
             assert_eq!((&bytes[..], head.from, head.to, head.ttl), (data, port, to, 64));
+            assert_eq!(head.at, hosts.now);
             let answer = Message { from: Some(to.ip()), ..Message::to(head.from, b"answer") };
             hosts.send(SERVER, server, &answer).unwrap();
             assert_eq!(hosts.recv(CLIENT, client).unwrap().0, b"answer");

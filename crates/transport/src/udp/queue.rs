@@ -58,7 +58,7 @@ impl Queue {
         let first = *self.heads.front()?;
         let (mut count, mut length) = (1, first.length);
         for head in self.heads.iter().skip(1) {
-            let alike = Received { length: first.length, ..*head } == first;
+            let alike = Received { length: first.length, at: first.at, ..*head } == first;
             let fits = head.length <= first.length && length + head.length <= target.len();
             if !alike || !fits || head.length == 0 {
                 break;
@@ -84,7 +84,7 @@ mod tests {
 
     fn head(length: usize) -> Received {
         let address = ([10, 0, 0, 1], 5).into();
-        Received { from: address, to: address, length, ttl: 1, service: 0 }
+        Received { from: address, to: address, length, ttl: 1, service: 0, at: 0 }
     }
 
     #[test]
@@ -126,10 +126,11 @@ mod tests {
     #[test]
     fn a_run_is_of_one_flow_and_size() {
         let other = Received { from: ([10, 0, 0, 2], 5).into(), ..head(3) };
+        let later = Received { at: 9, ..head(3) };
         let mut queue = Queue::default();
         for (head, data) in [
             (head(3), &b"abc"[..]),
-            (head(3), b"def"),
+            (later, b"def"),
             (head(2), b"gh"),
             (head(3), b"ijk"),
             (other, b"lmn"),

@@ -64,6 +64,11 @@ impl Sessions {
             name::PEEK_OFF if stream => {
                 session.rare.as_ref().and_then(|rare| rare.peek_offset).unwrap_or(-1)
             }
+            name::TIMESTAMP | name::TIMESTAMPNS | name::TIMESTAMP_NEW | name::TIMESTAMPNS_NEW
+                if !stream =>
+            {
+                self.stamp_option(id, name)?
+            }
             name::PASSCRED | name::PASSSEC | name::PASSPIDFD | name::TXREHASH => {
                 return Err(Errno::OPNOTSUPP);
             }
@@ -106,7 +111,10 @@ impl Sessions {
                 Value::of(&rate.to_ne_bytes(), room)
             }
             name::MAX_PACING_RATE => Value::of(&settings.pacing_rate.to_ne_bytes(), room),
-            name::TIMESTAMPING | name::TIMESTAMPING_NEW | name::TXTIME => Value::of(&[0; 8], room),
+            name::TIMESTAMPING | name::TIMESTAMPING_NEW => {
+                Value::of(&pair(self.stamp_option(id, name)?, 0), room)
+            }
+            name::TXTIME => Value::of(&[0; 8], room),
             name::BINDTODEVICE | name::ATTACH_FILTER => Value::empty(),
             name::MEMINFO => {
                 let (receive, send) = self.buffers(id);

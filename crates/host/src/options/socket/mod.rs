@@ -2,8 +2,11 @@
 
 mod get;
 mod set;
+mod stamps;
 
 use crate::errno::Errno;
+
+pub use stamps::Stamps;
 
 use super::value::Fixed;
 
@@ -30,10 +33,12 @@ mod name {
     pub(super) const ATTACH_FILTER: i32 = 26;
     pub(super) const DETACH_FILTER: i32 = 27;
     pub(super) const PEERNAME: i32 = 28;
+    pub(super) const TIMESTAMP: i32 = 29;
     pub(super) const ACCEPTCONN: i32 = 30;
     pub(super) const SNDBUFFORCE: i32 = 32;
     pub(super) const RCVBUFFORCE: i32 = 33;
     pub(super) const PASSSEC: i32 = 34;
+    pub(super) const TIMESTAMPNS: i32 = 35;
     pub(super) const TIMESTAMPING: i32 = 37;
     pub(super) const PROTOCOL: i32 = 38;
     pub(super) const PEEK_OFF: i32 = 42;
@@ -47,6 +52,8 @@ mod name {
     pub(super) const INCOMING_NAPI_ID: i32 = 56;
     pub(super) const PEERGROUPS: i32 = 59;
     pub(super) const TXTIME: i32 = 61;
+    pub(super) const TIMESTAMP_NEW: i32 = 63;
+    pub(super) const TIMESTAMPNS_NEW: i32 = 64;
     pub(super) const TIMESTAMPING_NEW: i32 = 65;
     pub(super) const RCVTIMEO_NEW: i32 = 66;
     pub(super) const SNDTIMEO_NEW: i32 = 67;
@@ -63,8 +70,8 @@ const FIXED: &[Fixed] = &[
     Fixed::new(5, 0, Errno::NOPROTOOPT),   // SO_DONTROUTE
     Fixed::new(11, 0, Errno::NOPROTOOPT),  // SO_NO_CHECK
     Fixed::new(12, 0, Errno::NOPROTOOPT),  // SO_PRIORITY
-    Fixed::new(29, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMP
-    Fixed::new(35, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMPNS
+    Fixed::new(29, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMP of streams
+    Fixed::new(35, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMPNS of streams
     Fixed::new(36, 0, Errno::PERM),        // SO_MARK
     Fixed::new(40, 0, Errno::NOPROTOOPT),  // SO_RXQ_OVFL
     Fixed::new(41, 0, Errno::NOPROTOOPT),  // SO_WIFI_STATUS
@@ -76,8 +83,8 @@ const FIXED: &[Fixed] = &[
     Fixed::new(49, -1, Errno::NOPROTOOPT), // SO_INCOMING_CPU
     Fixed::new(60, 0, Errno::OPNOTSUPP),   // SO_ZEROCOPY
     Fixed::new(62, 0, Errno::NODEV),       // SO_BINDTOIFINDEX
-    Fixed::new(63, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMP_NEW
-    Fixed::new(64, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMPNS_NEW
+    Fixed::new(63, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMP_NEW of streams
+    Fixed::new(64, 0, Errno::NOPROTOOPT),  // SO_TIMESTAMPNS_NEW of streams
     Fixed::new(69, 0, Errno::PERM),        // SO_PREFER_BUSY_POLL
     Fixed::new(73, 0, Errno::OPNOTSUPP),   // SO_RESERVE_MEM
     Fixed::new(75, 0, Errno::NOPROTOOPT),  // SO_RCVMARK

@@ -79,6 +79,14 @@ impl Sessions {
                 Err(Errno::INVAL)
             }
             name::DETACH_REUSEPORT_BPF | name::TXTIME => Err(Errno::INVAL),
+            name::TIMESTAMP | name::TIMESTAMPNS | name::TIMESTAMP_NEW | name::TIMESTAMPNS_NEW
+                if !stream =>
+            {
+                self.set_stamp(id, name, on)
+            }
+            name::TIMESTAMPING | name::TIMESTAMPING_NEW if !stream => {
+                self.set_timestamping(id, name, number)
+            }
             name::TIMESTAMPING | name::TIMESTAMPING_NEW if !on => Ok(()),
             name::DETACH_FILTER => Err(Errno::NOENT),
             name::TXREHASH if stream => {

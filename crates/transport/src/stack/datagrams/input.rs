@@ -40,7 +40,7 @@ impl<B: Buffers> Stack<B> {
             return Err(Reason::Source);
         }
         let (from, to) = (ends.remote, ends.local);
-        let received = Received { from, to, length: data.len(), ttl, service };
+        let received = Received { from, to, length: data.len(), ttl, service, at: self.now };
         if to.ip().is_multicast() || to.ip() == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return self.deliver_to_all(received, data);
         }

@@ -133,7 +133,7 @@ impl<B: Buffers> Stack<B> {
     ) {
         let (from, to) = (ends.local, ends.remote);
         let ttl = options.multicast_ttl;
-        let head = Received { from, to, length: data.len(), ttl, service };
+        let head = Received { from, to, length: data.len(), ttl, service, at: self.now };
         // It need not have members here.
         let _ = self.deliver_to_all(head, data);
     }
