@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use transport::udp::Received as Head;
-use transport::{Message, Sink, UdpError, UdpId, UdpOptions, UdpTrouble};
+use transport::{Message, Run, Sink, UdpError, UdpId, UdpOptions, UdpTrouble};
 
 use crate::address::{any, plain, told};
 use crate::errno::Errno;
@@ -19,6 +19,24 @@ use crate::settings::flag;
 const ATTEMPTS: usize = 64;
 /// Longest datagram: bytes of data.
 const LONGEST: usize = 65_535;
+
+/// How datagrams are taken.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    One,
+    /// One that stays.
+    Peek,
+    /// One, with those behind it that are alike (`UDP_GRO`).
+    Gather,
+}
+
+/// What was taken.
+struct Taken {
+    head: Head,
+    bytes: usize,
+    /// Of several: bytes of each; 0: it is one.
+    segment_size: u16,
+}
 
 impl Sessions {
     pub(crate) fn connect_datagrams(
@@ -105,13 +123,15 @@ impl Sessions {
         let session = self.get_mut(id)?;
         let domain = session.domain;
         session.take_error()?;
+        let way = match incoming.peek {
+            true => Way::Peek,
+            false if session.settings.has(flag::GATHERED) => Way::Gather,
+            false => Way::One,
+        };
         let socket = socket.ok_or(Errno::AGAIN)?;
-        let (head, bytes) = match targets {
-            [target] => {
-                let head = self.next_datagram(socket, target, incoming.peek)?;
-                (head, head.length.min(target.len()))
-            }
-            _ => self.scatter(socket, targets, incoming.peek)?,
+        let Taken { head, bytes, segment_size } = match targets {
+            [target] => self.take(socket, target, way)?,
+            _ => self.scatter(socket, targets, way)?,
         };
         let shape = Shape {
             length: head.length,
@@ -119,24 +139,33 @@ impl Sessions {
             to: told(domain, head.to),
             ttl: head.ttl,
             service: head.service,
+            segment_size,
             at: head.at,
             report: None,
         };
         Ok(Received { bytes, shape: Some(shape) })
     }
 
-    fn next_datagram(
-        &mut self,
-        socket: UdpId,
-        target: &mut [u8],
-        peek: bool,
-    ) -> Result<Head, Errno> {
-        let head = if peek {
-            self.stack.udp_peek(socket, target)
-        } else {
-            self.stack.udp_recv(socket, target)
+    fn take(&mut self, socket: UdpId, target: &mut [u8], way: Way) -> Result<Taken, Errno> {
+        let one = |head: Head, room: usize| {
+            let bytes = head.length.min(room);
+            Taken { head, bytes, segment_size: 0 }
         };
-        head.map_err(refused)?.ok_or(Errno::AGAIN)
+        let room = target.len();
+        let taken = match way {
+            Way::Peek => self.stack.udp_peek(socket, target).map(|head| head.map(|it| one(it, room))),
+            Way::One => self.stack.udp_recv(socket, target).map(|head| head.map(|it| one(it, room))),
+            Way::Gather => self.stack.udp_recv_run(socket, target).map(|run| {
+                run.map(|Run { first, count, copied }| match count {
+                    1 => one(first, room),
+                    _ => {
+                        let head = Head { length: copied, ..first };
+                        Taken { head, bytes: copied, segment_size: first.length as u16 }
+                    }
+                })
+            }),
+        };
+        taken.map_err(refused)?.ok_or(Errno::AGAIN)
     }
 
     /// Into several targets, or into none.
@@ -144,18 +173,17 @@ impl Sessions {
         &mut self,
         socket: UdpId,
         targets: &mut [IoSliceMut<'_>],
-        peek: bool,
-    ) -> Result<(Head, usize), Errno> {
+        way: Way,
+    ) -> Result<Taken, Errno> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let room: usize = targets.iter().map(|target| target.len()).sum();
         scratch.resize(room.min(LONGEST), 0);
-        let taken = self.next_datagram(socket, &mut scratch, peek);
-        let mut bytes = 0;
-        if let Ok(head) = &taken {
-            bytes = spread(scratch.get(..head.length).unwrap_or(&scratch), targets);
+        let taken = self.take(socket, &mut scratch, way);
+        if let Ok(taken) = &taken {
+            spread(scratch.get(..taken.bytes).unwrap_or_default(), targets);
         }
         self.scratch = scratch;
-        Ok((taken?, bytes))
+        taken
     }
 
     pub(crate) fn send_datagram(

@@ -38,6 +38,7 @@ impl Sessions {
             to: message.map_or(told(domain, to), |message| plain(message.to)),
             ttl: message.map_or(0, |message| message.ttl),
             service: message.map_or(0, |message| message.service),
+            segment_size: 0,
             at,
             report: Some(report),
         };

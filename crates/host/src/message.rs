@@ -41,6 +41,8 @@ pub struct Shape {
     pub ttl: u8,
     /// DSCP and ECN.
     pub service: u8,
+    /// `UDP_GRO`: the bytes are those of several datagrams alike, each of so many, the last of as many or fewer; 0: of one.
+    pub segment_size: u16,
     /// When it came: ns, by the clock of [`Sessions::input`](crate::Sessions::input).
     pub at: u64,
     /// Of what [`Incoming::errors`] asks for: what was said about a datagram that went to `from`. The bytes are what is quoted

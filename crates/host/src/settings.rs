@@ -121,6 +121,8 @@ pub(crate) mod flag {
     pub(crate) const STAMPED_NANOS: u32 = 1 << 29;
     /// The names of control messages are those of 64-bit times (`SO_TIMESTAMP_NEW` and its kin).
     pub(crate) const STAMPED_NEW: u32 = 1 << 30;
+    /// `UDP_GRO`.
+    pub(crate) const GATHERED: u32 = 1 << 31;
     /// `IPV6_AUTOFLOWLABEL` is off.
     pub(crate) const NO_FLOW_LABEL: u32 = 1 << 25;
 }

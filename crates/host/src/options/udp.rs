@@ -8,16 +8,16 @@ use crate::settings::flag;
 use super::Value;
 use super::value::{Fixed, int, within};
 
-/// `UDP_CORK` and `UDP_SEGMENT` (`uapi/linux/udp.h`).
+/// `UDP_CORK`, `UDP_SEGMENT` and `UDP_GRO` (`uapi/linux/udp.h`).
 const CORK: i32 = 1;
 const SEGMENT: i32 = 103;
+const GRO: i32 = 104;
 
 /// What is as it is.
 const FIXED: &[Fixed] = &[
     Fixed::new(100, 0, Errno::NOPROTOOPT), // UDP_ENCAP
     Fixed::new(101, 0, Errno::NOPROTOOPT), // UDP_NO_CHECK6_TX
     Fixed::new(102, 0, Errno::NOPROTOOPT), // UDP_NO_CHECK6_RX
-    Fixed::new(104, 0, Errno::NOPROTOOPT), // UDP_GRO
 ];
 
 impl Sessions {
@@ -25,6 +25,7 @@ impl Sessions {
         let number = int(value)?;
         match name {
             SEGMENT => {}
+            GRO => return self.switch(id, flag::GATHERED, number != 0),
             CORK => {
                 self.switch(id, flag::CORK, number != 0)?;
                 return if number == 0 { self.push(id) } else { Ok(()) };
@@ -42,6 +43,7 @@ impl Sessions {
         let value = match name {
             CORK => self.get(id)?.settings.has(flag::CORK).into(),
             SEGMENT => self.get(id)?.settings.segment.into(),
+            GRO => self.get(id)?.settings.has(flag::GATHERED).into(),
             _ => Fixed::get(FIXED, name)?,
         };
         Ok(Value::int(value, room))

@@ -12,5 +12,6 @@ mod names;
 mod options;
 mod pair;
 mod readiness;
+mod received;
 mod shown;
 mod stream;

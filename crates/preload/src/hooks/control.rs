@@ -13,10 +13,6 @@ use crate::{address, memory};
 /// Index of the interface by which datagrams come, as programs are told: that of the kernel's loopback, since Millrace's
 /// ports have no numbers there.
 const INTERFACE: c_int = 1;
-/// Names of 64-bit times (`asm-generic/socket.h`).
-const SO_TIMESTAMP_NEW: c_int = 63;
-const SO_TIMESTAMPNS_NEW: c_int = 64;
-const SO_TIMESTAMPING_NEW: c_int = 65;
 /// Whose word an error is (`uapi/linux/errqueue.h`), and the bytes of `struct sock_extended_err`, which an address follows.
 const SO_EE_ORIGIN_LOCAL: u8 = 1;
 const SO_EE_ORIGIN_ICMP: u8 = 2;
@@ -154,6 +150,10 @@ pub(super) unsafe fn write(message: &mut msghdr, shape: &Shape, wanted: &Wanted)
     let room = message.msg_controllen;
     let mut list = List { message, room, used: 0 };
     list.put_stamps(shape.at, &wanted.stamps);
+    if shape.segment_size > 0 {
+        let size = c_int::from(shape.segment_size);
+        list.put(libc::SOL_UDP, libc::UDP_GRO, &size.to_ne_bytes());
+    }
     match &shape.report {
         None => list.put_packet(shape, wanted),
         Some(report) => {
@@ -193,15 +193,15 @@ impl List<'_> {
         };
         let name = |old: c_int, renamed: c_int| if new { renamed } else { old };
         if micros {
-            let kind = name(libc::SO_TIMESTAMP, SO_TIMESTAMP_NEW);
+            let kind = name(libc::SO_TIMESTAMP, libc::SO_TIMESTAMP_NEW);
             self.put(libc::SOL_SOCKET, kind, &times(rest / 1000)[..16]);
         }
         if nanos {
-            let kind = name(libc::SO_TIMESTAMPNS, SO_TIMESTAMPNS_NEW);
+            let kind = name(libc::SO_TIMESTAMPNS, libc::SO_TIMESTAMPNS_NEW);
             self.put(libc::SOL_SOCKET, kind, &times(rest)[..16]);
         }
         if three {
-            let kind = name(libc::SO_TIMESTAMPING, SO_TIMESTAMPING_NEW);
+            let kind = name(libc::SO_TIMESTAMPING, libc::SO_TIMESTAMPING_NEW);
             self.put(libc::SOL_SOCKET, kind, &times(rest));
         }
     }

@@ -62,15 +62,14 @@ const INHERITED_V6: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
 ];
 
-/// Options of which each switches off what others have set: those that are on are taken over. `SO_TIMESTAMP_NEW`,
-/// `SO_TIMESTAMPNS_NEW` and `SO_TIMESTAMPING_NEW` have no other names.
+/// Options of which each switches off what others have set: those that are on are taken over.
 const STAMPS: [(c_int, c_int); 6] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMP),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPING),
-    (libc::SOL_SOCKET, 63),
-    (libc::SOL_SOCKET, 64),
-    (libc::SOL_SOCKET, 65),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMP_NEW),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS_NEW),
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW),
 ];
 
 impl State {
