@@ -171,6 +171,11 @@ pub(crate) fn is_the_hosts(ip: IpAddr) -> bool {
     ip.is_loopback() || ip.is_unspecified() || ip.is_multicast()
 }
 
+/// Whether an IPv6 address means something on one link only: the kernel knows links by their scope ids.
+pub(crate) fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(six) if six.is_unicast_link_local())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +191,16 @@ mod tests {
         for text in ["192.0.2.1:80", "[2001:db8::1]:443", "[::ffff:192.0.2.1]:1", "0.0.0.0:0"] {
             let address: SocketAddr = text.parse().unwrap();
             assert_eq!(back(address, encode(address).1), Ok(Some(address)));
+        }
+    }
+
+    #[test]
+    fn scopes_come_back_too() {
+        let six = SocketAddrV6::new("fe80::1".parse().unwrap(), 53, 0, 7);
+        assert_eq!(back(six.into(), 28), Ok(Some(six.into())));
+        assert!(is_link_local(IpAddr::V6(*six.ip())));
+        for other in ["2001:db8::1", "::1", "169.254.0.1", "::ffff:169.254.0.1", "ff02::1"] {
+            assert!(!is_link_local(other.parse().unwrap()), "{other}");
         }
     }
 

@@ -108,7 +108,7 @@ impl State {
         }
         let local = bound(fd)?.ok_or(Errno::OPNOTSUPP)?;
         let peer = address::is_connected(fd).then_some(World::Kernel);
-        let is_narrow = local.ip().to_canonical().is_loopback() || local.ip().is_multicast();
+        let is_narrow = is_the_kernels(local.ip()) && !local.ip().to_canonical().is_unspecified();
         if local.port() != 0 && peer.is_none() && is_narrow {
             return Err(Errno::OPNOTSUPP);
         }
@@ -404,5 +404,7 @@ impl State {
 
 /// Whether datagrams to an address are the kernel's affair, whatever the routes say.
 pub(crate) fn is_the_kernels(ip: IpAddr) -> bool {
-    address::is_the_hosts(ip) || ip.to_canonical() == IpAddr::V4(Ipv4Addr::BROADCAST)
+    address::is_the_hosts(ip)
+        || address::is_link_local(ip)
+        || ip.to_canonical() == IpAddr::V4(Ipv4Addr::BROADCAST)
 }

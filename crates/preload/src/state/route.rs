@@ -25,6 +25,9 @@ impl State {
 
     /// A datagram has come by Millrace: an answer goes the same way.
     pub(crate) fn came_from(&mut self, remote: SocketAddr, local: IpAddr) {
+        if super::is_the_kernels(remote.ip()) {
+            return;
+        }
         let key = (TransportProtocol::Udp, self.host_of(remote));
         let now = clock::now();
         if self.routes.get(&key).is_none_or(|(at, _)| now >= at + FRESH) {
