@@ -42,6 +42,8 @@ pub(crate) enum Failure {
     Worse { count: usize, percent: f64 },
     #[error("{0}")]
     Namespace(String),
+    #[error("{0}")]
+    Placement(String),
     #[error("{}: {why}", path.display())]
     Scenario { path: PathBuf, why: String },
     #[error("the device under test: {0}")]

@@ -7,6 +7,7 @@
 //! | `forward` | the whole forwarder on one core, beside dpdk-testpmd |
 //! | `clients` | what a client process costs everybody else |
 //! | `capacity` | how much an application may do for each packet |
+//! | `placement` | forwarding by the cores of its threads, by pages and memory channels |
 //! | `tables` | tables beside rte_fib, rte_lpm and rte_hash |
 //! | `transport` | TCP in memory, beside smoltcp |
 //! | `dma` | a packet between a device and its driver: a model of PCIe and a soft device |
@@ -54,6 +55,7 @@ mod load;
 mod machine;
 mod namespace;
 mod page;
+mod placement;
 mod port;
 mod process;
 mod queue;
@@ -90,6 +92,12 @@ enum Command {
     /// How much an application may do for each packet before packets are lost: digests or uncached reads, in the worker
     /// and in a client ('packet on fly').
     Capacity(capacity::Args),
+    /// Packets/s by where the threads that receive, work and transmit are, by pages and amount of memory, and by memory
+    /// channels; says which of these this machine cannot run.
+    Placement(placement::Args),
+    /// The process of a turn of `placement`.
+    #[command(hide = true)]
+    PlacementStage(placement::Stage),
     /// Look-ups, changes and memory of the tables, beside rte_fib, rte_lpm and rte_hash.
     Tables(tables::Args),
     /// Cycles per TCP segment, request and connection in memory, and memory per connection, beside
@@ -131,6 +139,8 @@ fn main() -> ExitCode {
         Command::Forward(args) => forward::run(&args),
         Command::Clients(args) => clients::run(&args),
         Command::Capacity(args) => capacity::run(&args),
+        Command::Placement(args) => placement::run(&args),
+        Command::PlacementStage(args) => placement::stage::run(&args),
         Command::Tables(args) => tables::run(&args),
         Command::Transport(args) => transport::run(&args),
         Command::Dma(args) => dma::run(&args),

@@ -90,7 +90,8 @@ impl Trials {
     }
 }
 
-/// Judges a pair: once for each machine that both sides have results of, or else across machines.
+/// Judges a pair: once for each machine that both sides have results of, or else across machines. What neither side could
+/// measure is not judged.
 pub(super) fn judge(pair: &Pair<'_>) -> Vec<Judged> {
     let Some((_, entry)) = pair.before.first().or(pair.after.first()) else { return Vec::new() };
     let new = Judged {
@@ -110,6 +111,9 @@ pub(super) fn judge(pair: &Pair<'_>) -> Vec<Judged> {
     let one_sided = |results: &Results<'_>, machines: &[String]| {
         machines.first().and_then(|machine| Trials::of(results, machine, Entry::samples).side())
     };
+    if before.is_empty() && after.is_empty() {
+        return Vec::new();
+    }
     if after.is_empty() {
         let before = one_sided(&pair.before, &before);
         return vec![Judged { verdict: Verdict::OnlyBefore, before, ..new }];
@@ -125,10 +129,10 @@ pub(super) fn judge(pair: &Pair<'_>) -> Vec<Judged> {
     both.into_iter().map(|machine| on_one(pair, machine, new.clone())).collect()
 }
 
-/// The machines of results, in their order.
+/// The machines of results that have figures, in their order.
 fn machines(results: &Results<'_>) -> Vec<String> {
     let mut machines: Vec<String> = Vec::new();
-    for (run, _) in results {
+    for (run, _) in results.iter().filter(|(_, entry)| !entry.samples().is_empty()) {
         let machine = run.machine();
         if !machines.contains(&machine) {
             machines.push(machine);

@@ -189,3 +189,12 @@ fn only_what_got_worse_by_more_than_the_limit_fails() {
     assert!(!limit(&fast, &one("ns", 50.0, 2), Some(0.0)), "noise");
     assert!(!limit(&one("x", 50.0, 1), &one("x", 60.0, 2), Some(0.0)), "no direction");
 }
+
+#[test]
+fn what_a_side_could_not_measure_has_not_changed() {
+    let none = [run("Xeon", [entry("it", "packets/s", &[])])];
+    let some = [run("Xeon", [entry("it", "packets/s", &[1.0, 2.0])])];
+    assert!(compare(&none, &none).is_empty());
+    assert_eq!(compare(&none, &some)[0].verdict, Verdict::OnlyAfter);
+    assert_eq!(compare(&some, &none)[0].verdict, Verdict::OnlyBefore);
+}

@@ -68,6 +68,11 @@ impl Environment {
         }
     }
 
+    /// The same for a run whose other processes had DPDK's memory in hugepages, or had not.
+    pub(crate) fn with_hugepages(self, hugepages: bool) -> Self {
+        Self { hugepages, ..self }
+    }
+
     /// The run is over: how the machine is now.
     pub(crate) fn finish(&self) -> Finished<'_> {
         // Meanwhile this thread may keep to one core.

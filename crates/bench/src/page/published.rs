@@ -53,6 +53,13 @@ impl Published {
     }
 }
 
+const MPPS: Of = Of::Value(1e-6, "Mpps");
+
+/// Forwarding with the threads on such cores.
+const fn cores(what: &'static str, figure: &'static str, with: With) -> Published {
+    published(FORWARDING, what, figure).beside("forwarding by cores", with, MPPS)
+}
+
 /// Zero-loss load with frames of 66 B, a scenario of the white paper.
 const fn operator(what: &'static str, figure: &'static str, with: With) -> Published {
     published(OPERATOR, what, figure).beside("throughput", with, Of::Share)
@@ -61,10 +68,37 @@ const fn operator(what: &'static str, figure: &'static str, with: With) -> Publi
 /// The figures as they were published; `beside` names ours where the quantity is the same.
 const PUBLISHED: &[Published] = &[
     published(FORWARDING, "64 B, IPv4 routes, one core for each port", "14.5 of 14.88 Mpps")
-        .beside("throughput", &[("frame", "64")], Of::Value(1e-6, "Mpps")),
-    published(FORWARDING, "the same, forwarder on another node", "13.5 Mpps"),
-    published(FORWARDING, "the same, forwarder on the transmit core's hyper-twin", "10.5 Mpps"),
-    published(FORWARDING, "the same, forwarder and transmitter on one logical core", "7.1 Mpps"),
+        .beside("throughput", &[("frame", "64")], MPPS),
+    cores(
+        "receiver, forwarder and transmitter on cores of one node",
+        "14.5 Mpps",
+        &[("receive_worker", "same L3"), ("worker_transmit", "same L3"), ("receive_transmit", "same L3")],
+    ),
+    cores(
+        "the same, forwarder on another node",
+        "13.5 Mpps",
+        &[("receive_worker", "other node"), ("receive_transmit", "same L3")],
+    ),
+    cores(
+        "the same, forwarder on the transmit core's hyper-twin",
+        "10.5 Mpps",
+        &[("worker_transmit", "SMT sibling"), ("receive_worker", "same L3")],
+    ),
+    cores(
+        "the same, forwarder and transmitter on one logical core",
+        "7.1 Mpps",
+        &[("worker_transmit", "same core"), ("receive_worker", "same L3")],
+    ),
+    published(FORWARDING, "the same, 256 to 2048 MB of hugepages", "no effect above 128 MB").beside(
+        "forwarding by pages",
+        &[("pages", "2 MB")],
+        MPPS,
+    ),
+    published(FORWARDING, "the same, 1 to 4 memory channels", "no effect").beside(
+        "forwarding by channels",
+        &[],
+        MPPS,
+    ),
     published(
         NGINX,
         "requests/s, bodies of 64 B and 1 KB",
@@ -214,6 +248,12 @@ mod tests {
                     "yardstick": "descriptors written back",
                     "parameters": {"direction": "receive", "size": 64}},
                 {"name": "units of 64 B", "value": 256.0, "parameters": {"direction": "transmit", "size": 64}},
+                {"name": "forwarding by cores", "value": 9e6, "parameters": {"receive_worker": "same L3",
+                    "worker_transmit": "same core", "receive_transmit": "same L3", "frame": 64}},
+                {"name": "forwarding by cores", "value": null, "observed": {"cannot_run": "there is one NUMA node"},
+                    "parameters": {"receive_worker": "other node", "worker_transmit": "other node",
+                        "receive_transmit": "same L3", "frame": 64}},
+                {"name": "forwarding by channels", "value": 12e6, "parameters": {"channels": 2}},
                 {"name": "throughput", "value": 1e6, "observed": {"share_of_top": 0.4},
                     "parameters": {"scenario": "1.2 one core and two, 1 core", "frame": 66, "flows": 1}},
             ]),
@@ -229,5 +269,9 @@ mod tests {
         assert_eq!(less, "1.50 times descriptors written back");
         assert_eq!(ours("zero-loss load, 1 core"), "40 % (flows 1)");
         assert_eq!(ours("zero-loss load, 2 cores"), "");
+        let together = ours("the same, forwarder and transmitter on one logical core");
+        assert_eq!(together, "9.00 Mpps (frame 64, receive_transmit same L3)");
+        assert_eq!(ours("the same, forwarder on another node"), "");
+        assert_eq!(ours("the same, 1 to 4 memory channels"), "12.00 Mpps (channels 2)");
     }
 }

@@ -49,9 +49,13 @@ pub(crate) fn begin(run: &Run) -> Result<(Prefixes, Bed, Environment), Failure> 
 
 impl Bed {
     fn new(memory: Memory) -> Result<Self, Failure> {
-        let cores = machine::outermost();
         let options = EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() };
-        let hugepages = Eal::init(&options)?.hugepages();
+        Self::with(&options, machine::outermost())
+    }
+
+    /// The same with other options for DPDK, and other cores.
+    pub(crate) fn with(options: &EalOptions, cores: [usize; 2]) -> Result<Self, Failure> {
+        let hugepages = Eal::init(options)?.hugepages();
         let pool = BufferPool::new("bench", BUFFERS, 2048, CACHE, None)?;
         let mut bed = Self {
             pool,

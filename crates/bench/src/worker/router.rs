@@ -112,6 +112,23 @@ impl Router {
         burst: u16,
         egress: Vec<TxQueue>,
     ) -> Result<Running, Failure> {
+        let handle = self.spawn(0, pool, core, burst)?;
+        handle.call(PATIENCE, move |state| {
+            for queue in egress {
+                state.set_path(queue.port(), Some(TransmitPath::Queue(queue)));
+            }
+        })?;
+        Ok(Running { handle })
+    }
+
+    /// Starts a worker without queues.
+    pub(crate) fn spawn(
+        &self,
+        index: usize,
+        pool: BufferPool,
+        core: usize,
+        burst: u16,
+    ) -> Result<WorkerHandle, Failure> {
         let (learn, _learned) = learn_ring(64);
         let graph = nodes::build(Parts {
             state: self.state.clone(),
@@ -126,7 +143,7 @@ impl Router {
         let (punts, _control) = ring(64, Arc::new(Doorbell::new()?));
         let drain = DRAIN * (dpdk::tsc_hz() / 1_000_000);
         let handle = WorkerHandle::spawn(WorkerSetup {
-            index: 0,
+            index,
             core: Some(core),
             graph,
             entry: nodes::INPUT,
@@ -136,13 +153,8 @@ impl Router {
             poll: PollMode::Adaptive,
         })?;
         let reader = self.epoch.register()?;
-        handle.call(PATIENCE, move |state| {
-            state.set_reader(reader);
-            for queue in egress {
-                state.set_path(queue.port(), Some(TransmitPath::Queue(queue)));
-            }
-        })?;
-        Ok(Running { handle })
+        handle.call(PATIENCE, move |state| state.set_reader(reader))?;
+        Ok(handle)
     }
 }
 

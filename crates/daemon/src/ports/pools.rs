@@ -169,6 +169,7 @@ pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) 
         },
         devices,
         log_level,
+        ..EalOptions::default()
     }
 }
 

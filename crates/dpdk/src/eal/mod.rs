@@ -103,11 +103,15 @@ fn arguments(options: &EalOptions, hugepages: bool, cpu: usize) -> Vec<String> {
         // One file per memory list: virtio-user can hand over 8 regions at most.
         list.push("--in-memory".into());
         list.push("--single-file-segments".into());
+        if options.preallocate {
+            list.push(format!("-m {}", options.megabytes));
+        }
     } else {
         list.push("--no-huge".into());
         list.push("--no-shconf".into());
         list.push(format!("-m {}", options.megabytes));
     }
+    list.extend(options.channels.map(|channels| format!("-n {channels}")));
     let pci = options.devices.iter().filter(|device| device.kind() == DeviceKind::Pci);
     let before = list.len();
     list.extend(pci.map(|device| format!("-a {}", device.allow())));
@@ -137,4 +141,23 @@ fn start(arguments: Vec<String>) -> Result<(), String> {
         return Err(std::io::Error::from_raw_os_error(code).to_string());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU8;
+
+    use super::*;
+
+    #[test]
+    fn memory_is_asked_for_as_the_options_say() {
+        let words = |options: &EalOptions, hugepages| arguments(options, hugepages, 3).join(" ");
+        let usual = EalOptions { megabytes: 128, ..EalOptions::default() };
+        assert!(words(&usual, true).contains("--lcores=0@3 "));
+        assert!(!words(&usual, true).contains(" -m ") && !words(&usual, true).contains(" -n "));
+        assert!(words(&usual, false).contains("--no-huge --no-shconf -m 128"));
+        let all = EalOptions { preallocate: true, channels: NonZeroU8::new(2), ..usual };
+        assert!(words(&all, true).contains("--single-file-segments -m 128 -n 2 "));
+        assert!(words(&all, false).contains("-m 128 -n 2 "));
+    }
 }

@@ -1,5 +1,7 @@
 //! How EAL is to run.
 
+use std::num::NonZeroU8;
+
 use crate::Device;
 
 /// Which kind of pages to use.
@@ -21,6 +23,11 @@ pub struct EalOptions {
     pub megabytes: u32,
     /// Which kind of pages that memory has.
     pub memory: Memory,
+    /// Whether all of `megabytes` is taken at the start (`-m`), from the largest hugepages first that fit, instead of as much
+    /// as is needed when it is needed, from the smallest first. Ordinary pages are always taken at the start.
+    pub preallocate: bool,
+    /// Memory channels over which pools spread their buffers (`-n`); `None`: as DPDK thinks best.
+    pub channels: Option<NonZeroU8>,
     /// Devices that will be opened. Only these PCI devices are touched, and the memory mode suits
     /// the kinds that are named here.
     pub devices: Vec<Device>,
@@ -30,6 +37,13 @@ pub struct EalOptions {
 
 impl Default for EalOptions {
     fn default() -> Self {
-        Self { megabytes: 256, memory: Memory::Auto, devices: Vec::new(), log_level: 4 }
+        Self {
+            megabytes: 256,
+            memory: Memory::Auto,
+            preallocate: false,
+            channels: None,
+            devices: Vec::new(),
+            log_level: 4,
+        }
     }
 }
