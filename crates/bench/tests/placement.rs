@@ -14,7 +14,16 @@ fn bench(arguments: &[&str]) -> Output {
 fn every_placement_is_measured_or_has_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("placement.json");
-    let words = ["placement", "--quick", "--rounds", "1", "--no-huge", "--vary", "cores,channels", "--json"];
+    let words = [
+        "placement",
+        "--quick",
+        "--rounds",
+        "1",
+        "--no-huge",
+        "--vary",
+        "cores,channels",
+        "--json",
+    ];
     let output = bench(&[words.as_slice(), &[file.to_str().unwrap()]].concat());
     let (said, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -30,8 +39,12 @@ fn every_placement_is_measured_or_has_a_reason() {
     assert_eq!(one["observed"]["lost"], 0.0, "one thread has nobody to hand over to");
     for other in cores {
         assert!(other["value"].as_f64().unwrap() > 0.0 && other["ratio"].as_f64().unwrap() > 0.0);
-        let on: Vec<u64> =
-            other["observed"]["cores"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+        let on: Vec<u64> = other["observed"]["cores"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_u64)
+            .collect();
         assert!(on.iter().any(|core| *core != on[0]), "{other}");
     }
     for result in named("forwarding by cores").filter(|result| result["value"].is_null()) {
@@ -60,8 +73,11 @@ fn a_check_measures_nothing() {
 fn what_goes_wrong_in_the_process_of_a_turn_is_said() {
     // More memory than DPDK can address; routes that are not there.
     let cores = ["placement-stage", "0", "0", "0", "--frame=64", "--samples=1"];
-    for (megabytes, words) in [("--megabytes=4000000", "4000000 MB"), ("--megabytes=128", "/nowhere")] {
-        let output = bench(&[cores.as_slice(), &[megabytes, "--prefixes=/nowhere/routes"]].concat());
+    for (megabytes, words) in
+        [("--megabytes=4000000", "4000000 MB"), ("--megabytes=128", "/nowhere")]
+    {
+        let output =
+            bench(&[cores.as_slice(), &[megabytes, "--prefixes=/nowhere/routes"]].concat());
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let said: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
         assert!(said["Err"].as_str().unwrap().contains(words), "{said}");

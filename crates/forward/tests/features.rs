@@ -10,7 +10,9 @@ use std::net::Ipv4Addr;
 use frames::{FrameBuilder, from};
 use graph::Reason;
 use millrace_forward::rib::{Change, Miss, Route, Target};
-use millrace_forward::state::{Bridge, BridgeMember, Features, Interface, Interfaces, Mode};
+use millrace_forward::state::{
+    Bridge, BridgeMember, DEFAULT_VRF, Features, Interface, Interfaces, Mode,
+};
 use router::{PORTS, Router, host, interface, interfaces, mac, prefix_of, routes};
 use wire::build::Payload;
 use wire::ipv4;
@@ -81,7 +83,11 @@ fn router(limited: &[u16]) -> Router {
     let more =
         [(SUB, ["10.5.0.0/16", "2001:db8:5::/48"]), (SWITCHED, ["10.6.0.0/16", "2001:db8:6::/48"])];
     let more = more.into_iter().flat_map(|(id, prefixes)| {
-        prefixes.map(|prefix| Route { prefix: prefix_of(prefix), target: Target::Port(id) })
+        prefixes.map(|prefix| Route {
+            vrf: DEFAULT_VRF,
+            prefix: prefix_of(prefix),
+            target: Target::Port(id),
+        })
     });
     // Those through port 2, which is no routed one, are left out.
     router.rib.apply(&routes()[..4]).unwrap();

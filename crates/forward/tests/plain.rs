@@ -11,7 +11,7 @@ use frames::{FrameBuilder, from};
 use graph::{Filter, Handoff, Reason, TraceOptions};
 use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
-use millrace_forward::state::{Interface, Kind, NextHop, Settings};
+use millrace_forward::state::{DEFAULT_VRF, Interface, Kind, NextHop, Settings};
 use router::{
     FLOWS, PORTS, Router, SETTINGS, Sent, host, interface, interfaces, mac, prefix_of, routes,
 };
@@ -46,7 +46,11 @@ fn router_with(settings: Settings) -> Router {
         beyond.push((id, host(port)));
         for prefix in [format!("10.5{port}.0.0/16"), format!("2001:db8:5{port}::/48")] {
             let target = Target::Port(id);
-            changes.push(Change::Add(Route { prefix: prefix_of(&prefix), target }));
+            changes.push(Change::Add(Route {
+                vrf: DEFAULT_VRF,
+                prefix: prefix_of(&prefix),
+                target,
+            }));
         }
     }
     let mut router = Router::with(settings, Miss::Unreachable, all.clone());
@@ -272,7 +276,8 @@ fn flows_are_spread_as_by_the_nodes() {
                 Via { address: router::ip(&text), interface: None, weight: 1 }
             };
             let target = Target::Via(vec![member(1), member(2)]);
-            slow.apply(&[Change::Add(Route { prefix: prefix_of(network), target })]).unwrap();
+            let route = Route { vrf: DEFAULT_VRF, prefix: prefix_of(network), target };
+            slow.apply(&[Change::Add(route)]).unwrap();
             for port in 1..3 {
                 let address = member(port).address;
                 slow.add_neighbor(port, address, host(port), 0, &mut Vec::new()).unwrap();

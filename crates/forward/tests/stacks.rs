@@ -10,7 +10,7 @@ mod stack;
 use frames::from;
 use graph::{Reason, Served as _};
 use millrace_forward::rib::{Change, Route, Target};
-use millrace_forward::state::Settings;
+use millrace_forward::state::{DEFAULT_VRF, Settings};
 use millrace_forward::steering::ServedFrames;
 use millrace_forward::{Cause, nodes};
 use router::Router;
@@ -182,7 +182,11 @@ fn what_a_stack_sends_keeps_its_hop_count_also_when_cut_or_kept_waiting() {
     stack.send(&packet("10.0.0.1", "10.0.0.50", &short));
     assert_eq!(router.send_of_stacks(), []);
     let waits = router.punts.pop().unwrap();
-    let host = Route { prefix: router::prefix_of("10.0.0.50/32"), target: Target::Port(0) };
+    let host = Route {
+        vrf: DEFAULT_VRF,
+        prefix: router::prefix_of("10.0.0.50/32"),
+        target: Target::Port(0),
+    };
     router.rib.apply(&[Change::Add(host)]).unwrap();
     let sent = router.inject(waits, nodes::RELEASED);
     assert_eq!(sent.iter().map(|(_, frame)| hops(frame)).collect::<Vec<_>>(), [64]);

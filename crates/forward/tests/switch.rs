@@ -9,7 +9,7 @@ use frames::from;
 use graph::Reason;
 use millrace_forward::flow::{Flow, FlowRefusal, Rewrite};
 use millrace_forward::rib::Miss;
-use millrace_forward::state::{Bridge, BridgeMember, Interface, Interfaces, Mode};
+use millrace_forward::state::{Bridge, BridgeMember, DEFAULT_VRF, Interface, Interfaces, Mode};
 use router::{FLOWS, Router, host, interface, interfaces, mac};
 use wire::flow::FiveTuple;
 use wire::{MacAddr, checksum, ethernet, ipv4, ipv6, udp, vlan};
@@ -43,7 +43,11 @@ fn sub_interfaces_take_and_give_tagged_frames() {
     router.rib.set_interfaces(&all, &beyond);
     let add = |prefix: &str, port| {
         let target = millrace_forward::rib::Target::Port(port);
-        let route = millrace_forward::rib::Route { prefix: router::prefix_of(prefix), target };
+        let route = millrace_forward::rib::Route {
+            vrf: DEFAULT_VRF,
+            prefix: router::prefix_of(prefix),
+            target,
+        };
         millrace_forward::rib::Change::Add(route)
     };
     router.rib.apply(&[add("10.50.0.0/16", second), add("10.60.0.0/16", 2)]).unwrap();

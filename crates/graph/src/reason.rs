@@ -84,6 +84,7 @@ reasons! {
     Blackhole "blackhole" "The route is a blackhole route.";
     Unreachable "unreachable" "The route is an unreachable route; the sender is told, within the ICMP rate limit.";
     NextHopInvalid "next-hop-invalid" "The route's next hop does not exist, or no longer exists.";
+    VrfLoop "vrf-loop" "Routes led the packet from VRF to VRF too many times.";
     ArpMalformed "arp-malformed" "Not a well-formed ARP packet for IPv4 over Ethernet.";
     ArpNotMine "arp-not-mine" "An ARP packet that does not concern an address of this interface.";
     NdMalformed "nd-malformed" "A neighbour discovery message that RFC 4861 requires to be discarded.";

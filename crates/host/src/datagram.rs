@@ -153,8 +153,12 @@ impl Sessions {
         };
         let room = target.len();
         let taken = match way {
-            Way::Peek => self.stack.udp_peek(socket, target).map(|head| head.map(|it| one(it, room))),
-            Way::One => self.stack.udp_recv(socket, target).map(|head| head.map(|it| one(it, room))),
+            Way::Peek => {
+                self.stack.udp_peek(socket, target).map(|head| head.map(|it| one(it, room)))
+            }
+            Way::One => {
+                self.stack.udp_recv(socket, target).map(|head| head.map(|it| one(it, room)))
+            }
             Way::Gather => self.stack.udp_recv_run(socket, target).map(|run| {
                 run.map(|Run { first, count, copied }| match count {
                     1 => one(first, room),

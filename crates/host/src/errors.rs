@@ -29,8 +29,7 @@ impl Sessions {
         let bytes = spread(&data, targets);
         let plain = |ip| told(domain, SocketAddr::new(ip, 0));
         let said = |message: UdpMessage| (plain(message.from), message.kind, message.code);
-        let report =
-            Report { errno: told_of(trouble), message: message.map(said), info };
+        let report = Report { errno: told_of(trouble), message: message.map(said), info };
         let shape = Shape {
             length: data.len(),
             from: told(domain, to),

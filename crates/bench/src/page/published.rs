@@ -72,7 +72,11 @@ const PUBLISHED: &[Published] = &[
     cores(
         "receiver, forwarder and transmitter on cores of one node",
         "14.5 Mpps",
-        &[("receive_worker", "same L3"), ("worker_transmit", "same L3"), ("receive_transmit", "same L3")],
+        &[
+            ("receive_worker", "same L3"),
+            ("worker_transmit", "same L3"),
+            ("receive_transmit", "same L3"),
+        ],
     ),
     cores(
         "the same, forwarder on another node",
@@ -89,11 +93,8 @@ const PUBLISHED: &[Published] = &[
         "7.1 Mpps",
         &[("worker_transmit", "same core"), ("receive_worker", "same L3")],
     ),
-    published(FORWARDING, "the same, 256 to 2048 MB of hugepages", "no effect above 128 MB").beside(
-        "forwarding by pages",
-        &[("pages", "2 MB")],
-        MPPS,
-    ),
+    published(FORWARDING, "the same, 256 to 2048 MB of hugepages", "no effect above 128 MB")
+        .beside("forwarding by pages", &[("pages", "2 MB")], MPPS),
     published(FORWARDING, "the same, 1 to 4 memory channels", "no effect").beside(
         "forwarding by channels",
         &[],

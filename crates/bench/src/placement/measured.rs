@@ -166,7 +166,10 @@ mod tests {
         assert_eq!(json[1]["parameters"], parameters);
         assert_eq!(json[1]["observed"]["cores"], serde_json::json!([1, 0, 0]));
         assert_eq!(json[1]["observed"]["lost"], 0.25);
-        assert_eq!((&json[2]["value"], &json[2]["samples"]), (&Value::Null, &serde_json::json!([])));
+        assert_eq!(
+            (&json[2]["value"], &json[2]["samples"]),
+            (&Value::Null, &serde_json::json!([]))
+        );
         assert_eq!(json[2]["observed"]["cannot_run"], "there is one NUMA node");
         assert_eq!(json[3]["observed"]["cannot_run"], "no memory");
     }

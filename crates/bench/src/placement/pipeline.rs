@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dpdk::BufferPool;
-use graph::{
-    Inbound, Reason, RxAssignment, Spread, TransmitPath, WorkerHandle, WorkerState, ring,
-};
+use graph::{Inbound, Reason, RxAssignment, Spread, TransmitPath, WorkerHandle, WorkerState, ring};
 
 use crate::failure::Failure;
 use crate::worker::{Bed, Router, Source};
@@ -80,7 +78,12 @@ impl Pipeline {
     pub(super) fn lost(&self) -> u64 {
         let of = |worker: &WorkerHandle| {
             let drops = &worker.counters().drops;
-            Reason::ALL.iter().zip(drops).filter(|(why, _)| OVERLOAD.contains(why)).map(|(_, n)| n.get()).sum::<u64>()
+            Reason::ALL
+                .iter()
+                .zip(drops)
+                .filter(|(why, _)| OVERLOAD.contains(why))
+                .map(|(_, n)| n.get())
+                .sum::<u64>()
         };
         self.workers.iter().map(of).sum()
     }

@@ -9,7 +9,9 @@ use ::forward::bridge::{MacTable, learn_ring};
 use ::forward::flow::{FlowLimits, Flows};
 use ::forward::nodes::{self, Parts};
 use ::forward::rib::{self, Change, Limits, Miss, NextHopMacs, Rib, Route, Target};
-use ::forward::state::{Features, Interface, Interfaces, Mode, PortEntry, Settings, State};
+use ::forward::state::{
+    DEFAULT_VRF, Features, Interface, Interfaces, Mode, PortEntry, Settings, State,
+};
 use ::forward::steering::{Steering, SteeringLimits};
 use dpdk::{BufferPool, RxQueue, TxQueue};
 use graph::{
@@ -48,6 +50,7 @@ fn interfaces() -> Interfaces {
         up: true,
         unnumbered: false,
         mode: Mode::Routed,
+        vrf: DEFAULT_VRF,
         features: Features::default(),
     };
     let ports = 0..PORTS as u16;
@@ -55,6 +58,7 @@ fn interfaces() -> Interfaces {
         list: ports.clone().map(|port| Some(interface(port))).collect(),
         ports: ports.map(|port| PortEntry { untagged: Some(port), vlans: Vec::new() }).collect(),
         bridges: Vec::new(),
+        vrfs: BTreeMap::new(),
     }
 }
 
@@ -95,7 +99,11 @@ impl Router {
         let mut changes = Vec::with_capacity(routes.len());
         for (route, port) in routes.iter().zip(egress.iter().cycle()) {
             let prefix = rib::Prefix::new(route.bits().address(), route.len())?;
-            changes.push(Change::Add(Route { prefix, target: Target::Port(*port) }));
+            changes.push(Change::Add(Route {
+                vrf: DEFAULT_VRF,
+                prefix,
+                target: Target::Port(*port),
+            }));
         }
         rib.apply(&changes)?;
         let limits = FlowLimits { flows4: 0, flows6: 0, translations: 0 };

@@ -68,7 +68,7 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
         mac: interface.mac.into(),
         mtu: interface.mtu,
         addresses: own4.chain(own6).filter_map(address).collect(),
-        input_features: names(interface.features.input(), &InputFeature::NODES),
+        input_features: names(interface.input_features(), &InputFeature::NODES),
         output_features: names(interface.features.output(), &OutputFeature::NODES),
     }
 }

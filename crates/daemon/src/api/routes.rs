@@ -9,7 +9,7 @@ use control::api::{
 use control::config::Route;
 use control::net::Prefix;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source};
-use forward::state::Kind;
+use forward::state::{DEFAULT_VRF, Kind};
 
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::{Api, carried_through};
@@ -50,7 +50,7 @@ pub(crate) async fn list(
         }
         while page.next.is_none() {
             let wanted = limit.saturating_sub(page.routes.len()).max(1);
-            let found = daemon.routing.rib().routes(six, after, wanted);
+            let found = daemon.routing.rib().routes(DEFAULT_VRF, six, after, wanted);
             let Some(last) = found.last().map(|route| route.prefix) else { break };
             after = Some(last);
             let within = |route: &&RouteInfo| {
@@ -95,7 +95,7 @@ pub(crate) async fn lookup(
     Parameters(query): Parameters<LookupQuery>,
 ) -> Answer<RouteLookup> {
     let daemon = api.daemon.lock();
-    let found = daemon.routing.rib().lookup(query.address);
+    let found = daemon.routing.rib().lookup(DEFAULT_VRF, query.address);
     let route = found.route.as_ref().and_then(|route| show(&daemon, route));
     let wanted: Vec<u32> = found.next_hops.iter().map(|(index, _)| *index).collect();
     let next_hops = daemon.routing.rib().next_hops().filter(|hop| wanted.contains(&hop.index));

@@ -4,6 +4,7 @@
 use control::config::{Config, Route};
 use control::net::Prefix;
 use forward::rib::{self, ApplyError, Change, RouteError, Source};
+use forward::state::DEFAULT_VRF;
 
 use super::Changing;
 use crate::routing::{RoutesError, Routing, prefix_to_rib};
@@ -55,7 +56,7 @@ impl RouteChanges {
             let before = undo_of(routing, prefix_to_rib(route.prefix));
             match &before {
                 Change::Add(_) => self.replaced += 1,
-                Change::Remove(_) => self.added += 1,
+                Change::Remove(..) => self.added += 1,
             }
             if before != change {
                 changes.push(change);
@@ -128,16 +129,16 @@ impl RouteChanges {
 /// What removes a route that is to be added.
 fn removal(change: &Change) -> Option<Change> {
     match change {
-        Change::Add(route) => Some(Change::Remove(route.prefix)),
-        Change::Remove(_) => None,
+        Change::Add(route) => Some(Change::Remove(route.vrf, route.prefix)),
+        Change::Remove(..) => None,
     }
 }
 
 /// What puts the static route of a prefix back as it is now.
 fn undo_of(routing: &Routing, prefix: rib::Prefix) -> Change {
-    let routes = routing.rib().routes_of(prefix);
+    let routes = routing.rib().routes_of(DEFAULT_VRF, prefix);
     match routes.into_iter().find(|route| route.source == Source::Static) {
-        Some(route) => Change::Add(rib::Route { prefix, target: route.target }),
-        None => Change::Remove(prefix),
+        Some(route) => Change::Add(rib::Route { vrf: DEFAULT_VRF, prefix, target: route.target }),
+        None => Change::Remove(DEFAULT_VRF, prefix),
     }
 }

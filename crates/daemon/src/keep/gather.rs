@@ -8,6 +8,7 @@ use control::api::{NeighborState, Saved};
 use control::net::Prefix;
 use control::state::{KeptNeighbor, KeptPort, Record, Writer};
 use forward::rib::Source;
+use forward::state::DEFAULT_VRF;
 use tokio::task::yield_now;
 
 use crate::daemon::{Changing, Daemon};
@@ -107,7 +108,7 @@ impl Gathering {
             loop {
                 let routes = {
                     let daemon = changing.lock();
-                    let found = daemon.routing.rib().routes(six, after, STEP);
+                    let found = daemon.routing.rib().routes(DEFAULT_VRF, six, after, STEP);
                     let Some(last) = found.last() else { break };
                     after = Some(last.prefix);
                     let asked = found.iter().filter(|route| {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use control::config::{Config, NextHop, Route, RouteTarget};
 use control::net::Prefix;
 use forward::rib::{self, Change, NextHopMacs, RouteInfo, Target, Via};
+use forward::state::DEFAULT_VRF;
 
 use super::{Routing, Topology};
 
@@ -29,7 +30,7 @@ pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, N
         RouteTarget::Unreachable => Target::Unreachable,
         RouteTarget::Local => Target::Local,
     };
-    Ok(rib::Route { prefix: prefix_to_rib(route.prefix), target })
+    Ok(rib::Route { vrf: DEFAULT_VRF, prefix: prefix_to_rib(route.prefix), target })
 }
 
 /// A prefix for the tables.
@@ -91,13 +92,14 @@ impl Routing {
             Target::Blackhole => RouteTarget::Blackhole,
             Target::Unreachable => RouteTarget::Unreachable,
             Target::Local | Target::Broadcast | Target::Flood(_) => RouteTarget::Local,
+            Target::Vrf(_) => return None,
         };
         Some(Route { prefix: prefix_from_rib(route.prefix), target })
     }
 
     /// Whether configuration, files or API have a route to the prefix.
     pub(crate) fn has_static_route(&self, prefix: rib::Prefix) -> bool {
-        let routes = self.rib().routes_of(prefix);
+        let routes = self.rib().routes_of(DEFAULT_VRF, prefix);
         routes.iter().any(|route| route.source == rib::Source::Static)
     }
 }

@@ -1,11 +1,13 @@
 //! From the configuration to what the nodes read: interfaces, bridges, cross-connects.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use control::config::{self, Config};
 use control::net::{InterfaceAddress, MacAddr};
-use forward::state::{Bridge, BridgeMember, Features, Interface, Interfaces, Mode, PortEntry};
+use forward::state::{
+    Bridge, BridgeMember, DEFAULT_VRF, Features, Interface, Interfaces, Mode, PortEntry,
+};
 use graph::PortId;
 
 use super::ids::{Ids, TooMany};
@@ -61,6 +63,7 @@ impl Topology {
             list: vec![None; self.interfaces.len()],
             ports: vec![PortEntry::default(); PORTS],
             bridges: Vec::new(),
+            vrfs: BTreeMap::new(),
         };
         let modes = self.modes(config);
         let unnumbered = takes_unnumbered(config);
@@ -228,6 +231,7 @@ impl Part<'_> {
             any_mac: false,
             unnumbered: false,
             mode,
+            vrf: DEFAULT_VRF,
             features: Features { tcp_mss: self.features.tcp_mss },
         }
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use forward::rib::Target;
-use forward::state::Interfaces;
+use forward::state::{DEFAULT_VRF, Interfaces};
 use graph::InterfaceId;
 use shm::session::{Route, Routed, TransportProtocol};
 
@@ -30,7 +30,7 @@ impl Lent<'_> {
                 false => Routed::Kernel,
             };
         }
-        let found = self.routing.rib().lookup(destination);
+        let found = self.routing.rib().lookup(DEFAULT_VRF, destination);
         let target = found.route.map(|route| route.target);
         let leaves = matches!(target, Some(Target::Via(_) | Target::Port(_)));
         let first = found.next_hops.first().filter(|_| leaves);
@@ -50,15 +50,18 @@ impl Sessions {
 
 /// Out of an interface, from the address from which the router itself would speak to `destination`.
 fn through(interfaces: &Interfaces, id: InterfaceId, destination: IpAddr) -> Routed {
-    match (interfaces.get(id), interfaces.source(id, destination)) {
+    let interface = interfaces.get(id).filter(|interface| interface.vrf == DEFAULT_VRF);
+    match (interface, interfaces.source(id, destination)) {
         (Some(interface), Some(source)) => Routed::Millrace { source, mtu: interface.mtu },
         _ => Routed::Kernel,
     }
 }
 
-/// The MTU of the interface that has an address.
+/// The MTU of the interface that has an address. Stacks are in the default VRF.
 pub(super) fn own(interfaces: &Interfaces, address: IpAddr) -> Option<u16> {
     let mut all = interfaces.list.iter().flatten();
-    let found = all.find(|interface| interface.addresses().any(|own| own == address));
+    let found = all.find(|interface| {
+        interface.vrf == DEFAULT_VRF && interface.addresses().any(|own| own == address)
+    });
     found.map(|interface| interface.mtu)
 }

@@ -11,7 +11,7 @@ use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 
 use super::{Flow, FlowRefusal, Rewrite, TRANSLATED, Translation, Translations};
 use crate::indices::Indices;
-use crate::state::{Interfaces, Kind, NextHop, NextHops, NextNode};
+use crate::state::{DEFAULT_VRF, Interfaces, Kind, NextHop, NextHops, NextNode};
 
 /// What the workers read.
 #[derive(Clone)]
@@ -205,7 +205,7 @@ impl Flows {
     }
 
     /// Brings the flows' next hops up to date after a change of interfaces: those whose egress is
-    /// gone drop their packets until it is back.
+    /// gone, or in another VRF than the default one, drop their packets until it is back.
     pub fn set_interfaces(&mut self, interfaces: &Interfaces) {
         for (adjacency, shared) in &self.adjacencies {
             self.next_hops.set(shared.index, &hop_of(adjacency, interfaces));
@@ -290,7 +290,9 @@ fn check_family(flow: &Flow) -> Result<(), FlowRefusal> {
 }
 
 fn hop_of(adjacency: &Adjacency, interfaces: &Interfaces) -> NextHop {
-    let Some(interface) = interfaces.get(adjacency.egress) else {
+    // Flows are of the default VRF: one whose egress has gone to another waits until it is back.
+    let there = interfaces.get(adjacency.egress).filter(|found| found.vrf == DEFAULT_VRF);
+    let Some(interface) = there else {
         return NextHop::of_kind(Kind::Blackhole);
     };
     NextHop {

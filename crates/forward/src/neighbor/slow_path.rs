@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use graph::{InterfaceId, Reason};
+use tables::OutOfMemory;
 use wire::{MacAddr, ipv4, ipv6};
 
 use super::hearing::Hearing;
@@ -13,7 +14,7 @@ use super::table::Table;
 use super::{Action, Bounds, Packet, Timing, frame};
 use crate::Cause;
 use crate::rib::{ApplyError, Change, Miss, Rib, Status, is_host};
-use crate::state::{Interfaces, Settings, State as Shared};
+use crate::state::{Interfaces, Settings, State as Shared, VrfId};
 
 /// Routes and neighbours, and all that happens to packets that workers hand up.
 pub struct SlowPath<P> {
@@ -49,6 +50,14 @@ impl<P: Packet> SlowPath<P> {
     pub fn set_switches(&mut self, miss: Miss, settings: Settings, timing: Timing, bounds: Bounds) {
         self.rib.set_switches(miss, settings);
         self.table.set_limits(timing, bounds);
+    }
+
+    /// Makes tables for the routes of a VRF: see [`Rib::open_vrf`].
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] when the system refuses the tables' address space.
+    pub fn open_vrf(&mut self, id: VrfId) -> Result<(), OutOfMemory> {
+        self.rib.open_vrf(id)
     }
 
     /// Changes static routes: all of them or, on an error, none.
@@ -172,7 +181,8 @@ impl<P: Packet> SlowPath<P> {
     /// was no room, and it is forgotten.
     pub(super) fn show(&mut self, index: u32, actions: &mut Vec<Action<P>>) -> bool {
         let Some(neighbor) = self.table.get(index) else { return false };
-        let (machine, address) = (neighbor.machine, neighbor.address);
+        let machine = neighbor.machine;
+        let neighbor = (neighbor.interface, neighbor.address);
         if machine.is_resolved() && self.table.resolved_over() {
             let Some(oldest) = self.table.oldest_stale(index) else {
                 self.forget(index, Reason::NeighborTableFull, actions);
@@ -196,7 +206,7 @@ impl<P: Packet> SlowPath<P> {
         }
         if machine.state != State::Incomplete {
             for packet in self.table.take_waiting(index) {
-                self.look_up_again(address, packet, actions);
+                self.look_up_again(neighbor, packet, actions);
             }
         }
         true
@@ -204,8 +214,14 @@ impl<P: Packet> SlowPath<P> {
 
     /// A packet for a neighbour of known state goes back to the look-up, unless that would only
     /// hand it up again.
-    fn look_up_again(&self, address: IpAddr, packet: P, actions: &mut Vec<Action<P>>) {
-        if destination(packet.network()) == Some(address) && self.rib.is_gleaned(address) {
+    fn look_up_again(
+        &self,
+        (interface, address): (InterfaceId, IpAddr),
+        packet: P,
+        actions: &mut Vec<Action<P>>,
+    ) {
+        let to_it = destination(packet.network()) == Some(address);
+        if to_it && self.rib.is_gleaned(interface, address) {
             actions.push(Action::Drop { packet, reason: Reason::NeighborTableFull });
         } else {
             actions.push(Action::Release { packet });
@@ -221,10 +237,8 @@ impl<P: Packet> SlowPath<P> {
         actions: &mut Vec<Action<P>>,
     ) {
         let known = self.known(neighbor).and_then(|index| Some((index, self.table.get(index)?)));
-        if let Some((_, known)) =
-            known.filter(|(_, known)| known.machine.state != State::Incomplete)
-        {
-            return self.look_up_again(known.address, packet, actions);
+        if known.is_some_and(|(_, known)| known.machine.state != State::Incomplete) {
+            return self.look_up_again(neighbor, packet, actions);
         }
         let known = known.map(|(index, _)| index);
         let Some(index) = known.or_else(|| self.ask_new(neighbor, now, actions)) else {

@@ -16,7 +16,9 @@ use wire::MacAddr;
 use super::{Action, Bounds, Packet, SlowPath, State as Known, Timing};
 use crate::Cause;
 use crate::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target, Via};
-use crate::state::{Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State};
+use crate::state::{
+    DEFAULT_VRF, Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State,
+};
 
 const SECOND: u64 = 1_000_000_000;
 const OWN: MacAddr = MacAddr::new([2, 0, 0, 0, 0, 1]);
@@ -75,6 +77,7 @@ fn interface(id: InterfaceId, net: u8) -> Interface {
         any_mac: false,
         unnumbered: false,
         mode: Mode::Routed,
+        vrf: DEFAULT_VRF,
         features: Features::default(),
     }
 }
@@ -186,7 +189,7 @@ impl Bench {
         let prefix = Prefix::new(ip(address), length.parse().unwrap()).unwrap();
         let via = |hop: &&str| Via { address: ip(hop), interface: None, weight: 1 };
         let target = Target::Via(hops.iter().map(via).collect());
-        self.path.apply(&[Change::Add(Route { prefix, target })]).unwrap();
+        self.path.apply(&[Change::Add(Route { vrf: DEFAULT_VRF, prefix, target })]).unwrap();
     }
 }
 

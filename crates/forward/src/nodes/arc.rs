@@ -48,7 +48,7 @@ impl Arc {
             return FeatureSet::default();
         };
         match self {
-            Self::Input => interface.features.input(),
+            Self::Input => interface.input_features(),
             Self::Output => interface.features.output(),
         }
     }

@@ -6,7 +6,7 @@ use wire::{EtherType, Protocol};
 use wire::{flow, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::flow::FlowReaders;
-use crate::state::State;
+use crate::state::{State, VrfTables};
 
 /// ICMP types that a router sends (RFC 792).
 pub(crate) mod kind4 {
@@ -74,8 +74,10 @@ pub(crate) trait Family: Send + 'static {
     fn note(vector: &mut Vector, slot: Slot, key: Self::Key);
     /// The key of a packet.
     fn key(vector: &Vector, slot: Slot) -> Self::Key;
-    /// Looks up keys in a batch.
+    /// Looks up keys in a batch, in the default VRF.
     fn look_up(state: &State, keys: &[Self::Key], values: &mut [u32]);
+    /// Looks up keys in a batch, in another VRF.
+    fn look_up_in(tables: &VrfTables, keys: &[Self::Key], values: &mut [u32]);
     /// The flow key of a packet.
     fn flow_key(packet: &[u8]) -> Self::FlowKey;
     /// The key of a flow. `None`: it is of the other family.
@@ -101,6 +103,8 @@ pub(crate) struct Names {
     pub(crate) flow: &'static str,
     /// Look-up of packets that are forwarded, and of packets made here.
     pub(crate) lookup: [&'static str; 2],
+    /// The same in other VRFs than the default one.
+    pub(crate) vrf: [&'static str; 2],
     /// Rewrite of packets that are forwarded, and of packets made here.
     pub(crate) rewrite: [&'static str; 2],
 }
@@ -116,12 +120,13 @@ impl Family for V4 {
     const NAMES: Names = Names {
         flow: "flow4-lookup",
         lookup: ["ip4-lookup", "ip4-output"],
+        vrf: ["ip4-vrf", "ip4-vrf-output"],
         rewrite: ["ip4-rewrite", "ip4-send"],
     };
     const FLOW_TARGETS: &'static [&'static str] = &["ip4-rewrite", "ip4-lookup"];
     const LOOKUP_TARGETS: [&'static [&'static str]; 2] = [
-        &["ip4-rewrite", "ip-local", "icmp-error", "reflect"],
-        &["ip4-send", "ip-local", "icmp-error", "reflect"],
+        &["ip4-rewrite", "ip-local", "icmp-error", "reflect", "ip4-vrf"],
+        &["ip4-send", "ip-local", "icmp-error", "reflect", "ip4-vrf-output"],
     ];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
@@ -158,6 +163,10 @@ impl Family for V4 {
     #[inline]
     fn look_up(state: &State, keys: &[u32], values: &mut [u32]) {
         state.routes4.lookup_batch(keys, values);
+    }
+
+    fn look_up_in(tables: &VrfTables, keys: &[u32], values: &mut [u32]) {
+        tables.routes4.lookup_batch(keys, values);
     }
 
     #[inline(always)]
@@ -215,12 +224,13 @@ impl Family for V6 {
     const NAMES: Names = Names {
         flow: "flow6-lookup",
         lookup: ["ip6-lookup", "ip6-output"],
+        vrf: ["ip6-vrf", "ip6-vrf-output"],
         rewrite: ["ip6-rewrite", "ip6-send"],
     };
     const FLOW_TARGETS: &'static [&'static str] = &["ip6-rewrite", "ip6-lookup"];
     const LOOKUP_TARGETS: [&'static [&'static str]; 2] = [
-        &["ip6-rewrite", "ip-local", "icmp-error", "reflect"],
-        &["ip6-send", "ip-local", "icmp-error", "reflect"],
+        &["ip6-rewrite", "ip-local", "icmp-error", "reflect", "ip6-vrf"],
+        &["ip6-send", "ip-local", "icmp-error", "reflect", "ip6-vrf-output"],
     ];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
@@ -258,6 +268,10 @@ impl Family for V6 {
     #[inline]
     fn look_up(state: &State, keys: &[u128], values: &mut [u32]) {
         state.routes6.lookup_batch(keys, values);
+    }
+
+    fn look_up_in(tables: &VrfTables, keys: &[u128], values: &mut [u32]) {
+        tables.routes6.lookup_batch(keys, values);
     }
 
     #[inline(always)]

@@ -24,6 +24,8 @@ graph::edges! {
     pub(crate) Next {
         Output4 => "ip4-output",
         Output6 => "ip6-output",
+        Vrf4 => "ip4-vrf-output",
+        Vrf6 => "ip6-vrf-output",
         Interface => "interface-output",
     }
 }
@@ -98,6 +100,8 @@ impl Node for IcmpError {
             match local_reply::way(cx.vector, slot, interfaces, to, peer) {
                 Some(Way::Routed4) => cx.send(slot, Next::Output4),
                 Some(Way::Routed6) => cx.send(slot, Next::Output6),
+                Some(Way::Vrf4) => cx.send(slot, Next::Vrf4),
+                Some(Way::Vrf6) => cx.send(slot, Next::Vrf6),
                 Some(Way::Link) => cx.send(slot, Next::Interface),
                 None => cx.drop(slot, Reason::NoBuffer),
             }

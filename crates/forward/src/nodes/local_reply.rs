@@ -6,22 +6,38 @@ use graph::{InterfaceId, Slot, Vector};
 use wire::ethernet::{HEADER_LENGTH, Header};
 use wire::{EtherType, MacAddr};
 
-use crate::state::Interfaces;
+use crate::state::{DEFAULT_VRF, Interfaces, VrfId};
 
 /// How a packet made here leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By the IPv4 routes.
+    /// By the IPv4 routes of the default VRF.
     Routed4,
-    /// By the IPv6 routes.
+    /// By the IPv6 routes of the default VRF.
     Routed6,
+    /// By the IPv4 routes of the VRF in `egress`.
+    Vrf4,
+    /// By the IPv6 routes of the VRF in `egress`.
+    Vrf6,
     /// By the interface that the received packet came in on, to the MAC address that it came from:
     /// a link-local address is in no route table.
     Link,
 }
 
+impl Way {
+    /// By the routes to an address, in a VRF.
+    pub(super) fn routed(vrf: VrfId, to: IpAddr) -> Self {
+        match (to, vrf) {
+            (IpAddr::V4(_), DEFAULT_VRF) => Self::Routed4,
+            (IpAddr::V4(_), _) => Self::Vrf4,
+            (IpAddr::V6(_), DEFAULT_VRF) => Self::Routed6,
+            (IpAddr::V6(_), _) => Self::Vrf6,
+        }
+    }
+}
+
 /// Prepares the packet in `slot`, addressed to `to`, for its way: by a link, that is an
-/// Ethernet header to `peer`. `None`: no room for one.
+/// Ethernet header to `peer`; by routes, those of the VRF that the received packet came in by. `None`: no room for a header.
 pub(super) fn way(
     vector: &mut Vector,
     slot: Slot,
@@ -31,9 +47,7 @@ pub(super) fn way(
 ) -> Option<Way> {
     let at = usize::from(slot);
     match to {
-        IpAddr::V4(_) => Some(Way::Routed4),
-        IpAddr::V6(to) if !to.is_unicast_link_local() => Some(Way::Routed6),
-        IpAddr::V6(_) => {
+        IpAddr::V6(link_local) if link_local.is_unicast_link_local() => {
             let id = vector.interface[at];
             let link = link(interfaces, id, to, peer)?;
             let network = usize::from(vector.network[at]);
@@ -46,6 +60,11 @@ pub(super) fn way(
             *header = link;
             vector.egress[at] = id;
             Some(Way::Link)
+        }
+        _ => {
+            let vrf = interfaces.vrf_of(vector.interface[at]);
+            vector.egress[at] = vrf;
+            Some(Way::routed(vrf, to))
         }
     }
 }

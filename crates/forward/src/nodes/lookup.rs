@@ -3,6 +3,8 @@
 //!
 //! Needs `interface` and `network`, of a validated packet, and the destination address as the input
 //! node noted it; fills `next_hop`. The twins read the address from the packet.
+//! Both look in the default VRF; packets that another VRF's routes are for go on to `ip4-vrf` or `ip6-vrf`, with that VRF in
+//! `egress`.
 
 use graph::{CAPACITY, Context, Node, Slot, Vector, in_place};
 
@@ -17,6 +19,7 @@ graph::edges! {
         Local => "ip-local",
         Error => "icmp-error",
         Reflect => "reflect",
+        Vrf => "vrf",
     }
 }
 
@@ -24,8 +27,8 @@ const EDGES: Edges<Next> = Edges { local: Next::Local, error: Next::Error, refle
 
 /// The node.
 pub(crate) struct Lookup<F: Family> {
-    state: State,
-    made_here: bool,
+    pub(super) state: State,
+    pub(super) made_here: bool,
     family: std::marker::PhantomData<F>,
 }
 
@@ -47,6 +50,9 @@ impl<F: Family> Lookup<F> {
         for (&slot, &value) in slots.iter().zip(values) {
             if value >= reserved::FIRST {
                 cx.send(slot, Next::Rewrite);
+            } else if let Some(vrf) = reserved::vrf(value) {
+                cx.vector.egress[usize::from(slot)] = vrf;
+                cx.send(slot, Next::Vrf);
             } else {
                 dispose::<F, Next>(cx, slot, self.state.next_hops.kind(value), EDGES);
             }
@@ -105,6 +111,10 @@ impl<F: Family> Node for Lookup<F> {
         let seed = self.state.settings.load().hash_seed;
         let hash = F::hash(vector.network(slot), seed);
         let chosen = self.state.next_hops.choose(value[0], hash);
+        if let Some(vrf) = reserved::vrf(chosen) {
+            let packet = family::describe(vector.network(slot));
+            return format!("{packet}: to be looked up in {}", self.state.describe_vrf(vrf));
+        }
         let hop = self.state.next_hops.get(chosen);
         let way = if value[0] & GROUP_BIT == 0 { "" } else { ", chosen by flow hash" };
         let packet = family::describe(vector.network(slot));

@@ -29,6 +29,7 @@ mod stack_input;
 mod tcp_mss;
 mod translate;
 mod translate_error;
+mod vrf;
 
 use dpdk::BufferPool;
 use graph::{Graph, GraphBuilder, GraphError};
@@ -45,6 +46,7 @@ use lookup::Lookup;
 use rewrite::Rewrite;
 use snapshot::Snapshot;
 use tcp_mss::TcpMss;
+use vrf::{VrfInput, VrfLookup};
 
 /// Name of the node where received packets enter.
 pub const INPUT: &str = "ethernet-input";
@@ -90,12 +92,15 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(ip6_input::Ip6Input::new(interfaces(), settings(), flows6))
         .with(Begin::input(interfaces()))
         .with(OnArc::input(InputFeature::TcpMss, interfaces(), TcpMss))
-        .with(neighbor_resolved::NeighborResolved)
+        .with(OnArc::input(InputFeature::Vrf, interfaces(), VrfInput))
+        .with(neighbor_resolved::NeighborResolved::new(interfaces()))
         .with(stack_input::StackInput::new(state.clone(), steering.clone()))
         .with(FlowLookup::<V4>::new(flows.clone()))
         .with(FlowLookup::<V6>::new(flows))
         .with(Lookup::<V4>::forwarding(state.clone()))
         .with(Lookup::<V6>::forwarding(state.clone()))
+        .with(VrfLookup::<V4>::forwarding(state.clone()))
+        .with(VrfLookup::<V6>::forwarding(state.clone()))
         .with(Rewrite::<V4>::forwarding(state.clone()))
         .with(Rewrite::<V6>::forwarding(state.clone()))
         .with(fragment::Fragment::new(state.next_hops.clone(), pool))
@@ -104,6 +109,8 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(icmp_error::IcmpError::new(interfaces(), settings()))
         .with(Lookup::<V4>::output(state.clone()))
         .with(Lookup::<V6>::output(state.clone()))
+        .with(VrfLookup::<V4>::output(state.clone()))
+        .with(VrfLookup::<V6>::output(state.clone()))
         .with(Rewrite::<V4>::output(state.clone()))
         .with(Rewrite::<V6>::output(state.clone()))
         .with(Begin::output(interfaces()))

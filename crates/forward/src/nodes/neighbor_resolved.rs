@@ -1,10 +1,13 @@
 //! `neighbor-resolved`: packets that waited for a neighbour, back from the control thread.
 //!
-//! Needs `network`. Notes the destination address, which the input node had noted, and lets the packet
-//! be looked up again: its neighbour has answered, or the look-up tells the sender that it has not.
+//! Needs `interface` and `network`. Notes the destination address, which the input node had noted, and lets the packet
+//! be looked up again, in the VRF that it came in by: its neighbour has answered, or the look-up tells the sender that it has not.
 
 use graph::{Context, NO_INTERFACE, Node, Reason, Slot, Vector};
 use wire::{ipv4, ipv6};
+
+use super::snapshot::Snapshot;
+use crate::state::{DEFAULT_VRF, Interfaces};
 
 graph::edges! {
     /// Next nodes of `neighbor-resolved`.
@@ -13,11 +16,23 @@ graph::edges! {
         Lookup6 => "ip6-lookup",
         Output4 => "ip4-output",
         Output6 => "ip6-output",
+        Vrf4 => "ip4-vrf",
+        Vrf6 => "ip6-vrf",
     }
 }
 
 /// The node.
-pub(crate) struct NeighborResolved;
+pub(crate) struct NeighborResolved {
+    interfaces: Snapshot<Interfaces>,
+}
+
+impl NeighborResolved {
+    /// The node, reading these interfaces.
+    #[must_use]
+    pub(crate) fn new(interfaces: Snapshot<Interfaces>) -> Self {
+        Self { interfaces }
+    }
+}
 
 impl Node for NeighborResolved {
     type Next = Next;
@@ -27,9 +42,18 @@ impl Node for NeighborResolved {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+        let interfaces = self.interfaces.get();
         for &slot in slots {
             let at = usize::from(slot);
+            let vrf = interfaces.vrf_of(cx.vector.interface[at]);
             let packet = cx.vector.network(slot);
+            if vrf != DEFAULT_VRF {
+                let next =
+                    if ipv4::Header::peek(packet).is_some() { Next::Vrf4 } else { Next::Vrf6 };
+                cx.vector.egress[at] = vrf;
+                cx.send(slot, next);
+                continue;
+            }
             // What a stack has sent was not forwarded, and keeps its hop count.
             let made_here = cx.vector.interface[at] == NO_INTERFACE;
             if let Some(header) = ipv4::Header::peek(packet) {

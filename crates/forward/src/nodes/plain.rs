@@ -117,7 +117,7 @@ impl Ingress {
             front: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
             ip4: interface.takes_ip4(),
             ip6: interface.takes_ip6(),
-            features: !interface.features.input().is_empty(),
+            features: !interface.input_features().is_empty(),
         }
     }
 

@@ -8,6 +8,8 @@ use std::net::IpAddr;
 
 use graph::InterfaceId;
 
+use crate::state::VrfId;
+
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +30,8 @@ const PATIENCE: u64 = 60;
 /// What the fragments of a datagram share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
+    /// The same addresses in another VRF are other hosts.
+    pub(crate) vrf: VrfId,
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
     pub(crate) identification: u32,

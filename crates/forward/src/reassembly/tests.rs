@@ -11,7 +11,8 @@ const OWN: usize = 6;
 
 fn key(source: u32, identification: u32) -> Key {
     let source = IpAddr::V4(Ipv4Addr::from_bits(source));
-    Key { source, destination: Ipv4Addr::LOCALHOST.into(), identification, protocol: 17 }
+    let destination = Ipv4Addr::LOCALHOST.into();
+    Key { vrf: 0, source, destination, identification, protocol: 17 }
 }
 
 fn packet(payload: &[u8]) -> Vec<u8> {
@@ -34,8 +35,11 @@ fn a_gap_waits_and_a_repetition_changes_nothing() {
     assert_eq!(table.add(&piece(key(1, 1), 8, false, &last), 0), Added::Waits);
     assert_eq!(table.add(&piece(key(1, 1), 8, false, &last), 0), Added::Waits);
     assert_eq!(table.add(&piece(key(1, 2), 0, true, &first), 0), Added::Waits, "another datagram");
+    let elsewhere = Key { vrf: 1, ..key(1, 1) };
+    assert_eq!(table.add(&piece(elsewhere, 0, true, &first), 0), Added::Waits, "another VRF");
     assert_eq!(table.add(&piece(key(1, 1), 0, true, &first), 0), whole(b"0123456789"));
     assert_eq!(table.add(&piece(key(1, 2), 8, false, &last), 0), whole(b"0123456789"));
+    assert_eq!(table.add(&piece(elsewhere, 8, false, &last), 0), whole(b"0123456789"));
     assert_eq!(table.expire(u64::MAX, HZ), None, "nothing is left");
 }
 

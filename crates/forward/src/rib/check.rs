@@ -5,12 +5,11 @@ use std::net::IpAddr;
 
 use wire::special::{Special, classify_v4, classify_v6};
 
-use super::fib::Named;
 use super::link::is_link_local;
 use super::route::Step;
 use super::target::Goal;
 use super::{ApplyError, Change, Prefix, Rib, Route, RouteError, Target, Via};
-use crate::state::WAYS;
+use crate::state::{VrfId, WAYS};
 
 impl Rib {
     /// The steps of a batch. On an error nothing has happened.
@@ -19,13 +18,13 @@ impl Rib {
         let mut steps: Vec<Step> = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
             let step = match change {
-                Change::Remove(prefix) => Ok((*prefix, None)),
+                Change::Remove(vrf, prefix) => Ok((*vrf, *prefix, None)),
                 Change::Add(route) => self.step(route),
             };
             match step {
                 Ok(step) => steps.push(step),
                 Err(error) => {
-                    self.release(steps.into_iter().filter_map(|(_, target)| target));
+                    self.release(steps.into_iter().filter_map(|(.., target)| target));
                     return Err(ApplyError { at, error });
                 }
             }
@@ -41,13 +40,14 @@ impl Rib {
         if fit && changes.iter().all(|change| matches!(change, Change::Add(_))) {
             return Ok(());
         }
-        let mut after: HashMap<Prefix, bool> = HashMap::new();
+        let mut after: HashMap<(VrfId, Prefix), bool> = HashMap::new();
         for (at, change) in changes.iter().enumerate() {
-            let (prefix, adds) = match change {
-                Change::Add(route) => (route.prefix, true),
-                Change::Remove(prefix) => (*prefix, false),
+            let (vrf, prefix, adds) = match change {
+                Change::Add(route) => (route.vrf, route.prefix, true),
+                Change::Remove(vrf, prefix) => (*vrf, *prefix, false),
             };
-            let present = after.insert(prefix, adds).unwrap_or_else(|| self.has(prefix));
+            let has = || self.vrfs.get(vrf).is_some_and(|vrf| vrf.has_static(prefix));
+            let present = after.insert((vrf, prefix), adds).unwrap_or_else(has);
             let family = usize::from(matches!(prefix, Prefix::V6(_)));
             match (present, adds) {
                 (false, false) => {
@@ -65,40 +65,48 @@ impl Rib {
         Ok(())
     }
 
-    fn has(&self, prefix: Prefix) -> bool {
-        match prefix {
-            Prefix::V4(key) => self.v4.named(Named::Static).contains_key(&key),
-            Prefix::V6(key) => self.v6.named(Named::Static).contains_key(&key),
-        }
-    }
-
     fn step(&mut self, route: &Route) -> Result<Step, RouteError> {
         let prefix = route.prefix;
         if !is_routed(prefix) {
             return Err(RouteError::NotRouted(prefix));
         }
+        if self.vrfs.get(route.vrf).is_none() {
+            return Err(RouteError::NoSuchVrf(route.vrf));
+        }
         let target = match &route.target {
+            Target::Vrf(vrf) if *vrf == route.vrf => return Err(RouteError::SameVrf(prefix)),
+            Target::Vrf(vrf) if self.vrfs.get(*vrf).is_none() => {
+                return Err(RouteError::NoSuchVrf(*vrf));
+            }
             Target::Broadcast | Target::Flood(_) => return Err(RouteError::Broadcast(prefix)),
             Target::Port(interface) if self.links.get(*interface).is_none() => {
                 return Err(RouteError::NoSuchInterface(*interface));
             }
-            Target::Via(via) => Target::Via(self.checked_hops(prefix, via)?),
+            Target::Port(interface) if self.links.vrf_of(*interface) != route.vrf => {
+                return Err(RouteError::OtherVrf(*interface));
+            }
+            Target::Via(via) => Target::Via(self.checked_hops(route.vrf, prefix, via)?),
             target => target.clone(),
         };
-        let goal = Goal::Route(target);
+        let goal = Goal::Route(route.vrf, target);
         let id = self.targets.acquire(goal, &self.links, &mut self.hops)?;
-        Ok((prefix, Some(id)))
+        Ok((route.vrf, prefix, Some(id)))
     }
 
     /// The next hops of a route checked, sorted, each once.
-    fn checked_hops(&self, prefix: Prefix, via: &[Via]) -> Result<Vec<Via>, RouteError> {
+    fn checked_hops(
+        &self,
+        vrf: VrfId,
+        prefix: Prefix,
+        via: &[Via],
+    ) -> Result<Vec<Via>, RouteError> {
         match via.len() {
             0 => return Err(RouteError::NoNextHop(prefix)),
             1..=WAYS => {}
             count => return Err(RouteError::TooManyNextHops { prefix, count }),
         }
         for hop in via {
-            self.check_hop(prefix, hop)?;
+            self.check_hop(vrf, prefix, hop)?;
         }
         let mut sorted = via.to_vec();
         sorted.sort_unstable_by_key(|hop| (hop.address, hop.interface));
@@ -115,15 +123,16 @@ impl Rib {
         Ok(sorted)
     }
 
-    fn check_hop(&self, prefix: Prefix, hop: &Via) -> Result<(), RouteError> {
+    fn check_hop(&self, vrf: VrfId, prefix: Prefix, hop: &Via) -> Result<(), RouteError> {
         let address = hop.address;
+        let on = hop.interface.map_or(vrf, |id| self.links.vrf_of(id));
         if matches!(prefix, Prefix::V4(_)) != address.is_ipv4() {
             return Err(RouteError::FamilyMismatch { prefix, address });
         }
         if hop.weight == 0 {
             return Err(RouteError::Weight(address));
         }
-        if !is_host(address) || self.links.is_own(address) {
+        if !is_host(address) || self.links.is_own(on, address) {
             return Err(RouteError::NotAHost(address));
         }
         match hop.interface {
@@ -131,7 +140,7 @@ impl Rib {
                 Err(RouteError::NoSuchInterface(interface))
             }
             None if is_link_local(address) => Err(RouteError::LinkLocal(address)),
-            None if self.links.interface_of(address).is_none() => {
+            None if self.links.interface_of(vrf, address).is_none() => {
                 Err(RouteError::NextHopUnreachable(address))
             }
             _ => Ok(()),

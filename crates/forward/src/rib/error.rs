@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use graph::InterfaceId;
 
 use super::Prefix;
-use crate::state::WAYS;
+use crate::state::{VrfId, WAYS};
 
 /// Why a route can't be added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +52,17 @@ pub enum RouteError {
         "next hop {0} is on no connected network: add an address of its network to an interface, or name its interface"
     )]
     NextHopUnreachable(IpAddr),
+    /// There is no such VRF.
+    #[error("VRF {0} does not exist: add it to the configuration")]
+    NoSuchVrf(VrfId),
+    /// The egress interface is in another VRF than the route.
+    #[error(
+        "interface {0} is in another VRF than the route: look up in that one, or name a next hop behind it"
+    )]
+    OtherVrf(InterfaceId),
+    /// A look-up that leads to itself.
+    #[error("route {0} leads to its own VRF: name another, or remove the route")]
+    SameVrf(Prefix),
     /// The interface does not exist or does not route.
     #[error("interface {0} does not exist or is not routed")]
     NoSuchInterface(InterfaceId),

@@ -1,6 +1,6 @@
 //! Interfaces as routes see them, and the routes that their addresses imply.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::{InterfaceId, PortId};
@@ -8,7 +8,7 @@ use wire::MacAddr;
 use wire::special::{Special, classify_v6};
 
 use super::{Prefix, Target};
-use crate::state::{Interface, Interfaces, Kind, Mode, NextHop, NextNode};
+use crate::state::{DEFAULT_VRF, Interface, Interfaces, Kind, Mode, NextHop, NextNode, VrfId};
 
 /// Fixed destination MAC addresses of what is beyond an interface, for routes by egress port.
 pub type NextHopMacs = BTreeMap<InterfaceId, MacAddr>;
@@ -27,6 +27,8 @@ struct Egress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
     id: InterfaceId,
+    /// Its addresses and neighbours are in this VRF.
+    pub(super) vrf: VrfId,
     up: bool,
     egress: Egress,
     mtu: u16,
@@ -48,8 +50,8 @@ impl Link {
         let v4 = interface.addresses4.iter().map(|(address, length)| ((*address).into(), *length));
         let v6 = interface.addresses6.iter().map(|(address, length)| ((*address).into(), *length));
         let addresses = v4.chain(v6).collect();
-        let (up, mtu) = (interface.up, interface.mtu);
-        Some(Self { id, up, egress, mtu, next_hop_mac, addresses })
+        let (vrf, up, mtu) = (interface.vrf, interface.up, interface.mtu);
+        Some(Self { id, vrf, up, egress, mtu, next_hop_mac, addresses })
     }
 
     /// Whether packets can leave by it now. Its addresses are the router's own in any case.
@@ -72,9 +74,9 @@ impl Link {
         }
     }
 
-    /// Whether next hops made for `other` serve this one too.
+    /// Whether next hops and neighbours of `other` serve this one too.
     pub(super) fn same_frames(&self, other: &Self) -> bool {
-        self.egress == other.egress
+        self.egress == other.egress && self.vrf == other.vrf
     }
 
     /// Length of the longest network of this interface that the address lies in.
@@ -86,25 +88,45 @@ impl Link {
     }
 }
 
-/// All interfaces that routes may lead to.
+/// All interfaces that routes may lead to, and the VRFs that there are.
 #[derive(Debug, Default)]
-pub(super) struct Links(pub(super) BTreeMap<InterfaceId, Link>);
+pub(super) struct Links {
+    list: BTreeMap<InterfaceId, Link>,
+    /// Besides the default one.
+    vrfs: BTreeSet<VrfId>,
+}
 
 impl Links {
-    pub(super) fn new(interfaces: &Interfaces, macs: &NextHopMacs) -> Self {
+    pub(super) fn new(interfaces: &Interfaces, macs: &NextHopMacs, vrfs: BTreeSet<VrfId>) -> Self {
         let numbered = (0..=InterfaceId::MAX).zip(&interfaces.list);
-        Self(
-            numbered
-                .filter_map(|(id, interface)| {
-                    let link = Link::new(id, interface.as_ref()?, macs.get(&id).copied())?;
-                    Some((id, link))
-                })
-                .collect(),
-        )
+        let list = numbered.filter_map(|(id, interface)| {
+            let link = Link::new(id, interface.as_ref()?, macs.get(&id).copied())?;
+            Some((id, link))
+        });
+        Self { list: list.collect(), vrfs }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Link)> {
+        self.list.iter()
     }
 
     pub(super) fn get(&self, id: InterfaceId) -> Option<&Link> {
-        self.0.get(&id)
+        self.list.get(&id)
+    }
+
+    /// Whether there is that VRF.
+    pub(super) fn has_vrf(&self, id: VrfId) -> bool {
+        id == DEFAULT_VRF || self.vrfs.contains(&id)
+    }
+
+    /// The VRF of an interface.
+    pub(super) fn vrf_of(&self, id: InterfaceId) -> VrfId {
+        self.get(id).map_or(DEFAULT_VRF, |link| link.vrf)
+    }
+
+    /// The interfaces of a VRF.
+    fn of(&self, vrf: VrfId) -> impl DoubleEndedIterator<Item = (&InterfaceId, &Link)> {
+        self.list.iter().filter(move |(_, link)| link.vrf == vrf)
     }
 
     /// The interface, if its link is up.
@@ -112,37 +134,38 @@ impl Links {
         self.get(id).filter(|link| link.up)
     }
 
-    /// The interface on whose network the address lies, up or not: longest match, then lowest number.
-    pub(super) fn interface_of(&self, address: IpAddr) -> Option<InterfaceId> {
-        self.interface_where(address, |_| true)
+    /// The interface of a VRF on whose network the address lies, up or not: longest match, then lowest number.
+    pub(super) fn interface_of(&self, vrf: VrfId, address: IpAddr) -> Option<InterfaceId> {
+        self.interface_where(vrf, address, |_| true)
     }
 
     /// The same of those that are up.
-    pub(super) fn live_interface_of(&self, address: IpAddr) -> Option<InterfaceId> {
-        self.interface_where(address, Link::is_up)
+    pub(super) fn live_interface_of(&self, vrf: VrfId, address: IpAddr) -> Option<InterfaceId> {
+        self.interface_where(vrf, address, Link::is_up)
     }
 
     fn interface_where(
         &self,
+        vrf: VrfId,
         address: IpAddr,
         fits: impl Fn(&Link) -> bool,
     ) -> Option<InterfaceId> {
-        let matches = self.0.iter().rev().filter(|(_, link)| fits(link) && !is_link_local(address));
+        let matches = self.of(vrf).rev().filter(|(_, link)| fits(link) && !is_link_local(address));
         matches
             .filter_map(|(id, link)| Some((link.match_length(address)?, *id)))
             .max_by_key(|(length, _)| *length)
             .map(|(_, id)| id)
     }
 
-    /// Whether the address is one of the router's own.
-    pub(super) fn is_own(&self, address: IpAddr) -> bool {
-        self.0.values().any(|link| link.addresses.iter().any(|(own, _)| *own == address))
+    /// Whether the address is one of the router's own in that VRF.
+    pub(super) fn is_own(&self, vrf: VrfId, address: IpAddr) -> bool {
+        self.of(vrf).any(|(_, link)| link.addresses.iter().any(|(own, _)| *own == address))
     }
 
-    /// Routes to the router itself, and to broadcast addresses; `directed`: these are forwarded.
-    pub(super) fn own_routes(&self, directed: bool) -> BTreeMap<Prefix, Target> {
+    /// Routes of a VRF to the router itself, and to broadcast addresses; `directed`: these are forwarded.
+    pub(super) fn own_routes(&self, vrf: VrfId, directed: bool) -> BTreeMap<Prefix, Target> {
         let mut routes = BTreeMap::new();
-        for (id, link) in &self.0 {
+        for (id, link) in self.of(vrf) {
             let flood = directed.then_some(Target::Flood(*id));
             for (address, length) in &link.addresses {
                 match *address {
@@ -152,16 +175,16 @@ impl Links {
             }
         }
         // After the rest: an own address is local even where another network's broadcast is the same.
-        for (address, _) in self.0.values().flat_map(|link| &link.addresses) {
+        for (address, _) in self.of(vrf).flat_map(|(_, link)| &link.addresses) {
             routes.insert(Prefix::host(*address), Target::Local);
         }
         routes
     }
 
-    /// Routes to the networks of the addresses of interfaces that are up.
-    pub(super) fn connected_routes(&self) -> BTreeMap<Prefix, InterfaceId> {
+    /// Routes of a VRF to the networks of the addresses of interfaces that are up.
+    pub(super) fn connected_routes(&self, vrf: VrfId) -> BTreeMap<Prefix, InterfaceId> {
         let mut routes = BTreeMap::new();
-        for (id, link) in self.0.iter().filter(|(_, link)| link.up) {
+        for (id, link) in self.of(vrf).filter(|(_, link)| link.up) {
             for (address, length) in &link.addresses {
                 let Ok(network) = Prefix::containing(*address, *length) else { continue };
                 if !is_link_local(*address) {

@@ -11,7 +11,7 @@ use super::next_hop::Owner;
 use super::prefix::Key;
 use super::target::Goal;
 use super::{Prefix, Rib, RouteInfo, Source, Target, Via};
-use crate::state::NextHop;
+use crate::state::{NextHop, VrfId, reserved};
 
 /// Which route packets to an address follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub struct Explanation {
     pub value: u32,
     /// Indices and weights of its next hops.
     pub next_hops: Vec<(u32, u32)>,
+}
+
+impl Explanation {
+    fn miss() -> Self {
+        Self { route: None, value: reserved::MISS, next_hops: Vec::new() }
+    }
 }
 
 /// A next hop as it is listed.
@@ -40,40 +46,55 @@ pub struct NextHopInfo {
 }
 
 impl Rib {
-    /// Routes in the order of their prefixes, IPv4 first: those behind `after` (or from the start
+    /// Routes of a VRF in the order of their prefixes, IPv4 first: those behind `after` (or from the start
     /// of the family that it is not given for), until at least `limit` are found. All routes of one
     /// prefix come together, the one of the best source first.
     #[must_use]
-    pub fn routes(&self, ipv6: bool, after: Option<Prefix>, limit: usize) -> Vec<RouteInfo> {
+    pub fn routes(
+        &self,
+        vrf: VrfId,
+        ipv6: bool,
+        after: Option<Prefix>,
+        limit: usize,
+    ) -> Vec<RouteInfo> {
+        let Some(routes) = self.vrfs.get(vrf) else { return Vec::new() };
         match (ipv6, after) {
-            (false, Some(Prefix::V4(after))) => self.page(&self.v4, Some(after), limit),
-            (false, _) => self.page(&self.v4, None, limit),
-            (true, Some(Prefix::V6(after))) => self.page(&self.v6, Some(after), limit),
-            (true, _) => self.page(&self.v6, None, limit),
+            (false, Some(Prefix::V4(after))) => self.page((vrf, &routes.v4), Some(after), limit),
+            (false, _) => self.page((vrf, &routes.v4), None, limit),
+            (true, Some(Prefix::V6(after))) => self.page((vrf, &routes.v6), Some(after), limit),
+            (true, _) => self.page((vrf, &routes.v6), None, limit),
         }
     }
 
-    /// All routes of one prefix.
+    /// All routes of one prefix in a VRF.
     #[must_use]
-    pub fn routes_of(&self, prefix: Prefix) -> Vec<RouteInfo> {
+    pub fn routes_of(&self, vrf: VrfId, prefix: Prefix) -> Vec<RouteInfo> {
+        let Some(routes) = self.vrfs.get(vrf) else { return Vec::new() };
         match prefix {
-            Prefix::V4(key) => self.routes_at(&self.v4, key),
-            Prefix::V6(key) => self.routes_at(&self.v6, key),
+            Prefix::V4(key) => self.routes_at((vrf, &routes.v4), key),
+            Prefix::V6(key) => self.routes_at((vrf, &routes.v6), key),
         }
     }
 
-    /// Which route packets to an address follow.
+    /// Which route packets of a VRF to an address follow. One that leads to another VRF is not followed further.
     #[must_use]
-    pub fn lookup(&self, address: IpAddr) -> Explanation {
-        match Prefix::host(address) {
-            Prefix::V4(key) => self.explain(&self.v4, key),
-            Prefix::V6(key) => self.explain(&self.v6, key),
-        }
+    pub fn lookup(&self, vrf: VrfId, address: IpAddr) -> Explanation {
+        let found = self.vrfs.get(vrf).map(|routes| match Prefix::host(address) {
+            Prefix::V4(key) => self.explain((vrf, &routes.v4), key),
+            Prefix::V6(key) => self.explain((vrf, &routes.v6), key),
+        });
+        found.unwrap_or_else(Explanation::miss)
     }
 
     /// Interfaces that static routes name, those too that are not there; some more than once.
     pub fn named_interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
         self.targets.interfaces()
+    }
+
+    /// VRFs that static routes are in or name, those too that are not there; some more than once.
+    pub fn named_vrfs(&self) -> impl Iterator<Item = VrfId> + '_ {
+        let with_routes = self.vrfs.others().filter(|(_, routes)| routes.len() != (0, 0));
+        with_routes.map(|(id, _)| id).chain(self.targets.vrfs())
     }
 
     /// All next hops in use.
@@ -87,22 +108,26 @@ impl Rib {
         })
     }
 
-    fn explain<K: Key, T: Table<K>>(&self, fib: &Fib<K, T>, host: K) -> Explanation {
+    fn explain<K: Key, T: Table<K>>(
+        &self,
+        (vrf, fib): (VrfId, &Fib<K, T>),
+        host: K,
+    ) -> Explanation {
         let Some((key, source, value)) = fib.look_up(host, &self.targets, &self.hops) else {
-            let value = crate::state::reserved::MISS;
-            return Explanation { route: None, value, next_hops: Vec::new() };
+            return Explanation::miss();
         };
         let next_hops = match named(source).and_then(|named| fib.named(named).get(&key)) {
             Some(target) => self.targets.members(*target).to_vec(),
             None => vec![(value, 1)],
         };
-        let route = self.routes_at(fib, key).into_iter().find(|route| route.source == source);
+        let route =
+            self.routes_at((vrf, fib), key).into_iter().find(|route| route.source == source);
         Explanation { route, value, next_hops }
     }
 
     fn page<K: Key, T: Table<K>>(
         &self,
-        fib: &Fib<K, T>,
+        (vrf, fib): (VrfId, &Fib<K, T>),
         after: Option<K>,
         limit: usize,
     ) -> Vec<RouteInfo> {
@@ -113,13 +138,18 @@ impl Rib {
                 [Named::Own, Named::Static, Named::Connected].map(|source| fib.named(source));
             let next = maps.into_iter().chain([fib.hosts()]).filter_map(|map| behind(map, last));
             let Some(key) = next.min() else { break };
-            page.extend(self.routes_at(fib, key));
+            page.extend(self.routes_at((vrf, fib), key));
             last = Some(key);
         }
         page
     }
 
-    fn routes_at<K: Key, T: Table<K>>(&self, fib: &Fib<K, T>, key: K) -> Vec<RouteInfo> {
+    fn routes_at<K: Key, T: Table<K>>(
+        &self,
+        (vrf, fib): (VrfId, &Fib<K, T>),
+        key: K,
+    ) -> Vec<RouteInfo> {
+        let there = self.links.has_vrf(vrf);
         let best = fib.best(key, &self.targets, &self.hops).map(|(source, _)| source);
         let sources = [Source::Own, Source::Static, Source::Neighbor, Source::Connected];
         let found = sources.into_iter().filter_map(|source| {
@@ -134,8 +164,8 @@ impl Rib {
                     (Target::Via(vec![hop]), true)
                 }
             };
-            let active = best == Some(source);
-            Some(RouteInfo { prefix: key.into(), source, target, usable, active })
+            let (usable, active) = (usable && there, best == Some(source) && there);
+            Some(RouteInfo { vrf, prefix: key.into(), source, target, usable, active })
         });
         found.collect()
     }
@@ -157,7 +187,7 @@ fn named(source: Source) -> Option<Named> {
 
 fn shown(goal: &Goal) -> Target {
     match goal {
-        Goal::Route(target) => target.clone(),
+        Goal::Route(_, target) => target.clone(),
         Goal::Connected(interface) => Target::Port(*interface),
     }
 }

@@ -1,6 +1,6 @@
 //! Routes and next hops as the control thread knows them, written into [`crate::state`].
 //!
-//! A prefix may have a route from each [`Source`]; the first usable one is what the workers see.
+//! In each VRF, a prefix may have a route from each [`Source`]; the first usable one is what the workers see.
 //!
 //! | file | job |
 //! | --- | --- |
@@ -14,6 +14,7 @@
 //! | `fib` | the routes of one family, by source, and its look-up table |
 //! | `check` | whether a batch of changes makes sense |
 //! | `neighbors` | next hops and routes of neighbours |
+//! | `vrf` | the routes of one VRF, and of all |
 //! | `table` | all of it together: [`Rib`] |
 //! | `lpm` | the look-up tables as both families' code sees them |
 //! | `list` | routes and next hops for people to see |
@@ -32,6 +33,7 @@ mod table;
 mod target;
 #[cfg(test)]
 mod tests;
+mod vrf;
 mod ways;
 
 pub(crate) use check::is_host;

@@ -8,6 +8,7 @@ use graph::InterfaceId;
 use super::link::is_link_local;
 use super::next_hop::Owner;
 use super::{Prefix, Rib, RouteError, Status};
+use crate::state::VrfId;
 
 impl Rib {
     /// The next hop of a neighbour, for one user more: unresolved at first. Errors:
@@ -40,10 +41,11 @@ impl Rib {
             return Ok(());
         }
         let wanted = (status != Status::Unresolved).then_some(index);
-        if self.host(address) == wanted {
+        let vrf = link.vrf;
+        if self.vrfs.get(vrf).and_then(|vrf| vrf.host(address)) == wanted {
             return Ok(());
         }
-        self.set_host(address, wanted)
+        self.set_host(vrf, address, wanted)
     }
 
     /// One user less of a neighbour's next hop, and no route of its own.
@@ -73,16 +75,15 @@ impl Rib {
         if is_link_local(address) {
             return self.links.live(interface).is_some();
         }
-        let value = self.network_value(address);
+        let vrf = self.vrfs.get(self.links.vrf_of(interface));
+        let value = vrf.and_then(|vrf| vrf.around(address, &self.targets, &self.hops));
         value.is_some_and(|value| self.hops.glean(value) == Some(interface))
     }
 
-    /// Whether packets to the address are still handed up as unknown.
-    pub(crate) fn is_gleaned(&self, address: IpAddr) -> bool {
-        let value = match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.look_up(key, &self.targets, &self.hops).map(|hit| hit.2),
-            Prefix::V6(key) => self.v6.look_up(key, &self.targets, &self.hops).map(|hit| hit.2),
-        };
+    /// Whether packets to the address, in the VRF of this interface, are still handed up as unknown.
+    pub(crate) fn is_gleaned(&self, interface: InterfaceId, address: IpAddr) -> bool {
+        let vrf = self.vrfs.get(self.links.vrf_of(interface));
+        let value = vrf.and_then(|vrf| vrf.look_up(address, &self.targets, &self.hops));
         value.is_some_and(|value| self.hops.glean(value).is_some())
     }
 
@@ -115,48 +116,36 @@ impl Rib {
         waiting.filter_map(|(index, ..)| self.hops.neighbor(index)).collect()
     }
 
-    /// The value of the shorter routes around an address.
-    fn network_value(&self, address: IpAddr) -> Option<u32> {
-        match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.around(key, &self.targets, &self.hops).map(|hit| hit.2),
-            Prefix::V6(key) => self.v6.around(key, &self.targets, &self.hops).map(|hit| hit.2),
-        }
-    }
-
-    fn host(&self, address: IpAddr) -> Option<u32> {
-        match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.hosts().get(&key).copied(),
-            Prefix::V6(key) => self.v6.hosts().get(&key).copied(),
-        }
-    }
-
-    fn set_host(&mut self, address: IpAddr, hop: Option<u32>) -> Result<(), RouteError> {
+    fn set_host(
+        &mut self,
+        vrf: VrfId,
+        address: IpAddr,
+        hop: Option<u32>,
+    ) -> Result<(), RouteError> {
         let prefix = Prefix::host(address);
-        self.keep_host(prefix, hop);
-        let shown = self.show(prefix);
+        self.keep_host(vrf, prefix, hop);
+        let shown = self.show(vrf, prefix);
         if shown.is_err() {
-            self.keep_host(prefix, None);
+            self.keep_host(vrf, prefix, None);
         }
         shown
     }
 
-    fn keep_host(&mut self, prefix: Prefix, hop: Option<u32>) {
-        match prefix {
-            Prefix::V4(key) => self.v4.set_host(key, hop),
-            Prefix::V6(key) => self.v6.set_host(key, hop),
+    fn keep_host(&mut self, vrf: VrfId, prefix: Prefix, hop: Option<u32>) {
+        if let Some(vrf) = self.vrfs.get_mut(vrf) {
+            vrf.set_host(prefix, hop);
         }
     }
 
     /// Takes the routes of all neighbours on an interface away.
     pub(super) fn forget_hosts(&mut self, interface: InterfaceId) {
-        let hops4 = self.v4.hosts().iter().map(|(key, hop)| (Prefix::V4(*key), *hop));
-        let hops6 = self.v6.hosts().iter().map(|(key, hop)| (Prefix::V6(*key), *hop));
+        let vrf = self.links.vrf_of(interface);
         let of = |hop| self.hops.neighbor(hop).is_some_and(|(on, _)| on == interface);
-        let all = hops4.chain(hops6).filter(|(_, hop)| of(*hop));
-        let gone: Vec<Prefix> = all.map(|(prefix, _)| prefix).collect();
+        let all = self.vrfs.get(vrf).into_iter().flat_map(|vrf| vrf.hosts());
+        let gone: Vec<Prefix> = all.filter(|(_, hop)| of(*hop)).map(|(prefix, _)| prefix).collect();
         for prefix in gone {
-            self.keep_host(prefix, None);
-            let _ = self.show(prefix);
+            self.keep_host(vrf, prefix, None);
+            let _ = self.show(vrf, prefix);
         }
     }
 }

@@ -5,10 +5,13 @@ use std::net::IpAddr;
 use graph::InterfaceId;
 
 use super::Prefix;
+use crate::state::VrfId;
 
 /// A route, as configuration or API give it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
+    /// VRF that it is a route of.
+    pub vrf: VrfId,
     /// Destinations.
     pub prefix: Prefix,
     /// What becomes of packets to them.
@@ -26,6 +29,8 @@ pub enum Target {
     Blackhole,
     /// Dropped, and the sender is told.
     Unreachable,
+    /// They are looked up in that VRF.
+    Vrf(VrfId),
     /// For this router.
     Local,
     /// Broadcast on a connected network. Only interfaces make such routes.
@@ -49,14 +54,14 @@ pub struct Via {
 /// One change of the static routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Adds a route, or replaces the one of that prefix.
+    /// Adds a route, or replaces the one of that prefix in its VRF.
     Add(Route),
-    /// Removes the route of that prefix.
-    Remove(Prefix),
+    /// Removes the route of that prefix from that VRF.
+    Remove(VrfId, Prefix),
 }
 
 /// A static route to set (`Some`: its target, one user more) or to remove.
-pub(super) type Step = (Prefix, Option<u32>);
+pub(super) type Step = (VrfId, Prefix, Option<u32>);
 
 /// Where a route comes from; the earlier one wins for the same prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,13 +80,16 @@ pub enum Source {
 /// [`Target::Via`] themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteInfo {
+    /// VRF that it is a route of.
+    pub vrf: VrfId,
     /// Destinations.
     pub prefix: Prefix,
     /// Where it comes from.
     pub source: Source,
     /// What becomes of packets to them.
     pub target: Target,
-    /// Whether packets could follow it: an interface that it leads to is there and up, if it leads anywhere.
+    /// Whether packets could follow it: its VRF is there, and an interface that it leads to is there and up, if it leads
+    /// anywhere.
     pub usable: bool,
     /// Whether it is what packets follow: usable, and first of its prefix.
     pub active: bool,

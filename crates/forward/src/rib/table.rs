@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use graph::InterfaceId;
-use tables::{Epoch, Lpm4, Lpm6, LpmCapacity, OutOfMemory};
-use wire::prefix::{Ipv4Prefix, Ipv6Prefix};
+use tables::{Epoch, LpmCapacity, OutOfMemory};
 
-use super::fib::{Fib, Named};
+use super::fib::Named;
 use super::link::{Links, NextHopMacs};
 use super::next_hop::Hops;
 use super::route::Step;
 use super::target::{Goal, Targets};
+use super::vrf::VrfList;
 use super::{ApplyError, Change, Prefix, RouteError};
 use crate::flow;
-use crate::state::{Interfaces, Kind, NextHop, NextHops, Settings, State, reserved};
+use crate::state::{Interfaces, Kind, NextHop, NextHops, Settings, State, VrfId, Vrfs, reserved};
 
 /// What fits. Reaching a limit is a refusal; what was there stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Static IPv4 routes.
+    /// Static IPv4 routes of all VRFs together.
     pub routes4: usize,
-    /// Static IPv6 routes.
+    /// Static IPv6 routes of all VRFs together.
     pub routes6: usize,
     /// Next hops and neighbours together.
     pub next_hops: usize,
@@ -61,10 +61,11 @@ fn answers(miss: Miss) -> [(u32, Kind); 5] {
     ]
 }
 
-/// The routing table of both families.
+/// The routing tables of all VRFs, of both families.
 pub struct Rib {
-    pub(super) v4: Fib<Ipv4Prefix, Lpm4>,
-    pub(super) v6: Fib<Ipv6Prefix, Lpm6>,
+    pub(super) vrfs: VrfList,
+    /// Where workers find the tables of `vrfs` that they are to use.
+    shown: Arc<ArcSwap<Vrfs>>,
     pub(super) targets: Targets,
     pub(super) hops: Hops,
     pub(super) links: Links,
@@ -89,14 +90,15 @@ impl Rib {
 
     /// As [`Self::new`], with look-up tables of another size.
     pub(super) fn with_capacities(
-        [routes4, routes6]: [LpmCapacity; 2],
+        capacities: [LpmCapacity; 2],
         limits: Limits,
         miss: Miss,
         settings: Settings,
         epoch: &Epoch,
     ) -> Result<(Self, State), OutOfMemory> {
-        let v4 = Lpm4::new(routes4, epoch)?;
-        let v6 = Lpm6::new(routes6, epoch)?;
+        let vrfs = VrfList::new(capacities, epoch)?;
+        let tables = vrfs.main().tables.clone();
+        let shown = Arc::new(ArcSwap::default());
         let first = reserved::FIRST as usize;
         let own = limits.next_hops + first;
         let next_hops = Arc::new(NextHops::new(own + flow::NEXT_HOPS, limits.groups));
@@ -104,13 +106,14 @@ impl Rib {
         let state = State {
             interfaces: Arc::new(ArcSwap::default()),
             next_hops: next_hops.clone(),
-            routes4: v4.reader(),
-            routes6: v6.reader(),
+            routes4: tables.routes4,
+            routes6: tables.routes6,
+            vrfs: Arc::clone(&shown),
             settings: Arc::clone(&settings),
         };
         let rib = Self {
-            v4: Fib::new(v4),
-            v6: Fib::new(v6),
+            vrfs,
+            shown,
             targets: Targets::default(),
             hops: Hops::new(next_hops, epoch.clone()),
             links: Links::default(),
@@ -138,34 +141,44 @@ impl Rib {
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
         let steps = self.prepare(changes)?;
         let mut done: Vec<Step> = Vec::with_capacity(steps.len());
-        for (at, (prefix, target)) in steps.iter().copied().enumerate() {
-            let old = self.set(Named::Static, prefix, target);
-            done.push((prefix, old));
-            if let Err(error) = self.show(prefix) {
-                for (prefix, old) in done.into_iter().rev() {
-                    self.set(Named::Static, prefix, old);
+        for (at, (vrf, prefix, target)) in steps.iter().copied().enumerate() {
+            let old = self.set(vrf, Named::Static, prefix, target);
+            done.push((vrf, prefix, old));
+            if let Err(error) = self.show(vrf, prefix) {
+                for (vrf, prefix, old) in done.into_iter().rev() {
+                    self.set(vrf, Named::Static, prefix, old);
                     // It was shown before, so it fits again.
-                    let _ = self.show(prefix);
+                    let _ = self.show(vrf, prefix);
                 }
-                self.release(steps.iter().filter_map(|(_, target)| *target));
+                self.release(steps.iter().filter_map(|(.., target)| *target));
                 return Err(ApplyError { at, error });
             }
         }
-        self.release(done.into_iter().filter_map(|(_, old)| old));
+        self.release(done.into_iter().filter_map(|(.., old)| old));
         Ok(())
     }
 
-    /// Takes over interfaces and what their addresses imply. Returns the interfaces that have gone, whose link
-    /// has gone down or whose frames look different now: all neighbours there are forgotten, and their users are
-    /// to close them.
+    /// Makes tables for the routes of a VRF, unless it has them. They are used when [`Interfaces::vrfs`] has the VRF, too;
+    /// when it has not, the next [`Self::set_interfaces`] throws them away, unless static routes are in them.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] when the system refuses the tables' address space.
+    pub fn open_vrf(&mut self, id: VrfId) -> Result<(), OutOfMemory> {
+        self.vrfs.open(id)
+    }
+
+    /// Takes over interfaces, VRFs and what addresses imply. Returns the interfaces that have gone, whose link
+    /// has gone down, whose frames look different now or whose VRF is another: all neighbours there are forgotten, and
+    /// their users are to close them.
     pub fn set_interfaces(
         &mut self,
         interfaces: &Interfaces,
         macs: &NextHopMacs,
     ) -> Vec<InterfaceId> {
-        let links = Links::new(interfaces, macs);
+        let there = interfaces.vrfs.keys().copied().filter(|id| self.vrfs.get(*id).is_some());
+        let links = Links::new(interfaces, macs, there.collect());
         let mut gone = Vec::new();
-        for (id, old) in self.links.0.iter().filter(|(_, old)| old.is_up()) {
+        for (id, old) in self.links.iter().filter(|(_, old)| old.is_up()) {
             match links.live(*id) {
                 Some(new) if new.same_frames(old) => {
                     if new != old {
@@ -180,26 +193,40 @@ impl Rib {
             self.hops.detach(*id);
         }
         self.links = links;
+        self.show_vrfs();
         let directed = self.settings.load().directed_broadcast;
-        let own = self.links.own_routes(directed).into_iter();
-        let own = own.map(|(prefix, target)| (prefix, Goal::Route(target))).collect();
-        let (mut implied, mut unnamed) = self.replace(Named::Own, own);
-        let connected = self.links.connected_routes().into_iter();
-        let connected = connected.map(|(prefix, id)| (prefix, Goal::Connected(id))).collect();
-        let (networks, before) = self.replace(Named::Connected, connected);
-        implied.extend(networks);
-        unnamed.extend(before);
-        let (changed, left) = self.targets.resolve_all(&self.links, &mut self.hops);
-        for prefix in implied {
-            // A look-up table that is full leaves a network out of reach.
-            let _ = self.show(prefix);
+        let (mut implied, mut unnamed) = (BTreeSet::new(), Vec::new());
+        let vrfs: Vec<VrfId> = self.vrfs.iter().map(|(id, _)| id).collect();
+        for vrf in vrfs {
+            let own = self.links.own_routes(vrf, directed).into_iter();
+            let own = own.map(|(prefix, target)| (prefix, Goal::Route(vrf, target))).collect();
+            let networks = self.links.connected_routes(vrf).into_iter();
+            let networks = networks.map(|(prefix, id)| (prefix, Goal::Connected(id))).collect();
+            for (source, wanted) in [(Named::Own, own), (Named::Connected, networks)] {
+                let (prefixes, before) = self.replace(vrf, source, wanted);
+                implied.extend(prefixes.into_iter().map(|prefix| (vrf, prefix)));
+                unnamed.extend(before);
+            }
         }
-        self.v4.show_again(&changed, &self.targets, &self.hops);
-        self.v6.show_again(&changed, &self.targets, &self.hops);
+        let (changed, left) = self.targets.resolve_all(&self.links, &mut self.hops);
+        for (vrf, prefix) in implied {
+            // A look-up table that is full leaves a network out of reach.
+            let _ = self.show(vrf, prefix);
+        }
+        for vrf in self.vrfs.iter_mut() {
+            vrf.show_again(&changed, &self.targets, &self.hops);
+        }
         // Until here, workers may have found the next hops of before.
         self.release(unnamed.into_iter());
         left.into_iter().for_each(|hop| self.hops.release(hop));
+        self.vrfs.close(|id| self.links.has_vrf(id));
         gone
+    }
+
+    /// Shows the workers the tables of the VRFs that are there.
+    fn show_vrfs(&self) {
+        let there = self.vrfs.others().filter(|(id, _)| self.links.has_vrf(*id));
+        self.shown.store(Arc::new(there.map(|(id, vrf)| (id, vrf.tables.clone())).collect()));
     }
 
     /// Indices of next hops that routes leave alone: the flows' own.
@@ -214,10 +241,17 @@ impl Rib {
         self.hops.reclaim();
     }
 
-    /// Static routes: IPv4, IPv6.
+    /// Static routes of all VRFs: IPv4, IPv6.
     #[must_use]
     pub fn len(&self) -> (usize, usize) {
-        (self.v4.named(Named::Static).len(), self.v6.named(Named::Static).len())
+        let add = |sum: (usize, usize), more: (usize, usize)| (sum.0 + more.0, sum.1 + more.1);
+        self.vrfs.iter().map(|(_, vrf)| vrf.len()).fold((0, 0), add)
+    }
+
+    /// Static routes of a VRF: IPv4, IPv6.
+    #[must_use]
+    pub fn len_of(&self, vrf: VrfId) -> (usize, usize) {
+        self.vrfs.get(vrf).map_or((0, 0), |vrf| vrf.len())
     }
 
     /// Whether there is no static route.
@@ -226,34 +260,35 @@ impl Rib {
         self.len() == (0, 0)
     }
 
-    fn set(&mut self, source: Named, prefix: Prefix, target: Option<u32>) -> Option<u32> {
-        match prefix {
-            Prefix::V4(key) => self.v4.set(source, key, target),
-            Prefix::V6(key) => self.v6.set(source, key, target),
-        }
+    fn set(
+        &mut self,
+        vrf: VrfId,
+        source: Named,
+        prefix: Prefix,
+        target: Option<u32>,
+    ) -> Option<u32> {
+        self.vrfs.get_mut(vrf)?.set(source, prefix, target)
     }
 
-    pub(super) fn show(&mut self, prefix: Prefix) -> Result<(), RouteError> {
-        match prefix {
-            Prefix::V4(key) => self.v4.show(key, &self.targets, &self.hops),
-            Prefix::V6(key) => self.v6.show(key, &self.targets, &self.hops),
-        }
+    pub(super) fn show(&mut self, vrf: VrfId, prefix: Prefix) -> Result<(), RouteError> {
+        let shown = self.vrfs.get_mut(vrf).map(|vrf| vrf.show(prefix, &self.targets, &self.hops));
+        shown.unwrap_or(Ok(()))
     }
 
     pub(super) fn release(&mut self, targets: impl Iterator<Item = u32>) {
         targets.for_each(|target| self.targets.release(target, &mut self.hops));
     }
 
-    /// Makes the routes of a source be `wanted`. Returns the prefixes that were or are there, and the targets of before,
-    /// which are to be released once the prefixes are shown.
+    /// Makes the routes of a source in a VRF be `wanted`. Returns the prefixes that were or are there, and the targets of
+    /// before, which are to be released once the prefixes are shown.
     fn replace(
         &mut self,
+        vrf: VrfId,
         source: Named,
         wanted: BTreeMap<Prefix, Goal>,
     ) -> (BTreeSet<Prefix>, Vec<u32>) {
-        let old4 = self.v4.named(source).keys().map(|key| Prefix::V4(*key));
-        let old6 = self.v6.named(source).keys().map(|key| Prefix::V6(*key));
-        let mut touched: BTreeSet<Prefix> = old4.chain(old6).collect();
+        let old = self.vrfs.get(vrf).into_iter().flat_map(|vrf| vrf.prefixes(source));
+        let mut touched: BTreeSet<Prefix> = old.collect();
         touched.extend(wanted.keys());
         let mut unused = Vec::new();
         for prefix in &touched {
@@ -261,7 +296,7 @@ impl Rib {
             // Without a free next-hop index, a network stays out of reach.
             let target =
                 goal.and_then(|goal| self.targets.acquire(goal, &self.links, &mut self.hops).ok());
-            unused.extend(self.set(source, *prefix, target));
+            unused.extend(self.set(vrf, source, *prefix, target));
         }
         (touched, unused)
     }

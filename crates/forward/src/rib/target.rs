@@ -9,14 +9,14 @@ use wire::MacAddr;
 use super::link::Links;
 use super::next_hop::{Hops, Owner};
 use super::ways::{self, EMPTY};
-use super::{RouteError, Target};
-use crate::state::{GROUP_BIT, WAYS, reserved};
+use super::{RouteError, Target, Via};
+use crate::state::{GROUP_BIT, VrfId, WAYS, reserved};
 
 /// A target as it is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Goal {
-    /// As a route names it; the next hops of [`Target::Via`] sorted, each once.
-    Route(Target),
+    /// As a route of that VRF names it; the next hops of [`Target::Via`] sorted, each once.
+    Route(VrfId, Target),
     /// The network of an interface.
     Connected(InterfaceId),
 }
@@ -60,7 +60,7 @@ impl Targets {
             return Ok(id);
         }
         let group = match &goal {
-            Goal::Route(Target::Via(hops_of_route)) if hops_of_route.len() > 1 => {
+            Goal::Route(_, Target::Via(hops_of_route)) if hops_of_route.len() > 1 => {
                 let limit = hops.table.group_capacity();
                 let index = hops.take_group().ok_or(RouteError::TooManyGroups { limit })?;
                 Some(Group { index, ways: Box::new([EMPTY; WAYS]) })
@@ -82,7 +82,7 @@ impl Targets {
         });
         self.by_goal.insert(goal.clone(), id);
         self.entries[id as usize] = Some(Entry { goal, refs: 1, value: None, members, group });
-        self.join(id, hops);
+        self.join(id, links, hops);
         Ok(id)
     }
 
@@ -123,11 +123,19 @@ impl Targets {
     pub(super) fn interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
         self.entries.iter().flatten().flat_map(|entry| {
             let (via, port) = match &entry.goal {
-                Goal::Route(Target::Via(hops)) => (hops.as_slice(), None),
-                Goal::Route(Target::Port(interface)) => (&[][..], Some(*interface)),
-                Goal::Route(_) | Goal::Connected(_) => (&[][..], None),
+                Goal::Route(_, Target::Via(hops)) => (hops.as_slice(), None),
+                Goal::Route(_, Target::Port(interface)) => (&[][..], Some(*interface)),
+                Goal::Route(..) | Goal::Connected(_) => (&[][..], None),
             };
             via.iter().filter_map(|hop| hop.interface).chain(port)
+        })
+    }
+
+    /// VRFs that routes of others name, those too that are not there.
+    pub(super) fn vrfs(&self) -> impl Iterator<Item = VrfId> + '_ {
+        self.entries.iter().flatten().filter_map(|entry| match &entry.goal {
+            Goal::Route(_, Target::Vrf(vrf)) => Some(*vrf),
+            Goal::Route(..) | Goal::Connected(_) => None,
         })
     }
 
@@ -154,7 +162,7 @@ impl Targets {
                 hops.leave(hop, id);
                 left.push(hop);
             }
-            self.join(id, hops);
+            self.join(id, links, hops);
             if self.value(id) != before {
                 changed.insert(id);
             }
@@ -178,14 +186,17 @@ impl Targets {
         }
     }
 
-    fn join(&mut self, id: u32, hops: &mut Hops) {
+    fn join(&mut self, id: u32, links: &Links, hops: &mut Hops) {
         self.refill(id, hops);
         let Some(entry) = self.entry_mut(id) else { return };
         entry.value = match (&entry.goal, &entry.group, entry.members.first()) {
-            (Goal::Route(Target::Blackhole), ..) => Some(reserved::BLACKHOLE),
-            (Goal::Route(Target::Unreachable), ..) => Some(reserved::UNREACHABLE),
-            (Goal::Route(Target::Local), ..) => Some(reserved::LOCAL),
-            (Goal::Route(Target::Broadcast), ..) => Some(reserved::BROADCAST),
+            (Goal::Route(_, Target::Blackhole), ..) => Some(reserved::BLACKHOLE),
+            (Goal::Route(_, Target::Unreachable), ..) => Some(reserved::UNREACHABLE),
+            (Goal::Route(_, Target::Local), ..) => Some(reserved::LOCAL),
+            (Goal::Route(_, Target::Broadcast), ..) => Some(reserved::BROADCAST),
+            (Goal::Route(_, Target::Vrf(vrf)), ..) => {
+                links.has_vrf(*vrf).then(|| reserved::of_vrf(*vrf))
+            }
             (_, Some(group), Some(_)) => Some(group.index | GROUP_BIT),
             (_, None, Some((hop, _))) => Some(*hop),
             (_, _, None) => None,
@@ -209,22 +220,25 @@ fn members(goal: &Goal, links: &Links, hops: &mut Hops) -> Result<Vec<(u32, u32)
     let mut wanted = Vec::new();
     match goal {
         Goal::Connected(interface) => wanted.push((*interface, Owner::Glean, 1)),
-        Goal::Route(Target::Port(interface)) => {
+        // A neighbour has a route in the VRF of its interface alone: from another it would be looked for without end.
+        Goal::Route(vrf, Target::Port(interface)) if links.vrf_of(*interface) == *vrf => {
             let mac = links.get(*interface).and_then(|link| link.next_hop_mac);
             wanted.push((*interface, mac.map_or(Owner::Glean, Owner::Fixed), 1));
         }
-        Goal::Route(Target::Flood(interface)) => {
+        Goal::Route(_, Target::Flood(interface)) => {
             wanted.push((*interface, Owner::Fixed(MacAddr::BROADCAST), 1));
         }
-        Goal::Route(Target::Via(via)) => {
-            for hop in via.iter().filter(|hop| !links.is_own(hop.address)) {
-                let interface = hop.interface.or_else(|| links.live_interface_of(hop.address));
+        Goal::Route(vrf, Target::Via(via)) => {
+            let vrf_of = |hop: &Via| hop.interface.map_or(*vrf, |id| links.vrf_of(id));
+            for hop in via.iter().filter(|hop| !links.is_own(vrf_of(hop), hop.address)) {
+                let found = || links.live_interface_of(*vrf, hop.address);
+                let interface = hop.interface.or_else(found);
                 if let Some(interface) = interface {
                     wanted.push((interface, Owner::Neighbor(hop.address), u32::from(hop.weight)));
                 }
             }
         }
-        Goal::Route(_) => {}
+        Goal::Route(..) => {}
     }
     let mut members: Vec<(u32, u32)> = Vec::with_capacity(wanted.len());
     for (interface, owner, weight) in wanted {

@@ -3,6 +3,7 @@
 mod model;
 mod plain;
 mod rules;
+mod vrfs;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +12,9 @@ use tables::Epoch;
 use wire::MacAddr;
 
 use super::{Limits, Miss, Rib};
-use crate::state::{Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State, WAYS};
+use crate::state::{
+    DEFAULT_VRF, Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State, VrfId, WAYS,
+};
 
 const SETTINGS: Settings = Settings {
     martians: true,
@@ -56,6 +59,7 @@ fn interface(id: InterfaceId, addresses: &[(IpAddr, u8)]) -> Interface {
         any_mac: false,
         unnumbered: false,
         mode: Mode::Routed,
+        vrf: DEFAULT_VRF,
         features: Features::default(),
     }
 }
@@ -64,12 +68,24 @@ fn interfaces(list: Vec<Option<Interface>>) -> Interfaces {
     Interfaces { list, ..Interfaces::default() }
 }
 
+/// What the workers find in a VRF. `None`: it is not there.
+fn found(state: &State, vrf: VrfId, address: IpAddr) -> Option<u32> {
+    let others = state.vrfs.load();
+    let (routes4, routes6) = if vrf == DEFAULT_VRF {
+        (&state.routes4, &state.routes6)
+    } else {
+        let tables = others.get(vrf)?;
+        (&tables.routes4, &tables.routes6)
+    };
+    Some(match address {
+        IpAddr::V4(address) => routes4.lookup(address.to_bits()),
+        IpAddr::V6(address) => routes6.lookup(address.to_bits()),
+    })
+}
+
 /// What the workers do with packets to an address, over all flows.
 fn seen(state: &State, address: IpAddr) -> Vec<NextHop> {
-    let value = match address {
-        IpAddr::V4(address) => state.routes4.lookup(address.to_bits()),
-        IpAddr::V6(address) => state.routes6.lookup(address.to_bits()),
-    };
+    let value = found(state, DEFAULT_VRF, address).unwrap();
     let flows = 0..WAYS as u32;
     let mut hops: Vec<NextHop> =
         flows.map(|hash| state.next_hops.get(state.next_hops.choose(value, hash))).collect();

@@ -15,7 +15,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Those on the input arc.
+    /// Those on the input arc that are settings.
     #[inline]
     #[must_use]
     pub fn input(&self) -> FeatureSet {
@@ -38,11 +38,14 @@ impl Features {
 pub enum InputFeature {
     /// `tcp-mss-input`
     TcpMss,
+    /// `vrf-input`: packets leave the arc here, so it is the last. An interface has it by its VRF
+    /// ([`Interface::vrf`](super::Interface::vrf)).
+    Vrf,
 }
 
 impl InputFeature {
     /// Names of their nodes.
-    pub const NODES: [&'static str; 1] = ["tcp-mss-input"];
+    pub const NODES: [&'static str; 2] = ["tcp-mss-input", "vrf-input"];
 }
 
 /// Features of the output arc, in the order in which packets meet them.

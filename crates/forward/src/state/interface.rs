@@ -1,11 +1,12 @@
 //! Ports, interfaces and bridges as the nodes see them: an immutable snapshot.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use graph::{InterfaceId, PortId};
+use graph::{FeatureSet, InterfaceId, PortId};
 use wire::MacAddr;
 
-use super::Features;
+use super::{DEFAULT_VRF, Features, InputFeature, VrfId};
 
 /// Everything about ports and interfaces, replaced as a whole when the configuration changes.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,8 @@ pub struct Interfaces {
     pub ports: Vec<PortEntry>,
     /// By [`Mode::Member`]'s and [`Mode::BridgeIp`]'s number.
     pub bridges: Vec<Bridge>,
+    /// Names of the VRFs that there are besides the default one.
+    pub vrfs: BTreeMap<VrfId, String>,
 }
 
 impl Interfaces {
@@ -26,7 +29,14 @@ impl Interfaces {
         self.list.get(usize::from(id)).and_then(Option::as_ref)
     }
 
-    /// An own address from which to speak to `to` about or through this interface: of the scope of `to` (RFC 6724 5
+    /// The VRF of an interface; of what came in on none, the default one.
+    #[inline]
+    #[must_use]
+    pub fn vrf_of(&self, id: InterfaceId) -> VrfId {
+        self.get(id).map_or(DEFAULT_VRF, |interface| interface.vrf)
+    }
+
+    /// An own address from which to speak to `to` about or through this interface: of its VRF, of the scope of `to` (RFC 6724 5
     /// rule 2), of this interface rather than another (RFC 1812 4.3.2.4, RFC 4443 2.2), and with the longest prefix in
     /// common with `to` (rule 8). A link-local address is never another interface's, and speaks to what is not on the
     /// link only when there is no other.
@@ -42,9 +52,11 @@ impl Interfaces {
             }
             _ => None,
         };
+        let vrf = self.vrf_of(id);
         let numbered = (0..=InterfaceId::MAX).zip(&self.list);
         numbered
             .filter_map(|(other, interface)| Some((other == id, interface.as_ref()?)))
+            .filter(|(_, interface)| interface.vrf == vrf)
             .flat_map(|(here, interface)| interface.addresses().map(move |own| (here, own)))
             .filter(|(here, own)| *here || !on_link(*own))
             .filter_map(|(here, own)| {
@@ -55,13 +67,17 @@ impl Interfaces {
             .map(|(_, own)| own)
     }
 
-    /// Whether an address is one of the router's own. Link-local ones count on their own interface only.
+    /// Whether an address is one of the router's own in the VRF of this interface. Link-local ones count on their own
+    /// interface only.
     #[must_use]
     pub fn is_own(&self, id: InterfaceId, address: IpAddr) -> bool {
         let has = |known: &Interface| known.addresses().any(|own| own == address);
         match address {
             IpAddr::V6(link) if link.is_unicast_link_local() => self.get(id).is_some_and(has),
-            _ => self.list.iter().flatten().any(has),
+            _ => {
+                let vrf = self.vrf_of(id);
+                self.list.iter().flatten().any(|known| known.vrf == vrf && has(known))
+            }
         }
     }
 
@@ -124,6 +140,8 @@ pub struct Interface {
     pub unnumbered: bool,
     /// What becomes of its frames.
     pub mode: Mode,
+    /// VRF whose routes its packets follow, and that its addresses and networks are in.
+    pub vrf: VrfId,
     /// What IP packets go through that come in or leave by it.
     pub features: Features,
 }
@@ -133,6 +151,14 @@ impl Interface {
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         let v4 = self.addresses4.iter().map(|(address, _)| IpAddr::V4(*address));
         v4.chain(self.addresses6.iter().map(|(address, _)| IpAddr::V6(*address)))
+    }
+
+    /// What IP packets that come in by it go through before they are looked up.
+    #[inline]
+    #[must_use]
+    pub fn input_features(&self) -> FeatureSet {
+        let set = self.features.input();
+        if self.vrf == DEFAULT_VRF { set } else { set.with(InputFeature::Vrf as u8) }
     }
 
     /// Whether IPv4 packets are taken.

@@ -3,6 +3,7 @@
 mod features;
 mod interface;
 mod next_hop;
+mod vrf;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use arc_swap::ArcSwap;
 pub use features::{Features, InputFeature, OutputFeature};
 pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
 pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, NextNode, WAYS, Words, reserved};
+pub use vrf::{DEFAULT_VRF, MOST_VRFS, VRF_NUMBERS, VrfId, VrfTables, Vrfs};
 
 /// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.
 #[derive(Clone)]
@@ -19,12 +21,25 @@ pub struct State {
     pub interfaces: Arc<ArcSwap<Interfaces>>,
     /// Next hops and ECMP groups: changed in place.
     pub next_hops: Arc<NextHops>,
-    /// IPv4 routes: a look-up gives a next-hop index, or a group index with [`GROUP_BIT`].
+    /// IPv4 routes of the default VRF: a look-up gives a next-hop index, or a group index with [`GROUP_BIT`].
     pub routes4: tables::Lpm4Reader,
     /// IPv6 routes, likewise.
     pub routes6: tables::Lpm6Reader,
+    /// Routes of the other VRFs, likewise: replaced as a whole.
+    pub vrfs: Arc<ArcSwap<Vrfs>>,
     /// Switches: replaced as a whole.
     pub settings: Arc<ArcSwap<Settings>>,
+}
+
+impl State {
+    /// A VRF in words.
+    pub(crate) fn describe_vrf(&self, id: VrfId) -> String {
+        match self.interfaces.load().vrfs.get(&id) {
+            Some(name) => format!("VRF {name}"),
+            None if id == DEFAULT_VRF => "the default VRF".to_owned(),
+            None => "a VRF that is gone".to_owned(),
+        }
+    }
 }
 
 /// Switches that nodes read.

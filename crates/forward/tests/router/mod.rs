@@ -9,6 +9,7 @@
     reason = "test bed"
 )]
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -21,7 +22,9 @@ use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
 use millrace_forward::flow::{FlowLimits, Flows};
 use millrace_forward::nodes::{self, Parts};
 use millrace_forward::rib::{Change, Limits, Miss, NextHopMacs, Prefix, Rib, Route, Target};
-use millrace_forward::state::{Features, Interface, Interfaces, Mode, PortEntry, Settings, State};
+use millrace_forward::state::{
+    DEFAULT_VRF, Features, Interface, Interfaces, Mode, PortEntry, Settings, State,
+};
 use millrace_forward::steering::{Steering, SteeringLimits};
 use tables::Epoch;
 use wire::MacAddr;
@@ -57,6 +60,7 @@ pub(crate) fn interface(port: u16) -> Interface {
         up: true,
         unnumbered: false,
         mode: Mode::Routed,
+        vrf: DEFAULT_VRF,
         features: Features::default(),
     }
 }
@@ -68,7 +72,13 @@ pub(crate) fn interfaces() -> Interfaces {
             .map(|port| PortEntry { untagged: Some(port), vlans: Vec::new() })
             .collect(),
         bridges: Vec::new(),
+        vrfs: BTreeMap::new(),
     }
+}
+
+/// Who is behind each port.
+fn beyond() -> NextHopMacs {
+    (0..PORTS).map(|port| (port, host(port))).collect()
 }
 
 /// Routes to 10.1n.0.0/16 and 2001:db8:1n::/48 through port n, to the host behind it.
@@ -77,7 +87,11 @@ pub(crate) fn routes() -> Vec<Change> {
     for port in 0..PORTS {
         for prefix in [format!("10.1{port}.0.0/16"), format!("2001:db8:1{port}::/48")] {
             let target = Target::Port(port);
-            changes.push(Change::Add(Route { prefix: prefix_of(&prefix), target }));
+            changes.push(Change::Add(Route {
+                vrf: DEFAULT_VRF,
+                prefix: prefix_of(&prefix),
+                target,
+            }));
         }
     }
     changes
@@ -146,9 +160,8 @@ impl Router {
         let epoch = Epoch::new();
         let limits = Limits { routes4: 1000, routes6: 1000, next_hops: 1000, groups: 100 };
         let (mut rib, state) = Rib::new(limits, miss, settings, &epoch).unwrap();
-        let beyond: NextHopMacs = (0..PORTS).map(|port| (port, host(port))).collect();
         state.interfaces.store(Arc::new(interfaces.clone()));
-        rib.set_interfaces(&interfaces, &beyond);
+        rib.set_interfaces(&interfaces, &beyond());
         let flow_limits = FlowLimits { flows4: 100, flows6: 100, translations: 10 };
         let flows =
             Flows::new(flow_limits, state.next_hops.clone(), rib.flow_next_hops(), &epoch).unwrap();
@@ -215,7 +228,11 @@ impl Router {
         let hosts = (0..PORTS).flat_map(|port| {
             let prefixes = [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")];
             prefixes.map(|prefix| {
-                Change::Add(Route { prefix: prefix_of(&prefix), target: Target::Port(port) })
+                Change::Add(Route {
+                    vrf: DEFAULT_VRF,
+                    prefix: prefix_of(&prefix),
+                    target: Target::Port(port),
+                })
             })
         });
         router.rib.apply(&hosts.collect::<Vec<_>>()).unwrap();
@@ -224,7 +241,15 @@ impl Router {
 
     /// Runs frames that came in by `port` through the graph; what left, in order of ports.
     pub(crate) fn receive(&mut self, port: u16, frames: &[&[u8]]) -> Vec<Sent> {
-        for frame in frames {
+        self.receive_mixed(frames.iter().map(|frame| (port, *frame)))
+    }
+
+    /// The same for frames of several ports.
+    pub(crate) fn receive_mixed<'a>(
+        &mut self,
+        frames: impl IntoIterator<Item = (u16, &'a [u8])>,
+    ) -> Vec<Sent> {
+        for (port, frame) in frames {
             let mut buffer = self.pool.alloc().unwrap();
             buffer.append(frame.len()).unwrap().copy_from_slice(frame);
             buffer.set_port(port);
@@ -310,6 +335,15 @@ impl Router {
 
     pub(crate) fn set_interfaces(&mut self, interfaces: Interfaces) {
         self.state.interfaces.store(Arc::new(interfaces));
+    }
+
+    /// Shows interfaces to the routes, too, and makes the VRFs that they name.
+    pub(crate) fn show(&mut self, interfaces: Interfaces) {
+        for id in interfaces.vrfs.keys() {
+            self.rib.open_vrf(*id).unwrap();
+        }
+        self.rib.set_interfaces(&interfaces, &beyond());
+        self.set_interfaces(interfaces);
     }
 }
 

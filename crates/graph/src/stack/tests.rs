@@ -180,7 +180,8 @@ fn long_packets_of_stacks_enter_whole_where_a_pool_is_lent_for_them() {
     stacks.lend_long(long);
     // Behind the link header as far as a buffer holds both.
     for length in [2034, 2035, 60_000, 65_521, 65_522, 65_535] {
-        let bytes: Vec<u8> = (0..length).map(|at: u32| if at == 0 { 0x45 } else { at as u8 }).collect();
+        let bytes: Vec<u8> =
+            (0..length).map(|at: u32| if at == 0 { 0x45 } else { at as u8 }).collect();
         process.send(&bytes);
         while stacks.send(&mut graph, &mut vector, &mut outside.exits, 0) > 0 {}
         outside.exits.output.flush(&outside.counters);

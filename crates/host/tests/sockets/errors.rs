@@ -114,7 +114,10 @@ fn what_is_too_long_is_reported_here() {
     assert_eq!((bytes.len(), shape.report), (0, Some(report)));
     assert_eq!(shape.from, at(v4(1), 0), "the port is that of a peer");
     client.connect(A, 0, v4(0), at(v4(1), 81)).unwrap();
-    assert_eq!(client.send(A, &[IoSlice::new(&[0; 1473])], Outgoing::default()), Err(Errno::MSGSIZE));
+    assert_eq!(
+        client.send(A, &[IoSlice::new(&[0; 1473])], Outgoing::default()),
+        Err(Errno::MSGSIZE)
+    );
     assert_eq!(next(client, 9).unwrap().1.from, at(v4(1), 81));
     client.close(A);
     open(client, Domain::V6);

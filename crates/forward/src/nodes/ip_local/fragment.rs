@@ -8,27 +8,33 @@ use zerocopy::IntoBytes;
 
 use super::super::fragment;
 use crate::reassembly::{Key, Piece};
+use crate::state::VrfId;
 
 /// Bytes of a datagram that are kept in one buffer when an error is to quote it (RFC 4443 3.1 wants
 /// most: what fits the smallest MTU).
 const QUOTED: usize = 1280;
 
-/// The packet in `slot` as a fragment. `None`: it is none.
-pub(super) fn piece(vector: &Vector, slot: Slot) -> Option<Piece<'_>> {
+/// The packet in `slot`, which came in by that VRF, as a fragment. `None`: it is none.
+pub(super) fn piece(vector: &Vector, slot: Slot, vrf: VrfId) -> Option<Piece<'_>> {
     let interface = vector.interface[usize::from(slot)];
     let frame = vector.buffer(slot)?.data();
     let (link, packet) = frame.split_at_checked(usize::from(vector.network[usize::from(slot)]))?;
     match packet.first()? >> 4 {
-        4 => piece4(interface, link, packet),
-        _ => piece6(interface, link, packet),
+        4 => piece4((interface, vrf), link, packet),
+        _ => piece6((interface, vrf), link, packet),
     }
 }
 
-fn piece4<'a>(interface: InterfaceId, link: &'a [u8], packet: &'a [u8]) -> Option<Piece<'a>> {
+fn piece4<'a>(
+    (interface, vrf): (InterfaceId, VrfId),
+    link: &'a [u8],
+    packet: &'a [u8],
+) -> Option<Piece<'a>> {
     let header = ipv4::Header::peek(packet).filter(|header| header.is_fragment())?;
     let length = header.header_length();
     Some(Piece {
         key: Key {
+            vrf,
             source: header.source().into(),
             destination: header.destination().into(),
             identification: header.identification().into(),
@@ -45,11 +51,16 @@ fn piece4<'a>(interface: InterfaceId, link: &'a [u8], packet: &'a [u8]) -> Optio
     })
 }
 
-fn piece6<'a>(interface: InterfaceId, link: &'a [u8], packet: &'a [u8]) -> Option<Piece<'a>> {
+fn piece6<'a>(
+    (interface, vrf): (InterfaceId, VrfId),
+    link: &'a [u8],
+    packet: &'a [u8],
+) -> Option<Piece<'a>> {
     let header = ipv6::Header::peek(packet)?;
     let fragment = ipv6::upper_layer(packet).ok()?.fragment?;
     Some(Piece {
         key: Key {
+            vrf,
             source: header.source().into(),
             destination: header.destination().into(),
             identification: fragment.identification,

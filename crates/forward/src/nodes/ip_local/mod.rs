@@ -11,7 +11,7 @@ mod reset;
 use std::net::IpAddr;
 
 use dpdk::{BufferPool, Checksum};
-use graph::{Context, Handoff, NO_INTERFACE, Node, Reason, Slot, StackId, Vector};
+use graph::{Context, Handoff, InterfaceId, NO_INTERFACE, Node, Reason, Slot, StackId, Vector};
 use shm::session::GOOD_CHECKSUM;
 use wire::{MacAddr, icmpv4, ipv4, ipv6};
 
@@ -24,7 +24,7 @@ use super::local_reply::{self, Way};
 use super::snapshot::Snapshot;
 use crate::Cause;
 use crate::reassembly::{Added, Expired, Reassembly};
-use crate::state::{Interfaces, Settings, State, reserved};
+use crate::state::{DEFAULT_VRF, Interfaces, Settings, State, reserved};
 use crate::steering::SteeringReader;
 
 graph::edges! {
@@ -32,6 +32,8 @@ graph::edges! {
     pub(crate) Next {
         Output4 => "ip4-output",
         Output6 => "ip6-output",
+        Vrf4 => "ip4-vrf-output",
+        Vrf6 => "ip6-vrf-output",
         Interface => "interface-output",
         Error => "icmp-error",
     }
@@ -68,7 +70,8 @@ impl IpLocal {
     /// Keeps a fragment in mind; a datagram that it completes is delivered or answered. `false`: the packet in
     /// `slot` is none.
     fn take_fragment(&mut self, slot: Slot, cx: &mut Context<'_, Next>) -> bool {
-        let Some(piece) = fragment::piece(cx.vector, slot) else { return false };
+        let vrf = self.interfaces.get().vrf_of(cx.vector.interface[usize::from(slot)]);
+        let Some(piece) = fragment::piece(cx.vector, slot, vrf) else { return false };
         let identification = piece.key.identification;
         match self.reassembly.add(&piece, cx.now) {
             Added::Waits => drop(cx.take(slot)),
@@ -94,7 +97,7 @@ impl IpLocal {
     ) {
         if fragment::settle(&mut datagram).is_none() {
             cx.drop(slot, Reason::LocalFragment);
-        } else if let Some(id) = self.steering.stack_of(&datagram) {
+        } else if let Some(id) = self.stack_of(cx.vector.interface[usize::from(slot)], &datagram) {
             // Its fragments say the same of where they are from.
             if let Some(reason) = self.pretends(cx.vector, slot) {
                 return cx.drop(slot, reason);
@@ -143,16 +146,15 @@ impl IpLocal {
                     cx.drop(slot, Reason::NoBuffer);
                     return;
                 };
-                let next = match (link, to) {
-                    (Some(_), _) => Next::Interface,
-                    (None, IpAddr::V4(_)) => Next::Output4,
-                    (None, IpAddr::V6(_)) => Next::Output6,
+                let vrf = interfaces.vrf_of(id);
+                let (way, egress) = match link {
+                    Some(_) => (Way::Link, id),
+                    None => (Way::routed(vrf, to), vrf),
                 };
                 for buffer in parts {
                     let network = 0;
-                    let part =
-                        Handoff { interface: id, egress: id, network, ..Handoff::of(buffer) };
-                    cx.originate(part, next);
+                    let part = Handoff { interface: id, egress, network, ..Handoff::of(buffer) };
+                    cx.originate(part, next_of(way));
                 }
                 // It lives on in the answer.
                 drop(cx.take(slot));
@@ -177,6 +179,14 @@ impl IpLocal {
             Reason::Ip6MartianSource
         };
         (value == [reserved::LOCAL]).then_some(reason)
+    }
+
+    /// The stack that a packet is for. Stacks are in the default VRF: what came in by another one is for none.
+    fn stack_of(&mut self, interface: InterfaceId, packet: &[u8]) -> Option<StackId> {
+        let id = self.steering.stack_of(packet)?;
+        let interfaces = self.interfaces.get();
+        let here = interfaces.vrfs.is_empty() || interfaces.vrf_of(interface) == DEFAULT_VRF;
+        here.then_some(id)
     }
 
     /// Gives the packet in `slot` to a stack.
@@ -219,9 +229,7 @@ impl IpLocal {
     /// A packet made here in `slot` goes to an address; what it was made of came from `peer`.
     fn send(&mut self, slot: Slot, to: IpAddr, peer: MacAddr, cx: &mut Context<'_, Next>) {
         match local_reply::way(cx.vector, slot, self.interfaces.get(), to, peer) {
-            Some(Way::Routed4) => cx.send(slot, Next::Output4),
-            Some(Way::Routed6) => cx.send(slot, Next::Output6),
-            Some(Way::Link) => cx.send(slot, Next::Interface),
+            Some(way) => cx.send(slot, next_of(way)),
             None => cx.drop(slot, Reason::NoBuffer),
         }
     }
@@ -232,6 +240,7 @@ impl IpLocal {
         let network = usize::from(cx.vector.network[at]);
         let interfaces = self.interfaces.get();
         let id = cx.vector.interface[at];
+        let here = interfaces.vrf_of(id) == DEFAULT_VRF;
         let peer = local_reply::peer(cx.vector, slot);
         let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
         let verified = buffer.l4_checksum() == Checksum::Good;
@@ -240,7 +249,7 @@ impl IpLocal {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             Verdict::Punt(cause) => cx.punt(slot, cause as u16),
             Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
-            Verdict::Reset if self.steering.is_early(packet) => self.let_wait(slot, cx),
+            Verdict::Reset if here && self.steering.is_early(packet) => self.let_wait(slot, cx),
             Verdict::Reset => {
                 let reset = Reset::of(packet, verified);
                 self.reset(slot, reset, cx);
@@ -269,6 +278,17 @@ impl IpLocal {
     }
 }
 
+/// The node where a packet made here goes.
+fn next_of(way: Way) -> Next {
+    match way {
+        Way::Routed4 => Next::Output4,
+        Way::Routed6 => Next::Output6,
+        Way::Vrf4 => Next::Vrf4,
+        Way::Vrf6 => Next::Vrf6,
+        Way::Link => Next::Interface,
+    }
+}
+
 /// Counts drops of packets that are no longer in a slot.
 fn count(cx: &mut Context<'_, Next>, reason: Reason, packets: usize) {
     cx.exits.counters.drops[reason as usize].add(packets as u64);
@@ -286,7 +306,8 @@ impl Node for IpLocal {
         self.resets.set_rate(icmp_rate, tsc_hz);
         self.give_up_late(tsc_hz, cx);
         for &slot in slots {
-            if let Some(id) = self.steering.stack_of(cx.vector.network(slot)) {
+            let interface = cx.vector.interface[usize::from(slot)];
+            if let Some(id) = self.stack_of(interface, cx.vector.network(slot)) {
                 match self.pretends(cx.vector, slot) {
                     Some(reason) => cx.drop(slot, reason),
                     None => Self::deliver(slot, id, cx),
@@ -305,7 +326,9 @@ impl Node for IpLocal {
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         let packet = vector.network(slot);
-        if let Some(id) = self.steering.stack_of(packet) {
+        let interface = vector.interface[usize::from(slot)];
+        let here = self.state.interfaces.load().vrf_of(interface) == DEFAULT_VRF;
+        if let Some(id) = self.steering.stack_of(packet).filter(|_| here) {
             return format!("for stack {id}");
         }
         match ipv4::Header::peek(packet) {

@@ -112,7 +112,8 @@ impl Bench {
         match step {
             Step::Add(at, aim) => {
                 let (prefix, target) = (prefix(self.model.v6, PREFIXES[*at]), self.target(aim));
-                let change = Change::Add(Route { prefix, target: target.clone() });
+                let change =
+                    Change::Add(Route { vrf: DEFAULT_VRF, prefix, target: target.clone() });
                 let result = self.rib.apply(&[change]);
                 assert_eq!(result.is_ok(), self.model.valid(&target), "{result:?}");
                 if result.is_ok() {
@@ -121,7 +122,7 @@ impl Bench {
             }
             Step::Remove(at) => {
                 let prefix = prefix(self.model.v6, PREFIXES[*at]);
-                let result = self.rib.apply(&[Change::Remove(prefix)]);
+                let result = self.rib.apply(&[Change::Remove(DEFAULT_VRF, prefix)]);
                 assert_eq!(result.is_ok(), self.model.routes.remove(&prefix).is_some());
             }
             Step::Interfaces(list) => self.set_interfaces(list),
@@ -244,11 +245,11 @@ proptest! {
         for (_, index) in std::mem::take(&mut bench.open) {
             bench.rib.close_neighbor(index);
         }
-        let all: Vec<_> = bench.model.routes.keys().map(|prefix| Change::Remove(*prefix)).collect();
+        let all: Vec<_> = bench.model.routes.keys().map(|prefix| Change::Remove(DEFAULT_VRF, *prefix)).collect();
         bench.rib.apply(&all).unwrap();
         bench.rib.set_interfaces(&interfaces(Vec::new()), &NextHopMacs::new());
         prop_assert_eq!(bench.rib.next_hops().count(), 0);
         prop_assert!(!bench.rib.has_groups());
-        prop_assert!(bench.rib.routes(v6, None, 10).is_empty());
+        prop_assert!(bench.rib.routes(DEFAULT_VRF, v6, None, 10).is_empty());
     }
 }

@@ -68,6 +68,8 @@ impl Model {
             Target::Unreachable => Some(answer(Kind::Unreachable)),
             Target::Local => Some(answer(Kind::Local)),
             Target::Broadcast | Target::Flood(_) => Some(answer(Kind::Broadcast)),
+            // The VRFs' tests have a model of their own.
+            Target::Vrf(_) => None,
             Target::Port(on) => self.ports.get(on).map(|port| match port.fixed {
                 Some(mac) => vec![self.hop(*on, Kind::Forward, mac)],
                 None => vec![self.hop(*on, Kind::Glean, MacAddr::ZERO)],

@@ -6,17 +6,17 @@ use crate::rib::{
 };
 use crate::state::{NextNode, reserved};
 
-fn prefix(text: &str) -> Prefix {
+pub(super) fn prefix(text: &str) -> Prefix {
     let (address, length) = text.split_once('/').unwrap();
     Prefix::new(address.parse().unwrap(), length.parse().unwrap()).unwrap()
 }
 
-fn via(address: &str) -> Via {
+pub(super) fn via(address: &str) -> Via {
     Via { address: address.parse().unwrap(), interface: None, weight: 1 }
 }
 
 fn add(text: &str, target: Target) -> Change {
-    Change::Add(Route { prefix: prefix(text), target })
+    Change::Add(Route { vrf: DEFAULT_VRF, prefix: prefix(text), target })
 }
 
 fn to(text: &str, hops: &[&str]) -> Change {
@@ -100,12 +100,15 @@ fn a_refusal_says_why_and_changes_nothing() {
         (add("224.0.0.0/4", Target::Blackhole), RouteError::NotRouted(prefix("224.0.0.0/4"))),
         (add("fe80::/64", Target::Blackhole), RouteError::NotRouted(prefix("fe80::/64"))),
         (add("10.0.0.0/8", Target::Broadcast), RouteError::Broadcast(prefix("10.0.0.0/8"))),
-        (Change::Remove(prefix("10.0.0.0/8")), RouteError::NoSuchRoute(prefix("10.0.0.0/8"))),
+        (
+            Change::Remove(DEFAULT_VRF, prefix("10.0.0.0/8")),
+            RouteError::NoSuchRoute(prefix("10.0.0.0/8")),
+        ),
     ];
     let before = rib.next_hops().count();
     for (change, error) in cases {
         let good = to("172.16.0.0/12", &["192.0.2.3"]);
-        let at = usize::from(!matches!(change, Change::Remove(_)));
+        let at = usize::from(!matches!(change, Change::Remove(..)));
         let batch = if at == 1 { vec![good, change] } else { vec![change, good] };
         assert_eq!(rib.apply(&batch), Err(ApplyError { at, error }));
     }
@@ -130,7 +133,7 @@ fn limits_refuse_the_whole_batch() {
     assert_eq!(kinds(&state, "20.0.0.1"), [Kind::MissUnreachable]);
     // Replacing and swapping fit.
     rib.apply(&[hole("10.0.0.0/8"), hole("20.0.0.0/8")]).unwrap();
-    rib.apply(&[Change::Remove(prefix("10.0.0.0/8")), hole("30.0.0.0/8")]).unwrap();
+    rib.apply(&[Change::Remove(DEFAULT_VRF, prefix("10.0.0.0/8")), hole("30.0.0.0/8")]).unwrap();
     assert_eq!(rib.len(), (2, 0));
     assert_eq!(
         refused(&mut rib, hole("2001:db8:5::/48")),
@@ -165,7 +168,8 @@ fn a_full_look_up_table_takes_the_whole_batch_back() {
     rib.set_interfaces(&interfaces(vec![Some(port)]), &NextHopMacs::new());
     // Host routes far from each other cost the look-up table most.
     let host = |n: u32| Prefix::host(Ipv4Addr::from_bits(0x0100_0000 + (n << 8)).into());
-    let hole = |n| Change::Add(Route { prefix: host(n), target: Target::Blackhole });
+    let hole =
+        |n| Change::Add(Route { vrf: DEFAULT_VRF, prefix: host(n), target: Target::Blackhole });
     let mut batch: Vec<Change> = (0..1000).map(hole).collect();
     rib.apply(&batch).unwrap();
     batch.push(add("192.0.2.0/24", Target::Unreachable));
@@ -187,7 +191,7 @@ fn an_index_is_not_reused_while_a_worker_may_hold_it() {
     worker.quiescent();
     rib.apply(&[to("10.0.0.0/8", &["192.0.2.2"])]).unwrap();
     let index = state.routes4.lookup(u32::from_be_bytes([10, 0, 0, 1]));
-    rib.apply(&[Change::Remove(prefix("10.0.0.0/8"))]).unwrap();
+    rib.apply(&[Change::Remove(DEFAULT_VRF, prefix("10.0.0.0/8"))]).unwrap();
     assert_eq!(state.next_hops.kind(index), Kind::Unresolved);
     assert!(rib.apply(&[to("10.0.0.0/8", &["192.0.2.3"])]).is_err());
     worker.quiescent();
@@ -204,7 +208,7 @@ fn routes_with_the_same_next_hops_share_a_group() {
     let value = |first| state.routes4.lookup(u32::from_be_bytes([first, 0, 0, 1]));
     assert_eq!(value(10), value(11));
     assert!(value(10) >= crate::state::GROUP_BIT);
-    assert_eq!(rib.lookup("10.0.0.1".parse().unwrap()).next_hops.len(), 2);
+    assert_eq!(rib.lookup(DEFAULT_VRF, "10.0.0.1".parse().unwrap()).next_hops.len(), 2);
 }
 
 #[test]
@@ -216,7 +220,7 @@ fn a_longer_route_inside_a_connected_network_beats_its_neighbors() {
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Forward]);
     rib.apply(&[add("192.0.2.128/25", Target::Blackhole)]).unwrap();
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Blackhole]);
-    rib.apply(&[Change::Remove(prefix("192.0.2.128/25"))]).unwrap();
+    rib.apply(&[Change::Remove(DEFAULT_VRF, prefix("192.0.2.128/25"))]).unwrap();
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Forward]);
 }
 
@@ -266,16 +270,17 @@ fn pages_come_in_order_and_whole() {
     let changes: Vec<Change> = prefixes.iter().map(|p| add(p, Target::Blackhole)).collect();
     rib.apply(&changes).unwrap();
     rib.apply(&[add("192.0.2.0/24", Target::Unreachable)]).unwrap();
-    let all = rib.routes(false, None, usize::MAX);
+    let all = rib.routes(DEFAULT_VRF, false, None, usize::MAX);
     let mut paged = Vec::new();
-    while let page @ [_, ..] =
-        rib.routes(false, paged.last().map(|r: &crate::rib::RouteInfo| r.prefix), 7).as_slice()
+    while let page @ [_, ..] = rib
+        .routes(DEFAULT_VRF, false, paged.last().map(|r: &crate::rib::RouteInfo| r.prefix), 7)
+        .as_slice()
     {
         paged.extend_from_slice(page);
     }
     assert_eq!(paged, all);
     assert!(all.is_sorted_by_key(|route| route.prefix));
-    let both = rib.routes_of(prefix("192.0.2.0/24"));
+    let both = rib.routes_of(DEFAULT_VRF, prefix("192.0.2.0/24"));
     let sources: Vec<_> = both.iter().map(|route| (route.source, route.active)).collect();
     assert_eq!(sources, [(Source::Static, true), (Source::Connected, false)]);
 }
@@ -284,11 +289,11 @@ fn pages_come_in_order_and_whole() {
 fn a_look_up_is_explained() {
     let (mut rib, _, _) = router(LIMITS);
     rib.apply(&[to("10.0.0.0/8", &["192.0.2.2"])]).unwrap();
-    let found = rib.lookup("10.1.2.3".parse().unwrap());
+    let found = rib.lookup(DEFAULT_VRF, "10.1.2.3".parse().unwrap());
     let route = found.route.unwrap();
     assert_eq!((route.prefix, route.source), (prefix("10.0.0.0/8"), Source::Static));
     assert_eq!(found.next_hops, [(found.value, 1)]);
-    let none = rib.lookup("11.1.2.3".parse().unwrap());
+    let none = rib.lookup(DEFAULT_VRF, "11.1.2.3".parse().unwrap());
     assert_eq!((none.route, none.value), (None, reserved::MISS));
 }
 
@@ -356,7 +361,7 @@ fn a_link_that_is_down_carries_no_route() {
     assert_eq!(kinds(&state, "192.0.2.2"), [Kind::MissUnreachable], "no neighbour, no network");
     assert_eq!(kinds(&state, "192.0.2.1"), [Kind::Local], "the address is the router's still");
     assert_eq!(set(&mut rib, [false, true]), [0; 0], "once");
-    let usable = |rib: &Rib, text: &str| rib.routes_of(prefix(text))[0].usable;
+    let usable = |rib: &Rib, text: &str| rib.routes_of(DEFAULT_VRF, prefix(text))[0].usable;
     assert!(usable(&rib, "10.0.0.0/8") && !usable(&rib, "10.1.0.0/16"));
     let refused = RouteError::NoSuchInterface(0);
     assert_eq!(rib.open_neighbor(0, group[0].parse().unwrap()), Err(refused));
