@@ -9,7 +9,7 @@ use crate::config::{ConfigError, Flow, FlowKey, NextHop, Route, RouteTarget};
 fn a_route_is_flat_and_has_one_target() {
     let via = vec![NextHop { weight: 2, ..NextHop::new([192, 0, 2, 2].into()) }];
     let prefix = "10.0.0.0/8".parse().unwrap();
-    let route = Route { prefix, target: RouteTarget::Via(via) };
+    let route = Route { vrf: None, prefix, target: RouteTarget::Via(via) };
     let entry = RouteEntry { route, origin: RouteOrigin::Api, parked: false };
     let text = json!({
         "prefix": "10.0.0.0/8", "via": [{"address": "192.0.2.2", "weight": 2}], "origin": "api"
@@ -18,7 +18,15 @@ fn a_route_is_flat_and_has_one_target() {
     assert_eq!(serde_json::from_value::<RouteEntry>(text).unwrap(), entry);
     let refused = |body: Value| serde_json::from_value::<Route>(body).unwrap_err().to_string();
     let both = json!({"prefix": "10.0.0.0/8", "port": "a", "kind": "local"});
-    assert_eq!(refused(both), "a route has exactly one of via, port and kind; give one of them");
+    assert_eq!(
+        refused(both),
+        "a route has exactly one of via, port, lookup and kind; give one of them"
+    );
+    let leak = json!({"vrf": "red", "prefix": "10.0.0.0/8", "lookup": "default"});
+    let route: Route = serde_json::from_value(leak.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&route).unwrap(), leak);
+    let unnamed = json!({"vrf": "default", "prefix": "10.0.0.0/8", "port": "a"});
+    assert_eq!(serde_json::from_value::<Route>(unnamed).unwrap().vrf, None);
     let typo = json!({"prefix": "10.0.0.0/8", "prot": "a"});
     assert!(refused(typo).starts_with("unknown field `prot`"));
     let host_bits = json!({"prefix": "10.0.0.1/8", "port": "a"});

@@ -36,6 +36,9 @@ pub struct Port {
     /// Cores that share the port by software RSS; empty: none but those of `queues`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub software_rss: Vec<u16>,
+    /// VRF that it is in; none: the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
     /// Own addresses, without the link-local one that is made from the MAC address.
     pub addresses: Vec<InterfaceAddress>,
     /// Fixed destination MAC of all that routes by egress port send here.
@@ -85,6 +88,9 @@ pub struct Vlan {
     pub id: u16,
     /// Largest IP packet: bytes; at most the port's.
     pub mtu: u16,
+    /// VRF that it is in; none: the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
     /// Own addresses.
     pub addresses: Vec<InterfaceAddress>,
     /// What it does besides forwarding.
@@ -114,6 +120,9 @@ pub struct Bridge {
     pub mac: Option<MacAddr>,
     /// Largest IP packet of its IP interface: bytes.
     pub mtu: u16,
+    /// VRF that its IP interface is in; none: the default one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
     /// Addresses of its IP interface; none: it has no IP interface.
     pub addresses: Vec<InterfaceAddress>,
     /// What its IP interface does besides forwarding.

@@ -17,6 +17,7 @@ mod reach;
 mod read;
 mod route;
 mod sessions;
+mod vrf;
 
 use std::path::PathBuf;
 
@@ -36,6 +37,7 @@ pub use kernel::{KernelFilter, KernelSide};
 pub use reach::Reach;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
 pub use sessions::{LeasedPorts, LeasedPortsError, Placement, Sessions};
+pub use vrf::{DEFAULT_VRF, MOST_VRFS, Vrf};
 
 /// A valid configuration. It is written out as the TOML that it is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,6 +71,9 @@ pub struct Config {
     pub client_rules: Vec<ClientRule>,
     /// Processes with stacks of their own.
     pub sessions: Sessions,
+    /// VRFs besides the default one.
+    #[serde(rename = "vrf")]
+    pub vrfs: Vec<Vrf>,
     /// Ports.
     #[serde(rename = "port")]
     pub ports: Vec<Port>,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::vrf::named;
 use crate::net::{MacAddr, Prefix};
 
 /// Next hops of one route at most.
@@ -16,6 +17,8 @@ pub const MAX_NEXT_HOPS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RouteShape", into = "RouteShape")]
 pub struct Route {
+    /// VRF that it is a route of; none: the default one.
+    pub vrf: Option<String>,
     /// Destinations.
     pub prefix: Prefix,
     /// What becomes of packets to them.
@@ -29,6 +32,8 @@ pub enum RouteTarget {
     Via(Vec<NextHop>),
     /// They leave by that interface: to its `next-hop-mac`, else to the destination itself.
     Port(String),
+    /// They are looked up in the VRF of that name.
+    Lookup(String),
     /// Dropped in silence.
     Blackhole,
     /// Dropped, and the sender is told.
@@ -71,10 +76,13 @@ const fn is_one(weight: &u8) -> bool {
     *weight == 1
 }
 
-/// A route as it is written: exactly one of `via`, `port` and `kind`.
+/// A route as it is written: exactly one of `via`, `port`, `lookup` and `kind`.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RouteShape {
+    /// VRF that it is a route of; absent: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vrf: Option<String>,
     /// Destinations.
     prefix: Prefix,
     /// Next hops: 1 to 64.
@@ -83,7 +91,10 @@ struct RouteShape {
     /// Egress interface, instead of next hops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<String>,
-    /// Instead of both.
+    /// VRF in which packets are looked up instead, `default` being the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lookup: Option<String>,
+    /// Instead of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<RouteKind>,
 }
@@ -102,31 +113,34 @@ enum RouteKind {
 
 /// A route's shape is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a route has exactly one of via, port and kind; give one of them")]
+#[error("a route has exactly one of via, port, lookup and kind; give one of them")]
 pub struct RouteShapeError;
 
 impl TryFrom<RouteShape> for Route {
     type Error = RouteShapeError;
 
     fn try_from(shape: RouteShape) -> Result<Self, RouteShapeError> {
-        let target = match (shape.via, shape.port, shape.kind) {
-            (Some(via), None, None) => RouteTarget::Via(via),
-            (None, Some(port), None) => RouteTarget::Port(port),
-            (None, None, Some(RouteKind::Blackhole)) => RouteTarget::Blackhole,
-            (None, None, Some(RouteKind::Unreachable)) => RouteTarget::Unreachable,
-            (None, None, Some(RouteKind::Local)) => RouteTarget::Local,
+        let target = match (shape.via, shape.port, shape.lookup, shape.kind) {
+            (Some(via), None, None, None) => RouteTarget::Via(via),
+            (None, Some(port), None, None) => RouteTarget::Port(port),
+            (None, None, Some(vrf), None) => RouteTarget::Lookup(vrf),
+            (None, None, None, Some(RouteKind::Blackhole)) => RouteTarget::Blackhole,
+            (None, None, None, Some(RouteKind::Unreachable)) => RouteTarget::Unreachable,
+            (None, None, None, Some(RouteKind::Local)) => RouteTarget::Local,
             _ => return Err(RouteShapeError),
         };
-        Ok(Self { prefix: shape.prefix, target })
+        Ok(Self { vrf: named(shape.vrf), prefix: shape.prefix, target })
     }
 }
 
 impl From<Route> for RouteShape {
     fn from(route: Route) -> Self {
-        let mut shape = Self { prefix: route.prefix, via: None, port: None, kind: None };
-        match route.target {
+        let Route { vrf, prefix, target } = route;
+        let mut shape = Self { vrf, prefix, via: None, port: None, lookup: None, kind: None };
+        match target {
             RouteTarget::Via(via) => shape.via = Some(via),
             RouteTarget::Port(port) => shape.port = Some(port),
+            RouteTarget::Lookup(vrf) => shape.lookup = Some(vrf),
             RouteTarget::Blackhole => shape.kind = Some(RouteKind::Blackhole),
             RouteTarget::Unreachable => shape.kind = Some(RouteKind::Unreachable),
             RouteTarget::Local => shape.kind = Some(RouteKind::Local),

@@ -14,7 +14,7 @@ use forward::state::{DEFAULT_VRF, Kind};
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::{Api, carried_through};
 use crate::daemon::{Changing, Daemon, RouteChanges};
-use crate::routing::{RoutesError, prefix_from_rib, prefix_to_rib};
+use crate::routing::{Place, RoutesError, prefix_from_rib, prefix_to_rib};
 
 /// Routes of a page when nothing is said, and at most.
 const PAGE: u32 = 1000;
@@ -143,7 +143,9 @@ pub(crate) async fn remove(
     carried_through(async move {
         let changing = api.daemon.change().await;
         let mut changes = RouteChanges::default();
-        let removed = changes.remove(&changing, &list).await;
+        let places: Vec<Place> =
+            list.iter().map(|prefix| (DEFAULT_VRF, prefix_to_rib(*prefix))).collect();
+        let removed = changes.remove(&changing, &places).await;
         answer(&changing, changes, removed).await
     })
     .await
@@ -206,16 +208,15 @@ fn refusal(error: RoutesError) -> Refusal {
 
 fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
     let shown = daemon.routing.shown(route)?;
-    let prefix = shown.prefix;
+    let place = (route.vrf, route.prefix);
+    let configured = |known: &Route| known.vrf == shown.vrf && known.prefix == shown.prefix;
     let origin = match route.source {
         Source::Own => RouteOrigin::Local,
         Source::Connected => RouteOrigin::Connected,
         // Neighbours have a list of their own.
         Source::Neighbor => return None,
-        Source::Static if daemon.config.static_routes.iter().any(|r| r.prefix == prefix) => {
-            RouteOrigin::Config
-        }
-        Source::Static if daemon.routing.is_from_file(&prefix) => RouteOrigin::File,
+        Source::Static if daemon.config.static_routes.iter().any(configured) => RouteOrigin::Config,
+        Source::Static if daemon.routing.is_from_file(&place) => RouteOrigin::File,
         Source::Static => RouteOrigin::Api,
     };
     Some(RouteEntry { route: shown, origin, parked: !route.usable })

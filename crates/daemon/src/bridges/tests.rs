@@ -1,6 +1,6 @@
 //! Stations, and members that come and go.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use control::net::MacAddr;
 use forward::bridge::{Learn, LearnSender, MacKey, learn_ring};
@@ -8,7 +8,7 @@ use tables::Epoch;
 
 use super::*;
 use crate::ports::Attachment;
-use crate::routing::Topology;
+use crate::routing::{InUse, Topology};
 use crate::testing;
 
 /// The ports of that list, all of them members of a bridge.
@@ -17,7 +17,7 @@ fn members(topology: &mut Topology, bridge: &str, list: &[&str]) -> Interfaces {
     let ports: String = list.iter().copied().map(port).collect();
     let text = format!("{ports}[[bridge]]\nname = \"{bridge}\"\nmembers = {list:?}\n");
     let config = testing::config(&text);
-    topology.renumber(&config, &HashSet::new()).unwrap();
+    topology.renumber(&config, &InUse::default()).unwrap();
     let attachment = |name: &&str| {
         let mac = MacAddr::new([2, 0, 0, 0, 0, 1]);
         ((*name).to_owned(), Attachment { id: Some(0), mac, up: true })

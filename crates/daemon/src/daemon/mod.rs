@@ -40,7 +40,7 @@ use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
 use crate::ports::{Attachments, Devices, Ports};
-use crate::routing::Routing;
+use crate::routing::{InUse, Routing};
 use crate::sessions::Sessions;
 use crate::workers::Workers;
 
@@ -124,6 +124,11 @@ impl Daemon {
     /// Interfaces that routes, neighbours and flows name, those too that are gone.
     pub(crate) fn named_interfaces(&self) -> HashSet<InterfaceId> {
         self.routing.named_interfaces().chain(self.flows.egresses()).collect()
+    }
+
+    /// Numbers that routes, neighbours and flows say, of interfaces and VRFs that may be gone.
+    pub(crate) fn in_use(&self) -> InUse {
+        InUse { interfaces: self.named_interfaces(), vrfs: self.routing.named_vrfs() }
     }
 
     /// A line for the service manager.

@@ -2,12 +2,10 @@
 //! a way back.
 
 use control::config::{Config, Route};
-use control::net::Prefix;
 use forward::rib::{self, ApplyError, Change, RouteError, Source};
-use forward::state::DEFAULT_VRF;
 
 use super::Changing;
-use crate::routing::{RoutesError, Routing, prefix_to_rib};
+use crate::routing::{Place, RoutesError, Routing};
 
 /// Routes that are changed in one step: about a millisecond.
 const STEP: usize = 512;
@@ -52,8 +50,9 @@ impl RouteChanges {
         let mut undo = Vec::with_capacity(part.len());
         for (at, route) in (first..).zip(part) {
             config.check_route(route).map_err(|error| RoutesError::Unfit { at, error })?;
-            let change = Change::Add(routing.route(route)?);
-            let before = undo_of(routing, prefix_to_rib(route.prefix));
+            let new = routing.route(route)?;
+            let before = undo_of(routing, (new.vrf, new.prefix));
+            let change = Change::Add(new);
             match &before {
                 Change::Add(_) => self.replaced += 1,
                 Change::Remove(..) => self.added += 1,
@@ -74,11 +73,11 @@ impl RouteChanges {
     pub(crate) async fn remove(
         &mut self,
         changing: &Changing,
-        list: &[Prefix],
+        list: &[Place],
     ) -> Result<(), RoutesError> {
-        for (at, prefix) in list.iter().map(|prefix| prefix_to_rib(*prefix)).enumerate() {
-            if !changing.lock().routing.has_static_route(prefix) {
-                return Err(ApplyError { at, error: RouteError::NoSuchRoute(prefix) }.into());
+        for (at, place) in list.iter().enumerate() {
+            if !changing.lock().routing.has_static_route(*place) {
+                return Err(ApplyError { at, error: RouteError::NoSuchRoute(place.1) }.into());
             }
             if at % STEP == 0 {
                 tokio::task::yield_now().await;
@@ -93,14 +92,14 @@ impl RouteChanges {
     pub(crate) async fn remove_present(
         &mut self,
         changing: &Changing,
-        list: &[Prefix],
+        list: &[Place],
     ) -> Result<(), RoutesError> {
         for part in list.chunks(STEP) {
             {
                 let routing = &mut changing.lock().routing;
-                let present = part.iter().map(|prefix| prefix_to_rib(*prefix));
-                let mut undo: Vec<Change> = present
-                    .map(|prefix| undo_of(routing, prefix))
+                let mut undo: Vec<Change> = part
+                    .iter()
+                    .map(|place| undo_of(routing, *place))
                     .filter(|undo| matches!(undo, Change::Add(_)))
                     .collect();
                 let changes = undo.iter().filter_map(removal);
@@ -134,11 +133,11 @@ fn removal(change: &Change) -> Option<Change> {
     }
 }
 
-/// What puts the static route of a prefix back as it is now.
-fn undo_of(routing: &Routing, prefix: rib::Prefix) -> Change {
-    let routes = routing.rib().routes_of(DEFAULT_VRF, prefix);
+/// What puts the static route of a place back as it is now.
+fn undo_of(routing: &Routing, (vrf, prefix): Place) -> Change {
+    let routes = routing.rib().routes_of(vrf, prefix);
     match routes.into_iter().find(|route| route.source == Source::Static) {
-        Some(route) => Change::Add(rib::Route { vrf: DEFAULT_VRF, prefix, target: route.target }),
-        None => Change::Remove(DEFAULT_VRF, prefix),
+        Some(route) => Change::Add(rib::Route { vrf, prefix, target: route.target }),
+        None => Change::Remove(vrf, prefix),
     }
 }

@@ -22,7 +22,7 @@ use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
 use crate::ports::{Attachments, Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
-use crate::routing::{Routing, TooMany};
+use crate::routing::{NumbersError, Routing};
 use crate::sessions::Sessions;
 use crate::settings;
 use crate::workers::{Tables, Workers, WorkersError, attach_receive, attach_transmit};
@@ -38,8 +38,8 @@ pub(crate) enum StartError {
     Workers(#[from] WorkersError),
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    #[error("{0} of interfaces; remove some")]
-    TooMany(#[from] TooMany),
+    #[error(transparent)]
+    Numbers(#[from] NumbersError),
     #[error("no memory for the route tables: {0}; lower limits.routes4 and limits.routes6")]
     Tables(#[from] tables::OutOfMemory),
     #[error("no memory for flows or learned addresses: {0}; lower limits.flows4, limits.flows6")]

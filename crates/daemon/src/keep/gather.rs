@@ -5,14 +5,13 @@ use std::io;
 use std::net::IpAddr;
 
 use control::api::{NeighborState, Saved};
-use control::net::Prefix;
 use control::state::{KeptNeighbor, KeptPort, Record, Writer};
 use forward::rib::Source;
-use forward::state::DEFAULT_VRF;
+use forward::state::VrfId;
 use tokio::task::yield_now;
 
 use crate::daemon::{Changing, Daemon};
-use crate::routing::prefix_from_rib;
+use crate::routing::Place;
 
 /// Entries that are looked at in one step: about a millisecond.
 const STEP: usize = 512;
@@ -99,23 +98,26 @@ impl Gathering {
     }
 
     async fn routes(&mut self, changing: &Changing) -> io::Result<()> {
-        let configured: HashSet<Prefix> = {
+        let (configured, vrfs): (HashSet<Place>, Vec<VrfId>) = {
             let daemon = changing.lock();
-            daemon.config.static_routes.iter().map(|route| route.prefix).collect()
+            let routing = &daemon.routing;
+            let routes = daemon.config.static_routes.iter();
+            let places = routes.map(|route| routing.place(route.vrf.as_deref(), route.prefix));
+            (places.flatten().collect(), routing.rib().vrfs().collect())
         };
-        for six in [false, true] {
+        for (vrf, six) in vrfs.into_iter().flat_map(|vrf| [(vrf, false), (vrf, true)]) {
             let mut after = None;
             loop {
                 let routes = {
                     let daemon = changing.lock();
-                    let found = daemon.routing.rib().routes(DEFAULT_VRF, six, after, STEP);
+                    let found = daemon.routing.rib().routes(vrf, six, after, STEP);
                     let Some(last) = found.last() else { break };
                     after = Some(last.prefix);
                     let asked = found.iter().filter(|route| {
-                        let prefix = prefix_from_rib(route.prefix);
+                        let place = (vrf, route.prefix);
                         route.source == Source::Static
-                            && !configured.contains(&prefix)
-                            && !daemon.routing.is_from_file(&prefix)
+                            && !configured.contains(&place)
+                            && !daemon.routing.is_from_file(&place)
                     });
                     asked.filter_map(|route| daemon.routing.shown(route)).collect::<Vec<_>>()
                 };

@@ -176,8 +176,8 @@ impl Recall {
         let (beside, routes): (Vec<Route>, Vec<Route>) = {
             let daemon = changing.lock();
             let has = |route: &Route| {
-                let prefix = crate::routing::prefix_to_rib(route.prefix);
-                daemon.routing.has_static_route(prefix)
+                let place = daemon.routing.place(route.vrf.as_deref(), route.prefix);
+                place.is_some_and(|place| daemon.routing.has_static_route(place))
             };
             routes.into_iter().partition(has)
         };
@@ -193,7 +193,7 @@ impl Recall {
             let mut changes = RouteChanges::default();
             match changes.add(changing, &self.config, std::slice::from_ref(&route)).await {
                 Ok(()) => self.done += 1,
-                Err(error) => self.leave_out(&format!("route {}", route.prefix), &error),
+                Err(error) => self.leave_out(&format!("route {route}"), &error),
             }
         }
     }

@@ -277,6 +277,7 @@ impl PortState {
         let rest = config::Port {
             mtu: self.config.mtu,
             promiscuous: self.config.promiscuous,
+            vrf: self.config.vrf.clone(),
             addresses: self.config.addresses.clone(),
             next_hop_mac: self.config.next_hop_mac,
             features: self.config.features,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use control::config::{Config, Limits, Route};
+use control::config::{Config, Limits, Route, RouteTarget};
 use control::net::Prefix;
 
 /// Takes over the settings that only a start can change. Returns the sections that differ.
@@ -47,6 +47,7 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
         ("limits.icmp-rate changed", old.limits.icmp_rate == new.limits.icmp_rate),
         ("VLAN sub-interfaces changed", old.vlans == new.vlans),
         ("bridges changed", old.bridges == new.bridges),
+        ("VRFs changed", old.vrfs == new.vrfs),
         ("cross-connects changed", old.cross_connects == new.cross_connects),
         ("[[kernel]] sides changed", old.kernel_sides == new.kernel_sides),
         ("[[client]] rules changed", old.client_rules == new.client_rules),
@@ -61,13 +62,20 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
     changes
 }
 
-/// Routes that are new or different, and prefixes that have none any more.
-pub(crate) fn route_changes(old: &[Route], new: &[Route]) -> (Vec<Route>, Vec<Prefix>) {
-    let before: HashMap<_, _> = old.iter().map(|route| (route.prefix, &route.target)).collect();
-    let after: HashMap<_, _> = new.iter().map(|route| (route.prefix, &route.target)).collect();
-    let added = new.iter().filter(|route| before.get(&route.prefix) != Some(&&route.target));
-    let removed = old.iter().map(|route| route.prefix).filter(|p| !after.contains_key(p));
-    (added.cloned().collect(), removed.collect())
+/// Routes that are new or different, and those whose prefix has none any more in its VRF.
+pub(crate) fn route_changes(old: &[Route], new: &[Route]) -> (Vec<Route>, Vec<Route>) {
+    let (before, after) = (targets(old), targets(new));
+    let added = new.iter().filter(|route| before.get(&key(route)) != Some(&&route.target));
+    let removed = old.iter().filter(|route| !after.contains_key(&key(route)));
+    (added.cloned().collect(), removed.cloned().collect())
+}
+
+fn targets(routes: &[Route]) -> HashMap<(Option<&str>, Prefix), &RouteTarget> {
+    routes.iter().map(|route| (key(route), &route.target)).collect()
+}
+
+fn key(route: &Route) -> (Option<&str>, Prefix) {
+    (route.vrf.as_deref(), route.prefix)
 }
 
 #[cfg(test)]
@@ -95,7 +103,8 @@ mod tests {
         let (added, removed) = route_changes(&old, &new);
         let added: Vec<String> = added.iter().map(|route| route.prefix.to_string()).collect();
         assert_eq!(added, ["10.2.0.0/16", "10.4.0.0/16"]);
-        assert_eq!(removed, ["10.3.0.0/16".parse().unwrap()]);
+        let removed: Vec<String> = removed.iter().map(|route| route.prefix.to_string()).collect();
+        assert_eq!(removed, ["10.3.0.0/16"]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use control::api::Reloaded;
 use control::config::Reach;
 
 use crate::daemon::{ChangeError, Changing, Shared};
-use crate::routing::{RoutesError, TooMany};
+use crate::routing::{NumbersError, RoutesError};
 use crate::service::notify;
 
 pub(crate) use load::load;
@@ -38,8 +38,8 @@ pub(crate) enum ReloadError {
     Port(#[from] ChangeError),
     #[error("{0}; nothing was changed")]
     Routes(#[from] RoutesError),
-    #[error("{0} of interfaces; nothing was changed")]
-    TooMany(#[from] TooMany),
+    #[error("{0}; nothing was changed")]
+    Numbers(#[from] NumbersError),
     #[error("{0}; nothing was changed")]
     Flows(String),
     #[error("the configuration was not applied: {0}")]

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use control::config::Config;
-use control::net::Prefix;
+use control::config::{Config, Route};
 
 use super::ReloadError;
 use super::difference::route_changes;
 use super::parts;
 use crate::daemon::{Changing, RouteChanges};
+use crate::routing::Place;
 
 /// What was done.
 #[derive(Default)]
 pub(super) struct Done {
     changes: RouteChanges,
-    /// Prefixes of the files' routes before.
-    file_routes: Option<Vec<Prefix>>,
+    /// Places of the files' routes before.
+    file_routes: Option<Vec<Place>>,
     /// Routes of the configuration itself that are new or different, and that are gone.
     pub(super) added: usize,
     pub(super) removed: usize,
@@ -41,7 +41,7 @@ pub(super) async fn put_in_force(
         while let Some(part) = file.recv().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
             done.changes.add(changing, after, &part).await?;
-            present.extend(part.iter().map(|route| route.prefix));
+            present.extend(places(changing, &part));
         }
         if present.len() > from {
             tracing::info!("{}: {} routes", path.display(), present.len() - from);
@@ -50,18 +50,24 @@ pub(super) async fn put_in_force(
     present.sort_unstable();
     present.dedup();
     let files_before = changing.lock().routing.exchange_file_routes(present.clone());
-    let configured: HashSet<Prefix> =
-        after.static_routes.iter().map(|route| route.prefix).collect();
-    let stays =
-        |prefix: &Prefix| configured.contains(prefix) || present.binary_search(prefix).is_ok();
-    let from_config: Vec<Prefix> = removed.into_iter().filter(|prefix| !stays(prefix)).collect();
-    let from_files: Vec<Prefix> =
-        files_before.iter().filter(|prefix| !stays(prefix)).copied().collect();
+    let configured: HashSet<Place> = places(changing, &after.static_routes).into_iter().collect();
+    let stays = |place: &Place| configured.contains(place) || present.binary_search(place).is_ok();
+    let mut from_config = places(changing, &removed);
+    from_config.retain(|place| !stays(place));
+    let from_files: Vec<Place> =
+        files_before.iter().filter(|place| !stays(place)).copied().collect();
     done.file_routes = Some(files_before);
     done.changes.remove_present(changing, &from_config).await?;
     done.removed = done.changes.removed;
     done.changes.remove_present(changing, &from_files).await?;
     Ok(())
+}
+
+/// Where routes stand. Those of a VRF that nothing names any more are gone with it.
+fn places(changing: &Changing, routes: &[Route]) -> Vec<Place> {
+    let daemon = changing.lock();
+    let place = |route: &Route| daemon.routing.place(route.vrf.as_deref(), route.prefix);
+    routes.iter().filter_map(place).collect()
 }
 
 /// Takes back what [`put_in_force`] did. The interfaces are those of before again.

@@ -10,6 +10,7 @@ use super::ports::{Plan, PortsDone};
 use super::{ReloadError, flows, routes};
 use crate::clients::Host as _;
 use crate::daemon::Changing;
+use crate::routing::NumbersError;
 
 /// Applies the difference between the configuration in force and another one.
 ///
@@ -32,7 +33,9 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
         let mut daemon = changing.lock();
         let mut next = topology.clone();
         // What the API has added until now counts.
-        let numbered = next.renumber(&new, &daemon.named_interfaces());
+        let numbered = next.renumber(&new, &daemon.in_use()).map_err(NumbersError::from);
+        let numbered =
+            numbered.and_then(|()| daemon.routing.open_vrfs(&next).map_err(NumbersError::from));
         if numbered.is_ok() {
             daemon.config = new.clone();
             daemon.routing.set_topology(next);
@@ -56,6 +59,10 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
             let mut daemon = changing.lock();
             ports.switch_back(&mut daemon.ports, &before);
             daemon.config = before;
+            // The new configuration may have closed what it does not have.
+            if let Err(error) = daemon.routing.open_vrfs(&topology) {
+                tracing::error!("{error}");
+            }
             daemon.routing.set_topology(topology);
         }
         changing.publish().await;
@@ -98,14 +105,22 @@ pub(super) async fn load_files(changing: &Changing) -> Result<(), ReloadError> {
 }
 
 impl Changing {
-    /// Interfaces that this change takes away, and that something names still: it waits until they are back.
+    /// Interfaces and VRFs that this change takes away, and that something names still: it waits until they are back.
     fn waiting(&self, before: &Config, after: &Config) -> Vec<String> {
         let daemon = self.lock();
-        let named: BTreeSet<_> = daemon.named_interfaces().into_iter().collect();
-        let names = named.iter().filter_map(|id| daemon.routing.topology().interfaces.name(*id));
+        let in_use = daemon.in_use();
+        let topology = daemon.routing.topology();
+        let named: BTreeSet<_> = in_use.interfaces.into_iter().collect();
+        let names = named.iter().filter_map(|id| topology.interfaces.name(*id));
         let gone = names
             .filter(|name| after.interface(name).is_none() && before.interface(name).is_some());
-        gone.map(|name| format!("what names interface {name} waits until it is back")).collect()
+        let interfaces =
+            gone.map(|name| format!("what names interface {name} waits until it is back"));
+        let named: BTreeSet<_> = in_use.vrfs.into_iter().collect();
+        let names = named.iter().filter_map(|id| topology.vrf_name(*id));
+        let gone = names.filter(|name| !after.has_vrf(name) && before.has_vrf(name));
+        let vrfs = gone.map(|name| format!("routes of VRF {name} and to it wait until it is back"));
+        interfaces.chain(vrfs).collect()
     }
 
     /// Static neighbours that are new, different or gone.

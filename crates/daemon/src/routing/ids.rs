@@ -4,8 +4,11 @@ use std::collections::HashSet;
 
 /// More names than there are numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("more than {0} names")]
-pub(crate) struct TooMany(pub(crate) usize);
+#[error("more than {limit} {what}")]
+pub(crate) struct TooMany {
+    pub(crate) limit: usize,
+    pub(crate) what: &'static str,
+}
 
 /// Names by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +26,7 @@ impl Ids {
         &mut self,
         names: &[&str],
         in_use: &HashSet<u16>,
-        limit: usize,
+        (limit, what): (usize, &'static str),
     ) -> Result<(), TooMany> {
         let wanted: HashSet<&str> = names.iter().copied().collect();
         let known: HashSet<&str> = self.names.iter().flatten().map(String::as_str).collect();
@@ -40,7 +43,7 @@ impl Ids {
         }
         next.extend(new.map(|name| Some(name.to_owned())));
         if next.len() > limit {
-            return Err(TooMany(limit));
+            return Err(TooMany { limit, what });
         }
         self.names = next;
         Ok(())
@@ -57,6 +60,12 @@ impl Ids {
         self.names.get(usize::from(id))?.as_deref()
     }
 
+    /// All numbers of names, which may be gone.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
+        let named = (0..=u16::MAX).zip(&self.names).filter(|(_, name)| name.is_some());
+        named.map(|(number, _)| number)
+    }
+
     /// One above the highest number in use or just freed.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
@@ -71,11 +80,11 @@ mod tests {
     fn numbers_stay_and_are_not_reused_at_once() {
         let mut ids = Ids::default();
         let unused = HashSet::new();
-        ids.renumber(&["a", "b", "c"], &unused, 8).unwrap();
-        ids.renumber(&["c", "a", "d"], &unused, 8).unwrap();
+        ids.renumber(&["a", "b", "c"], &unused, (8, "names")).unwrap();
+        ids.renumber(&["c", "a", "d"], &unused, (8, "names")).unwrap();
         assert_eq!((ids.get("a"), ids.get("b"), ids.get("c")), (Some(0), None, Some(2)));
         assert_eq!(ids.get("d"), Some(3), "b's number is not given out by the call that frees it");
-        ids.renumber(&["c", "a", "d", "e"], &unused, 8).unwrap();
+        ids.renumber(&["c", "a", "d", "e"], &unused, (8, "names")).unwrap();
         assert_eq!(ids.get("e"), Some(1));
         assert_eq!(ids.name(2), Some("c"));
         assert_eq!(ids.len(), 4);
@@ -84,16 +93,16 @@ mod tests {
     #[test]
     fn a_number_in_use_stays_its_names() {
         let mut ids = Ids::default();
-        ids.renumber(&["a", "b", "c"], &HashSet::new(), 8).unwrap();
+        ids.renumber(&["a", "b", "c"], &HashSet::new(), (8, "names")).unwrap();
         for _ in 0..3 {
-            ids.renumber(&["a", "d"], &HashSet::from([1]), 8).unwrap();
+            ids.renumber(&["a", "d"], &HashSet::from([1]), (8, "names")).unwrap();
             assert_eq!((ids.get("b"), ids.name(1), ids.get("d")), (Some(1), Some("b"), Some(3)));
         }
         assert_eq!(ids.get("c"), None, "nobody says its number");
-        ids.renumber(&["a", "d", "b", "e"], &HashSet::from([1]), 8).unwrap();
+        ids.renumber(&["a", "d", "b", "e"], &HashSet::from([1]), (8, "names")).unwrap();
         assert_eq!((ids.get("b"), ids.get("e")), (Some(1), Some(2)));
-        ids.renumber(&["a", "d", "e"], &HashSet::new(), 8).unwrap();
-        ids.renumber(&["a", "d", "e", "f"], &HashSet::new(), 8).unwrap();
+        ids.renumber(&["a", "d", "e"], &HashSet::new(), (8, "names")).unwrap();
+        ids.renumber(&["a", "d", "e", "f"], &HashSet::new(), (8, "names")).unwrap();
         assert_eq!(ids.get("f"), Some(1), "once nobody says it, it is given out again");
     }
 
@@ -101,8 +110,9 @@ mod tests {
     fn too_many_names_change_nothing() {
         let mut ids = Ids::default();
         let unused = HashSet::new();
-        ids.renumber(&["a"], &unused, 2).unwrap();
-        assert_eq!(ids.renumber(&["b", "c", "d"], &unused, 2), Err(TooMany(2)));
+        ids.renumber(&["a"], &unused, (2, "names")).unwrap();
+        let refused = ids.renumber(&["b", "c", "d"], &unused, (2, "names"));
+        assert_eq!(refused, Err(TooMany { limit: 2, what: "names" }));
         assert_eq!(ids.get("a"), Some(0));
     }
 }

@@ -20,24 +20,35 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use control::Config;
-use control::net::Prefix;
 use forward::neighbor::{Action, SlowPath};
 use forward::rib::Rib;
-use forward::state::{Interfaces, NextHop, State};
+use forward::state::{Interfaces, NextHop, State, VrfId};
 use graph::{HandoffReceiver, InterfaceId, Reason};
+use tables::OutOfMemory;
 use tokio::sync::Notify;
 
 use crate::ports::Attachments;
 use crate::settings;
 use crate::workers::Injector;
 
-pub(crate) use ids::TooMany;
 pub(crate) use neighbors::NeighborError;
-pub(crate) use routes::{RoutesError, prefix_from_rib, prefix_to_rib};
-pub(crate) use topology::Topology;
+pub(crate) use routes::{Place, RoutesError, prefix_from_rib, prefix_to_rib};
+pub(crate) use topology::{InUse, Topology};
 
 use early::Early;
+use ids::TooMany;
 use slow_path::Punted;
+
+/// Why names are not numbered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NumbersError {
+    #[error("{0}; remove some")]
+    TooMany(#[from] TooMany),
+    #[error(
+        "no memory for the tables of a VRF: {0}; lower limits.routes4 and limits.routes6, or remove VRFs"
+    )]
+    Memory(#[from] OutOfMemory),
+}
 
 /// The routing of one daemon.
 pub(crate) struct Routing {
@@ -56,8 +67,8 @@ pub(crate) struct Routing {
     started: Instant,
     /// Until when no address conflict is reported: nanoseconds since the start.
     conflict_silence: u64,
-    /// Prefixes of the routes that came from files, sorted.
-    file_routes: Vec<Prefix>,
+    /// Places of the routes that came from files, sorted.
+    file_routes: Vec<Place>,
     changed: Arc<Notify>,
     /// Counted with each change of routes and neighbours that people make.
     changes: u64,
@@ -66,21 +77,22 @@ pub(crate) struct Routing {
 impl Routing {
     /// Routing without interfaces and routes, numbered as the configuration says.
     ///
-    /// Errors: [`TooMany`].
+    /// Errors: [`NumbersError`].
     pub(crate) fn new(
         config: &Config,
         (rib, state, ecmp_seed): (Rib, State, u64),
         (injector, punts): (Injector, Vec<HandoffReceiver>),
-    ) -> Result<Self, TooMany> {
+    ) -> Result<Self, NumbersError> {
         let mut topology = Topology::default();
-        topology.renumber(config, &HashSet::new())?;
-        let slow = SlowPath::new(
+        topology.renumber(config, &InUse::default())?;
+        let mut slow = SlowPath::new(
             rib,
             state.clone(),
             settings::timing(config),
             settings::bounds(config),
             settings::seed(),
         );
+        topology.vrfs().try_for_each(|id| slow.open_vrf(id))?;
         Ok(Self {
             topology,
             state,
@@ -108,9 +120,21 @@ impl Routing {
         self.changes
     }
 
-    /// The numbers of interfaces and bridges.
+    /// The numbers of interfaces, bridges and VRFs.
     pub(crate) fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// VRFs that static routes are in or name, those too that are gone.
+    pub(crate) fn named_vrfs(&self) -> HashSet<VrfId> {
+        self.rib().named_vrfs().collect()
+    }
+
+    /// Makes tables for the VRFs of numbers that are to be put in force, where they have none.
+    ///
+    /// Errors: the system refuses the memory.
+    pub(crate) fn open_vrfs(&mut self, topology: &Topology) -> Result<(), OutOfMemory> {
+        topology.vrfs().try_for_each(|id| self.slow.open_vrf(id))
     }
 
     /// Interfaces that static routes and neighbours name, those too that are gone.

@@ -2,21 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use control::config::{Config, NextHop, Route, RouteTarget};
+use control::config::{self, Config, NextHop, Route, RouteTarget};
 use control::net::Prefix;
 use forward::rib::{self, Change, NextHopMacs, RouteInfo, Target, Via};
-use forward::state::DEFAULT_VRF;
+use forward::state::{DEFAULT_VRF, VrfId};
 
 use super::{Routing, Topology};
 
-/// An interface that is configured but has no number: a defect of the topology.
+/// What a route names and has no number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no interface {0}; see millrace show interfaces")]
-pub(crate) struct NoInterface(pub(crate) String);
+pub(crate) enum Unknown {
+    #[error("there is no interface {0}; see millrace show interfaces")]
+    Interface(String),
+    #[error("there is no VRF {0}; see millrace show vrfs")]
+    Vrf(String),
+}
+
+/// Where a route stands: there is one of each.
+pub(crate) type Place = (VrfId, rib::Prefix);
 
 /// A route for the tables.
-pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, NoInterface> {
-    let id = |name: &str| topology.interfaces.get(name).ok_or_else(|| NoInterface(name.to_owned()));
+pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, Unknown> {
+    let unknown = |name: &str| Unknown::Interface(name.to_owned());
+    let id = |name: &str| topology.interfaces.get(name).ok_or_else(|| unknown(name));
+    let vrf = |name: Option<&str>| {
+        let unknown = || Unknown::Vrf(name.unwrap_or_default().to_owned());
+        topology.vrf(name).ok_or_else(unknown)
+    };
     let target = match &route.target {
         RouteTarget::Via(hops) => {
             let hop = |hop: &NextHop| {
@@ -26,11 +38,13 @@ pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, N
             Target::Via(hops.iter().map(hop).collect::<Result<_, _>>()?)
         }
         RouteTarget::Port(name) => Target::Port(id(name)?),
+        RouteTarget::Lookup(name) => Target::Vrf(vrf(Some(name.as_str()))?),
         RouteTarget::Blackhole => Target::Blackhole,
         RouteTarget::Unreachable => Target::Unreachable,
         RouteTarget::Local => Target::Local,
     };
-    Ok(rib::Route { vrf: DEFAULT_VRF, prefix: prefix_to_rib(route.prefix), target })
+    let vrf = vrf(route.vrf.as_deref())?;
+    Ok(rib::Route { vrf, prefix: prefix_to_rib(route.prefix), target })
 }
 
 /// A prefix for the tables.
@@ -56,18 +70,23 @@ pub(crate) fn next_hop_macs(config: &Config, topology: &Topology) -> NextHopMacs
 
 impl Routing {
     /// A route for the tables.
-    pub(crate) fn route(&self, route: &Route) -> Result<rib::Route, NoInterface> {
+    pub(crate) fn route(&self, route: &Route) -> Result<rib::Route, Unknown> {
         to_rib(route, &self.topology)
     }
 
-    /// Notes the prefixes of the routes that come from files, sorted. Returns those before.
-    pub(crate) fn exchange_file_routes(&mut self, prefixes: Vec<Prefix>) -> Vec<Prefix> {
-        std::mem::replace(&mut self.file_routes, prefixes)
+    /// Where a route stands, or would stand. `None`: there is no such VRF.
+    pub(crate) fn place(&self, vrf: Option<&str>, prefix: Prefix) -> Option<Place> {
+        Some((self.topology.vrf(vrf)?, prefix_to_rib(prefix)))
     }
 
-    /// Whether the route to the prefix came from a file.
-    pub(crate) fn is_from_file(&self, prefix: &Prefix) -> bool {
-        self.file_routes.binary_search(prefix).is_ok()
+    /// Notes the places of the routes that come from files, sorted. Returns those before.
+    pub(crate) fn exchange_file_routes(&mut self, places: Vec<Place>) -> Vec<Place> {
+        std::mem::replace(&mut self.file_routes, places)
+    }
+
+    /// Whether the route there came from a file.
+    pub(crate) fn is_from_file(&self, place: &Place) -> bool {
+        self.file_routes.binary_search(place).is_ok()
     }
 
     /// Changes static routes: all of them or, on an error, none.
@@ -78,7 +97,7 @@ impl Routing {
         Ok(())
     }
 
-    /// A route as people see it. `None`: its interface is gone.
+    /// A route as people see it. `None`: what it names has no name any more.
     pub(crate) fn shown(&self, route: &RouteInfo) -> Option<Route> {
         let name = |id| self.topology.interfaces.name(id).map(str::to_owned);
         let hop = |hop: &Via| NextHop {
@@ -92,14 +111,19 @@ impl Routing {
             Target::Blackhole => RouteTarget::Blackhole,
             Target::Unreachable => RouteTarget::Unreachable,
             Target::Local | Target::Broadcast | Target::Flood(_) => RouteTarget::Local,
-            Target::Vrf(_) => return None,
+            Target::Vrf(DEFAULT_VRF) => RouteTarget::Lookup(config::DEFAULT_VRF.to_owned()),
+            Target::Vrf(id) => RouteTarget::Lookup(self.topology.vrf_name(*id)?.to_owned()),
         };
-        Some(Route { prefix: prefix_from_rib(route.prefix), target })
+        let vrf = match route.vrf {
+            DEFAULT_VRF => None,
+            id => Some(self.topology.vrf_name(id)?.to_owned()),
+        };
+        Some(Route { vrf, prefix: prefix_from_rib(route.prefix), target })
     }
 
-    /// Whether configuration, files or API have a route to the prefix.
-    pub(crate) fn has_static_route(&self, prefix: rib::Prefix) -> bool {
-        let routes = self.rib().routes_of(DEFAULT_VRF, prefix);
+    /// Whether configuration, files or API have a route there.
+    pub(crate) fn has_static_route(&self, (vrf, prefix): Place) -> bool {
+        let routes = self.rib().routes_of(vrf, prefix);
         routes.iter().any(|route| route.source == rib::Source::Static)
     }
 }
@@ -110,7 +134,7 @@ pub(crate) enum RoutesError {
     #[error("route {}: {error}", at + 1)]
     Unfit { at: usize, error: control::config::RouteError },
     #[error(transparent)]
-    NoInterface(#[from] NoInterface),
+    Unknown(#[from] Unknown),
     #[error(transparent)]
     Apply(#[from] rib::ApplyError),
 }

@@ -1,12 +1,13 @@
 //! From the configuration to what the nodes read: interfaces, bridges, cross-connects.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use control::config::{self, Config};
 use control::net::{InterfaceAddress, MacAddr};
 use forward::state::{
-    Bridge, BridgeMember, DEFAULT_VRF, Features, Interface, Interfaces, Mode, PortEntry,
+    Bridge, BridgeMember, DEFAULT_VRF, Features, Interface, Interfaces, MOST_VRFS, Mode, PortEntry,
+    VRF_NUMBERS, VrfId,
 };
 use graph::PortId;
 
@@ -24,26 +25,33 @@ const INTERFACES: usize = 0xffff;
 /// Bridges at most.
 const BRIDGES: usize = 0xffff;
 
-/// The numbers of interfaces and bridges.
+// A configuration has as many VRFs as there are tables for.
+const _: () = assert!(config::MOST_VRFS == MOST_VRFS);
+
+/// Numbers that something says, whether what they mean is there or not.
+#[derive(Debug, Default)]
+pub(crate) struct InUse {
+    pub(crate) interfaces: HashSet<u16>,
+    pub(crate) vrfs: HashSet<VrfId>,
+}
+
+/// The numbers of interfaces, bridges and VRFs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Topology {
     /// Numbers of interfaces: ports, VLAN sub-interfaces and bridges with addresses.
     pub(crate) interfaces: Ids,
     /// Numbers of bridges.
     pub(crate) bridges: Ids,
+    /// VRFs besides the default one: one less than their [`VrfId`].
+    vrfs: Ids,
 }
 
 impl Topology {
     /// Numbers what the configuration names, keeping the numbers of what was there. A number that is `in_use` stays that
-    /// of the interface's name also while the interface is gone: so what says it waits for that interface, and never means
-    /// another.
+    /// of the name also while the interface or VRF is gone: so what says it waits for that, and never means another.
     ///
     /// Errors: [`TooMany`], and nothing changes.
-    pub(crate) fn renumber(
-        &mut self,
-        config: &Config,
-        in_use: &HashSet<u16>,
-    ) -> Result<(), TooMany> {
+    pub(crate) fn renumber(&mut self, config: &Config, in_use: &InUse) -> Result<(), TooMany> {
         let mut next = self.clone();
         let ports = config.ports.iter().map(|port| port.name.as_str());
         let mut interfaces: Vec<&str> = ports.collect();
@@ -51,10 +59,38 @@ impl Topology {
         let with_ip = config.bridges.iter().filter(|bridge| !bridge.addresses.is_empty());
         interfaces.extend(with_ip.map(|bridge| bridge.name.as_str()));
         let bridges: Vec<&str> = config.bridges.iter().map(|bridge| bridge.name.as_str()).collect();
-        next.interfaces.renumber(&interfaces, in_use, INTERFACES)?;
-        next.bridges.renumber(&bridges, &HashSet::new(), BRIDGES)?;
+        let vrfs: Vec<&str> = config.vrfs.iter().map(|vrf| vrf.name.as_str()).collect();
+        let vrfs_in_use = in_use.vrfs.iter().filter_map(|id| id.checked_sub(1)).collect();
+        let limit = (INTERFACES, "names of interfaces");
+        next.interfaces.renumber(&interfaces, &in_use.interfaces, limit)?;
+        next.bridges.renumber(&bridges, &HashSet::new(), (BRIDGES, "names of bridges"))?;
+        let limit = (VRF_NUMBERS, "names of VRFs, with those that routes still name");
+        next.vrfs.renumber(&vrfs, &vrfs_in_use, limit)?;
         *self = next;
         Ok(())
+    }
+
+    /// The number of a VRF, which may be gone; without a name it is the default one.
+    pub(crate) fn vrf(&self, name: Option<&str>) -> Option<VrfId> {
+        match name {
+            None | Some(config::DEFAULT_VRF) => Some(DEFAULT_VRF),
+            Some(name) => self.vrfs.get(name)?.checked_add(1),
+        }
+    }
+
+    /// The name of a VRF, which may be gone. The default one has none.
+    pub(crate) fn vrf_name(&self, id: VrfId) -> Option<&str> {
+        self.vrfs.name(id.checked_sub(1)?)
+    }
+
+    /// All VRFs but the default one, those too that are gone.
+    pub(crate) fn vrfs(&self) -> impl Iterator<Item = VrfId> + '_ {
+        self.vrfs.numbers().filter_map(|number| number.checked_add(1))
+    }
+
+    /// The VRF of an interface. One that has no number is none that there is: nothing of it is forwarded.
+    fn vrf_of(&self, name: Option<&str>) -> VrfId {
+        self.vrf(name).unwrap_or(VrfId::MAX)
     }
 
     /// What the nodes read.
@@ -63,7 +99,11 @@ impl Topology {
             list: vec![None; self.interfaces.len()],
             ports: vec![PortEntry::default(); PORTS],
             bridges: Vec::new(),
-            vrfs: BTreeMap::new(),
+            vrfs: config
+                .vrfs
+                .iter()
+                .filter_map(|vrf| Some((self.vrf(Some(vrf.name.as_str()))?, vrf.name.clone())))
+                .collect(),
         };
         let modes = self.modes(config);
         let unnumbered = takes_unnumbered(config);
@@ -72,6 +112,7 @@ impl Topology {
             port: &port.name,
             vlan: None,
             mtu: port.mtu,
+            vrf: self.vrf_of(port.vrf.as_deref()),
             addresses: &port.addresses,
             features: &port.features,
             any_mac: port.promiscuous,
@@ -81,6 +122,7 @@ impl Topology {
             port: &vlan.port,
             vlan: Some(vlan.id),
             mtu: vlan.mtu,
+            vrf: self.vrf_of(vlan.vrf.as_deref()),
             addresses: &vlan.addresses,
             features: &vlan.features,
             any_mac: false,
@@ -153,6 +195,7 @@ impl Topology {
                 port: "",
                 vlan: None,
                 mtu: bridge.mtu,
+                vrf: self.vrf_of(bridge.vrf.as_deref()),
                 addresses: &bridge.addresses,
                 features: &bridge.features,
                 any_mac: false,
@@ -200,6 +243,7 @@ struct Part<'a> {
     port: &'a str,
     vlan: Option<u16>,
     mtu: u16,
+    vrf: VrfId,
     addresses: &'a [InterfaceAddress],
     features: &'a config::Features,
     any_mac: bool,
@@ -231,7 +275,7 @@ impl Part<'_> {
             any_mac: false,
             unnumbered: false,
             mode,
-            vrf: DEFAULT_VRF,
+            vrf: self.vrf,
             features: Features { tcp_mss: self.features.tcp_mss },
         }
     }

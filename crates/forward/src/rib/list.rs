@@ -91,6 +91,11 @@ impl Rib {
         self.targets.interfaces()
     }
 
+    /// VRFs with routes or room for them: the default one, those that are there, and those whose routes wait for them.
+    pub fn vrfs(&self) -> impl Iterator<Item = VrfId> + '_ {
+        self.vrfs.iter().map(|(id, _)| id)
+    }
+
     /// VRFs that static routes are in or name, those too that are not there; some more than once.
     pub fn named_vrfs(&self) -> impl Iterator<Item = VrfId> + '_ {
         let with_routes = self.vrfs.others().filter(|(_, routes)| routes.len() != (0, 0));

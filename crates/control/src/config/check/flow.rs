@@ -32,6 +32,16 @@ pub enum FlowError {
         /// What there is.
         known: String,
     },
+    /// The port is in a VRF.
+    #[error(
+        "port '{port}' is in VRF '{vrf}', and flows are of the default one; use a port of that"
+    )]
+    Vrf {
+        /// The port.
+        port: String,
+        /// Its VRF.
+        vrf: String,
+    },
     /// The destination MAC is not given, and the port has none either.
     #[error("destination_mac is missing; give it, or next-hop-mac of port '{0}'")]
     NoMac(String),
@@ -55,7 +65,7 @@ impl FlowError {
         match self {
             Self::Off { .. } => "source",
             Self::Family { key, .. } | Self::Mac { key, .. } => key,
-            Self::Port { .. } => "egress_port",
+            Self::Port { .. } | Self::Vrf { .. } => "egress_port",
             Self::NoMac(_) => "destination_mac",
             Self::NoPorts(_) => "protocol",
         }
@@ -104,7 +114,11 @@ impl Config {
         if numbered && !has_ports(flow.protocol) {
             return Err(FlowError::NoPorts(flow.protocol));
         }
-        match self.port(&flow.egress_port) {
+        let port = self.port(&flow.egress_port);
+        if let Some((port, vrf)) = port.and_then(|port| Some((port, port.vrf.clone()?))) {
+            return Err(FlowError::Vrf { port: port.name.clone(), vrf });
+        }
+        match port {
             None => {
                 let known: Vec<_> = self.ports.iter().take(12).map(|p| p.name.as_str()).collect();
                 let name = shortened(&flow.egress_port);

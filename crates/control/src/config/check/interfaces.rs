@@ -12,6 +12,8 @@ pub struct Interface<'a> {
     pub name: &'a str,
     /// What it is.
     pub kind: InterfaceKind,
+    /// Its VRF; none: the default one.
+    pub vrf: Option<&'a str>,
     /// Its own addresses.
     pub addresses: &'a [InterfaceAddress],
     /// Largest IP packet: bytes.
@@ -35,18 +37,21 @@ impl Config {
         let ports = self.ports.iter().map(|port| Interface {
             name: &port.name,
             kind: InterfaceKind::Port,
+            vrf: port.vrf.as_deref(),
             addresses: &port.addresses,
             mtu: port.mtu,
         });
         let vlans = self.vlans.iter().map(|vlan| Interface {
             name: &vlan.name,
             kind: InterfaceKind::Vlan,
+            vrf: vlan.vrf.as_deref(),
             addresses: &vlan.addresses,
             mtu: vlan.mtu,
         });
         let bridges = self.bridges.iter().map(|bridge| Interface {
             name: &bridge.name,
             kind: InterfaceKind::Bridge,
+            vrf: bridge.vrf.as_deref(),
             addresses: &bridge.addresses,
             mtu: bridge.mtu,
         });
@@ -65,17 +70,18 @@ impl Config {
         self.ports.iter().find(|port| port.name == name)
     }
 
-    /// The interface on whose network `address` lies.
+    /// The interface of a VRF on whose network `address` lies.
     #[must_use]
-    pub fn connected(&self, address: IpAddr) -> Option<Interface<'_>> {
+    pub fn connected(&self, vrf: Option<&str>, address: IpAddr) -> Option<Interface<'_>> {
         let on = |own: &InterfaceAddress| own.network().contains(address);
-        self.interfaces().find(|interface| interface.addresses.iter().any(on))
+        self.interfaces().find(|it| it.vrf == vrf && it.addresses.iter().any(on))
     }
 
-    /// Whether `address` is one of the configured own addresses.
+    /// Whether `address` is one of the configured own addresses of a VRF.
     #[must_use]
-    pub fn is_own(&self, address: IpAddr) -> bool {
-        self.interfaces().any(|i| i.addresses.iter().any(|own| own.address() == address))
+    pub fn is_own(&self, vrf: Option<&str>, address: IpAddr) -> bool {
+        let has = |own: &InterfaceAddress| own.address() == address;
+        self.interfaces().any(|it| it.vrf == vrf && it.addresses.iter().any(has))
     }
 
     /// Whether that interface's frames are bridged or cross-connected, so that it cannot route.
@@ -85,18 +91,34 @@ impl Config {
             || self.cross_connects.iter().any(|c| c.from == name || (c.both_ways && c.to == name))
     }
 
+    /// Whether there is a VRF of that name.
+    #[must_use]
+    pub fn has_vrf(&self, name: &str) -> bool {
+        self.vrfs.iter().any(|vrf| vrf.name == name)
+    }
+
+    /// Names of the VRFs, for remedies.
+    pub(super) fn vrf_names(&self) -> String {
+        listed(self.vrfs.iter().map(|vrf| vrf.name.as_str()))
+    }
+
     /// Names of the interfaces that can route, for remedies.
     pub(super) fn routed_names(&self) -> String {
-        /// More would not help a reader.
-        const MOST: usize = 12;
         let routed = self.interfaces().filter(|i| !self.is_layer2(i.name));
-        let mut names: Vec<_> = routed.take(MOST + 1).map(|i| i.name).collect();
-        if names.len() > MOST {
-            names.truncate(MOST);
-            names.push("...");
-        }
-        if names.is_empty() { "(none declared)".to_owned() } else { names.join(", ") }
+        listed(routed.map(|i| i.name))
     }
+}
+
+/// Some names, for people.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    /// More would not help a reader.
+    const MOST: usize = 12;
+    let mut names: Vec<_> = names.take(MOST + 1).collect();
+    if names.len() > MOST {
+        names.truncate(MOST);
+        names.push("...");
+    }
+    if names.is_empty() { "(none declared)".to_owned() } else { names.join(", ") }
 }
 
 /// Whether an address can be that of one neighbour.

@@ -65,19 +65,19 @@ impl Config {
     pub fn check_neighbor(&self, neighbor: &StaticNeighbor) -> Result<(), NeighborError> {
         let StaticNeighbor { interface: name, address, mac } = neighbor;
         let known = || self.routed_names();
-        if self.interface(name).is_none() {
+        let Some(vrf) = self.interface(name).map(|interface| interface.vrf) else {
             return Err(NeighborError::Interface { name: shortened(name), known: known() });
-        }
+        };
         if self.is_layer2(name) {
             return Err(NeighborError::Layer2 { name: name.clone(), known: known() });
         }
         if !is_host(*address) {
             return Err(NeighborError::NotHost(*address));
         }
-        if self.is_own(*address) {
+        if self.is_own(vrf, *address) {
             return Err(NeighborError::Own(*address));
         }
-        match self.connected(*address) {
+        match self.connected(vrf, *address) {
             Some(other) if other.name != name && !is_link_local(*address) => {
                 let (address, other) = (*address, other.name.to_owned());
                 Err(NeighborError::Elsewhere { address, other })

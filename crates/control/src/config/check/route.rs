@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::interfaces::{is_host, is_link_local};
-use crate::config::{Config, MAX_NEXT_HOPS, NextHop, Route, RouteTarget};
+use crate::config::{Config, DEFAULT_VRF, MAX_NEXT_HOPS, NextHop, Route, RouteTarget};
 use crate::net::{Prefix, shortened};
 
 /// A route does not fit: `what is wrong; what would be right`.
@@ -75,6 +75,35 @@ pub enum RouteError {
         /// What there is.
         known: String,
     },
+    /// No such VRF to be a route of.
+    #[error("'{name}' is no VRF; use one of {known}, or none for the default one")]
+    Vrf {
+        /// What was named.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// No such VRF to be looked up in.
+    #[error("'{name}' is no VRF to look up in; use one of {known}, or 'default'")]
+    Lookup {
+        /// What was named.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Whoever has the destination address is looked for in the route's own VRF.
+    #[error(
+        "'{name}' is in VRF '{vrf}'; use lookup = \"{vrf}\", or a next hop with that interface"
+    )]
+    OtherVrf {
+        /// The interface.
+        name: String,
+        /// Its VRF.
+        vrf: String,
+    },
+    /// It leads to where it is.
+    #[error("{0} is to be looked up in its own VRF; name another")]
+    SameVrf(Prefix),
     /// The prefix is an interface's own network.
     #[error("{prefix} is the network of '{interface}' already; remove the route")]
     Connected {
@@ -94,6 +123,8 @@ impl RouteError {
     pub fn key(&self, route: &Route) -> &'static str {
         match self {
             Self::Connected { .. } | Self::Multicast(_) => "prefix",
+            Self::Vrf { .. } => "vrf",
+            Self::Lookup { .. } | Self::SameVrf(_) => "lookup",
             _ if matches!(route.target, RouteTarget::Port(_)) => "port",
             _ => "via",
         }
@@ -110,18 +141,52 @@ impl Config {
         if prefix.length() > 0 && prefix.address().is_multicast() {
             return Err(RouteError::Multicast(prefix));
         }
-        let mut interfaces = self.interfaces();
+        let vrf = route.vrf.as_deref();
+        if let Some(name) = vrf.filter(|name| !self.has_vrf(name)) {
+            return Err(RouteError::Vrf { name: shortened(name), known: self.vrf_names() });
+        }
+        let mut interfaces = self.interfaces().filter(|i| i.vrf == vrf);
         if let Some(own) = interfaces.find(|i| i.addresses.iter().any(|a| a.network() == prefix)) {
             return Err(RouteError::Connected { prefix, interface: own.name.to_owned() });
         }
         match &route.target {
-            RouteTarget::Via(next_hops) => self.check_next_hops(prefix, next_hops),
-            RouteTarget::Port(name) => self.check_routed(name),
+            RouteTarget::Via(next_hops) => self.check_next_hops((vrf, prefix), next_hops),
+            RouteTarget::Port(name) => self.check_port(vrf, name),
+            RouteTarget::Lookup(name) => self.check_lookup((vrf, prefix), name),
             RouteTarget::Blackhole | RouteTarget::Unreachable | RouteTarget::Local => Ok(()),
         }
     }
 
-    fn check_next_hops(&self, prefix: Prefix, next_hops: &[NextHop]) -> Result<(), RouteError> {
+    fn check_port(&self, vrf: Option<&str>, name: &str) -> Result<(), RouteError> {
+        self.check_routed(name)?;
+        match self.interface(name) {
+            Some(interface) if interface.vrf != vrf => {
+                let vrf = interface.vrf.unwrap_or(DEFAULT_VRF).to_owned();
+                Err(RouteError::OtherVrf { name: name.to_owned(), vrf })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_lookup(
+        &self,
+        (vrf, prefix): (Option<&str>, Prefix),
+        name: &str,
+    ) -> Result<(), RouteError> {
+        if name == vrf.unwrap_or(DEFAULT_VRF) {
+            return Err(RouteError::SameVrf(prefix));
+        }
+        if name != DEFAULT_VRF && !self.has_vrf(name) {
+            return Err(RouteError::Lookup { name: shortened(name), known: self.vrf_names() });
+        }
+        Ok(())
+    }
+
+    fn check_next_hops(
+        &self,
+        (vrf, prefix): (Option<&str>, Prefix),
+        next_hops: &[NextHop],
+    ) -> Result<(), RouteError> {
         if next_hops.is_empty() {
             return Err(RouteError::NoNextHop(prefix));
         }
@@ -142,23 +207,26 @@ impl Config {
             if next_hops.iter().take(index).any(same) {
                 return Err(RouteError::Twice(address));
             }
-            self.check_next_hop(hop)?;
+            self.check_next_hop(vrf, hop)?;
         }
         if sum > 64 { Err(RouteError::Weights { prefix, sum }) } else { Ok(()) }
     }
 
-    fn check_next_hop(&self, hop: &NextHop) -> Result<(), RouteError> {
+    fn check_next_hop(&self, vrf: Option<&str>, hop: &NextHop) -> Result<(), RouteError> {
         let address = hop.address;
+        // The interface may be in another VRF, and the next hop with it.
+        let named = hop.interface.as_deref().and_then(|name| self.interface(name));
+        let on = named.map_or(vrf, |interface| interface.vrf);
         if !is_host(address) {
             return Err(RouteError::NotHost(address));
         }
-        if self.is_own(address) {
+        if self.is_own(on, address) {
             return Err(RouteError::Own(address));
         }
         match &hop.interface {
             Some(name) => self.check_routed(name),
             None if is_link_local(address) => Err(RouteError::LinkLocal(address)),
-            None if self.connected(address).is_none() => Err(RouteError::Unreachable(address)),
+            None if self.connected(vrf, address).is_none() => Err(RouteError::Unreachable(address)),
             None => Ok(()),
         }
     }

@@ -9,8 +9,7 @@ use super::lines::{BoundedLines, Source};
 use crate::config::{ConfigError, Reach, Route};
 
 /// What is said of a line before any was a route.
-const NO_ROUTE: &str =
-    "is not a route; write PREFIX via ADDRESS, PREFIX dev NAME or PREFIX blackhole";
+const NO_ROUTE: &str = "is not a route; write PREFIX via ADDRESS, PREFIX dev NAME, PREFIX lookup VRF or PREFIX blackhole";
 
 /// The routes of a file, in order, each with its line. A bad line is an error and the next call
 /// goes on behind it; where the file itself fails, the error is the last item.

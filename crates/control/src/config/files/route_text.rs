@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::{FromStr, SplitWhitespace};
 
+use crate::config::vrf::named;
 use crate::config::{MAX_NEXT_HOPS, NextHop, Route, RouteTarget};
 use crate::net::{AddressError, Prefix, shortened};
 
@@ -14,11 +15,13 @@ pub enum RouteTextError {
     #[error(transparent)]
     Prefix(#[from] AddressError),
     /// Nothing stands behind the prefix.
-    #[error("{0} has no target; add via ADDRESS, dev NAME, blackhole, unreachable or local")]
+    #[error(
+        "{0} has no target; add via ADDRESS, dev NAME, lookup VRF, blackhole, unreachable or local"
+    )]
     NoTarget(Prefix),
     /// A word that has no meaning there.
     #[error(
-        "'{0}' has no meaning here; write PREFIX via ADDRESS, PREFIX dev NAME or PREFIX blackhole"
+        "'{0}' has no meaning here; write PREFIX via ADDRESS, PREFIX dev NAME, PREFIX lookup VRF or PREFIX blackhole"
     )]
     Word(String),
     /// A next hop that is no address.
@@ -27,7 +30,7 @@ pub enum RouteTextError {
     /// A weight that is no number.
     #[error("'{0}' is not a weight; use 1 to 64")]
     Weight(String),
-    /// Nothing stands behind `via`, `dev` or `weight`.
+    /// Nothing stands behind `via`, `dev`, `lookup` or `weight`.
     #[error("nothing follows '{0}'; give it a value")]
     NoValue(&'static str),
     /// Too many next hops.
@@ -38,15 +41,16 @@ pub enum RouteTextError {
 impl FromStr for Route {
     type Err = RouteTextError;
 
-    /// `PREFIX via ADDRESS [dev NAME] [weight N] [ADDRESS ...]`, `PREFIX dev NAME`,
+    /// `PREFIX via ADDRESS [dev NAME] [weight N] [ADDRESS ...]`, `PREFIX dev NAME`, `PREFIX lookup VRF`,
     /// `PREFIX blackhole|unreachable|local`; the kind may stand first, as `ip route` prints it;
-    /// `default` is 0.0.0.0/0 or ::/0 by its next hop.
+    /// `default` is 0.0.0.0/0 or ::/0 by its next hop. `vrf NAME` at the end is the route's own VRF.
     fn from_str(text: &str) -> Result<Self, RouteTextError> {
+        let (text, vrf) = split_vrf(text);
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
         if let Some(target) = kind(first) {
             let prefix = prefix(words.next().unwrap_or_default(), false)?;
-            return end(&mut words).map(|()| Self { prefix, target });
+            return end(&mut words).map(|()| Self { vrf, prefix, target });
         }
         let target = match words.next() {
             None => return Err(RouteTextError::NoTarget(prefix(first, false)?)),
@@ -56,6 +60,11 @@ impl FromStr for Route {
                 end(&mut words)?;
                 RouteTarget::Port(name.to_owned())
             }
+            Some("lookup") => {
+                let name = words.next().ok_or(RouteTextError::NoValue("lookup"))?;
+                end(&mut words)?;
+                RouteTarget::Lookup(name.to_owned())
+            }
             Some(word) => {
                 let target = kind(word).ok_or_else(|| RouteTextError::Word(shortened(word)))?;
                 end(&mut words)?;
@@ -64,8 +73,22 @@ impl FromStr for Route {
         };
         let v6 =
             matches!(&target, RouteTarget::Via(hops) if hops.iter().any(|h| h.address.is_ipv6()));
-        Ok(Self { prefix: prefix(first, v6)?, target })
+        Ok(Self { vrf, prefix: prefix(first, v6)?, target })
     }
+}
+
+/// What stands before `vrf NAME` at the end, and that name.
+fn split_vrf(text: &str) -> (&str, Option<String>) {
+    let Some((before, name)) = last_word(text) else { return (text, None) };
+    match last_word(before) {
+        Some((route, "vrf")) => (route, named(Some(name.to_owned()))),
+        _ => (text, None),
+    }
+}
+
+/// What stands before the last word, and that word.
+fn last_word(text: &str) -> Option<(&str, &str)> {
+    text.trim_end().rsplit_once(char::is_whitespace)
 }
 
 /// A prefix; an address without length is a host, as for `ip route`.
@@ -123,7 +146,8 @@ fn next_hops(words: &mut SplitWhitespace<'_>) -> Result<Vec<NextHop>, RouteTextE
 
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.prefix, self.target)
+        write!(f, "{} {}", self.prefix, self.target)?;
+        self.vrf.as_ref().map_or(Ok(()), |vrf| write!(f, " vrf {vrf}"))
     }
 }
 
@@ -144,6 +168,7 @@ impl fmt::Display for RouteTarget {
                 Ok(())
             }
             Self::Port(name) => write!(f, "dev {name}"),
+            Self::Lookup(vrf) => write!(f, "lookup {vrf}"),
             Self::Blackhole => f.write_str("blackhole"),
             Self::Unreachable => f.write_str("unreachable"),
             Self::Local => f.write_str("local"),

@@ -44,18 +44,33 @@ fn routes_in_the_words_of_ip_route() {
     assert_eq!(route("default dev left"), "0.0.0.0/0 dev left");
     assert_eq!(route("blackhole 10.0.0.0/8"), "10.0.0.0/8 blackhole");
     assert_eq!(route("192.0.2.7 unreachable"), "192.0.2.7/32 unreachable");
+    for same in [
+        "10.0.0.0/8 lookup blue",
+        "10.0.0.0/8 lookup default vrf red",
+        "10.0.0.0/8 via 192.0.2.2 dev vrf weight 3 vrf red",
+        "10.0.0.0/8 dev vrf",
+        "10.0.0.0/8 blackhole vrf red",
+    ] {
+        assert_eq!(route(same), same);
+    }
+    assert_eq!(route("10.0.0.0/8 dev a vrf default"), "10.0.0.0/8 dev a", "it has no name");
     let wrong = [
         ("", "'' is not ADDRESS/LENGTH; write it as in 192.0.2.0/24 or 2001:db8::/32"),
         (
             "10.0.0.0/8",
-            "10.0.0.0/8 has no target; add via ADDRESS, dev NAME, blackhole, unreachable or local",
+            "10.0.0.0/8 has no target; add via ADDRESS, dev NAME, lookup VRF, blackhole, unreachable or local",
         ),
         ("10.0.0.0/8 via", "nothing follows 'via'; give it a value"),
+        ("10.0.0.0/8 lookup", "nothing follows 'lookup'; give it a value"),
+        (
+            "10.0.0.0/8 via 192.0.2.2 vrf",
+            "'vrf' is not an address; write one as in 192.0.2.2 or 2001:db8::2",
+        ),
         ("10.0.0.0/8 via x", "'x' is not an address; write one as in 192.0.2.2 or 2001:db8::2"),
         ("10.0.0.0/8 via 192.0.2.2 weight 300", "'300' is not a weight; use 1 to 64"),
         (
             "10.0.0.0/8 dev a b",
-            "'b' has no meaning here; write PREFIX via ADDRESS, PREFIX dev NAME or PREFIX blackhole",
+            "'b' has no meaning here; write PREFIX via ADDRESS, PREFIX dev NAME, PREFIX lookup VRF or PREFIX blackhole",
         ),
         ("10.0.0.0/33 dev a", "'10.0.0.0/33' has a prefix length above 32; use 0 to 32"),
     ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::interface::{MOST_MTU, addresses, features, mac, mtu, vlan_ids};
+use super::interface::{MOST_MTU, addresses, features, mac, mtu, traits, vlan_ids};
 use super::names::{Names, What};
 use super::report::Report;
 use super::section::{Section, Value};
@@ -43,8 +43,9 @@ fn bridge(mut section: Section<'_>, report: &Report, names: &mut Names, macs: u3
     }
     // IEEE 802.1D 7.9.2 gives 10 s to 1,000,000 s; less is of use in tests.
     let ageing = Duration::from_secs(1)..=Duration::from_secs(1_000_000);
+    let vrf = names.vrf(&mut section);
     let bridge = Bridge {
-        addresses: addresses(&mut section, report, names, &name, mtu),
+        addresses: addresses(&mut section, report, names, (&name, vrf.as_deref()), mtu),
         features: features(&mut section),
         ageing: section.duration("ageing", Duration::from_secs(300), ageing),
         mac_limit: section.number(
@@ -59,6 +60,7 @@ fn bridge(mut section: Section<'_>, report: &Report, names: &mut Names, macs: u3
         mtu,
         members,
         name,
+        vrf,
     };
     let numbered = !bridge.addresses.is_empty();
     if !numbered {
@@ -68,7 +70,12 @@ fn bridge(mut section: Section<'_>, report: &Report, names: &mut Names, macs: u3
             section.wrong(key, problem.to_owned(), remedy.to_owned());
         }
     }
-    names.describe(&bridge.name, mtu, numbered, bridge.features);
+    if !numbered && bridge.vrf.is_some() {
+        let problem = "is for IP packets, which a bridge without addresses has none of".to_owned();
+        section.wrong("vrf", problem, "give the bridge addresses, or remove it".to_owned());
+    }
+    let traits = traits(mtu, &bridge.addresses, bridge.features, bridge.vrf.as_ref());
+    names.describe(&bridge.name, traits);
     section.finish();
     bridge
 }

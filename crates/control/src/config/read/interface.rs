@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use super::names::{Names, What};
+use super::names::{Names, Traits, What};
 use super::report::Report;
 use super::section::{Section, Value};
 use crate::config::{Device, Features, Port, QueueCore, Vlan};
@@ -60,9 +60,10 @@ fn port(
         (0..rx_queues).map(spread).collect()
     });
     let software_rss = section.value("software-rss").map(|value| shared(&value, rx_queues, cores));
-    let addresses = addresses(&mut section, report, names, &name, mtu);
+    let vrf = names.vrf(&mut section);
+    let addresses = addresses(&mut section, report, names, (&name, vrf.as_deref()), mtu);
     let features = features(&mut section);
-    names.describe(&name, mtu, !addresses.is_empty(), features);
+    names.describe(&name, traits(mtu, &addresses, features, vrf.as_ref()));
     let port = Port {
         name,
         device: device.unwrap_or_else(Device::null),
@@ -75,6 +76,7 @@ fn port(
         tx_descriptors: section.number("tx-descriptors", 1_024, 64..=32_768, "descriptors"),
         queues,
         software_rss: software_rss.unwrap_or_default(),
+        vrf,
         addresses,
         next_hop_mac: self::mac(&mut section, "next-hop-mac"),
         features,
@@ -174,11 +176,12 @@ fn vlan(mut section: Section<'_>, report: &Report, names: &mut Names, known: &[V
         let problem = format!("{mtu} is above the MTU of port '{port}'");
         section.wrong("mtu", problem, format!("use at most {most} bytes, or raise the port's"));
     }
-    let addresses = addresses(&mut section, report, names, &name, mtu);
+    let vrf = names.vrf(&mut section);
+    let addresses = addresses(&mut section, report, names, (&name, vrf.as_deref()), mtu);
     let features = features(&mut section);
-    names.describe(&name, mtu, !addresses.is_empty(), features);
+    names.describe(&name, traits(mtu, &addresses, features, vrf.as_ref()));
     section.finish();
-    Vlan { name, port, id, mtu, addresses, features }
+    Vlan { name, port, id, mtu, vrf, addresses, features }
 }
 
 pub(super) fn mac(section: &mut Section<'_>, key: &'static str) -> Option<MacAddr> {
@@ -196,16 +199,26 @@ pub(super) fn features(section: &mut Section<'_>) -> Features {
     Features { tcp_mss: section.optional_number("tcp-mss", SEGMENTS, "bytes") }
 }
 
+/// What others may know of an interface.
+pub(super) fn traits(
+    mtu: u16,
+    addresses: &[InterfaceAddress],
+    features: Features,
+    vrf: Option<&String>,
+) -> Traits {
+    Traits { mtu, numbered: !addresses.is_empty(), features, in_vrf: vrf.is_some() }
+}
+
 pub(super) fn mtu(section: &mut Section<'_>, default: u16) -> u16 {
     section.number("mtu", default, u64::from(MTU4)..=u64::from(MOST_MTU), "bytes")
 }
 
-/// Reads an interface's own addresses.
+/// Reads the own addresses of an interface: its name and VRF.
 pub(super) fn addresses(
     section: &mut Section<'_>,
     report: &Report,
     names: &mut Names,
-    interface: &str,
+    interface: (&str, Option<&str>),
     mtu: u16,
 ) -> Vec<InterfaceAddress> {
     let Some(value) = section.value("addresses") else { return Vec::new() };

@@ -47,6 +47,10 @@ fn side(
             let problem = format!("'{port}' has a kernel's side, or is one");
             value.wrong(problem, "give each port one [[kernel]] section".to_owned());
         }
+        if ports.iter().any(|known| known.name == *port && known.vrf.is_some()) {
+            let problem = format!("'{port}' has vrf, and the kernel's side is of the default VRF");
+            value.wrong(problem, "remove the port's vrf, or name another port".to_owned());
+        }
     }
     let addresses = section.value("addresses").map(|value| {
         value.list().iter().filter_map(Value::parse).collect::<Vec<std::net::IpAddr>>()

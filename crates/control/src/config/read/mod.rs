@@ -11,6 +11,7 @@ mod report;
 mod route;
 mod section;
 mod sessions;
+mod vrf;
 
 #[cfg(test)]
 mod properties;
@@ -67,6 +68,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
     let workers = base::workers(root.section("workers"), allowed);
     let limits = base::limits(root.section("limits"));
     let mut names = Names::default();
+    let vrfs = vrf::vrfs(root.sections("vrf"), report, &mut names);
     let ports = interface::ports(root.sections("port"), report, &mut names, &workers.cores);
     let vlans = interface::vlans(root.sections("vlan"), report, &mut names);
     let macs = limits.bridge_macs;
@@ -90,6 +92,7 @@ fn sections(mut root: Section<'_>, report: &Report, allowed: &[u16]) -> Config {
         clients: client::clients(root.section("clients")),
         client_rules: client::rules(root.sections("client"), &names),
         sessions: sessions::sessions(root.section("sessions")),
+        vrfs,
         ports,
         vlans,
         bridges,

@@ -9,7 +9,7 @@ use crate::config::Config;
 /// Ports, their sub-interfaces, routes over them: valid by construction.
 fn valid() -> impl Strategy<Value = String> {
     let port = (68_u16..=9_216, 1_u16..=4, any::<bool>(), proptest::option::of(0_u8..=0x7f));
-    let route = (0_usize..8, 1_u8..=16, 1_u8..=16, 0_u8..4);
+    let route = (0_usize..8, 1_u8..=16, 1_u8..=16, 0_u8..6);
     let ports = proptest::collection::vec(port, 1..8);
     let routes = proptest::collection::vec(route, 0..20);
     let base = (1_u16..=256, 0_u64..=1_000_000, any::<bool>(), 1_u32..=1_000_000);
@@ -30,6 +30,11 @@ fn valid() -> impl Strategy<Value = String> {
                 text += &format!("mac='02:00:00:00:00:{mac:02x}'\n");
             }
             text += &format!("[[vlan]]\nname='p{index}.7'\nport='p{index}'\nid=7\n");
+            // All of these have one network, each in a VRF of its own.
+            text += &format!(
+                "[[vrf]]\nname='v{index}'\n[[vlan]]\nname='p{index}.8'\nport='p{index}'\nid=8\n\
+                 vrf='v{index}'\naddresses=['10.0.0.1/16']\n"
+            );
         }
         for (index, (port, first, second, kind)) in routes.iter().enumerate() {
             let port = port % ports.len();
@@ -38,6 +43,8 @@ fn valid() -> impl Strategy<Value = String> {
                 0 => format!("via='10.{port}.0.9'\n"),
                 1 => format!("port='p{port}.7'\n"),
                 2 => "kind='unreachable'\n".to_owned(),
+                4 => format!("lookup='v{port}'\n"),
+                5 => format!("vrf='v{port}'\nvia='10.0.0.9'\n"),
                 _ => format!(
                     "via=[{{address='10.{port}.0.2',weight={first}}},{{address='10.{port}.0.3',weight={second}}}]\n"
                 ),
@@ -54,10 +61,11 @@ fn near_valid() -> impl Strategy<Value = String> {
         Just("[[route]]".to_owned()),
         Just("[[bridge]]".to_owned()),
         Just("[[vlan]]".to_owned()),
+        Just("[[vrf]]".to_owned()),
         Just("[[neighbor]]".to_owned()),
         Just("[[cross-connect]]".to_owned()),
         Just("[workers]".to_owned()),
-        ("(name|device|addresses|via|members|from|to|prefix|mask|port|queues|cores|mac|id|mtu)",
+        ("(name|device|addresses|via|members|from|to|prefix|mask|port|queues|cores|mac|id|mtu|vrf|lookup)",
          "('[a-f0-9:./,]{0,9}'|[0-9]{1,20}|true|\\['[a-z]?', *[0-9]?\\]|\\{ ?address='x'\\}|-1|0x1f|1e9|1979-05-27)")
             .prop_map(|(key, value)| format!("{key} = {value}")),
     ];

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::report::Report;
 use super::section::{Section, Value};
+use crate::config::vrf::named;
 use crate::config::{NextHop, Route, RouteTarget, StaticNeighbor};
 use crate::net::{Prefix, shortened};
 
@@ -17,16 +18,17 @@ pub(super) fn routes<'a>(
     report: &Report,
     most: [u32; 2],
 ) -> Vec<Placed<'a, Route>> {
-    let mut lines: HashMap<Prefix, usize> = HashMap::new();
+    let mut lines: HashMap<(Option<String>, Prefix), usize> = HashMap::new();
     let mut counts = [0; 2];
     let mut routes = Vec::new();
     for mut section in sections {
+        let vrf = named(text_of(&mut section, "vrf"));
         let prefix = prefix(&mut section);
         let target = target(&mut section);
         section.finish_reading();
         let (Some(prefix), Some(target)) = (prefix, target) else { continue };
         let line = report.line(section.at());
-        if let Some(first) = lines.insert(prefix, line) {
+        if let Some(first) = lines.insert((vrf.clone(), prefix), line) {
             let problem = format!("{prefix} is the route on line {first} too");
             let remedy = "give each prefix one route; up to 64 next hops go into its via";
             section.wrong("prefix", problem, remedy.to_owned());
@@ -42,7 +44,7 @@ pub(super) fn routes<'a>(
             let problem = format!("is beyond the {most} routes of limits.{key}");
             section.wrong("prefix", problem, "raise the limit, or remove routes".to_owned());
         }
-        routes.push((Route { prefix, target }, section));
+        routes.push((Route { vrf, prefix, target }, section));
     }
     routes
 }
@@ -65,11 +67,17 @@ fn prefix(section: &mut Section<'_>) -> Option<Prefix> {
 fn target(section: &mut Section<'_>) -> Option<RouteTarget> {
     let via = section.value("via");
     let port = section.value("port");
+    let lookup = section.value("lookup");
     let kind = section.value("kind");
-    match (via, port, kind) {
-        (Some(via), None, None) => next_hops(&via).map(RouteTarget::Via),
-        (None, Some(port), None) => port.text().map(|name| RouteTarget::Port(name.to_owned())),
-        (None, None, Some(kind)) => {
+    match (via, port, lookup, kind) {
+        (Some(via), None, None, None) => next_hops(&via).map(RouteTarget::Via),
+        (None, Some(port), None, None) => {
+            port.text().map(|name| RouteTarget::Port(name.to_owned()))
+        }
+        (None, None, Some(vrf), None) => {
+            vrf.text().map(|name| RouteTarget::Lookup(name.to_owned()))
+        }
+        (None, None, None, Some(kind)) => {
             let words = [("blackhole", 0), ("unreachable", 1), ("local", 2)];
             Some(match kind.word(&words)? {
                 0 => RouteTarget::Blackhole,
@@ -77,18 +85,29 @@ fn target(section: &mut Section<'_>) -> Option<RouteTarget> {
                 _ => RouteTarget::Local,
             })
         }
-        (None, None, None) => {
-            let remedy = "add via = \"ADDRESS\", port = \"NAME\" or kind = \"blackhole\"";
+        (None, None, None, None) => {
+            let remedy =
+                "add via = \"ADDRESS\", port = \"NAME\", lookup = \"VRF\" or kind = \"blackhole\"";
             section.wrong("via", "is missing".to_owned(), remedy.to_owned());
             None
         }
         _ => {
-            let key = if section.has("via") { "via" } else { "port" };
+            let keys = ["via", "port", "lookup"];
+            let key = keys.into_iter().find(|key| section.has(key)).unwrap_or("kind");
             let problem = "stands beside another target".to_owned();
-            section.wrong(key, problem, "keep exactly one of via, port and kind".to_owned());
+            section.wrong(
+                key,
+                problem,
+                "keep exactly one of via, port, lookup and kind".to_owned(),
+            );
             None
         }
     }
+}
+
+/// The text of a key, where it is there.
+fn text_of(section: &mut Section<'_>, key: &'static str) -> Option<String> {
+    Some(section.value(key)?.text()?.to_owned())
 }
 
 /// One address, or a list of addresses and tables.

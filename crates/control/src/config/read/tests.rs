@@ -64,7 +64,13 @@ fn every_key_is_read() {
     assert_eq!(routes[3].target, RouteTarget::Port("right".into()));
     assert_eq!(config.routes.files, [PathBuf::from("/etc/routes.txt")]);
     assert_eq!(config.flows.files, [PathBuf::from("/srv/flows.csv")]);
-    assert_eq!(config.connected([10, 1, 0, 7].into()).unwrap().name, "br0");
+    assert_eq!(config.connected(Some("blue"), [10, 1, 0, 7].into()).unwrap().name, "br0");
+    assert!(config.connected(None, [10, 1, 0, 7].into()).is_none(), "it is in a VRF");
+    let vrfs = ["left.100", "left.200", "br0"].map(|name| config.interface(name).unwrap().vrf);
+    assert_eq!(vrfs, [None, Some("red"), Some("blue")]);
+    assert_eq!(routes[5].target, RouteTarget::Lookup("blue".into()));
+    assert_eq!((routes[5].vrf.as_deref(), routes[4].vrf.as_deref()), (Some("red"), None));
+    assert_eq!(routes[6].target, RouteTarget::Lookup("default".into()));
     let sessions = &config.sessions;
     assert_eq!((&sessions.users[..], &sessions.groups[..]), (&[0, 33][..], &[0, 1000][..]));
     assert_eq!(sessions.ports.to_string(), "20000-29999");

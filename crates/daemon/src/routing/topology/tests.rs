@@ -28,7 +28,7 @@ fn attached(names: &[(&str, Option<PortId>)]) -> Attachments {
 
 fn interfaces(config: &Config) -> (Topology, Interfaces) {
     let mut topology = Topology::default();
-    topology.renumber(config, &HashSet::new()).unwrap();
+    topology.renumber(config, &InUse::default()).unwrap();
     let ports = attached(&[("a", Some(7)), ("b", Some(3)), ("c", Some(0))]);
     let all = topology.interfaces(config, &ports);
     (topology, all)
@@ -66,7 +66,7 @@ fn a_link_local_address_is_added_where_there_is_ipv6() {
 fn a_port_that_is_gone_keeps_its_interface_but_no_way_out() {
     let config = testing::config(PORTS_ABC);
     let mut topology = Topology::default();
-    topology.renumber(&config, &HashSet::new()).unwrap();
+    topology.renumber(&config, &InUse::default()).unwrap();
     let ports = attached(&[("a", None), ("b", Some(3)), ("c", Some(0))]);
     let all = topology.interfaces(&config, &ports);
     assert_eq!(find(&all, "a").port, Some(GONE));
@@ -79,7 +79,7 @@ fn a_bridge_is_up_while_one_of_its_members_is() {
                 [[bridge]]\nname = \"br\"\nmembers = [\"b\", \"c.5\"]\naddresses = [\"10.0.9.1/24\"]\n";
     let config = testing::config(&format!("{PORTS_ABC}{more}"));
     let mut topology = Topology::default();
-    topology.renumber(&config, &HashSet::new()).unwrap();
+    topology.renumber(&config, &InUse::default()).unwrap();
     for (b, c) in [(true, true), (true, false), (false, true), (false, false)] {
         let mut ports = attached(&[("a", Some(7)), ("b", Some(3)), ("c", Some(0))]);
         ports.get_mut("b").unwrap().up = b;
@@ -122,4 +122,30 @@ fn ports_without_addresses_route_only_in_the_variant_with_fixed_macs() {
     assert!(find(&all, "b").takes_ip4() && find(&all, "b").any_mac);
     assert!(!find(&all, "a").any_mac, "a port with an address has its own MAC");
     assert!(Needs::of(&reflect, "b").promiscuous);
+}
+
+#[test]
+fn interfaces_are_in_vrfs_whose_numbers_stay() {
+    let vrfs = |names: &[&str]| {
+        let vrfs = names.iter().map(|name| format!("[[vrf]]\nname = \"{name}\"\n"));
+        let vlan = "[[vlan]]\nname = \"b.5\"\nport = \"b\"\nid = 5\nvrf = \"red\"\n";
+        testing::config(&format!("{}{PORTS_ABC}{vlan}", vrfs.collect::<String>()))
+    };
+    let (mut topology, all) = interfaces(&vrfs(&["blue", "red"]));
+    assert_eq!(topology.vrf(None), Some(DEFAULT_VRF));
+    assert_eq!(topology.vrf(Some("default")), Some(DEFAULT_VRF));
+    let [blue, red] = ["blue", "red"].map(|name| topology.vrf(Some(name)).unwrap());
+    assert!(blue != red && ![blue, red].contains(&DEFAULT_VRF));
+    assert_eq!((find(&all, "b.5").vrf, find(&all, "b").vrf), (red, DEFAULT_VRF));
+    assert_eq!(all.vrfs, [(blue, "blue".to_owned()), (red, "red".to_owned())].into());
+    // What routes name stays reserved, and what nothing names is given out again later.
+    let in_use = InUse { vrfs: HashSet::from([blue]), ..InUse::default() };
+    topology.renumber(&vrfs(&["red", "green"]), &in_use).unwrap();
+    assert_eq!((topology.vrf(Some("blue")), topology.vrf_name(blue)), (Some(blue), Some("blue")));
+    assert_eq!(topology.vrf(Some("red")), Some(red));
+    let green = topology.vrf(Some("green")).unwrap();
+    assert!(![blue, red, DEFAULT_VRF].contains(&green));
+    topology.renumber(&vrfs(&["red"]), &InUse::default()).unwrap();
+    assert_eq!((topology.vrf(Some("blue")), topology.vrf_name(blue)), (None, None));
+    assert_eq!(topology.vrfs().collect::<Vec<_>>(), [red]);
 }
