@@ -177,6 +177,46 @@ fn routes_are_added_as_ip_route_writes_them() {
 }
 
 #[test]
+fn routes_are_those_of_the_vrf_that_is_named() {
+    let leak = r#"{"vrf":"red","prefix":"10.9.0.0/16","lookup":"blue","origin":"api"}"#;
+    let then = r#"{"vrf":"blue","prefix":"10.0.0.0/8","port":"right","origin":"config"}"#;
+    let page = format!(r#"{{"routes":[{leak}],"total":1}}"#);
+    let found =
+        format!(r#"{{"address":"10.9.1.1","route":{leak},"then":[{then}],"next_hops":[]}}"#);
+    let daemon = Daemon::new(&[
+        ("POST /v1/routes", 200, r#"{"added":1,"replaced":0,"removed":0}"#),
+        ("DELETE /v1/routes?vrf=red", 200, r#"{"added":0,"replaced":0,"removed":1}"#),
+        ("GET /v1/routes?limit=1000&vrf=red", 200, &page),
+        ("GET /v1/routes/lookup?address=10.9.1.1&vrf=red", 200, &found),
+        (
+            "GET /v1/vrfs",
+            200,
+            r#"[{"name":"default","interfaces":["left"],"routes4":3,"routes6":0},
+                {"name":"red","interfaces":[],"routes4":1,"routes6":2,"parked":true}]"#,
+        ),
+    ]);
+    let words = ["route", "add", "10.9.0.0/16", "lookup", "blue", "--vrf", "red"];
+    assert_eq!(daemon.run(&words).output, "routes: 1 added\n");
+    let sent = daemon.asked()[0].1.clone();
+    assert_eq!(sent, r#"[{"vrf":"red","prefix":"10.9.0.0/16","lookup":"blue"}]"#);
+    let gone = daemon.run(&["route", "del", "10.9.0.0/16", "--vrf", "red"]);
+    assert_eq!(gone.output, "routes: 1 removed\n");
+    let shown = daemon.run(&["show", "routes", "--vrf", "red"]).output;
+    assert!(shown.contains("10.9.0.0/16  lookup blue"), "{shown}");
+    let found = daemon.run(&["route", "get", "10.9.1.1", "--vrf", "red"]).output;
+    assert_eq!(
+        found,
+        "10.9.1.1: 10.9.0.0/16 lookup blue (from api)\n\
+         then in VRF blue: 10.0.0.0/8 dev right (from config)\n"
+    );
+    let shown = daemon.run(&["show", "vrfs"]).output;
+    let words: Vec<Vec<&str>> =
+        shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[1], ["default", "up", "3", "0", "left"]);
+    assert_eq!(words[2], ["red", "parked", "1", "2", "-"]);
+}
+
+#[test]
 fn a_file_is_checked_before_it_is_sent() {
     let daemon =
         Daemon::new(&[("POST /v1/routes", 200, r#"{"added":2,"replaced":0,"removed":0}"#)]);

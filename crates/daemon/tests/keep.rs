@@ -141,3 +141,42 @@ fn a_file_that_makes_no_sense_is_put_aside_and_nothing_of_it_used() {
     assert_eq!((&saved["routes"], &saved["learned"]), (&json!(0), &json!(0)));
     assert!(kept.join("state").exists());
 }
+
+#[test]
+fn routes_are_kept_with_their_vrf() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let vrf = "[[vrf]]\nname = \"red\"\n[[port]]\nname = \"red\"\ndevice = \"null,no-rx=1\"\nvrf = \"red\"\n\
+               addresses = [\"10.0.1.1/24\"]\n";
+    let with = |more: &str| ports(kept.to_str().unwrap(), &[1], more);
+    let mut daemon = Instance::start(&with(vrf));
+    let list = json!([
+        {"vrf": "red", "prefix": "10.9.0.0/16", "via": [{"address": "10.0.1.9"}]},
+        {"vrf": "red", "prefix": "10.8.0.0/16", "lookup": "default"},
+        {"prefix": "10.8.0.0/16", "via": [{"address": "10.0.1.9"}]},
+    ]);
+    post(&daemon, "/v1/routes", &list);
+    let file = kept.join("state");
+    let written = |part: &str| fs::read_to_string(&file).is_ok_and(|text| text.contains(part));
+    until("it is not kept", &daemon, || written("\"vrf\":\"red\"") && written("\"end\""));
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    let mut daemon = daemon.again(&with(vrf));
+    until("nothing is recalled", &daemon, || daemon.log().contains("back in force"));
+    assert_eq!(routes(&daemon), ["10.8.0.0/16 api"]);
+    let red = daemon.get("/v1/routes?vrf=red").json();
+    let made = red["routes"].as_array().unwrap().iter().filter(|route| route["origin"] == "api");
+    let made: Vec<_> = made.map(|route| (&route["prefix"], &route["lookup"])).collect();
+    assert_eq!(
+        made,
+        [(&json!("10.8.0.0/16"), &json!("default")), (&json!("10.9.0.0/16"), &Value::Null)]
+    );
+
+    // Without the VRF they are left out, and the others are there.
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    let daemon = daemon.again(&with(""));
+    until("nothing is recalled", &daemon, || daemon.log().contains("back in force"));
+    assert_eq!(routes(&daemon), ["10.8.0.0/16 api"]);
+    assert!(daemon.log().contains("left_out=2"), "{}", daemon.log());
+}

@@ -164,3 +164,103 @@ fn a_refused_reload_gives_flows_back_whose_port_it_had_taken_away() {
     assert!(refused.text().contains("flows4"), "{}", refused.text());
     assert_eq!(flows(), before);
 }
+
+fn in_vrf(vrf: &str, more: &str) -> String {
+    format!(
+        "[[vrf]]\nname = \"{vrf}\"\n[[port]]\nname = \"p-{vrf}\"\ndevice = \"null,no-rx=1\"\n\
+         vrf = \"{vrf}\"\naddresses = [\"10.0.1.1/24\"]\n{more}"
+    )
+}
+
+/// Where packets of a VRF to an address go in the end.
+fn ends_at(daemon: &Instance, vrf: &str, address: &str) -> Option<String> {
+    let query = format!("/v1/routes/lookup?vrf={vrf}&address={address}");
+    let hop = daemon.get(&query).json()["next_hops"][0]["interface"].clone();
+    hop.as_str().map(str::to_owned)
+}
+
+/// Routes of the API in a VRF, and whether they are parked.
+fn routes_in(daemon: &Instance, vrf: &str) -> Vec<(String, bool)> {
+    let list = daemon.get(&format!("/v1/routes?vrf={vrf}")).json();
+    let Some(list) = list["routes"].as_array().cloned() else { return Vec::new() };
+    let asked = list.iter().filter(|route| route["origin"] == "api");
+    let parked = |route: &Value| route["parked"].as_bool().unwrap_or(false);
+    asked.map(|route| (route["prefix"].as_str().unwrap().to_owned(), parked(route))).collect()
+}
+
+#[test]
+fn routes_wait_for_their_vrf_and_never_come_to_mean_another() {
+    let own = "[[route]]\nvrf = \"red\"\nprefix = \"10.7.0.0/16\"\nkind = \"blackhole\"\n";
+    let red = || in_vrf("red", own);
+    let daemon = Instance::start(&config(&[red()]));
+    let list = json!([
+        {"vrf": "red", "prefix": "172.16.0.0/16", "via": [{"address": "10.0.1.2"}]},
+        {"prefix": "172.17.0.0/16", "lookup": "red"},
+        {"vrf": "red", "prefix": "172.17.0.0/16", "port": "p-red"},
+    ]);
+    post(&daemon, "/v1/routes", &list);
+    assert_eq!(ends_at(&daemon, "default", "172.17.0.1").as_deref(), Some("p-red"));
+
+    let changes = reload(&daemon, &[]);
+    let told = json!("routes of VRF red and to it wait until it is back");
+    assert!(changes.as_array().unwrap().contains(&told), "{changes}");
+    let waiting = |prefix: &str| (prefix.to_owned(), true);
+    let vrfs = daemon.get("/v1/vrfs").json();
+    let gone = json!({"name": "red", "interfaces": [], "routes4": 2, "routes6": 0, "parked": true});
+    assert_eq!(vrfs[1], gone, "what the configuration had is gone");
+    // Others have come, as many as there are numbers to be had.
+    for others in [vec![in_vrf("blue", "")], vec![in_vrf("blue", ""), in_vrf("green", "")]] {
+        reload(&daemon, &others);
+        assert_eq!(routes_in(&daemon, "red"), [waiting("172.16.0.0/16"), waiting("172.17.0.0/16")]);
+        assert_eq!(routes_in(&daemon, "default"), [waiting("172.17.0.0/16")]);
+        assert!(routes_in(&daemon, "blue").is_empty());
+        assert_eq!(ends_at(&daemon, "default", "172.17.0.1"), None);
+        assert_eq!(ends_at(&daemon, "blue", "172.16.0.1"), None);
+        assert_eq!(ends_at(&daemon, "blue", "10.0.1.9").as_deref(), Some("p-blue"));
+    }
+    let refused = json!([{"vrf": "red", "prefix": "172.18.0.0/16", "kind": "blackhole"}]);
+    let refused = daemon.request("POST", "/v1/routes", &refused.to_string());
+    assert_eq!(refused.status, 400, "{}", refused.text());
+
+    reload(&daemon, &[in_vrf("blue", ""), red()]);
+    assert_eq!(ends_at(&daemon, "default", "172.17.0.1").as_deref(), Some("p-red"));
+    assert_eq!(ends_at(&daemon, "red", "172.16.0.1").as_deref(), Some("p-red"));
+    assert!(routes_in(&daemon, "red").iter().all(|(_, parked)| !parked));
+
+    // What waits can be taken back, and then nothing of the VRF is left.
+    reload(&daemon, &[]);
+    for (scope, list) in
+        [("?vrf=red", r#"["172.16.0.0/16", "172.17.0.0/16"]"#), ("", r#"["172.17.0.0/16"]"#)]
+    {
+        let gone = daemon.request("DELETE", &format!("/v1/routes{scope}"), list);
+        assert_eq!(gone.status, 200, "{}", gone.text());
+    }
+    reload(&daemon, &[]);
+    assert_eq!(daemon.get("/v1/routes?vrf=red").status, 404);
+    assert_eq!(daemon.get("/v1/vrfs").json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_refused_reload_gives_vrfs_back() {
+    let own = "[[route]]\nvrf = \"red\"\nprefix = \"10.7.0.0/16\"\nport = \"p-red\"\n";
+    let daemon = Instance::start(&config(&[in_vrf("red", own)]));
+    post(&daemon, "/v1/routes", &json!([{"prefix": "10.7.0.0/16", "lookup": "red"}]));
+    let columns =
+        "source,destination,protocol,source_port,destination_port,egress_port,destination_mac\n";
+    let line = |port: u16| format!("10.0.1.2,10.9.9.9,udp,{port},2,left,{FIXED}\n");
+    // More flows than fit beside those of the API.
+    let flow = |port: u16| {
+        json!({"source": "10.0.1.2", "destination": "10.9.9.9", "protocol": 17, "source_port": port,
+            "destination_port": 2, "egress_port": "left", "destination_mac": FIXED})
+    };
+    post(&daemon, "/v1/flows", &json!((1000..1090).map(flow).collect::<Vec<_>>()));
+    let lines: String = (1..=90).map(line).collect();
+    std::fs::write(daemon.path("flows.csv"), format!("{columns}{lines}")).unwrap();
+    let files = "[flows]\nfiles = [\"flows.csv\"]\n".to_owned();
+    daemon.write_config(&config(&[in_vrf("blue", ""), files]));
+    let refused = daemon.request("POST", "/v1/reload", "{}");
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(ends_at(&daemon, "default", "10.7.0.1").as_deref(), Some("p-red"));
+    assert_eq!(ends_at(&daemon, "red", "10.0.1.9").as_deref(), Some("p-red"));
+    assert_eq!(daemon.get("/v1/routes?vrf=blue").status, 404);
+}

@@ -12,7 +12,9 @@ const ROUTES: &str = "Examples:
   millrace route add 10.0.0.0/8 via 192.0.2.2 weight 3 192.0.2.3
   millrace route add 2001:db8:1::/48 via fe80::1 dev left
   millrace route add 203.0.113.0/24 dev right
-  millrace route add 192.168.0.0/16 blackhole";
+  millrace route add 192.168.0.0/16 blackhole
+  millrace route add 10.0.0.0/8 via 192.0.2.2 --vrf red
+  millrace route add 10.9.0.0/16 lookup blue --vrf red    look packets up in another VRF";
 
 const FILE: &str = "Lines are as after 'route add'; '#' starts a comment. The whole file is read \
 before anything changes; then it is sent in parts of 10,000 lines, each taken whole or not at all.";
@@ -22,20 +24,27 @@ pub(crate) enum Route {
     /// Add or replace a route
     #[command(after_help = ROUTES)]
     Add {
-        /// PREFIX via ADDRESS[,ADDRESS...] | PREFIX dev NAME | PREFIX blackhole|unreachable|local
-        #[arg(required = true, num_args = 2.., value_name = "ROUTE", allow_hyphen_values = true)]
+        /// PREFIX via ADDRESS[,ADDRESS...] | PREFIX dev NAME | PREFIX lookup VRF |
+        /// PREFIX blackhole|unreachable|local
+        #[arg(required = true, num_args = 2.., value_name = "ROUTE")]
         words: Vec<String>,
+        #[command(flatten)]
+        scope: Scope,
     },
     /// Remove routes
     Del {
         /// Their prefixes
         #[arg(required = true)]
         prefixes: Vec<Prefix>,
+        #[command(flatten)]
+        scope: Scope,
     },
     /// Look up what becomes of packets to an address
     Get {
         /// A destination
         address: IpAddr,
+        #[command(flatten)]
+        scope: Scope,
     },
     /// Add or replace the routes of a file
     #[command(after_help = FILE)]
@@ -43,6 +52,14 @@ pub(crate) enum Route {
         /// The file
         file: PathBuf,
     },
+}
+
+/// Where routes stand.
+#[derive(Debug, Args)]
+pub(crate) struct Scope {
+    /// VRF of the routes [default: the default one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) vrf: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

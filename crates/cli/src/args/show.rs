@@ -19,8 +19,14 @@ pub(crate) enum Show {
     Cores,
     /// Interfaces: ports, VLAN sub-interfaces, bridges
     Interfaces,
-    /// Routes
+    /// VRFs: their interfaces, how many static routes they have
+    Vrfs,
+    /// Routes of a VRF
+    #[command(after_help = "Example:\n  millrace show routes --vrf red")]
     Routes {
+        /// The VRF [default: the default one]
+        #[arg(long, value_name = "NAME")]
+        vrf: Option<String>,
         /// 4 or 6
         #[arg(long, value_parser = family, value_name = "4|6")]
         family: Option<u8>,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use control::api::LookupQuery;
-use control::client::Client;
+use control::api::{LookupQuery, RouteScope};
+use control::client::{Client, with_query};
 use control::config::{Route, RouteFile, RouteTextError};
 
 use super::{parts, told};
@@ -15,14 +15,19 @@ const PATH: &str = "/v1/routes";
 
 pub(crate) async fn run(client: &Client, json: bool, change: args::Route) -> Result<(), Failure> {
     let changed = match change {
-        args::Route::Add { words } => {
+        args::Route::Add { words, scope } => {
             let wrong = |error: RouteTextError| Failure::Usage(error.to_string());
-            let route: Route = words.join(" ").parse().map_err(wrong)?;
+            let mut route: Route = words.join(" ").parse().map_err(wrong)?;
+            if scope.vrf.is_some() {
+                route.vrf = scope.vrf;
+            }
             client.post(PATH, &[route]).await?
         }
-        args::Route::Del { prefixes } => client.delete(PATH, &prefixes).await?,
-        args::Route::Get { address } => {
-            return show::lookup(client, json, LookupQuery { address }).await;
+        args::Route::Del { prefixes, scope: args::Scope { vrf } } => {
+            client.delete(&with_query(PATH, &RouteScope { vrf }), &prefixes).await?
+        }
+        args::Route::Get { address, scope: args::Scope { vrf } } => {
+            return show::lookup(client, json, LookupQuery { vrf, address }).await;
         }
         args::Route::Load { file } => {
             parts::check(&file, open(&file)?)?;

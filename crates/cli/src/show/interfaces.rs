@@ -1,14 +1,24 @@
-//! `millrace show interfaces` and `neighbors`
+//! `millrace show interfaces`, `vrfs` and `neighbors`
 
-use control::api::{Interface, InterfaceMode, Neighbor};
+use control::api::{Interface, InterfaceMode, Neighbor, Vrf};
+use control::config::DEFAULT_VRF;
 
 use crate::failure::Failure;
 use crate::output::{Table, or_dash, word};
-use crate::units::age;
+use crate::units::{age, count};
 
 pub(super) fn interfaces(interfaces: Vec<Interface>) -> Result<(), Failure> {
-    let mut table =
-        Table::new(&["interface", "kind", "state", "mode", "mac", "#mtu", "addresses", "features"]);
+    let mut table = Table::new(&[
+        "interface",
+        "kind",
+        "state",
+        "mode",
+        "vrf",
+        "mac",
+        "#mtu",
+        "addresses",
+        "features",
+    ]);
     for interface in interfaces {
         let kind = match (&interface.port, interface.vlan) {
             (Some(port), Some(vlan)) => format!("VLAN {vlan} of {port}"),
@@ -21,20 +31,37 @@ pub(super) fn interfaces(interfaces: Vec<Interface>) -> Result<(), Failure> {
         };
         let addresses: Vec<_> = interface.addresses.iter().map(ToString::to_string).collect();
         let features = [interface.input_features, interface.output_features].concat();
-        let list =
-            |items: Vec<String>| if items.is_empty() { "-".to_owned() } else { items.join(" ") };
         table.row([
             interface.name,
             kind,
             if interface.up { "up" } else { "down" }.to_owned(),
             mode,
+            interface.vrf.unwrap_or_else(|| DEFAULT_VRF.to_owned()),
             interface.mac.to_string(),
             interface.mtu.to_string(),
-            list(addresses),
-            list(features),
+            list(&addresses),
+            list(&features),
         ]);
     }
     table.print("no interfaces")
+}
+
+pub(super) fn vrfs(vrfs: Vec<Vrf>) -> Result<(), Failure> {
+    let mut table = Table::new(&["vrf", "state", "#IPv4 routes", "#IPv6 routes", "interfaces"]);
+    for vrf in vrfs {
+        table.row([
+            vrf.name,
+            if vrf.parked { "parked" } else { "up" }.to_owned(),
+            count(vrf.routes4),
+            count(vrf.routes6),
+            list(&vrf.interfaces),
+        ]);
+    }
+    table.print("no VRFs")
+}
+
+fn list(items: &[String]) -> String {
+    if items.is_empty() { "-".to_owned() } else { items.join(" ") }
 }
 
 pub(super) fn neighbors(neighbors: Vec<Neighbor>) -> Result<(), Failure> {

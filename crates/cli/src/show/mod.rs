@@ -33,8 +33,9 @@ pub(crate) async fn run(client: &Client, json: bool, what: Show) -> Result<(), F
         Show::Queues => table(client, json, "/v1/queues", ports::queues).await,
         Show::Cores => table(client, json, "/v1/queues", ports::cores).await,
         Show::Interfaces => table(client, json, "/v1/interfaces", interfaces::interfaces).await,
-        Show::Routes { family, prefix, limit } => {
-            let query = routes::Wanted { family, prefix, limit };
+        Show::Vrfs => table(client, json, "/v1/vrfs", interfaces::vrfs).await,
+        Show::Routes { vrf, family, prefix, limit } => {
+            let query = routes::Wanted { vrf, family, prefix, limit };
             routes::routes(client, json, &query).await
         }
         Show::NextHops => table(client, json, "/v1/next-hops", routes::next_hops).await,

@@ -5,7 +5,7 @@ use control::api::{
     FlowPage, FlowQuery, LookupQuery, NextHop, RouteEntry, RouteLookup, RoutePage, RouteQuery,
 };
 use control::client::{Client, with_query};
-use control::config::Flow;
+use control::config::{DEFAULT_VRF, Flow};
 
 use super::table_of;
 use crate::failure::Failure;
@@ -17,6 +17,7 @@ const PAGE: u32 = 10_000;
 
 /// Which routes are wanted, and how many at most.
 pub(super) struct Wanted {
+    pub(super) vrf: Option<String>,
     pub(super) family: Option<u8>,
     pub(super) prefix: Option<Prefix>,
     pub(super) limit: u32,
@@ -28,6 +29,7 @@ pub(super) async fn routes(
     wanted: &Wanted,
 ) -> Result<(), Failure> {
     let mut query = RouteQuery {
+        vrf: wanted.vrf.clone(),
         family: wanted.family,
         prefix: wanted.prefix,
         limit: Some(wanted.limit.clamp(1, PAGE)),
@@ -58,6 +60,11 @@ fn row(entry: &RouteEntry) -> [String; 3] {
     [entry.route.prefix.to_string(), target, word(entry.origin)]
 }
 
+fn explained(entry: &RouteEntry) -> String {
+    let [prefix, target, origin] = row(entry);
+    format!("{prefix} {target} (from {origin})")
+}
+
 /// Says that there is more than was shown.
 fn more(there_is: bool, shown: usize, total: u64) -> Result<(), Failure> {
     if !there_is {
@@ -73,9 +80,12 @@ pub(crate) async fn lookup(client: &Client, json: bool, query: LookupQuery) -> R
         match &found.route {
             None => line(format!("{}: no route", found.address))?,
             Some(entry) => {
-                let [prefix, target, origin] = row(entry);
-                line(format!("{}: {prefix} {target} (from {origin})", found.address))?;
+                line(format!("{}: {}", found.address, explained(entry)))?;
             }
+        }
+        for entry in &found.then {
+            let vrf = entry.route.vrf.as_deref().unwrap_or(DEFAULT_VRF);
+            line(format!("then in VRF {vrf}: {}", explained(entry)))?;
         }
         if found.next_hops.is_empty() { Ok(()) } else { next_hops(found.next_hops) }
     })

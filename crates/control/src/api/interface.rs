@@ -20,6 +20,9 @@ pub struct Interface {
     /// Its bridge, or the interface that it is cross-connected to; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// Its VRF; absent: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
     /// Its port; a bridge has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,

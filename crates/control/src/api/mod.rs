@@ -11,7 +11,8 @@
 //! | `GET /v1/routes` | [`RouteQuery`] | [`RoutePage`] |
 //! | `GET /v1/routes/lookup` | [`LookupQuery`] | [`RouteLookup`] |
 //! | `POST /v1/routes` | list of [`Route`](crate::config::Route) | [`Changed`] |
-//! | `DELETE /v1/routes` | list of [`Prefix`](crate::net::Prefix) | [`Changed`] |
+//! | `DELETE /v1/routes` | [`RouteScope`], list of [`Prefix`](crate::net::Prefix) | [`Changed`] |
+//! | `GET /v1/vrfs` | | list of [`Vrf`] |
 //! | `GET /v1/next-hops` | | list of [`NextHop`] |
 //! | `GET /v1/neighbors` | | list of [`Neighbor`] |
 //! | `POST /v1/neighbors` | list of [`StaticNeighbor`](crate::config::StaticNeighbor) | [`Changed`] |
@@ -51,6 +52,7 @@ mod port;
 mod route;
 mod session;
 mod summary;
+mod vrf;
 mod worker;
 
 #[cfg(test)]
@@ -69,9 +71,11 @@ pub use observe::{Capture, Direction, Trace, TraceStep};
 pub use port::{Port, PortChange, PortCounters, PortState, Queue};
 pub use route::{
     Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
+    RouteScope,
 };
 pub use session::{Listener, ListenerMember, Stack, StackCounters, StackTcp, Transport};
 pub use summary::{Reload, Reloaded, Restarting, Saved, Summary, Usage, Version};
+pub use vrf::Vrf;
 pub use worker::{Drop, Node, Worker};
 
 /// Version of the API: changes when an answer loses or redefines something.

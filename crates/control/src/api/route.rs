@@ -12,6 +12,9 @@ use crate::net::{MacAddr, Prefix};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct RouteQuery {
+    /// Only routes of this VRF; absent: of the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
     /// 4 or 6; absent: both, IPv4 first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<u8>,
@@ -31,7 +34,7 @@ pub struct RouteQuery {
 pub struct RoutePage {
     /// The routes.
     pub routes: Vec<RouteEntry>,
-    /// Routes in the tables of the families asked for.
+    /// Static routes of that VRF, of the families asked for.
     pub total: u64,
     /// `after` of the next page; absent: this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,8 +49,8 @@ pub struct RouteEntry {
     pub route: Route,
     /// Who made it.
     pub origin: RouteOrigin,
-    /// Packets do not follow it now: the interface or the network that it leads to is gone, or the link is down. It is in
-    /// force again as soon as that is back. Absent: false.
+    /// Packets do not follow it now: its VRF is gone, or the interface, the network or the VRF that it leads to, or the link is
+    /// down. It is in force again as soon as that is back. Absent: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parked: bool,
 }
@@ -68,10 +71,22 @@ pub enum RouteOrigin {
     Api,
 }
 
+/// Which VRF's routes `DELETE /v1/routes` removes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct RouteScope {
+    /// A VRF; absent: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
+}
+
 /// Address that `GET /v1/routes/lookup` looks up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct LookupQuery {
+    /// VRF to look it up in; absent: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
     /// A destination.
     #[param(value_type = String)]
     pub address: IpAddr,
@@ -86,6 +101,9 @@ pub struct RouteLookup {
     /// The route that matches; absent: none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<RouteEntry>,
+    /// Routes of other VRFs that are followed from there; the next hops are those of the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<RouteEntry>,
     /// The next hops that the data path uses for it now.
     pub next_hops: Vec<NextHop>,
 }

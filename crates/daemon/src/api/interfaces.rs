@@ -59,6 +59,7 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
     };
     Interface {
         name: interface.name.clone(),
+        vrf: daemon.routing.topology().vrf_name(interface.vrf).map(str::to_owned),
         kind,
         mode,
         peer,

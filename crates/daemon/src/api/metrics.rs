@@ -5,8 +5,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use control::api::{ClientCounters, PortCounters, StackCounters, StackTcp};
 
-use super::Api;
 use super::prometheus::{self, Exposition};
+use super::{Api, vrfs};
 use crate::daemon::Daemon;
 use crate::sessions::Look;
 
@@ -149,9 +149,15 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
 
 fn tables(daemon: &Daemon, text: &mut Exposition) {
     let (routes4, routes6) = daemon.routing.rib().len();
-    let mut routes = text.gauge("millrace_routes", "Static routes.");
+    let mut routes = text.gauge("millrace_routes", "Static routes of all VRFs.");
     routes.sample(&[("family", &"ipv4")], routes4);
     routes.sample(&[("family", &"ipv6")], routes6);
+    let mut routes = text.gauge("millrace_vrf_routes", "Static routes of a VRF.");
+    for (id, name) in vrfs::named(daemon) {
+        let (routes4, routes6) = daemon.routing.rib().len_of(id);
+        routes.sample(&[("vrf", &name), ("family", &"ipv4")], routes4);
+        routes.sample(&[("vrf", &name), ("family", &"ipv6")], routes6);
+    }
     let (flows4, flows6) = daemon.flows.len();
     let mut flows = text.gauge("millrace_flows", "Exact-match flows.");
     flows.sample(&[("family", &"ipv4")], flows4);

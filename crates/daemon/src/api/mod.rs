@@ -19,6 +19,7 @@ mod sessions;
 mod streams;
 mod summary;
 mod trace;
+mod vrfs;
 mod workers;
 
 use std::future::Future;
@@ -93,6 +94,7 @@ fn router(api: Api) -> Router {
         .route("/v1/routes", get(routes::list).post(routes::add).delete(routes::remove))
         .route("/v1/routes/lookup", get(routes::lookup))
         .route("/v1/next-hops", get(routes::next_hops))
+        .route("/v1/vrfs", get(vrfs::list))
         .route("/v1/neighbors", get(neighbors::list).post(neighbors::add).delete(neighbors::remove))
         .route("/v1/flows", get(flows::list).post(flows::add).delete(flows::remove))
         .route("/v1/clients", get(clients::list))

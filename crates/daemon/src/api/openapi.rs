@@ -5,7 +5,7 @@ use utoipa::OpenApi;
 
 use super::{
     capture, clients, flows, functions, interfaces, keep, metrics, neighbors, ports, routes,
-    sessions, summary, trace, workers,
+    sessions, summary, trace, vrfs, workers,
 };
 
 #[derive(OpenApi)]
@@ -33,6 +33,7 @@ use super::{
         routes::add,
         routes::remove,
         routes::next_hops,
+        vrfs::list,
         neighbors::list,
         neighbors::add,
         neighbors::remove,
@@ -70,7 +71,7 @@ mod tests {
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 28);
+        assert_eq!(paths.len(), 29);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {

@@ -4,15 +4,16 @@ use axum::Json;
 use axum::extract::State;
 use control::api::{
     Changed, ErrorBody, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage,
-    RouteQuery,
+    RouteQuery, RouteScope,
 };
 use control::config::Route;
 use control::net::Prefix;
-use forward::rib::{self, NextHopInfo, RouteInfo, Source};
-use forward::state::{DEFAULT_VRF, Kind};
+use forward::nodes::MOST_LEAKS;
+use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
+use forward::state::Kind;
 
 use super::answer::{Answer, Body, Parameters, Refusal};
-use super::{Api, carried_through};
+use super::{Api, carried_through, vrfs};
 use crate::daemon::{Changing, Daemon, RouteChanges};
 use crate::routing::{Place, RoutesError, prefix_from_rib, prefix_to_rib};
 
@@ -40,7 +41,8 @@ pub(crate) async fn list(
     let limit = super::trace::within(query.limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
     let families = families(&query)?;
     let daemon = api.daemon.lock();
-    let (total4, total6) = daemon.routing.rib().len();
+    let vrf = vrfs::find(&daemon, query.vrf.as_deref())?;
+    let (total4, total6) = daemon.routing.rib().len_of(vrf);
     let mut page = RoutePage::default();
     for six in families {
         page.total += if six { total6 } else { total4 } as u64;
@@ -50,7 +52,7 @@ pub(crate) async fn list(
         }
         while page.next.is_none() {
             let wanted = limit.saturating_sub(page.routes.len()).max(1);
-            let found = daemon.routing.rib().routes(DEFAULT_VRF, six, after, wanted);
+            let found = daemon.routing.rib().routes(vrf, six, after, wanted);
             let Some(last) = found.last().map(|route| route.prefix) else { break };
             after = Some(last);
             let within = |route: &&RouteInfo| {
@@ -95,12 +97,23 @@ pub(crate) async fn lookup(
     Parameters(query): Parameters<LookupQuery>,
 ) -> Answer<RouteLookup> {
     let daemon = api.daemon.lock();
-    let found = daemon.routing.rib().lookup(DEFAULT_VRF, query.address);
+    let vrf = vrfs::find(&daemon, query.vrf.as_deref())?;
+    let rib = daemon.routing.rib();
+    let mut found = rib.lookup(vrf, query.address);
     let route = found.route.as_ref().and_then(|route| show(&daemon, route));
+    let mut then = Vec::new();
+    // As far as workers follow them.
+    for _ in 0..MOST_LEAKS {
+        let Some(Target::Vrf(next)) = found.route.as_ref().map(|route| &route.target) else {
+            break;
+        };
+        found = rib.lookup(*next, query.address);
+        then.extend(found.route.as_ref().and_then(|route| show(&daemon, route)));
+    }
     let wanted: Vec<u32> = found.next_hops.iter().map(|(index, _)| *index).collect();
-    let next_hops = daemon.routing.rib().next_hops().filter(|hop| wanted.contains(&hop.index));
+    let next_hops = rib.next_hops().filter(|hop| wanted.contains(&hop.index));
     let next_hops = next_hops.map(|hop| show_next_hop(&daemon, &hop)).collect();
-    Ok(Json(RouteLookup { address: query.address, route, next_hops }))
+    Ok(Json(RouteLookup { address: query.address, route, then, next_hops }))
 }
 
 /// `POST /v1/routes`
@@ -129,6 +142,7 @@ pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) ->
 #[utoipa::path(
     delete,
     path = "/v1/routes",
+    params(RouteScope),
     request_body = Vec<Prefix>,
     responses(
         (status = 200, description = "What changed", body = Changed),
@@ -137,14 +151,15 @@ pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Route>>) ->
 )]
 pub(crate) async fn remove(
     State(api): State<Api>,
+    Parameters(scope): Parameters<RouteScope>,
     Body(list): Body<Vec<Prefix>>,
 ) -> Answer<Changed> {
     bounded(list.len())?;
     carried_through(async move {
         let changing = api.daemon.change().await;
         let mut changes = RouteChanges::default();
-        let places: Vec<Place> =
-            list.iter().map(|prefix| (DEFAULT_VRF, prefix_to_rib(*prefix))).collect();
+        let vrf = vrfs::find(&changing.lock(), scope.vrf.as_deref())?;
+        let places: Vec<Place> = list.iter().map(|prefix| (vrf, prefix_to_rib(*prefix))).collect();
         let removed = changes.remove(&changing, &places).await;
         answer(&changing, changes, removed).await
     })

@@ -48,6 +48,8 @@ use snapshot::Snapshot;
 use tcp_mss::TcpMss;
 use vrf::{VrfInput, VrfLookup};
 
+pub use vrf::MOST_LEAKS;
+
 /// Name of the node where received packets enter.
 pub const INPUT: &str = "ethernet-input";
 /// Name of the node where packets enter that the control thread kept until a neighbour was known.

@@ -17,7 +17,7 @@ use crate::state::{DEFAULT_VRF, Interfaces, State, VrfId, Vrfs, reserved};
 
 /// Routes that lead from VRF to VRF which a packet follows at most in one look-up. One is what a leak takes, two a VRF of
 /// shared services between two others; more than a few are a loop.
-const MOST_LEAKS: usize = 4;
+pub const MOST_LEAKS: usize = 4;
 
 graph::edges! {
     /// Next nodes of `vrf-input`.
