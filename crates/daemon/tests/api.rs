@@ -214,6 +214,11 @@ fn neighbors_flows_and_ports_are_shown_and_changed() {
         let hop = &found["next_hops"][0];
         assert_eq!((&hop["kind"], &hop["next"]), (&json!(kind), &next), "{found}");
     }
+    let found = daemon.get("/v1/routes/lookup?address=10.0.2.9").json();
+    assert_eq!(found["route"]["origin"], "neighbor", "{found}");
+    assert_eq!(found["route"]["prefix"], "10.0.2.9/32", "{found}");
+    let listed = daemon.get("/v1/routes?prefix=10.0.2.9/32").json();
+    assert_eq!(listed["routes"], json!([]), "neighbours have a list of their own");
     let gone = daemon.request("DELETE", "/v1/neighbors", r#"{"address": "10.0.2.9"}"#);
     assert_eq!(gone.json()["removed"], 1);
 

@@ -63,6 +63,8 @@ pub enum RouteOrigin {
     Connected,
     /// An interface's own address or broadcast address.
     Local,
+    /// A neighbour on a connected network. Only a look-up shows it: neighbours have a list of their own.
+    Neighbor,
     /// The configuration file.
     Config,
     /// A route file.

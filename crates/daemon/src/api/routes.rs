@@ -60,7 +60,8 @@ pub(crate) async fn list(
                     let prefix = prefix_from_rib(route.prefix);
                     wide.length() <= prefix.length() && wide.contains(prefix.address())
                 };
-                query.prefix.is_none_or(inside)
+                // Neighbours have a list of their own.
+                route.source != Source::Neighbor && query.prefix.is_none_or(inside)
             };
             let shown = found.iter().filter(within).filter_map(|route| show(&daemon, route));
             page.routes.extend(shown);
@@ -228,8 +229,7 @@ fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
     let origin = match route.source {
         Source::Own => RouteOrigin::Local,
         Source::Connected => RouteOrigin::Connected,
-        // Neighbours have a list of their own.
-        Source::Neighbor => return None,
+        Source::Neighbor => RouteOrigin::Neighbor,
         Source::Static if daemon.config.static_routes.iter().any(configured) => RouteOrigin::Config,
         Source::Static if daemon.routing.is_from_file(&place) => RouteOrigin::File,
         Source::Static => RouteOrigin::Api,
