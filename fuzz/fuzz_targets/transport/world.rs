@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use transport::options::{Keepalive, PathProbing};
 use transport::{
-    Algorithm, Config, ConnectionId, Ecn, Event, ListenerId, Message, Options, Packet, PacketList,
-    Rings, Stack, UdpId, UdpOptions,
+    Algorithm, Config, ConnectionId, Ecn, Event, Fragmentation, ListenerId, Message, Options, Packet,
+    PacketList, Rings, Stack, UdpId, UdpOptions,
 };
 
 use crate::bytes::Bytes;
@@ -207,11 +207,18 @@ impl World {
         let mut buffer = [0; 600];
         match (what >> 4, id) {
             (0..=2, _) if datagrams.len() < SOCKETS => {
+                let fragmentation = match which >> 1 & 3 {
+                    0 => Fragmentation::Allowed,
+                    1 => Fragmentation::BeyondPath,
+                    2 => Fragmentation::Refused,
+                    _ => Fragmentation::Probing,
+                };
                 let options = UdpOptions {
                     share: what & 16 != 0,
-                    errors: what & 32 != 0,
-                    dont_fragment: which & 2 != 0,
-                    receive_buffer: 2000,
+                    errors_v4: what & 32 != 0,
+                    errors_v6: what & 32 != 0,
+                    fragmentation,
+                    receive_buffer: 5000,
                     ..UdpOptions::default()
                 };
                 let any = if v6 { [0u16; 8].into() } else { IpAddr::from([0; 4]) };
@@ -231,6 +238,7 @@ impl World {
             }
             (9 | 10, Some(id)) => {
                 let _ = (stack.udp_recv_run(id, &mut buffer), stack.udp_trouble(id));
+                let _ = stack.udp_report(id);
             }
             (11, Some(id)) => drop(stack.udp_join(id, group, None)),
             (12, Some(id)) => drop(stack.udp_leave(id, group, None)),
