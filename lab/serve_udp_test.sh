@@ -9,8 +9,9 @@ ask() { on a "$python" "$udp" ask "$@"; }
 
 # 1. One socket, two worlds.
 server echo 7000 "$python" "$udp" echo :: 7000
-check "datagrams of 0 to 65,507 bytes come back from the address they went to" says '^10 answers from 10\.0\.1\.1$' \
-  ask 10.0.1.1 7000 0 1 100 1000 1472 1473 1957 20000 65493 65507
+# Longer ones do not come by a port of AF_PACKET, which has the kernel put fragments together and truncates the packet.
+check "datagrams of 0 to 1,900 bytes come back from the address they went to" says '^7 answers from 10\.0\.1\.1$' \
+  ask 10.0.1.1 7000 0 1 100 1000 1472 1473 1900
 check "over IPv6" says '^5 answers from 2001:db8:1::1$' ask 2001:db8:1::1 7000 0 1 100 1000 1452
 check "from the host itself" says '^3 answers from 127\.0\.0\.1$' on router "$python" "$udp" ask 127.0.0.1 7000 1 1000 20000
 [ "$LAB_ROUTER" = kernel ] || check "millrace show listeners has it" says 'udp .*:7000 |:7000 .*udp' millrace show listeners
@@ -33,10 +34,15 @@ peer=$!
 within 15 opens a 7003 || fail "no server in host a"
 client() { serve "$python" "$udp" "$@"; }
 check "a client that connects" says '^3 answers from 10\.0\.1\.2$' client ask 10.0.1.2 7003 1 1000 1400
-check "a client that does not" says '^4 answers from 10\.0\.1\.2$' client ask --unconnected 10.0.1.2 7003 1 1000 1400 65507
+check "a client that does not" says '^3 answers from 10\.0\.1\.2$' client ask --unconnected 10.0.1.2 7003 1 1000 1400
 check "a client of the host itself and of the network, with one socket" says '^both answered$' \
   client both 10.0.1.2 127.0.0.1 7003
 check "segments, received as they were sent" says '^10 of 1000, 1 of 500$' client segments 10.0.1.2 7003
+end "$peer"
+exec_on a "$python" "$udp" digest 0.0.0.0 7006 2>/dev/null &
+peer=$!
+within 15 opens a 7006 || fail "no server in host a"
+check "datagrams of up to 65,507 bytes leave whole" says '^7 came whole$' client ask --digest 10.0.1.2 7006 1472 1473 1957 20000 65493 65494 65507
 end "$peer"
 
 # 4. NGINX as a proxy for UDP: to the kernel's loopback, and to the network.

@@ -131,7 +131,8 @@ static void truncation(void) {
 
 static void sizes(void) {
   struct talk t = talk(false);
-  static const int lengths[] = {1, 1400, 1472, 1473, 5000, 60000, 65000};
+  // Longer ones do not come by a port of AF_PACKET, which has the kernel put fragments together and truncates the packet.
+  static const int lengths[] = {1, 1400, 1472, 1473, 1900};
   pattern(data, sizeof data, 0);
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
     R(sendto(t.fd, data, lengths[i], 0, (struct sockaddr *)&t.to, t.length));
@@ -141,6 +142,10 @@ static void sizes(void) {
     R(recv(t.fd, data, sizeof data, 0));
     bytes("data", data, lengths[i]);
   }
+  R(sendto(t.fd, data, 5000, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
+  R(sendto(t.fd, data, 60000, 0, (struct sockaddr *)&t.to, t.length));
+  peer_gets(t);
   R(sendto(t.fd, data, 65507, 0, (struct sockaddr *)&t.to, t.length));
   peer_gets(t);
   R(sendto(t.fd, data, 65528, 0, (struct sockaddr *)&t.to, t.length));

@@ -96,8 +96,9 @@ static void segments(void) {
 const struct test udp_long_cases[] = {
     {"udp path", path, PASSIVE4},
     {"udp send buffer", send_buffer, PASSIVE4},
-    {"udp receive buffer", receive_buffer, FAMILIES},
-    {"udp long ones received", receive, FAMILIES},
+    // Over IPv4 they do not come by a port of AF_PACKET, which has the kernel put fragments together and truncates the packet.
+    {"udp receive buffer", receive_buffer, PASSIVE6},
+    {"udp long ones received", receive, PASSIVE6},
     {"udp segments", segments, PASSIVE4 | PASSIVE6},
     END,
 };
