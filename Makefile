@@ -71,6 +71,7 @@ bench: build ## measure everything beside DPDK and the kernel, write out/*.json 
 	$(RELEASE)/millrace-bench dma --json out/dma.json
 	$(RELEASE)/millrace-bench clients --json out/clients.json
 	$(RELEASE)/millrace-bench capacity --json out/capacity.json
+	$(RELEASE)/millrace-bench placement --json out/placement.json
 	@if [ "$$(id -u)" = 0 ]; then $(RELEASE)/millrace-bench serve --json out/serve.json; \
 	  else echo "serve is left out: it needs root"; fi
 	$(RELEASE)/millrace-bench rfc2544 scenarios/millraced.toml --quick --json out/rfc2544.json

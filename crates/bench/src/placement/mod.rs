@@ -36,6 +36,7 @@ use dpdk::{Eal, EalOptions, Memory};
 use tables::Prefix;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::load::{Destination as _, Prefixes, sample};
 use crate::machine::{self, Environment};
 use crate::results::Report;
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         show::plan(&rows);
         return Ok(());
     }
+    interrupt::keep_results();
     let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
     // Turns have memory of their own; this process needs none but DPDK's clock.
     let options = EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() };
@@ -96,6 +98,9 @@ fn measure(rows: Vec<Row>, load: Load<'_>, rounds: u32) -> Result<Vec<Measured>,
             bar.inc(1);
             turn
         })?;
+        if interrupt::came() {
+            break;
+        }
     }
     bar.finish_and_clear();
     let mut taken = turns.into_turns().into_iter().peekable();
