@@ -1,5 +1,7 @@
 //! The table that people read.
 
+use dpdk::Eal;
+
 use super::cases::Routes;
 use super::measure::{Contest, GOAL, Rival};
 use crate::results::{Samples, table, verdict};
@@ -44,7 +46,8 @@ fn beside(contest: &Contest, rival: &Rival) {
         .case
         .goal()
         .map(|goal| format!("; goal {goal}: {}", verdict(ratio.median() <= goal)));
-    let pages = if rival.hugepages { "" } else { ", its tables in pages of 4 KB" };
+    let unequal = Eal::get().is_some_and(Eal::hugepages) && !rival.hugepages;
+    let pages = if unequal { ", its tables in pages of 4 KB" } else { "" };
     say!(
         "{case}: l3fwd {look_up} {cycles}; ours {} of its cycles above io{}{pages}",
         spread(&ratio, 2),
