@@ -1,8 +1,10 @@
 //! Static routes of a configuration and of the files that it names.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use control::config::{Config, Route};
+use tokio::task::spawn_blocking;
 
 use super::ReloadError;
 use super::difference::route_changes;
@@ -15,7 +17,7 @@ use crate::routing::Place;
 pub(super) struct Done {
     changes: RouteChanges,
     /// Places of the files' routes before.
-    file_routes: Option<Vec<Place>>,
+    file_routes: Option<Arc<Vec<Place>>>,
     /// Routes of the configuration itself that are new or different, and that are gone.
     pub(super) added: usize,
     pub(super) removed: usize,
@@ -47,20 +49,46 @@ pub(super) async fn put_in_force(
             tracing::info!("{}: {} routes", path.display(), present.len() - from);
         }
     }
-    present.sort_unstable();
-    present.dedup();
-    let files_before = changing.lock().routing.exchange_file_routes(present.clone());
+    let present = Arc::new(sorted(present).await);
+    let files_before = changing.lock().routing.exchange_file_routes(Arc::clone(&present));
     let configured: HashSet<Place> = places(changing, &after.static_routes).into_iter().collect();
-    let stays = |place: &Place| configured.contains(place) || present.binary_search(place).is_ok();
-    let mut from_config = places(changing, &removed);
-    from_config.retain(|place| !stays(place));
-    let from_files: Vec<Place> =
-        files_before.iter().filter(|place| !stays(place)).copied().collect();
+    let from_config = places(changing, &removed);
+    let (from_config, from_files) =
+        gone(configured, present, from_config, Arc::clone(&files_before)).await;
     done.file_routes = Some(files_before);
     done.changes.remove_present(changing, &from_config).await?;
     done.removed = done.changes.removed;
     done.changes.remove_present(changing, &from_files).await?;
     Ok(())
+}
+
+/// Of what the configuration and the files had, what they have no more.
+async fn gone(
+    configured: HashSet<Place>,
+    present: Arc<Vec<Place>>,
+    from_config: Vec<Place>,
+    from_files: Arc<Vec<Place>>,
+) -> (Vec<Place>, Vec<Place>) {
+    let compare = move || {
+        let stays =
+            |place: &Place| configured.contains(place) || present.binary_search(place).is_ok();
+        let gone = |places: &[Place]| -> Vec<Place> {
+            places.iter().filter(|place| !stays(place)).copied().collect()
+        };
+        (gone(&from_config), gone(&from_files))
+    };
+    spawn_blocking(compare).await.unwrap_or_default()
+}
+
+/// Each place once, in order. A million take so long, as with [`gone`], that neighbours would wait.
+async fn sorted(places: Vec<Place>) -> Vec<Place> {
+    let sort = |mut places: Vec<Place>| {
+        places.sort_unstable();
+        places.dedup();
+        places
+    };
+    // Only a runtime that is shutting down does not run it.
+    spawn_blocking(move || sort(places)).await.unwrap_or_default()
 }
 
 /// Where routes stand. Those of a VRF that nothing names any more are gone with it.

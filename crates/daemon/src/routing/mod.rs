@@ -68,7 +68,7 @@ pub(crate) struct Routing {
     /// Until when no address conflict is reported: nanoseconds since the start.
     conflict_silence: u64,
     /// Places of the routes that came from files, sorted.
-    file_routes: Vec<Place>,
+    file_routes: Arc<Vec<Place>>,
     changed: Arc<Notify>,
     /// Counted with each change of routes and neighbours that people make.
     changes: u64,
@@ -104,7 +104,7 @@ impl Routing {
             punts,
             started: Instant::now(),
             conflict_silence: 0,
-            file_routes: Vec::new(),
+            file_routes: Arc::default(),
             changed: Arc::default(),
             changes: 0,
         })

@@ -1,6 +1,7 @@
 //! Routes by the names of their interfaces, and by the numbers that the tables have.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use control::config::{self, Config, NextHop, Route, RouteTarget};
 use control::net::Prefix;
@@ -80,7 +81,7 @@ impl Routing {
     }
 
     /// Notes the places of the routes that come from files, sorted. Returns those before.
-    pub(crate) fn exchange_file_routes(&mut self, places: Vec<Place>) -> Vec<Place> {
+    pub(crate) fn exchange_file_routes(&mut self, places: Arc<Vec<Place>>) -> Arc<Vec<Place>> {
         std::mem::replace(&mut self.file_routes, places)
     }
 
