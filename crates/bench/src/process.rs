@@ -65,6 +65,12 @@ impl Running {
         &mut self.child
     }
 
+    /// Sends it a signal; `false` when it is gone.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
+        let own = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
+        own.is_some_and(|own| kill_process(own, signal).is_ok())
+    }
+
     /// What it and its children take.
     pub(crate) fn usage(&self) -> Usage {
         family(self.id()).into_iter().map(usage_of).fold(Usage::default(), Usage::plus)
@@ -73,9 +79,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let own = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let (false, Some(own)) = (self.has_ended(), own) {
-            let _ = kill_process(own, Signal::TERM);
+        if !self.has_ended() && self.signal(Signal::TERM) {
             let begin = Instant::now();
             while !self.has_ended() && begin.elapsed() < ORDERLY {
                 thread::sleep(Duration::from_millis(10));

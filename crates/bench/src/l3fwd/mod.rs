@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use dpdk::yardstick::Report;
 use dpdk::{Eal, EalOptions};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::failure::Failure;
@@ -150,9 +150,11 @@ impl L3fwd {
     }
 
     fn signal(&self, signal: Signal) -> Result<(), Failure> {
-        let own = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
-        let gone = || Failure::L3fwd(format!("it is gone: {}", self.last_words()));
-        kill_process(own.ok_or_else(gone)?, signal).map_err(|_| gone())
+        if self.process.signal(signal) {
+            Ok(())
+        } else {
+            Err(Failure::L3fwd(format!("it is gone: {}", self.last_words())))
+        }
     }
 }
 
