@@ -88,21 +88,9 @@ fn time_outs_and_what_icmp_said_can_be_read() {
     link.flush();
     let original = link.seen[0].1.clone();
     let said = |link: &mut Link, code: u8| {
-        let network = wire::build::Network::V4(wire::ipv4::Fields {
-            source: [10, 9, 9, 9].into(),
-            destination: ADDRESSES[CLIENT].into(),
-            protocol: wire::Protocol::ICMPV4,
-            ttl: 64,
-            service: 0,
-            identification: 0,
-            dont_fragment: false,
-        });
-        let message = wire::icmpv4::Message::Unreachable { code, mtu: 0 };
-        let payload = wire::build::Payload::Icmpv4 { message, data: &original[..28] };
-        let mut error = [0; 100];
-        let length = wire::build::packet(&mut error, &network, &payload).unwrap();
+        let error = icmp_unreachable(&original[..28], code, 0);
         let mut none = PacketList::default();
-        link.stacks[CLIENT].input(link.now, &[Packet::new(&error[..length])], &mut none);
+        link.stacks[CLIENT].input(link.now, &[Packet::new(&error)], &mut none);
         link.stacks[CLIENT].info(ids[CLIENT]).unwrap().soft_failure
     };
     for (code, failure) in [

@@ -285,3 +285,22 @@ pub(crate) fn random(mut seed: u64) -> impl FnMut() -> u64 {
         seed
     }
 }
+
+/// What a router on the path tells the client of a packet that starts with `quoted`: 'destination unreachable'.
+pub(crate) fn icmp_unreachable(quoted: &[u8], code: u8, mtu: u16) -> Vec<u8> {
+    let network = wire::build::Network::V4(wire::ipv4::Fields {
+        source: [10, 9, 9, 9].into(),
+        destination: ADDRESSES[CLIENT].into(),
+        protocol: wire::Protocol::ICMPV4,
+        ttl: 64,
+        service: 0,
+        identification: 0,
+        dont_fragment: false,
+    });
+    let message = wire::icmpv4::Message::Unreachable { code, mtu };
+    let payload = wire::build::Payload::Icmpv4 { message, data: quoted };
+    let mut error = vec![0; 600];
+    let length = wire::build::packet(&mut error, &network, &payload).unwrap();
+    error.truncate(length);
+    error
+}

@@ -11,21 +11,9 @@ fn info(link: &Link, id: ConnectionId) -> Info {
 /// Tells the client that its last packet of `length` bytes was too big for `mtu`.
 fn too_big(link: &mut Link, length: usize, mtu: u16) {
     let quoted = link.seen.iter().rev().find(|(_, packet)| packet.len() == length).unwrap();
-    let message = wire::icmpv4::Message::Unreachable { code: 4, mtu };
-    let mut packet = vec![0; 600];
-    let network = wire::build::Network::V4(wire::ipv4::Fields {
-        source: [10, 9, 9, 9].into(),
-        destination: ADDRESSES[CLIENT].into(),
-        protocol: wire::Protocol::ICMPV4,
-        ttl: 64,
-        service: 0,
-        identification: 0,
-        dont_fragment: false,
-    });
-    let payload = wire::build::Payload::Icmpv4 { message, data: &quoted.1[..100] };
-    let length = wire::build::packet(&mut packet, &network, &payload).unwrap();
+    let error = icmp_unreachable(&quoted.1[..100], 4, mtu);
     let mut list = PacketList::default();
-    link.stacks[CLIENT].input(link.now, &[Packet::new(&packet[..length])], &mut list);
+    link.stacks[CLIENT].input(link.now, &[Packet::new(&error)], &mut list);
 }
 
 /// A connection over a path whose router tells that it takes 1,300 bytes.

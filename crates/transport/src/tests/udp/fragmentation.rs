@@ -1,25 +1,7 @@
 //! Datagrams that a link of the path does not take whole.
 
+use super::super::pair::icmp_unreachable;
 use super::*;
-
-/// 'Fragmentation needed' about a packet, from a router on the path.
-fn too_big(original: &[u8], mtu: u16) -> Vec<u8> {
-    let message = wire::icmpv4::Message::Unreachable { code: 4, mtu };
-    let network = wire::build::Network::V4(wire::ipv4::Fields {
-        source: [10, 9, 9, 9].into(),
-        destination: ADDRESSES[CLIENT].into(),
-        protocol: wire::Protocol::ICMPV4,
-        ttl: 64,
-        service: 0,
-        identification: 0,
-        dont_fragment: false,
-    });
-    let payload = wire::build::Payload::Icmpv4 { message, data: &original[..28] };
-    let mut error = vec![0; 100];
-    let length = wire::build::packet(&mut error, &network, &payload).unwrap();
-    error.truncate(length);
-    error
-}
 
 /// A connected socket of the client, with the packets that it sends.
 struct Sender {
@@ -45,7 +27,7 @@ impl Sender {
     }
 
     fn learn(&mut self, original: &[u8], mtu: u16) {
-        self.hosts.hand_over(CLIENT, &[too_big(original, mtu)]);
+        self.hosts.hand_over(CLIENT, &[icmp_unreachable(&original[..28], 4, mtu)]);
     }
 }
 
