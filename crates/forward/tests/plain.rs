@@ -229,6 +229,29 @@ fn packets_leave_as_they_do_alone_by_the_nodes_whatever_is_around_them() {
 }
 
 #[test]
+fn packets_of_one_flow_in_a_row_leave_together_but_for_those_that_cannot() {
+    for destination in ["10.12.2.3", "2001:db8:12::3", "10.51.2.3", "8.8.8.8"] {
+        let mut router = router();
+        let to = || from(0, destination);
+        let frames: Vec<_> = (0..200_u16)
+            .map(|n| match n {
+                0 | 63 | 64 | 130 => to().hops(1).udp(40 + usize::from(n)),
+                _ => to().udp(40 + usize::from(n)),
+            })
+            .collect();
+        let together: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+        let sent = router.receive(0, &together);
+        while router.punts.pop().is_ok() {}
+        let alone: Vec<Sent> =
+            frames.iter().flat_map(|frame| router.receive(0, &[frame])).collect();
+        while router.punts.pop().is_ok() {}
+        assert_eq!(sent, alone, "{destination}");
+        assert!(destination == "8.8.8.8" || sent.len() == 196, "{destination}: {}", sent.len());
+        router.assert_no_buffer_is_out();
+    }
+}
+
+#[test]
 fn a_stale_next_hop_is_as_fast_and_its_use_is_noticed() {
     uses_are_noticed(router());
     uses_are_noticed(router_with(FLOWS));

@@ -1,6 +1,7 @@
 //! What a node may do with a slot.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use dpdk::Buffer;
 
@@ -64,6 +65,14 @@ impl<'a, N: Edge> Context<'a, N> {
     pub fn transmit(&mut self, slot: Slot, port: PortId) {
         if let Some(buffer) = self.vector.buffers[usize::from(slot)].take() {
             self.exits.transmit(buffer, port, self.now);
+        }
+    }
+
+    /// The same of the packets in a row of slots.
+    #[inline]
+    pub fn transmit_all(&mut self, slots: Range<usize>, port: PortId) {
+        if let Some(burst) = self.vector.buffers.get_mut(slots) {
+            self.exits.transmit_all(burst, port, self.now);
         }
     }
 

@@ -8,7 +8,7 @@ use dpdk::{Buffer, BufferPool, SharedBuffer};
 use crate::capture::Tap;
 use crate::deliveries::{Deliveries, Delivery, Packet, Refusal};
 use crate::{
-    CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, StackId, TransmitPath,
+    CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, Room, StackId, TransmitPath,
 };
 
 /// Packets made by nodes that wait to enter the graph: a bound, so that a node can't flood itself.
@@ -67,6 +67,21 @@ impl Exits {
     pub fn transmit(&mut self, buffer: Buffer, port: PortId, now: u64) {
         if let Err(buffer) = self.output.push(port, buffer, now, &self.counters) {
             self.drop(buffer, Reason::PortDown);
+        }
+    }
+
+    /// Where a packet for `port` can be put without anything else to do. `None`: [`Self::transmit`] has something to do.
+    #[inline(always)]
+    pub fn room(&mut self, port: PortId) -> Option<Room<'_>> {
+        self.output.room(port)
+    }
+
+    /// Puts packets into the transmit buffer of `port`, all of them.
+    pub fn transmit_all(&mut self, burst: &mut [Option<Buffer>], port: PortId, now: u64) {
+        if !self.output.push_all(port, burst, now, &self.counters) {
+            for buffer in burst.iter_mut().filter_map(Option::take) {
+                self.drop(buffer, Reason::PortDown);
+            }
         }
     }
 

@@ -79,7 +79,7 @@ pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
 pub use kernel::{KernelFilter, KernelSide, Served};
 pub use node::Node;
-pub use output::{Output, TransmitPath};
+pub use output::{Output, Room, TransmitPath};
 pub use reason::Reason;
 pub use receive::{Inbound, KeptLane, LaneError, RxAssignment};
 pub use sockets::Sockets;

@@ -34,6 +34,17 @@ struct PortBuffer {
     left: u64,
 }
 
+/// A place in the transmit buffer of a port.
+pub struct Room<'a>(&'a mut PortBuffer);
+
+impl Room<'_> {
+    /// Fills it.
+    #[inline(always)]
+    pub fn put(self, buffer: Buffer) {
+        self.0.put(buffer);
+    }
+}
+
 /// The transmit buffers of one worker, one per port.
 pub struct Output {
     ports: Vec<PortBuffer>,
@@ -96,12 +107,48 @@ impl Output {
         now: u64,
         counters: &Counters,
     ) -> Result<(), Buffer> {
-        let Some(entry) = self.ports.get_mut(usize::from(port)) else { return Err(buffer) };
-        if entry.len.wrapping_sub(1) >= entry.plain {
-            return self.push_at_edge(port, buffer, now, counters);
+        match self.room(port) {
+            Some(room) => {
+                room.put(buffer);
+                Ok(())
+            }
+            None => self.push_at_edge(port, buffer, now, counters),
         }
-        entry.put(buffer);
-        Ok(())
+    }
+
+    /// A place of a burst that asks for nothing but to be filled.
+    #[inline(always)]
+    pub(crate) fn room(&mut self, port: PortId) -> Option<Room<'_>> {
+        let entry = self.ports.get_mut(usize::from(port))?;
+        (entry.len.wrapping_sub(1) < entry.plain).then_some(Room(entry))
+    }
+
+    /// As [`Self::push`], of packets in a row: `false`, and all are left, when the port has no path.
+    pub(crate) fn push_all(
+        &mut self,
+        port: PortId,
+        burst: &mut [Option<Buffer>],
+        now: u64,
+        counters: &Counters,
+    ) -> bool {
+        let Self { ports, waiting, tap, .. } = self;
+        let path = |entry: &&mut PortBuffer| entry.path.is_some();
+        let Some(entry) = ports.get_mut(usize::from(port)).filter(path) else { return false };
+        let mut rest = burst;
+        while !rest.is_empty() {
+            if entry.len == 0 {
+                entry.since = now;
+                waiting.push(port);
+            }
+            let (part, after) = rest.split_at_mut(rest.len().min(BURST.saturating_sub(entry.len)));
+            entry.put_all(part);
+            rest = after;
+            if entry.len >= BURST {
+                entry.flush(port, counters, tap);
+                waiting.retain(|waiting| *waiting != port);
+            }
+        }
+        true
     }
 
     /// As [`Self::push`], for the first and the last packet of a burst, and without a path.
@@ -214,6 +261,15 @@ impl PortBuffer {
         // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
         std::mem::forget(self.waiting[self.len % BURST].replace(buffer));
         self.len += 1;
+    }
+
+    /// Puts as many as there is room for; the places that they come from are empty then.
+    fn put_all(&mut self, burst: &mut [Option<Buffer>]) {
+        self.bytes += bytes(burst);
+        if let Some(places) = self.waiting.get_mut(self.len..self.len + burst.len()) {
+            places.swap_with_slice(burst);
+            self.len += burst.len();
+        }
     }
 
     fn flush(&mut self, port: PortId, counters: &Counters, tap: &mut Option<Box<Tap>>) {

@@ -136,12 +136,18 @@ pub fn of(bytes: &[u8]) -> u16 {
 #[inline]
 #[must_use]
 pub fn ipv4_header_is_valid(header: &[u8; 20]) -> bool {
-    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = *header;
-    let words = [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p], [q, r, s, t]];
-    let sum: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
-    // One's complement addition is addition modulo 0xffff, which the compiler makes one
-    // multiplication. All zeroes is no checksum: a valid header adds up to 0xffff.
-    sum != 0 && sum % 0xffff == 0
+    let Some((first, rest)) = header.split_first_chunk() else { return false };
+    let Some((second, rest)) = rest.split_first_chunk() else { return false };
+    let rest = rest.first_chunk().map_or(0, |rest| u64::from(u32::from_ne_bytes(*rest)));
+    // One's complement addition is addition modulo 0xffff, of wide words too, with their carries brought round.
+    let (sum, carry) = u64::from_ne_bytes(*first).overflowing_add(u64::from_ne_bytes(*second));
+    let (sum, carry) = sum.overflowing_add(rest + u64::from(carry));
+    let sum = sum + u64::from(carry);
+    // All zeroes is no checksum: a valid header adds up to a multiple of 0xffff that is not 0. Times the inverse of 0xffff modulo 2^64,
+    // multiples are small, and 0 less 1 is not.
+    const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
+    const { assert!(0xffff_u64.wrapping_mul(INVERSE) == 1) };
+    sum.wrapping_mul(INVERSE).wrapping_sub(1) < u64::MAX / 0xffff
 }
 
 /// The checksum after one word changed from `old` to `new` (RFC 1624 equation 3).

@@ -46,13 +46,15 @@ pub(crate) struct Refusal {
 /// IPv4 or IPv6.
 pub(crate) trait Family: Send + 'static {
     /// Destination address, as the tables want it.
-    type Key: Copy + Default;
+    type Key: Copy + Default + PartialEq;
     /// 5-tuple, as the flow table wants it.
     type FlowKey: Copy;
     /// A key that no packet has.
     const NO_KEY: Self::FlowKey;
     /// EtherType of its packets.
     const ETHER_TYPE: EtherType;
+    /// The least that its headers are long: bytes.
+    const HEADER_LENGTH: usize;
     /// Names of the nodes `look-up`, `rewrite`, and of their twins for packets made here.
     const NAMES: Names;
     /// Next nodes of the flow look-up, in the order of `flow::Next`.
@@ -115,6 +117,7 @@ pub(crate) struct V4;
 impl Family for V4 {
     type Key = u32;
     const ETHER_TYPE: EtherType = EtherType::IPV4;
+    const HEADER_LENGTH: usize = ipv4::HEADER_LENGTH;
     type FlowKey = [u8; 16];
     const NO_KEY: [u8; 16] = [0; 16];
     const NAMES: Names = Names {
@@ -219,6 +222,7 @@ pub(crate) struct V6;
 impl Family for V6 {
     type Key = u128;
     const ETHER_TYPE: EtherType = EtherType::IPV6;
+    const HEADER_LENGTH: usize = ipv6::HEADER_LENGTH;
     type FlowKey = [u8; 40];
     const NO_KEY: [u8; 40] = [0; 40];
     const NAMES: Names = Names {

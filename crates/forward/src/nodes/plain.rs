@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use dpdk::Buffer;
 use graph::{PortId, Slot, Vector};
-use wire::{EtherType, ipv4, ipv6, special, vlan};
+use wire::{checksum, ipv4, ipv6, special, vlan};
 
 use crate::state::{Interfaces, Mode};
 
@@ -25,6 +25,16 @@ const LEAST: usize = 46;
 /// The bits of a frame's first 8 bytes, little-endian, that are compared: the destination address,
 /// and that the source is no group address.
 const FRONT: u64 = 0x0001_ffff_ffff_ffff;
+/// The bits of a tag, as a little-endian number with its EtherType, that are compared: all but priority and drop eligibility.
+const TAG: u32 = 0xff0f_ffff;
+/// EtherType and first octet of a packet as a little-endian number of 4 bytes, and the bits that are compared: IPv4 in a header
+/// without options, IPv6.
+const PLAIN4: u32 = 0x0045_0008;
+const KIND4: u32 = 0x00ff_ffff;
+const PLAIN6: u32 = 0x0060_dd86;
+const KIND6: u32 = 0x00f0_ffff;
+/// Equal to nothing under these.
+const NEVER: u32 = u32::MAX;
 
 /// First octets of IPv4 addresses under which none is special (`wire::special`).
 static ORDINARY4: [bool; 256] = ordinary(&[0, 127, 169], 224);
@@ -47,8 +57,11 @@ const fn ordinary(special: &[u8], from: usize) -> [bool; 256] {
 }
 
 #[cold]
-fn neither_special(source: Ipv4Addr, destination: Ipv4Addr) -> bool {
-    special::classify_v4(source).is_none() && special::classify_v4(destination).is_none()
+#[inline(never)]
+fn neither_special(ip: &[u8; ipv4::HEADER_LENGTH]) -> bool {
+    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *ip;
+    let addresses = [Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3)];
+    addresses.into_iter().all(|address| special::classify_v4(address).is_none())
 }
 
 /// The plain packets of a block that are of one family, in order, with what is looked up for each.
@@ -64,13 +77,12 @@ impl<K: Copy + Default> Block<K> {
         Self { slots: [0; BLOCK], keys: [K::default(); BLOCK], len: 0 }
     }
 
-    /// Adds one. More than a block holds start over.
+    /// Puts one behind `len` others; gives how many there are with it. More than a block holds start over.
     #[inline(always)]
-    fn push(&mut self, slot: Slot, key: K) {
-        let at = self.len % BLOCK;
-        self.slots[at] = slot;
-        self.keys[at] = key;
-        self.len += 1;
+    fn put(&mut self, len: usize, slot: Slot, key: K) -> usize {
+        self.slots[len % BLOCK] = slot;
+        self.keys[len % BLOCK] = key;
+        len + 1
     }
 
     /// Where the packets are.
@@ -95,8 +107,12 @@ pub(super) struct Ingress {
     interface: u16,
     /// The first 8 bytes of a frame, under [`FRONT`].
     front: u64,
-    ip4: bool,
-    ip6: bool,
+    /// The tag, under [`TAG`].
+    tag: u32,
+    /// What lies at the end of the Ethernet header and behind it, under [`KIND4`] and [`KIND6`]; [`NEVER`] where the interface
+    /// does not take the family.
+    kind4: u32,
+    kind6: u32,
     features: bool,
 }
 
@@ -104,19 +120,21 @@ impl Ingress {
     /// Of the frames that come as this one does. Where they are not routed, none is plain.
     pub(super) fn of(interfaces: &Interfaces, port: PortId, frame: &[u8]) -> Self {
         let vlan = vlan_of(frame);
-        let none = Self { port, vlan, ..Self::default() };
+        let none = Self { port, vlan, kind4: NEVER, kind6: NEVER, ..Self::default() };
         let Some(id) = interfaces.of_frame(port, vlan) else { return none };
         let Some(interface) = interfaces.get(id).filter(|known| known.mode == Mode::Routed) else {
             return none;
         };
         let [a, b, c, d, e, f] = interface.mac.octets();
+        let [v0, v1] = vlan.unwrap_or_default().to_be_bytes();
         Self {
             port,
             vlan,
             interface: id,
             front: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
-            ip4: interface.takes_ip4(),
-            ip6: interface.takes_ip6(),
+            tag: u32::from_le_bytes([0x81, 0x00, v0, v1]),
+            kind4: if interface.takes_ip4() { PLAIN4 } else { NEVER },
+            kind6: if interface.takes_ip6() { PLAIN6 } else { NEVER },
             features: !interface.input_features().is_empty(),
         }
     }
@@ -162,93 +180,137 @@ impl Ingress {
     ) -> usize {
         const IP4: usize = ipv4::HEADER_LENGTH;
         const IP6: usize = ipv6::HEADER_LENGTH;
-        ip4.len = 0;
-        ip6.len = 0;
+        let slots = slots.get(..BLOCK).unwrap_or(slots);
+        (ip4.len, ip6.len) = (0, 0);
         if self.is_tagged() {
-            self.take_run::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, vector, ip4, ip6)
+            self.take_block::<TAGGED, { TAGGED + IP4 }, { TAGGED + IP6 }>(slots, vector, ip4, ip6)
         } else {
-            self.take_run::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, vector, ip4, ip6)
+            self.take_block::<HEADER, { HEADER + IP4 }, { HEADER + IP6 }>(slots, vector, ip4, ip6)
         }
     }
 
     /// The same where a header is so long, and with the header of an IPv4 or IPv6 packet behind it.
-    #[inline(never)]
-    fn take_run<const HEADER: usize, const IP4: usize, const IP6: usize>(
+    fn take_block<const HEADER: usize, const IP4: usize, const IP6: usize>(
         self,
         slots: &[Slot],
         vector: &mut Vector,
         ip4: &mut Block<u32>,
         ip6: &mut Block<u128>,
     ) -> usize {
-        let slots = slots.get(..BLOCK).unwrap_or(slots);
-        for (taken, &slot) in slots.iter().enumerate() {
-            let Some(buffer) = vector.buffers[usize::from(slot)].as_mut() else { continue };
-            if buffer.port() != self.port {
-                return taken;
+        let mut rest = slots;
+        while let [slot, after @ ..] = rest {
+            let run = self.take4::<HEADER, IP4>(rest, vector, ip4);
+            let run = if run > 0 { run } else { self.take6::<HEADER, IP6>(rest, vector, ip6) };
+            if run > 0 {
+                rest = rest.get(run..).unwrap_or(&[]);
+                continue;
             }
-            if let Some((destination, length)) = self.plain4::<HEADER, IP4>(buffer) {
-                unpad(buffer, HEADER + length);
-                ip4.push(slot, destination);
-            } else if let Some((destination, length)) = self.plain6::<HEADER, IP6>(buffer) {
-                unpad(buffer, HEADER + length);
-                ip6.push(slot, destination);
-            } else {
-                return taken;
-            }
+            // Between addresses that have to be looked at more closely.
+            let Some(buffer) = vector.buffer_mut(*slot) else { break };
+            let Some(destination) = self.plain4::<HEADER, IP4, true>(buffer) else { break };
+            ip4.len = ip4.put(ip4.len, *slot, destination);
+            rest = after;
         }
-        slots.len()
+        slots.len() - rest.len()
     }
 
-    /// The destination address of a plain IPv4 packet, and its length.
+    /// Takes the first packets that are plain ones of IPv4, and returns how many. The loop calls nothing, so that what it compares
+    /// stays in registers.
+    #[inline(never)]
+    fn take4<const HEADER: usize, const IP: usize>(
+        self,
+        slots: &[Slot],
+        vector: &mut Vector,
+        block: &mut Block<u32>,
+    ) -> usize {
+        let mut len = block.len;
+        for &slot in slots {
+            let Some(buffer) = vector.buffer_mut(slot) else { break };
+            let Some(destination) = self.plain4::<HEADER, IP, false>(buffer) else { break };
+            len = block.put(len, slot, destination);
+        }
+        len - std::mem::replace(&mut block.len, len)
+    }
+
+    /// The same of IPv6.
+    #[inline(never)]
+    fn take6<const HEADER: usize, const IP: usize>(
+        self,
+        slots: &[Slot],
+        vector: &mut Vector,
+        block: &mut Block<u128>,
+    ) -> usize {
+        let mut len = block.len;
+        for &slot in slots {
+            let Some(buffer) = vector.buffer_mut(slot) else { break };
+            let Some(destination) = self.plain6::<HEADER, IP>(buffer) else { break };
+            len = block.put(len, slot, destination);
+        }
+        len - std::mem::replace(&mut block.len, len)
+    }
+
+    /// The destination address of a plain IPv4 packet, whose padding is taken off. `SPECIAL`: one between addresses that need a closer
+    /// look may be plain, too.
     #[inline(always)]
-    fn plain4<const HEADER: usize, const IP: usize>(self, buffer: &Buffer) -> Option<(u32, usize)> {
-        let (ethernet, ip) = buffer.data().first_chunk::<IP>()?.split_first_chunk()?;
-        let ip: &[u8; ipv4::HEADER_LENGTH] = ip.first_chunk()?;
-        if !(self.ip4 & self.matches::<HEADER>(ethernet, EtherType::IPV4)) {
+    fn plain4<const HEADER: usize, const IP: usize, const SPECIAL: bool>(
+        self,
+        buffer: &mut Buffer,
+    ) -> Option<u32> {
+        let frame = buffer.data().first_chunk::<IP>()?;
+        let ip = frame.last_chunk::<{ ipv4::HEADER_LENGTH }>()?;
+        let length = HEADER + usize::from(((word(ip, 0) >> 16) as u16).swap_bytes());
+        if buffer.port() != self.port
+            || !self.matches::<HEADER, IP>(frame)
+            || word(frame, HEADER - 2) & KIND4 != self.kind4
+            || !(buffer.len() == length || is_padded(buffer, HEADER, IP, length))
+            || !checksum::ipv4_header_is_valid(ip)
+        {
             return None;
         }
-        let [_, _, l0, l1, ..] = *ip;
-        let length = usize::from(u16::from_be_bytes([l0, l1]));
-        let length = packet_length(buffer, buffer.len() - HEADER, length, ipv4::HEADER_LENGTH);
-        let header = ipv4::Header::of_plain(ip, length)?;
-        let (source, destination) = (header.source(), header.destination());
-        let [from, ..] = source.octets();
-        let [to, ..] = destination.octets();
-        let ordinary = ORDINARY4[usize::from(from)] & ORDINARY4[usize::from(to)];
-        let plain = ordinary || neither_special(source, destination);
-        plain.then(|| (destination.to_bits(), length))
+        let (source, destination) = (word(ip, 12), word(ip, 16));
+        let ordinary =
+            ORDINARY4[usize::from(source as u8)] & ORDINARY4[usize::from(destination as u8)];
+        (ordinary || SPECIAL && neither_special(ip)).then(|| {
+            cut(buffer, length);
+            destination.swap_bytes()
+        })
     }
 
     /// The same of a plain IPv6 packet.
     #[inline(always)]
-    fn plain6<const HEADER: usize, const IP: usize>(
-        self,
-        buffer: &Buffer,
-    ) -> Option<(u128, usize)> {
-        let (ethernet, ip) = buffer.data().first_chunk::<IP>()?.split_first_chunk()?;
-        let ip: &[u8; ipv6::HEADER_LENGTH] = ip.first_chunk()?;
-        if !(self.ip6 & self.matches::<HEADER>(ethernet, EtherType::IPV6)) {
+    fn plain6<const HEADER: usize, const IP: usize>(self, buffer: &mut Buffer) -> Option<u128> {
+        let frame = buffer.data().first_chunk::<IP>()?;
+        let ip = frame.last_chunk::<{ ipv6::HEADER_LENGTH }>()?;
+        let length = IP + usize::from((word(ip, 4) as u16).swap_bytes());
+        if buffer.port() != self.port
+            || !self.matches::<HEADER, IP>(frame)
+            || word(frame, HEADER - 2) & KIND6 != self.kind6
+            || !(buffer.len() == length || is_padded(buffer, HEADER, IP, length))
+        {
             return None;
         }
-        let [_, _, _, _, l0, l1, ..] = *ip;
-        let length = ipv6::HEADER_LENGTH + usize::from(u16::from_be_bytes([l0, l1]));
-        let length = packet_length(buffer, buffer.len() - HEADER, length, ipv6::HEADER_LENGTH);
-        let header = ipv6::Header::of_plain(ip, length)?;
-        let [source, ..] = header.source().octets();
-        let [destination, ..] = header.destination().octets();
-        let ordinary = ORDINARY6[usize::from(source)] & ORDINARY6[usize::from(destination)];
-        ordinary.then(|| (header.destination().to_bits(), length))
+        let (source, destination) = (word(ip, 8), word(ip, 24));
+        let ordinary =
+            ORDINARY6[usize::from(source as u8)] & ORDINARY6[usize::from(destination as u8)];
+        let destination = u128::from_be_bytes(*ip.last_chunk()?);
+        ordinary.then(|| {
+            cut(buffer, length);
+            destination
+        })
     }
 
+    /// Whether a frame has come by this, as far as its addresses and its tag say.
     #[inline(always)]
-    fn matches<const HEADER: usize>(self, header: &[u8; HEADER], ether_type: EtherType) -> bool {
-        let (Some(front), Some(last)) = (header.first_chunk(), header.last_chunk()) else {
-            return false;
-        };
-        u64::from_le_bytes(*front) & FRONT == self.front
-            && u16::from_be_bytes(*last) == ether_type.0
-            && (HEADER < TAGGED || vlan_of(header) == self.vlan)
+    fn matches<const HEADER: usize, const IP: usize>(self, frame: &[u8; IP]) -> bool {
+        let front = frame.first_chunk().map_or(0, |front| u64::from_le_bytes(*front));
+        front & FRONT == self.front && (HEADER < TAGGED || word(frame, 12) & TAG == self.tag)
     }
+}
+
+/// The 4 bytes of a frame from `at` on, little-endian.
+#[inline(always)]
+fn word(frame: &[u8], at: usize) -> u32 {
+    frame.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
 /// The VLAN id of a frame with a tag.
@@ -260,20 +322,18 @@ fn vlan_of(frame: &[u8]) -> Option<u16> {
     }
 }
 
-/// How long the packet is in a frame that carries `present` bytes: these, or less by the padding of a short one. `length` is what
-/// the packet says, `least` the length of its header.
+/// Whether a frame of one piece is short and padded behind `length` bytes, headers of `least` bytes among them.
 #[inline(always)]
-fn packet_length(buffer: &Buffer, present: usize, length: usize, least: usize) -> usize {
-    let padded = present <= LEAST && (least..present).contains(&length) && !buffer.is_chained();
-    if padded { length } else { present }
+fn is_padded(buffer: &Buffer, header: usize, least: usize, length: usize) -> bool {
+    let present = buffer.len();
+    present <= header + LEAST && (least..present).contains(&length) && !buffer.is_chained()
 }
 
-/// Takes the padding off a frame that is no longer than this without it.
+/// Takes off what is behind these bytes: padding, than which a packet in one piece is longer.
 #[inline(always)]
-fn unpad(buffer: &mut Buffer, length: usize) {
+fn cut(buffer: &mut Buffer, length: usize) {
     let padding = buffer.len() - length;
     if padding > 0 {
-        // A packet in one piece is longer than its padding.
         let _ = buffer.trim(padding);
     }
 }

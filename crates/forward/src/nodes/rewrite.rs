@@ -207,9 +207,11 @@ pub(super) fn write<F: Family, const MADE_HERE: bool, const TAGS: bool>(
             return false;
         }
     }
-    let Some((header, packet)) = buffer.data_mut().split_at_mut_checked(length) else {
+    // One comparison for both headers.
+    let Some(headers) = buffer.data_mut().get_mut(..length + F::HEADER_LENGTH) else {
         return false;
     };
+    let Some((header, packet)) = headers.split_at_mut_checked(length) else { return false };
     if !MADE_HERE && !F::decrement(packet) {
         return false;
     }

@@ -51,15 +51,26 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
             return self.send_on(from, cx);
         }
         let mut values = [0; BLOCK];
-        let values = &mut values[..self.block.slots().len()];
-        F::look_up(&self.state, self.block.keys(), values);
+        let (keys, values) = (self.block.keys(), &mut values[..self.block.slots().len()]);
+        match keys {
+            // Packets of one flow often come in a row.
+            [key, ..] if alike(keys) => {
+                let mut value = [0];
+                F::look_up(&self.state, &[*key], &mut value);
+                values.fill(value[0]);
+            }
+            _ => F::look_up(&self.state, keys, values),
+        }
         if values.iter().fold(0, |all, value| all | value) & GROUP_BIT != 0 {
             self.spread(from, values, cx);
         }
         let first = values.first().copied().unwrap_or_default();
+        let hop = self.state.next_hops.reader().words(first);
         // One way for a whole block: packets in a row mostly leave alike, and each way sends what it cannot to the nodes.
-        if from.is_tagged() || self.state.next_hops.reader().words(first).tag().is_some() {
+        if from.is_tagged() || hop.tag().is_some() {
             self.transmit::<true>(from, values, cx);
+        } else if hop.is_plain_and_fresh() && alike(values) && is_row(self.block.slots()) {
+            self.transmit_all(from, first, cx);
         } else {
             self.transmit::<false>(from, values, cx);
         }
@@ -75,23 +86,88 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
     }
 
     /// Rewrites and sends the packets, with these next hops. `TAGS`: with VLAN tags, in or out.
-    #[inline(never)]
     fn transmit<const TAGS: bool>(&self, from: Ingress, values: &[u32], cx: &mut Context<'_, N>) {
+        let mut place = 0;
+        while place < values.len() {
+            place += self.transmit_run::<TAGS>(place, from, values, cx);
+            if let Some(&value) = values.get(place) {
+                self.transmit_one::<TAGS>(place, from, value, cx);
+                place += 1;
+            }
+        }
+    }
+
+    /// Does so from a place on with those that need nothing else, and returns how many. The loop calls nothing, so that what it
+    /// needs stays in registers.
+    #[inline(never)]
+    fn transmit_run<const TAGS: bool>(
+        &self,
+        start: usize,
+        from: Ingress,
+        values: &[u32],
+        cx: &mut Context<'_, N>,
+    ) -> usize {
         let next_hops = self.state.next_hops.reader();
         let header = if TAGS { from.header() } else { HEADER };
-        for (place, (&slot, &value)) in self.block.slots().iter().zip(values).enumerate() {
+        let slots = self.block.slots().get(start..).unwrap_or_default();
+        let mut sent = 0;
+        for (&slot, &value) in slots.iter().zip(values.get(start..).unwrap_or_default()) {
             let hop = next_hops.words(value);
-            let at = usize::from(slot);
-            let Some(buffer) = cx.vector.buffers[at].as_mut() else { continue };
-            if !rewrite::write::<F, false, TAGS>(hop, buffer, header) {
-                self.leave(place, value, from, cx);
-                continue;
+            let place = &mut cx.vector.buffers[usize::from(slot)];
+            let Some(mut buffer) = place.take() else { break };
+            let room = if hop.is_stale() { None } else { cx.exits.room(hop.port()) };
+            match room {
+                Some(room) if rewrite::write::<F, false, TAGS>(hop, &mut buffer, header) => {
+                    room.put(buffer);
+                }
+                _ => {
+                    // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
+                    std::mem::forget(place.replace(buffer));
+                    break;
+                }
             }
-            if hop.is_stale() {
-                self.state.next_hops.mark_used(value);
-            }
-            cx.transmit(slot, hop.port());
+            sent += 1;
         }
+        sent
+    }
+
+    /// The same with one packet, whatever it needs.
+    fn transmit_one<const TAGS: bool>(
+        &self,
+        place: usize,
+        from: Ingress,
+        value: u32,
+        cx: &mut Context<'_, N>,
+    ) {
+        let Some(&slot) = self.block.slots().get(place) else { return };
+        let hop = self.state.next_hops.reader().words(value);
+        let header = if TAGS { from.header() } else { HEADER };
+        let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
+        if !rewrite::write::<F, false, TAGS>(hop, buffer, header) {
+            return self.leave(place, value, from, cx);
+        }
+        if hop.is_stale() {
+            self.state.next_hops.mark_used(value);
+        }
+        cx.transmit(slot, hop.port());
+    }
+
+    /// The same of packets in slots one behind the other, all with the next hop at this index, which is plain and fresh.
+    #[inline(never)]
+    fn transmit_all(&self, from: Ingress, index: u32, cx: &mut Context<'_, N>) {
+        let hop = self.state.next_hops.reader().words(index);
+        let slots = self.block.slots();
+        let first = slots.first().map_or(0, |slot| usize::from(*slot));
+        let mut sent = 0;
+        for place in 0..slots.len() {
+            let Some(Some(buffer)) = cx.vector.buffers.get_mut(first + place) else { continue };
+            if !rewrite::write::<F, false, false>(hop, buffer, HEADER) {
+                cx.transmit_all(first + sent..first + place, hop.port());
+                self.leave(place, index, from, cx);
+                sent = place + 1;
+            }
+        }
+        cx.transmit_all(first + sent..first + slots.len(), hop.port());
     }
 
     /// Leaves a packet of the block to the nodes; `value` is what the look-up gave.
@@ -125,6 +201,21 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
             cx.send_all(slots, look_up);
         }
     }
+}
+
+/// Whether all are equal.
+#[inline]
+fn alike<T: Copy + PartialEq>(list: &[T]) -> bool {
+    let Some(&first) = list.first() else { return false };
+    // Without a branch for each, so that the compiler compares several at once.
+    list.iter().fold(true, |alike, one| alike & (*one == first))
+}
+
+/// Whether slots, which are in order, lie one behind the other.
+#[inline]
+fn is_row(slots: &[Slot]) -> bool {
+    let [first, .., last] = slots else { return !slots.is_empty() };
+    usize::from(last.wrapping_sub(*first)) + 1 == slots.len()
 }
 
 /// Fills what the nodes want to know of a packet.

@@ -215,6 +215,13 @@ impl Words {
         (self.head >> 8) as u8 == PLAIN
     }
 
+    /// Whether it is plain, and its neighbour is not stale.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_plain_and_fresh(self) -> bool {
+        self.head as u16 == u16::from_le_bytes([Kind::Forward as u8, PLAIN])
+    }
+
     /// Whether a frame leaves by a port, with a VLAN tag or without, and goes through no feature before.
     #[inline(always)]
     #[must_use]

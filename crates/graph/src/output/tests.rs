@@ -33,6 +33,26 @@ fn a_full_buffer_does_not_wait() {
 }
 
 #[test]
+fn packets_in_a_row_go_behind_those_that_wait() {
+    for waiting in [0, 1, 40, 63] {
+        let mut outside = Outside::new(1, u64::MAX, 256);
+        give(&mut outside, 0..waiting, 0);
+        let mut row: Vec<_> = (waiting..200).map(|n| Some(packet(&pool(), &[n]))).collect();
+        outside.exits.transmit_all(&mut row, 0, 0);
+        assert!(row.iter().all(Option::is_none));
+        assert_eq!(outside.sent(0), (0..192).collect::<Vec<u8>>());
+        outside.exits.output.flush(&outside.counters);
+        assert_eq!(outside.sent(0), (192..200).collect::<Vec<u8>>());
+    }
+    let mut outside = Outside::new(1, u64::MAX, 64);
+    outside.exits.set_path(0, None);
+    for port in [0, 42] {
+        outside.exits.transmit_all(&mut [Some(packet(&pool(), &[1]))], port, 0);
+    }
+    assert_eq!(outside.drops(Reason::PortDown), 2);
+}
+
+#[test]
 fn what_the_queue_does_not_take_is_dropped_and_counted() {
     let pool = own_pool("txfull", 127);
     let mut outside = Outside::new(1, 0, 10);
