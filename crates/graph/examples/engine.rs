@@ -32,8 +32,8 @@ impl Node for Pass {
         NAMES[self.at]
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        vec![NAMES[self.to]]
+    fn edges(&self) -> Vec<(Onward, &'static str)> {
+        vec![(Onward::Next, NAMES[self.to])]
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Onward>) {

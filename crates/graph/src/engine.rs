@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::edge::by_number;
 use crate::pending::{List, NODES, Pending};
 use crate::trace::{Before, Tracer};
 use crate::vector::SLOTS;
@@ -20,6 +21,9 @@ pub enum GraphError {
     /// Two nodes have one name.
     #[error("two nodes are named {0}; names must differ")]
     Duplicate(&'static str),
+    /// A node names an edge twice, or leaves one out.
+    #[error("node {0} must say for each of its edges, once, where it leads")]
+    Edges(&'static str),
     /// An edge leads nowhere.
     #[error("node {from} sends to {to}, which is not in the graph")]
     UnknownTarget {
@@ -44,7 +48,8 @@ struct Turn {
 /// A node with its edges resolved, behind one virtual call per vector.
 trait Stage: Send {
     fn name(&self) -> &'static str;
-    fn targets(&self) -> Vec<&'static str>;
+    /// Names of the next nodes, by the numbers of the edges. `None`: not each edge has one.
+    fn targets(&self) -> Option<Vec<&'static str>>;
     fn link(&mut self, targets: Vec<NodeId>);
     fn run(
         &mut self,
@@ -67,8 +72,8 @@ impl<N: Node> Stage for Linked<N> {
         self.node.name()
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        self.node.targets()
+    fn targets(&self) -> Option<Vec<&'static str>> {
+        by_number(self.node.edges())
     }
 
     fn link(&mut self, targets: Vec<NodeId>) {
@@ -109,7 +114,7 @@ impl GraphBuilder {
 
     /// Resolves the edges.
     ///
-    /// Errors: [`GraphError`] when a name is taken twice, an edge leads nowhere, or there are more
+    /// Errors: [`GraphError`] when a name is taken twice, an edge leads nowhere or is not named once, or there are more
     /// than 64 nodes.
     pub fn build(mut self) -> Result<Graph, GraphError> {
         if self.stages.len() > NODES {
@@ -122,12 +127,13 @@ impl GraphBuilder {
             return Err(GraphError::Duplicate(name));
         }
         for stage in &mut self.stages {
-            let find = |to: &&'static str| {
-                let at = names.iter().position(|name| name == to);
+            let find = |to: &'static str| {
+                let at = names.iter().position(|name| *name == to);
                 let unknown = GraphError::UnknownTarget { from: stage.name(), to };
                 at.map(|at| NodeId(at as u16)).ok_or(unknown)
             };
-            let targets = stage.targets().iter().map(find).collect::<Result<_, _>>()?;
+            let targets = stage.targets().ok_or(GraphError::Edges(stage.name()))?;
+            let targets = targets.into_iter().map(find).collect::<Result<_, _>>()?;
             stage.link(targets);
         }
         Ok(Graph {

@@ -38,7 +38,7 @@ impl FeatureSet {
     }
 }
 
-/// Where a feature sends packets. The node's targets are those of `N`, and then the features of its arc.
+/// Where a feature sends packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Onward<N> {
     /// Off the arc.
@@ -47,14 +47,28 @@ pub enum Onward<N> {
     Feature(u8),
 }
 
+impl<N: Edge> Onward<N> {
+    /// The edges of a node on an arc with these features: (place, name of the node).
+    #[must_use]
+    pub fn on(arc: &[(u8, &'static str)]) -> Vec<(Self, &'static str)> {
+        let features = arc.iter().map(|(place, name)| (Self::Feature(*place), *name));
+        features.chain(Self::edges()).collect()
+    }
+}
+
 impl<N: Edge> Edge for Onward<N> {
-    const TARGETS: &'static [&'static str] = N::TARGETS;
+    const COUNT: usize = N::COUNT;
+
+    /// Those off the arc: which features it has, the node knows ([`Self::on`]).
+    fn edges() -> Vec<(Self, &'static str)> {
+        N::edges().into_iter().map(|(next, name)| (Self::Aside(next), name)).collect()
+    }
 
     #[inline]
     fn index(self) -> usize {
         match self {
             Self::Aside(next) => next.index(),
-            Self::Feature(place) => N::TARGETS.len() + usize::from(place),
+            Self::Feature(place) => N::COUNT + usize::from(place),
         }
     }
 }
@@ -83,9 +97,11 @@ mod tests {
     }
 
     #[test]
-    fn the_features_are_numbered_behind_the_other_targets() {
-        let on = [0, 3].map(|place| Onward::<Next>::Feature(place).index());
-        let aside = [Next::One, Next::Two].map(|next| Onward::Aside(next).index());
-        assert_eq!((aside, on), ([0, 1], [2, 5]));
+    fn an_arc_has_its_features_and_what_is_off_it() {
+        let edges = Onward::<Next>::on(&[(1, "later"), (0, "first")]);
+        let names = crate::edge::by_number(edges).unwrap();
+        let of = |edge: Onward<Next>| names[edge.index()];
+        assert_eq!([0, 1].map(|place| of(Onward::Feature(place))), ["first", "later"]);
+        assert_eq!([Next::One, Next::Two].map(|next| of(Onward::Aside(next))), ["one", "two"]);
     }
 }

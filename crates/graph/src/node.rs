@@ -14,10 +14,10 @@ pub trait Node: Send + 'static {
     /// Name in counters, trace and docs, e.g. `ip4-lookup`.
     fn name(&self) -> &'static str;
 
-    /// Names of the next nodes, in the order of `Next`. A node that serves two families in one
-    /// graph overrides it.
-    fn targets(&self) -> Vec<&'static str> {
-        Self::Next::TARGETS.to_vec()
+    /// Its edges, each with the name of the node that it leads to. A node that is in a graph twice, for two families,
+    /// overrides it.
+    fn edges(&self) -> Vec<(Self::Next, &'static str)> {
+        Self::Next::edges()
     }
 
     /// Treats the packets in `slots`.

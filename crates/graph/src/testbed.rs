@@ -95,8 +95,8 @@ impl Node for Scripted {
         self.name
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        self.targets.to_vec()
+    fn edges(&self) -> Vec<(Out, &'static str)> {
+        [Out::First, Out::Second].into_iter().zip(self.targets.iter().copied()).collect()
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Out>) {

@@ -69,17 +69,21 @@ fn show(daemon: &Daemon, all: &Interfaces, interface: &state::Interface) -> Inte
         mac: interface.mac.into(),
         mtu: interface.mtu,
         addresses: own4.chain(own6).filter_map(address).collect(),
-        input_features: names(interface.input_features(), &InputFeature::NODES),
-        output_features: names(interface.features.output(), &OutputFeature::NODES),
+        input_features: names(
+            interface.input_features(),
+            InputFeature::NODES.map(|(feature, name)| (feature as u8, name)),
+        ),
+        output_features: names(
+            interface.features.output(),
+            OutputFeature::NODES.map(|(feature, name)| (feature as u8, name)),
+        ),
     }
 }
 
-fn names(features: FeatureSet, nodes: &[&str]) -> Vec<String> {
-    features
-        .iter()
-        .filter_map(|place| nodes.get(usize::from(place)))
-        .map(ToString::to_string)
-        .collect()
+/// Names of the nodes of features, whose places and names are in `nodes`, in their order.
+fn names<const N: usize>(features: FeatureSet, nodes: [(u8, &str); N]) -> Vec<String> {
+    let name = |place| nodes.iter().find(|(known, _)| *known == place);
+    features.iter().filter_map(name).map(|(_, name)| (*name).to_owned()).collect()
 }
 
 /// `GET /v1/bridges`

@@ -20,10 +20,15 @@ pub(crate) enum Arc {
 }
 
 impl Arc {
-    fn nodes(self) -> &'static [&'static str] {
+    /// Places of its features, and the names of their nodes.
+    fn nodes(self) -> Vec<(u8, &'static str)> {
         match self {
-            Self::Input => &InputFeature::NODES,
-            Self::Output => &OutputFeature::NODES,
+            Self::Input => {
+                InputFeature::NODES.map(|(feature, name)| (feature as u8, name)).to_vec()
+            }
+            Self::Output => {
+                OutputFeature::NODES.map(|(feature, name)| (feature as u8, name)).to_vec()
+            }
         }
     }
 
@@ -120,8 +125,8 @@ impl Node for Begin {
         }
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        self.arc.nodes().to_vec()
+    fn edges(&self) -> Vec<(Self::Next, &'static str)> {
+        Onward::on(&self.arc.nodes())
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Self::Next>) {
@@ -182,11 +187,12 @@ impl<F: Feature> Node for OnArc<F> {
     type Next = Onward<F::Next>;
 
     fn name(&self) -> &'static str {
-        self.arc.nodes()[usize::from(self.place)]
+        let nodes = self.arc.nodes();
+        nodes.iter().find(|(place, _)| *place == self.place).map_or("", |(_, name)| name)
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        [F::Next::TARGETS, self.arc.nodes()].concat()
+    fn edges(&self) -> Vec<(Self::Next, &'static str)> {
+        Onward::on(&self.arc.nodes())
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Self::Next>) {

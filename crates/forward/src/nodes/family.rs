@@ -57,10 +57,6 @@ pub(crate) trait Family: Send + 'static {
     const HEADER_LENGTH: usize;
     /// Names of the nodes `look-up`, `rewrite`, and of their twins for packets made here.
     const NAMES: Names;
-    /// Next nodes of the flow look-up, in the order of `flow::Next`.
-    const FLOW_TARGETS: &'static [&'static str];
-    /// Next nodes of the look-up, in the order of `lookup::Next`.
-    const LOOKUP_TARGETS: [&'static [&'static str]; 2];
     /// The hop count ran out.
     const EXPIRED: Refusal;
     /// No route.
@@ -126,11 +122,6 @@ impl Family for V4 {
         vrf: ["ip4-vrf", "ip4-vrf-output"],
         rewrite: ["ip4-rewrite", "ip4-send"],
     };
-    const FLOW_TARGETS: &'static [&'static str] = &["ip4-rewrite", "ip4-lookup"];
-    const LOOKUP_TARGETS: [&'static [&'static str]; 2] = [
-        &["ip4-rewrite", "ip-local", "icmp-error", "reflect", "ip4-vrf"],
-        &["ip4-send", "ip-local", "icmp-error", "reflect", "ip4-vrf-output"],
-    ];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip4Ttl,
@@ -231,11 +222,6 @@ impl Family for V6 {
         vrf: ["ip6-vrf", "ip6-vrf-output"],
         rewrite: ["ip6-rewrite", "ip6-send"],
     };
-    const FLOW_TARGETS: &'static [&'static str] = &["ip6-rewrite", "ip6-lookup"];
-    const LOOKUP_TARGETS: [&'static [&'static str]; 2] = [
-        &["ip6-rewrite", "ip-local", "icmp-error", "reflect", "ip6-vrf"],
-        &["ip6-send", "ip-local", "icmp-error", "reflect", "ip6-vrf-output"],
-    ];
     const EXPIRED: Refusal = Refusal {
         word: icmp_word(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip6HopLimit,

@@ -6,7 +6,7 @@
 use graph::{CAPACITY, Context, Node, Slot, Vector};
 use tables::NO_FLOW;
 
-use super::family::Family;
+use super::family::{Family, Names};
 use super::translate;
 use super::translate_error::Quoting;
 use crate::flow::{FlowReaders, TRANSLATED, Translation};
@@ -76,8 +76,9 @@ impl<F: Family> Node for FlowLookup<F> {
         F::NAMES.flow
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        F::FLOW_TARGETS.to_vec()
+    fn edges(&self) -> Vec<(Next, &'static str)> {
+        let Names { rewrite: [rewrite, _], lookup: [lookup, _], .. } = F::NAMES;
+        vec![(Next::Rewrite, rewrite), (Next::Lookup, lookup)]
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {

@@ -6,14 +6,14 @@
 //! Both look in the default VRF; packets that another VRF's routes are for go on to `ip4-vrf` or `ip6-vrf`, with that VRF in
 //! `egress`.
 
-use graph::{CAPACITY, Context, Node, Slot, Vector, in_place};
+use graph::{CAPACITY, Context, Edge as _, Node, Slot, Vector, in_place};
 
 use super::disposal::{Edges, dispose};
-use super::family::{self, Family};
+use super::family::{self, Family, Names};
 use crate::state::{GROUP_BIT, State, reserved};
 
 graph::edges! {
-    /// Next nodes of a look-up; the names are the family's.
+    /// Next nodes of a look-up; the names of the rewrite and of the look-up in a VRF are the family's.
     pub(crate) Next {
         Rewrite => "rewrite",
         Local => "ip-local",
@@ -67,8 +67,15 @@ impl<F: Family> Node for Lookup<F> {
         F::NAMES.lookup[usize::from(self.made_here)]
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        F::LOOKUP_TARGETS[usize::from(self.made_here)].to_vec()
+    fn edges(&self) -> Vec<(Next, &'static str)> {
+        let Names { rewrite, vrf, .. } = F::NAMES;
+        let twin = usize::from(self.made_here);
+        let named = Next::edges().into_iter().map(|(next, name)| match next {
+            Next::Rewrite => (next, rewrite[twin]),
+            Next::Vrf => (next, vrf[twin]),
+            Next::Local | Next::Error | Next::Reflect => (next, name),
+        });
+        named.collect()
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {

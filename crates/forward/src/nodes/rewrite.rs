@@ -180,7 +180,7 @@ impl NextHop {
     #[must_use]
     pub fn node(&self) -> &'static str {
         let next = if self.features { Next::Features } else { edge(self.next) };
-        Next::TARGETS.get(next.index()).copied().unwrap_or_default()
+        next.target().unwrap_or_default()
     }
 }
 

@@ -65,7 +65,7 @@ fn look_up_of(packet: &[u8]) -> Option<InputNext> {
 }
 
 graph::edges! {
-    /// Next nodes of a look-up in a VRF: the first ones of `lookup::Next`, whose names are the family's.
+    /// Next nodes of a look-up in a VRF; the name of the rewrite is the family's.
     pub(crate) Next {
         Rewrite => "rewrite",
         Local => "ip-local",
@@ -105,9 +105,13 @@ impl<F: Family> Node for VrfLookup<F> {
         F::NAMES.vrf[usize::from(self.main.made_here)]
     }
 
-    fn targets(&self) -> Vec<&'static str> {
-        let all = F::LOOKUP_TARGETS[usize::from(self.main.made_here)];
-        all.iter().copied().take(Next::TARGETS.len()).collect()
+    fn edges(&self) -> Vec<(Next, &'static str)> {
+        let rewrite = F::NAMES.rewrite[usize::from(self.main.made_here)];
+        let named = Next::edges().into_iter().map(|(next, name)| match next {
+            Next::Rewrite => (next, rewrite),
+            Next::Local | Next::Error | Next::Reflect => (next, name),
+        });
+        named.collect()
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {

@@ -44,8 +44,9 @@ pub enum InputFeature {
 }
 
 impl InputFeature {
-    /// Names of their nodes.
-    pub const NODES: [&'static str; 2] = ["tcp-mss-input", "vrf-input"];
+    /// All of them, with the names of their nodes.
+    pub const NODES: [(Self, &'static str); 2] =
+        [(Self::TcpMss, "tcp-mss-input"), (Self::Vrf, "vrf-input")];
 }
 
 /// Features of the output arc, in the order in which packets meet them.
@@ -57,6 +58,6 @@ pub enum OutputFeature {
 }
 
 impl OutputFeature {
-    /// Names of their nodes.
-    pub const NODES: [&'static str; 1] = ["tcp-mss-output"];
+    /// All of them, with the names of their nodes.
+    pub const NODES: [(Self, &'static str); 1] = [(Self::TcpMss, "tcp-mss-output")];
 }

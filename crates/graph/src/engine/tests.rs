@@ -194,6 +194,27 @@ fn punts_carry_what_is_known_and_a_full_ring_is_counted() {
     assert_eq!((outside.counters.punts.get(), outside.drops(Reason::PuntFull)), (2, 1));
 }
 
+/// Says of one edge alone where it leads.
+struct Unnamed;
+
+impl Node for Unnamed {
+    type Next = Out;
+
+    fn name(&self) -> &'static str {
+        "unnamed"
+    }
+
+    fn edges(&self) -> Vec<(Out, &'static str)> {
+        vec![(Out::Second, "unnamed")]
+    }
+
+    fn process(&mut self, _: &[Slot], _: &mut Context<'_, Out>) {}
+
+    fn describe(&self, _: &Vector, _: Slot) -> String {
+        String::new()
+    }
+}
+
 #[test]
 fn wrong_graphs_are_refused() {
     let nothing = |_: Slot, _: &mut Context<'_, Out>| {};
@@ -202,6 +223,8 @@ fn wrong_graphs_are_refused() {
     assert_eq!(build(twice), GraphError::Duplicate("a"));
     let nowhere = GraphBuilder::default().each("a", &["b"], nothing);
     assert_eq!(build(nowhere), GraphError::UnknownTarget { from: "a", to: "b" });
+    let unnamed = GraphBuilder::default().with(Unnamed);
+    assert_eq!(build(unnamed), GraphError::Edges("unnamed"));
     let names: Vec<&'static str> =
         (0..65).map(|n| &*Box::leak(format!("n{n}").into_boxed_str())).collect();
     let many = names
