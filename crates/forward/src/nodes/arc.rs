@@ -188,7 +188,7 @@ impl<F: Feature> Node for OnArc<F> {
 
     fn name(&self) -> &'static str {
         let nodes = self.arc.nodes();
-        nodes.iter().find(|(place, _)| *place == self.place).map_or("", |(_, name)| name)
+        nodes.iter().find(|(place, _)| *place == self.place).map_or("", |(_, name)| *name)
     }
 
     fn edges(&self) -> Vec<(Self::Next, &'static str)> {

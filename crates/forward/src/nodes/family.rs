@@ -55,7 +55,7 @@ pub(crate) trait Family: Send + 'static {
     const ETHER_TYPE: EtherType;
     /// The least that its headers are long: bytes.
     const HEADER_LENGTH: usize;
-    /// Names of the nodes `look-up`, `rewrite`, and of their twins for packets made here.
+    /// Names of its nodes.
     const NAMES: Names;
     /// The hop count ran out.
     const EXPIRED: Refusal;
@@ -97,6 +97,8 @@ pub(crate) trait Family: Send + 'static {
 /// Node names of a family.
 #[derive(Debug)]
 pub(crate) struct Names {
+    /// Validation.
+    pub(crate) input: &'static str,
     /// Exact match of flows.
     pub(crate) flow: &'static str,
     /// Look-up of packets that are forwarded, and of packets made here.
@@ -117,6 +119,7 @@ impl Family for V4 {
     type FlowKey = [u8; 16];
     const NO_KEY: [u8; 16] = [0; 16];
     const NAMES: Names = Names {
+        input: "ip4-input",
         flow: "flow4-lookup",
         lookup: ["ip4-lookup", "ip4-output"],
         vrf: ["ip4-vrf", "ip4-vrf-output"],
@@ -217,6 +220,7 @@ impl Family for V6 {
     type FlowKey = [u8; 40];
     const NO_KEY: [u8; 40] = [0; 40];
     const NAMES: Names = Names {
+        input: "ip6-input",
         flow: "flow6-lookup",
         lookup: ["ip6-lookup", "ip6-output"],
         vrf: ["ip6-vrf", "ip6-vrf-output"],

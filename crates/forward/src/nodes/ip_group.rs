@@ -8,7 +8,9 @@ use std::net::Ipv6Addr;
 use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
 use wire::{ipv4, ipv6};
 
-use super::{arc, ip4_input, ip6_input, snapshot::Snapshot};
+use super::family::{V4, V6};
+use super::ip_input::{Destination, check};
+use super::{arc, snapshot::Snapshot};
 use crate::state::{Interface, Interfaces};
 
 graph::edges! {
@@ -65,7 +67,9 @@ impl Node for IpGroup {
 /// Nothing here listens to IPv4 groups or broadcasts, and a unicast packet in a group frame is
 /// discarded (RFC 1122 3.3.6): what is left is to name the reason.
 fn refuse4(vector: &mut Vector, slot: Slot) -> Result<(), Reason> {
-    ip4_input::check(vector, slot, false)?;
+    if check::<V4>(vector, slot, false)? == Destination::OnLink {
+        return Err(Reason::Ip4Multicast);
+    }
     let header = ipv4::Header::peek(vector.network(slot)).ok_or(Reason::Ip4Truncated)?;
     if header.destination().is_broadcast() {
         Err(Reason::LocalProtocol)
@@ -80,10 +84,7 @@ fn admit6(
     interfaces: &Interfaces,
     id: InterfaceId,
 ) -> Result<(), Reason> {
-    match ip6_input::check(vector, slot, true) {
-        Ok(_) | Err(Reason::Ip6Multicast | Reason::Ip6LinkLocal) => {}
-        Err(reason) => return Err(reason),
-    }
+    check::<V6>(vector, slot, true)?;
     let destination =
         ipv6::Header::peek(vector.network(slot)).ok_or(Reason::Ip6Truncated)?.destination();
     let interface = interfaces.get(id).ok_or(Reason::NoPort)?;

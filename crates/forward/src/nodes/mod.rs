@@ -12,9 +12,8 @@ mod flow;
 mod fragment;
 mod icmp_error;
 mod interface_output;
-mod ip4_input;
-mod ip6_input;
 mod ip_group;
+mod ip_input;
 mod ip_local;
 mod local_reply;
 mod lookup;
@@ -42,6 +41,7 @@ use arc::{Begin, OnArc};
 use bridge::Switch;
 use family::{V4, V6};
 use flow::FlowLookup;
+use ip_input::IpInput;
 use lookup::Lookup;
 use rewrite::Rewrite;
 use snapshot::Snapshot;
@@ -90,8 +90,8 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(cross_connect::CrossConnect::new(interfaces()))
         .with(arp_input::ArpInput)
         .with(ip_group::IpGroup::new(interfaces()))
-        .with(ip4_input::Ip4Input::new(interfaces(), settings(), flows4))
-        .with(ip6_input::Ip6Input::new(interfaces(), settings(), flows6))
+        .with(IpInput::<V4>::new(interfaces(), settings(), flows4))
+        .with(IpInput::<V6>::new(interfaces(), settings(), flows6))
         .with(Begin::input(interfaces()))
         .with(OnArc::input(InputFeature::TcpMss, interfaces(), TcpMss))
         .with(OnArc::input(InputFeature::Vrf, interfaces(), VrfInput))
