@@ -13,7 +13,7 @@ mod router;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use graph::{Handoff, Reason};
+use graph::{Handoff, Punt, Reason};
 use libfuzzer_sys::fuzz_target;
 use millrace_forward::Cause;
 use millrace_forward::neighbor::{Action, Bounds, SlowPath, Timing};
@@ -71,8 +71,8 @@ impl Bed {
     /// The control thread's turn.
     fn turn(&mut self) {
         let mut actions = Vec::new();
-        while let Ok(packet) = self.router.punts.pop() {
-            let cause = Cause::try_from(packet.entry).expect("a node punts for a known cause");
+        while let Ok(Punt { cause, packet }) = self.router.punts.pop() {
+            let cause = Cause::try_from(cause).expect("a node punts for a known cause");
             self.slow.input(cause, packet, self.router.now, &mut actions);
         }
         self.slow.poll(self.router.now, &mut actions);

@@ -1,6 +1,6 @@
 //! Why a worker hands a packet to the control thread.
 
-/// Number in [`graph::Handoff::entry`] of a punted packet.
+/// Number in [`graph::Punt::cause`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Cause {

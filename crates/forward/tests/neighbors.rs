@@ -8,7 +8,7 @@ mod router;
 mod stack;
 
 use frames::from;
-use graph::Handoff;
+use graph::{Handoff, Punt};
 use millrace_forward::Cause;
 use millrace_forward::neighbor::{Action, Bounds, SlowPath, Timing};
 use millrace_forward::nodes;
@@ -40,8 +40,8 @@ impl Bed {
     /// Takes in what was handed up, and asks for an answer until nobody has given one; what leaves then.
     fn wait(&mut self) -> Vec<Sent> {
         let mut actions = Vec::new();
-        while let Ok(packet) = self.router.punts.pop() {
-            let cause = Cause::try_from(packet.entry).unwrap();
+        while let Ok(Punt { cause, packet }) = self.router.punts.pop() {
+            let cause = Cause::try_from(cause).unwrap();
             self.slow.input(cause, packet, self.router.now, &mut actions);
         }
         for _ in 0..3 {

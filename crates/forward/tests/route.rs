@@ -290,7 +290,7 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
         ("2001:db8:1::7", "2001:db8:12::1", "2001:db8:1::7/128"),
     ] {
         assert_eq!(router.receive(0, &[&from(0, waits).udp(30)]), [], "its neighbour is not known");
-        let packet = router.punts.pop().unwrap();
+        let packet = router.punts.pop().unwrap().packet;
         // Another packet takes its place in the vector meanwhile.
         assert_eq!(router.forward(0, &from(0, other).udp(30)).0, 2);
         let known =

@@ -181,7 +181,7 @@ fn what_a_stack_sends_keeps_its_hop_count_also_when_cut_or_kept_waiting() {
     let short = Payload::Udp { source_port: 53, destination_port: 7, data: b"hello" };
     stack.send(&packet("10.0.0.1", "10.0.0.50", &short));
     assert_eq!(router.send_of_stacks(), []);
-    let waits = router.punts.pop().unwrap();
+    let waits = router.punts.pop().unwrap().packet;
     let host = Route {
         vrf: DEFAULT_VRF,
         prefix: router::prefix_of("10.0.0.50/32"),
@@ -351,15 +351,15 @@ fn a_syn_waits_for_a_server_that_has_yet_to_come() {
     assert_eq!(router.receive(0, &[&four, &six]), []);
     let waiting: Vec<_> = std::iter::from_fn(|| router.punts.pop().ok()).collect();
     assert_eq!(waiting.len(), 2, "{:?}", router.drops());
-    assert!(waiting.iter().all(|packet| packet.entry == Cause::Early as u16));
+    assert!(waiting.iter().all(|punt| punt.cause == Cause::Early as u16));
     assert_eq!(router.drops(), []);
     // Of a connection that is over: the router answers.
     let late = from(0, "10.0.0.1").payload(&segment((7, 80), Flags::ACK, &[]));
     assert_eq!(router.receive(0, &[&late]).len(), 1);
     let mut new = router.add_stack();
     router.listen(&new, Tcp, "[::]:80", 1).unwrap();
-    for (packet, frame) in waiting.into_iter().zip([four, six]) {
-        assert_eq!(router.inject(packet, nodes::RELEASED), []);
+    for (punt, frame) in waiting.into_iter().zip([four, six]) {
+        assert_eq!(router.inject(punt.packet, nodes::RELEASED), []);
         assert_eq!(new.one(), frame[ETHERNET..]);
     }
     router.assert_no_buffer_is_out();

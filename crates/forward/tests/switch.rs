@@ -229,7 +229,7 @@ fn the_bridge_has_an_ip_interface() {
     let frame = from(9, "10.0.9.1").toward(mac(9)).sent_by(mac(0xa0)).echo(10);
     assert_eq!(router.receive(1, &[&frame]), [], "the reply waits for its neighbour");
     let waiting = router.punts.pop().unwrap();
-    assert_eq!(waiting.entry, millrace_forward::Cause::Glean as u16);
+    assert_eq!(waiting.cause, millrace_forward::Cause::Glean as u16);
     let group = from(9, "10.0.9.1").toward(MacAddr::BROADCAST).sent_by(mac(0xa0)).echo(10);
     let flooded = router.receive(1, &[&group]);
     assert_eq!(flooded.len(), 2, "and a copy for the IP interface, which drops it");

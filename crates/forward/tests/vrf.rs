@@ -9,7 +9,7 @@ mod router;
 mod stack;
 
 use frames::{FrameBuilder, from};
-use graph::Reason;
+use graph::{Punt, Reason};
 use millrace_forward::Cause;
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::{DEFAULT_VRF, Interface, Interfaces, Mode, VrfId};
@@ -151,9 +151,9 @@ fn one_address_in_two_vrfs() {
     for port in [1, 2] {
         let frame = from(port, "192.0.2.1").source("192.0.2.9").echo(20);
         assert_eq!(router.receive(port, &[&frame]), [], "its answer waits for the neighbour");
-        let punted = router.punts.pop().unwrap();
-        assert_eq!((punted.entry, punted.interface), (Cause::Glean as u16, port));
-        assert_eq!(router.state.next_hops.get(punted.next_hop).interface, port);
+        let Punt { cause, packet } = router.punts.pop().unwrap();
+        assert_eq!((cause, packet.interface), (Cause::Glean as u16, port));
+        assert_eq!(router.state.next_hops.get(packet.next_hop).interface, port);
     }
 }
 
@@ -171,7 +171,7 @@ fn a_leak_leads_to_routes_networks_and_addresses_of_the_other_vrf() {
     }
     // The connected network of blue: its neighbour is asked for there.
     assert_eq!(router.receive(1, &[&from(1, "10.0.2.9").udp(20)]), []);
-    let punted = router.punts.pop().unwrap();
+    let punted = router.punts.pop().unwrap().packet;
     assert_eq!(router.state.next_hops.get(punted.next_hop).interface, 2);
     let hop =
         Change::Add(Route { vrf: BLUE, prefix: prefix_of("10.0.2.9/32"), target: Target::Port(2) });
@@ -232,9 +232,9 @@ fn groups_and_blackholes_work_in_every_vrf() {
     router.expect_drop(1, &from(1, "10.5.0.1").udp(20), Reason::Blackhole);
     for (to, interface) in [("10.4.0.1", 1), ("10.3.0.1", 2)] {
         assert_eq!(router.receive(1, &[&from(1, to).udp(20)]), []);
-        let punted = router.punts.pop().unwrap();
-        assert_eq!(punted.entry, Cause::Unresolved as u16);
-        let hop = router.state.next_hops.get(punted.next_hop);
+        let Punt { cause, packet } = router.punts.pop().unwrap();
+        assert_eq!(cause, Cause::Unresolved as u16);
+        let hop = router.state.next_hops.get(packet.next_hop);
         assert_eq!(hop.interface, interface, "{to}");
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use dpdk::Buffer;
 
 use crate::pending::Pending;
-use crate::{Edge, Exits, Handoff, NodeId, PortId, Reason, Slot, StackId, Vector};
+use crate::{Edge, Entry, Exits, Handoff, NodeId, PortId, Punt, Reason, Slot, StackId, Vector};
 
 /// Handed to a node with each list of slots.
 pub struct Context<'a, N: Edge> {
@@ -112,16 +112,14 @@ impl<'a, N: Edge> Context<'a, N> {
     pub fn punt(&mut self, slot: Slot, cause: u16) {
         let at = usize::from(slot);
         if let Some(buffer) = self.vector.buffers[at].take() {
-            let handoff = Handoff {
-                buffer,
-                entry: cause,
+            let packet = Handoff {
                 interface: self.vector.interface[at],
                 egress: self.vector.egress[at],
                 network: self.vector.network[at],
                 next_hop: self.vector.next_hop[at],
-                word: self.vector.word[at],
+                ..Handoff::of(buffer)
             };
-            self.exits.punt(handoff);
+            self.exits.punt(Punt { cause, packet });
         }
     }
 
@@ -130,10 +128,8 @@ impl<'a, N: Edge> Context<'a, N> {
         self.vector.buffers[usize::from(slot)].take()
     }
 
-    /// Sends a packet that this node made into the graph at `next`, later in the same round. All
-    /// fields but `entry` are the caller's.
-    pub fn originate(&mut self, mut packet: Handoff, next: N) {
-        packet.entry = self.targets[next.index()].0;
-        self.exits.originate(packet);
+    /// Sends a packet that this node made into the graph at `next`, later in the same round.
+    pub fn originate(&mut self, packet: Handoff, next: N) {
+        self.exits.originate(Entry { node: self.targets[next.index()], packet });
     }
 }

@@ -6,7 +6,7 @@ use crate::edge::by_number;
 use crate::pending::{List, NODES, Pending};
 use crate::trace::{Before, Tracer};
 use crate::vector::SLOTS;
-use crate::{CAPACITY, Context, Exits, Node, NodeId, Reason, Slot, Vector};
+use crate::{CAPACITY, Context, Entry, Exits, Node, NodeId, Reason, Slot, Vector};
 
 /// Node calls for one vector at most. The longest sensible way through the graph is far shorter;
 /// what still goes round after that is dropped as [`Reason::Loop`].
@@ -176,13 +176,13 @@ impl Graph {
         &mut self,
         vector: &mut Vector,
         exits: &mut Exits,
-        mut next: impl FnMut(&mut Exits) -> Option<crate::Handoff>,
+        mut next: impl FnMut(&mut Exits) -> Option<Entry>,
     ) -> usize {
         let mut taken = 0;
         while vector.len() < CAPACITY {
-            let Some(packet) = next(exits) else { break };
+            let Some(Entry { node, packet }) = next(exits) else { break };
             taken += 1;
-            let known = usize::from(packet.entry) < self.stages.len();
+            let known = usize::from(node.0) < self.stages.len();
             match vector.push(packet.buffer) {
                 Ok(slot) if known => {
                     let at = usize::from(slot);
@@ -190,8 +190,9 @@ impl Graph {
                     vector.egress[at] = packet.egress;
                     vector.network[at] = packet.network;
                     vector.next_hop[at] = packet.next_hop;
-                    vector.word[at] = packet.word;
-                    self.pending.push(NodeId(packet.entry), slot);
+                    vector.icmp_error[at] = packet.icmp_error;
+                    vector.stack[at] = packet.stack;
+                    self.pending.push(node, slot);
                 }
                 Ok(_) => {}
                 Err(buffer) => exits.drop(buffer, Reason::NoRoom),

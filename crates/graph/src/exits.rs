@@ -8,7 +8,7 @@ use dpdk::{Buffer, BufferPool, SharedBuffer};
 use crate::capture::Tap;
 use crate::deliveries::{Deliveries, Delivery, Packet, Refusal};
 use crate::{
-    CAPACITY, Counters, Handoff, HandoffSender, Output, PortId, Reason, Room, StackId, TransmitPath,
+    CAPACITY, Counters, Entry, HandoffSender, Output, PortId, Punt, Reason, Room, StackId, TransmitPath,
 };
 
 /// Packets made by nodes that wait to enter the graph: a bound, so that a node can't flood itself.
@@ -22,9 +22,9 @@ pub struct Exits {
     pub counters: Arc<Counters>,
     /// A receive queue had more than was taken in the last round.
     pub(crate) busy: bool,
-    punts: HandoffSender,
+    punts: HandoffSender<Punt>,
     last_cause: u16,
-    originated: VecDeque<Handoff>,
+    originated: VecDeque<Entry>,
     dropped: Box<Dropped>,
     freed: u64,
     pub(crate) deliveries: Deliveries,
@@ -41,7 +41,7 @@ struct Dropped {
 impl Exits {
     /// Exits with no transmit path yet; packets for the control thread go to `punts`.
     #[must_use]
-    pub fn new(output: Output, counters: Arc<Counters>, punts: HandoffSender) -> Self {
+    pub fn new(output: Output, counters: Arc<Counters>, punts: HandoffSender<Punt>) -> Self {
         let dropped =
             Dropped { buffers: [const { None }; CAPACITY], reasons: [None; CAPACITY], len: 0 };
         Self {
@@ -173,14 +173,14 @@ impl Exits {
         *len = 0;
     }
 
-    pub(crate) fn punt(&mut self, packet: Handoff) {
-        let cause = packet.entry;
-        match self.punts.push(packet) {
+    pub(crate) fn punt(&mut self, punt: Punt) {
+        let cause = punt.cause;
+        match self.punts.push(punt) {
             Ok(()) => {
                 self.last_cause = cause;
                 self.counters.punts.add(1);
             }
-            Err(packet) => self.drop(packet.buffer, Reason::PuntFull),
+            Err(punt) => self.drop(punt.packet.buffer, Reason::PuntFull),
         }
     }
 
@@ -200,15 +200,15 @@ impl Exits {
         self.punts.notify();
     }
 
-    pub(crate) fn originate(&mut self, packet: Handoff) {
+    pub(crate) fn originate(&mut self, entry: Entry) {
         if self.originated.len() < ORIGINATED_LIMIT {
-            self.originated.push_back(packet);
+            self.originated.push_back(entry);
         } else {
-            self.drop(packet.buffer, Reason::NoRoom);
+            self.drop(entry.packet.buffer, Reason::NoRoom);
         }
     }
 
-    pub(crate) fn next_originated(&mut self) -> Option<Handoff> {
+    pub(crate) fn next_originated(&mut self) -> Option<Entry> {
         self.originated.pop_front()
     }
 

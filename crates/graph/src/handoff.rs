@@ -1,78 +1,85 @@
 //! Packets on their way from one thread to another.
 //!
-//! One form serves all of them: a worker to the control thread (punt), the control thread to a
-//! worker (inject), a worker to a worker (software RSS; transmit queues that another worker owns).
-//! The rings have one producer and one consumer and a fixed size; a full ring is a counted drop.
+//! A worker hands packets to the control thread ([`Punt`]), the control thread to a worker ([`Entry`]), a worker to another
+//! (software RSS; transmit queues that another worker owns): there the ring says all that is to be known, and buffers are
+//! enough. The rings have one producer and one consumer and a fixed size; a full ring is a counted drop.
 
 use std::sync::Arc;
 
 use dpdk::Buffer;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
-use crate::{Doorbell, InterfaceId, NodeId};
+use crate::{Doorbell, IcmpError, InterfaceId, NodeId, StackId};
 
-/// A packet with what the receiving thread must know of it.
+/// A packet with what is known of it.
 #[derive(Debug)]
 pub struct Handoff {
     /// The packet.
     pub buffer: Buffer,
-    /// To a worker: the node where it enters the graph. From a worker: why it was punted, as
-    /// numbered by the punting node.
-    pub entry: u16,
-    /// Interface that it came in on (`InterfaceId`).
+    /// Interface that it came in on.
     pub interface: InterfaceId,
-    /// Interface that it leaves by, where that is known; in a ring for transmission: the port.
+    /// Interface that it leaves by, where that is known, or what the node where it enters documents.
     pub egress: InterfaceId,
     /// Offset of its network header: bytes.
     pub network: u16,
     /// Its next hop, where that is known.
     pub next_hop: u32,
-    /// Detail for the node where it enters (`Vector::word`).
-    pub word: u32,
+    /// What its sender is to be told, where the packet is refused.
+    pub icmp_error: IcmpError,
+    /// The stack that has sent it.
+    pub stack: Option<StackId>,
 }
 
 impl Handoff {
     /// A packet of which nothing is known.
     #[must_use]
     pub fn of(buffer: Buffer) -> Self {
-        Self { buffer, entry: 0, interface: 0, egress: 0, network: 0, next_hop: 0, word: 0 }
-    }
-
-    /// A packet that enters a worker's graph at `node`, all else zero.
-    #[must_use]
-    pub fn to_node(buffer: Buffer, node: NodeId) -> Self {
-        Self { entry: node.0, ..Self::of(buffer) }
+        let icmp_error = IcmpError::default();
+        Self { buffer, interface: 0, egress: 0, network: 0, next_hop: 0, icmp_error, stack: None }
     }
 }
 
-/// The sending end of a ring of handoffs, with the doorbell of the thread at the other end.
+/// A packet that enters a worker's graph.
 #[derive(Debug)]
-pub struct HandoffSender {
-    ring: Producer<Handoff>,
+pub struct Entry {
+    /// The node where it enters.
+    pub node: NodeId,
+    /// The packet.
+    pub packet: Handoff,
+}
+
+impl Entry {
+    /// A packet of which nothing is known, at `node`.
+    #[must_use]
+    pub fn of(buffer: Buffer, node: NodeId) -> Self {
+        Self { node, packet: Handoff::of(buffer) }
+    }
+}
+
+/// A packet that a worker hands to the control thread.
+#[derive(Debug)]
+pub struct Punt {
+    /// Why, as numbered by the nodes.
+    pub cause: u16,
+    /// The packet.
+    pub packet: Handoff,
+}
+
+/// The sending end of a ring of packets, with the doorbell of the thread at the other end.
+#[derive(Debug)]
+pub struct HandoffSender<T> {
+    ring: Producer<T>,
     doorbell: Arc<Doorbell>,
     unannounced: bool,
 }
 
-impl HandoffSender {
+impl<T> HandoffSender<T> {
     /// Puts a packet into the ring; gives it back when the ring is full. [`Self::notify`] comes
     /// after, once for any number of packets.
     #[inline]
-    pub fn push(&mut self, packet: Handoff) -> Result<(), Handoff> {
+    pub fn push(&mut self, packet: T) -> Result<(), T> {
         self.unannounced = true;
         self.ring.push(packet).map_err(|PushError::Full(packet)| packet)
-    }
-
-    /// Moves packets from the front of `slots` into the ring, each as `make` says, until one slot is
-    /// empty or the ring is full; returns how many.
-    pub fn extend(
-        &mut self,
-        slots: &mut [Option<Buffer>],
-        make: impl FnMut(Buffer) -> Handoff,
-    ) -> usize {
-        let room = self.ring.slots().min(slots.len());
-        self.unannounced |= room > 0;
-        let packets = slots.iter_mut().take(room).map_while(Option::take).map(make);
-        self.ring.write_chunk_uninit(room).map_or(0, |chunk| chunk.fill_from_iter(packets))
     }
 
     /// Wakes the thread at the other end if it sleeps and packets were pushed since the last call.
@@ -91,12 +98,22 @@ impl HandoffSender {
     }
 }
 
-/// The receiving end of a ring of handoffs.
-pub type HandoffReceiver = Consumer<Handoff>;
+impl HandoffSender<Buffer> {
+    /// Moves packets from the front of `slots` into the ring, until one slot is empty or the ring is full; returns how many.
+    pub fn extend(&mut self, slots: &mut [Option<Buffer>]) -> usize {
+        let room = self.ring.slots().min(slots.len());
+        self.unannounced |= room > 0;
+        let packets = slots.iter_mut().take(room).map_while(Option::take);
+        self.ring.write_chunk_uninit(room).map_or(0, |chunk| chunk.fill_from_iter(packets))
+    }
+}
+
+/// The receiving end of a ring of packets.
+pub type HandoffReceiver<T> = Consumer<T>;
 
 /// Both ends of a ring that holds `capacity` packets. `doorbell` is the receiving thread's.
 #[must_use]
-pub fn ring(capacity: usize, doorbell: Arc<Doorbell>) -> (HandoffSender, HandoffReceiver) {
+pub fn ring<T>(capacity: usize, doorbell: Arc<Doorbell>) -> (HandoffSender<T>, HandoffReceiver<T>) {
     let (ring, receiver) = RingBuffer::new(capacity);
     (HandoffSender { ring, doorbell, unannounced: false }, receiver)
 }

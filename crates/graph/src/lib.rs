@@ -76,7 +76,7 @@ pub use feature::{FeatureSet, Onward};
 pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing, Wants};
 pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
-pub use handoff::{Handoff, HandoffReceiver, HandoffSender, ring};
+pub use handoff::{Entry, Handoff, HandoffReceiver, HandoffSender, Punt, ring};
 pub use kernel::{KernelFilter, KernelSide, Served};
 pub use node::Node;
 pub use output::{Output, Room, TransmitPath};
@@ -88,6 +88,6 @@ pub use stack::{StackCounters, StackQueue, StackSetup, Stacks};
 pub use stack_id::StackId;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
 pub use vector::{
-    CAPACITY, InterfaceId, NO_INTERFACE, NodeId, Picked, PortId, Slot, Vector, in_place,
+    CAPACITY, IcmpError, InterfaceId, NO_INTERFACE, NodeId, Picked, PortId, Slot, Vector, in_place,
 };
 pub use worker::{Stopped, WorkerState};

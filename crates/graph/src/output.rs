@@ -3,7 +3,7 @@
 use dpdk::{Buffer, SharedBuffer, TxQueue};
 
 use crate::capture::{Direction, Tap};
-use crate::{Counters, Handoff, HandoffSender, PortId, Reason};
+use crate::{Counters, HandoffSender, PortId, Reason};
 
 /// Packets gathered per port before they go to the driver: the burst most drivers are tuned for.
 const BURST: usize = 64;
@@ -17,7 +17,7 @@ pub enum TransmitPath {
     /// Through a transmit queue of its own.
     Queue(TxQueue),
     /// Through another worker, because the device has fewer transmit queues than there are workers.
-    Worker(HandoffSender),
+    Worker(HandoffSender<Buffer>),
 }
 
 struct PortBuffer {
@@ -289,7 +289,7 @@ impl PortBuffer {
                 sent
             }
             // The worker that owns the queue counts what it sends.
-            Some(TransmitPath::Worker(ring)) => hand_over(ring, burst, port),
+            Some(TransmitPath::Worker(ring)) => hand_over(ring, burst),
             None => 0,
         };
         let refused = &mut burst[sent..];
@@ -321,8 +321,8 @@ fn attempt<T>(burst: &mut [T], mut send: impl FnMut(&mut [T]) -> usize) -> usize
     sent
 }
 
-fn hand_over(ring: &mut HandoffSender, burst: &mut [Option<Buffer>], port: PortId) -> usize {
-    let sent = ring.extend(burst, |buffer| Handoff { egress: port, ..Handoff::of(buffer) });
+fn hand_over(ring: &mut HandoffSender<Buffer>, burst: &mut [Option<Buffer>]) -> usize {
+    let sent = ring.extend(burst);
     ring.notify();
     sent
 }

@@ -9,7 +9,7 @@ use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::function::Functions;
 use crate::{
-    Exits, HandoffReceiver, Lane, NodeId, PortId, Reason, Spread, Vector, capture::Direction,
+    Entry, Exits, HandoffReceiver, Lane, PortId, Reason, Spread, Vector, capture::Direction,
 };
 
 pub use lane::{KeptLane, LaneError};
@@ -131,10 +131,10 @@ impl RxAssignment {
         vector: &mut Vector,
         exits: &mut Exits,
         functions: &mut Functions,
-        (entry, now): (NodeId, u64),
+        now: u64,
     ) -> usize {
         if self.lane.is_some() {
-            return self.poll_lane(limit, vector, exits, functions, (entry, now));
+            return self.poll_lane(limit, vector, exits, functions, now);
         }
         let free = vector.free_slots();
         let room = free.len().min(limit);
@@ -145,7 +145,7 @@ impl RxAssignment {
         }
         let burst = &mut free[..got];
         count(self.port, burst, exits);
-        let own = pass(self.port, &mut self.spread, burst, exits, functions, (entry, now));
+        let own = pass(self.port, &mut self.spread, burst, exits, functions, now);
         vector.fill(own);
         got
     }
@@ -159,7 +159,7 @@ fn pass(
     burst: &mut [Option<Buffer>],
     exits: &mut Exits,
     functions: &mut Functions,
-    (entry, now): (NodeId, u64),
+    now: u64,
 ) -> usize {
     let left =
         if functions.is_empty() { burst.len() } else { functions.receive(port, burst, exits, now) };
@@ -167,7 +167,7 @@ fn pass(
         None => left,
         Some(spread) => {
             let burst = &mut burst[..left];
-            let (own, refused) = spread.sort(burst, entry);
+            let (own, refused) = spread.sort(burst);
             for buffer in burst[own..own + refused].iter_mut().filter_map(Option::take) {
                 exits.drop(buffer, Reason::HandoffFull);
             }
@@ -195,19 +195,25 @@ fn count(port: PortId, burst: &[Option<Buffer>], exits: &mut Exits) {
 /// A ring whose packets a worker takes in.
 #[derive(Debug)]
 pub enum Inbound {
-    /// Packets that enter the graph, each at its own node: from the control thread or, with
-    /// software RSS, from another worker.
-    Enter(HandoffReceiver),
-    /// Packets that only have to leave by the port in `egress`: from a worker without a transmit
-    /// queue of that port.
-    Transmit(HandoffReceiver),
+    /// Packets that enter the graph, each at its own node: from the control thread.
+    Enter(HandoffReceiver<Entry>),
+    /// Packets that another worker has received for this one (software RSS).
+    Received(HandoffReceiver<Buffer>),
+    /// Packets that only have to leave by this port: from a worker without a transmit queue of it.
+    Transmit(PortId, HandoffReceiver<Buffer>),
 }
 
 impl Inbound {
     /// Whether the sender is gone and the ring is empty: it can be forgotten.
     pub(crate) fn is_over(&self) -> bool {
-        let (Self::Enter(ring) | Self::Transmit(ring)) = self;
-        // In this order: what was sent before the sender went is seen.
-        ring.is_abandoned() && ring.is_empty()
+        match self {
+            Self::Enter(ring) => is_over(ring),
+            Self::Received(ring) | Self::Transmit(_, ring) => is_over(ring),
+        }
     }
+}
+
+fn is_over<T>(ring: &HandoffReceiver<T>) -> bool {
+    // In this order: what was sent before the sender went is seen.
+    ring.is_abandoned() && ring.is_empty()
 }

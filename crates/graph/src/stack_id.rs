@@ -1,22 +1,24 @@
 //! Names of stacks.
 
 use std::fmt;
-
-use crate::{Slot, Vector};
+use std::num::NonZeroU32;
 
 /// A stack: its place in the tables of workers, which others have after it, and its number, which no other has. A name that is
 /// out of date leads nowhere. People are told the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId {
     place: u16,
-    number: u32,
+    number: NonZeroU32,
 }
 
 impl StackId {
     /// The stack of this number, from 1, at a place. `None`: 0 is no stack's.
     #[must_use]
-    pub fn new(place: u16, number: u32) -> Option<Self> {
-        (number != 0).then_some(Self { place, number })
+    pub const fn new(place: u16, number: u32) -> Option<Self> {
+        match NonZeroU32::new(number) {
+            Some(number) => Some(Self { place, number }),
+            None => None,
+        }
     }
 
     /// Its place.
@@ -28,14 +30,14 @@ impl StackId {
     /// Its number, never 0.
     #[must_use]
     pub fn number(self) -> u32 {
-        self.number
+        self.number.get()
     }
 
     /// As one word, never 0.
     #[inline]
     #[must_use]
     pub fn bits(self) -> u64 {
-        u64::from(self.number) << 16 | u64::from(self.place)
+        u64::from(self.number.get()) << 16 | u64::from(self.place)
     }
 
     /// Of such a word. `None`: it is none.
@@ -43,20 +45,6 @@ impl StackId {
     #[must_use]
     pub fn from_bits(bits: u64) -> Option<Self> {
         Self::new(bits as u16, u32::try_from(bits >> 16).ok()?)
-    }
-
-    /// The stack that a packet in a vector came from.
-    #[inline]
-    #[must_use]
-    pub fn of(vector: &Vector, slot: Slot) -> Option<Self> {
-        let at = usize::from(slot);
-        Self::new(vector.next_hop[at] as u16, vector.word[at])
-    }
-
-    /// The two words that say so in a handoff: `next_hop` and `word`.
-    #[inline]
-    pub(crate) fn words(self) -> (u32, u32) {
-        (self.place.into(), self.number)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use dpdk::{Buffer, BufferPool, Eal, EalOptions, Memory};
 
 use crate::{
-    Context, Counters, Doorbell, Exits, GraphBuilder, HandoffReceiver, Node, Output, Slot,
+    Context, Counters, Doorbell, Exits, GraphBuilder, HandoffReceiver, Node, Output, Punt, Slot,
     TransmitPath, Vector, ring,
 };
 
@@ -42,8 +42,8 @@ pub(crate) fn numbered(pool: &BufferPool, count: u8) -> Box<Vector> {
 pub(crate) struct Outside {
     pub(crate) exits: Exits,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) punts: HandoffReceiver,
-    pub(crate) ports: Vec<HandoffReceiver>,
+    pub(crate) punts: HandoffReceiver<Punt>,
+    pub(crate) ports: Vec<HandoffReceiver<Buffer>>,
 }
 
 impl Outside {
@@ -70,7 +70,7 @@ impl Outside {
 
     /// The first bytes of the packets that left by a port.
     pub(crate) fn sent(&mut self, port: usize) -> Vec<u8> {
-        std::iter::from_fn(|| self.ports[port].pop().ok()).map(|p| p.buffer.data()[0]).collect()
+        std::iter::from_fn(|| self.ports[port].pop().ok()).map(|p| p.data()[0]).collect()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use dpdk::Buffer;
 
+use crate::StackId;
+
 /// Packets that a vector holds at most. A slot is a `u8`, so indexing needs no bounds check.
 pub const CAPACITY: usize = 256;
 
@@ -20,6 +22,17 @@ pub const NO_INTERFACE: InterfaceId = InterfaceId::MAX;
 /// A node by its place in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeId(pub u16);
+
+/// An ICMP error that the sender of a packet is to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IcmpError {
+    /// Its type.
+    pub kind: u8,
+    /// Its code.
+    pub code: u8,
+    /// What the code asks for: an MTU, or where in the packet the problem is (bytes).
+    pub detail: u16,
+}
 
 /// All slots in order.
 pub(crate) const SLOTS: [Slot; CAPACITY] = {
@@ -96,19 +109,23 @@ pub struct Vector {
     pub network: [u16; CAPACITY],
     /// Next hop chosen by the look-up, or what the next node documents.
     pub next_hop: [u32; CAPACITY],
-    /// Interface that the packet leaves by.
+    /// Interface that the packet leaves by, or what the next node documents.
     pub egress: [InterfaceId; CAPACITY],
-    /// Detail for the node after: an IPv4 address to look up, an ICMP type and code.
-    pub word: [u32; CAPACITY],
-    /// Detail for the node after: an IPv6 address to look up.
-    pub wide: [u128; CAPACITY],
+    /// IPv4 address to look up, as the input node noted it.
+    pub destination4: [u32; CAPACITY],
+    /// IPv6 address to look up, likewise.
+    pub destination6: [u128; CAPACITY],
+    /// What the sender is to be told, of a packet that was refused.
+    pub icmp_error: [IcmpError; CAPACITY],
+    /// The stack that a packet came from, at the node where what stacks send enters.
+    pub stack: [Option<StackId>; CAPACITY],
     /// Node where the packet goes on behind the last feature of the arc that it is on.
     pub(crate) resume: [NodeId; CAPACITY],
     used: usize,
 }
 
 impl Vector {
-    /// An empty vector, on the heap: it is some 10 KB.
+    /// An empty vector, on the heap: it is some 13 KB.
     #[must_use]
     pub fn new() -> Box<Self> {
         Box::new(Self {
@@ -117,8 +134,10 @@ impl Vector {
             network: [0; CAPACITY],
             next_hop: [0; CAPACITY],
             egress: [0; CAPACITY],
-            word: [0; CAPACITY],
-            wide: [0; CAPACITY],
+            destination4: [0; CAPACITY],
+            destination6: [0; CAPACITY],
+            icmp_error: [IcmpError::default(); CAPACITY],
+            stack: [None; CAPACITY],
             resume: [NodeId(0); CAPACITY],
             used: 0,
         })

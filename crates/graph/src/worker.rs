@@ -12,7 +12,7 @@ use crate::backoff::{Backoff, Step};
 use crate::function::{Function, Functions};
 use crate::receive::{Inbound, RxAssignment};
 use crate::{
-    CAPACITY, Doorbell, Exits, Graph, Handoff, NodeId, PollMode, PortId, StackId, StackQueue,
+    CAPACITY, Doorbell, Entry, Exits, Graph, NodeId, PollMode, PortId, StackId, StackQueue,
     StackSetup, Stacks, Tap, Tracer, TransmitPath, Vector,
 };
 
@@ -172,8 +172,7 @@ impl WorkerState {
         let mut full = false;
         for rx in &mut self.receive {
             let functions = &mut self.functions;
-            let way = (self.entry, now);
-            let got = rx.poll(self.burst, &mut self.vector, &mut self.exits, functions, way);
+            let got = rx.poll(self.burst, &mut self.vector, &mut self.exits, functions, now);
             found += got;
             full |= got == self.burst;
             if self.vector.len() >= self.burst {
@@ -216,8 +215,7 @@ impl WorkerState {
             exits.transmit(buffer, port, now);
         }
         let mut entering = functions.outgoing.enter.drain(..);
-        let mut next =
-            |_: &mut Exits| entering.next().map(|buffer| Handoff::to_node(buffer, *entry));
+        let mut next = |_: &mut Exits| entering.next().map(|buffer| Entry::of(buffer, *entry));
         while graph.admit(vector, exits, &mut next) > 0 {
             graph.run(vector, exits, now);
             stacks.deliver(exits, now);
@@ -226,7 +224,7 @@ impl WorkerState {
     }
 
     fn take_in_rings(&mut self, now: u64) -> usize {
-        let Self { graph, exits, vector, stacks, inbound, .. } = self;
+        let Self { graph, exits, vector, stacks, inbound, entry, .. } = self;
         let mut found = 0;
         for ring in inbound.iter_mut() {
             let mut left = RING_BURST;
@@ -243,11 +241,21 @@ impl WorkerState {
                     }
                     found += taken;
                 }
-                Inbound::Transmit(ring) => {
-                    while let Some(packet) = left.checked_sub(1).and_then(|_| ring.pop().ok()) {
-                        left -= 1;
+                Inbound::Received(ring) => {
+                    let packets = std::iter::from_fn(|| ring.pop().ok()).take(left);
+                    // A vector has room for more than that.
+                    let taken = packets.filter_map(|packet| vector.push(packet).ok()).count();
+                    if taken > 0 {
+                        graph.enter(vector, *entry);
+                        graph.run(vector, exits, now);
+                        stacks.deliver(exits, now);
+                    }
+                    found += taken;
+                }
+                Inbound::Transmit(port, ring) => {
+                    for packet in std::iter::from_fn(|| ring.pop().ok()).take(left) {
                         found += 1;
-                        exits.transmit(packet.buffer, packet.egress, now);
+                        exits.transmit(packet, *port, now);
                     }
                 }
             }

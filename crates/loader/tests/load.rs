@@ -46,7 +46,7 @@ fn packet(bytes: &[u8]) -> Option<Buffer> {
 }
 
 /// Exits whose port 3 leads into a ring.
-fn exits() -> (Exits, Arc<Counters>, HandoffReceiver) {
+fn exits() -> (Exits, Arc<Counters>, HandoffReceiver<Buffer>) {
     pool();
     let doorbell = Arc::new(Doorbell::new().unwrap());
     let (to_control, _) = graph::ring(8, Arc::clone(&doorbell));
@@ -76,7 +76,7 @@ fn packets_pass_change_leave_and_are_dropped() {
     assert_eq!(left, [vec![b'x'; 100], b"headgrowtail".to_vec(), b"hr".to_vec()]);
     assert_eq!(counters.drops[Reason::Function as usize].get(), 1);
     exits.output.flush(&counters);
-    assert_eq!(port.pop().unwrap().buffer.data(), b"reflect");
+    assert_eq!(port.pop().unwrap().data(), b"reflect");
     // Of another port's packets it knows nothing.
     let mut function = object.instance("100", Some(1)).unwrap();
     let mut packets = [packet(&[b'x'; 101])];

@@ -44,7 +44,7 @@ impl Pipeline {
             if worker != transmit {
                 let bell = Arc::clone(workers.get(transmit)?.doorbell());
                 let (sender, receiver) = ring(RING, bell);
-                let inbound = Inbound::Transmit(receiver);
+                let inbound = Inbound::Transmit(port, receiver);
                 workers.tell(transmit, move |state| state.add_inbound(inbound))?;
                 let path = Some(TransmitPath::Worker(sender));
                 workers.tell(worker, move |state| drop(state.set_path(port, path)))?;
@@ -56,7 +56,7 @@ impl Pipeline {
         if receive != worker {
             let bell = Arc::clone(workers.get(worker)?.doorbell());
             let (sender, receiver) = ring(RING, bell);
-            let inbound = Inbound::Enter(receiver);
+            let inbound = Inbound::Received(receiver);
             workers.tell(worker, move |state| state.add_inbound(inbound))?;
             assignment.spread = Some(Spread::new(vec![Some(sender)]));
         }

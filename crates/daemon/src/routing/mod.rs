@@ -23,7 +23,7 @@ use control::Config;
 use forward::neighbor::{Action, SlowPath};
 use forward::rib::Rib;
 use forward::state::{Interfaces, NextHop, State, VrfId};
-use graph::{HandoffReceiver, InterfaceId, Reason};
+use graph::{HandoffReceiver, InterfaceId, Punt, Reason};
 use tables::OutOfMemory;
 use tokio::sync::Notify;
 
@@ -63,7 +63,7 @@ pub(crate) struct Routing {
     actions: Vec<Action<Punted>>,
     injector: Injector,
     /// Packets for the control thread, by worker.
-    punts: Vec<HandoffReceiver>,
+    punts: Vec<HandoffReceiver<Punt>>,
     started: Instant,
     /// Until when no address conflict is reported: nanoseconds since the start.
     conflict_silence: u64,
@@ -81,7 +81,7 @@ impl Routing {
     pub(crate) fn new(
         config: &Config,
         (rib, state, ecmp_seed): (Rib, State, u64),
-        (injector, punts): (Injector, Vec<HandoffReceiver>),
+        (injector, punts): (Injector, Vec<HandoffReceiver<Punt>>),
     ) -> Result<Self, NumbersError> {
         let mut topology = Topology::default();
         topology.renumber(config, &InUse::default())?;

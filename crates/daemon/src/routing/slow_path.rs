@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forward::Cause;
 use forward::neighbor::{Action, Packet};
-use graph::{Handoff, InterfaceId, Reason};
+use graph::{Handoff, InterfaceId, Punt, Reason};
 
 use super::Routing;
 
@@ -47,10 +47,9 @@ impl Routing {
         let mut more = false;
         for (worker, ring) in self.punts.iter_mut().enumerate() {
             for _ in 0..STEP {
-                let Ok(packet) = ring.pop() else { break };
-                let cause = Cause::try_from(packet.entry);
+                let Ok(Punt { cause, packet }) = ring.pop() else { break };
                 let packet = Punted { worker, packet };
-                match cause {
+                match Cause::try_from(cause) {
                     Ok(Cause::Early) => self.early.push(packet, now, &mut actions),
                     Ok(cause) => self.slow.input(cause, packet, now, &mut actions),
                     // A node that punts for a reason that nobody takes.

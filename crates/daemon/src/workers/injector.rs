@@ -2,7 +2,7 @@
 
 use dpdk::BufferPool;
 use forward::nodes;
-use graph::{Handoff, HandoffSender, InterfaceId, NO_INTERFACE, Reason};
+use graph::{Entry, Handoff, HandoffSender, InterfaceId, NO_INTERFACE, Reason};
 use wire::EtherType;
 use wire::ethernet::HEADER_LENGTH;
 
@@ -13,7 +13,7 @@ const SHORTEST_FRAME: usize = 60;
 
 /// The control thread's way into the workers' graphs, and what it dropped on that way.
 pub(crate) struct Injector {
-    senders: Vec<HandoffSender>,
+    senders: Vec<HandoffSender<Entry>>,
     entries: Entries,
     pool: BufferPool,
     next: usize,
@@ -21,7 +21,11 @@ pub(crate) struct Injector {
 }
 
 impl Injector {
-    pub(super) fn new(senders: Vec<HandoffSender>, entries: Entries, pool: BufferPool) -> Self {
+    pub(super) fn new(
+        senders: Vec<HandoffSender<Entry>>,
+        entries: Entries,
+        pool: BufferPool,
+    ) -> Self {
         Self { senders, entries, pool, next: 0, dropped: [0; Reason::COUNT] }
     }
 
@@ -37,10 +41,8 @@ impl Injector {
             Some(buffer)
         });
         let Some(buffer) = buffer else { return self.count_drop(Reason::NoBuffer) };
-        let mut packet = Handoff::to_node(buffer, node);
-        packet.interface = interface;
-        packet.egress = interface;
-        self.inject(packet);
+        let packet = Handoff { interface, egress: interface, ..Handoff::of(buffer) };
+        self.inject(Entry { node, packet });
     }
 
     /// Sends an IP packet by the routes, as what the router itself sends.
@@ -60,19 +62,17 @@ impl Injector {
             Some(buffer)
         });
         let Some(buffer) = buffer else { return self.count_drop(Reason::NoBuffer) };
-        let mut packet = Handoff::to_node(buffer, node);
-        packet.interface = NO_INTERFACE;
-        packet.network = HEADER_LENGTH as u16;
-        self.inject(packet);
+        let (interface, network) = (NO_INTERFACE, HEADER_LENGTH as u16);
+        let packet = Handoff { interface, network, ..Handoff::of(buffer) };
+        self.inject(Entry { node, packet });
     }
 
     /// Lets a packet that waited for a neighbour go on at the worker that it came from, where the later packets of its
     /// flow are: so they keep their order.
-    pub(crate) fn release(&mut self, worker: usize, mut packet: Handoff) {
+    pub(crate) fn release(&mut self, worker: usize, packet: Handoff) {
         let Some(node) = self.entries.node(nodes::RELEASED) else { return };
         let Some(sender) = self.senders.get_mut(worker) else { return };
-        packet.entry = node.0;
-        if let Err(packet) = sender.push(packet) {
+        if let Err(Entry { packet, .. }) = sender.push(Entry { node, packet }) {
             self.drop(packet, Reason::HandoffFull);
         }
     }
@@ -94,16 +94,16 @@ impl Injector {
     }
 
     /// The workers take turns; a packet is dropped when all rings are full.
-    fn inject(&mut self, mut packet: Handoff) {
+    fn inject(&mut self, mut entry: Entry) {
         for _ in 0..self.senders.len() {
             self.next = (self.next + 1) % self.senders.len().max(1);
             let Some(sender) = self.senders.get_mut(self.next) else { break };
-            match sender.push(packet) {
+            match sender.push(entry) {
                 Ok(()) => return,
-                Err(back) => packet = back,
+                Err(back) => entry = back,
             }
         }
-        self.drop(packet, Reason::HandoffFull);
+        self.drop(entry.packet, Reason::HandoffFull);
     }
 
     fn count_drop(&mut self, reason: Reason) {
@@ -116,13 +116,13 @@ impl Injector {
 #[cfg(test)]
 impl Injector {
     /// The node where released packets enter, in tests.
-    pub(crate) const RELEASED: u16 = 7;
+    pub(crate) const RELEASED: graph::NodeId = graph::NodeId(7);
 
     /// An injector for so many workers that do not run, and what each would get.
-    pub(crate) fn bench(workers: usize, room: usize) -> (Self, Vec<graph::HandoffReceiver>) {
+    pub(crate) fn bench(workers: usize, room: usize) -> (Self, Vec<graph::HandoffReceiver<Entry>>) {
         let ring = |_| graph::ring(room, graph::Doorbell::new().unwrap().into());
         let (senders, receivers) = (0..workers).map(ring).unzip();
-        let entries = [(nodes::RELEASED, graph::NodeId(Self::RELEASED))].into_iter().collect();
+        let entries = [(nodes::RELEASED, Self::RELEASED)].into_iter().collect();
         (Self::new(senders, Entries(entries), crate::testing::pool()), receivers)
     }
 }

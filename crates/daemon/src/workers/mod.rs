@@ -28,7 +28,7 @@ use forward::state::State;
 use forward::steering::SteeringReader;
 use graph::{
     Counters, Doorbell, Exits, GraphError, HandoffReceiver, Inbound, NodeId, Output, PollMode,
-    WorkerError, WorkerHandle, WorkerSetup, ring,
+    Punt, WorkerError, WorkerHandle, WorkerSetup, ring,
 };
 use tables::{Epoch, TooManyReaders};
 
@@ -102,7 +102,7 @@ pub(crate) struct Tables<'a> {
 /// The control thread's ends of rings, by worker.
 pub(crate) struct Rings {
     /// Packets for the control thread.
-    pub(crate) punts: Vec<HandoffReceiver>,
+    pub(crate) punts: Vec<HandoffReceiver<Punt>>,
     /// Addresses that bridges have seen.
     pub(crate) learned: Vec<LearnReceiver>,
     /// Packets that the control thread sends.

@@ -25,7 +25,7 @@ pub(crate) async fn attach_transmit(
     for (index, member) in crew.iter().enumerate().skip(owners) {
         let Some(owner) = crew.get(index % owners) else { continue };
         let (sender, receiver) = ring(RING, Arc::clone(owner.remote.doorbell()));
-        let inbound = Inbound::Transmit(receiver);
+        let inbound = Inbound::Transmit(port, receiver);
         owner.ask(move |state| state.add_inbound(inbound)).get().await?;
         let path = Some(TransmitPath::Worker(sender));
         answers.push(member.ask(move |state| state.set_path(port, path)));
@@ -73,7 +73,7 @@ async fn spread(
             continue;
         };
         let (sender, receiver) = ring(RING, Arc::clone(other.remote.doorbell()));
-        let inbound = Inbound::Enter(receiver);
+        let inbound = Inbound::Received(receiver);
         other.ask(move |state| state.add_inbound(inbound)).get().await?;
         senders.push(Some(sender));
     }

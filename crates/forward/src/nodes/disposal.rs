@@ -44,7 +44,7 @@ pub(super) fn dispose<F: Family, N: Edge>(
 
 /// Counts the drop and lets `icmp-error` tell the sender.
 pub(super) fn refuse<N: Edge>(cx: &mut Context<'_, N>, slot: Slot, refusal: Refusal, error: N) {
-    cx.vector.word[usize::from(slot)] = refusal.word;
+    cx.vector.icmp_error[usize::from(slot)] = refusal.error;
     cx.exits.refuse(&cx.vector.buffers[usize::from(slot)], refusal.reason);
     cx.send(slot, error);
 }

@@ -1,6 +1,6 @@
 //! What differs between IPv4 and IPv6 in the stages that are otherwise the same.
 
-use graph::{CAPACITY, Reason, Slot, Vector};
+use graph::{CAPACITY, IcmpError, Reason, Slot, Vector};
 use wire::flow::FiveTuple;
 use wire::{EtherType, Protocol};
 use wire::{flow, icmpv4, icmpv6, ipv4, ipv6};
@@ -28,19 +28,18 @@ pub(crate) mod kind6 {
     pub(crate) const PARAMETER_PROBLEM: u8 = 4;
 }
 
-/// ICMP type and code, packed for `Vector::word`: type (8 bits), code (8), MTU or pointer (16).
-#[must_use]
-pub(crate) const fn icmp_word(kind: u8, code: u8, detail: u16) -> u32 {
-    (kind as u32) << 24 | (code as u32) << 16 | detail as u32
-}
-
 /// An ICMP error to send, and the name of the drop that goes with it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refusal {
-    /// For `icmp-error`: see [`icmp_word`].
-    pub(crate) word: u32,
+    /// The error.
+    pub(crate) error: IcmpError,
     /// What the drop counts as.
     pub(crate) reason: Reason,
+}
+
+/// An ICMP error.
+pub(crate) const fn icmp(kind: u8, code: u8, detail: u16) -> IcmpError {
+    IcmpError { kind, code, detail }
 }
 
 /// IPv4 or IPv6.
@@ -126,30 +125,30 @@ impl Family for V4 {
         rewrite: ["ip4-rewrite", "ip4-send"],
     };
     const EXPIRED: Refusal = Refusal {
-        word: icmp_word(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
+        error: icmp(kind4::TIME_EXCEEDED, icmpv4::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip4Ttl,
     };
     const NO_ROUTE: Refusal = Refusal {
-        word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::NET, 0),
+        error: icmp(kind4::UNREACHABLE, icmpv4::unreachable::NET, 0),
         reason: Reason::Ip4NoRoute,
     };
     const UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
+        error: icmp(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
         reason: Reason::Unreachable,
     };
     const HOST_UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
+        error: icmp(kind4::UNREACHABLE, icmpv4::unreachable::HOST, 0),
         reason: Reason::NeighborUnresolved,
     };
 
     #[inline(always)]
     fn noted(vector: &Vector) -> &[u32; CAPACITY] {
-        &vector.word
+        &vector.destination4
     }
 
     #[inline(always)]
     fn note(vector: &mut Vector, slot: Slot, key: u32) {
-        vector.word[usize::from(slot)] = key;
+        vector.destination4[usize::from(slot)] = key;
     }
 
     #[inline(always)]
@@ -204,7 +203,7 @@ impl Family for V4 {
     fn too_big(packet: &[u8], mtu: u16) -> Option<Refusal> {
         let dont = ipv4::Header::peek(packet).is_none_or(ipv4::Header::dont_fragment);
         dont.then_some(Refusal {
-            word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::FRAGMENTATION_NEEDED, mtu),
+            error: icmp(kind4::UNREACHABLE, icmpv4::unreachable::FRAGMENTATION_NEEDED, mtu),
             reason: Reason::Ip4DontFragment,
         })
     }
@@ -227,30 +226,30 @@ impl Family for V6 {
         rewrite: ["ip6-rewrite", "ip6-send"],
     };
     const EXPIRED: Refusal = Refusal {
-        word: icmp_word(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
+        error: icmp(kind6::TIME_EXCEEDED, icmpv6::time_exceeded::IN_TRANSIT, 0),
         reason: Reason::Ip6HopLimit,
     };
     const NO_ROUTE: Refusal = Refusal {
-        word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::NO_ROUTE, 0),
+        error: icmp(kind6::UNREACHABLE, icmpv6::unreachable::NO_ROUTE, 0),
         reason: Reason::Ip6NoRoute,
     };
     const UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::REJECT_ROUTE, 0),
+        error: icmp(kind6::UNREACHABLE, icmpv6::unreachable::REJECT_ROUTE, 0),
         reason: Reason::Unreachable,
     };
     const HOST_UNREACHABLE: Refusal = Refusal {
-        word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::ADDRESS, 0),
+        error: icmp(kind6::UNREACHABLE, icmpv6::unreachable::ADDRESS, 0),
         reason: Reason::NeighborUnresolved,
     };
 
     #[inline(always)]
     fn noted(vector: &Vector) -> &[u128; CAPACITY] {
-        &vector.wide
+        &vector.destination6
     }
 
     #[inline(always)]
     fn note(vector: &mut Vector, slot: Slot, key: u128) {
-        vector.wide[usize::from(slot)] = key;
+        vector.destination6[usize::from(slot)] = key;
     }
 
     #[inline(always)]
@@ -306,7 +305,7 @@ impl Family for V6 {
     }
 
     fn too_big(_packet: &[u8], mtu: u16) -> Option<Refusal> {
-        Some(Refusal { word: icmp_word(kind6::PACKET_TOO_BIG, 0, mtu), reason: Reason::Ip6TooBig })
+        Some(Refusal { error: icmp(kind6::PACKET_TOO_BIG, 0, mtu), reason: Reason::Ip6TooBig })
     }
 }
 

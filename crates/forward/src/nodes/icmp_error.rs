@@ -2,13 +2,13 @@
 //!
 //! The drop is counted where the packet is refused; only an error that could not be made counts here (`no-buffer`).
 //!
-//! Needs `interface`, `network` and `word` (see [`icmp_word`](super::family::icmp_word)). The
-//! dropped packet becomes the quotation: the new headers are written in front of it.
+//! Needs `interface`, `network` and `icmp_error`. The dropped packet becomes the quotation: the new headers are written in
+//! front of it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dpdk::Buffer;
-use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
+use graph::{Context, IcmpError, InterfaceId, Node, Reason, Slot, Vector};
 use wire::icmpv6::parameter_problem;
 use wire::{Protocol, checksum, icmpv4, icmpv6, ipv4, ipv6};
 use zerocopy::IntoBytes;
@@ -46,13 +46,13 @@ const HOPS: u8 = 64;
 const SERVICE: u8 = 0xc0;
 
 /// The node.
-pub(crate) struct IcmpError {
+pub(crate) struct IcmpErrors {
     interfaces: Snapshot<Interfaces>,
     settings: Snapshot<Settings>,
     bucket: TokenBucket,
 }
 
-impl IcmpError {
+impl IcmpErrors {
     /// The node; the settings give the rate (RFC 1812 4.3.2.8, RFC 4443 2.4 (f)).
     #[must_use]
     pub(crate) fn new(interfaces: Snapshot<Interfaces>, mut settings: Snapshot<Settings>) -> Self {
@@ -61,7 +61,7 @@ impl IcmpError {
     }
 }
 
-impl Node for IcmpError {
+impl Node for IcmpErrors {
     type Next = Next;
 
     fn name(&self) -> &'static str {
@@ -74,8 +74,7 @@ impl Node for IcmpError {
         self.bucket.set_rate(icmp_rate, tsc_hz);
         for &slot in slots {
             let at = usize::from(slot);
-            let [detail0, detail1, code, kind] = cx.vector.word[at].to_le_bytes();
-            let error = Error { kind, code, detail: u16::from_le_bytes([detail0, detail1]) };
+            let error = cx.vector.icmp_error[at];
             let six = cx.vector.network(slot).first().is_some_and(|byte| byte >> 4 == 6);
             let allowed =
                 if six { allowed6(cx.vector, slot, error) } else { allowed4(cx.vector, slot) };
@@ -109,8 +108,8 @@ impl Node for IcmpError {
     }
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
-        let word = vector.word[usize::from(slot)];
-        format!("ICMP error type {} code {} to its sender", word >> 24, word >> 16 & 0xff)
+        let IcmpError { kind, code, .. } = vector.icmp_error[usize::from(slot)];
+        format!("ICMP error type {kind} code {code} to its sender")
     }
 }
 
@@ -128,13 +127,6 @@ fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     }
     let header = ipv6::Header::peek(packet)?;
     Some((header.source().into(), header.destination().into()))
-}
-
-#[derive(Clone, Copy)]
-struct Error {
-    kind: u8,
-    code: u8,
-    detail: u16,
 }
 
 /// RFC 1812 4.3.2.7: about which packets nothing may be said.
@@ -159,7 +151,7 @@ fn allowed4(vector: &Vector, slot: Slot) -> bool {
 }
 
 /// RFC 4443 2.4 (e).
-fn allowed6(vector: &Vector, slot: Slot, error: Error) -> bool {
+fn allowed6(vector: &Vector, slot: Slot, error: IcmpError) -> bool {
     let packet = vector.network(slot);
     let Some(header) = ipv6::Header::peek(packet) else { return false };
     let source = header.source();
@@ -182,7 +174,7 @@ fn allowed6(vector: &Vector, slot: Slot, error: Error) -> bool {
 }
 
 /// Makes the error out of the packet, from the network header on, and returns whom it goes to.
-fn write(buffer: &mut Buffer, network: usize, error: Error, source: IpAddr) -> Option<IpAddr> {
+fn write(buffer: &mut Buffer, network: usize, error: IcmpError, source: IpAddr) -> Option<IpAddr> {
     let (quote, headers) = match source {
         IpAddr::V4(_) => (QUOTE4, ICMP4),
         IpAddr::V6(_) => (QUOTE6, ICMP6),
@@ -200,7 +192,7 @@ fn write(buffer: &mut Buffer, network: usize, error: Error, source: IpAddr) -> O
     }
 }
 
-fn write4(packet: &mut [u8], error: Error, source: Ipv4Addr) -> Option<Ipv4Addr> {
+fn write4(packet: &mut [u8], error: IcmpError, source: Ipv4Addr) -> Option<Ipv4Addr> {
     let to = ipv4::Header::peek(packet.get(ICMP4..)?)?.source();
     let length = u16::try_from(packet.len()).ok()?;
     let fields = ipv4::Fields {
@@ -223,7 +215,7 @@ fn write4(packet: &mut [u8], error: Error, source: Ipv4Addr) -> Option<Ipv4Addr>
     Some(to)
 }
 
-fn write6(packet: &mut [u8], error: Error, source: Ipv6Addr) -> Option<Ipv6Addr> {
+fn write6(packet: &mut [u8], error: IcmpError, source: Ipv6Addr) -> Option<Ipv6Addr> {
     let to = ipv6::Header::peek(packet.get(ICMP6..)?)?.source();
     let length = u16::try_from(packet.len() - 40).ok()?;
     let fields = ipv6::Fields {
@@ -243,6 +235,6 @@ fn write6(packet: &mut [u8], error: Error, source: Ipv6Addr) -> Option<Ipv6Addr>
     Some(to)
 }
 
-fn icmp_header(error: Error, detail: [u8; 4]) -> [u8; 8] {
+fn icmp_header(error: IcmpError, detail: [u8; 4]) -> [u8; 8] {
     [error.kind, error.code, 0, 0, detail[0], detail[1], detail[2], detail[3]]
 }

@@ -108,7 +108,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(fragment::Fragment::new(state.next_hops.clone(), pool))
         .with(ip_local::IpLocal::new(interfaces(), settings(), state.clone(), steering, pool))
         .with(reflect::Reflect::new(interfaces()))
-        .with(icmp_error::IcmpError::new(interfaces(), settings()))
+        .with(icmp_error::IcmpErrors::new(interfaces(), settings()))
         .with(Lookup::<V4>::output(state.clone()))
         .with(Lookup::<V6>::output(state.clone()))
         .with(VrfLookup::<V4>::output(state.clone()))

@@ -57,10 +57,10 @@ impl Node for NeighborResolved {
             // What a stack has sent was not forwarded, and keeps its hop count.
             let made_here = cx.vector.interface[at] == NO_INTERFACE;
             if let Some(header) = ipv4::Header::peek(packet) {
-                cx.vector.word[at] = header.destination().to_bits();
+                cx.vector.destination4[at] = header.destination().to_bits();
                 cx.send(slot, if made_here { Next::Output4 } else { Next::Lookup4 });
             } else if let Some(header) = ipv6::Header::peek(packet) {
-                cx.vector.wide[at] = header.destination().to_bits();
+                cx.vector.destination6[at] = header.destination().to_bits();
                 cx.send(slot, if made_here { Next::Output6 } else { Next::Lookup6 });
             } else {
                 cx.drop(slot, Reason::Forgotten);

@@ -1,11 +1,11 @@
 //! `stack-input`: packets that stacks have sent, from their IP header on. Each is judged here, after it was copied out of
 //! the stack's memory; what may go on is routed as what the router itself sends.
 //!
-//! Needs `network`, and in `next_hop` and `word` who has sent the packet ([`StackId::of`]).
+//! Needs `network`, and in `stack` who has sent the packet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use graph::{CAPACITY, Context, Node, Picked, Reason, Slot, StackId, Vector};
+use graph::{CAPACITY, Context, Node, Picked, Reason, Slot, Vector};
 use shm::session::TransportProtocol;
 use wire::{Protocol, ipv4, ipv6, special, tcp, udp};
 
@@ -47,7 +47,7 @@ impl StackInput {
         F::look_up(&self.state, sources, values);
         let mut good = Picked::new();
         for (&slot, &value) in slots.iter().zip(values.iter()) {
-            let Some(id) = StackId::of(cx.vector, slot) else { continue };
+            let Some(id) = cx.vector.stack[usize::from(slot)] else { continue };
             let flow = &flows[usize::from(slot)];
             if value != reserved::LOCAL {
                 cx.refuse_of(slot, id, Reason::StackSource);
@@ -74,7 +74,7 @@ impl Node for StackInput {
         let (mut keys4, mut count4) = ([0; CAPACITY], 0);
         let (mut keys6, mut count6) = ([0; CAPACITY], 0);
         for &slot in slots {
-            let Some(id) = StackId::of(cx.vector, slot) else {
+            let Some(id) = cx.vector.stack[usize::from(slot)] else {
                 cx.drop(slot, Reason::StackGone);
                 continue;
             };
@@ -117,7 +117,7 @@ impl Node for StackInput {
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         let packet = family::describe(vector.network(slot));
-        match StackId::of(vector, slot) {
+        match vector.stack[usize::from(slot)] {
             Some(id) => format!("from stack {id}: {packet}"),
             None => packet,
         }

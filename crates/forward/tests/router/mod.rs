@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use dpdk::{BufferPool, Eal, EalOptions, Memory};
+use dpdk::{Buffer, BufferPool, Eal, EalOptions, Memory};
 use graph::{
-    Counters, Doorbell, Exits, Graph, Handoff, HandoffReceiver, Output, Reason, Stacks,
-    TransmitPath, Vector, ring,
+    Counters, Doorbell, Entry, Exits, Graph, Handoff, HandoffReceiver, Output, Punt, Reason,
+    Stacks, TransmitPath, Vector, ring,
 };
 use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
 use millrace_forward::flow::{FlowLimits, Flows};
@@ -123,7 +123,7 @@ pub(crate) struct Router {
     pub(crate) macs: MacTable,
     pub(crate) steering: Steering,
     pub(crate) learned: LearnReceiver,
-    pub(crate) punts: HandoffReceiver,
+    pub(crate) punts: HandoffReceiver<Punt>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) now: u64,
     pub(crate) pool: BufferPool,
@@ -131,7 +131,7 @@ pub(crate) struct Router {
     pub(crate) graph: Graph,
     exits: Exits,
     vector: Box<Vector>,
-    sent: Vec<HandoffReceiver>,
+    sent: Vec<HandoffReceiver<Buffer>>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -261,10 +261,9 @@ impl Router {
     }
 
     /// Lets a packet enter the graph at a node, as the control thread does it.
-    pub(crate) fn inject(&mut self, mut packet: Handoff, node: &str) -> Vec<Sent> {
-        packet.entry = self.graph.find(node).unwrap().0;
-        let mut packet = Some(packet);
-        self.graph.admit(&mut self.vector, &mut self.exits, |_| packet.take());
+    pub(crate) fn inject(&mut self, packet: Handoff, node: &str) -> Vec<Sent> {
+        let mut entry = Some(Entry { node: self.graph.find(node).unwrap(), packet });
+        self.graph.admit(&mut self.vector, &mut self.exits, |_| entry.take());
         self.run()
     }
 
@@ -287,7 +286,7 @@ impl Router {
         let mut all = Vec::new();
         for (port, ring) in self.sent.iter_mut().enumerate() {
             while let Ok(packet) = ring.pop() {
-                all.push((port as u16, packet.buffer.data().to_vec()));
+                all.push((port as u16, packet.data().to_vec()));
             }
         }
         all

@@ -1,6 +1,6 @@
 use super::*;
-use crate::Handoff;
 use crate::testbed::{Out, Outside, WithScript, number, numbered, own_pool, packet, pool};
+use crate::{Entry, Handoff, IcmpError, StackId};
 
 fn run(graph: &mut Graph, vector: &mut Vector, outside: &mut Outside) {
     graph.enter(vector, NodeId(0));
@@ -107,7 +107,7 @@ fn originated_packets_run_in_the_same_round() {
     let pool = pool();
     let mut graph = GraphBuilder::default()
         .each("start", &["end", "end"], move |slot, cx| {
-            let mut copy = Handoff::to_node(packet(&pool, &[100 + slot]), NodeId(0));
+            let mut copy = Handoff::of(packet(&pool, &[100 + slot]));
             copy.next_hop = 7;
             cx.originate(copy, Out::First);
             cx.drop(slot, Reason::Blackhole);
@@ -131,7 +131,7 @@ fn a_node_that_multiplies_packets_without_end_is_stopped() {
         .each("start", &["start", "start"], move |slot, cx| {
             for _ in 0..2 {
                 if let Some(buffer) = source.alloc() {
-                    cx.originate(Handoff::to_node(buffer, NodeId(0)), Out::First);
+                    cx.originate(Handoff::of(buffer), Out::First);
                 }
             }
             cx.drop(slot, Reason::Blackhole);
@@ -144,6 +144,9 @@ fn a_node_that_multiplies_packets_without_end_is_stopped() {
     assert_eq!(pool.available(), 1023);
 }
 
+const ERROR: IcmpError = IcmpError { kind: 5, code: 6, detail: 7 };
+const STACK: Option<StackId> = StackId::new(8, 9);
+
 #[test]
 fn handoffs_enter_at_their_own_node() {
     let pool = pool();
@@ -153,19 +156,23 @@ fn handoffs_enter_at_their_own_node() {
             let at = usize::from(slot);
             assert_eq!((cx.vector.interface[at], cx.vector.egress[at]), (1, 2));
             assert_eq!((cx.vector.network[at], cx.vector.next_hop[at]), (3, 4));
+            assert_eq!((cx.vector.icmp_error[at], cx.vector.stack[at]), (ERROR, STACK));
             cx.transmit(slot, 0);
         })
         .build()
         .unwrap();
     let mut outside = Outside::new(1, 0, 64);
-    let make = |entry, n| Handoff {
-        buffer: packet(&pool, &[n]),
-        entry,
-        interface: 1,
-        egress: 2,
-        network: 3,
-        next_hop: 4,
-        word: 5,
+    let make = |node, n| Entry {
+        node: NodeId(node),
+        packet: Handoff {
+            buffer: packet(&pool, &[n]),
+            interface: 1,
+            egress: 2,
+            network: 3,
+            next_hop: 4,
+            icmp_error: ERROR,
+            stack: STACK,
+        },
     };
     let mut packets = vec![make(1, 10), make(0, 11), make(99, 12), make(1, 13)].into_iter();
     let mut vector = Vector::new();
@@ -190,7 +197,8 @@ fn punts_carry_what_is_known_and_a_full_ring_is_counted() {
     let mut outside = Outside::new(0, 0, 2);
     run(&mut graph, &mut numbered(&pool(), 3), &mut outside);
     let punt = outside.punts.pop().unwrap();
-    assert_eq!((punt.entry, punt.interface, punt.buffer.data()), (77, 5, &[0_u8][..]));
+    let Handoff { interface, buffer, .. } = &punt.packet;
+    assert_eq!((punt.cause, *interface, buffer.data()), (77, 5, &[0_u8][..]));
     assert_eq!((outside.counters.punts.get(), outside.drops(Reason::PuntFull)), (2, 1));
 }
 

@@ -5,7 +5,7 @@ use dpdk::{BufferPool, DeviceMemory, NoPlace, SharedPool};
 use super::{RxAssignment, count, pass};
 use crate::client::Around;
 use crate::function::Functions;
-use crate::{Exits, Lane, LaneClient, NodeId, Vector};
+use crate::{Exits, Lane, LaneClient, Vector};
 
 /// Why a receive queue did not become a client's own.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +93,7 @@ impl RxAssignment {
         vector: &mut Vector,
         exits: &mut Exits,
         functions: &mut Functions,
-        (entry, now): (NodeId, u64),
+        now: u64,
     ) -> usize {
         let (Some(lane), Some(pool)) = (&mut self.lane, self.queue.shared()) else { return 0 };
         let port = self.port;
@@ -112,7 +112,7 @@ impl RxAssignment {
             lane.count(&mut around);
             let left = lane.receive(free, got, &mut around);
             let burst = &mut free[..left];
-            let own = pass(port, &mut self.spread, burst, exits, functions, (entry, now));
+            let own = pass(port, &mut self.spread, burst, exits, functions, now);
             vector.fill(own);
         }
         found + all

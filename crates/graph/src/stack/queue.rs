@@ -10,7 +10,7 @@ use wire::EtherType;
 use crate::client::{Bells, Delivery, Share};
 use crate::deliveries::Packet;
 use crate::{
-    ClientChannel, ClientPace, ClientWake, Exits, Handoff, NO_INTERFACE, NodeId, Reason,
+    ClientChannel, ClientPace, ClientWake, Entry, Exits, Handoff, NO_INTERFACE, NodeId, Reason,
     StackCounters, StackId,
 };
 
@@ -31,7 +31,7 @@ pub struct StackSetup {
     pub pace: ClientPace,
     /// Where what it sends gets its buffers.
     pub pool: BufferPool,
-    /// Where what it sends enters the graph: a node that asks [`StackId::of`] who sent it, and judges.
+    /// Where what it sends enters the graph: a node that reads in `Vector::stack` who sent it, and judges.
     pub entry: NodeId,
     /// Counted for it, on this worker.
     pub counters: Arc<StackCounters>,
@@ -138,14 +138,13 @@ impl StackQueue {
     /// Takes what the stack has sent, as much as its share allows. Gives how much there was.
     pub(super) fn send(
         &mut self,
-        all: &mut Vec<Handoff>,
+        all: &mut Vec<Entry>,
         spare: &mut i32,
         (now, busy): (u64, bool),
         long: Option<BufferPool>,
     ) -> usize {
         let Self { id, setup, share, sent, .. } = self;
         let StackSetup { channel, pool, entry, counters, .. } = setup;
-        let (next_hop, word) = id.words();
         let (found, used) = channel.drain(share.allowance(spare), |channel, taken| {
             let length = LINK + taken.length();
             let long = long.filter(|_| length > usize::from(pool.data_room()));
@@ -157,16 +156,12 @@ impl StackQueue {
             };
             let Some(buffer) = buffer else { return };
             let (interface, network) = (NO_INTERFACE, link.len() as u16);
-            let packet = Handoff {
-                interface,
-                network,
-                next_hop,
-                word,
-                ..Handoff::to_node(labelled(buffer, network), *entry)
-            };
+            let buffer = labelled(buffer, network);
+            let stack = Some(*id);
+            let packet = Handoff { interface, network, stack, ..Handoff::of(buffer) };
             sent.0 += 1;
             sent.1 += taken.length() as u64;
-            all.push(packet);
+            all.push(Entry { node: *entry, packet });
         });
         share.spend(used, spare);
         channel.settle(&counters.queues);

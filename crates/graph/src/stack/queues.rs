@@ -6,7 +6,7 @@ use dpdk::BufferPool;
 
 use super::{StackQueue, StackSetup};
 use crate::deliveries::{Packet, Refusal};
-use crate::{Exits, Graph, Handoff, Reason, StackId, Vector};
+use crate::{Entry, Exits, Graph, Reason, StackId, Vector};
 
 /// Slots that stacks may send in a round besides what they were given: what they send is what the machine is there for.
 const SPARE: i32 = 32;
@@ -25,7 +25,7 @@ pub struct Stacks {
     /// Places of those that were asked for what they have to send.
     looked: Vec<u16>,
     /// What they have sent.
-    sent: Vec<Handoff>,
+    sent: Vec<Entry>,
     /// The stack that may send first, by its place in `present`.
     first: usize,
     /// The worker is about to sleep.

@@ -90,7 +90,7 @@ fn id(place: u16, number: u32) -> StackId {
 fn graph() -> Graph {
     GraphBuilder::default()
         .each("stack-input", &["end", "end"], |slot, cx| {
-            let from = StackId::of(cx.vector, slot).unwrap();
+            let from = cx.vector.stack[usize::from(slot)].unwrap();
             assert_eq!(cx.vector.interface[usize::from(slot)], NO_INTERFACE);
             match cx.vector.network(slot).first() {
                 Some(2) => cx.refuse_of(slot, from, Reason::StackPort),
@@ -153,9 +153,8 @@ fn what_stacks_send_enters_behind_a_link_header_and_is_counted_by_its_fate() {
     assert_eq!(stacks.send(&mut graph, &mut vector, &mut outside.exits, 0), 5);
     let counters = Arc::clone(&outside.counters);
     outside.exits.output.flush(&counters);
-    let frames: Vec<_> = std::iter::from_fn(|| outside.ports[0].pop().ok())
-        .map(|one| one.buffer.data().to_vec())
-        .collect();
+    let frames: Vec<_> =
+        std::iter::from_fn(|| outside.ports[0].pop().ok()).map(|one| one.data().to_vec()).collect();
     assert_eq!(frames[0], [&[0; 12][..], &[8, 0], &[0x45; 40]].concat());
     assert_eq!(frames[1], [&[0; 12][..], &[0x86, 0xdd], &[0x60; 40]].concat());
     assert_eq!(process.received(), [(vec![3; 40], Meta::default())], "nothing of its own flags");
@@ -187,7 +186,7 @@ fn long_packets_of_stacks_enter_whole_where_a_pool_is_lent_for_them() {
         outside.exits.output.flush(&outside.counters);
         let one = outside.ports[0].pop().ok().unwrap();
         let ahead = if length > 65_521 { 0 } else { 14 };
-        let frame = one.buffer.data();
+        let frame = one.data();
         assert_eq!(frame.len(), ahead + bytes.len());
         assert!(frame[ahead..] == bytes, "{length}");
         if ahead > 0 {

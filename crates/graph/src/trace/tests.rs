@@ -14,7 +14,7 @@ fn graph() -> Graph {
             4 => cx.free(slot),
             _ => {
                 let buffer = cx.take(slot).unwrap();
-                cx.originate(Handoff::to_node(buffer, NodeId(0)), Out::First);
+                cx.originate(Handoff::of(buffer), Out::First);
             }
         })
         .each("again", &[], |slot, cx| cx.drop(slot, Reason::NoPort))

@@ -5,8 +5,8 @@ use dpdk::{Device, Port, PortConfig};
 
 use crate::testbed::{Out, WithScript, packet, pool};
 use crate::{
-    CaptureOptions, Counters, Direction, Doorbell, Exits, Filter, GraphBuilder, Handoff,
-    HandoffReceiver, HandoffSender, Inbound, NodeId, Output, PollMode, Reason, RxAssignment,
+    CaptureOptions, Counters, Direction, Doorbell, Entry, Exits, Filter, GraphBuilder,
+    HandoffReceiver, HandoffSender, Inbound, NodeId, Output, PollMode, Punt, Reason, RxAssignment,
     Spread, Taps, TransmitPath, WorkerError, WorkerHandle, WorkerSetup, capture, ring,
 };
 
@@ -15,7 +15,10 @@ const PORTS: usize = 64;
 
 /// A worker whose entry sends to node `out`, which transmits what came by port 0's ring, punts
 /// packets of one byte and drops the others.
-fn worker(index: usize, poll: PollMode) -> (WorkerHandle, HandoffSender, HandoffReceiver) {
+fn worker(
+    index: usize,
+    poll: PollMode,
+) -> (WorkerHandle, HandoffSender<Entry>, HandoffReceiver<Punt>) {
     pool();
     let graph = GraphBuilder::default()
         .each("in", &["out", "out"], |slot, cx| cx.send(slot, Out::First))
@@ -84,14 +87,14 @@ fn injected_packets_wake_a_sleeper_and_punts_come_back() {
     for n in 0..50 {
         // Long enough to fall asleep, mostly; a lost wake-up would cost a second each.
         std::thread::sleep(Duration::from_millis(1));
-        inject.push(Handoff::to_node(packet(&pool(), &[n]), NodeId(0))).unwrap();
+        inject.push(Entry::of(packet(&pool(), &[n]), NodeId(0))).unwrap();
         inject.notify();
         let mut back = None;
         wait("the punt", || {
             back = punts.pop().ok();
             back.is_some()
         });
-        assert_eq!(back.unwrap().buffer.data(), [n]);
+        assert_eq!(back.unwrap().packet.buffer.data(), [n]);
     }
     handle.stop(PATIENCE).unwrap();
 }
@@ -128,22 +131,21 @@ fn transmits_for_a_worker_without_a_queue() {
     owner
         .call(PATIENCE, move |state| {
             state.set_path(0, Some(TransmitPath::Worker(first)));
-            state.add_inbound(Inbound::Transmit(borrowed));
+            state.add_inbound(Inbound::Transmit(0, borrowed));
         })
         .unwrap();
     let set = move |state: &mut super::WorkerState| {
         state.set_path(0, Some(TransmitPath::Worker(lend)));
     };
     borrower.call(PATIENCE, set).unwrap();
-    inject.push(Handoff::to_node(packet(&pool(), &[8, 8]), NodeId(0))).unwrap();
+    inject.push(Entry::of(packet(&pool(), &[8, 8]), NodeId(0))).unwrap();
     inject.notify();
     let mut sent = None;
     wait("transmission", || {
         sent = last.pop().ok();
         sent.is_some()
     });
-    let sent = sent.unwrap();
-    assert_eq!((sent.egress, sent.buffer.data()), (0, &[8, 8][..]));
+    assert_eq!(sent.unwrap().data(), [8, 8]);
     borrower.stop(PATIENCE).unwrap();
     owner.stop(PATIENCE).unwrap();
 }
@@ -152,7 +154,7 @@ fn transmits_for_a_worker_without_a_queue() {
 fn stopping_loses_nothing_that_was_handed_in() {
     let (handle, mut inject, mut punts) = worker(4, PollMode::Adaptive);
     for n in 0..200 {
-        inject.push(Handoff::to_node(packet(&pool(), &[n]), NodeId(0))).unwrap();
+        inject.push(Entry::of(packet(&pool(), &[n]), NodeId(0))).unwrap();
     }
     handle.stop(PATIENCE).unwrap();
     assert_eq!(std::iter::from_fn(|| punts.pop().ok()).count(), 200);
@@ -163,7 +165,7 @@ fn two_workers_share_a_queue_and_one_captures() {
     let (poller, _inject, _punts) = worker(5, PollMode::Busy);
     let (other, _inject, _punts) = worker(6, PollMode::Adaptive);
     let (to_other, inbound) = ring(256, Arc::clone(other.doorbell()));
-    other.call(PATIENCE, move |state| state.add_inbound(Inbound::Enter(inbound))).unwrap();
+    other.call(PATIENCE, move |state| state.add_inbound(Inbound::Received(inbound))).unwrap();
     let mut opened = Port::open(&"null".parse().unwrap(), &PortConfig::new(pool())).unwrap();
     let port = opened.port.id();
     let mut rx = RxAssignment::new(port, opened.rx.remove(0));

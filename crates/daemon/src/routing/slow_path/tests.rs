@@ -6,7 +6,7 @@ use std::sync::Arc;
 use control::net::MacAddr;
 use forward::neighbor::Packet as _;
 use forward::rib::Rib;
-use graph::{Doorbell, HandoffReceiver, HandoffSender};
+use graph::{Doorbell, Entry, HandoffReceiver, HandoffSender};
 use tables::Epoch;
 
 use super::*;
@@ -20,8 +20,8 @@ const PEER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 /// Routing with a port on 10.0.1.1/24, and the ends of its workers' rings.
 struct Bench {
     routing: Routing,
-    up: Vec<HandoffSender>,
-    down: Vec<HandoffReceiver>,
+    up: Vec<HandoffSender<Punt>>,
+    down: Vec<HandoffReceiver<Entry>>,
 }
 
 impl Bench {
@@ -44,9 +44,9 @@ impl Bench {
     fn punt(&mut self, worker: usize, cause: Cause, bytes: &[u8]) {
         let mut buffer = testing::pool().alloc().unwrap();
         buffer.append(bytes.len()).unwrap().copy_from_slice(bytes);
-        let mut packet = Handoff { entry: cause as u16, ..Handoff::of(buffer) };
+        let mut packet = Handoff::of(buffer);
         packet.next_hop = self.routing.state.routes4.lookup(Ipv4Addr::new(10, 0, 1, 9).to_bits());
-        assert!(self.up[worker].push(packet).is_ok());
+        assert!(self.up[worker].push(Punt { cause: cause as u16, packet }).is_ok());
     }
 
     /// A packet to 10.0.1.9 that is known by its last byte.
@@ -68,11 +68,11 @@ impl Bench {
 
     /// Numbers of the packets that each worker has got back.
     fn released(&mut self) -> Vec<Vec<u8>> {
-        let number = |packet: Handoff| {
-            assert_eq!(packet.entry, Injector::RELEASED);
+        let number = |Entry { node, packet }| {
+            assert_eq!(node, Injector::RELEASED);
             packet.network().last().copied().unwrap()
         };
-        let taken = |ring: &mut HandoffReceiver| {
+        let taken = |ring: &mut HandoffReceiver<Entry>| {
             std::iter::from_fn(|| ring.pop().ok()).map(number).collect()
         };
         self.down.iter_mut().map(taken).collect()

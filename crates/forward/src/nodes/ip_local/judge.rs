@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use graph::Reason;
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
-use super::super::family::{Refusal, icmp_word, kind4, kind6};
+use super::super::family::{Refusal, icmp, kind4, kind6};
 use crate::Cause;
 
 /// Hop count of packets made here.
@@ -46,11 +46,11 @@ fn judge4(packet: &mut [u8]) -> Verdict {
         },
         Protocol::TCP => Verdict::Reset,
         Protocol::UDP => Verdict::Refuse(Refusal {
-            word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::PORT, 0),
+            error: icmp(kind4::UNREACHABLE, icmpv4::unreachable::PORT, 0),
             reason: Reason::LocalPort,
         }),
         _ => Verdict::Refuse(Refusal {
-            word: icmp_word(kind4::UNREACHABLE, icmpv4::unreachable::PROTOCOL, 0),
+            error: icmp(kind4::UNREACHABLE, icmpv4::unreachable::PROTOCOL, 0),
             reason: Reason::LocalProtocol,
         }),
     }
@@ -87,11 +87,11 @@ fn judge6(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict 
         }
         Protocol::TCP => Verdict::Reset,
         Protocol::UDP => Verdict::Refuse(Refusal {
-            word: icmp_word(kind6::UNREACHABLE, icmpv6::unreachable::PORT, 0),
+            error: icmp(kind6::UNREACHABLE, icmpv6::unreachable::PORT, 0),
             reason: Reason::LocalPort,
         }),
         _ => Verdict::Refuse(Refusal {
-            word: icmp_word(
+            error: icmp(
                 kind6::PARAMETER_PROBLEM,
                 icmpv6::parameter_problem::NEXT_HEADER,
                 u16::try_from(upper.named_at).unwrap_or(0),

@@ -19,7 +19,7 @@ use self::judge::{Verdict, judge};
 use self::reset::Reset;
 use super::bucket::TokenBucket;
 use super::disposal::refuse;
-use super::family::{icmp_word, kind4, kind6};
+use super::family::{icmp, kind4, kind6};
 use super::local_reply::{self, Way};
 use super::snapshot::Snapshot;
 use crate::Cause;
@@ -269,10 +269,10 @@ impl IpLocal {
             };
             let six = first.frame.get(first.network).is_some_and(|byte| byte >> 4 == 6);
             let kind = if six { kind6::TIME_EXCEEDED } else { kind4::TIME_EXCEEDED };
-            let word = icmp_word(kind, icmpv4::time_exceeded::REASSEMBLY, 0);
+            let icmp_error = icmp(kind, icmpv4::time_exceeded::REASSEMBLY, 0);
             let network = u16::try_from(first.network).unwrap_or(0);
             let quoted =
-                Handoff { interface: first.interface, network, word, ..Handoff::of(buffer) };
+                Handoff { interface: first.interface, network, icmp_error, ..Handoff::of(buffer) };
             cx.originate(quoted, Next::Error);
         }
     }

@@ -15,7 +15,7 @@ use shm::{Consumer, Layout, Producer, Segment};
 use super::super::*;
 use crate::function::Functions;
 use crate::testbed::{Outside, own_pool};
-use crate::{KeptLane, NodeId, RxAssignment, TransmitPath};
+use crate::{KeptLane, RxAssignment, TransmitPath};
 use captures::{read_capture, write_capture};
 
 pub(super) const COUNT: u32 = 127;
@@ -190,9 +190,8 @@ impl Bed {
 
     pub(super) fn poll(&mut self, limit: usize) -> usize {
         let mut functions = Functions::new();
-        let way = (NodeId(0), 0);
         let Self { outside, vector, rx, .. } = self;
-        let found = rx.poll(limit, vector, &mut outside.exits, &mut functions, way);
+        let found = rx.poll(limit, vector, &mut outside.exits, &mut functions, 0);
         let counters = Arc::clone(&outside.counters);
         outside.exits.output.flush(&counters);
         found
