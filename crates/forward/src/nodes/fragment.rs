@@ -1,13 +1,17 @@
 //! `ip4-fragment`: cuts an IPv4 packet to the egress MTU (RFC 791 3.2, RFC 1812 5.2.6).
 //!
-//! Needs `network` and `next_hop`. The fragments are new buffers that go on to `ip4-rewrite` or `ip4-send`.
+//! Needs `network` and `next_hop`. The fragments are new buffers that go on to `ip4-rewrite` or `ip4-send`. Routers do not
+//! cut IPv6 packets, but those that they make: the function here cuts both.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool};
 use graph::{Context, Handoff, NO_INTERFACE, Node, Reason, Slot, Vector};
 use wire::ipv4::{self, Header, Options};
+use wire::{Protocol, ipv6};
 
+use super::family::{Family, V4, V6};
 use crate::state::NextHops;
 
 graph::edges! {
@@ -51,7 +55,9 @@ impl Node for Fragment {
             let Some(whole) = cx.vector.buffer(slot) else { continue };
             let start = whole.data().get(network..).unwrap_or(&[]);
             let read = |from, out: &mut [u8]| gather(whole, network + from, out);
-            let Some(fragments) = cut(start, read, mtu, &self.pool) else {
+            let plan = V4::plan(start, 0);
+            let fragments = plan.and_then(|plan| cut::<V4>(&plan, read, mtu, &self.pool));
+            let Some(fragments) = fragments else {
                 cx.drop(slot, Reason::Ip4Fragments);
                 continue;
             };
@@ -72,46 +78,112 @@ impl Node for Fragment {
     }
 }
 
-/// The fragments of a packet, each at most `mtu` bytes, all or none. `start`: at least its header;
-/// `read` fills a slice with its bytes from an offset on.
-pub(super) fn cut(
-    start: &[u8],
+/// What the fragments of a packet have ahead of their payloads, and what that is.
+pub(super) struct Plan {
+    /// Headers of the first one, and of all others.
+    headers: [Vec<u8>; 2],
+    /// Where the payload is in the packet: bytes.
+    payload: Range<usize>,
+    /// Where it belongs, because the packet is a fragment itself: units of 8 bytes.
+    offset: usize,
+    /// Whether another fragment follows the packet.
+    more: bool,
+}
+
+/// How the packets of a family are cut.
+pub(super) trait Fragments: Family {
+    /// `start`: at least the packet's headers; `identification`: for fragments of a packet that has none. `None`: it cannot
+    /// be cut.
+    fn plan(start: &[u8], identification: u32) -> Option<Plan>;
+
+    /// Makes a fragment say what it is; `header`: bytes ahead of its payload, `offset`: units of 8 bytes.
+    fn label(fragment: &mut [u8], header: usize, offset: usize, more: bool) -> Option<()>;
+}
+
+/// The fragments of a packet, each at most `mtu` bytes, all or none. `read` fills a slice with its bytes from an offset on.
+pub(super) fn cut<F: Fragments>(
+    Plan { headers: [first, later], payload, offset, more }: &Plan,
     read: impl Fn(usize, &mut [u8]) -> Option<()>,
     mtu: usize,
     pool: &BufferPool,
 ) -> Option<Vec<Buffer>> {
-    let header = *Header::peek(start)?;
-    let length = header.header_length();
-    let first_header = start.get(..length)?;
-    let later_header = copied_options(first_header)?;
-    let payload = usize::from(header.total_length()).checked_sub(length)?;
     let mut fragments = Vec::new();
-    let mut done = 0;
-    while done < payload {
-        let bytes = if done == 0 { first_header } else { &later_header };
-        let room = mtu.checked_sub(bytes.len())?;
-        let left = payload - done;
+    let mut at = payload.start;
+    while at < payload.end {
+        let header = if at == payload.start { first } else { later };
+        let room = mtu.checked_sub(header.len())?;
+        let left = payload.end - at;
         // All but the last carry a multiple of 8 bytes.
         let size = if left <= room { left } else { room & !7 };
         if size == 0 {
             return None;
         }
-        let last = done + size == payload;
-        let offset = usize::from(header.fragment_offset()) + done / 8;
         let mut buffer = pool.alloc()?;
-        let out = buffer.append(bytes.len() + size)?;
-        out.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        read(length + done, out.get_mut(bytes.len()..)?)?;
-        let total = u16::try_from(bytes.len() + size).ok()?;
-        let new = Header::peek_mut(out)?;
-        new.set_total_length(total);
-        new.set_header_length(u8::try_from(bytes.len()).ok()?);
-        new.set_fragment(false, !last || header.more_fragments(), u16::try_from(offset).ok()?);
-        ipv4::write_checksum(out).ok()?;
+        let out = buffer.append(header.len() + size)?;
+        out.get_mut(..header.len())?.copy_from_slice(header);
+        read(at, out.get_mut(header.len()..)?)?;
+        let last = at + size == payload.end;
+        F::label(out, header.len(), offset + (at - payload.start) / 8, !last || *more)?;
         fragments.push(buffer);
-        done += size;
+        at += size;
     }
     (!fragments.is_empty()).then_some(fragments)
+}
+
+impl Fragments for V4 {
+    fn plan(start: &[u8], _: u32) -> Option<Plan> {
+        let header = Header::peek(start)?;
+        let length = header.header_length();
+        let first = start.get(..length)?;
+        Some(Plan {
+            headers: [first.to_vec(), copied_options(first)?],
+            payload: length..usize::from(header.total_length()),
+            offset: header.fragment_offset().into(),
+            more: header.more_fragments(),
+        })
+    }
+
+    fn label(fragment: &mut [u8], header: usize, offset: usize, more: bool) -> Option<()> {
+        let total = u16::try_from(fragment.len()).ok()?;
+        let new = Header::peek_mut(fragment)?;
+        new.set_total_length(total);
+        new.set_header_length(u8::try_from(header).ok()?);
+        new.set_fragment(false, more, u16::try_from(offset).ok()?);
+        ipv4::write_checksum(fragment).ok()
+    }
+}
+
+impl Fragments for V6 {
+    /// Everything behind the fixed header is cut, extension headers too: of what this router makes, none has to be in each
+    /// fragment.
+    fn plan(start: &[u8], identification: u32) -> Option<Plan> {
+        let mut fixed = *start.first_chunk::<{ ipv6::HEADER_LENGTH }>()?;
+        let header = ipv6::Header::peek_mut(&mut fixed)?;
+        let own = ipv6::Fragment {
+            offset: 0,
+            more: false,
+            identification,
+            header_at: ipv6::HEADER_LENGTH,
+            named_at: 6,
+            next_header: header.next_header(),
+        };
+        let end = header.total_length();
+        header.set_next_header(Protocol::FRAGMENT);
+        let headers = [&fixed[..], &own.header()].concat();
+        let payload = ipv6::HEADER_LENGTH..end;
+        Some(Plan { headers: [headers.clone(), headers], payload, offset: 0, more: false })
+    }
+
+    fn label(fragment: &mut [u8], _: usize, offset: usize, more: bool) -> Option<()> {
+        let payload = fragment.len().checked_sub(ipv6::HEADER_LENGTH)?;
+        let fixed = ipv6::Header::peek_mut(fragment)?;
+        fixed.set_payload_length(u16::try_from(payload).ok()?);
+        // RFC 8200 4.5: offset and flag are in the third and fourth octet of the fragment header.
+        let place = fragment.get_mut(ipv6::HEADER_LENGTH + 2..ipv6::HEADER_LENGTH + 4)?;
+        let word = u16::try_from(offset << 3).ok()? | u16::from(more);
+        place.copy_from_slice(&word.to_be_bytes());
+        Some(())
+    }
 }
 
 /// The header for all fragments but the first: only options with the copy bit stay (RFC 791 3.1).

@@ -5,17 +5,18 @@
 //! Needs `interface`, `network` and `icmp_error`. The dropped packet becomes the quotation: the new headers are written in
 //! front of it.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use dpdk::Buffer;
 use graph::{Context, IcmpError, InterfaceId, Node, Reason, Slot, Vector};
+use wire::checksum::Sum;
 use wire::icmpv6::parameter_problem;
-use wire::{Protocol, checksum, icmpv4, icmpv6, ipv4, ipv6};
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 use zerocopy::IntoBytes;
 
 use super::bucket::TokenBucket;
-use super::family::kind6;
-use super::local_reply::{self, Way};
+use super::family::{Family, V4, V6, kind6};
+use super::local_reply::{self, ReplyPath};
 use super::snapshot::Snapshot;
 use crate::state::{Interfaces, Settings};
 
@@ -30,14 +31,8 @@ graph::edges! {
     }
 }
 
-/// RFC 1812 4.3.2.3: as much of the packet as fits 576 bytes with the new headers.
-const QUOTE4: usize = 576 - ICMP4;
-/// RFC 4443 2.4 (c): as much as fits the minimum MTU with the new headers.
-const QUOTE6: usize = 1280 - ICMP6;
-/// New headers: IPv4 and ICMP.
-const ICMP4: usize = 20 + 8;
-/// New headers: IPv6 and ICMPv6.
-const ICMP6: usize = 40 + 8;
+/// Bytes of an ICMP header in front of what is quoted.
+const ICMP: usize = 8;
 /// ICMPv6 type of a redirect (RFC 4861 4.5).
 const REDIRECT: u8 = 137;
 /// Hop count of packets made here.
@@ -59,6 +54,44 @@ impl IcmpErrors {
         let Settings { icmp_rate, tsc_hz, .. } = *settings.get();
         Self { interfaces, settings, bucket: TokenBucket::new(icmp_rate, tsc_hz) }
     }
+
+    /// Makes the error out of a packet, if its sender may be told.
+    fn tell<F: Errors>(&mut self, slot: Slot, cx: &mut Context<'_, Next>) {
+        let interfaces = self.interfaces.get();
+        let at = usize::from(slot);
+        let (error, id) = (cx.vector.icmp_error[at], cx.vector.interface[at]);
+        let packet = cx.vector.network(slot);
+        let allowed = F::may_be_told(packet, error);
+        let Some(source) = allowed.then(|| source(interfaces, id, packet)).flatten() else {
+            return cx.free(slot);
+        };
+        if !self.bucket.take(cx.now) {
+            cx.exits.counters.icmp_limited.add(1);
+            return cx.free(slot);
+        }
+        let network = usize::from(cx.vector.network[at]);
+        let peer = local_reply::peer(cx.vector, slot);
+        let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
+        let Some(to) = write::<F>(buffer, network, error, source) else {
+            return cx.drop(slot, Reason::NoBuffer);
+        };
+        match local_reply::prepare(cx.vector, slot, interfaces, to, peer) {
+            Some(path) => cx.send(slot, path.into()),
+            None => cx.drop(slot, Reason::NoBuffer),
+        }
+    }
+}
+
+impl From<ReplyPath> for Next {
+    fn from(path: ReplyPath) -> Self {
+        match path {
+            ReplyPath::Routed4 => Self::Output4,
+            ReplyPath::Routed6 => Self::Output6,
+            ReplyPath::Vrf4 => Self::Vrf4,
+            ReplyPath::Vrf6 => Self::Vrf6,
+            ReplyPath::Link => Self::Interface,
+        }
+    }
 }
 
 impl Node for IcmpErrors {
@@ -69,40 +102,12 @@ impl Node for IcmpErrors {
     }
 
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
-        let interfaces = self.interfaces.get();
         let Settings { icmp_rate, tsc_hz, .. } = *self.settings.get();
         self.bucket.set_rate(icmp_rate, tsc_hz);
         for &slot in slots {
-            let at = usize::from(slot);
-            let error = cx.vector.icmp_error[at];
-            let six = cx.vector.network(slot).first().is_some_and(|byte| byte >> 4 == 6);
-            let allowed =
-                if six { allowed6(cx.vector, slot, error) } else { allowed4(cx.vector, slot) };
-            let id = cx.vector.interface[at];
-            let source = allowed.then(|| source(interfaces, id, cx.vector.network(slot))).flatten();
-            let Some(source) = source else {
-                cx.free(slot);
-                continue;
-            };
-            if !self.bucket.take(cx.now) {
-                cx.exits.counters.icmp_limited.add(1);
-                cx.free(slot);
-                continue;
-            }
-            let network = usize::from(cx.vector.network[at]);
-            let peer = local_reply::peer(cx.vector, slot);
-            let Some(buffer) = cx.vector.buffer_mut(slot) else { continue };
-            let Some(to) = write(buffer, network, error, source) else {
-                cx.drop(slot, Reason::NoBuffer);
-                continue;
-            };
-            match local_reply::way(cx.vector, slot, interfaces, to, peer) {
-                Some(Way::Routed4) => cx.send(slot, Next::Output4),
-                Some(Way::Routed6) => cx.send(slot, Next::Output6),
-                Some(Way::Vrf4) => cx.send(slot, Next::Vrf4),
-                Some(Way::Vrf6) => cx.send(slot, Next::Vrf6),
-                Some(Way::Link) => cx.send(slot, Next::Interface),
-                None => cx.drop(slot, Reason::NoBuffer),
+            match cx.vector.network(slot).first().map(|byte| byte >> 4) {
+                Some(6) => self.tell::<V6>(slot, cx),
+                _ => self.tell::<V4>(slot, cx),
             }
         }
     }
@@ -129,112 +134,139 @@ fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     Some((header.source().into(), header.destination().into()))
 }
 
-/// RFC 1812 4.3.2.7: about which packets nothing may be said.
-fn allowed4(vector: &Vector, slot: Slot) -> bool {
-    let packet = vector.network(slot);
-    let Some(header) = ipv4::Header::peek(packet) else { return false };
-    let (source, destination) = (header.source(), header.destination());
-    let one_host = |address: Ipv4Addr| {
-        let first = address.octets()[0];
-        first != 0 && first != 127 && first < 224
-    };
-    let about_error = header.protocol() == Protocol::ICMPV4
-        && packet
-            .get(header.header_length()..)
-            .and_then(icmpv4::Header::peek)
-            .is_none_or(|(icmp, _)| icmp.message().is_error());
-    header.fragment_offset() == 0
-        && one_host(source)
-        && !destination.is_multicast()
-        && !destination.is_broadcast()
-        && !about_error
+/// What differs between ICMP and ICMPv6 in errors.
+trait Errors: Family {
+    /// Bytes of an IP header.
+    const IP: usize;
+    /// Bytes of an error at most, with its quotation.
+    const LONGEST: usize;
+
+    /// Whether the sender of a packet may be told of an error.
+    fn may_be_told(packet: &[u8], error: IcmpError) -> bool;
+
+    /// What an error says of its detail, behind type, code and checksum.
+    fn rest_of_header(detail: u16) -> [u8; 4];
+
+    /// Writes the IP header ahead of so many bytes of ICMP; gives the sum that the ICMP checksum begins with. `None`:
+    /// addresses of the other family.
+    fn put_header(ip: &mut [u8], source: IpAddr, to: IpAddr, length: usize) -> Option<Sum>;
 }
 
-/// RFC 4443 2.4 (e).
-fn allowed6(vector: &Vector, slot: Slot, error: IcmpError) -> bool {
-    let packet = vector.network(slot);
-    let Some(header) = ipv6::Header::peek(packet) else { return false };
-    let source = header.source();
-    let to_group = header.destination().is_multicast();
-    let said_to_groups = error.kind == kind6::PACKET_TOO_BIG
-        || (error.kind == kind6::PARAMETER_PROBLEM && error.code == parameter_problem::OPTION);
-    let about_error = match ipv6::upper_layer(packet) {
-        Ok(upper) if upper.is_later_fragment() => true,
-        Ok(upper) if upper.protocol == Protocol::ICMPV6 => {
-            let icmp = packet.get(upper.offset..).and_then(icmpv6::Header::peek);
-            icmp.is_none_or(|(icmp, _)| icmp.message().is_error() || icmp.kind() == REDIRECT)
-        }
-        _ => false,
-    };
-    !source.is_unspecified()
-        && !source.is_multicast()
-        && !source.is_loopback()
-        && (!to_group || said_to_groups)
-        && !about_error
+impl Errors for V4 {
+    const IP: usize = ipv4::HEADER_LENGTH;
+    /// RFC 1812 4.3.2.3
+    const LONGEST: usize = 576;
+
+    /// RFC 1812 4.3.2.7
+    fn may_be_told(packet: &[u8], _: IcmpError) -> bool {
+        let Some(header) = ipv4::Header::peek(packet) else { return false };
+        let (source, destination) = (header.source(), header.destination());
+        let one_host = |address: Ipv4Addr| {
+            let first = address.octets()[0];
+            first != 0 && first != 127 && first < 224
+        };
+        let about_error = header.protocol() == Protocol::ICMPV4
+            && packet
+                .get(header.header_length()..)
+                .and_then(icmpv4::Header::peek)
+                .is_none_or(|(icmp, _)| icmp.message().is_error());
+        header.fragment_offset() == 0
+            && one_host(source)
+            && !destination.is_multicast()
+            && !destination.is_broadcast()
+            && !about_error
+    }
+
+    fn rest_of_header(detail: u16) -> [u8; 4] {
+        let [high, low] = detail.to_be_bytes();
+        [0, 0, high, low]
+    }
+
+    fn put_header(ip: &mut [u8], source: IpAddr, to: IpAddr, length: usize) -> Option<Sum> {
+        let (IpAddr::V4(source), IpAddr::V4(destination)) = (source, to) else { return None };
+        let fields = ipv4::Fields {
+            service: SERVICE,
+            ttl: HOPS,
+            protocol: Protocol::ICMPV4,
+            source,
+            destination,
+            identification: 0,
+            dont_fragment: true,
+        };
+        let length = u16::try_from(Self::IP + length).ok()?;
+        ip.copy_from_slice(fields.header(length).as_bytes());
+        Some(Sum::new())
+    }
+}
+
+impl Errors for V6 {
+    const IP: usize = ipv6::HEADER_LENGTH;
+    /// RFC 4443 2.4 (c): the minimum MTU.
+    const LONGEST: usize = 1280;
+
+    /// RFC 4443 2.4 (e)
+    fn may_be_told(packet: &[u8], error: IcmpError) -> bool {
+        let Some(header) = ipv6::Header::peek(packet) else { return false };
+        let source = header.source();
+        let to_group = header.destination().is_multicast();
+        let told_to_groups = error.kind == kind6::PACKET_TOO_BIG
+            || (error.kind == kind6::PARAMETER_PROBLEM && error.code == parameter_problem::OPTION);
+        let about_error = match ipv6::upper_layer(packet) {
+            Ok(upper) if upper.is_later_fragment() => true,
+            Ok(upper) if upper.protocol == Protocol::ICMPV6 => {
+                let icmp = packet.get(upper.offset..).and_then(icmpv6::Header::peek);
+                icmp.is_none_or(|(icmp, _)| icmp.message().is_error() || icmp.kind() == REDIRECT)
+            }
+            _ => false,
+        };
+        !source.is_unspecified()
+            && !source.is_multicast()
+            && !source.is_loopback()
+            && (!to_group || told_to_groups)
+            && !about_error
+    }
+
+    fn rest_of_header(detail: u16) -> [u8; 4] {
+        u32::from(detail).to_be_bytes()
+    }
+
+    fn put_header(ip: &mut [u8], source: IpAddr, to: IpAddr, length: usize) -> Option<Sum> {
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (source, to) else { return None };
+        let fields = ipv6::Fields {
+            next_header: Protocol::ICMPV6,
+            hop_limit: HOPS,
+            source,
+            destination,
+            traffic_class: SERVICE,
+            flow_label: 0,
+        };
+        let length = u16::try_from(length).ok()?;
+        ip.copy_from_slice(fields.header(length).as_bytes());
+        Some(Sum::new().pseudo_v6(source, destination, Protocol::ICMPV6, u32::from(length)))
+    }
 }
 
 /// Makes the error out of the packet, from the network header on, and returns whom it goes to.
-fn write(buffer: &mut Buffer, network: usize, error: IcmpError, source: IpAddr) -> Option<IpAddr> {
-    let (quote, headers) = match source {
-        IpAddr::V4(_) => (QUOTE4, ICMP4),
-        IpAddr::V6(_) => (QUOTE6, ICMP6),
-    };
+fn write<F: Errors>(
+    buffer: &mut Buffer,
+    network: usize,
+    IcmpError { kind, code, detail }: IcmpError,
+    source: IpAddr,
+) -> Option<IpAddr> {
+    let headers = F::IP + ICMP;
+    let end = network + F::LONGEST - headers;
     // Of a long packet in several buffers the start is enough, unless it is in several, too.
-    let cut =
-        buffer.truncate(network + quote) || buffer.linearize() && buffer.truncate(network + quote);
+    let cut = buffer.truncate(end) || buffer.linearize() && buffer.truncate(end);
     if !cut || buffer.prepend(headers).is_none() {
         return None;
     }
     let packet = buffer.data_mut().get_mut(network..)?;
-    match source {
-        IpAddr::V4(source) => write4(packet, error, source).map(IpAddr::V4),
-        IpAddr::V6(source) => write6(packet, error, source).map(IpAddr::V6),
-    }
-}
-
-fn write4(packet: &mut [u8], error: IcmpError, source: Ipv4Addr) -> Option<Ipv4Addr> {
-    let to = ipv4::Header::peek(packet.get(ICMP4..)?)?.source();
-    let length = u16::try_from(packet.len()).ok()?;
-    let fields = ipv4::Fields {
-        service: SERVICE,
-        ttl: HOPS,
-        protocol: Protocol::ICMPV4,
-        source,
-        destination: to,
-        identification: 0,
-        dont_fragment: true,
-    };
-    packet.get_mut(..20)?.copy_from_slice(fields.header(length).as_bytes());
-    let icmp = packet.get_mut(20..)?;
-    icmp.get_mut(..8)?.copy_from_slice(&icmp_header(
-        error,
-        [0, 0, (error.detail >> 8) as u8, error.detail as u8],
-    ));
-    let sum = checksum::of(icmp).to_be_bytes();
-    icmp.get_mut(2..4)?.copy_from_slice(&sum);
-    Some(to)
-}
-
-fn write6(packet: &mut [u8], error: IcmpError, source: Ipv6Addr) -> Option<Ipv6Addr> {
-    let to = ipv6::Header::peek(packet.get(ICMP6..)?)?.source();
-    let length = u16::try_from(packet.len() - 40).ok()?;
-    let fields = ipv6::Fields {
-        next_header: Protocol::ICMPV6,
-        hop_limit: HOPS,
-        source,
-        destination: to,
-        traffic_class: SERVICE,
-        flow_label: 0,
-    };
-    packet.get_mut(..40)?.copy_from_slice(fields.header(length).as_bytes());
-    let icmp = packet.get_mut(40..)?;
-    icmp.get_mut(..8)?.copy_from_slice(&icmp_header(error, u32::from(error.detail).to_be_bytes()));
-    let sum = checksum::Sum::new().pseudo_v6(source, to, Protocol::ICMPV6, u32::from(length));
+    let (to, _) = ends(packet.get(headers..)?)?;
+    let (ip, icmp) = packet.split_at_mut_checked(F::IP)?;
+    let sum = F::put_header(ip, source, to, icmp.len())?;
+    let [a, b, c, d] = F::rest_of_header(detail);
+    icmp.get_mut(..ICMP)?.copy_from_slice(&[kind, code, 0, 0, a, b, c, d]);
     let sum = sum.bytes(icmp).finish().to_be_bytes();
     icmp.get_mut(2..4)?.copy_from_slice(&sum);
     Some(to)
-}
-
-fn icmp_header(error: IcmpError, detail: [u8; 4]) -> [u8; 8] {
-    [error.kind, error.code, 0, 0, detail[0], detail[1], detail[2], detail[3]]
 }

@@ -1,4 +1,4 @@
-//! The way back for packets that are made here out of a received one.
+//! The path of packets that are made here out of a received one.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::state::{DEFAULT_VRF, Interfaces, VrfId};
 
 /// How a packet made here leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ReplyPath {
     /// By the IPv4 routes of the default VRF.
     Routed4,
     /// By the IPv6 routes of the default VRF.
@@ -24,7 +24,7 @@ pub(super) enum Way {
     Link,
 }
 
-impl Way {
+impl ReplyPath {
     /// By the routes to an address, in a VRF.
     pub(super) fn routed(vrf: VrfId, to: IpAddr) -> Self {
         match (to, vrf) {
@@ -36,15 +36,15 @@ impl Way {
     }
 }
 
-/// Prepares the packet in `slot`, addressed to `to`, for its way: by a link, that is an
+/// Prepares the packet in `slot`, addressed to `to`, for its path: by a link, that is an
 /// Ethernet header to `peer`; by routes, those of the VRF that the received packet came in by. `None`: no room for a header.
-pub(super) fn way(
+pub(super) fn prepare(
     vector: &mut Vector,
     slot: Slot,
     interfaces: &Interfaces,
     to: IpAddr,
     peer: MacAddr,
-) -> Option<Way> {
+) -> Option<ReplyPath> {
     let at = usize::from(slot);
     match to {
         IpAddr::V6(link_local) if link_local.is_unicast_link_local() => {
@@ -59,12 +59,12 @@ pub(super) fn way(
             let (header, _) = Header::parse_mut(buffer.data_mut()).ok()?;
             *header = link;
             vector.egress[at] = id;
-            Some(Way::Link)
+            Some(ReplyPath::Link)
         }
         _ => {
             let vrf = interfaces.vrf_of(vector.interface[at]);
             vector.egress[at] = vrf;
-            Some(Way::routed(vrf, to))
+            Some(ReplyPath::routed(vrf, to))
         }
     }
 }

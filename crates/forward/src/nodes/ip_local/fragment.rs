@@ -6,7 +6,8 @@ use wire::ethernet::{HEADER_LENGTH, Header};
 use wire::{ipv4, ipv6};
 use zerocopy::IntoBytes;
 
-use super::super::fragment;
+use super::super::family::{V4, V6};
+use super::super::fragment::{self, Fragments};
 use crate::reassembly::{Key, Piece};
 use crate::state::VrfId;
 
@@ -102,14 +103,12 @@ pub(super) fn cut(
     pool: &BufferPool,
 ) -> Option<Vec<Buffer>> {
     let mtu = usize::from(mtu);
-    let read = |from: usize, out: &mut [u8]| {
-        out.copy_from_slice(packet.get(from..from + out.len())?);
-        Some(())
-    };
-    let mut parts = if packet.first()? >> 4 == 4 {
-        fragment::cut(packet, read, mtu, pool)?
+    let mut parts = if packet.len() <= mtu {
+        vec![filled(pool, &[packet])?]
+    } else if packet.first()? >> 4 == 4 {
+        cut_as::<V4>(packet, identification, mtu, pool)?
     } else {
-        cut6(packet, identification, mtu, pool)?
+        cut_as::<V6>(packet, identification, mtu, pool)?
     };
     if let Some(link) = link {
         for part in &mut parts {
@@ -119,34 +118,17 @@ pub(super) fn cut(
     Some(parts)
 }
 
-/// Everything behind the fixed header is cut, extension headers too: none that this router answers
-/// has to be in each fragment.
-fn cut6(packet: &[u8], identification: u32, mtu: usize, pool: &BufferPool) -> Option<Vec<Buffer>> {
-    let (header, payload) = packet.split_first_chunk::<{ ipv6::HEADER_LENGTH }>()?;
-    let next_header = ipv6::Header::peek(packet)?.next_header();
-    let room = mtu.checked_sub(header.len() + ipv6::Fragment::HEADER_LENGTH)? & !7;
-    if packet.len() <= mtu {
-        return Some(vec![filled(pool, &[packet])?]);
-    }
-    let mut fragments = Vec::new();
-    let chunks = payload.chunks(room.max(8));
-    let last = chunks.len().checked_sub(1)?;
-    for (at, chunk) in chunks.enumerate() {
-        let own = ipv6::Fragment {
-            offset: u16::try_from(at * room / 8).ok()?,
-            more: at < last,
-            identification,
-            header_at: header.len(),
-            named_at: 6,
-            next_header,
-        };
-        let mut start = *header;
-        let fixed = ipv6::Header::peek_mut(&mut start)?;
-        fixed.set_payload_length(u16::try_from(chunk.len() + own.header().len()).ok()?);
-        fixed.set_next_header(wire::Protocol::FRAGMENT);
-        fragments.push(filled(pool, &[&start, &own.header(), chunk])?);
-    }
-    Some(fragments)
+fn cut_as<F: Fragments>(
+    packet: &[u8],
+    identification: u32,
+    mtu: usize,
+    pool: &BufferPool,
+) -> Option<Vec<Buffer>> {
+    let read = |from: usize, out: &mut [u8]| {
+        out.copy_from_slice(packet.get(from..from + out.len())?);
+        Some(())
+    };
+    fragment::cut::<F>(&F::plan(packet, identification)?, read, mtu, pool)
 }
 
 /// A buffer with the start of a datagram behind the link header of the frame in `slot`.

@@ -20,7 +20,7 @@ use self::reset::Reset;
 use super::bucket::TokenBucket;
 use super::disposal::refuse;
 use super::family::{icmp, kind4, kind6};
-use super::local_reply::{self, Way};
+use super::local_reply::{self, ReplyPath};
 use super::snapshot::Snapshot;
 use crate::Cause;
 use crate::reassembly::{Added, Expired, Reassembly};
@@ -147,14 +147,14 @@ impl IpLocal {
                     return;
                 };
                 let vrf = interfaces.vrf_of(id);
-                let (way, egress) = match link {
-                    Some(_) => (Way::Link, id),
-                    None => (Way::routed(vrf, to), vrf),
+                let (path, egress) = match link {
+                    Some(_) => (ReplyPath::Link, id),
+                    None => (ReplyPath::routed(vrf, to), vrf),
                 };
                 for buffer in parts {
                     let network = 0;
                     let part = Handoff { interface: id, egress, network, ..Handoff::of(buffer) };
-                    cx.originate(part, next_of(way));
+                    cx.originate(part, path.into());
                 }
                 // It lives on in the answer.
                 drop(cx.take(slot));
@@ -228,8 +228,8 @@ impl IpLocal {
 
     /// A packet made here in `slot` goes to an address; what it was made of came from `peer`.
     fn send(&mut self, slot: Slot, to: IpAddr, peer: MacAddr, cx: &mut Context<'_, Next>) {
-        match local_reply::way(cx.vector, slot, self.interfaces.get(), to, peer) {
-            Some(way) => cx.send(slot, next_of(way)),
+        match local_reply::prepare(cx.vector, slot, self.interfaces.get(), to, peer) {
+            Some(path) => cx.send(slot, path.into()),
             None => cx.drop(slot, Reason::NoBuffer),
         }
     }
@@ -278,14 +278,15 @@ impl IpLocal {
     }
 }
 
-/// The node where a packet made here goes.
-fn next_of(way: Way) -> Next {
-    match way {
-        Way::Routed4 => Next::Output4,
-        Way::Routed6 => Next::Output6,
-        Way::Vrf4 => Next::Vrf4,
-        Way::Vrf6 => Next::Vrf6,
-        Way::Link => Next::Interface,
+impl From<ReplyPath> for Next {
+    fn from(path: ReplyPath) -> Self {
+        match path {
+            ReplyPath::Routed4 => Self::Output4,
+            ReplyPath::Routed6 => Self::Output6,
+            ReplyPath::Vrf4 => Self::Vrf4,
+            ReplyPath::Vrf6 => Self::Vrf6,
+            ReplyPath::Link => Self::Interface,
+        }
     }
 }
 
