@@ -32,7 +32,7 @@ pub use bells::ClientPace;
 pub use channel::ClientChannel;
 pub use counters::ClientCounters;
 pub(crate) use delivery::Delivery;
-pub(crate) use lane::Around;
+pub(crate) use lane::LaneContext;
 pub use lane::{Lane, LaneClient};
 pub use ports::ClientPorts;
 pub(crate) use share::Share;

@@ -14,7 +14,7 @@ use crate::rib::is_host;
 use crate::state::Interface;
 
 /// What of a message matters here.
-enum Said {
+enum Discovery {
     Solicitation {
         source: Ipv6Addr,
         target: Ipv6Addr,
@@ -30,7 +30,7 @@ enum Said {
 }
 
 /// Checks and reads a message; `None`: RFC 4861 says to discard it.
-fn read(packet: &[u8]) -> Option<Said> {
+fn read(packet: &[u8]) -> Option<Discovery> {
     let header = ipv6::Header::parse(packet).ok()?;
     if header.next_header() != Protocol::ICMPV6 {
         return None;
@@ -38,23 +38,24 @@ fn read(packet: &[u8]) -> Option<Said> {
     let body = packet.get(ipv6::HEADER_LENGTH..header.total_length())?;
     let (source, destination) = (header.source(), header.destination());
     icmpv6::Header::parse(body, source, destination).ok()?;
-    let said = match ndp::parse(body, source, destination, header.hop_limit()).ok()? {
+    let message = match ndp::parse(body, source, destination, header.hop_limit()).ok()? {
         Message::NeighborSolicitation { target, options } => {
-            Said::Solicitation { source, target, mac: options.source_link_layer() }
+            Discovery::Solicitation { source, target, mac: options.source_link_layer() }
         }
         Message::NeighborAdvertisement { flags, target, options } => {
-            Said::Advertisement { target, mac: options.target_link_layer(), flags }
+            Discovery::Advertisement { target, mac: options.target_link_layer(), flags }
         }
-        _ => Said::Other,
+        _ => Discovery::Other,
     };
-    match said {
+    match message {
         // A group address as somebody's own is nobody's.
-        Said::Solicitation { mac: Some(mac), .. } | Said::Advertisement { mac: Some(mac), .. }
+        Discovery::Solicitation { mac: Some(mac), .. }
+        | Discovery::Advertisement { mac: Some(mac), .. }
             if !mac.is_unicast() =>
         {
             None
         }
-        said => Some(said),
+        message => Some(message),
     }
 }
 
@@ -85,11 +86,11 @@ impl<P: Packet> SlowPath<P> {
         let interface = packet.interface();
         let reason = match read(packet.network()) {
             None => Some(Reason::NdMalformed),
-            Some(Said::Other) => Some(Reason::IcmpUnhandled),
-            Some(Said::Solicitation { source, target, mac }) => {
+            Some(Discovery::Other) => Some(Reason::IcmpUnhandled),
+            Some(Discovery::Solicitation { source, target, mac }) => {
                 self.solicited(interface, (source, mac), target, now, actions)
             }
-            Some(Said::Advertisement { target, mac, flags }) => {
+            Some(Discovery::Advertisement { target, mac, flags }) => {
                 self.advertised(interface, (target, mac), flags, now, actions)
             }
         };

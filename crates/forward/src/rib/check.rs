@@ -9,7 +9,7 @@ use super::link::is_link_local;
 use super::route::Step;
 use super::target::Goal;
 use super::{ApplyError, Change, Prefix, Rib, Route, RouteError, Target, Via};
-use crate::state::{VrfId, WAYS};
+use crate::state::{GROUP_SLOTS, VrfId};
 
 impl Rib {
     /// The steps of a batch. On an error nothing has happened.
@@ -102,7 +102,7 @@ impl Rib {
     ) -> Result<Vec<Via>, RouteError> {
         match via.len() {
             0 => return Err(RouteError::NoNextHop(prefix)),
-            1..=WAYS => {}
+            1..=GROUP_SLOTS => {}
             count => return Err(RouteError::TooManyNextHops { prefix, count }),
         }
         for hop in via {

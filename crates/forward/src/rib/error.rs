@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use graph::InterfaceId;
 
 use super::Prefix;
-use crate::state::{VrfId, WAYS};
+use crate::state::{GROUP_SLOTS, VrfId};
 
 /// Why a route can't be added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,10 +20,10 @@ pub enum RouteError {
     #[error("{0}: broadcast routes come from interface addresses and can't be added")]
     Broadcast(Prefix),
     /// No next hop.
-    #[error("route {0} has no next hop: give 1 to {WAYS}")]
+    #[error("route {0} has no next hop: give 1 to {GROUP_SLOTS}")]
     NoNextHop(Prefix),
     /// Too many next hops.
-    #[error("route {prefix} has {count} next hops: at most {WAYS} fit")]
+    #[error("route {prefix} has {count} next hops: at most {GROUP_SLOTS} fit")]
     TooManyNextHops {
         /// The route.
         prefix: Prefix,
@@ -31,7 +31,7 @@ pub enum RouteError {
         count: usize,
     },
     /// Weight 0.
-    #[error("next hop {0} has weight 0: give 1 to {WAYS}")]
+    #[error("next hop {0} has weight 0: give 1 to {GROUP_SLOTS}")]
     Weight(IpAddr),
     /// A next hop of the other family.
     #[error("next hop {address} is not of the family of {prefix}")]

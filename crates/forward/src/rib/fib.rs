@@ -137,11 +137,11 @@ impl<K: Key, T: Table<K>> Fib<K, T> {
         if let Some((source, value)) = self.best(host, targets, hops) {
             return Some((host, source, value));
         }
-        self.around(host, targets, hops)
+        self.covering(host, targets, hops)
     }
 
     /// As [`Self::look_up`], but of the shorter prefixes only.
-    pub(super) fn around(
+    pub(super) fn covering(
         &self,
         host: K,
         targets: &Targets,
@@ -149,7 +149,7 @@ impl<K: Key, T: Table<K>> Fib<K, T> {
     ) -> Option<(K, Source, u32)> {
         let lengths = (0..K::WIDTH).rev().zip(self.lengths.iter().rev().skip(1));
         lengths.filter(|(_, count)| **count > 0).find_map(|(length, _)| {
-            let key = host.around(length);
+            let key = host.truncated(length);
             let (source, value) = self.best(key, targets, hops)?;
             Some((key, source, value))
         })
@@ -159,7 +159,7 @@ impl<K: Key, T: Table<K>> Fib<K, T> {
     /// route in there keeps its say.
     fn is_on_link(&self, host: K, hop: u32, targets: &Targets, hops: &Hops) -> bool {
         let Some((interface, _)) = hops.neighbor(hop) else { return false };
-        let around = self.around(host, targets, hops);
-        around.is_some_and(|(_, _, value)| hops.glean(value) == Some(interface))
+        let covering = self.covering(host, targets, hops);
+        covering.is_some_and(|(_, _, value)| hops.glean(value) == Some(interface))
     }
 }

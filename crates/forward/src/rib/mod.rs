@@ -9,7 +9,7 @@
 //! | `error` | why a change is refused |
 //! | `link` | interfaces as routes see them; the routes that their addresses imply |
 //! | `next_hop` | next hops by what they lead to, counted and written |
-//! | `ways` | slots of an ECMP group, moved as little as possible |
+//! | `group` | slots of an ECMP group, moved as little as possible |
 //! | `target` | what routes share: sets of next hops, reserved answers |
 //! | `fib` | the routes of one family, by source, and its look-up table |
 //! | `check` | whether a batch of changes makes sense |
@@ -22,6 +22,7 @@
 mod check;
 mod error;
 mod fib;
+mod group;
 mod link;
 mod list;
 mod lpm;
@@ -34,7 +35,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod vrf;
-mod ways;
 
 pub(crate) use check::is_host;
 pub use error::{ApplyError, RouteError};

@@ -76,7 +76,7 @@ impl Rib {
             return self.links.live(interface).is_some();
         }
         let vrf = self.vrfs.get(self.links.vrf_of(interface));
-        let value = vrf.and_then(|vrf| vrf.around(address, &self.targets, &self.hops));
+        let value = vrf.and_then(|vrf| vrf.covering(address, &self.targets, &self.hops));
         value.is_some_and(|value| self.hops.glean(value) == Some(interface))
     }
 

@@ -87,8 +87,8 @@ pub(super) trait Key: Copy + Ord + Hash + Into<Prefix> {
     /// Leading bits that count.
     fn length(self) -> u8;
 
-    /// The shorter prefix around it; itself when `length` is no shorter.
-    fn around(self, length: u8) -> Self;
+    /// Its first `length` bits; itself when `length` is no shorter.
+    fn truncated(self, length: u8) -> Self;
 
     /// The prefixes of its first and its last address.
     fn hosts(self) -> (Self, Self);
@@ -103,7 +103,7 @@ macro_rules! key {
                 $name::length(self)
             }
 
-            fn around(self, length: u8) -> Self {
+            fn truncated(self, length: u8) -> Self {
                 Self::containing(self.address(), length.min($name::length(self))).unwrap_or(self)
             }
 

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use graph::InterfaceId;
 use wire::MacAddr;
 
+use super::group::{self, EMPTY};
 use super::link::Links;
 use super::next_hop::{Hops, Owner};
-use super::ways::{self, EMPTY};
 use super::{RouteError, Target, Via};
-use crate::state::{GROUP_BIT, VrfId, WAYS, reserved};
+use crate::state::{GROUP_BIT, GROUP_SLOTS, VrfId, reserved};
 
 /// A target as it is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub(super) enum Goal {
 #[derive(Debug)]
 struct Group {
     index: u32,
-    ways: Box<[u32; WAYS]>,
+    slots: Box<[u32; GROUP_SLOTS]>,
 }
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Targets {
             Goal::Route(_, Target::Via(hops_of_route)) if hops_of_route.len() > 1 => {
                 let limit = hops.table.group_capacity();
                 let index = hops.take_group().ok_or(RouteError::TooManyGroups { limit })?;
-                Some(Group { index, ways: Box::new([EMPTY; WAYS]) })
+                Some(Group { index, slots: Box::new([EMPTY; GROUP_SLOTS]) })
             }
             _ => None,
         };
@@ -177,11 +177,11 @@ impl Targets {
         let best = entry.members.iter().map(|(hop, _)| hops.rank(*hop)).max().unwrap_or(0);
         let fit = entry.members.iter().copied().filter(|(hop, _)| hops.rank(*hop) == best);
         let fit: Vec<_> = fit.collect();
-        let before = *group.ways;
-        ways::fill(&mut group.ways, &fit);
-        for (slot, (old, new)) in before.iter().zip(group.ways.iter()).enumerate() {
+        let before = *group.slots;
+        group::fill(&mut group.slots, &fit);
+        for (slot, (old, new)) in before.iter().zip(group.slots.iter()).enumerate() {
             if old != new {
-                hops.table.set_way(group.index, slot, *new);
+                hops.table.set_slot(group.index, slot, *new);
             }
         }
     }

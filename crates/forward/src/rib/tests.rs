@@ -13,7 +13,8 @@ use wire::MacAddr;
 
 use super::{Limits, Miss, Rib};
 use crate::state::{
-    DEFAULT_VRF, Features, Interface, Interfaces, Kind, Mode, NextHop, Settings, State, VrfId, WAYS,
+    DEFAULT_VRF, Features, GROUP_SLOTS, Interface, Interfaces, Kind, Mode, NextHop, Settings,
+    State, VrfId,
 };
 
 const SETTINGS: Settings = Settings {
@@ -86,7 +87,7 @@ fn found(state: &State, vrf: VrfId, address: IpAddr) -> Option<u32> {
 /// What the workers do with packets to an address, over all flows.
 fn seen(state: &State, address: IpAddr) -> Vec<NextHop> {
     let value = found(state, DEFAULT_VRF, address).unwrap();
-    let flows = 0..WAYS as u32;
+    let flows = 0..GROUP_SLOTS as u32;
     let mut hops: Vec<NextHop> =
         flows.map(|hash| state.next_hops.get(state.next_hops.choose(value, hash))).collect();
     hops.sort_unstable_by_key(order);

@@ -92,10 +92,10 @@ impl Vrf {
     }
 
     /// The same, but for a route of the address alone.
-    pub(super) fn around(&self, address: IpAddr, targets: &Targets, hops: &Hops) -> Option<u32> {
+    pub(super) fn covering(&self, address: IpAddr, targets: &Targets, hops: &Hops) -> Option<u32> {
         match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.around(key, targets, hops).map(|hit| hit.2),
-            Prefix::V6(key) => self.v6.around(key, targets, hops).map(|hit| hit.2),
+            Prefix::V4(key) => self.v4.covering(key, targets, hops).map(|hit| hit.2),
+            Prefix::V6(key) => self.v6.covering(key, targets, hops).map(|hit| hit.2),
         }
     }
 

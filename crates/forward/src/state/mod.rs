@@ -11,7 +11,9 @@ use arc_swap::ArcSwap;
 
 pub use features::{Features, InputFeature, OutputFeature};
 pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
-pub use next_hop::{GROUP_BIT, Group, Kind, NextHop, NextHops, NextNode, WAYS, Words, reserved};
+pub use next_hop::{
+    GROUP_BIT, GROUP_SLOTS, Group, Kind, NextHop, NextHops, NextNode, Words, reserved,
+};
 pub use vrf::{DEFAULT_VRF, MOST_VRFS, VRF_NUMBERS, VrfId, VrfTables, Vrfs};
 
 /// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.

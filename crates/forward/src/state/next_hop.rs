@@ -19,7 +19,7 @@ use wire::MacAddr;
 pub const GROUP_BIT: u32 = 1 << 30;
 
 /// Slots of a group: the most next hops that a route has, and the resolution of weights.
-pub const WAYS: usize = 64;
+pub const GROUP_SLOTS: usize = 64;
 
 /// Indices that mean the same in every table.
 pub mod reserved {
@@ -288,7 +288,7 @@ impl Reader<'_> {
 
 /// An ECMP group: each slot names a next hop; weights are numbers of slots.
 #[derive(Debug)]
-pub struct Group([AtomicU32; WAYS]);
+pub struct Group([AtomicU32; GROUP_SLOTS]);
 
 /// All next hops and groups.
 #[derive(Debug)]
@@ -302,7 +302,7 @@ impl NextHops {
     #[must_use]
     pub fn new(entries: usize, groups: usize) -> Self {
         let entry = |_| Entry([const { AtomicU64::new(0) }; 4]);
-        let group = |_| Group([const { AtomicU32::new(reserved::BLACKHOLE) }; WAYS]);
+        let group = |_| Group([const { AtomicU32::new(reserved::BLACKHOLE) }; GROUP_SLOTS]);
         Self {
             entries: (0..entries.max(reserved::FIRST as usize)).map(entry).collect(),
             groups: (0..groups).map(group).collect(),
@@ -426,15 +426,17 @@ impl NextHops {
             return value;
         }
         match self.groups.get((value & !GROUP_BIT) as usize) {
-            Some(Group(slots)) => slots[hash as usize % WAYS].load(Ordering::Relaxed),
+            Some(Group(slots)) => slots[hash as usize % GROUP_SLOTS].load(Ordering::Relaxed),
             None => reserved::BLACKHOLE,
         }
     }
 
     /// Fills one slot of a group. Called by the control thread alone.
-    pub fn set_way(&self, group: u32, slot: usize, next_hop: u32) {
-        if let Some(way) = self.groups.get(group as usize).and_then(|Group(ways)| ways.get(slot)) {
-            way.store(next_hop, Ordering::Relaxed);
+    pub fn set_slot(&self, group: u32, slot: usize, next_hop: u32) {
+        if let Some(place) =
+            self.groups.get(group as usize).and_then(|Group(slots)| slots.get(slot))
+        {
+            place.store(next_hop, Ordering::Relaxed);
         }
     }
 }

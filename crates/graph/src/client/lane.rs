@@ -20,7 +20,7 @@ use super::{
 use crate::function::spare;
 use crate::{Exits, PortId, Reason, Vector};
 
-use taking::Way;
+use taking::LaneSender;
 
 /// Buffers of a client that is gone which are freed in one round.
 const LEAVING: usize = 64;
@@ -62,8 +62,8 @@ pub struct Lane {
     scratch: Vec<u8>,
 }
 
-/// The worker's surroundings of a lane.
-pub(crate) struct Around<'a> {
+/// What of the worker a lane works with.
+pub(crate) struct LaneContext<'a> {
     pub(crate) port: PortId,
     pub(crate) pool: &'a mut SharedPool,
     pub(crate) exits: &'a mut Exits,
@@ -129,22 +129,22 @@ impl Lane {
         &mut self,
         private: &mut [Option<Buffer>],
         got: usize,
-        around: &mut Around<'_>,
+        context: &mut LaneContext<'_>,
     ) -> usize {
-        let mut received = std::mem::take(around.pool.received());
+        let mut received = std::mem::take(context.pool.received());
         let left = if self.client.is_some() {
             for buffer in private.iter_mut().filter_map(Option::take) {
-                self.push_copy(&buffer, around);
-                around.pool.free(buffer);
+                self.push_copy(&buffer, context);
+                context.pool.free(buffer);
             }
-            received.drain(..).for_each(|buffer| self.push(buffer, around));
-            self.ring(around);
+            received.drain(..).for_each(|buffer| self.push(buffer, context));
+            self.ring(context);
             0
         } else {
-            self.copy_back(&mut received, private, got, around)
+            self.copy_back(&mut received, private, got, context)
         };
         // Its memory serves the next burst.
-        *around.pool.received() = received;
+        *context.pool.received() = received;
         left
     }
 
@@ -154,26 +154,26 @@ impl Lane {
         received: &mut Vec<SharedBuffer>,
         private: &mut [Option<Buffer>],
         got: usize,
-        around: &mut Around<'_>,
+        context: &mut LaneContext<'_>,
     ) -> usize {
         let mut left = got;
         for buffer in received.drain(..) {
             let copy = buffer.copy(&self.copies);
-            around.pool.take_back(buffer);
+            context.pool.take_back(buffer);
             match (copy, private.get_mut(left)) {
                 (Some(copy), Some(place)) => {
                     *place = Some(copy);
                     left += 1;
                 }
-                _ => around.exits.counters.drops[Reason::NoBuffer as usize].add(1),
+                _ => context.exits.counters.drops[Reason::NoBuffer as usize].add(1),
             }
         }
         left
     }
 
     /// Counts what a burst left in lent memory as received, and shows it to a capture.
-    pub(crate) fn count(&mut self, around: &mut Around<'_>) {
-        let Around { port, pool, exits, .. } = around;
+    pub(crate) fn count(&mut self, context: &mut LaneContext<'_>) {
+        let LaneContext { port, pool, exits, .. } = context;
         if let Some(count) = exits.counters.ports.get(usize::from(*port)) {
             let received = pool.received();
             count.rx_packets.add(received.len() as u64);
@@ -187,18 +187,18 @@ impl Lane {
         }
     }
 
-    fn ring(&mut self, around: &Around<'_>) {
+    fn ring(&mut self, context: &LaneContext<'_>) {
         if let Some(client) = &mut self.client {
             let channels = std::slice::from_mut(&mut client.channel);
-            self.bells.ring_due(channels, around.now, around.exits.busy);
+            self.bells.ring_due(channels, context.now, context.exits.busy);
         }
     }
 
     /// To the client by reference, if it can be.
-    fn push(&mut self, buffer: SharedBuffer, around: &mut Around<'_>) {
-        let Some(client) = &mut self.client else { return around.pool.take_back(buffer) };
+    fn push(&mut self, buffer: SharedBuffer, context: &mut LaneContext<'_>) {
+        let Some(client) = &mut self.client else { return context.pool.take_back(buffer) };
         let length = buffer.len();
-        let reference = around.pool.reference(&buffer);
+        let reference = context.pool.reference(&buffer);
         let place = reference.and_then(|to| self.held.get_mut(to.place as usize));
         let meta = |flags| Meta { port: client.number, flags };
         let sent = match (reference, place) {
@@ -208,7 +208,7 @@ impl Lane {
                 if sent {
                     *place = Some(buffer);
                 } else {
-                    around.pool.take_back(buffer);
+                    context.pool.take_back(buffer);
                 }
                 sent
             }
@@ -216,31 +216,31 @@ impl Lane {
             _ => {
                 self.scratch.clear();
                 buffer.copy_into(&mut self.scratch, LONGEST);
-                around.pool.take_back(buffer);
+                context.pool.take_back(buffer);
                 client.channel.push(&self.scratch, meta(0))
             }
         };
-        client.count(sent, length, around.exits);
+        client.count(sent, length, context.exits);
         self.share.earn(usize::from(sent));
     }
 
-    fn push_copy(&mut self, buffer: &Buffer, around: &mut Around<'_>) {
+    fn push_copy(&mut self, buffer: &Buffer, context: &mut LaneContext<'_>) {
         let Some(client) = &mut self.client else { return };
         let bytes = whole(buffer, &mut self.scratch);
         let sent = client.channel.push(bytes, Meta { port: client.number, flags: 0 });
-        client.count(sent, buffer.len(), around.exits);
+        client.count(sent, buffer.len(), context.exits);
         self.share.earn(usize::from(sent));
     }
 
     /// Takes what the client has sent, a burst at most; what is for the graph goes into `vector`. Gives how much there
     /// was.
-    pub(crate) fn send(&mut self, vector: &mut Vector, around: &mut Around<'_>) -> usize {
+    pub(crate) fn send(&mut self, vector: &mut Vector, context: &mut LaneContext<'_>) -> usize {
         let Self { copies, client: Some(client), share, bells, held, outgoing, .. } = self else {
             return 0;
         };
-        let busy = around.exits.busy;
+        let busy = context.exits.busy;
         let (mut found, mut used, mut spare) = (0, 0, spare(busy));
-        let mut way = Way::new(copies, held, outgoing, around);
+        let mut sender = LaneSender::new(copies, held, outgoing, context);
         let allowance = share.allowance(&mut spare);
         let before = client.channel.passed();
         while used < allowance && !vector.free_slots().is_empty() {
@@ -248,14 +248,14 @@ impl Lane {
             used = client.channel.passed().wrapping_sub(before) as i32;
             let Some(taken) = taken else { break };
             found += 1;
-            let entering = client.take(taken, &mut way);
+            let entering = client.take(taken, &mut sender);
             // There is room, as was just seen.
             let _ = entering.map(|buffer| vector.push(buffer));
         }
-        way.leave();
+        sender.leave();
         share.spend(used, &mut spare);
         client.channel.settle(&client.counters);
-        bells.ring_due(std::slice::from_mut(&mut client.channel), around.now, busy);
+        bells.ring_due(std::slice::from_mut(&mut client.channel), context.now, busy);
         // The worker does not sleep before all is paid.
         found + usize::from(share.is_in_debt())
     }

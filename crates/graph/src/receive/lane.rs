@@ -3,7 +3,7 @@
 use dpdk::{BufferPool, DeviceMemory, NoPlace, SharedPool};
 
 use super::{RxAssignment, count, pass};
-use crate::client::Around;
+use crate::client::LaneContext;
 use crate::function::Functions;
 use crate::{Exits, Lane, LaneClient, Vector};
 
@@ -98,7 +98,7 @@ impl RxAssignment {
         let (Some(lane), Some(pool)) = (&mut self.lane, self.queue.shared()) else { return 0 };
         let port = self.port;
         let mut found = usize::from(lane.tend(pool));
-        found += lane.send(vector, &mut Around { port, pool, exits, now });
+        found += lane.send(vector, &mut LaneContext { port, pool, exits, now });
         let free = vector.free_slots();
         let room = free.len().min(limit);
         let free = &mut free[..room];
@@ -108,9 +108,9 @@ impl RxAssignment {
         let all = got + pool.received().len();
         exits.counters.burst(all);
         if all > 0 {
-            let mut around = Around { port, pool, exits, now };
-            lane.count(&mut around);
-            let left = lane.receive(free, got, &mut around);
+            let mut context = LaneContext { port, pool, exits, now };
+            lane.count(&mut context);
+            let left = lane.receive(free, got, &mut context);
             let burst = &mut free[..left];
             let own = pass(port, &mut self.spread, burst, exits, functions, now);
             vector.fill(own);

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::neighbor::NeighborError;
-use crate::state::WAYS;
+use crate::state::GROUP_SLOTS;
 
 fn members(bench: &Bench, to: &str) -> Vec<MacAddr> {
     let IpAddr::V4(to) = ip(to) else { panic!("IPv4 only") };
     let value = bench.state.routes4.lookup(to.to_bits());
     let hop = |hash| bench.state.next_hops.get(bench.state.next_hops.choose(value, hash));
-    let mut macs: Vec<_> = (0..WAYS as u32).map(|hash| hop(hash).destination).collect();
+    let mut macs: Vec<_> = (0..GROUP_SLOTS as u32).map(|hash| hop(hash).destination).collect();
     macs.sort_unstable();
     macs.dedup();
     macs

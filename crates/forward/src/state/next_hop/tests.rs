@@ -83,8 +83,8 @@ fn every_kind_survives_its_byte() {
 #[test]
 fn a_group_spreads_by_hash_and_a_hop_is_itself() {
     let hops = NextHops::new(32, 1);
-    for slot in 0..WAYS {
-        hops.set_way(0, slot, 16 + (slot as u32 & 1));
+    for slot in 0..GROUP_SLOTS {
+        hops.set_slot(0, slot, 16 + (slot as u32 & 1));
     }
     assert_eq!(hops.choose(17, 5), 17);
     assert_eq!(hops.choose(GROUP_BIT, 4), 16);

@@ -5,27 +5,27 @@ use shm::attach::{REFERENCE, RETURNS, Reference, flag, places};
 use shm::{Meta, Taken};
 
 use super::super::runt::{is_runt, padded};
-use super::{Around, LaneClient};
+use super::{LaneClient, LaneContext};
 use crate::PortId;
 
-/// Where a client's packets go.
-pub(super) struct Way<'a, 'b> {
+/// Sends what a client says.
+pub(super) struct LaneSender<'a, 'b> {
     copies: &'a BufferPool,
     held: &'a mut Vec<Option<SharedBuffer>>,
     outgoing: &'a mut Vec<Option<SharedBuffer>>,
     /// The port of what is in `outgoing`.
     egress: PortId,
-    pub(super) around: &'a mut Around<'b>,
+    pub(super) context: &'a mut LaneContext<'b>,
 }
 
-impl<'a, 'b> Way<'a, 'b> {
+impl<'a, 'b> LaneSender<'a, 'b> {
     pub(super) fn new(
         copies: &'a BufferPool,
         held: &'a mut Vec<Option<SharedBuffer>>,
         outgoing: &'a mut Vec<Option<SharedBuffer>>,
-        around: &'a mut Around<'b>,
+        context: &'a mut LaneContext<'b>,
     ) -> Self {
-        Self { copies, held, outgoing, egress: 0, around }
+        Self { copies, held, outgoing, egress: 0, context }
     }
 
     /// A packet that is the client's no more. `None`: it was not the client's.
@@ -47,9 +47,9 @@ impl<'a, 'b> Way<'a, 'b> {
         if self.outgoing.is_empty() {
             return;
         }
-        let Around { exits, now, pool, .. } = self.around;
-        let way = (self.egress, pool.is_mapped());
-        exits.transmit_shared(self.outgoing, way, self.copies, *now);
+        let LaneContext { exits, now, pool, .. } = self.context;
+        let port = (self.egress, pool.is_mapped());
+        exits.transmit_shared(self.outgoing, port, self.copies, *now);
         // What was not sent, or was sent as a copy.
         self.outgoing.drain(..).flatten().for_each(|buffer| pool.take_back(buffer));
     }
@@ -57,71 +57,76 @@ impl<'a, 'b> Way<'a, 'b> {
 
 impl LaneClient {
     /// Does what one slot of the ring says. Gives a packet for the graph.
-    pub(super) fn take(&mut self, taken: Taken, way: &mut Way<'_, '_>) -> Option<Buffer> {
+    pub(super) fn take(&mut self, taken: Taken, sender: &mut LaneSender<'_, '_>) -> Option<Buffer> {
         let meta = taken.meta();
         let entering = if meta.flags & flag::RETURN != 0 {
-            self.take_returns(&taken, way);
+            self.take_returns(&taken, sender);
             None
         } else if meta.flags & flag::REFERENCE != 0 {
-            self.take_reference(&taken, meta, way)
+            self.take_reference(&taken, meta, sender)
         } else {
-            self.take_bytes(&taken, meta, way)
+            self.take_bytes(&taken, meta, sender)
         };
         self.channel.finish(taken);
         entering
     }
 
-    fn take_returns(&self, taken: &Taken, way: &mut Way<'_, '_>) {
+    fn take_returns(&self, taken: &Taken, sender: &mut LaneSender<'_, '_>) {
         let mut bytes = [0; 4 * RETURNS];
         let copied = self.channel.read(taken, &mut bytes);
         if copied != taken.length() || copied % 4 != 0 {
             self.counters.malformed.add(1);
         }
         for place in places(bytes.get(..copied).unwrap_or_default()) {
-            match way.claim(place) {
-                Some(buffer) => way.around.pool.take_back(buffer),
+            match sender.claim(place) {
+                Some(buffer) => sender.context.pool.take_back(buffer),
                 None => self.counters.malformed.add(1),
             }
         }
     }
 
-    fn take_reference(&self, taken: &Taken, meta: Meta, way: &mut Way<'_, '_>) -> Option<Buffer> {
+    fn take_reference(
+        &self,
+        taken: &Taken,
+        meta: Meta,
+        sender: &mut LaneSender<'_, '_>,
+    ) -> Option<Buffer> {
         let mut bytes = [0; REFERENCE];
         let copied = self.channel.read(taken, &mut bytes);
         let reference = Reference::decode(&bytes).filter(|_| copied == taken.length());
-        let claimed = reference.and_then(|to| Some((to, way.claim(to.place)?)));
+        let claimed = reference.and_then(|to| Some((to, sender.claim(to.place)?)));
         let Some((Reference { offset, length, .. }, mut buffer)) = claimed else {
             self.counters.malformed.add(1);
             return None;
         };
         if !buffer.set_span(offset as usize, length as usize) {
             self.counters.malformed.add(1);
-            way.around.pool.take_back(buffer);
+            sender.context.pool.take_back(buffer);
             return None;
         }
         let Some(port) = self.sends.admit(meta.port, buffer.len()) else {
             self.counters.refused.add(1);
-            way.around.pool.take_back(buffer);
+            sender.context.pool.take_back(buffer);
             return None;
         };
         self.counters.sent.add(1);
         self.counters.sent_bytes.add(buffer.len() as u64);
         let enters = meta.flags & flag::GRAPH != 0;
         if !enters && !is_runt(buffer.len()) {
-            way.put(buffer, port);
+            sender.put(buffer, port);
             return None;
         }
         // The graph reads packets, so they must be ours alone; what is padded must be, too, as behind it the client's
         // bytes lie.
-        let copy = buffer.copy(way.copies);
-        way.around.pool.take_back(buffer);
+        let copy = buffer.copy(sender.copies);
+        sender.context.pool.take_back(buffer);
         if copy.is_none() {
             self.counters.no_buffer.add(1);
         }
         if !enters {
             // In the order in which they were sent.
-            way.leave();
-            way.around.exits.transmit(padded(copy?)?, port, way.around.now);
+            sender.leave();
+            sender.context.exits.transmit(padded(copy?)?, port, sender.context.now);
             return None;
         }
         copy.map(|mut copy| {
@@ -130,16 +135,21 @@ impl LaneClient {
         })
     }
 
-    fn take_bytes(&self, taken: &Taken, meta: Meta, way: &mut Way<'_, '_>) -> Option<Buffer> {
+    fn take_bytes(
+        &self,
+        taken: &Taken,
+        meta: Meta,
+        sender: &mut LaneSender<'_, '_>,
+    ) -> Option<Buffer> {
         let (mut buffer, port) =
-            self.channel.admit(taken, &self.sends, way.copies, &self.counters)?;
+            self.channel.admit(taken, &self.sends, sender.copies, &self.counters)?;
         if meta.flags & flag::GRAPH != 0 {
             buffer.set_port(port);
             return Some(buffer);
         }
         // In the order in which they were sent.
-        way.leave();
-        way.around.exits.transmit(buffer, port, way.around.now);
+        sender.leave();
+        sender.context.exits.transmit(buffer, port, sender.context.now);
         None
     }
 }
