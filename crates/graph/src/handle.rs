@@ -10,7 +10,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use thiserror::Error;
 
 use crate::worker::{self, Command, Stopped, WorkerState};
-use crate::{Counters, Doorbell, Exits, Graph, PollMode};
+use crate::{Counters, Doorbell, Exits, Graph, GraphError, PollMode};
 
 /// Commands that wait for a worker at most.
 const COMMANDS: usize = 64;
@@ -24,6 +24,9 @@ pub enum WorkerError {
     /// The graph has no node of that name.
     #[error("the graph has no node {0} for received packets")]
     NoEntry(&'static str),
+    /// Its graph is not one.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// The system has no thread or file descriptor for it.
     #[error("worker {worker} could not be started: {source}")]
     Start {
@@ -63,18 +66,14 @@ pub enum WorkerError {
     Ended(usize),
 }
 
-/// What a worker is made of.
+/// How a worker runs.
 pub struct WorkerSetup {
     /// Its number, from 0.
     pub index: usize,
     /// The core that it is pinned to; `None` leaves it to the system.
     pub core: Option<usize>,
-    /// Its nodes.
-    pub graph: Graph,
     /// The node where received packets enter, e.g. `ethernet-input`.
     pub entry: &'static str,
-    /// Its exits; the doorbell of the ring to the control thread is the control thread's.
-    pub exits: Exits,
     /// Its doorbell, made before it so that other threads' rings can have it.
     pub doorbell: Arc<Doorbell>,
     /// Packets taken from a receive queue at once: 1 to 256.
@@ -134,42 +133,45 @@ pub struct WorkerHandle {
 }
 
 impl WorkerHandle {
-    /// Starts a worker, with no queues yet.
+    /// Starts a worker, with no queues yet. It makes its nodes and exits itself, on its core: memory belongs to the NUMA
+    /// node of the core that touches it first. What else `make` gives comes back with the handle. The doorbell of the
+    /// exits' ring to the control thread is the control thread's.
     ///
     /// # Errors
     /// [`WorkerError`] says what was missing; no thread is left behind.
-    pub fn spawn(setup: WorkerSetup) -> Result<Self, WorkerError> {
-        let WorkerSetup { index, core, graph, entry, exits, doorbell, burst, poll } = setup;
-        let entry = graph.find(entry).ok_or(WorkerError::NoEntry(entry))?;
-        let nodes = graph.names().to_vec();
-        let counters = Arc::clone(&exits.counters);
+    pub fn spawn<T: Send + 'static>(
+        setup: WorkerSetup,
+        make: impl FnOnce() -> Result<(Graph, Exits, T), GraphError> + Send + 'static,
+    ) -> Result<(Self, T), WorkerError> {
+        let WorkerSetup { index, core, entry, doorbell, burst, poll } = setup;
         let (commands, inbox) = mpsc::sync_channel::<Command>(COMMANDS);
-        let (ready, started) = mpsc::sync_channel(1);
-        let state = WorkerState::new(graph, exits, entry, burst);
+        let (ready, started) = mpsc::sync_channel::<Result<_, WorkerError>>(1);
         let bell = Arc::clone(&doorbell);
-        let body = move || {
-            let prepared = prepare(index, core);
-            let (registration, answer) = match prepared {
-                Ok(registration) => (Some(registration), Ok(())),
-                Err(error) => (None, Err(error)),
-            };
-            let _ = ready.send(answer);
-            if registration.is_some() {
+        let start = move || {
+            let registration = prepare(index, core)?;
+            let (graph, exits, rest) = make()?;
+            let entry = graph.find(entry).ok_or(WorkerError::NoEntry(entry))?;
+            let told = (graph.names().to_vec(), Arc::clone(&exits.counters), rest);
+            Ok::<_, WorkerError>((registration, WorkerState::new(graph, exits, entry, burst), told))
+        };
+        let body = move || match start() {
+            Ok((_registration, state, told)) => {
+                let _ = ready.send(Ok(told));
                 worker::run(state, &inbox, &bell, poll);
+            }
+            Err(error) => {
+                let _ = ready.send(Err(error));
             }
         };
         let thread = thread::Builder::new()
             .name(format!("millrace-w{index}"))
             .spawn(body)
             .map_err(|source| WorkerError::Start { worker: index, source })?;
-        match started.recv_timeout(START) {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(WorkerError::Timeout(index)),
-        }
+        let (nodes, counters, rest) =
+            started.recv_timeout(START).map_err(|_| WorkerError::Timeout(index))??;
         let thread = Some(thread);
         let remote = Remote { index, commands, doorbell };
-        Ok(Self { remote, core, counters, nodes, thread })
+        Ok((Self { remote, core, counters, nodes, thread }, rest))
     }
 
     /// What leaves commands with it and never waits.

@@ -137,29 +137,27 @@ impl Router {
         core: usize,
         burst: u16,
     ) -> Result<WorkerHandle, Failure> {
-        let (learn, _learned) = learn_ring(64);
-        let graph = nodes::build(Parts {
-            state: self.state.clone(),
-            flows: self.flows.readers(),
-            macs: self.macs.reader(),
-            steering: Steering::new(SteeringLimits::default(), 0, &self.epoch)?.reader(),
-            learn,
-            pool,
-        })?;
-        let counters = Arc::new(Counters::new(graph.names().len(), PORTS));
-        // What is punted is dropped, and counted as that.
-        let (punts, _control) = ring(64, Arc::new(Doorbell::new()?));
+        let (state, flows, macs) = (self.state.clone(), self.flows.readers(), self.macs.reader());
+        let steering = Steering::new(SteeringLimits::default(), 0, &self.epoch)?.reader();
+        let control = Arc::new(Doorbell::new()?);
         let drain = DRAIN * (dpdk::tsc_hz() / 1_000_000);
-        let handle = WorkerHandle::spawn(WorkerSetup {
+        let setup = WorkerSetup {
             index,
             core: Some(core),
-            graph,
             entry: nodes::INPUT,
-            exits: Exits::new(Output::new(PORTS, drain), counters, punts),
             doorbell: Arc::new(Doorbell::new()?),
             burst: burst.into(),
             poll: PollMode::Adaptive,
-        })?;
+        };
+        let make = move || {
+            let (learn, _learned) = learn_ring(64);
+            let graph = nodes::build(Parts { state, flows, macs, steering, learn, pool })?;
+            let counters = Arc::new(Counters::new(graph.names().len(), PORTS));
+            // What is punted is dropped, and counted as that.
+            let (punts, _control) = ring(64, control);
+            Ok((graph, Exits::new(Output::new(PORTS, drain), counters, punts), ()))
+        };
+        let (handle, ()) = WorkerHandle::spawn(setup, make)?;
         let reader = self.epoch.register()?;
         handle.call(PATIENCE, move |state| state.set_reader(reader))?;
         Ok(handle)

@@ -27,8 +27,8 @@ use forward::nodes::{self, Parts};
 use forward::state::State;
 use forward::steering::SteeringReader;
 use graph::{
-    Counters, Doorbell, Exits, GraphError, HandoffReceiver, Inbound, NodeId, Output, PollMode,
-    Punt, WorkerError, WorkerHandle, WorkerSetup, ring,
+    Counters, Doorbell, Entry, Exits, Graph, GraphError, HandoffReceiver, HandoffSender, Inbound,
+    NodeId, Output, PollMode, Punt, WorkerError, WorkerHandle, WorkerSetup, ring,
 };
 use tables::{Epoch, TooManyReaders};
 
@@ -52,8 +52,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) enum WorkersError {
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    #[error("the graph of nodes: {0}")]
-    Graph(#[from] GraphError),
     #[error("no file descriptor for a worker: {0}; raise LimitNOFILE (ulimit -n)")]
     Doorbell(#[from] io::Error),
     #[error(transparent)]
@@ -99,6 +97,39 @@ pub(crate) struct Tables<'a> {
     pub(crate) epoch: &'a Epoch,
 }
 
+/// The other ends of a worker's rings, made by the worker like its own.
+struct Made {
+    entries: Entries,
+    punts: HandoffReceiver<Punt>,
+    learned: LearnReceiver,
+    inject: HandoffSender<Entry>,
+    injected: HandoffReceiver<Entry>,
+}
+
+impl Tables<'_> {
+    /// What makes a worker's nodes, exits and rings, on its own thread. `drain`: TSC cycles.
+    fn make(
+        &self,
+        control: Arc<Doorbell>,
+        doorbell: Arc<Doorbell>,
+        drain: u64,
+    ) -> impl FnOnce() -> Result<(Graph, Exits, Made), GraphError> + Send + use<> {
+        let (state, flows, macs) = (self.state.clone(), self.flows.clone(), self.macs.clone());
+        let (steering, pool) = (self.steering.clone(), self.pool);
+        move || {
+            let (learn, learned) = learn_ring(RING);
+            let graph = nodes::build(Parts { state, flows, macs, steering, learn, pool })?;
+            let ids = graph.names().iter().filter_map(|name| Some((*name, graph.find(name)?)));
+            let entries = Entries(ids.collect());
+            let (to_control, punts) = ring(RING, control);
+            let (inject, injected) = ring(RING, doorbell);
+            let counters = Arc::new(Counters::new(graph.names().len(), PORTS));
+            let exits = Exits::new(Output::new(PORTS, drain), counters, to_control);
+            Ok((graph, exits, Made { entries, punts, learned, inject, injected }))
+        }
+    }
+}
+
 /// The control thread's ends of rings, by worker.
 pub(crate) struct Rings {
     /// Packets for the control thread.
@@ -134,44 +165,32 @@ impl Workers {
         let drain = config.workers.drain.as_nanos() * u128::from(hz) / 1_000_000_000;
         let drain = u64::try_from(drain).unwrap_or(u64::MAX);
         for (index, core) in config.workers.cores.iter().enumerate() {
-            let (learn, learned) = learn_ring(RING);
-            all_learned.push(learned);
-            let graph = nodes::build(Parts {
-                state: tables.state.clone(),
-                flows: tables.flows.clone(),
-                macs: tables.macs.clone(),
-                steering: tables.steering.clone(),
-                learn,
-                pool: tables.pool,
-            })?;
-            let ids = graph.names().iter().filter_map(|name| Some((*name, graph.find(name)?)));
-            entries = Entries(ids.collect());
-            let (to_control, from_worker) = ring(RING, Arc::clone(control));
-            punts.push(from_worker);
-            let counters = Arc::new(Counters::new(graph.names().len(), PORTS));
             let doorbell = Arc::new(Doorbell::new()?);
-            let handle = WorkerHandle::spawn(WorkerSetup {
+            let setup = WorkerSetup {
                 index,
                 core: Some(usize::from(*core)),
-                graph,
                 entry: nodes::INPUT,
-                exits: Exits::new(Output::new(PORTS, drain), counters, to_control),
                 doorbell: Arc::clone(&doorbell),
                 burst: usize::from(config.workers.vector),
                 poll: match config.workers.poll {
                     Poll::Adaptive => PollMode::Adaptive,
                     Poll::Busy => PollMode::Busy,
                 },
-            })?;
+            };
+            let make = tables.make(Arc::clone(control), doorbell, drain);
+            let (handle, made) = WorkerHandle::spawn(setup, make)?;
             let reader = tables.epoch.register()?;
-            let (inject, inbound) = ring(RING, doorbell);
             let long = tables.long;
+            let inbound = Inbound::Enter(made.injected);
             handle.call(PATIENCE, move |state| {
                 state.set_reader(reader);
                 state.lend_long(long);
-                state.add_inbound(Inbound::Enter(inbound));
+                state.add_inbound(inbound);
             })?;
-            senders.push(inject);
+            entries = made.entries;
+            punts.push(made.punts);
+            all_learned.push(made.learned);
+            senders.push(made.inject);
             let member = Member::new(*core, handle.remote(), late.clone());
             list.push(Worker { core: *core, handle, member });
         }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use control::config;
-use dpdk::TxQueue;
-use graph::{Inbound, PortId, RxAssignment, Spread, TransmitPath, WorkerError, WorkerState, ring};
+use dpdk::{Buffer, TxQueue};
+use graph::{
+    HandoffReceiver, HandoffSender, Inbound, PortId, RxAssignment, Spread, TransmitPath,
+    WorkerError, WorkerState, ring,
+};
 
-use super::{Crew, RING};
+use super::{Crew, Member, RING};
 
 /// One transmit queue per worker; a worker beyond the device's queues goes through the owner of one.
 ///
@@ -24,9 +27,7 @@ pub(crate) async fn attach_transmit(
     }
     for (index, member) in crew.iter().enumerate().skip(owners) {
         let Some(owner) = crew.get(index % owners) else { continue };
-        let (sender, receiver) = ring(RING, Arc::clone(owner.remote.doorbell()));
-        let inbound = Inbound::Transmit(port, receiver);
-        owner.ask(move |state| state.add_inbound(inbound)).get().await?;
+        let sender = ring_to(owner, move |ring| Inbound::Transmit(port, ring)).await?;
         let path = Some(TransmitPath::Worker(sender));
         answers.push(member.ask(move |state| state.set_path(port, path)));
     }
@@ -72,12 +73,23 @@ async fn spread(
             senders.push(None);
             continue;
         };
-        let (sender, receiver) = ring(RING, Arc::clone(other.remote.doorbell()));
-        let inbound = Inbound::Received(receiver);
-        other.ask(move |state| state.add_inbound(inbound)).get().await?;
-        senders.push(Some(sender));
+        senders.push(Some(ring_to(other, Inbound::Received).await?));
     }
     Ok(Some(Spread::new(senders)))
+}
+
+/// A ring to a worker, made by it: a worker's memory is of its own NUMA node.
+async fn ring_to(
+    worker: &Member,
+    inbound: impl FnOnce(HandoffReceiver<Buffer>) -> Inbound + Send + 'static,
+) -> Result<HandoffSender<Buffer>, WorkerError> {
+    let doorbell = Arc::clone(worker.remote.doorbell());
+    let make = move |state: &mut WorkerState| {
+        let (sender, receiver) = ring(RING, doorbell);
+        state.add_inbound(inbound(receiver));
+        sender
+    };
+    worker.ask(make).get().await
 }
 
 /// Takes a port's receive queues from the workers, in order.

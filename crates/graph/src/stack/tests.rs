@@ -320,19 +320,16 @@ fn a_trace_follows_a_packet_into_a_stack() {
 #[test]
 fn a_sleeping_worker_hears_a_stack_and_a_stack_hears_it() {
     let pool = own_pool("stack-sleep", 63);
-    let Outside { exits, .. } = Outside::new(1, 0, 64);
-    let doorbell = Arc::new(Doorbell::new().unwrap());
-    let worker = WorkerHandle::spawn(WorkerSetup {
+    let setup = WorkerSetup {
         index: 0,
         core: None,
-        graph: graph(),
         entry: "stack-input",
-        exits,
-        doorbell,
+        doorbell: Arc::new(Doorbell::new().unwrap()),
         burst: 64,
         poll: PollMode::Adaptive,
-    })
-    .unwrap();
+    };
+    let make = || Ok((graph(), Outside::new(1, 0, 64).exits, ()));
+    let (worker, ()) = WorkerHandle::spawn(setup, make).unwrap();
     let patience = Duration::from_secs(20);
     let (setup, mut process) = self::process(16, pool, &ClientPace::default());
     let name = id(1, 1);

@@ -20,24 +20,24 @@ fn worker(
     poll: PollMode,
 ) -> (WorkerHandle, HandoffSender<Entry>, HandoffReceiver<Punt>) {
     pool();
-    let graph = GraphBuilder::default()
-        .each("in", &["out", "out"], |slot, cx| cx.send(slot, Out::First))
-        .each("out", &[], |slot, cx| match cx.vector.buffer(slot).map(|buffer| buffer.len()) {
-            Some(1) => cx.punt(slot, 1),
-            Some(2) => cx.transmit(slot, 0),
-            _ => cx.drop(slot, Reason::Blackhole),
-        })
-        .build()
-        .unwrap();
     let control = Arc::new(Doorbell::new().unwrap());
     let doorbell = Arc::new(Doorbell::new().unwrap());
-    let (to_control, from_worker) = ring(256, control);
-    let counters = Arc::new(Counters::new(2, PORTS));
-    let exits = Exits::new(Output::new(PORTS, 1000), counters, to_control);
     let (inject, inbound) = ring(256, Arc::clone(&doorbell));
-    let setup =
-        WorkerSetup { index, core: None, graph, entry: "in", exits, doorbell, burst: 64, poll };
-    let handle = WorkerHandle::spawn(setup).unwrap();
+    let make = move || {
+        let graph = GraphBuilder::default()
+            .each("in", &["out", "out"], |slot, cx| cx.send(slot, Out::First))
+            .each("out", &[], |slot, cx| match cx.vector.buffer(slot).map(|buffer| buffer.len()) {
+                Some(1) => cx.punt(slot, 1),
+                Some(2) => cx.transmit(slot, 0),
+                _ => cx.drop(slot, Reason::Blackhole),
+            })
+            .build()?;
+        let (to_control, from_worker) = ring(256, control);
+        let counters = Arc::new(Counters::new(2, PORTS));
+        Ok((graph, Exits::new(Output::new(PORTS, 1000), counters, to_control), from_worker))
+    };
+    let setup = WorkerSetup { index, core: None, entry: "in", doorbell, burst: 64, poll };
+    let (handle, from_worker) = WorkerHandle::spawn(setup, make).unwrap();
     handle.call(PATIENCE, |state| state.add_inbound(Inbound::Enter(inbound))).unwrap();
     (handle, inject, from_worker)
 }
@@ -191,42 +191,55 @@ fn two_workers_share_a_queue_and_one_captures() {
     other.stop(PATIENCE).unwrap();
 }
 
+/// A worker with a node `in` that does nothing, made where `seen` is called.
+fn idle(
+    core: Option<usize>,
+    entry: &'static str,
+    seen: impl FnOnce() + Send + 'static,
+) -> Result<WorkerHandle, WorkerError> {
+    pool();
+    let doorbell = Arc::new(Doorbell::new().unwrap());
+    let (punts, _) = ring(1, Arc::clone(&doorbell));
+    let poll = PollMode::Adaptive;
+    let setup = WorkerSetup { index: 8, core, entry, doorbell, burst: 64, poll };
+    let make = move || {
+        seen();
+        let exits = Exits::new(Output::new(0, 0), Arc::new(Counters::new(1, 0)), punts);
+        Ok((GraphBuilder::default().each("in", &[], |_, _| {}).build()?, exits, ()))
+    };
+    WorkerHandle::spawn(setup, make).map(|(handle, ())| handle)
+}
+
 #[test]
 fn what_cannot_start_says_why() {
-    pool();
-    let setup = |core, entry| {
-        let doorbell = Arc::new(Doorbell::new().unwrap());
-        let (punts, _) = ring(1, Arc::clone(&doorbell));
-        let exits = Exits::new(Output::new(0, 0), Arc::new(Counters::new(0, 0)), punts);
-        let graph = GraphBuilder::default().build().unwrap();
-        let poll = PollMode::Adaptive;
-        WorkerSetup { index: 7, core, graph, entry, exits, doorbell, burst: 64, poll }
-    };
-    let start = |core, entry| WorkerHandle::spawn(setup(core, entry)).map(|_| ()).unwrap_err();
-    assert!(matches!(start(None, "in"), WorkerError::NoEntry("in")));
+    let error = idle(None, "out", || {}).map(|_| ()).unwrap_err();
+    assert!(matches!(error, WorkerError::NoEntry("out")));
 }
 
 #[test]
 fn a_core_that_does_not_exist_is_named() {
-    pool();
     for core in [1023, 100_000] {
-        let doorbell = Arc::new(Doorbell::new().unwrap());
-        let (punts, _) = ring(1, Arc::clone(&doorbell));
-        let exits = Exits::new(Output::new(0, 0), Arc::new(Counters::new(1, 0)), punts);
-        let graph = GraphBuilder::default().each("in", &[], |_, _| {}).build().unwrap();
-        let setup = WorkerSetup {
-            index: 8,
-            core: Some(core),
-            graph,
-            entry: "in",
-            exits,
-            doorbell,
-            burst: 64,
-            poll: PollMode::Adaptive,
-        };
-        let error = WorkerHandle::spawn(setup).map(|_| ()).unwrap_err();
+        let error = idle(Some(core), "in", || {}).map(|_| ()).unwrap_err();
         assert!(matches!(error, WorkerError::Core { core: named, .. } if named == core), "{error}");
     }
+}
+
+#[test]
+fn a_worker_makes_its_own_state_on_its_own_core() {
+    use rustix::thread::sched_getaffinity;
+    let allowed = sched_getaffinity(None).unwrap();
+    let core = (0..1024).rfind(|core| allowed.is_set(*core)).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let seen = move || {
+        let affinity = sched_getaffinity(None).unwrap();
+        let name = std::thread::current().name().map(str::to_owned);
+        tell.send((name, affinity.count(), affinity.is_set(core), dpdk::lcore_id())).unwrap();
+    };
+    let worker = idle(Some(core), "in", seen).unwrap();
+    let (name, cores, own, lcore) = told.try_recv().unwrap();
+    assert_eq!((name.as_deref(), cores, own), (Some("millrace-w8"), 1, true));
+    assert!(lcore.is_some(), "and it has a cache of buffers there");
+    worker.stop(PATIENCE).unwrap();
 }
 
 /// Takes every second packet that it sees, and sends it to port 0 as its own.
