@@ -44,6 +44,8 @@ pub struct WorkerState {
     functions: Functions,
     stacks: Stacks,
     reader: Option<ReaderSlot>,
+    /// Rings that are over.
+    spent: Vec<Inbound>,
     stop: bool,
 }
 
@@ -70,6 +72,7 @@ impl WorkerState {
             functions: Functions::new(),
             stacks: Stacks::default(),
             reader: None,
+            spent: Vec::new(),
             stop: false,
         }
     }
@@ -107,6 +110,23 @@ impl WorkerState {
     /// Takes packets from one more ring, until its sender is gone.
     pub fn add_inbound(&mut self, ring: Inbound) {
         self.inbound.push(ring);
+    }
+
+    /// Rings whose senders are gone: to be dropped, and with that freed, by another thread.
+    pub fn take_spent(&mut self) -> Vec<Inbound> {
+        std::mem::take(&mut self.spent)
+    }
+
+    /// Takes packets no longer from rings that are over.
+    fn retire_rings(&mut self) {
+        let mut at = 0;
+        while let Some(ring) = self.inbound.get(at) {
+            if ring.is_over() {
+                self.spent.push(self.inbound.remove(at));
+            } else {
+                at += 1;
+            }
+        }
     }
 
     /// Lets a packet function see what the receive queues give. `number`: the caller's, to find it again;
@@ -311,7 +331,7 @@ pub(crate) fn run(
 fn visit(state: &mut WorkerState, commands: &Receiver<Command>, now: u64) -> usize {
     while let Ok(command) = commands.try_recv() {
         command(state);
-        state.inbound.retain(|ring| !ring.is_over());
+        state.retire_rings();
         if state.stop {
             return 0;
         }

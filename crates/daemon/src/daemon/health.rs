@@ -82,6 +82,7 @@ impl Daemon {
     /// What is due with every look at the workers, of which these listen.
     fn look_round(&mut self, listening: impl Iterator<Item = usize>) {
         listening.for_each(|worker| self.routing.listened(worker));
+        self.routing.reclaim();
         self.sessions.tend(Instant::now());
     }
 }

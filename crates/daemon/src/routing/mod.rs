@@ -187,6 +187,11 @@ impl Routing {
         self.injector.notify();
     }
 
+    /// Frees snapshots that the workers have let go of.
+    pub(crate) fn reclaim(&self) {
+        self.state.reclaim();
+    }
+
     /// Drops the packets that wait: the daemon ends.
     pub(crate) fn clear(&mut self) {
         self.punts.clear();

@@ -83,6 +83,18 @@ impl Member {
 }
 
 impl Member {
+    /// Asks whether it is there: `answer` is set then. What it is done with is dropped elsewhere.
+    pub(super) fn call(&self, answer: Arc<AtomicBool>) -> Result<(), WorkerError> {
+        let late = self.late.clone();
+        self.remote.post(move |state| {
+            let spent = state.take_spent();
+            if !spent.is_empty() {
+                let _ = late.send(Box::new(spent));
+            }
+            answer.store(true, Ordering::Relaxed);
+        })
+    }
+
     /// As [`Self::ask`], for what takes something back: a worker that does not answer now does it when it answers again, in the
     /// order in which it was asked, and what it gives back then is dropped.
     pub(crate) fn owe<R: Send + 'static>(

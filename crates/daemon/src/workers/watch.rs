@@ -68,10 +68,8 @@ impl Watched {
         let answered = self.answered.swap(false, Ordering::Relaxed);
         self.answers = answered;
         if answered || !self.asked {
-            let answer = Arc::clone(&self.answered);
             // A worker that has ended drops the question, so it stays unanswered.
-            let left = self.member.remote.post(move |_| answer.store(true, Ordering::Relaxed));
-            self.asked = left.is_ok();
+            self.asked = self.member.call(Arc::clone(&self.answered)).is_ok();
         }
         if answered {
             self.looks = 0;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use graph::InterfaceId;
 use tables::{Epoch, LpmCapacity, OutOfMemory};
 
@@ -16,7 +15,9 @@ use super::target::{Goal, Targets};
 use super::vrf::VrfList;
 use super::{ApplyError, Change, Prefix, RouteError};
 use crate::flow;
-use crate::state::{Interfaces, Kind, NextHop, NextHops, Settings, State, VrfId, Vrfs, reserved};
+use crate::state::{
+    Interfaces, Kind, NextHop, NextHops, Published, Settings, State, VrfId, Vrfs, reserved,
+};
 
 /// What fits. Reaching a limit is a refusal; what was there stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,12 +66,12 @@ fn answers(miss: Miss) -> [(u32, Kind); 5] {
 pub struct Rib {
     pub(super) vrfs: VrfList,
     /// Where workers find the tables of `vrfs` that they are to use.
-    shown: Arc<ArcSwap<Vrfs>>,
+    shown: Arc<Published<Vrfs>>,
     pub(super) targets: Targets,
     pub(super) hops: Hops,
     pub(super) links: Links,
     pub(super) limits: Limits,
-    settings: Arc<ArcSwap<Settings>>,
+    settings: Arc<Published<Settings>>,
 }
 
 impl Rib {
@@ -98,13 +99,13 @@ impl Rib {
     ) -> Result<(Self, State), OutOfMemory> {
         let vrfs = VrfList::new(capacities, epoch)?;
         let tables = vrfs.main().tables.clone();
-        let shown = Arc::new(ArcSwap::default());
+        let shown = Arc::new(Published::default());
         let first = reserved::FIRST as usize;
         let own = limits.next_hops + first;
         let next_hops = Arc::new(NextHops::new(own + flow::NEXT_HOPS, limits.groups));
-        let settings = Arc::new(ArcSwap::from_pointee(settings));
+        let settings = Arc::new(Published::new(settings));
         let state = State {
-            interfaces: Arc::new(ArcSwap::default()),
+            interfaces: Arc::new(Published::default()),
             next_hops: next_hops.clone(),
             routes4: tables.routes4,
             routes6: tables.routes6,

@@ -3,24 +3,24 @@
 mod features;
 mod interface;
 mod next_hop;
+mod published;
 mod vrf;
 
 use std::sync::Arc;
-
-use arc_swap::ArcSwap;
 
 pub use features::{Features, InputFeature, OutputFeature};
 pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
 pub use next_hop::{
     GROUP_BIT, GROUP_SLOTS, Group, Kind, NextHop, NextHops, NextNode, Words, reserved,
 };
+pub use published::Published;
 pub use vrf::{DEFAULT_VRF, MOST_VRFS, VRF_NUMBERS, VrfId, VrfTables, Vrfs};
 
 /// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.
 #[derive(Clone)]
 pub struct State {
     /// Ports, interfaces and bridges: replaced as a whole.
-    pub interfaces: Arc<ArcSwap<Interfaces>>,
+    pub interfaces: Arc<Published<Interfaces>>,
     /// Next hops and ECMP groups: changed in place.
     pub next_hops: Arc<NextHops>,
     /// IPv4 routes of the default VRF: a look-up gives a next-hop index, or a group index with [`GROUP_BIT`].
@@ -28,12 +28,19 @@ pub struct State {
     /// IPv6 routes, likewise.
     pub routes6: tables::Lpm6Reader,
     /// Routes of the other VRFs, likewise: replaced as a whole.
-    pub vrfs: Arc<ArcSwap<Vrfs>>,
+    pub vrfs: Arc<Published<Vrfs>>,
     /// Switches: replaced as a whole.
-    pub settings: Arc<ArcSwap<Settings>>,
+    pub settings: Arc<Published<Settings>>,
 }
 
 impl State {
+    /// Frees snapshots that were replaced and that no worker has any more. Not for workers.
+    pub fn reclaim(&self) {
+        self.interfaces.reclaim();
+        self.vrfs.reclaim();
+        self.settings.reclaim();
+    }
+
     /// A VRF in words.
     pub(crate) fn describe_vrf(&self, id: VrfId) -> String {
         match self.interfaces.load().vrfs.get(&id) {

@@ -7,7 +7,7 @@ use crate::testbed::{Out, WithScript, packet, pool};
 use crate::{
     CaptureOptions, Counters, Direction, Doorbell, Entry, Exits, Filter, GraphBuilder,
     HandoffReceiver, HandoffSender, Inbound, NodeId, Output, PollMode, Punt, Reason, RxAssignment,
-    Spread, Taps, TransmitPath, WorkerError, WorkerHandle, WorkerSetup, capture, ring,
+    Spread, Taps, TransmitPath, WorkerError, WorkerHandle, WorkerSetup, WorkerState, capture, ring,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -134,7 +134,7 @@ fn transmits_for_a_worker_without_a_queue() {
             state.add_inbound(Inbound::Transmit(0, borrowed));
         })
         .unwrap();
-    let set = move |state: &mut super::WorkerState| {
+    let set = move |state: &mut WorkerState| {
         state.set_path(0, Some(TransmitPath::Worker(lend)));
     };
     borrower.call(PATIENCE, set).unwrap();
@@ -148,6 +148,26 @@ fn transmits_for_a_worker_without_a_queue() {
     assert_eq!(sent.unwrap().data(), [8, 8]);
     borrower.stop(PATIENCE).unwrap();
     owner.stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_ring_that_is_over_is_given_back() {
+    let (handle, inject, _punts) = worker(9, PollMode::Adaptive);
+    let (other, inbound) = ring::<Entry>(8, Arc::clone(handle.doorbell()));
+    let spent = || handle.call(PATIENCE, WorkerState::take_spent).unwrap().len();
+    handle.call(PATIENCE, |state| state.add_inbound(Inbound::Enter(inbound))).unwrap();
+    assert_eq!(spent() + spent(), 0);
+    let mut all = 0;
+    for (sender, so_far) in [(inject, 1), (other, 2)] {
+        drop(sender);
+        // Seen after the next command.
+        wait("the ring", || {
+            all += spent();
+            all == so_far
+        });
+        assert_eq!(spent() + spent(), 0, "once");
+    }
+    handle.stop(PATIENCE).unwrap();
 }
 
 #[test]
