@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
 use crate::daemon::Changing;
-use crate::ports::eal_options;
+use crate::ports::{Numa, eal_options};
 use crate::service::{Lineage, Successor, TakeoverError, notify};
 
 /// A successor that is ready, and the right to change something, which nobody has any more: it has read the state.
@@ -71,7 +71,7 @@ fn why_alone(config: &Config) -> Option<&'static str> {
     if devices.iter().any(|device| device.kind() == DeviceKind::Pci) {
         return Some("DPDK takes PCI devices when it starts");
     }
-    let options = eal_options(config, devices, 4);
+    let options = eal_options(config, &Numa::of_machine(), devices, 4);
     let room = Eal::get().is_some_and(|eal| eal.has_room_beside(&options));
     (!room).then_some("there is too little memory for two processes")
 }

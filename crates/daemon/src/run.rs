@@ -18,7 +18,7 @@ use crate::args::{Args, exit};
 use crate::clients::Host as _;
 use crate::daemon::{self, Changing, Shared, StartError};
 use crate::keep::{Keeper, Kept, Place};
-use crate::ports::eal_options;
+use crate::ports::{Numa, eal_options};
 use crate::processes::asks;
 use crate::restart::{Handover, Restarts};
 use crate::service::{
@@ -78,7 +78,8 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     let devices: Vec<Device> = devices.collect();
     // DPDK's own log shows errors, and with --log debug or trace all of it.
     let verbose = tracing::enabled!(tracing::Level::DEBUG);
-    let eal = Eal::init(&eal_options(&config, devices, if verbose { 7 } else { 4 }))?;
+    let log_level = if verbose { 7 } else { 4 };
+    let eal = Eal::init(&eal_options(&config, &Numa::of_machine(), devices, log_level))?;
     tracing::info!(hugepages = eal.hugepages(), "{} runs", Eal::version());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let place = Place::of(&config, places.api());

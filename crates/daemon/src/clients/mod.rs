@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use control::{Config, api};
-use dpdk::{BufferPool, DeviceMemory};
+use dpdk::DeviceMemory;
 use graph::{ClientCounters, ClientPorts, PortId};
 use shm::Segment;
 use shm::attach::{
@@ -57,8 +57,6 @@ pub(crate) struct Lent<'a> {
     pub(crate) ports: &'a Ports,
     pub(crate) workers: &'a Workers,
     pub(crate) devices: &'a Devices,
-    /// Where packets that clients send get their buffers.
-    pub(crate) pool: BufferPool,
 }
 
 /// Everything about clients.

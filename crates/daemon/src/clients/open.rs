@@ -67,7 +67,7 @@ impl Lent<'_> {
         self.check_request(id, &asked, (comparisons(&filter), bytes))?;
         let Made { segment, bells } = made;
         let workers = bells.wakes.len();
-        let pool = self.pool;
+        let crew = self.workers.crew();
         let client = self.clients.list.get_mut(&id).ok_or_else(|| invalid("not attached"))?;
         client.last = client.last.wrapping_add(1);
         let (number, uid, sends) = (client.last, client.uid(), Arc::clone(&client.sends));
@@ -75,7 +75,7 @@ impl Lent<'_> {
         // Ring of channel c from worker w, then the one to it.
         let at = |channel: usize, worker: usize| 2 * (channel * workers + worker);
         let mut setups = Vec::new();
-        for (worker, wake) in bells.wakes.into_iter().enumerate() {
+        for ((worker, member), wake) in crew.iter().enumerate().zip(bells.wakes) {
             let mut rings = Vec::new();
             for (index, bell) in bells.channels.iter().enumerate() {
                 let offset = at(index, worker) * each;
@@ -90,7 +90,7 @@ impl Lent<'_> {
                 channels: rings,
                 wake,
                 pace: self.clients.paces.of(uid, worker),
-                pool,
+                pool: member.buffers.packets,
                 counters: Arc::new(ClientCounters::default()),
             });
         }

@@ -5,7 +5,7 @@ use crate::clients::{Host, Lent};
 
 impl Host for Daemon {
     fn lend_to_clients(&mut self) -> Lent<'_> {
-        let Self { clients, config, ports, workers, devices, pool, .. } = self;
-        Lent { clients, config, ports, workers, devices, pool: *pool }
+        let Self { clients, config, ports, workers, devices, .. } = self;
+        Lent { clients, config, ports, workers, devices }
     }
 }

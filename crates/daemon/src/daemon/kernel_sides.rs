@@ -9,8 +9,8 @@ impl Changing {
         let (renewal, crew) = {
             let mut daemon = self.lock();
             let daemon = &mut *daemon;
-            let renewal = daemon.kernel_sides.renew(&daemon.config, &daemon.ports, daemon.pool);
-            (renewal, daemon.workers.crew())
+            let crew = daemon.workers.crew();
+            (daemon.kernel_sides.renew(&daemon.config, &daemon.ports, &crew), crew)
         };
         let Some(renewal) = renewal else { return };
         for number in renewal.gone {
@@ -19,9 +19,9 @@ impl Changing {
         for (port, tap) in renewal.pairs {
             self.share_mac(&port, &tap).await;
         }
-        for (number, function) in renewal.new {
-            for member in crew.iter() {
-                let function = Box::new(function.clone());
+        for (number, functions) in renewal.new {
+            for (member, function) in crew.iter().zip(functions) {
+                let function = Box::new(function);
                 // After what it owes: the numbers are the same.
                 let added = member.owe(move |state| state.add_function(number, function));
                 if let Err(error) = added.get().await {

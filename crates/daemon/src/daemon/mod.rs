@@ -29,7 +29,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use control::Config;
-use dpdk::BufferPool;
 use graph::{Doorbell, InterfaceId};
 use tokio::sync::Notify;
 
@@ -102,8 +101,6 @@ pub(crate) struct Daemon {
     pub(crate) functions: Functions,
     /// The kernel's sides of ports.
     pub(crate) kernel_sides: KernelSides,
-    /// Buffers for packets that are made here.
-    pub(crate) pool: BufferPool,
     /// Rung when packets for the control thread wait.
     doorbell: Arc<Doorbell>,
 }

@@ -12,7 +12,7 @@ impl Daemon {
 
 impl Host for Daemon {
     fn lend(&mut self) -> Lent<'_> {
-        let Self { sessions, workers, routing, pool, .. } = self;
-        Lent { sessions, workers, routing, pool: *pool }
+        let Self { sessions, workers, routing, .. } = self;
+        Lent { sessions, workers, routing }
     }
 }

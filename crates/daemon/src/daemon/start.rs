@@ -21,7 +21,7 @@ use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
-use crate::ports::{Attachments, Devices, Ended, Needs, OpenError, Pools, PortState, Ports};
+use crate::ports::{Attachments, Devices, Ended, Needs, Numa, OpenError, Pools, PortState, Ports};
 use crate::routing::{NumbersError, Routing};
 use crate::sessions::Sessions;
 use crate::settings;
@@ -65,9 +65,13 @@ pub(crate) async fn start(
     mac: impl Fn(&str, &str) -> Option<MacAddr>,
     beside: bool,
 ) -> Result<(Shared, Intake), StartError> {
-    let devices = Devices::start(Pools::new(&config)).map_err(StartError::Thread)?;
-    let pool = devices.run(|pools| pools.of_node(0)).await??;
-    let long = devices.run(|_| Pools::long()).await??;
+    let pools = Pools::new(&config, Numa::of_machine());
+    let devices = Devices::start(pools).map_err(StartError::Thread)?;
+    let cores = config.workers.cores.clone();
+    let buffers = move |pools: &mut Pools| -> Result<Vec<_>, _> {
+        cores.into_iter().map(|core| pools.of_core(core)).collect()
+    };
+    let buffers = devices.run(buffers).await??;
     let mut ports = Ports::default();
     let mut queues = Vec::new();
     for section in &config.ports {
@@ -106,8 +110,7 @@ pub(crate) async fn start(
         flows: flows.readers(),
         macs: macs.reader(),
         steering: steering.reader(),
-        pool,
-        long,
+        buffers: &buffers,
         epoch: &epoch,
     };
     let (workers, rings) = Workers::start(&config, &tables, &doorbell)?;
@@ -129,7 +132,6 @@ pub(crate) async fn start(
         sessions,
         functions: Functions::default(),
         kernel_sides: KernelSides::new(Arc::new(served)),
-        pool,
         doorbell,
     });
     let changing = shared.change().await;

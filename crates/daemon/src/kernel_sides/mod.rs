@@ -9,6 +9,7 @@ use graph::{Filter, KernelFilter, KernelSide, PortId, Served};
 use wire::EtherType;
 
 use crate::ports::Ports;
+use crate::workers::Crew;
 
 /// On the workers they come after functions and clients, whose numbers are lower.
 const FIRST: u64 = 1 << 63;
@@ -32,8 +33,8 @@ pub(crate) struct KernelSides {
 pub(crate) struct Renewal {
     /// Numbers of functions that go.
     pub(crate) gone: Vec<u64>,
-    /// Functions that come, by number.
-    pub(crate) new: Vec<(u64, KernelSide)>,
+    /// Functions that come, by number: one for each worker.
+    pub(crate) new: Vec<(u64, Vec<KernelSide>)>,
     /// Ports and their taps, which get the ports' MAC addresses.
     pub(crate) pairs: Vec<(String, String)>,
 }
@@ -45,12 +46,7 @@ impl KernelSides {
     }
 
     /// What configuration and ports ask for now, noted as in force. `None`: nothing new.
-    pub(crate) fn renew(
-        &mut self,
-        config: &Config,
-        ports: &Ports,
-        pool: BufferPool,
-    ) -> Option<Renewal> {
+    pub(crate) fn renew(&mut self, config: &Config, ports: &Ports, crew: &Crew) -> Option<Renewal> {
         let wanted: Vec<Side> = config
             .kernel_sides
             .iter()
@@ -63,8 +59,10 @@ impl KernelSides {
             return None;
         }
         let gone = (FIRST..).take(self.in_force.len()).collect();
-        let new =
-            (FIRST..).zip(wanted.iter().map(|side| side.function(&self.served, pool))).collect();
+        let function = |side: &Side, pool| side.function(&self.served, pool);
+        let by_worker =
+            |side| crew.iter().map(|member| function(side, member.buffers.packets)).collect();
+        let new = (FIRST..).zip(wanted.iter().map(by_worker)).collect();
         let pair = |side: &Side| (side.config.port.clone(), side.config.tap.clone());
         let pairs = wanted.iter().map(pair).collect();
         self.in_force = wanted;

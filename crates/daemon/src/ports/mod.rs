@@ -7,12 +7,14 @@
 //! | `devices` | the thread that opens, changes and closes devices |
 //! | `open` | opening a device, on that thread |
 //! | `stale` | sockets that a killed daemon has left |
+//! | `numa` | which NUMA node cores, devices and buffers are on |
 //! | `pools` | buffer pools, and the memory that DPDK is given for them |
 //! | `counters` | counters, added and subtracted |
 
 mod counters;
 mod devices;
 mod needs;
+mod numa;
 mod open;
 mod pools;
 mod port;
@@ -27,8 +29,9 @@ use graph::PortId;
 pub(crate) use counters::add;
 pub(crate) use devices::Devices;
 pub(crate) use needs::{Needs, port_of, takes_unnumbered};
+pub(crate) use numa::Numa;
 pub(crate) use open::{Ended, OpenError, Order, Queues, Ready};
-pub(crate) use pools::{Pools, eal_options};
+pub(crate) use pools::{Buffers, Pools, eal_options};
 pub(crate) use port::{Condition, PortState};
 
 /// What the topology must know of an opened port.

@@ -93,14 +93,14 @@ impl Ready {
 pub(super) fn open(order: &Order, pools: &mut Pools) -> Result<Ready, OpenError> {
     let Order { config, device, needs, mac } = order;
     let pool_error = |source| OpenError::Pool { name: config.name.clone(), source };
-    let pool = pools.of_device(device).map_err(pool_error)?;
+    let buffers = pools.of_port(config, device).map_err(pool_error)?;
     let wish = PortConfig {
         rx_queues: config.rx_queues,
         tx_queues: u16::try_from(needs.workers).unwrap_or(u16::MAX),
         rx_descriptors: config.rx_descriptors,
         tx_descriptors: config.tx_descriptors,
         mtu: Some(config.mtu),
-        pools: vec![pool],
+        pools: buffers,
         rss: true,
         promiscuous: needs.promiscuous,
         // A tap's interrupt is its file descriptor itself, and what is read from that is a packet.

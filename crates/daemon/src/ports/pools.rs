@@ -1,11 +1,12 @@
 //! Buffer pools, one per NUMA node, and the memory that DPDK is given for them.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use control::config::{self, Config, Hugepages};
-use dpdk::{BufferPool, Device, DeviceKind, EalOptions, HEADROOM, Memory, PoolError, SharedPool};
+use dpdk::{BufferPool, Device, EalOptions, HEADROOM, Memory, PoolError, SharedPool};
 use graph::{KeptLane, LaneClient};
+
+use super::numa::Numa;
 
 /// What an mbuf and the pool's own book-keeping take besides headroom and data: bytes.
 const BOOK_KEEPING: u64 = 192;
@@ -23,12 +24,25 @@ const LONG: u32 = 127;
 /// Data room of each: with the headroom, as much as DPDK counts in 16 bits.
 const LONG_ROOM: u16 = u16::MAX - HEADROOM;
 
+/// Where a worker gets buffers for what it makes itself: on its own NUMA node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Buffers {
+    /// For packets.
+    pub(crate) packets: BufferPool,
+    /// For packets of stacks that are longer than these buffers.
+    pub(crate) long: BufferPool,
+}
+
 /// The pools that exist. DPDK never takes one down.
 #[derive(Debug)]
 pub(crate) struct Pools {
     count: u32,
     data_room: u16,
+    numa: Numa,
+    /// The workers' cores.
+    cores: Vec<u16>,
     by_node: BTreeMap<u32, BufferPool>,
+    long: BTreeMap<u32, BufferPool>,
     /// What belongs to receive queues that can be a client's own, while these are closed: by port and queue, counted
     /// from the port's last.
     lanes: BTreeMap<(String, usize), KeptLane>,
@@ -38,40 +52,52 @@ pub(crate) struct Pools {
 
 impl Pools {
     /// No pool yet; those that come have the sizes that the configuration says.
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, numa: Numa) -> Self {
         let memory = &config.memory;
         Self {
             count: memory.buffers,
             data_room: memory.buffer_size,
+            numa,
+            cores: config.workers.cores.clone(),
             by_node: BTreeMap::new(),
+            long: BTreeMap::new(),
             lanes: BTreeMap::new(),
             made: 0,
         }
     }
 
-    /// The pool for a device: that of its NUMA node.
-    pub(crate) fn of_device(&mut self, device: &Device) -> Result<BufferPool, PoolError> {
-        self.of_node(numa_node(device).unwrap_or(0))
+    /// The pools for the receive queues of a port, in order: each on the NUMA node of who writes its buffers.
+    pub(crate) fn of_port(
+        &mut self,
+        port: &config::Port,
+        device: &Device,
+    ) -> Result<Vec<BufferPool>, PoolError> {
+        let nodes = self.numa.of_queues(port, device, &self.cores);
+        nodes.into_iter().map(|node| self.of_node(node)).collect()
+    }
+
+    /// What the worker on a core makes packets in.
+    pub(crate) fn of_core(&mut self, core: u16) -> Result<Buffers, PoolError> {
+        let node = self.numa.of_core(core);
+        let packets = self.of_node(node)?;
+        let long = match self.long.get(&node) {
+            Some(pool) => *pool,
+            None => pool_on(node, &format!("long-{node}"), (LONG, LONG_ROOM, 0))?,
+        };
+        self.long.insert(node, long);
+        Ok(Buffers { packets, long })
     }
 
     /// The pool of a NUMA node, made when it is not there yet.
-    pub(crate) fn of_node(&mut self, node: u32) -> Result<BufferPool, PoolError> {
+    fn of_node(&mut self, node: u32) -> Result<BufferPool, PoolError> {
         if let Some(pool) = self.by_node.get(&node) {
             return Ok(*pool);
         }
         let cache = CACHE.min(self.count / 4);
         let name = format!("buffers-{node}");
-        let pool = BufferPool::new(&name, self.count, self.data_room, cache, Some(node))
-            // A machine with one node may call it anything: let DPDK choose.
-            .or_else(|_| BufferPool::new(&name, self.count, self.data_room, cache, None))?;
+        let pool = pool_on(node, &name, (self.count, self.data_room, cache))?;
         self.by_node.insert(node, pool);
         Ok(pool)
-    }
-
-    /// A pool for the long packets of stacks. It can be made once.
-    pub(crate) fn long() -> Result<BufferPool, PoolError> {
-        BufferPool::new("long", LONG, LONG_ROOM, 0, Some(0))
-            .or_else(|_| BufferPool::new("long", LONG, LONG_ROOM, 0, None))
     }
 
     /// What the last receive queues of a port need to be a client's own, in order: as they left it, or new.
@@ -82,7 +108,7 @@ impl Pools {
     ) -> Result<Vec<KeptLane>, PoolError> {
         let mut lanes = Vec::new();
         for from_last in (0..usize::from(config.client_queues)).rev() {
-            match self.lane(&config.name, from_last, client_buffers(config), device) {
+            match self.lane(config, from_last, device) {
                 Ok(lane) => lanes.push(lane),
                 Err(error) => {
                     self.keep_lanes(&config.name, lanes, from_last + 1);
@@ -95,12 +121,12 @@ impl Pools {
 
     fn lane(
         &mut self,
-        port: &str,
+        config: &config::Port,
         from_last: usize,
-        count: u32,
         device: &Device,
     ) -> Result<KeptLane, PoolError> {
-        let own = (port.to_owned(), from_last);
+        let count = client_buffers(config);
+        let own = (config.name.clone(), from_last);
         if let Some(lane) = self.lanes.remove(&own) {
             return Ok(lane);
         }
@@ -110,8 +136,9 @@ impl Pools {
         if let Some(lane) = unused.and_then(|place| self.lanes.remove(&place)) {
             return Ok(lane);
         }
-        let copies = self.of_device(device)?;
-        let node = numa_node(device).unwrap_or(0);
+        let nodes = self.numa.of_queues(config, device, &self.cores);
+        let node = nodes.iter().nth_back(from_last).copied().unwrap_or(0);
+        let copies = self.of_node(node)?;
         let name = format!("shared-{}", self.made);
         let pool = SharedPool::new(&name, count, self.data_room, Some(node))
             .or_else(|_| SharedPool::new(&name, count, self.data_room, None))?;
@@ -137,6 +164,19 @@ impl Pools {
     }
 }
 
+/// A pool of (buffers, room in each, cache) on a NUMA node. Where that has no memory, others have: slower, but packets flow.
+fn pool_on(
+    node: u32,
+    name: &str,
+    (count, room, cache): (u32, u16, u32),
+) -> Result<BufferPool, PoolError> {
+    BufferPool::new(name, count, room, cache, Some(node)).or_else(|error| {
+        let pool = BufferPool::new(name, count, room, cache, None)?;
+        tracing::warn!(node, "buffers lie on another NUMA node than they are used on: {error}");
+        Ok(pool)
+    })
+}
+
 /// Buffers of a receive queue that a client can have: the device's ring full of them, and three times as many on the way
 /// to the client, with it, and on the way back. One less than a power of two is what DPDK's pools hold best.
 fn client_buffers(config: &config::Port) -> u32 {
@@ -144,11 +184,13 @@ fn client_buffers(config: &config::Port) -> u32 {
 }
 
 /// How DPDK is to be started for a configuration.
-pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) -> EalOptions {
-    let mut nodes: Vec<u32> = devices.iter().map(|device| numa_node(device).unwrap_or(0)).collect();
-    nodes.push(0);
-    nodes.sort_unstable();
-    nodes.dedup();
+pub(crate) fn eal_options(
+    config: &Config,
+    numa: &Numa,
+    devices: Vec<Device>,
+    log_level: u8,
+) -> EalOptions {
+    let nodes = numa.of_config(config).len() as u64;
     let buffer = u64::from(config.memory.buffer_size) + u64::from(HEADROOM) + BOOK_KEEPING;
     let pool = (u64::from(config.memory.buffers) * buffer).div_ceil(1 << 20);
     let lanes = config.ports.iter().map(|port| {
@@ -159,7 +201,7 @@ pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) 
     let long = u64::from(LONG) * (u64::from(u16::MAX) + BOOK_KEEPING);
     let long = long.div_ceil(1 << 20);
     let ports = PER_PORT * devices.len() as u64;
-    let megabytes = BASE + nodes.len() as u64 * pool + lanes + long + ports;
+    let megabytes = BASE + nodes * (pool + long) + lanes + ports;
     EalOptions {
         megabytes: u32::try_from(megabytes).unwrap_or(u32::MAX),
         memory: match config.memory.hugepages {
@@ -173,19 +215,9 @@ pub(crate) fn eal_options(config: &Config, devices: Vec<Device>, log_level: u8) 
     }
 }
 
-/// The NUMA node of a device, where the kernel knows it.
-fn numa_node(device: &Device) -> Option<u32> {
-    let path = match (device.kind(), device.interface()) {
-        (DeviceKind::Pci, _) => format!("/sys/bus/pci/devices/{}/numa_node", device.argument()),
-        (_, Some(interface)) => format!("/sys/class/net/{interface}/device/numa_node"),
-        _ => return None,
-    };
-    // -1 means that there is none.
-    fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::numa::tests::two_nodes;
     use super::*;
 
     #[test]
@@ -193,16 +225,24 @@ mod tests {
         let mut config = crate::testing::config("");
         config.memory.buffers = 1 << 14;
         config.memory.buffer_size = 2048;
-        let none = eal_options(&config, Vec::new(), 4);
+        let (_folder, numa) = two_nodes();
+        config.workers.cores = vec![0];
+        let options = |config: &Config, devices| eal_options(config, &numa, devices, 4);
+        let none = options(&config, Vec::new());
         assert_eq!(none.megabytes, 64 + 37 + 8);
-        let two = eal_options(&config, vec!["null".parse().unwrap(); 2], 4);
+        let two = options(&config, vec!["null".parse().unwrap(); 2]);
         assert_eq!(two.megabytes, none.megabytes + 8);
         let mut with = crate::testing::config(
             "[[port]]\nname = \"a\"\ndevice = \"null\"\nrx-queues = 3\nclient-queues = 2\n",
         );
         with.memory = config.memory.clone();
-        assert_eq!(eal_options(&with, Vec::new(), 4).megabytes, none.megabytes + 19);
+        with.workers.cores = vec![0];
+        with.ports[0].queues.iter_mut().for_each(|queue| queue.core = 0);
+        assert_eq!(options(&with, Vec::new()).megabytes, none.megabytes + 19);
+        // Buffers of both kinds on each node that has a worker.
+        config.workers.cores = vec![0, 1, 2];
+        assert_eq!(options(&config, Vec::new()).megabytes, none.megabytes + 37 + 8);
         config.memory.hugepages = Hugepages::Never;
-        assert_eq!(eal_options(&config, Vec::new(), 4).memory, Memory::Plain);
+        assert_eq!(options(&config, Vec::new()).memory, Memory::Plain);
     }
 }

@@ -52,7 +52,6 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use control::config;
-use dpdk::BufferPool;
 use forward::state::Interfaces;
 use forward::steering::{ListenerId, Steering};
 use graph::{StackCounters, StackId};
@@ -87,7 +86,6 @@ pub(crate) struct Lent<'a> {
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) workers: &'a Workers,
     pub(crate) routing: &'a mut Routing,
-    pub(crate) pool: BufferPool,
 }
 
 /// A daemon with sessions.

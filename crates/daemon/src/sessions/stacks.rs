@@ -122,13 +122,14 @@ impl Lent<'_> {
         let uid = self.sessions.session(id)?.uid();
         let bell = bells.channels.first().ok_or_else(|| invalid("a stack without a bell"))?;
         let (mut setups, mut rings) = (Vec::new(), Vec::new());
-        for (worker, wake) in bells.wakes.into_iter().enumerate() {
+        let crew = self.workers.crew();
+        for ((worker, member), wake) in crew.iter().enumerate().zip(bells.wakes) {
             let at = size.ring(worker);
             setups.push(StackSetup {
                 channel: channel(&segment, at, size.layout, bell.clone())?,
                 wake,
                 pace: self.sessions.paces.of(uid, worker),
-                pool: self.pool,
+                pool: member.buffers.packets,
                 entry,
                 counters: Arc::new(StackCounters::default()),
             });

@@ -12,6 +12,8 @@ use graph::{Remote, WorkerError, WorkerState};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::ports::Buffers;
+
 /// How long a worker may take to answer. It answers between two vectors, so this is a lost worker.
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -20,6 +22,8 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) struct Member {
     /// The core that it is pinned to.
     pub(crate) core: u16,
+    /// Where it gets buffers for what it makes itself.
+    pub(crate) buffers: Buffers,
     pub(super) remote: Remote,
     silent: Arc<AtomicBool>,
     late: Sender<Late>,
@@ -48,8 +52,8 @@ pub(super) fn late() -> io::Result<Sender<Late>> {
 }
 
 impl Member {
-    pub(super) fn new(core: u16, remote: Remote, late: Sender<Late>) -> Self {
-        Self { core, remote, silent: Arc::default(), late, owed: Arc::default() }
+    pub(super) fn new(core: u16, buffers: Buffers, remote: Remote, late: Sender<Late>) -> Self {
+        Self { core, buffers, remote, silent: Arc::default(), late, owed: Arc::default() }
     }
 
     /// Whether it has stopped answering; see `watch`.

@@ -32,6 +32,8 @@ use graph::{
 };
 use tables::{Epoch, TooManyReaders};
 
+use crate::ports::Buffers;
+
 pub(crate) use crew::{Answer, Answers, Crew, Member};
 pub(crate) use injector::Injector;
 pub(crate) use queues::{attach_receive, attach_transmit, detach, detach_receive};
@@ -56,6 +58,8 @@ pub(crate) enum WorkersError {
     Doorbell(#[from] io::Error),
     #[error(transparent)]
     TooMany(#[from] TooManyReaders),
+    #[error("no core for a worker; see workers.cores")]
+    None,
 }
 
 /// One worker, as the control thread sees it.
@@ -91,9 +95,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) flows: FlowReaders,
     pub(crate) macs: MacReader,
     pub(crate) steering: SteeringReader,
-    pub(crate) pool: BufferPool,
-    /// Of packets of stacks that are longer than its buffers.
-    pub(crate) long: BufferPool,
+    /// By worker, in order.
+    pub(crate) buffers: &'a [Buffers],
     pub(crate) epoch: &'a Epoch,
 }
 
@@ -107,15 +110,15 @@ struct Made {
 }
 
 impl Tables<'_> {
-    /// What makes a worker's nodes, exits and rings, on its own thread. `drain`: TSC cycles.
+    /// What makes a worker's nodes, exits and rings, on its own thread. `pool`: of its NUMA node; `drain`: TSC cycles.
     fn make(
         &self,
         control: Arc<Doorbell>,
         doorbell: Arc<Doorbell>,
-        drain: u64,
+        (pool, drain): (BufferPool, u64),
     ) -> impl FnOnce() -> Result<(Graph, Exits, Made), GraphError> + Send + use<> {
         let (state, flows, macs) = (self.state.clone(), self.flows.clone(), self.macs.clone());
-        let (steering, pool) = (self.steering.clone(), self.pool);
+        let steering = self.steering.clone();
         move || {
             let (learn, learned) = learn_ring(RING);
             let graph = nodes::build(Parts { state, flows, macs, steering, learn, pool })?;
@@ -164,7 +167,8 @@ impl Workers {
         let hz = dpdk::tsc_hz();
         let drain = config.workers.drain.as_nanos() * u128::from(hz) / 1_000_000_000;
         let drain = u64::try_from(drain).unwrap_or(u64::MAX);
-        for (index, core) in config.workers.cores.iter().enumerate() {
+        for (index, (core, buffers)) in config.workers.cores.iter().zip(tables.buffers).enumerate()
+        {
             let doorbell = Arc::new(Doorbell::new()?);
             let setup = WorkerSetup {
                 index,
@@ -177,10 +181,10 @@ impl Workers {
                     Poll::Busy => PollMode::Busy,
                 },
             };
-            let make = tables.make(Arc::clone(control), doorbell, drain);
+            let make = tables.make(Arc::clone(control), doorbell, (buffers.packets, drain));
             let (handle, made) = WorkerHandle::spawn(setup, make)?;
             let reader = tables.epoch.register()?;
-            let long = tables.long;
+            let long = buffers.long;
             let inbound = Inbound::Enter(made.injected);
             handle.call(PATIENCE, move |state| {
                 state.set_reader(reader);
@@ -191,12 +195,17 @@ impl Workers {
             punts.push(made.punts);
             all_learned.push(made.learned);
             senders.push(made.inject);
-            let member = Member::new(*core, handle.remote(), late.clone());
+            let member = Member::new(*core, *buffers, handle.remote(), late.clone());
             list.push(Worker { core: *core, handle, member });
         }
         let crew = Crew::of(list.iter().map(|worker| worker.member.clone()).collect());
-        let injector = Injector::new(senders, entries.clone(), tables.pool);
-        Ok((Self { list, crew, entries }, Rings { punts, learned: all_learned, injector }))
+        let pool = tables.buffers.first().ok_or(WorkersError::None)?.packets;
+        let rings = Rings {
+            punts,
+            learned: all_learned,
+            injector: Injector::new(senders, entries.clone(), pool),
+        };
+        Ok((Self { list, crew, entries }, rings))
     }
 
     /// The workers in order.
