@@ -1,22 +1,25 @@
 //! What bridges have learned.
 
-use forward::bridge::{LearnReceiver, MacEntry, MacTable};
+use forward::bridge::{Learn, MacEntry, MacTable};
 use forward::state::Interfaces;
 
-/// Addresses that a bridge's worker has seen, taken in one step.
-const LEARNED: usize = 4096;
+use crate::workers::Inbox;
+
+/// Addresses taken in in one step, and of these from one worker.
+const STEP: usize = 4096;
+const SHARE: usize = 1024;
 
 /// The stations behind the members of all bridges.
 pub(crate) struct Bridges {
     macs: MacTable,
-    /// What bridges have seen, by worker.
-    learned: Vec<LearnReceiver>,
+    /// What bridges have seen.
+    learned: Inbox<Learn>,
     /// The second in which learned addresses were last aged.
     aged: u32,
 }
 
 impl Bridges {
-    pub(crate) fn new(macs: MacTable, learned: Vec<LearnReceiver>) -> Self {
+    pub(crate) fn new(macs: MacTable, learned: Inbox<Learn>) -> Self {
         Self { macs, learned, aged: 0 }
     }
 
@@ -30,21 +33,30 @@ impl Bridges {
         self.macs.entries(second()).filter(|entry| entry.key.bridge == bridge).collect()
     }
 
-    /// Enters what bridges have seen, and forgets what they have not seen for long.
-    pub(crate) fn learn(&mut self, interfaces: &Interfaces) {
+    /// Enters some of what bridges have seen, and forgets what they have not seen for long. Returns whether there is more to
+    /// enter.
+    pub(crate) fn learn(&mut self, interfaces: &Interfaces) -> bool {
+        let more = self.enter(interfaces, STEP);
+        self.age(interfaces);
+        more
+    }
+
+    /// Enters at most `step` of what bridges have seen.
+    fn enter(&mut self, interfaces: &Interfaces, step: usize) -> bool {
         let second = second();
-        for ring in &mut self.learned {
-            for _ in 0..LEARNED {
-                let Ok(news) = ring.pop() else { break };
-                // Seen when that interface was a member still.
-                if interfaces.member_of(news.key.bridge, news.interface).is_none() {
-                    continue;
-                }
+        let Self { macs, learned, .. } = self;
+        learned.take(step, SHARE, |_, news| {
+            // Seen when that interface was a member still.
+            if interfaces.member_of(news.key.bridge, news.interface).is_some() {
                 let bridge = interfaces.bridges.get(usize::from(news.key.bridge));
                 let limit = bridge.map_or(0, |bridge| bridge.mac_limit);
-                self.macs.learn(&news, limit, second);
+                macs.learn(&news, limit, second);
             }
-        }
+        })
+    }
+
+    fn age(&mut self, interfaces: &Interfaces) {
+        let second = second();
         if second == self.aged {
             return;
         }
@@ -55,8 +67,14 @@ impl Bridges {
         });
     }
 
+    /// Enters all that bridges have seen so far, before their members change.
+    pub(crate) fn learn_all(&mut self, interfaces: &Interfaces) {
+        self.enter(interfaces, usize::MAX);
+        self.age(interfaces);
+    }
+
     /// Members came or went: forgets what was learned behind those that are gone, before their numbers or their
-    /// bridge's are another's. [`Self::learn`] comes before, with the interfaces of before.
+    /// bridge's are another's. [`Self::learn_all`] comes before, with the interfaces of before.
     pub(crate) fn show_interfaces(&mut self, interfaces: &Interfaces) {
         self.macs.forget(second(), |entry| {
             interfaces.member_of(entry.key.bridge, entry.interface).is_none()

@@ -49,7 +49,8 @@ fn stations_stay_behind_their_interface_and_go_with_it() {
     // Seconds are DPDK's.
     testing::pool();
     let (mut ring, learned) = learn_ring(16);
-    let mut bridges = Bridges::new(MacTable::new(16, &Epoch::new()).unwrap(), vec![learned]);
+    let mut bridges =
+        Bridges::new(MacTable::new(16, &Epoch::new()).unwrap(), Inbox::new(vec![learned]));
     let mut topology = Topology::default();
     let all = members(&mut topology, "br", &["a", "b", "c"]);
     (0..3).for_each(|id| see(&mut ring, 0, id, id as u8));

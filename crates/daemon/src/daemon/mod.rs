@@ -109,7 +109,7 @@ impl Daemon {
     /// Shows interfaces as they are now to the workers, the routes, the flows and the clients.
     pub(crate) fn publish(&mut self) {
         // What was seen until now was seen on the interfaces of before.
-        self.bridges.learn(&self.routing.interfaces());
+        self.bridges.learn_all(&self.routing.interfaces());
         self.shown = self.ports.attachments();
         self.routing.show_interfaces(&self.config, &self.shown);
         let interfaces = self.routing.interfaces();

@@ -57,8 +57,8 @@ impl Daemon {
         let turn = self.routing.turn();
         // Somebody may serve since a worker has handed one up.
         self.routing.release_early(|packet| self.sessions.is_settled(packet));
-        self.bridges.learn(&self.routing.interfaces());
+        let more = self.bridges.learn(&self.routing.interfaces()) | turn.more;
         let longest = if self.config.bridges.is_empty() { PERIOD_WITHOUT_BRIDGES } else { PERIOD };
-        (turn.more, turn.wait.unwrap_or(longest).min(longest))
+        (more, turn.wait.unwrap_or(longest).min(longest))
     }
 }

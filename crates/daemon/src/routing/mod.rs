@@ -23,13 +23,13 @@ use control::Config;
 use forward::neighbor::{Action, SlowPath};
 use forward::rib::Rib;
 use forward::state::{Interfaces, NextHop, State, VrfId};
-use graph::{HandoffReceiver, InterfaceId, Punt, Reason};
+use graph::{InterfaceId, Punt, Reason};
 use tables::OutOfMemory;
 use tokio::sync::Notify;
 
 use crate::ports::Attachments;
 use crate::settings;
-use crate::workers::Injector;
+use crate::workers::{Inbox, Injector};
 
 pub(crate) use neighbors::NeighborError;
 pub(crate) use routes::{Place, RoutesError, prefix_from_rib, prefix_to_rib};
@@ -63,7 +63,7 @@ pub(crate) struct Routing {
     actions: Vec<Action<Punted>>,
     injector: Injector,
     /// Packets for the control thread, by worker.
-    punts: Vec<HandoffReceiver<Punt>>,
+    punts: Inbox<Punt>,
     started: Instant,
     /// Until when no address conflict is reported: nanoseconds since the start.
     conflict_silence: u64,
@@ -81,7 +81,7 @@ impl Routing {
     pub(crate) fn new(
         config: &Config,
         (rib, state, ecmp_seed): (Rib, State, u64),
-        (injector, punts): (Injector, Vec<HandoffReceiver<Punt>>),
+        (injector, punts): (Injector, Inbox<Punt>),
     ) -> Result<Self, NumbersError> {
         let mut topology = Topology::default();
         topology.renumber(config, &InUse::default())?;

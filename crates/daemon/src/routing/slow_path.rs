@@ -8,8 +8,9 @@ use graph::{Handoff, InterfaceId, Punt, Reason};
 
 use super::Routing;
 
-/// Packets taken from each worker's ring in one step: keeps a step below a millisecond.
+/// Packets taken from the workers' rings in one step, and of these from one worker: keeps a step below a millisecond.
 const STEP: usize = 256;
+const SHARE: usize = 64;
 
 /// A packet that a worker handed up. When it has waited, it goes back to that worker.
 pub(super) struct Punted {
@@ -44,20 +45,16 @@ impl Routing {
     pub(crate) fn turn(&mut self) -> Turn {
         let now = self.now();
         let mut actions = std::mem::take(&mut self.actions);
-        let mut more = false;
-        for (worker, ring) in self.punts.iter_mut().enumerate() {
-            for _ in 0..STEP {
-                let Ok(Punt { cause, packet }) = ring.pop() else { break };
-                let packet = Punted { worker, packet };
-                match Cause::try_from(cause) {
-                    Ok(Cause::Early) => self.early.push(packet, now, &mut actions),
-                    Ok(cause) => self.slow.input(cause, packet, now, &mut actions),
-                    // A node that punts for a reason that nobody takes.
-                    Err(_) => actions.push(Action::Drop { packet, reason: Reason::Forgotten }),
-                }
+        let Self { punts, early, slow, .. } = self;
+        let more = punts.take(STEP, SHARE, |worker, Punt { cause, packet }| {
+            let packet = Punted { worker, packet };
+            match Cause::try_from(cause) {
+                Ok(Cause::Early) => early.push(packet, now, &mut actions),
+                Ok(cause) => slow.input(cause, packet, now, &mut actions),
+                // A node that punts for a reason that nobody takes.
+                Err(_) => actions.push(Action::Drop { packet, reason: Reason::Forgotten }),
             }
-            more |= !ring.is_empty();
-        }
+        });
         let due = self.slow.poll(now, &mut actions);
         let due = due.into_iter().chain(self.early.poll(now, &mut actions)).min();
         self.perform(actions);
@@ -80,7 +77,7 @@ impl Routing {
 
     /// Whether packets for the control thread wait.
     pub(crate) fn has_punts(&self) -> bool {
-        self.punts.iter().any(|ring| !ring.is_empty())
+        !self.punts.is_empty()
     }
 
     /// Does what the slow path asks for.

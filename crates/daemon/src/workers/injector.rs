@@ -11,6 +11,9 @@ use super::Entries;
 /// Shortest Ethernet frame without its check sequence: bytes (IEEE 802.3 3.2.8).
 const SHORTEST_FRAME: usize = 60;
 
+/// Workers that are tried for one packet at most: however many there are, a packet costs the control thread no more.
+const TRIES: usize = 4;
+
 /// The control thread's way into the workers' graphs, and what it dropped on that way.
 pub(crate) struct Injector {
     senders: Vec<HandoffSender<Entry>>,
@@ -93,9 +96,9 @@ impl Injector {
         self.senders.iter_mut().for_each(HandoffSender::notify);
     }
 
-    /// The workers take turns; a packet is dropped when all rings are full.
+    /// The workers take turns; a packet is dropped when the rings of those that are tried are full.
     fn inject(&mut self, mut entry: Entry) {
-        for _ in 0..self.senders.len() {
+        for _ in 0..self.senders.len().min(TRIES) {
             self.next = (self.next + 1) % self.senders.len().max(1);
             let Some(sender) = self.senders.get_mut(self.next) else { break };
             match sender.push(entry) {
@@ -124,5 +127,30 @@ impl Injector {
         let (senders, receivers) = (0..workers).map(ring).unzip();
         let entries = [(nodes::RELEASED, Self::RELEASED)].into_iter().collect();
         (Self::new(senders, Entries(entries), crate::testing::pool()), receivers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_costs_no_more_with_more_workers() {
+        const WORKERS: usize = 64;
+        let (mut injector, mut rings) = Injector::bench(WORKERS, 1);
+        let send = |injector: &mut Injector| {
+            let buffer = injector.pool.alloc().unwrap();
+            injector.inject(Entry::of(buffer, Injector::RELEASED));
+        };
+        (0..WORKERS).for_each(|_| send(&mut injector));
+        assert!(rings.iter().all(|ring| ring.slots() == 1), "they take turns");
+        // The next ones have no room; one further on has.
+        let emptied = (injector.next + TRIES + 1) % WORKERS;
+        rings[emptied].pop().unwrap();
+        send(&mut injector);
+        assert_eq!(injector.dropped(Reason::HandoffFull), 1);
+        send(&mut injector);
+        assert_eq!(injector.dropped(Reason::HandoffFull), 1, "it is tried the next time");
+        assert_eq!(rings[emptied].slots(), 1);
     }
 }

@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `crew` | commands, answered later |
 //! | `counters` | sums over all workers |
+//! | `inbox` | what workers hand to the control thread |
 //! | `injector` | packets that the control thread sends |
 //! | `queues` | a port's queues, given to workers and taken back |
 //! | `watch` | workers that have stopped answering |
 
 mod counters;
 mod crew;
+mod inbox;
 mod injector;
 mod queues;
 mod watch;
@@ -21,7 +23,7 @@ use std::time::Duration;
 
 use control::config::{Config, Poll};
 use dpdk::BufferPool;
-use forward::bridge::{LearnReceiver, MacReader, learn_ring};
+use forward::bridge::{Learn, LearnReceiver, MacReader, learn_ring};
 use forward::flow::FlowReaders;
 use forward::nodes::{self, Parts};
 use forward::state::State;
@@ -35,6 +37,7 @@ use tables::{Epoch, TooManyReaders};
 use crate::ports::Buffers;
 
 pub(crate) use crew::{Answer, Answers, Crew, Member};
+pub(crate) use inbox::Inbox;
 pub(crate) use injector::Injector;
 pub(crate) use queues::{attach_receive, attach_transmit, detach, detach_receive};
 pub(crate) use watch::{Change, PERIOD, Watch};
@@ -136,9 +139,9 @@ impl Tables<'_> {
 /// The control thread's ends of rings, by worker.
 pub(crate) struct Rings {
     /// Packets for the control thread.
-    pub(crate) punts: Vec<HandoffReceiver<Punt>>,
+    pub(crate) punts: Inbox<Punt>,
     /// Addresses that bridges have seen.
-    pub(crate) learned: Vec<LearnReceiver>,
+    pub(crate) learned: Inbox<Learn>,
     /// Packets that the control thread sends.
     pub(crate) injector: Injector,
 }
@@ -201,8 +204,8 @@ impl Workers {
         let crew = Crew::of(list.iter().map(|worker| worker.member.clone()).collect());
         let pool = tables.buffers.first().ok_or(WorkersError::None)?.packets;
         let rings = Rings {
-            punts,
-            learned: all_learned,
+            punts: Inbox::new(punts),
+            learned: Inbox::new(all_learned),
             injector: Injector::new(senders, entries.clone(), pool),
         };
         Ok((Self { list, crew, entries }, rings))

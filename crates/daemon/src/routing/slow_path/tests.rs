@@ -11,7 +11,7 @@ use tables::Epoch;
 
 use super::*;
 use crate::ports::Attachment;
-use crate::workers::Injector;
+use crate::workers::{Inbox, Injector};
 use crate::{settings, testing};
 
 const WORKERS: usize = 3;
@@ -35,7 +35,8 @@ impl Bench {
         let switches = settings::settings(&config, 0);
         let (rib, state) =
             Rib::new(limits, settings::miss(&config), switches, &Epoch::new()).unwrap();
-        let mut routing = Routing::new(&config, (rib, state, 0), (injector, punts)).unwrap();
+        let mut routing =
+            Routing::new(&config, (rib, state, 0), (injector, Inbox::new(punts))).unwrap();
         let left = Attachment { id: Some(0), mac: MacAddr::new([2, 0, 0, 0, 0, 1]), up: true };
         routing.show_interfaces(&config, &[("left".to_owned(), left)].into());
         Self { routing, up, down }
