@@ -13,7 +13,7 @@ RELEASE := $(CARGO_TARGET_DIR)/release
 SHELL_SCRIPTS = $(shell git ls-files | xargs -r grep -lE '^\#(!.*(bash|/sh)| shellcheck shell=bash)' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build python demo test lab hostile tsan lint bench fuzz install clean
+.PHONY: help setup build python demo test lab hostile numa tsan lint bench fuzz install clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do printf '  make %-8s %s\n' "$$target" "$$text"; done
@@ -42,6 +42,10 @@ lab: setup ## only the tests against the kernel, in network namespaces
 hostile: setup ## two hours of hostile client processes beside traffic (LAB_HOSTILE_SECONDS)
 	$(CARGO) build --workspace --bins --examples
 	@LAB_HOSTILE_SECONDS=$(or $(LAB_HOSTILE_SECONDS),7200) LAB_VERBOSE=1 LAB_TRIES=1 LAB_TIMEOUT=$$(($(or $(LAB_HOSTILE_SECONDS),7200) + 300)) lab/run hostile
+
+numa: setup ## where memory lies on an emulated machine with two NUMA nodes (needs qemu-system-x86 and cpio)
+	$(CARGO) build -p millrace-daemon
+	@scripts/two-nodes $(CARGO_TARGET_DIR)/debug
 
 tsan: setup ## what processes and threads share, under ThreadSanitizer (needs a nightly toolchain)
 	@scripts/tsan
