@@ -8,7 +8,8 @@ use dpdk::{Buffer, BufferPool, SharedBuffer};
 use crate::capture::Tap;
 use crate::deliveries::{Deliveries, Delivery, Packet, Refusal};
 use crate::{
-    CAPACITY, Counters, Entry, HandoffSender, Output, PortId, Punt, Reason, Room, StackId, TransmitPath,
+    CAPACITY, Counters, Entry, HandoffSender, Output, PortId, Punt, Reason, Room, StackId,
+    TransmitPath,
 };
 
 /// Packets made by nodes that wait to enter the graph: a bound, so that a node can't flood itself.
