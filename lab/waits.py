@@ -13,11 +13,15 @@ import os
 import re
 import socket
 import struct
+import threading
 import time
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Threads of others' users: nobody else waits for them.
 OTHERS = re.compile(r"(user|serve|api)-[1-9]|strangers|closing")
+
+# A thread waits for something to do.
+IDLE = re.compile(r"(epoll_wait|poll_schedule_timeout\S*|futex_do_wait|futex_wait_queue)\+")
 
 
 def stolen():
@@ -84,6 +88,40 @@ class Waits:
         after = self.delays()
         held = ((name, delay - before.get(path, (name, 0.0))[1]) for path, (name, delay) in after.items())
         return result, Wait(took, sorted(((delay, name) for name, delay in held if delay > 0), reverse=True))
+
+
+class Stacks:
+    """Where the daemon's threads are in the kernel when somebody has waited for it for a while."""
+
+    def __init__(self, daemon, after):
+        """`daemon`: the number of its process; `after`: how long somebody has waited then, seconds."""
+        self.tasks, self.after, self.seen = f"/proc/{daemon}/task", after, ""
+
+    def __enter__(self):
+        self.seen = ""
+        self.timer = threading.Timer(self.after, self.look)
+        self.timer.start()
+
+    def __exit__(self, *_):
+        self.timer.cancel()
+
+    def look(self):
+        """Notes each thread that does not merely wait for something to do."""
+        threads = []
+        for task in glob.glob(f"{self.tasks}/*"):
+            try:
+                name, state, stack = (self.read(f"{task}/{what}") for what in ("comm", "stat", "stack"))
+            except OSError:
+                continue
+            state = state.rpartition(") ")[2][:1]
+            calls = [line.split()[1].partition("+")[0] for line in stack.splitlines() if "+" in line]
+            if state != "S" or not IDLE.search(stack):
+                threads.append(f"{name.strip()} {state} {' < '.join(calls[:6])}")
+        self.seen = "; ".join(threads)
+
+    def read(self, path):
+        with open(path) as file:
+            return file.read()
 
 
 class Wait:
