@@ -133,6 +133,29 @@ fn family(id: u32) -> Vec<u32> {
     std::iter::once(id).chain(all.filter(|other| parent(other) == Some(id))).collect()
 }
 
+/// CPU time so far of this process and of all that it has started, directly or not: s. Those that have ended count if
+/// somebody has waited for them.
+pub(crate) fn cpu_of_all() -> f64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    total(std::process::id(), all.map(|id| (id, read(id, "stat"))).collect())
+}
+
+/// CPU time of a process and its descendants, of all processes with their `/proc/PID/stat`: s.
+fn total(root: u32, mut all: Vec<(u32, String)>) -> f64 {
+    let (mut cpu, mut ours) = (0.0, vec![root]);
+    while let Some(id) = ours.pop() {
+        let parent = |stat: &str| fields(stat).get(3).and_then(|word| word.parse().ok());
+        let children = all.iter().filter(|(_, stat)| parent(stat) == Some(id));
+        ours.extend(children.map(|(child, _)| *child));
+        if let Some(at) = all.iter().position(|(other, _)| *other == id) {
+            let (_, stat) = all.swap_remove(at);
+            cpu += seconds(&stat, [13, 14]) + seconds(&stat, [15, 16]);
+        }
+    }
+    cpu
+}
+
 fn usage_of(id: u32) -> Usage {
     let rollup = read(id, "smaps_rollup");
     let line = rollup.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));
@@ -188,5 +211,18 @@ mod tests {
         assert_eq!(seconds(stat, [13, 14]), 300.0 / ticks);
         assert_eq!(seconds(stat, [15, 16]), 107.0 / ticks);
         assert!(usage_of(std::process::id()).memory > 0.0);
+    }
+
+    #[test]
+    fn programs_of_programs_count() {
+        let stat = |parent: u32, own: u32, ended: u32| {
+            format!("1 (x) S {parent} 1 1 0 -1 4 0 0 0 0 {own} 0 {ended} 0 20 0")
+        };
+        let all = [(1, stat(0, 64, 0)), (5, stat(1, 1, 2)), (7, stat(5, 4, 0)), (3, stat(7, 8, 0))];
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!((total(5, all.to_vec()) * ticks).round(), 15.0);
+        assert_eq!((total(1, all.to_vec()) * ticks).round(), 79.0);
+        assert_eq!(total(9, all.to_vec()), 0.0);
+        assert!(cpu_of_all() > 0.0);
     }
 }

@@ -75,6 +75,15 @@ impl Run {
         printable(&name.or_else(file).unwrap_or_default())
     }
 
+    /// What disturbed it, in words, with its file's name; `None` if nothing did.
+    pub(crate) fn disturbed(&self) -> Option<String> {
+        let words = self.environment.get("disturbed")?.as_array()?;
+        let words: Vec<String> = words.iter().filter_map(Value::as_str).map(printable).collect();
+        let file = self.path.file_name().map(|name| printable(&name.to_string_lossy()));
+        (!words.is_empty())
+            .then(|| format!("{} was disturbed: {}", file.unwrap_or_default(), words.join("; ")))
+    }
+
     /// Everything that is known of the environment: names and values.
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         flatten(&self.environment)

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::archive::Run;
 
 /// What differs from run to run without meaning anything, or shows in the results anyway.
-const PASSING: &[&str] = &["began.", "ended.", "command", "stolen"];
+const PASSING: &[&str] =
+    &["began.", "ended.", "command", "stolen", "others", "rounds.", "disturbed"];
 
 /// Facts whose values differ between the sides: `kernel: 6.1.0 against 6.12.0`.
 pub(super) fn differences(before: &[Run], after: &[Run]) -> Vec<String> {

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (before, after) = (archive::load(&args.before)?, archive::load(&args.after)?);
     for (side, runs, path) in [("A", &before, &args.before), ("B", &after, &args.after)] {
         say!("{side}: {}", origin(runs, path));
+        runs.iter().filter_map(Run::disturbed).for_each(|words| say!("   {words}"));
     }
     let differences = environments::differences(&before, &after);
     if !differences.is_empty() {

@@ -8,11 +8,10 @@ use super::args::Args;
 use super::cases::Case;
 use super::io::Loop;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::l3fwd::{L3fwd, LookUp};
 use crate::results::{Better, Outcome, Samples};
 use crate::testpmd::Testpmd;
-use crate::turns::Sampling;
+use crate::turns::{Rounds, Sampling};
 use crate::worker::{Running, Source};
 
 /// Length of a sample.
@@ -69,10 +68,65 @@ pub(crate) struct Rival {
     pub(crate) samples: Samples,
 }
 
-/// Programs of others that have turns.
-pub(crate) struct Yardsticks<'a> {
+/// Who has turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Forward,
+    Io,
+    L3fwd(usize),
+    Binding,
+    Macswap,
+}
+
+/// What turns are taken with.
+pub(crate) struct Stage<'a> {
+    pub(crate) turns: &'a Turns,
+    pub(crate) core: usize,
+    pub(crate) worker: &'a Running,
+    /// Nothing while a contestant has it.
+    pub(crate) source: Option<Source>,
     pub(crate) testpmd: Option<&'a mut Testpmd>,
     pub(crate) l3fwd: &'a mut [L3fwd],
+}
+
+impl Stage<'_> {
+    /// All, in the order of their turns.
+    fn contestants(&self) -> Vec<Who> {
+        let beside = |who| self.testpmd.is_some().then_some(who);
+        let mut all = vec![Who::Forward];
+        all.extend(beside(Who::Io));
+        all.extend((0..self.l3fwd.len()).map(Who::L3fwd));
+        all.push(Who::Binding);
+        all.extend(beside(Who::Macswap));
+        all
+    }
+
+    /// TSC cycles per packet in a turn.
+    fn turn(&mut self, who: Who) -> Result<Samples, Failure> {
+        let turns = self.turns;
+        match (who, &mut self.testpmd) {
+            (Who::Forward, _) => {
+                let Source { rx, tx } = self.source.take().ok_or(Failure::NoQueue)?;
+                let (port, worker) = (rx.port(), self.worker);
+                worker.resume(rx)?;
+                let samples = watch(turns, || worker.packets());
+                self.source = Some(Source { rx: worker.pause(port)?, tx });
+                samples
+            }
+            (Who::Binding, _) => {
+                let Source { rx, tx } = self.source.take().ok_or(Failure::NoQueue)?;
+                let binding = Loop::start(self.core, 64, rx, tx);
+                let samples = watch(turns, || binding.packets());
+                let (rx, tx) = binding.stop()?;
+                self.source = Some(Source { rx, tx });
+                samples
+            }
+            (Who::L3fwd(place), _) => drive(turns, &mut self.l3fwd[place]),
+            (Who::Io, Some(testpmd)) => ask(turns, testpmd, "io"),
+            (Who::Macswap, Some(testpmd)) => ask(turns, testpmd, "macswap"),
+            (Who::Io | Who::Macswap, None) => Ok(Samples::default()),
+        }
+    }
 }
 
 impl Contest {
@@ -92,38 +146,22 @@ impl Contest {
     }
 
     /// All rounds.
-    pub(crate) fn run(
-        &mut self,
-        turns: &Turns,
-        core: usize,
-        worker: &Running,
-        source: Source,
-        yardsticks: &mut Yardsticks<'_>,
-        bar: &ProgressBar,
-    ) -> Result<(), Failure> {
-        let Source { mut rx, mut tx } = source;
-        let Yardsticks { testpmd, l3fwd } = yardsticks;
-        self.l3fwd = l3fwd.iter().map(Rival::new).collect();
-        for _ in 0..turns.count {
-            let port = rx.port();
-            worker.resume(rx)?;
-            self.forward.0.extend(watch(turns, || worker.packets())?.0);
-            rx = worker.pause(port)?;
-            if let Some(testpmd) = testpmd {
-                self.io.0.extend(ask(turns, testpmd, "io")?.0);
-            }
-            for (rival, l3fwd) in self.l3fwd.iter_mut().zip(l3fwd.iter_mut()) {
-                rival.samples.0.extend(drive(turns, l3fwd)?.0);
-            }
-            let binding = Loop::start(core, 64, rx, tx);
-            self.binding.0.extend(watch(turns, || binding.packets())?.0);
-            (rx, tx) = binding.stop()?;
-            if let Some(testpmd) = testpmd {
-                self.macswap.0.extend(ask(turns, testpmd, "macswap")?.0);
-            }
-            bar.inc(1);
-            if interrupt::came() {
-                break;
+    pub(crate) fn run(&mut self, mut stage: Stage<'_>, bar: &ProgressBar) -> Result<(), Failure> {
+        self.l3fwd = stage.l3fwd.iter().map(Rival::new).collect();
+        let contestants = stage.contestants();
+        let rounds = Rounds::take(&contestants, stage.turns.count, |who| {
+            let samples = stage.turn(who)?;
+            bar.inc(u64::from(contestants.last() == Some(&who)));
+            Ok(samples)
+        })?;
+        for (who, turns) in rounds.into_turns() {
+            let samples = Samples(turns.into_iter().flat_map(|turn| turn.0).collect());
+            match who {
+                Who::Forward => self.forward = samples,
+                Who::Io => self.io = samples,
+                Who::L3fwd(place) => self.l3fwd[place].samples = samples,
+                Who::Binding => self.binding = samples,
+                Who::Macswap => self.macswap = samples,
             }
         }
         let all = [("the forwarder", &self.forward), ("the binding", &self.binding)];

@@ -23,7 +23,7 @@ use crate::terminal::{progress, say};
 use crate::testpmd::{self, Testpmd};
 use crate::worker::{self, BUFFERS, Bed, EGRESS, PORTS, Router, Source, mac};
 use cases::{Case, Family, Routes};
-use measure::{Contest, Turns, Yardsticks};
+use measure::{Contest, Stage, Turns};
 
 /// Measures all cases.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -97,8 +97,15 @@ fn contest<A: Destination>(
     bar.set_message(case.to_string());
     let source = Source { rx, tx };
     let mut contest = Contest::new(case, routes.len(), turns);
-    let mut yardsticks = Yardsticks { testpmd: testpmd.as_mut(), l3fwd: &mut rivals };
-    contest.run(turns, bed.cores[1], &worker, source, &mut yardsticks, bar)?;
+    let stage = Stage {
+        turns,
+        core: bed.cores[1],
+        worker: &worker,
+        source: Some(source),
+        testpmd: testpmd.as_mut(),
+        l3fwd: &mut rivals,
+    };
+    contest.run(stage, bar)?;
     contest.profile = worker.profile();
     bed.egress = worker.stop()?;
     Ok(contest)

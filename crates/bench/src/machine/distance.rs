@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::cores::pin;
 use crate::failure::Failure;
 
+/// Two probes that differ by less see the machine in the same phase.
+const ALIKE: f64 = 1.5;
 /// Round trips of a sample, and samples of a probe: an odd number, so that one is in the middle.
 const TRIPS: u32 = 100;
 const SAMPLES: u32 = 51;
@@ -57,10 +59,23 @@ pub(crate) fn round_trip([here, there]: [usize; 2]) -> Result<f64, Failure> {
     })
 }
 
+/// Whether all probes saw the machine in one phase: the way between two cores of a virtual machine changes while it runs.
+pub(crate) fn same_phase(probes: &[f64]) -> bool {
+    let most = probes.iter().copied().fold(f64::NAN, f64::max);
+    most <= ALIKE * probes.iter().copied().fold(f64::NAN, f64::min)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::cores::outermost;
     use super::*;
+
+    #[test]
+    fn phases_are_told_apart() {
+        assert!(same_phase(&[330.0, 400.0, 350.0]));
+        assert!(!same_phase(&[330.0, 1000.0]) && !same_phase(&[900.0, 330.0, 340.0]));
+        assert!(!same_phase(&[]));
+    }
 
     #[test]
     fn the_line_comes_back() {

@@ -7,6 +7,7 @@ use dpdk::Eal;
 use serde::Serialize;
 
 use super::cores::{cores, outermost};
+use super::disturbance::{self, Disturbance, Rounds};
 use super::moment::Moment;
 use super::settings::Settings;
 use crate::interrupt;
@@ -45,8 +46,12 @@ pub(crate) struct Finished<'a> {
     ended: Moment,
     /// Whether Ctrl-C has ended it early.
     interrupted: bool,
-    /// The share of all cores' time that the host took meanwhile: 0 to 1.
-    stolen: Option<f64>,
+    /// What others did meanwhile.
+    #[serde(flatten)]
+    disturbance: Option<Disturbance>,
+    rounds: Rounds,
+    /// What disturbed the run, in words; nothing if nothing did.
+    disturbed: Vec<String>,
 }
 
 impl Environment {
@@ -77,8 +82,12 @@ impl Environment {
     pub(crate) fn finish(&self) -> Finished<'_> {
         // Meanwhile this thread may keep to one core.
         let ended = Moment::now(self.began.cores);
-        let stolen = self.began.stolen_until(&ended);
-        Finished { environment: self, ended, interrupted: interrupt::came(), stolen }
+        let disturbance = self.began.disturbance_until(&ended);
+        let rounds = Rounds::of_this_run();
+        let probes = [self.began.core_to_core, ended.core_to_core];
+        let disturbed = disturbance::words(&disturbance.unwrap_or_default(), rounds, probes);
+        let interrupted = interrupt::came();
+        Finished { environment: self, ended, interrupted, disturbance, rounds, disturbed }
     }
 
     /// One line for people.
@@ -93,6 +102,14 @@ impl Environment {
             self.dpdk,
             self.prefixes
         )
+    }
+}
+
+impl Finished<'_> {
+    /// What disturbed the run, for people.
+    pub(crate) fn disturbed(&self) -> Option<String> {
+        let words = self.disturbed.join("; ");
+        (!words.is_empty()).then(|| format!("disturbed: {words}"))
     }
 }
 

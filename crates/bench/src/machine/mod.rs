@@ -2,10 +2,12 @@
 
 mod cores;
 mod distance;
+mod disturbance;
 mod environment;
 mod moment;
 mod settings;
 
 pub(crate) use cores::{cores, on, outermost, pin};
-pub(crate) use distance::round_trip;
+pub(crate) use distance::{round_trip, same_phase};
+pub(crate) use disturbance::{Disturbance, Look, Rounds};
 pub(crate) use environment::{Environment, Finished};

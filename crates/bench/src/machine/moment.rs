@@ -1,12 +1,11 @@
 //! The machine at the beginning and at the end of a run: on a virtual machine neighbours come and go.
 
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use doctor::machine::ProcessorTime;
 use serde::Serialize;
 
 use super::distance::round_trip;
+use super::disturbance::{Disturbance, Look};
 
 /// A moment.
 #[derive(Debug, Default, Serialize)]
@@ -14,11 +13,11 @@ pub(super) struct Moment {
     /// Seconds since 1970.
     time: u64,
     /// TSC cycles in which a cache line goes from the first core to the last and back; nothing where there is one core.
-    core_to_core: Option<f64>,
+    pub(super) core_to_core: Option<f64>,
     #[serde(skip)]
     pub(super) cores: [usize; 2],
     #[serde(skip)]
-    processors: Option<ProcessorTime>,
+    look: Option<Look>,
 }
 
 impl Moment {
@@ -30,13 +29,13 @@ impl Moment {
             time: time.map_or(0, |time| time.as_secs()),
             core_to_core: (first != last).then(|| round_trip(cores).ok()).flatten(),
             cores,
-            processors: ProcessorTime::read(Path::new("/")).ok(),
+            look: Some(Look::now()),
         }
     }
 
-    /// The share of all cores' time that the host took between two moments: 0 to 1.
-    pub(super) fn stolen_until(&self, later: &Self) -> Option<f64> {
-        Some(later.processors?.since(self.processors?).stolen_share())
+    /// What others did between two moments.
+    pub(super) fn disturbance_until(&self, later: &Self) -> Option<Disturbance> {
+        Some(later.look?.after(&self.look?))
     }
 }
 
@@ -45,16 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_took_what_passed_between() {
-        let at = |all, stolen| Moment {
-            processors: Some(ProcessorTime { all, stolen }),
-            ..Moment::default()
-        };
-        assert_eq!(at(100, 10).stolen_until(&at(200, 35)), Some(0.25));
-        assert_eq!(Moment::default().stolen_until(&at(1, 1)), None);
+    fn a_moment_has_the_time_and_the_way_between_the_cores() {
         let cores = super::super::outermost();
         let now = Moment::now(cores);
-        assert!(now.time > 1_600_000_000 && now.processors.is_some());
+        assert!(now.time > 1_600_000_000);
         assert_eq!(now.core_to_core.is_some(), cores[0] != cores[1]);
+        assert!(now.disturbance_until(&Moment::now(cores)).is_some());
+        assert_eq!(Moment::default().disturbance_until(&now), None);
     }
 }

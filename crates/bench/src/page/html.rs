@@ -32,6 +32,11 @@ pub(super) fn paragraph(text: &str) -> String {
     format!("<p class=\"note\">{}</p>\n", escape(text))
 }
 
+/// A paragraph that must not be missed.
+pub(super) fn warning(text: &str) -> String {
+    format!("<p class=\"worse\">{}</p>\n", escape(text))
+}
+
 /// A part of the page with a heading of its own. `body`: HTML.
 pub(super) fn section(title: &str, body: &str) -> String {
     format!("<h2>{}</h2>\n{body}", escape(title))
@@ -56,6 +61,7 @@ mod tests {
         assert_eq!(escape("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;");
         assert!(!section("<script>", "").contains("<script>"));
         assert!(!paragraph("<script>").contains("<script>"));
+        assert!(!warning("<script>").contains("<script>"));
         assert!(!page("<script>", "").contains("<script>"));
     }
 }

@@ -72,6 +72,17 @@ fn a_page_has_everything_and_needs_nothing_else() {
 }
 
 #[test]
+fn a_disturbed_run_is_marked() {
+    let mut disturbed = run("Xeon", forward(50.0));
+    let words = json!(["the host took 3.0 % of the machine's time"]);
+    disturbed.environment.insert("disturbed".into(), words);
+    let calm = run("Xeon", forward(50.0));
+    let (html, _) = page(&[calm, disturbed], None).unwrap();
+    let mark = "<p class=\"worse\">forward.json was disturbed: the host took 3.0 % of the machine&#39;s time</p>";
+    assert_eq!(html.matches(mark).count(), 1, "{html}");
+}
+
+#[test]
 fn only_the_named_results_are_reported() {
     let mut runs = vec![run("Xeon", forward(50.0))];
     choose(&mut runs, &["mem".into()]);

@@ -2,6 +2,7 @@
 
 use super::rows::Row;
 use super::turn::Turn;
+use crate::machine::Disturbance;
 use crate::results::{Better, Outcome, Samples};
 
 /// What everything is compared with.
@@ -31,9 +32,10 @@ impl Measured {
         self.turns.iter().filter(|turn| turn.is_disturbed()).count()
     }
 
-    /// The share of its time that the machine's host took at most.
-    pub(super) fn stolen(&self) -> f64 {
-        self.turns.iter().map(|turn| turn.stolen).fold(0.0, f64::max)
+    /// What the machine's host and other programs took at most.
+    pub(super) fn worst(&self) -> Disturbance {
+        let all = self.turns.iter().map(|turn| turn.disturbance);
+        all.fold(Disturbance::default(), Disturbance::or)
     }
 
     /// The share of packets that found no place in a ring.
@@ -95,7 +97,8 @@ pub(super) fn outcomes(all: &[Measured], frame: u16) -> Vec<Outcome> {
             ("lost", one.lost().median().into()),
             ("buffers_apart", one.apart().into()),
             ("disturbed", one.disturbed().into()),
-            ("stolen", one.stolen().into()),
+            ("stolen", one.worst().stolen.into()),
+            ("others", one.worst().others.into()),
             ("core_to_core", probes.median().into()),
         ]);
         if let (Some(its), false) = (its, what.is_yardstick()) {
@@ -126,7 +129,8 @@ mod tests {
 
     fn turn(rate: f64, stolen: f64, phase: f64) -> Turn {
         let taken = Ok(Taken { rate, lost: 0.25, apart: Some(2368) });
-        Turn { taken, stolen, probes: Samples(vec![phase, phase]) }
+        let disturbance = Disturbance { stolen, others: 0.0 };
+        Turn { taken, disturbance, probes: Samples(vec![phase, phase]) }
     }
 
     fn measured(placement: Placement, turns: Vec<Turn>) -> Measured {
@@ -141,7 +145,10 @@ mod tests {
         let ours = vec![turn(60.0, 0.0, 310.0), turn(10.0, 0.5, 300.0), turn(10.0, 0.0, 900.0)];
         let two = measured(APART, ours);
         assert_eq!(two.ratio(&one), Some(0.6));
-        assert_eq!((two.rates().0, two.disturbed(), two.stolen()), (vec![60.0, 10.0], 1, 0.5));
+        assert_eq!(
+            (two.rates().0, two.disturbed(), two.worst().stolen),
+            (vec![60.0, 10.0], 1, 0.5)
+        );
         let noisy = measured(APART, vec![turn(50.0, 0.5, 300.0)]);
         assert_eq!((noisy.ratio(&one), noisy.rates().0), (Some(0.5), vec![50.0]));
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::measured::{Measured, yardstick};
 use super::rows::{Row, What};
+use crate::machine::Disturbance;
 use crate::results::table;
 use crate::terminal::say;
 
@@ -39,8 +40,8 @@ pub(super) fn print(all: &[Measured]) {
     }
     say!(
         "median of the rounds, least and most; to one core: ratio to all threads on one core in the same rounds; lost: what \
-         the next thread could not take; disturbed: rounds in which the host took time or the way between the cores changed, \
-         which do not count where there are others"
+         the next thread could not take; disturbed: rounds in which the host or other programs took time (at most so \
+         much of it, and so many cores) or the way between the cores changed, which do not count where there are others"
     );
     channels(all);
     let lacking = all.iter().filter_map(|one| Some((&one.row, one.lack()?)));
@@ -51,10 +52,11 @@ fn row(one: &Measured, all: &[Measured]) -> Option<Vec<String>> {
     let (rates, setup) = (one.rates(), one.row.setup.as_ref().ok()?);
     let mpps = |rate: f64| format!("{:.2}", rate / 1e6);
     let ratio = yardstick(all).and_then(|its| one.ratio(its));
-    let disturbed = match (one.disturbed(), one.stolen()) {
+    let disturbed = match (one.disturbed(), one.worst()) {
         (0, _) => "-".to_owned(),
-        (count, stolen) => {
-            format!("{count} of {} (host {:.1} %)", one.turns.len(), stolen * 100.0)
+        (count, Disturbance { stolen, others }) => {
+            let (of, host) = (one.turns.len(), stolen * 100.0);
+            format!("{count} of {of} (host {host:.1} %, others {others:.1})")
         }
     };
     Some(vec![

@@ -7,24 +7,19 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use doctor::machine::ProcessorTime;
-
 use super::memory::Pages;
 use super::rows::Setup;
 use super::stage::Taken;
 use crate::failure::Failure;
-use crate::machine;
+use crate::machine::{self, Disturbance, Look, Rounds, same_phase};
 use crate::namespace::bound;
 use crate::process::Running;
 use crate::results::Samples;
-use crate::turns::same_phase;
 
 /// The hidden command of the process.
 const COMMAND: &str = "placement-stage";
 /// How long the process may say nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Share of the machine's time that its host may take in a turn: more disturbs it.
-const STOLEN: f64 = 0.01;
 
 /// What is the same for all turns.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +35,8 @@ pub(super) struct Load<'a> {
 pub(super) struct Turn {
     /// What came of it; or why nothing did.
     pub(super) taken: Result<Taken, String>,
-    /// The share of all cores' time that the host took: 0 to 1.
-    pub(super) stolen: f64,
+    /// What others did meanwhile.
+    pub(super) disturbance: Disturbance,
     /// TSC cycles in which a cache line goes from the first core to the last and back, before and after; nothing where there is
     /// one core.
     pub(super) probes: Samples,
@@ -50,15 +45,13 @@ pub(super) struct Turn {
 impl Turn {
     /// Takes one.
     pub(super) fn take(setup: &Setup, load: Load<'_>) -> Result<Self, Failure> {
-        let before = (probe()?, time());
+        let (before, look) = (probe()?, Look::now());
         let taken = ask(setup, load).unwrap_or_else(|failure| Err(failure.to_string()));
-        let after = (probe()?, time());
-        let stolen = before.1.zip(after.1).map(|(before, after)| after.since(before));
-        Ok(Self {
-            taken,
-            stolen: stolen.map_or(0.0, ProcessorTime::stolen_share),
-            probes: Samples([before.0, after.0].into_iter().flatten().collect()),
-        })
+        let disturbance = look.since();
+        let probes = Samples([before, probe()?].into_iter().flatten().collect());
+        let turn = Self { taken, disturbance, probes };
+        Rounds::count(turn.is_disturbed());
+        Ok(turn)
     }
 
     /// Packets/s.
@@ -66,15 +59,15 @@ impl Turn {
         self.taken.as_ref().ok().map(|taken| taken.rate)
     }
 
-    /// Whether the host took time, or the machine changed its phase.
+    /// Whether the host or other programs took time, or the machine changed its phase.
     pub(super) fn is_disturbed(&self) -> bool {
-        self.stolen > STOLEN || !(self.probes.0.is_empty() || same_phase(&self.probes))
+        self.disturbance.counts() || !(self.probes.0.is_empty() || same_phase(&self.probes.0))
     }
 
     /// Whether another turn can be compared with it: nothing disturbed either, and the machine was in one phase.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let probes = Samples([self.probes.0.as_slice(), other.probes.0.as_slice()].concat());
-        let one_phase = probes.0.is_empty() || same_phase(&probes);
+        let one_phase = probes.0.is_empty() || same_phase(&probes.0);
         one_phase && !self.is_disturbed() && !other.is_disturbed()
     }
 }
@@ -82,10 +75,6 @@ impl Turn {
 fn probe() -> Result<Option<f64>, Failure> {
     let [first, last] = machine::outermost();
     if first == last { Ok(None) } else { machine::round_trip([first, last]).map(Some) }
-}
-
-fn time() -> Option<ProcessorTime> {
-    ProcessorTime::read(Path::new("/")).ok()
 }
 
 /// What the process says.
@@ -133,7 +122,8 @@ mod tests {
     use crate::command_line::parse;
 
     fn turn(stolen: f64, probes: &[f64]) -> Turn {
-        Turn { taken: Err(String::new()), stolen, probes: Samples(probes.to_vec()) }
+        let disturbance = Disturbance { stolen, others: 0.0 };
+        Turn { taken: Err(String::new()), disturbance, probes: Samples(probes.to_vec()) }
     }
 
     #[test]
@@ -158,6 +148,8 @@ mod tests {
     fn disturbed_turns_are_told_from_others() {
         assert!(!turn(0.0, &[300.0, 310.0]).is_disturbed());
         assert!(turn(0.02, &[300.0, 310.0]).is_disturbed());
+        let busy = Disturbance { stolen: 0.0, others: 1.0 };
+        assert!(Turn { disturbance: busy, ..turn(0.0, &[300.0, 310.0]) }.is_disturbed());
         assert!(turn(0.0, &[300.0, 900.0]).is_disturbed());
         assert!(!turn(0.01, &[]).is_disturbed());
         let (near, far) = (turn(0.0, &[300.0, 310.0]), turn(0.0, &[900.0, 910.0]));

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::cases::Case;
 use crate::failure::Failure;
+use crate::machine::{Look, Rounds};
 use crate::results::Samples;
-use crate::{interrupt, machine, turns};
+use crate::{interrupt, machine};
 
 /// Who is measured.
 pub(super) trait Contestant {
@@ -36,6 +37,8 @@ struct Both {
     its: f64,
     /// Cycles between the cores, by the probes around.
     cores: f64,
+    /// Nobody else took time meanwhile.
+    calm: bool,
 }
 
 /// What a case has given.
@@ -50,7 +53,8 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Takes `rounds` rounds, and up to as many again where the phase changed in between; fewer after an interrupt.
+    /// Takes `rounds` rounds, and up to as many again where the phase changed in between or others took time; fewer after an
+    /// interrupt.
     pub(super) fn run(
         case: Case,
         turn: Turn,
@@ -63,19 +67,26 @@ impl Contest {
         let mut contest =
             Self { case, rates: Samples::default(), probes: Samples::default(), both };
         for round in 0..2 * rounds {
-            let enough = contest.both.iter().all(|both| both.len() >= rounds as usize);
+            let calm = |both: &Vec<Both>| both.iter().filter(|both| both.calm).count();
+            let enough = contest.both.iter().all(|both| calm(both) >= rounds as usize);
             if round >= rounds && enough || round > 0 && interrupt::came() {
                 break;
             }
+            let look = Look::now();
             let mut probes = Samples(vec![machine::round_trip(cores)?]);
             let rate = ours.turn(case, turn)?;
             probes.0.push(machine::round_trip(cores)?);
-            for (yardstick, both) in yardsticks.iter_mut().zip(&mut contest.both) {
+            let mut pairs = Vec::new();
+            for yardstick in yardsticks.iter_mut() {
                 let its = yardstick.turn(case, turn)?;
                 probes.0.push(machine::round_trip(cores)?);
-                if turns::same_phase(&probes) {
-                    both.push(Both { ours: rate, its, cores: probes.median() });
-                }
+                let alike = machine::same_phase(&probes.0);
+                pairs.push(alike.then(|| (its, probes.median())));
+            }
+            let calm = !look.since().counts();
+            Rounds::count(!calm || pairs.iter().any(Option::is_none));
+            for (pair, both) in pairs.into_iter().zip(&mut contest.both) {
+                both.extend(pair.map(|(its, cores)| Both { ours: rate, its, cores, calm }));
             }
             contest.rates.0.push(rate);
             contest.probes.0.extend(probes.0);
@@ -83,9 +94,11 @@ impl Contest {
         Ok(contest)
     }
 
-    /// How we compare with a yardstick, by the turns in the same phase.
+    /// How we compare with a yardstick, by the turns in the same phase: those that nobody disturbed, or all if there are none.
     pub(super) fn against(&self, yardstick: usize) -> Option<Comparison> {
-        let both = self.both.get(yardstick).filter(|both| !both.is_empty())?;
+        let all = self.both.get(yardstick).filter(|both| !both.is_empty())?;
+        let calm: Vec<Both> = all.iter().copied().filter(|both| both.calm).collect();
+        let both = if calm.is_empty() { all } else { &calm };
         let of = |what: fn(&Both) -> f64| Samples(both.iter().map(what).collect());
         Some(Comparison {
             pairs: both.len(),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::outcome::Outcome;
 use crate::failure::Failure;
 use crate::machine::{Environment, Finished};
+use crate::terminal::say;
 
 /// All of one run.
 #[derive(Debug)]
@@ -23,12 +24,16 @@ struct Written<'a> {
 }
 
 impl Report {
-    /// Writes it to a file, if one is named.
+    /// Says what has disturbed the run, and writes it to a file, if one is named.
     pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
+        let written = self.written();
+        if let Some(disturbed) = written.environment.disturbed() {
+            say!("{disturbed}");
+        }
         let Some(path) = path else { return Ok(()) };
         let failed = |source| Failure::File { path: path.into(), source };
         let file = std::fs::File::create(path).map_err(failed)?;
-        Ok(serde_json::to_writer_pretty(file, &self.written())?)
+        Ok(serde_json::to_writer_pretty(file, &written)?)
     }
 
     fn written(&self) -> Written<'_> {
@@ -97,7 +102,8 @@ mod tests {
             "began",
             "ended",
             "interrupted",
-            "stolen",
+            "rounds",
+            "disturbed",
         ];
         for key in known {
             assert!(json["environment"].get(key).is_some(), "{key}");

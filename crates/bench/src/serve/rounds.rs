@@ -87,6 +87,7 @@ fn turn(bed: &Bed, nginx: &Nginx, case: Case, path: Path) -> Result<Turn, Failur
 mod tests {
     use super::*;
     use crate::command_line::parse;
+    use crate::turns::Calm;
 
     #[test]
     fn ratios_are_those_of_each_round() {
@@ -97,7 +98,8 @@ mod tests {
         let case = super::super::cases::of(&parse("--bodies 64").unwrap(), 1)[0];
         let mut rates = [10.0, 20.0, 100.0, 100.0].into_iter();
         let paths = [Path::Pinned, Path::Tap];
-        let turns = Rounds::take(&paths, 2, |_| Ok(turn(rates.next().unwrap()))).unwrap();
+        let calm = Calm::quiet(2);
+        let turns = Rounds::taken(&paths, calm, |_| Ok(turn(rates.next().unwrap()))).unwrap();
         let contest = Contest { case, turns };
         assert_eq!(contest.ratios(Path::Tap, Path::Pinned).0, [2.0, 1.0]);
         assert_eq!(contest.turns.samples(Path::Tap, |turn| turn.daemon).0, [0.25, 0.25]);

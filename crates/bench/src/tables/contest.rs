@@ -49,7 +49,10 @@ mod tests {
         let mut contestants = [look_up(0), look_up(1)];
         let samples = take_turns(100, 32, 3, &mut contestants).unwrap();
         drop(contestants);
-        assert!(seen.iter().all(|seen| seen.get() == 100 * 3 * PASSES));
-        assert!(samples.iter().all(|samples| samples.0.len() == 3 * PASSES));
+        // A machine that others use makes it take more rounds.
+        let rounds = seen[0].get() / (100 * PASSES);
+        assert!(rounds >= 3 && seen.iter().all(|seen| seen.get() == 100 * rounds * PASSES));
+        let turns = |samples: &Samples| samples.0.len() / PASSES;
+        assert!(samples.iter().all(|samples| (3..=rounds).contains(&turns(samples))));
     }
 }

@@ -1,7 +1,7 @@
 //! Rounds, in each of which every contestant has a turn.
 
+use super::calm::Calm;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::results::Samples;
 
 /// What contestants have done: the turns of each, in the order of the rounds.
@@ -14,21 +14,35 @@ impl<C: Copy + PartialEq, T> Rounds<C, T> {
         Self(contestants.iter().map(|contestant| (*contestant, Vec::new())).collect())
     }
 
-    /// So many rounds, in each of which the contestants have their turns in the same order. The first turn that fails
-    /// ends them, an interrupt after the round that is going on.
+    /// So many rounds, in each of which the contestants have their turns in the same order. Those that the machine disturbs are
+    /// repeated, and do not count if there are others. The first turn that fails ends them, an interrupt after the round that is
+    /// going on.
     pub(crate) fn take(
         contestants: &[C],
         rounds: u32,
+        turn: impl FnMut(C) -> Result<T, Failure>,
+    ) -> Result<Self, Failure> {
+        Self::taken(contestants, Calm::new(rounds), turn)
+    }
+
+    /// Rounds for as long as `calm` says.
+    pub(crate) fn taken(
+        contestants: &[C],
+        mut calm: Calm,
         mut turn: impl FnMut(C) -> Result<T, Failure>,
     ) -> Result<Self, Failure> {
         let mut all = Self::new(contestants);
-        for _ in 0..rounds {
+        while calm.goes_on() {
             all.round(0, &mut turn)?;
-            if interrupt::came() {
-                break;
-            }
+            calm.over();
         }
+        all.keep(&calm);
         Ok(all)
+    }
+
+    /// Leaves what counts.
+    pub(crate) fn keep(&mut self, calm: &Calm) {
+        self.0.iter_mut().for_each(|(_, turns)| calm.keep(turns));
     }
 
     /// One more round. The contestant at place `first`, counted round and round, begins; those before it come last.
@@ -81,7 +95,7 @@ mod tests {
     #[test]
     fn contestants_alternate() {
         let mut order = String::new();
-        let rounds = Rounds::take(&ALL, 2, |contestant| {
+        let rounds = Rounds::taken(&ALL, Calm::quiet(2), |contestant| {
             order.push(contestant);
             Ok(order.len())
         });
@@ -99,7 +113,9 @@ mod tests {
             *count += 1;
             Ok(*count)
         };
-        assert_eq!(alternate(&mut counts, 3, turn).unwrap(), [vec![1, 2, 3], vec![11, 12, 13]]);
+        let [one, other] = &alternate(&mut counts, 3, turn).unwrap()[..] else { panic!() };
+        // A machine that others use makes it take more.
+        assert!(one.len() >= 3 && one.iter().map(|count| count + 10).eq(other.iter().copied()));
         assert!(alternate(&mut counts, 1, |_| Err::<(), _>(Failure::Thread)).is_err());
     }
 

@@ -9,6 +9,8 @@ use crate::root::{Fact, Root, Unread};
 pub struct ProcessorTime {
     /// All of it.
     pub all: u64,
+    /// Of which programs ran, or the kernel on their behalf; without interrupts.
+    pub busy: u64,
     /// Of which the host of a virtual machine ran something else.
     pub stolen: u64,
 }
@@ -31,7 +33,10 @@ impl ProcessorTime {
         let times: Vec<u64> = words.map_while(|time| time.parse().ok()).collect();
         let all = times.iter().fold(0_u64, |sum, time| sum.saturating_add(*time));
         match times.get(7) {
-            Some(stolen) if all > 0 => Ok(Self { all, stolen: *stolen }),
+            Some(stolen) if all > 0 => {
+                let busy = times.iter().take(3).fold(0_u64, |sum, time| sum.saturating_add(*time));
+                Ok(Self { all, busy, stolen: *stolen })
+            }
             _ => Err(Unread::malformed(STAT)),
         }
     }
@@ -41,6 +46,7 @@ impl ProcessorTime {
     pub const fn since(self, earlier: Self) -> Self {
         Self {
             all: self.all.saturating_sub(earlier.all),
+            busy: self.busy.saturating_sub(earlier.busy),
             stolen: self.stolen.saturating_sub(earlier.stolen),
         }
     }

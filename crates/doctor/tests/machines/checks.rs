@@ -35,7 +35,7 @@ fn the_host_took_what_passed_between_two_looks() {
     assert_eq!(before.stolen_share(), 0.1);
     tree.put("proc/stat", "cpu  150 0 120 720 0 0 0 110 0 0");
     let passed = ProcessorTime::read(tree.path()).unwrap().since(before);
-    assert_eq!(passed, ProcessorTime { all: 100, stolen: 10 });
+    assert_eq!(passed, ProcessorTime { all: 100, busy: 70, stolen: 10 });
     tree.put("proc/stat", "cpu x");
     assert!(ProcessorTime::read(tree.path()).is_err());
 }

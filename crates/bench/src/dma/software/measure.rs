@@ -5,7 +5,7 @@ use super::{CHECK, Empty, Fill, LAYOUTS, Layout, SLOTS, descriptors, marks, queu
 use crate::dma::Broken;
 use crate::failure::Failure;
 use crate::results::Samples;
-use crate::turns::Rounds;
+use crate::turns::{Calm, Rounds};
 use crate::{interrupt, machine};
 
 /// Packets that do not count yet: four laps.
@@ -34,16 +34,16 @@ pub(crate) fn measure(
     let (mut all, mut probes) = (Vec::new(), Samples::default());
     for size in sizes {
         let mut turns = Rounds::new(&LAYOUTS);
-        for round in 0..rounds as usize {
+        let mut calm = Calm::new(rounds);
+        while calm.goes_on() {
             probes.0.push(machine::round_trip(cores)?);
             // Another one is first in each round.
-            turns.round(round, |layout| turn(layout, cores, *size, count))?;
+            turns.round(calm.taken(), |layout| turn(layout, cores, *size, count))?;
             probes.0.push(machine::round_trip(cores)?);
+            calm.over();
             done();
-            if interrupt::came() {
-                break;
-            }
         }
+        turns.keep(&calm);
         let layouts = LAYOUTS.map(|layout| (layout, turns.samples(layout, |cycles| *cycles)));
         all.push(Measured { size: *size, layouts: layouts.into() });
         if interrupt::came() {
@@ -129,9 +129,10 @@ mod tests {
         // The last packets are no full batch.
         let (measured, probes) =
             measure(machine::outermost(), &[64, 1518], 2, 5003, || ()).unwrap();
-        assert_eq!((measured.len(), probes.0.len()), (2, 8));
+        // A machine that others use makes it take more rounds.
+        assert!(measured.len() == 2 && (8..=16).contains(&probes.0.len()));
         for (_, cycles) in measured.iter().flat_map(|measured| &measured.layouts) {
-            assert_eq!(cycles.0.len(), 2);
+            assert!((1..=4).contains(&cycles.0.len()));
             assert!(cycles.min() > 0.0);
         }
     }
