@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use super::{Wanted, Worker};
 use crate::cores::CoreSet;
 use crate::machine::{Core, Machine};
+use crate::root::Why;
 
 /// What is free while workers are placed.
 struct Free<'a> {
@@ -65,10 +66,12 @@ pub(super) fn choose(
             .flat_map(|core| machine.topology.core(core))
             .flat_map(|core| core.siblings.iter());
         let (list, quiet) = (siblings.collect::<CoreSet>().without(&zero), all.without(&zero));
-        notes.push(format!(
-            "isolate {}: isolcpus=managed_irq,domain,{list} nohz_full={quiet} rcu_nocbs={quiet}",
-            open.named()
-        ));
+        let mut note = format!("isolate {}: isolcpus=managed_irq,domain,{list}", open.named());
+        // A kernel that cannot stop the tick does not know these.
+        if !matches!(&machine.topology.nohz_full, Err(unread) if unread.why == Why::Missing) {
+            note.push_str(&format!(" nohz_full={quiet} rcu_nocbs={quiet}"));
+        }
+        notes.push(note);
     }
     workers.sort_by_key(|worker| worker.core);
     workers

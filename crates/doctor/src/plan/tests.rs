@@ -25,6 +25,7 @@ fn machine(nodes: u16, per_node: u16, threads: u16, isolated: CoreSet) -> Machin
     };
     machine.topology.nodes = (0..nodes).map(of_node).collect();
     machine.topology.isolated = Ok(isolated);
+    machine.topology.nohz_full = Ok(CoreSet::default());
     machine
 }
 
@@ -90,6 +91,15 @@ fn two_sockets_with_a_card_each() {
         "{text}"
     );
     assert!(text.contains("queues = [{ queue = 0, core = 5 }]\n"), "{text}");
+}
+
+#[test]
+fn a_kernel_that_cannot_stop_the_tick_is_not_told_to() {
+    let mut machine = machine(1, 2, 1, CoreSet::default());
+    assert!(plan(&machine, &[], None).to_string().contains("domain,1 nohz_full=1 rcu_nocbs=1"));
+    machine.topology.nohz_full = Machine::read("/nonexistent".as_ref(), None).topology.nohz_full;
+    let text = plan(&machine, &[], None).to_string();
+    assert!(text.contains("isolcpus=managed_irq,domain,1\n"), "{text}");
 }
 
 #[test]
