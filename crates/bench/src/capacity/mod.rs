@@ -28,6 +28,7 @@ use crate::client_ends::{self as ends, User};
 use crate::failure::Failure;
 use crate::load::{Frames, Packets, sample};
 use crate::results::{Report, Samples};
+use crate::turns::Sampling;
 use crate::worker::{self, Bed, Router, Running, Source, mac};
 use crate::{interrupt, terminal};
 pub(crate) use args::Args;
@@ -211,23 +212,20 @@ impl<'a> Stand<'a> {
             times.store(n, Ordering::Relaxed);
             self.rates()
         };
-        let rates = self.times.iter().map(|n| (*n, at(*n))).collect();
-        let largest = largest::largest(|n| Ok::<_, Failure>(at(n).median() >= rate))?;
+        let rates = self.times.iter().map(|n| Ok((*n, at(*n)?))).collect::<Result<_, Failure>>()?;
+        let largest = largest::largest(|n| Ok::<_, Failure>(at(n)?.median() >= rate))?;
         Ok((rates, largest))
     }
 
     /// Packets/s that leave by the egress ports.
-    fn rates(&self) -> Samples {
-        std::thread::sleep(SAMPLE);
+    fn rates(&self) -> Result<Samples, Failure> {
         let (mut then, mut before) = (Instant::now(), self.forwarded());
-        let sample = |_| {
-            std::thread::sleep(SAMPLE);
+        Sampling { warm_up: SAMPLE, sample: SAMPLE, samples: self.samples }.take(|| {
             let (now, after) = (Instant::now(), self.forwarded());
             let rate = (after - before) as f64 / (now - then).as_secs_f64();
             (then, before) = (now, after);
-            rate
-        };
-        Samples((0..self.samples).map(sample).collect())
+            Ok(rate)
+        })
     }
 
     fn forwarded(&self) -> u64 {
