@@ -33,6 +33,12 @@ impl Reader {
         Self { layout: Layout { tagged, ..stream.layout() }, port }
     }
 
+    /// Whether its frames are IPv6.
+    #[must_use]
+    pub fn is_ipv6(&self) -> bool {
+        self.layout.ipv6
+    }
+
     /// Looks at a frame, without its frame check sequence, perhaps padded at the end.
     ///
     /// A router changes Ethernet addresses, hop limit and IPv4 header checksum, a translator addresses and ports with their

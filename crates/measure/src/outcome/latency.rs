@@ -63,6 +63,21 @@ impl Latency {
         }
     }
 
+    /// How many were counted.
+    pub(super) fn count(&self) -> u64 {
+        self.0.as_ref().map_or(0, Histogram::len)
+    }
+
+    /// The time that stands at a place, from 1, when all are in rising order.
+    pub(super) fn nth(&self, place: u64) -> u64 {
+        let Some(histogram) = &self.0 else { return 0 };
+        match place {
+            1 => histogram.min(),
+            // The middle of the place: a quotient of two large numbers may be a little too large.
+            _ => histogram.value_at_quantile((place as f64 - 0.5) / histogram.len() as f64),
+        }
+    }
+
     /// What is said of it; `None`: no frame was measured.
     #[must_use]
     pub fn summary(&self) -> Option<LatencySummary> {

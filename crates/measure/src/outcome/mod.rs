@@ -6,9 +6,11 @@ use crate::frame::{Arrival, Signature};
 
 pub use latency::{Latency, LatencySummary};
 pub use sequence::Sequence;
+pub use variation::{Variation, VariationSummary};
 
 mod latency;
 mod sequence;
+mod variation;
 
 /// What became of the frames of one stream in one trial.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Receiver {
     stream: u8,
     sequence: Sequence,
     latency: Latency,
+    /// Only where it is asked for: it takes time for each frame.
+    variation: Option<Variation>,
     /// Frames that arrived damaged, with a signature that could be read; how many of them arrived intact besides; and how many
     /// frames had none.
     damaged: Sequence,
@@ -90,6 +94,7 @@ impl Receiver {
             stream,
             sequence: Sequence::default(),
             latency: Latency::default(),
+            variation: None,
             damaged: Sequence::default(),
             both: 0,
             unreadable: 0,
@@ -99,13 +104,23 @@ impl Receiver {
         }
     }
 
+    /// The same, which also looks how delays differ from one frame to the next.
+    #[must_use]
+    pub fn watching_variation(self) -> Self {
+        Self { variation: Some(Variation::default()), ..self }
+    }
+
     /// Counts a frame that came at `now`: ns since the trial began.
     #[inline]
     pub fn take(&mut self, arrival: Arrival, now: u64) {
         match arrival {
             Arrival::Intact(signature) if self.is_ours(&signature) => {
                 if self.sequence.take(signature.sequence) {
-                    self.latency.record(now.saturating_sub(signature.sent));
+                    let delay = now.saturating_sub(signature.sent);
+                    self.latency.record(delay);
+                    if let Some(variation) = &mut self.variation {
+                        variation.take(signature.sequence, delay);
+                    }
                     self.both += u64::from(self.damaged.has(signature.sequence));
                 }
             }
@@ -155,6 +170,12 @@ impl Receiver {
         }
     }
 
+    /// How delays differed from one frame to the next; `None`: nobody looked.
+    #[must_use]
+    pub fn variation(&self) -> Option<&Variation> {
+        self.variation.as_ref()
+    }
+
     /// How long the frames took.
     #[must_use]
     pub fn latency(&self) -> &Latency {
@@ -172,7 +193,7 @@ mod tests {
 
     #[test]
     fn each_fate_is_counted_as_what_it_is() {
-        let mut receiver = Receiver::new(1, 0);
+        let mut receiver = Receiver::new(1, 0).watching_variation();
         // Of frames 0 to 9, 3 is lost, 5 is damaged, 7 comes twice, 8 comes after 9.
         for (sequence, now) in [
             (0, 50),
@@ -211,6 +232,10 @@ mod tests {
         // Eight frames, of which one took 1050 ns and all others 50: copies are not measured.
         let latency = receiver.latency().summary().unwrap();
         assert_eq!((latency.frames, latency.least, latency.most), (8, 50, 1050));
+        // 0, 1, 2; 6, 7 are pairs.
+        let variation = receiver.variation().unwrap().summary().unwrap();
+        assert_eq!((variation.pairs, variation.least, variation.most), (3, 0, 0));
+        assert!(Receiver::new(1, 0).variation().is_none());
     }
 
     #[test]
