@@ -25,8 +25,8 @@ pub(super) fn measure(
             burst.done() + 1
         ));
         let frames = u64::from(length);
-        let load = Load { sizes, rate: top, frames, settle: session.settle };
-        let outcome = session.trial(&load)?;
+        let load = Load { sizes, rate: top, frames, settle: session.settle, variation: false };
+        let outcome = session.trial(&load, 0.0)?;
         if session.is_stopped() {
             break;
         }

@@ -5,14 +5,17 @@ use std::time::{Duration, Instant};
 
 use dpdk::{BufferPool, Eal, EalOptions, Memory, Port};
 use measure::frame::Stream;
+use wire::MacAddr;
 use wire::build::Link;
 use wire::vlan::VlanId;
 
-use super::addresses::{PORTS, TESTER_MACS};
+use super::addresses::{FOUR, PORTS, SIX, TESTER_MACS, subnets};
 use super::device::{Place, UnderTest};
 use super::lane::Lane;
+use super::millraced::Updates;
+use super::neighbor::Station;
 use super::scenario::{Device, Scenario};
-use super::trial::{Load, Tester, Traffic};
+use super::trial::{Load, Outcome, Tester, Traffic, Until};
 use crate::failure::Failure;
 use crate::port;
 
@@ -30,7 +33,7 @@ pub(super) struct Bed {
     pub(super) tester: Tester,
     // Closed after the queues.
     ports: Ports,
-    _device: UnderTest,
+    device: UnderTest,
 }
 
 /// Open ports.
@@ -44,6 +47,26 @@ impl Drop for Ports {
             drop(port);
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+impl Ports {
+    /// Whether both links are up: a device that vanishes takes them along.
+    fn are_up(&self) -> bool {
+        self.0.iter().all(|port| port.health() == dpdk::Health::Up)
+    }
+
+    fn await_links(&self) -> Result<(), Failure> {
+        let begin = Instant::now();
+        while !self.are_up() {
+            if begin.elapsed() > PATIENCE {
+                return Err(Failure::UnderTest(
+                    "the links to the device do not come up: is it running, and are its ports the right ones?".into(),
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
     }
 }
 
@@ -66,37 +89,38 @@ impl Bed {
         pool: BufferPool,
     ) -> Result<Self, Failure> {
         let device = UnderTest::start(scenario, place)?;
+        let (mtu, vlan) = (scenario.frames.mtu(), vlan(scenario)?);
         let mut ports = Vec::new();
         let mut lanes = Vec::new();
-        for name in &device.ports {
-            let (port, rx, tx) = port::open(name, pool)?;
+        for (number, name) in device.ports.iter().enumerate() {
+            let (port, rx, tx) = port::open(name, pool, mtu)?;
             ports.push(port);
-            lanes.push(Lane { rx, tx, pool });
+            let subnets = [FOUR[number], SIX[number]];
+            let station = Station { mac: TESTER_MACS[number], vlan, subnets };
+            lanes.push(Lane { rx, tx, pool, station });
         }
-        let Ok(lanes) = <[Lane; 2]>::try_from(lanes) else { return Err(Failure::NoQueue) };
+        let Ok(mut lanes) = <[Lane; 2]>::try_from(lanes) else { return Err(Failure::NoQueue) };
+        let ports = Ports(ports);
+        ports.await_links()?;
+        let macs = match device.macs {
+            Some(macs) => macs,
+            None => ask(&mut lanes, scenario)?,
+        };
         let tester = Tester {
             lanes,
-            traffic: traffic(scenario, device.macs)?,
+            traffic: traffic(scenario, macs)?,
             last: std::process::id() as u16,
-            tagged: scenario.frames.vlan.is_some(),
+            tagged: vlan.is_some(),
         };
-        let mut bed = Self { tester, ports: Ports(ports), _device: device };
-        bed.await_links()?;
+        let mut bed = Self { tester, ports, device };
         bed.warm_up(scenario)?;
         Ok(bed)
     }
 
-    fn await_links(&self) -> Result<(), Failure> {
-        let begin = Instant::now();
-        while !self.ports.0.iter().all(|port| port.health() == dpdk::Health::Up) {
-            if begin.elapsed() > PATIENCE {
-                return Err(Failure::UnderTest(
-                    "the links to the device do not come up: is it running, and are its ports the right ones?".into(),
-                ));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(())
+    /// Runs a trial.
+    pub(super) fn run(&mut self, load: &Load, stop: &AtomicBool) -> Result<Outcome, Failure> {
+        let Self { tester, ports, .. } = self;
+        tester.run(load, Until { stop, is_whole: &|| ports.are_up() })
     }
 
     /// Sends a few frames each way until some come back: a device needs its time until it has its links, routes and neighbours
@@ -104,9 +128,10 @@ impl Bed {
     fn warm_up(&mut self, scenario: &Scenario) -> Result<(), Failure> {
         let Some(sizes) = scenario.sizes().first().copied() else { return Ok(()) };
         let settle = Duration::from_millis(100);
-        let load = Load { sizes, rate: 1e6, frames: 8, settle };
+        // Frames of both versions are among so many.
+        let load = Load { sizes, rate: 1e7, frames: 20, settle, variation: false };
         let (begin, never) = (Instant::now(), AtomicBool::new(false));
-        while self.tester.run(&load, &never)?.counts.iter().any(|way| way.delivered == 0) {
+        while self.run(&load, &never)?.counts.iter().any(|way| way.delivered == 0) {
             if begin.elapsed() > PATIENCE {
                 let why =
                     "it forwards nothing: are its routes and MAC addresses those of the scenario?";
@@ -118,36 +143,59 @@ impl Bed {
         Ok(())
     }
 
-    /// Whether both links are up: a device that vanishes takes them along.
-    pub(super) fn is_whole(&self) -> bool {
-        self.ports.0.iter().all(|port| port.health() == dpdk::Health::Up)
+    /// The changes that are made to the device's routes meanwhile.
+    pub(super) fn updates(&self) -> Option<&Updates> {
+        self.device.updates.as_ref()
     }
 }
 
-fn traffic(scenario: &Scenario, macs: [wire::MacAddr; 2]) -> Result<Traffic, Failure> {
+/// The MAC addresses of a device's ports, as it tells them itself.
+fn ask(lanes: &mut [Lane; 2], scenario: &Scenario) -> Result<[MacAddr; 2], Failure> {
+    let ipv6 = scenario.frames.tenths() == 10;
+    let mut macs = [MacAddr::ZERO; 2];
+    for ((lane, mac), subnet) in lanes.iter_mut().zip(&mut macs).zip(subnets(ipv6)) {
+        let (begin, address) = (Instant::now(), subnet.device());
+        *mac = loop {
+            match lane.ask(address) {
+                Some(mac) => break mac,
+                None if begin.elapsed() > PATIENCE => {
+                    return Err(Failure::UnderTest(format!(
+                        "nobody says who has {address}: give the device's port this address, or name the ports' MAC addresses \
+                         as device.macs"
+                    )));
+                }
+                None => {}
+            }
+        };
+    }
+    Ok(macs)
+}
+
+fn vlan(scenario: &Scenario) -> Result<Option<VlanId>, Failure> {
     let vlan = scenario.frames.vlan.map(VlanId::new).transpose();
-    let vlan = vlan.map_err(|_| Failure::UnderTest("the VLAN id is out of bounds".into()))?;
-    let ends = TESTER_MACS.into_iter().zip(macs);
-    let mut streams = ends.zip(scenario.addresses()).map(|((source, destination), addresses)| {
-        let [from, to] = addresses;
+    vlan.map_err(|_| Failure::UnderTest("the VLAN id is out of bounds".into()))
+}
+
+fn traffic(scenario: &Scenario, macs: [MacAddr; 2]) -> Result<Traffic, Failure> {
+    let vlan = vlan(scenario)?;
+    let stream = |way: usize, ipv6: bool| {
+        let [source, destination] = scenario.addresses(ipv6)[way];
         Stream {
-            link: Link { destination, source, vlan },
-            source: from,
-            destination: to,
+            link: Link { destination: macs[way], source: TESTER_MACS[way], vlan },
+            source,
+            destination,
             ports: PORTS,
             transport: scenario.frames.transport(),
             vary: scenario.flows.vary(),
         }
-    });
-    let (Some(left), Some(right)) = (streams.next(), streams.next()) else {
-        return Err(Failure::NoQueue);
     };
     Ok(Traffic {
-        streams: [left, right],
+        streams: [0, 1].map(|way| [false, true].map(|ipv6| stream(way, ipv6))),
+        tenths: scenario.frames.tenths(),
         both_ways: scenario.trials.both_ways,
         flows: scenario.flows.count,
         order: scenario.flows.order(),
-        least: scenario.frames.layout().least(),
+        least: scenario.frames.least(),
     })
 }
 

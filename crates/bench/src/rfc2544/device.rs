@@ -8,8 +8,9 @@ use tempfile::TempDir;
 use wire::MacAddr;
 
 use super::addresses::{DEVICE_MACS, NAMES, TESTER_MACS};
-use super::scenario::{Device, Forwarding, Scenario};
-use super::{kernel, millraced};
+use super::kernel;
+use super::millraced::{self, Sockets, Updates};
+use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario};
 use crate::failure::Failure;
 use crate::namespace::bound;
 use crate::process::Running;
@@ -22,11 +23,12 @@ const BUFFER_SIZE: u32 = 9728;
 /// A device that runs, and how it is reached.
 pub(super) struct UnderTest {
     // Ended in this order; the folder goes last.
-    _running: Option<Process>,
+    pub(super) updates: Option<Updates>,
+    _running: Vec<Process>,
     /// The tester's ports.
     pub(super) ports: [Port; 2],
-    /// Where its frames go to.
-    pub(super) macs: [MacAddr; 2],
+    /// Where its frames go to; `None`: it has to be asked.
+    pub(super) macs: Option<[MacAddr; 2]>,
     _folder: TempDir,
 }
 
@@ -43,6 +45,8 @@ pub(super) struct Place {
     pub(super) programs: PathBuf,
     /// The device's core, if the scenario names none.
     pub(super) core: usize,
+    /// That of what the device needs besides: the next one, if the tester's is yet another one.
+    pub(super) second: usize,
     pub(super) hugepages: bool,
 }
 
@@ -53,41 +57,46 @@ impl UnderTest {
         let sockets = NAMES.map(|name| folder.path().join(name));
         let [left, right] = &sockets;
         let ours = |socket: &Path| format!("memif:{},role=client", socket.display());
-        let joined = |role| format!("memif:{},role={role}", left.display());
-        let (mut devices, macs) = match &scenario.device {
-            Device::None {} => ([joined("server"), joined("client")], DEVICE_MACS),
-            Device::Kernel {} => (["", ""].map(String::from), DEVICE_MACS),
-            Device::External { ports, macs } => {
-                let [one, other] = macs;
-                let mac =
-                    |text: &str| text.parse::<MacAddr>().map_err(|_| Failure::Mac(text.to_owned()));
-                (ports.clone(), [mac(one)?, mac(other)?])
+        let (mut running, mut updates, mut macs) = (Vec::new(), None, Some(DEVICE_MACS));
+        let devices = match &scenario.device {
+            Device::None {} => {
+                ["server", "client"].map(|role| format!("memif:{},role={role}", left.display()))
             }
-            // A bridge is not spoken to: frames are for the tester's other port.
-            Device::Millraced { forwarding: Forwarding::Bridge, .. } => {
-                let [one, other] = TESTER_MACS;
-                ([ours(left), ours(right)], [other, one])
+            Device::External { ports, macs: named } => {
+                macs = named.as_ref().map(read_macs).transpose()?;
+                ports.clone()
             }
-            _ => ([ours(left), ours(right)], DEVICE_MACS),
-        };
-        let running = match &scenario.device {
-            Device::None {} | Device::External { .. } => None,
             Device::Kernel {} => {
                 let (namespace, ours) = kernel::start(scenario)?;
-                devices = ours.map(|name| format!("afpacket:{name}"));
-                Some(Process::Child(namespace))
+                running.push(Process::Child(namespace));
+                ours.map(|name| format!("afpacket:{name}"))
             }
-            Device::Millraced { .. } => {
-                let (config, api) =
-                    (folder.path().join("millrace.toml"), folder.path().join("api"));
-                millraced::configure(scenario, place.core, &sockets, &config)?;
-                let words = ["--config".into(), text(&config), "--socket".into(), text(&api)];
-                let program = place.programs.join("millraced");
-                let ready = [left.clone(), right.clone(), api];
-                Some(Process::Child(launch(&program, &words, folder.path(), &ready)?))
+            Device::Millraced(daemon) => {
+                let api = folder.path().join("api");
+                running = Self::daemon(scenario, daemon, place, folder.path(), &api)?;
+                if daemon.updates > 0 {
+                    updates = Some(Updates::start(scenario, daemon, api, place.second)?);
+                }
+                // Nobody speaks to a bridge or a guest: frames are for the tester's other port.
+                if matches!(daemon.forwarding, Forwarding::Bridge | Forwarding::Guest) {
+                    let [one, other] = TESTER_MACS;
+                    macs = Some([other, one]);
+                }
+                match daemon.attach {
+                    Attach::Memif => [ours(left), ours(right)],
+                    Attach::VhostUser => {
+                        [left, right].map(|socket| format!("virtio-user:{}", socket.display()))
+                    }
+                }
             }
             Device::Testpmd { core } => {
-                Some(Process::Testpmd(testpmd(&sockets, core.unwrap_or(place.core), place)?))
+                let devices = sockets.iter().enumerate().map(|(number, socket)| {
+                    let socket = socket.display();
+                    format!("net_memif{number},role=server,socket={socket},socket-abstract=no")
+                });
+                let core = core.unwrap_or(place.core);
+                running.push(testpmd("rfc2544", devices.collect(), core, place)?);
+                [ours(left), ours(right)]
             }
             Device::Impaired { core, faults } => {
                 let core = core.unwrap_or(place.core);
@@ -96,12 +105,53 @@ impl UnderTest {
                 words.extend(["--core".into(), core.to_string()]);
                 words.extend(faults.words());
                 let program = std::env::current_exe()?;
-                Some(Process::Child(launch(&program, &words, folder.path(), &sockets)?))
+                let child = launch(&program, &words, folder.path(), &sockets)?;
+                running.push(Process::Child(child));
+                [ours(left), ours(right)]
             }
         };
         let [one, other] = devices;
-        Ok(Self { _running: running, ports: [one.parse()?, other.parse()?], macs, _folder: folder })
+        let ports = [one.parse()?, other.parse()?];
+        Ok(Self { updates, _running: running, ports, macs, _folder: folder })
     }
+
+    /// Starts our daemon, and its guest if it has one. The guest ends first.
+    fn daemon(
+        scenario: &Scenario,
+        daemon: &Millraced,
+        place: &Place,
+        folder: &Path,
+        api: &Path,
+    ) -> Result<Vec<Process>, Failure> {
+        let config = folder.join("millrace.toml");
+        let outer = NAMES.map(|name| folder.join(name));
+        let guest = NAMES.map(|name| folder.join(format!("guest-{name}")));
+        let sockets = Sockets { outer, guest };
+        millraced::configure(scenario, daemon, place.core, &sockets, &config)?;
+        let words = ["--config".into(), text(&config), "--socket".into(), text(api)];
+        let has_guest = daemon.forwarding == Forwarding::Guest;
+        let mut ready = sockets.outer.to_vec();
+        ready.push(api.to_owned());
+        ready.extend(sockets.guest.iter().filter(|_| has_guest).cloned());
+        let child = launch(&place.programs.join("millraced"), &words, folder, &ready)?;
+        let mut running = Vec::new();
+        if has_guest {
+            let devices = sockets.guest.iter().enumerate().map(|(number, socket)| {
+                let socket = socket.display();
+                format!("net_virtio_user{number},path={socket},queues=1,queue_size=1024")
+            });
+            let core = daemon.guest_core.unwrap_or(place.second);
+            running.push(testpmd("guest", devices.collect(), core, place)?);
+        }
+        running.push(Process::Child(child));
+        Ok(running)
+    }
+}
+
+fn read_macs(macs: &[String; 2]) -> Result<[MacAddr; 2], Failure> {
+    let read = |text: &String| text.parse::<MacAddr>().map_err(|_| Failure::Mac(text.clone()));
+    let [one, other] = macs;
+    Ok([read(one)?, read(other)?])
 }
 
 impl super::args::Faults {
@@ -121,13 +171,15 @@ impl super::args::Faults {
     }
 }
 
-fn testpmd(sockets: &[PathBuf; 2], core: usize, place: &Place) -> Result<Testpmd, Failure> {
-    let devices = sockets.iter().enumerate().map(|(number, socket)| {
-        format!("net_memif{number},role=server,socket={},socket-abstract=no", socket.display())
-    });
-    let devices: Vec<String> = devices.collect();
+/// Starts one that forwards between two devices.
+fn testpmd(
+    name: &str,
+    devices: Vec<String>,
+    core: usize,
+    place: &Place,
+) -> Result<Process, Failure> {
     let mut started = Testpmd::spawn(&testpmd::Setup {
-        name: "rfc2544",
+        name,
         devices: &devices.iter().map(String::as_str).collect::<Vec<_>>(),
         templates: None,
         cores: [core, core],
@@ -137,7 +189,7 @@ fn testpmd(sockets: &[PathBuf; 2], core: usize, place: &Place) -> Result<Testpmd
         buffer_size: BUFFER_SIZE,
     })?;
     started.start("io")?;
-    Ok(started)
+    Ok(Process::Testpmd(started))
 }
 
 fn text(path: &Path) -> String {

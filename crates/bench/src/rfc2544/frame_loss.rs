@@ -34,7 +34,7 @@ pub(super) fn measure(
     while let Some(share) = curve.next() {
         session.bar.set_message(format!("{sizes} B: frame loss at {:.0} %", 100.0 * share));
         let load = session.lasting(sizes, top * share, seconds);
-        let outcome = session.trial(&load)?;
+        let outcome = session.trial(&load, 0.0)?;
         if session.is_stopped() {
             break;
         }

@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Impaired) -> Result<(), Failure> {
     let pool = bed::pool("impaired")?;
     let (mut ports, mut queues) = (Vec::new(), Vec::new());
     for name in &args.ports {
-        let (port, rx, tx) = port::open(&name.parse()?, pool)?;
+        let (port, rx, tx) = port::open(&name.parse()?, pool, None)?;
         ports.push(port);
         queues.push((rx, tx));
     }

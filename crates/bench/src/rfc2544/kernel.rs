@@ -1,6 +1,6 @@
 //! The kernel as a router, in a network namespace of its own, between two veth pairs.
 
-use super::addresses::{DEVICE_MACS, FOUR, NAMES, SIX, Subnet, TESTER_MACS, prefix, subnets};
+use super::addresses::{DEVICE_MACS, FOUR, NAMES, SIX, TESTER_MACS, prefix, subnets};
 use super::scenario::Scenario;
 use crate::failure::Failure;
 use crate::namespace::{inside, make, outside};
@@ -9,7 +9,9 @@ use crate::process::Running;
 /// Makes it. Gives the namespace's process, with which it ends, and the tester's interfaces.
 pub(super) fn start(scenario: &Scenario) -> Result<(Running, [String; 2]), Failure> {
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::UnderTest("making network namespaces needs root".into()));
+        return Err(Failure::UnderTest(
+            "making network namespaces needs root: run it as root".into(),
+        ));
     }
     let namespace = make()?;
     let process = namespace.id().to_string();
@@ -26,22 +28,24 @@ pub(super) fn start(scenario: &Scenario) -> Result<(Running, [String; 2]), Failu
         ])?;
         // The kernel must say nothing of its own on the tester's end. One without IPv6 has no such setting.
         let _ = outside(&["sysctl", "-q", "-w", &format!("net.ipv6.conf.{our}.disable_ipv6=1")]);
-        outside(&["ip", "link", "set", our, "up", "arp", "off", "mtu", "9200"])?;
-        inside(&namespace, &["ip", "link", "set", name, "up", "mtu", "9200"])?;
+        outside(&["ip", "link", "set", our, "up", "arp", "off", "mtu", "9216"])?;
+        inside(&namespace, &["ip", "link", "set", name, "up", "mtu", "9216"])?;
         let interface = vlan(&namespace, scenario, name)?;
         for subnet in [FOUR[number], SIX[number]] {
-            let own = subnet.of_device();
+            let (own, tester_address) = (subnet.of_device(), subnet.next_hop(0).to_string());
             inside(&namespace, &["ip", "address", "add", &own, "dev", &interface, "nodad"])?;
             inside(
                 &namespace,
-                &["ip", "neighbor", "add", subnet.tester, "lladdr", &tester, "dev", &interface],
+                &["ip", "neighbor", "add", &tester_address, "lladdr", &tester, "dev", &interface],
             )?;
         }
     }
-    let next = subnets(scenario).into_iter().rev();
-    for (Subnet { tester, .. }, [_, destination]) in next.zip(scenario.addresses()) {
-        let prefix = prefix(scenario, destination);
-        inside(&namespace, &["ip", "route", "add", &prefix, "via", tester])?;
+    for ipv6 in scenario.frames.versions() {
+        let next = subnets(ipv6).into_iter().rev();
+        for (subnet, [_, destination]) in next.zip(scenario.addresses(ipv6)) {
+            let (prefix, tester) = (prefix(scenario, destination), subnet.next_hop(0).to_string());
+            inside(&namespace, &["ip", "route", "add", &prefix, "via", &tester])?;
+        }
     }
     Ok((namespace, ours))
 }

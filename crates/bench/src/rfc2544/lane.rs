@@ -1,35 +1,43 @@
 //! One of the tester's ports: it sends one stream and receives the other.
 
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
 use dpdk::{Buffer, BufferPool, RxQueue, TxQueue};
-use measure::frame::{Reader, Signature, Stream, Template};
+use measure::frame::{Arrival, Reader, Signature, Stream, Template};
 use measure::load::{Departure, Flows, Schedule};
 use measure::outcome::Receiver;
+use wire::MacAddr;
 
 use super::clock::Clock;
+use super::neighbor::{LONGEST, Station};
 
 /// Frames sent, and taken, at once.
 const BURST: usize = 32;
 /// Frames that are thrown away at most before a trial: more than any ring holds, but a device may never stop to send.
 const MOST_DRAINED: usize = 1 << 17;
 
+/// How long an answer may take before the question is repeated.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(250);
+
 /// What a port sends in a trial.
 #[derive(Debug)]
 pub(super) struct Sending {
-    pub(super) trial: u16,
-    pub(super) stream: u8,
+    trial: u16,
+    way: u8,
     pub(super) schedule: Schedule,
-    pub(super) flows: Flows,
-    /// The frames of each size, and which of them each place of the cycle has.
-    pub(super) templates: Vec<Template>,
-    pub(super) cycle: Vec<usize>,
+    flows: Flows,
+    /// The frames of each size and IP version (`true` is IPv6), and which of them each place of the cycle has.
+    templates: Vec<(bool, Template)>,
+    cycle: Vec<usize>,
     pub(super) sent: Sent,
 }
 
 /// Frames so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sent {
-    /// Those that were due and are in the next field or on their way.
-    pub(super) offered: u64,
+    /// Those that were due and are in the next field or on their way, of IPv4 and of IPv6.
+    pub(super) offered: [u64; 2],
     /// The link did not take them.
     pub(super) refused: u64,
     /// There was no buffer for them: they were never offered.
@@ -41,41 +49,48 @@ pub(super) struct Lane {
     pub(super) rx: RxQueue,
     pub(super) tx: TxQueue,
     pub(super) pool: BufferPool,
+    /// For whom it answers.
+    pub(super) station: Station,
 }
 
 impl Sending {
-    /// The frames of one stream: all sizes of a cycle.
+    /// The frames of one way: all sizes of a cycle, each of an IP version. `streams`: of IPv4, and of IPv6.
     pub(super) fn new(
-        stream: &Stream,
-        cycle: &[u16],
-        (trial, number): (u16, u8),
+        streams: &[Stream; 2],
+        cycle: &[(u16, bool)],
+        (trial, way): (u16, u8),
         flows: Flows,
         schedule: Schedule,
     ) -> Result<Self, measure::frame::FrameError> {
-        let mut sizes = cycle.to_vec();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let templates =
-            sizes.iter().map(|size| Template::new(stream, *size)).collect::<Result<_, _>>()?;
-        let place = |size: &u16| sizes.binary_search(size).unwrap_or(0);
+        let mut kinds = cycle.to_vec();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let template = |(size, six): &(u16, bool)| {
+            Template::new(&streams[usize::from(*six)], *size).map(|template| (*six, template))
+        };
+        let templates = kinds.iter().map(template).collect::<Result<_, _>>()?;
+        let place = |kind: &(u16, bool)| kinds.binary_search(kind).unwrap_or(0);
         let cycle = cycle.iter().map(place).collect();
         let sent = Sent::default();
-        Ok(Self { trial, stream: number, schedule, flows, templates, cycle, sent })
+        Ok(Self { trial, way, schedule, flows, templates, cycle, sent })
     }
 
     /// Makes the frame of a departure in an empty buffer. `false`: it has no room.
     #[inline]
     fn write(&mut self, departure: Departure, buffer: &mut Buffer) -> bool {
         let template = self.cycle.get(departure.size).and_then(|at| self.templates.get(*at));
-        let Some(template) = template else { return false };
+        let Some((ipv6, template)) = template else { return false };
         let Some(frame) = buffer.append(template.length()) else { return false };
+        let offered = &mut self.sent.offered[usize::from(*ipv6)];
         let signature = Signature {
             trial: self.trial,
-            stream: self.stream,
-            sequence: self.sent.offered,
+            stream: stream(self.way, *ipv6),
+            sequence: *offered,
             sent: departure.due,
         };
-        template.write(frame, self.flows.next_flow(), &signature)
+        let written = template.write(frame, self.flows.next_flow(), &signature);
+        *offered += u64::from(written);
+        written
     }
 }
 
@@ -100,9 +115,7 @@ impl Lane {
         }
         for (departure, slot) in due.into_iter().zip(&mut slots[..count]) {
             let Some(buffer) = slot else { continue };
-            if sending.write(departure, buffer) {
-                sending.sent.offered += 1;
-            } else {
+            if !sending.write(departure, buffer) {
                 *slot = None;
                 sending.sent.starved += 1;
             }
@@ -112,14 +125,9 @@ impl Lane {
         dpdk::free_bulk(&mut slots[sent..count]);
     }
 
-    /// Takes what has come, a burst at most; gives how many frames.
+    /// Takes what has come, a burst at most; gives how many frames. Answers who asks for the tester.
     #[inline]
-    pub(super) fn receive(
-        &mut self,
-        reader: &Reader,
-        receiver: &mut Receiver,
-        clock: &Clock,
-    ) -> usize {
+    pub(super) fn receive(&mut self, receivers: &mut [(Reader, Receiver)], clock: &Clock) -> usize {
         let mut slots = [const { None }; BURST];
         let count = self.rx.burst(&mut slots);
         if count > 0 {
@@ -128,21 +136,83 @@ impl Lane {
                 // A frame in several pieces is read as one.
                 let whole = !buffer.is_chained() || buffer.linearize();
                 let data = if whole { buffer.data() } else { &[] };
-                receiver.take(reader.read(data), now);
+                if !take(receivers, data, now) {
+                    self.answer(data);
+                }
             }
             dpdk::free_bulk(&mut slots[..count]);
         }
         count
     }
 
-    /// Throws away what waits.
+    /// Answers a frame that asks for the tester.
+    #[cold]
+    fn answer(&mut self, frame: &[u8]) {
+        let mut bytes = [0; LONGEST];
+        if let Some(length) = self.station.answer(frame, &mut bytes) {
+            self.put(&bytes[..length]);
+        }
+    }
+
+    /// Asks for the MAC address of who has an address, and looks for an answer; others are answered meanwhile.
+    pub(super) fn ask(&mut self, address: IpAddr) -> Option<MacAddr> {
+        let mut bytes = [0; LONGEST];
+        let length = self.station.question(address, &mut bytes)?;
+        self.put(&bytes[..length]);
+        let begin = Instant::now();
+        while begin.elapsed() < BETWEEN_QUESTIONS {
+            let mut slots = [const { None }; BURST];
+            let count = self.rx.burst(&mut slots);
+            for buffer in slots[..count].iter().flatten() {
+                if let Some(mac) = self.station.told(buffer.data(), address) {
+                    return Some(mac);
+                }
+                self.answer(buffer.data());
+            }
+        }
+        None
+    }
+
+    /// Sends one frame. If there is no buffer for it, or the link does not take it, whoever waits for it asks again.
+    fn put(&mut self, frame: &[u8]) {
+        let Some(mut buffer) = self.pool.alloc() else { return };
+        if let Some(to) = buffer.append(frame.len()) {
+            to.copy_from_slice(frame);
+            self.tx.burst(&mut [Some(buffer)]);
+        }
+    }
+
+    /// Throws away what waits, but answers who asks.
     pub(super) fn drain(&mut self) {
         let mut slots = [const { None }; BURST];
         for _ in 0..MOST_DRAINED / BURST {
-            if self.rx.burst(&mut slots) == 0 {
+            let count = self.rx.burst(&mut slots);
+            if count == 0 {
                 break;
             }
+            slots[..count].iter().flatten().for_each(|buffer| self.answer(buffer.data()));
             dpdk::free_bulk(&mut slots);
         }
     }
+}
+
+/// The number of a stream: each way has one of each IP version, because a device may let one overtake the other.
+pub(super) const fn stream(way: u8, ipv6: bool) -> u8 {
+    way | (ipv6 as u8) << 1
+}
+
+/// Counts a frame where its IP version is counted. `false`: it is nobody's.
+#[inline]
+fn take(receivers: &mut [(Reader, Receiver)], frame: &[u8], now: u64) -> bool {
+    for (reader, receiver) in &mut *receivers {
+        let arrival = reader.read(frame);
+        if arrival != Arrival::Foreign {
+            receiver.take(arrival, now);
+            return true;
+        }
+    }
+    if let Some((_, receiver)) = receivers.first_mut() {
+        receiver.take(Arrival::Foreign, now);
+    }
+    false
 }

@@ -5,10 +5,11 @@
 //! | `args`, `scenario` | what is to be measured |
 //! | `device`, `millraced`, `kernel`, `impaired` | devices under test that the bench starts |
 //! | `addresses` | of the tester, the device and the flows |
+//! | `neighbor` | ARP and neighbour discovery |
 //! | `bed` | the tester's ports and the device between them |
 //! | `clock`, `lane`, `trial` | one trial |
 //! | `throughput`, `latency`, `frame_loss`, `back_to_back` | the tests of RFC 2544 26 |
-//! | `show` | tables and results |
+//! | `show`, `outcomes` | tables, and results |
 
 mod addresses;
 mod args;
@@ -22,13 +23,15 @@ mod kernel;
 mod lane;
 mod latency;
 mod millraced;
+mod neighbor;
+mod outcomes;
 mod scenario;
 mod show;
 mod throughput;
 mod trial;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk::{BufferPool, Memory};
 use indicatif::ProgressBar;
@@ -42,11 +45,14 @@ use crate::{interrupt, process};
 pub(crate) use args::{Args, Impaired};
 use bed::Bed;
 use device::Place;
+use millraced::Updates;
 use scenario::{Device, Machine, Scenario, Test};
-use trial::{Load, Outcome};
+use trial::{Load, Outcome, Until};
 
 /// How often a void trial is repeated.
 const REPEATS: u32 = 3;
+/// How often one is repeated that lost frames while others took time from the machine.
+const DISTURBED_REPEATS: u32 = 1;
 /// Length of a trial of the tester alone: s.
 const ALONE: f64 = 1.0;
 
@@ -59,6 +65,11 @@ struct Measured {
     latency: Vec<latency::Measured>,
     frame_loss: Vec<frame_loss::Point>,
     back_to_back: Option<measure::search::BurstSummary>,
+    /// Trials, void ones as well, and those that others disturbed.
+    trials: u32,
+    disturbed: u32,
+    /// Routes of the device that were changed in a second meanwhile.
+    updates: Option<f64>,
 }
 
 /// What runs trials: counts them, repeats void ones, and looks whether the device is still there.
@@ -69,6 +80,9 @@ struct Session<'a> {
     bar: &'a ProgressBar,
     least: u16,
     settle: Duration,
+    /// Trials so far, and those that others disturbed.
+    trials: u32,
+    disturbed: u32,
 }
 
 /// Measures a scenario.
@@ -99,6 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let place = Place {
         programs: process::programs(args.programs.as_deref())?,
         core: cores.first().copied().unwrap_or(0),
+        second: second(&cores),
         hugepages: eal.hugepages(),
     };
     let core = cores.last().copied().unwrap_or(0);
@@ -111,7 +126,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         if measured.is_empty() {
             break;
         }
-        results.extend(show::print(scenario, &measured));
+        show::print(scenario, &measured);
+        results.extend(outcomes::outcomes(scenario, &measured));
         if outcome.is_err() || stop.load(Ordering::Relaxed) {
             break;
         }
@@ -123,6 +139,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let report = Report { environment, results };
     report.write(args.json.as_deref())?;
     outcome
+}
+
+/// The core of what a device needs besides: the second one if the last, which is the tester's, is yet another.
+fn second(cores: &[usize]) -> usize {
+    let second = if cores.len() > 2 { cores.get(1) } else { cores.first() };
+    second.copied().unwrap_or(0)
 }
 
 /// Measures the tester alone, then the device; what is complete is kept whatever happens then.
@@ -139,7 +161,8 @@ fn measure(
     // Only trials run on the tester's core: what is started is not to inherit it.
     let mut bed = Bed::new(&alone, place, pool)?;
     let own = machine::on(core, || {
-        let limits = sizes.iter().map(|size| trial::limit(&mut bed.tester, *size, ALONE, stop));
+        let until = Until { stop, is_whole: &|| true };
+        let limits = sizes.iter().map(|size| trial::limit(&mut bed.tester, *size, ALONE, until));
         limits.collect::<Result<Vec<_>, _>>()
     })?;
     drop(bed);
@@ -150,14 +173,23 @@ fn measure(
         bed: Bed::new(scenario, place, pool)?,
         stop,
         bar: &bar,
-        least: scenario.frames.layout().least(),
+        least: scenario.frames.least(),
         settle: Duration::from_secs_f64(scenario.trials.settle),
+        trials: 0,
+        disturbed: 0,
     };
     let outcome = machine::on(core, || {
         for (size, own) in sizes.iter().zip(own) {
             measured.push((*size, Measured { own, ..Measured::default() }));
             let Some((_, into)) = measured.last_mut() else { continue };
-            session.measure(*size, into)?;
+            let (before, begin) = (session.changed()?, Instant::now());
+            let (trials, disturbed) = (session.trials, session.disturbed);
+            let done = session.measure(*size, into);
+            (into.trials, into.disturbed) =
+                (session.trials - trials, session.disturbed - disturbed);
+            done?;
+            let changed = session.changed()?.zip(before).map(|(after, before)| after - before);
+            into.updates = changed.map(|count| count as f64 / begin.elapsed().as_secs_f64());
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -176,12 +208,14 @@ impl Session<'_> {
             match test {
                 Test::Throughput => into.throughput = throughput::measure(self, sizes, top)?,
                 Test::Latency => {
-                    let throughput = into.throughput.as_ref().map_or(0.0, |found| found.rate);
+                    let throughput =
+                        into.throughput.as_ref().map_or(0.0, throughput::Measured::rate);
                     latency::measure(self, sizes, throughput, &mut into.latency)?;
                 }
                 Test::FrameLoss => frame_loss::measure(self, sizes, top, &mut into.frame_loss)?,
                 Test::BackToBack => {
-                    let throughput = into.throughput.as_ref().map_or(0.0, |found| found.rate);
+                    let throughput =
+                        into.throughput.as_ref().map_or(0.0, throughput::Measured::rate);
                     into.back_to_back = back_to_back::measure(self, sizes, top, throughput)?;
                 }
             }
@@ -204,20 +238,46 @@ impl Session<'_> {
         Load::lasting(sizes, self.least, rate, seconds, self.settle)
     }
 
-    /// Runs a trial, again if it is void. `None`: all were void, or the user wants no more.
-    fn trial(&mut self, load: &Load) -> Result<Option<Outcome>, Failure> {
-        for _ in 0..=REPEATS {
-            let outcome = self.bed.tester.run(load, self.stop)?;
+    /// Routes of the device that were changed so far; `None`: nobody changes any.
+    fn changed(&self) -> Result<Option<u64>, Failure> {
+        self.bed.updates().map(Updates::changed).transpose()
+    }
+
+    /// Runs a trial, again if it is void, or if more than `tolerated` was lost while others took time from the machine. `None`:
+    /// all were void, or the user wants no more.
+    fn trial(&mut self, load: &Load, tolerated: f64) -> Result<Option<Outcome>, Failure> {
+        let (mut voids, mut disturbed) = (0, 0);
+        while voids <= REPEATS {
+            let outcome = self.bed.run(load, self.stop)?;
             if self.is_stopped() {
                 return Ok(None);
             }
-            if !self.bed.is_whole() {
-                return Err(Failure::UnderTest("a link to it went down".into()));
+            self.trials += 1;
+            self.disturbed += u32::from(outcome.disturbed);
+            self.changed()?;
+            if outcome.broken {
+                return Err(gone(load, &outcome));
             }
-            if !outcome.is_void() {
+            if outcome.is_void() {
+                voids += 1;
+            } else if outcome.disturbed
+                && outcome.loss() > tolerated
+                && disturbed < DISTURBED_REPEATS
+            {
+                disturbed += 1;
+            } else {
                 return Ok(Some(outcome));
             }
         }
         Ok(None)
     }
+}
+
+/// Why a trial has ended early, and what it has seen.
+fn gone(load: &Load, outcome: &Outcome) -> Failure {
+    let counts = outcome.total();
+    Failure::UnderTest(format!(
+        "a link to it went down {:.1} s after a trial had begun with frames of {} B: of {} that were sent, {} came back",
+        outcome.seconds, load.sizes, counts.offered, counts.delivered
+    ))
 }

@@ -1,17 +1,13 @@
-//! Tables for people, and results in the form of all measurements.
+//! Tables for people.
 
 use measure::frame::Transport;
 use measure::load::Sizes;
-use measure::outcome::LatencySummary;
-use serde_json::Value;
+use measure::outcome::VariationSummary;
 
 use super::Measured;
-use super::scenario::{Device, Forwarding, Scenario};
-use crate::results::{Outcome, Samples, table};
+use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario};
+use crate::results::{Samples, table};
 use crate::terminal::say;
-
-/// One of the numbers of a latency trial.
-type Quantity = fn(&LatencySummary) -> f64;
 
 /// What will be measured, in a few lines.
 pub(super) fn plan(scenario: &Scenario) -> String {
@@ -19,20 +15,17 @@ pub(super) fn plan(scenario: &Scenario) -> String {
     let device = match device {
         Device::None {} => "the tester itself".into(),
         Device::External { ports, .. } => format!("the device between {}", ports.join(" and ")),
-        Device::Millraced { forwarding, .. } => {
-            let by = match forwarding {
-                Forwarding::Routes => "routes",
-                Forwarding::FlowTable => "exact match of 5-tuples",
-                Forwarding::Bridge => "a bridge",
-            };
-            format!("millraced forwards by {by} between two memif ports")
-        }
+        Device::Millraced(daemon) => of_daemon(daemon),
         Device::Kernel {} => "the kernel between two veth pairs (afpacket)".into(),
         Device::Testpmd { .. } => "dpdk-testpmd (io) between two memif ports".into(),
         Device::Impaired { faults, .. } => format!("a device with known faults: {faults:?}"),
     };
     let sizes = scenario.sizes().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let family = if frames.layout().ipv6 { "IPv6" } else { "IPv4" };
+    let family = match frames.tenths() {
+        0 => "IPv4".into(),
+        10 => "IPv6".into(),
+        tenths => format!("IPv4 and {} % IPv6", u32::from(tenths) * 10),
+    };
     let transport = if frames.transport() == Transport::Udp { "UDP" } else { "TCP" };
     let ways = if trials.both_ways { "both ways" } else { "one way" };
     let about = if about.is_empty() { String::new() } else { format!("\n{about}") };
@@ -44,98 +37,103 @@ pub(super) fn plan(scenario: &Scenario) -> String {
     )
 }
 
-/// Prints the tables; gives the results.
-pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<Outcome> {
-    let least = scenario.frames.layout().least();
-    let bits = |sizes: &Sizes| sizes.mean_wire_bits(least);
-    let millions = |rate: f64, sizes: &Sizes| format!("{:.3}", rate / bits(sizes) / 1e6);
-    let mut results = Vec::new();
-    let mut rows = Vec::new();
-    for (sizes, measured) in all {
-        let of = |name: &str, unit, samples: Vec<f64>| {
-            Outcome::new(name, unit, Samples(samples)).with(&[
-                ("scenario", scenario.name().into()),
-                ("frame", sizes.to_string().into()),
-                ("flows", scenario.flows.count.into()),
-                ("both_ways", scenario.trials.both_ways.into()),
-            ])
-        };
-        results.push(of("tester alone", "frames/s", vec![measured.own / bits(sizes)]));
-        let mut row = vec![sizes.to_string(), millions(measured.own, sizes)];
-        match &measured.throughput {
-            None => row.extend(["-", "-", "-", ""].map(String::from)),
-            Some(found) => {
-                let rate = found.rate / bits(sizes);
-                results.push(of("throughput", "frames/s", vec![rate]).seeing(&[
-                    ("share_of_top", (found.rate / found.top).into()),
-                    ("trials", found.trials.into()),
-                    ("by_tester", found.by_tester.into()),
-                    ("counts", serde_json::to_value(found.counts).unwrap_or(Value::Null)),
-                ]));
-                let limit = if found.by_tester || found.rate >= found.top {
-                    "tester or line"
-                } else {
-                    "device"
-                };
-                row.push(millions(found.rate, sizes));
-                row.push(format!("{:.3}", found.rate / 1e9));
-                row.push(format!("{:.1}", 100.0 * found.rate / found.top));
-                row.push(limit.into());
-            }
-        }
-        rows.push(row);
-        for latency in &measured.latency {
-            let samples =
-                |quantity: Quantity| -> Vec<f64> { latency.trials.iter().map(quantity).collect() };
-            let quantities: [(&str, Quantity); 9] = [
-                ("least", |one| one.least as f64),
-                ("mean", |one| one.mean),
-                ("most", |one| one.most as f64),
-                ("p50", |one| one.p50 as f64),
-                ("p90", |one| one.p90 as f64),
-                ("p99", |one| one.p99 as f64),
-                ("p99.9", |one| one.p999 as f64),
-                ("p99.99", |one| one.p9999 as f64),
-                ("packet delay variation", |one| one.variation as f64),
-            ];
-            for (name, quantity) in quantities {
-                let name = format!("latency {name}");
-                results.push(
-                    of(&name, "ns", samples(quantity)).with(&[("load", latency.load.into())]),
-                );
-            }
-            let curve = latency.all.distribution();
-            let curve = serde_json::to_value(curve).unwrap_or(Value::Null);
-            let frames = latency.all.summary().map_or(0, |all| all.frames);
-            results.push(
-                of("latency distribution", "frames", vec![frames as f64])
-                    .with(&[("load", latency.load.into())])
-                    .seeing(&[("ns_and_share", curve)]),
-            );
-        }
-        for point in &measured.frame_loss {
-            let loss = of("frame loss rate", "share", vec![point.loss])
-                .with(&[("share_of_top", point.share.into())])
-                .seeing(&[
-                    ("rate", (point.rate / bits(sizes)).into()),
-                    ("counts", serde_json::to_value(point.counts).unwrap_or(Value::Null)),
-                ]);
-            results.push(loss);
-        }
-        if let Some(bursts) = &measured.back_to_back {
-            results.push(
-                of("back-to-back frames", "frames", vec![bursts.mean])
-                    .seeing(&[("summary", serde_json::to_value(bursts).unwrap_or(Value::Null))]),
-            );
-        }
+fn of_daemon(daemon: &Millraced) -> String {
+    let by = match daemon.forwarding {
+        Forwarding::Routes => "routes",
+        Forwarding::FlowTable => "exact match of 5-tuples",
+        Forwarding::Bridge => "a bridge",
+        Forwarding::Guest => "a guest on vhost-user (dpdk-testpmd on virtio-user in its place)",
+    };
+    let ports = match daemon.attach {
+        Attach::Memif => "memif",
+        Attach::VhostUser => "vhost-user",
+    };
+    let Millraced { routes, next_hops, acl, updates, .. } = daemon;
+    let more = [
+        (*routes > 1, format!("{routes} routes each way")),
+        (*next_hops > 1, format!("{next_hops} next hops each")),
+        (*acl > 0, format!("behind an access list of {acl} entries each way")),
+        (*updates > 0, format!("{updates} routes changed in a second")),
+    ];
+    let more: Vec<String> = more.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+    format!("millraced forwards by {by}{more} between two {ports} ports")
+}
+
+/// Prints the tables.
+pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) {
+    let least = scenario.frames.least();
+    let header = [
+        "frame B",
+        "tester alone Mpps",
+        "throughput Mpps",
+        "Gbit/s",
+        "% of top",
+        "limited by",
+        "disturbed",
+    ];
+    let rows = all.iter().map(|(sizes, measured)| throughput(*sizes, measured, least));
+    say!("each way:\n{}", table(&header, rows.collect()));
+    if all.iter().any(|(_, measured)| measured.disturbed > 0) {
+        say!(
+            "disturbed: trials during which the host or other programs took time; one that lost frames was repeated once"
+        );
     }
-    let header =
-        ["frame B", "tester alone Mpps", "throughput Mpps", "Gbit/s", "% of top", "limited by"];
-    say!("each way:\n{}", table(&header, rows));
+    searches(all);
+    updates(all);
     latencies(all);
     losses(all, least);
     bursts(all);
-    results
+}
+
+fn throughput(sizes: Sizes, measured: &Measured, least: u16) -> Vec<String> {
+    let bits = sizes.mean_wire_bits(least);
+    let millions = |rate: f64| format!("{:.3}", rate / bits / 1e6);
+    let mut row = vec![sizes.to_string(), millions(measured.own)];
+    match &measured.throughput {
+        None => row.extend(["-", "-", "-", ""].map(String::from)),
+        Some(found) => {
+            let rate = found.rate();
+            let is_tester = found.by_tester || rate >= found.top;
+            row.push(millions(rate));
+            row.push(format!("{:.3}", rate / 1e9));
+            row.push(format!("{:.1}", 100.0 * rate / found.top));
+            row.push(if is_tester { "tester or line" } else { "device" }.into());
+        }
+    }
+    row.push(match measured.disturbed {
+        0 => "-".into(),
+        disturbed => format!("{disturbed} of {}", measured.trials),
+    });
+    row
+}
+
+/// How far the answers of several searches lie apart (RFC 8219 7.1).
+fn searches(all: &[(Sizes, Measured)]) {
+    let rows = all.iter().filter_map(|(sizes, measured)| {
+        let found = measured.throughput.as_ref().filter(|found| found.rates.len() > 1)?;
+        let rates = Samples(found.rates.iter().map(|rate| rate / 1e9).collect());
+        let mut row = vec![sizes.to_string(), rates.0.len().to_string()];
+        let shown = [rates.median(), rates.percentile(1.0), rates.percentile(99.0)];
+        row.extend(shown.map(|rate| format!("{rate:.3}")));
+        Some(row)
+    });
+    let rows: Vec<_> = rows.collect();
+    if !rows.is_empty() {
+        let header = ["frame B", "searches", "Gbit/s (median)", "1st percentile", "99th"];
+        say!("throughput of all searches, each way:\n{}", table(&header, rows));
+    }
+}
+
+fn updates(all: &[(Sizes, Measured)]) {
+    let rows = all.iter().filter_map(|(sizes, measured)| {
+        let rate = measured.updates?;
+        Some(vec![sizes.to_string(), format!("{rate:.0}")])
+    });
+    let rows: Vec<_> = rows.collect();
+    if !rows.is_empty() {
+        say!("routes that the device changed meanwhile:\n{}", table(&["frame B", "1/s"], rows));
+    }
 }
 
 fn latencies(all: &[(Sizes, Measured)]) {
@@ -148,6 +146,13 @@ fn latencies(all: &[(Sizes, Measured)]) {
             row.extend(times.map(|ns| microseconds(ns as f64)));
             row.insert(3, microseconds(all.mean));
             row.push(microseconds(all.variation as f64));
+            row.push(latency.variation.summary().map_or_else(
+                || "-".into(),
+                |variation| {
+                    let VariationSummary { least, median, most, .. } = variation;
+                    [least, median, most].map(|ns| microseconds(ns as f64)).join(" / ")
+                },
+            ));
             Some(row)
         })
     });
@@ -155,9 +160,12 @@ fn latencies(all: &[(Sizes, Measured)]) {
     if !rows.is_empty() {
         let header = [
             "frame B", "load %", "least us", "mean", "p50", "p90", "p99", "p99.9", "p99.99",
-            "most", "PDV",
+            "most", "PDV", "IPDV",
         ];
-        say!("latency at a share of the throughput:\n{}", table(&header, rows));
+        say!(
+            "latency at a share of the throughput; PDV: p99.9 less the least; IPDV, frame to frame: least / median / most:\n{}",
+            table(&header, rows)
+        );
     }
 }
 

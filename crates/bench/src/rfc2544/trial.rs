@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use measure::frame::{Reader, Stream};
-use measure::load::{Flows, Order, Schedule, Sizes};
-use measure::outcome::{Counts, Latency, Receiver};
+use measure::load::{Flows, Order, Schedule, Sizes, versions};
+use measure::outcome::{Counts, Latency, Receiver, Variation};
 
 use super::clock::Clock;
-use super::lane::{Lane, Sending};
+use super::lane::{Lane, Sending, Sent, stream};
 use crate::failure::Failure;
+use crate::machine::{Look, Rounds};
 
 /// How many frames the tester may be late and catch up: as many as the smallest receive rings hold.
 const SLACK: f64 = 256.0;
@@ -17,6 +18,8 @@ const SLACK: f64 = 256.0;
 const TOLERATED: f64 = 0.001;
 /// How long it must be quiet before a trial ends in which no frame is missing: ns.
 const QUIET: u64 = 1_000_000;
+/// How often the tester looks whether its ports are still there: ns.
+const LOOK: u64 = 100_000_000;
 
 /// What is offered.
 #[derive(Debug, Clone, Copy)]
@@ -28,13 +31,26 @@ pub(super) struct Load {
     pub(super) frames: u64,
     /// How long is waited for stragglers.
     pub(super) settle: Duration,
+    /// Whether to look how delays differ from frame to frame.
+    pub(super) variation: bool,
+}
+
+/// When a trial ends early.
+#[derive(Clone, Copy)]
+pub(super) struct Until<'a> {
+    /// The user wants no more.
+    pub(super) stop: &'a AtomicBool,
+    /// Whether the tester's ports are still there.
+    pub(super) is_whole: &'a dyn Fn() -> bool,
 }
 
 /// What the streams of all trials have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Traffic {
-    /// Each port's stream.
-    pub(super) streams: [Stream; 2],
+    /// Each port's streams, of IPv4 and of IPv6.
+    pub(super) streams: [[Stream; 2]; 2],
+    /// Of ten frames, so many are IPv6.
+    pub(super) tenths: u8,
     pub(super) both_ways: bool,
     pub(super) flows: u32,
     pub(super) order: Order,
@@ -48,6 +64,11 @@ pub(super) struct Outcome {
     pub(super) counts: Vec<Counts>,
     /// Of both ways.
     pub(super) latency: Latency,
+    pub(super) variation: Variation,
+    /// Whether others took time from the machine meanwhile.
+    pub(super) disturbed: bool,
+    /// A port was gone before the end.
+    pub(super) broken: bool,
     /// Frames that the tester should have sent and did not.
     pub(super) missed: u64,
     planned: u64,
@@ -65,7 +86,7 @@ impl Load {
         settle: Duration,
     ) -> Self {
         let frames = (sizes.line_rate(least, rate) * seconds).max(1.0) as u64;
-        Self { sizes, rate, frames, settle }
+        Self { sizes, rate, frames, settle, variation: false }
     }
 }
 
@@ -97,60 +118,74 @@ pub(super) struct Tester {
 }
 
 impl Tester {
-    /// Runs a trial; ends early when `stop` says so.
-    pub(super) fn run(&mut self, load: &Load, stop: &AtomicBool) -> Result<Outcome, Failure> {
+    /// Runs a trial; ends early when `until` says so.
+    pub(super) fn run(&mut self, load: &Load, until: Until<'_>) -> Result<Outcome, Failure> {
         self.last = self.last.wrapping_add(1);
         let traffic = self.traffic;
-        let cycle = load.sizes.cycle(traffic.least);
+        let cycle = versions(&load.sizes.cycle(traffic.least), traffic.tenths);
+        let sizes: Vec<u16> = cycle.iter().map(|(size, _)| *size).collect();
         let ways = if traffic.both_ways { 2 } else { 1 };
         let slack = SLACK / load.sizes.line_rate(traffic.least, load.rate) * 1e9;
         let mut sendings = Vec::with_capacity(ways);
-        for (number, stream) in traffic.streams.iter().enumerate().take(ways) {
-            let schedule = Schedule::new(&cycle, load.rate, load.frames, slack as u64);
+        for (number, streams) in traffic.streams.iter().enumerate().take(ways) {
+            let schedule = Schedule::new(&sizes, load.rate, load.frames, slack as u64);
             let flows = Flows::new(traffic.flows, traffic.order);
             let name = (self.last, number as u8);
-            sendings.push(Sending::new(stream, &cycle, name, flows, schedule)?);
+            sendings.push(Sending::new(streams, &cycle, name, flows, schedule)?);
         }
-        let mut receivers: Vec<_> = traffic
-            .streams
-            .iter()
-            .enumerate()
-            .take(ways)
-            .map(|(number, stream)| {
-                (Reader::new(stream, self.tagged), Receiver::new(self.last, number as u8))
-            })
-            .collect();
+        let mut receivers: Vec<Vec<_>> =
+            (0..ways).map(|way| self.receivers(way, load.variation)).collect();
         self.lanes.iter_mut().for_each(Lane::drain);
-        let seconds = self.exchange(load, &mut sendings, &mut receivers, stop);
-        let counts = receivers.iter().zip(&sendings);
-        let counts = counts.map(|((_, receiver), sending)| {
-            receiver.counts(sending.sent.offered, sending.sent.refused)
-        });
-        let mut latency = Latency::default();
-        receivers.iter().for_each(|(_, receiver)| latency.add(receiver.latency()));
+        let look = Look::now();
+        let (seconds, broken) = self.exchange(load, &mut sendings, &mut receivers, until);
+        let disturbed = look.since().counts();
+        Rounds::count(disturbed);
+        let counts =
+            receivers.iter().zip(&sendings).map(|(way, sending)| of_way(way, &sending.sent));
+        let (mut latency, mut variation) = (Latency::default(), Variation::default());
+        for (_, receiver) in receivers.iter().flatten() {
+            latency.add(receiver.latency());
+            receiver.variation().into_iter().for_each(|way| variation.add(way));
+        }
         let missed = sendings.iter().map(|s| s.schedule.withheld() + s.sent.starved).sum();
         Ok(Outcome {
             counts: counts.collect(),
             latency,
+            variation,
+            disturbed,
+            broken,
             missed,
             planned: load.frames * ways as u64,
             seconds,
         })
     }
 
-    /// Sends and receives until all frames are sent and have come back, or time is up. Gives how long sending took: s.
+    /// Those of a way, for each IP version that there is.
+    fn receivers(&self, way: usize, variation: bool) -> Vec<(Reader, Receiver)> {
+        let traffic = &self.traffic;
+        let one = |ipv6: &bool| {
+            let reader = Reader::new(&traffic.streams[way][usize::from(*ipv6)], self.tagged);
+            let receiver = Receiver::new(self.last, stream(way as u8, *ipv6));
+            (reader, if variation { receiver.watching_variation() } else { receiver })
+        };
+        let is_there = |ipv6: &&bool| if **ipv6 { traffic.tenths > 0 } else { traffic.tenths < 10 };
+        [false, true].iter().filter(is_there).map(one).collect()
+    }
+
+    /// Sends and receives until all frames are sent and have come back, or time is up. Gives how long sending took (s), and
+    /// whether a port was gone before the end.
     fn exchange(
         &mut self,
         load: &Load,
         sendings: &mut [Sending],
-        receivers: &mut [(Reader, Receiver)],
-        stop: &AtomicBool,
-    ) -> f64 {
+        receivers: &mut [Vec<(Reader, Receiver)>],
+        until: Until<'_>,
+    ) -> (f64, bool) {
         let settle = load.settle.as_nanos() as u64;
         let [left, right] = &mut self.lanes;
         let clock = Clock::start();
-        let (mut over, mut last) = (None, 0);
-        while !stop.load(Ordering::Relaxed) {
+        let (mut over, mut last, mut next_look, mut broken) = (None, 0, LOOK, false);
+        while !until.stop.load(Ordering::Relaxed) && !broken {
             for (lane, sending) in [&mut *left, &mut *right].into_iter().zip(&mut *sendings) {
                 lane.send(sending, &clock);
             }
@@ -158,8 +193,12 @@ impl Tester {
             let came = [&mut *right, &mut *left]
                 .into_iter()
                 .zip(&mut *receivers)
-                .map(|(lane, (reader, receiver))| lane.receive(reader, receiver, &clock))
+                .map(|(lane, receivers)| lane.receive(receivers, &clock))
                 .sum::<usize>();
+            if clock.now() > next_look {
+                next_look = clock.now() + LOOK;
+                broken = !(until.is_whole)();
+            }
             if !sendings.iter().all(|sending| sending.schedule.is_over()) {
                 continue;
             }
@@ -168,15 +207,27 @@ impl Tester {
             if came > 0 {
                 last = now;
             }
-            let back = receivers.iter().map(|(_, receiver)| receiver.delivered());
-            let all = back.eq(sendings.iter().map(|sending| sending.sent.offered));
+            let back =
+                receivers.iter().map(|way| way.iter().map(|(_, one)| one.delivered()).sum::<u64>());
+            let all =
+                back.eq(sendings.iter().map(|sending| sending.sent.offered.iter().sum::<u64>()));
             let is_quiet = all && now - begin.max(last) > settle.min(QUIET);
             if is_quiet || now - begin > settle {
                 break;
             }
         }
-        over.unwrap_or_else(|| clock.now()) as f64 / 1e9
+        (over.unwrap_or_else(|| clock.now()) as f64 / 1e9, broken)
     }
+}
+
+/// What became of a way's frames.
+fn of_way(receivers: &[(Reader, Receiver)], sent: &Sent) -> Counts {
+    // Of which version the frames were that the link refused nobody knows.
+    let of = |(reader, receiver): &(Reader, Receiver)| {
+        receiver.counts(sent.offered[usize::from(reader.is_ipv6())], 0)
+    };
+    let all = receivers.iter().map(of).fold(Counts::default(), Counts::plus);
+    Counts { refused: sent.refused, ..all }
 }
 
 /// The most that the tester can do by itself: bit/s on the wire that came back, each way, for a size. Whatever is asked for is
@@ -185,12 +236,12 @@ pub(super) fn limit(
     tester: &mut Tester,
     sizes: Sizes,
     seconds: f64,
-    stop: &AtomicBool,
+    until: Until<'_>,
 ) -> Result<f64, Failure> {
     const MORE: f64 = 1e12;
     let least = tester.traffic.least;
     let load = Load::lasting(sizes, least, MORE, seconds, Duration::from_millis(100));
-    let outcome = tester.run(&load, stop)?;
+    let outcome = tester.run(&load, until)?;
     let delivered = outcome.total().delivered as f64 / outcome.counts.len() as f64;
     Ok(delivered / outcome.seconds * sizes.mean_wire_bits(least))
 }

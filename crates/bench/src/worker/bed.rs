@@ -74,7 +74,7 @@ impl Bed {
     }
 
     pub(crate) fn open(&mut self) -> Result<Source, Failure> {
-        let (port, rx, tx) = port::open(&"null,no-rx=1".parse()?, self.pool)?;
+        let (port, rx, tx) = port::open(&"null,no-rx=1".parse()?, self.pool, None)?;
         self.ports.push(port);
         Ok(Source { rx, tx })
     }

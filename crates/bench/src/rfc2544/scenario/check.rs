@@ -1,10 +1,13 @@
 //! Whether a scenario can be measured.
 
-use super::model::{Device, Forwarding, Scenario, Test, VaryWord};
+use super::device::{Forwarding, Millraced, NEXT_HOPS};
+use super::model::{Scenario, Test, VaryWord};
 use super::wrong::Wrong;
 
 /// Most flows each way: those of the carriers' white paper.
 const MOST_FLOWS: u32 = 16_777_216;
+/// Most routes changed in a second.
+const MOST_UPDATES: u32 = 1_000_000;
 /// Longest trial: s.
 const LONGEST_TRIAL: f64 = 86_400.0;
 
@@ -12,6 +15,16 @@ impl Scenario {
     /// Whether it can be measured.
     pub(super) fn check(&self) -> Result<(), Wrong> {
         let Self { frames, flows, trials, .. } = self;
+        if let Some(share) = frames.ipv6_share {
+            let tenths = share * 10.0;
+            // A number that is none is no tenth.
+            if !((tenths - tenths.round()).abs() < 1e-6 && (0.1..=0.9).contains(&share)) {
+                return Err(Wrong::Share(share));
+            }
+            if frames.ipv6 {
+                return Err(Wrong::Versions);
+            }
+        }
         for (key, empty) in [
             ("trials.tests", trials.tests.is_empty()),
             ("trials.latency-loads", trials.latency_loads.is_empty()),
@@ -30,6 +43,7 @@ impl Scenario {
             ("trials.loss", trials.loss, 0.0, 0.5),
             ("trials.resolution", trials.resolution, 0.0001, 0.5),
             ("trials.latency-seconds", trials.latency_seconds, 0.1, LONGEST_TRIAL),
+            ("trials.searches", f64::from(trials.searches), 1.0, 1000.0),
             ("trials.latency-trials", f64::from(trials.latency_trials), 1.0, 1000.0),
             ("trials.burst-searches", f64::from(trials.burst_searches), 1.0, 1000.0),
             ("trials.burst-seconds", trials.burst_seconds, 0.001, 60.0),
@@ -44,22 +58,41 @@ impl Scenario {
         if frames.sizes()?.is_empty() {
             return Err(Wrong::Empty("frames.sizes"));
         }
-        let by_flow =
-            matches!(self.device, Device::Millraced { forwarding: Forwarding::FlowTable, .. });
-        if let Device::Millraced { routes: Some(routes), .. } = self.device {
-            let most = self.most_routes();
-            if !routes.is_power_of_two() || routes > most {
-                return Err(Wrong::Routes { routes, most });
-            }
-        }
-        if by_flow && frames.vlan.is_some() {
-            return Err(Wrong::FlowVlan);
+        if let Some(daemon) = self.device.millraced() {
+            self.check_daemon(daemon)?;
         }
         if flows.vary == VaryWord::Ports && flows.count > 1 << 16 {
             return Err(Wrong::Ports { count: flows.count });
         }
         if trials.tests.contains(&Test::Latency) && !trials.tests.contains(&Test::Throughput) {
             return Err(Wrong::NoThroughput);
+        }
+        Ok(())
+    }
+
+    /// Whether our daemon can be such a device.
+    fn check_daemon(&self, daemon: &Millraced) -> Result<(), Wrong> {
+        let Millraced { forwarding, routes, next_hops, acl, updates, .. } = daemon;
+        for (key, value, least, most) in [
+            ("device.next-hops", *next_hops, 1, NEXT_HOPS),
+            ("device.acl", *acl, 0, MOST_FLOWS),
+            ("device.updates", *updates, 0, MOST_UPDATES),
+        ] {
+            let routed = *forwarding == Forwarding::Routes;
+            let [value, least, most] = [value, least, most].map(f64::from);
+            if !(least..=most).contains(&value) {
+                return Err(Wrong::Bounds { key, value, least, most });
+            }
+            if value > least && !routed {
+                return Err(Wrong::NotRouted(key));
+            }
+        }
+        let (routes, most) = (*routes, self.most_routes());
+        if !routes.is_power_of_two() || routes > most {
+            return Err(Wrong::Routes { routes, most });
+        }
+        if *forwarding == Forwarding::FlowTable && self.frames.vlan.is_some() {
+            return Err(Wrong::FlowVlan);
         }
         Ok(())
     }

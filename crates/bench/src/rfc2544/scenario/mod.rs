@@ -2,12 +2,13 @@
 //!
 //! | file | job |
 //! | --- | --- |
-//! | `model` | what a file can say |
+//! | `model`, `device` | what a file can say |
 //! | `variants` | one file, several scenarios |
 //! | `needs` | what the machine must have |
 //! | `check`, `wrong` | whether it can be measured, and what is wrong with it |
 
 mod check;
+mod device;
 mod model;
 mod needs;
 #[cfg(test)]
@@ -23,7 +24,8 @@ use measure::load::Sizes;
 use crate::failure::Failure;
 use wrong::Wrong;
 
-pub(super) use model::{Device, Forwarding, Scenario, Test};
+pub(super) use device::{Attach, Device, Forwarding, Millraced, NEXT_HOPS};
+pub(super) use model::{Scenario, Test};
 pub(super) use needs::Machine;
 
 impl Scenario {
@@ -46,9 +48,9 @@ impl Scenario {
         self.frames.sizes().unwrap_or_default()
     }
 
-    /// Length of the network of each way's flows, which differ in the bits behind it.
-    pub(super) fn network_length(&self) -> u32 {
-        let bits = if self.frames.layout().ipv6 { 128 } else { 32 };
+    /// Length of the network of each way's flows of an IP version, which differ in the bits behind it.
+    pub(super) fn network_length(&self, ipv6: bool) -> u32 {
+        let bits = if ipv6 { 128 } else { 32 };
         bits - if self.flows.count > 1 << 16 { 24 } else { 16 }
     }
 
@@ -64,13 +66,13 @@ impl Scenario {
         format!("{}{}{}", case.unwrap_or_default(), self.title, variant.unwrap_or_default())
     }
 
-    /// Source and destination of each way's flow 0.
+    /// Source and destination of each way's flow 0 of an IP version.
     ///
     /// RFC 2544 C.2.2 and RFC 5180 8 have networks for measurements. That of IPv4 holds 65,536 flows each way; more take all of
     /// 10.0.0.0/8 and 11.0.0.0/8, so only inside a test bed.
-    pub(super) fn addresses(&self) -> [[IpAddr; 2]; 2] {
+    pub(super) fn addresses(&self, ipv6: bool) -> [[IpAddr; 2]; 2] {
         let parse = |text: &str| text.parse().unwrap_or(IpAddr::from([0, 0, 0, 0]));
-        let [left, right] = match (self.frames.layout().ipv6, self.flows.count > 1 << 16) {
+        let [left, right] = match (ipv6, self.flows.count > 1 << 16) {
             (true, _) => ["2001:2::1:0:0", "2001:2:0:8000::1:0:0"],
             (false, false) => ["198.18.0.0", "198.19.0.0"],
             (false, true) => ["10.0.0.0", "11.0.0.0"],

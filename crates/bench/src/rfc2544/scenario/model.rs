@@ -1,17 +1,20 @@
 //! What a scenario file can say, and what it means where it says nothing.
 
-use measure::frame::{FrameError, Layout, Transport, Vary};
+use measure::frame::{CHECK_SEQUENCE, FrameError, LONGEST, Layout, Transport, Vary};
 use measure::load::{Mix, Order, Sizes};
 use measure::search::Strategy;
 use serde::Deserialize;
 use wire::vlan::TAG_LENGTH;
 
+use super::device::Device;
 use super::needs::Needs;
 use super::wrong::Wrong;
-use crate::rfc2544::args::Faults;
 
 /// RFC 2544 9.1, and the white paper's 66 bytes.
 const STANDARD: [u16; 8] = [64, 66, 128, 256, 512, 1024, 1280, 1518];
+
+/// What links carry unless they are told otherwise: bytes of an IP packet.
+const USUAL_MTU: u16 = 1500;
 
 /// A scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -38,71 +41,15 @@ pub(in crate::rfc2544) struct Scenario {
     pub(in crate::rfc2544) trials: Trials,
 }
 
-/// The device under test.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case",
-    deny_unknown_fields
-)]
-pub(in crate::rfc2544) enum Device {
-    /// None: the tester's two ports are joined.
-    None {},
-    /// One that is there: the tester opens these ports, to which it is attached.
-    External {
-        ports: [String; 2],
-        /// MAC addresses of the device's ports.
-        macs: [String; 2],
-    },
-    /// Our daemon, between two ports of shared memory.
-    Millraced {
-        /// Its workers' cores; the first that the process may use if none is given.
-        #[serde(default)]
-        cores: Vec<usize>,
-        /// Its packet buffers.
-        buffers: Option<u32>,
-        #[serde(default)]
-        forwarding: Forwarding,
-        /// Routes each way, which share the network of its flows; 1 if not given.
-        routes: Option<u32>,
-    },
-    /// The kernel, which routes between two veth pairs. Needs root.
-    Kernel {},
-    /// `dpdk-testpmd`, which forwards between two ports of shared memory without looking at frames.
-    Testpmd {
-        /// Its core; the first that the process may use if not given.
-        core: Option<usize>,
-    },
-    /// A device with known faults, to see that they are found.
-    Impaired {
-        /// Its core; the first that the process may use if not given.
-        core: Option<usize>,
-        #[serde(default)]
-        faults: Faults,
-    },
-}
-
-/// By what our daemon forwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(in crate::rfc2544) enum Forwarding {
-    /// Routes: a longest-prefix match.
-    #[default]
-    Routes,
-    /// An exact match of the 5-tuple: each flow is an entry.
-    FlowTable,
-    /// A learning bridge.
-    Bridge,
-}
-
 /// Frames.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(in crate::rfc2544) struct Frames {
     /// Bytes, frame check sequence included; `operator` and `imix` are mixes. All of RFC 2544's if not given.
     sizes: Option<Vec<Size>>,
-    ipv6: bool,
+    pub(super) ipv6: bool,
+    /// The share of frames that are IPv6, where there are both.
+    pub(super) ipv6_share: Option<f64>,
     tcp: bool,
     /// VLAN of the device's ports.
     pub(in crate::rfc2544) vlan: Option<u16>,
@@ -156,6 +103,8 @@ pub(in crate::rfc2544) struct Trials {
     /// Step of loads: a share of the highest.
     pub(in crate::rfc2544) resolution: f64,
     search: StrategyWord,
+    /// How often the throughput is searched for.
+    pub(in crate::rfc2544) searches: u32,
     pub(in crate::rfc2544) tests: Vec<Test>,
     /// Latency: length of a trial (s), trials, loads as shares of the throughput.
     pub(in crate::rfc2544) latency_seconds: f64,
@@ -200,6 +149,7 @@ impl Default for Trials {
             loss: 0.0,
             resolution: 0.01,
             search: StrategyWord::Bisection,
+            searches: 1,
             tests: vec![Test::Throughput, Test::Latency],
             latency_seconds: 120.0,
             latency_trials: 20,
@@ -211,22 +161,54 @@ impl Default for Trials {
 }
 
 impl Frames {
-    pub(in crate::rfc2544) fn layout(&self) -> Layout {
-        Layout { ipv6: self.ipv6, transport: self.transport(), tagged: self.vlan.is_some() }
+    /// Where things lie in the frames of an IP version.
+    pub(in crate::rfc2544) fn layout(&self, ipv6: bool) -> Layout {
+        Layout { ipv6, transport: self.transport(), tagged: self.vlan.is_some() }
+    }
+
+    /// Tenths of the frames that are IPv6.
+    pub(in crate::rfc2544) fn tenths(&self) -> u8 {
+        let share = self.ipv6_share.unwrap_or(if self.ipv6 { 1.0 } else { 0.0 });
+        (share * 10.0).round() as u8
+    }
+
+    /// The IP versions that there are: whether each is IPv6.
+    pub(in crate::rfc2544) fn versions(&self) -> Vec<bool> {
+        match self.tenths() {
+            0 => vec![false],
+            10 => vec![true],
+            _ => vec![false, true],
+        }
+    }
+
+    /// The shortest frame that all versions can have: bytes.
+    pub(in crate::rfc2544) fn least(&self) -> u16 {
+        let all = self.versions().into_iter().map(|ipv6| self.layout(ipv6).least());
+        all.max().unwrap_or(64)
+    }
+
+    /// What the device's links must carry: the largest IP packet, if it is larger than usual: bytes.
+    pub(in crate::rfc2544) fn mtu(&self) -> Option<u16> {
+        let least = self.least();
+        let sizes = self.sizes().unwrap_or_default();
+        let longest = sizes.into_iter().flat_map(|size| size.cycle(least)).max()?;
+        let most = longest - self.overhead();
+        (most > USUAL_MTU).then_some(most)
+    }
+
+    /// What a frame has besides its IP packet: bytes.
+    fn overhead(&self) -> u16 {
+        let tag = if self.vlan.is_some() { TAG_LENGTH } else { 0 };
+        CHECK_SEQUENCE + (wire::ethernet::HEADER_LENGTH + tag) as u16
     }
 
     pub(in crate::rfc2544) fn transport(&self) -> Transport {
         if self.tcp { Transport::Tcp } else { Transport::Udp }
     }
 
-    /// The longest frame: what an MTU of 1,500 bytes carries.
-    fn most(&self) -> u16 {
-        1518 + if self.vlan.is_some() { TAG_LENGTH as u16 } else { 0 }
-    }
-
     /// The sizes: what is named, or all of the standard's, raised to the least that there can be.
     pub(in crate::rfc2544) fn sizes(&self) -> Result<Vec<Sizes>, Wrong> {
-        let (least, most) = (self.layout().least(), self.most());
+        let least = self.least();
         let Some(sizes) = &self.sizes else {
             let mut sizes: Vec<_> =
                 STANDARD.iter().map(|size| Sizes::One(*size.max(&least))).collect();
@@ -242,7 +224,7 @@ impl Frames {
             Sizes::One(size) if size < least => {
                 Err(Wrong::Frame(FrameError::Short { size, least }))
             }
-            Sizes::One(size) if size > most => Err(Wrong::Long { size, most }),
+            Sizes::One(size) if size > LONGEST => Err(Wrong::Frame(FrameError::Long { size })),
             size => Ok(size),
         };
         sizes.iter().map(one).collect()
@@ -280,6 +262,7 @@ impl Trials {
         self.settle = self.settle.min(0.3);
         self.latency_seconds = self.latency_seconds.min(2.0);
         self.latency_trials = self.latency_trials.min(1);
+        self.searches = 1;
         self.burst_searches = self.burst_searches.min(3);
     }
 }

@@ -16,7 +16,7 @@ fn a_short_scenario_means_the_standard() {
     let six = "title = \"x\"\ndevice = { kind = \"none\" }\nframes = { ipv6 = true }\n";
     let sizes = Scenario::parse(six).unwrap()[0].sizes();
     assert_eq!((sizes.len(), sizes[0].to_string().as_str()), (9, "84"));
-    assert_eq!(scenario.addresses()[0].map(|a| a.to_string()), ["198.18.0.0", "198.19.0.0"]);
+    assert_eq!(scenario.addresses(false)[0].map(|a| a.to_string()), ["198.18.0.0", "198.19.0.0"]);
 }
 
 #[test]
@@ -26,9 +26,14 @@ fn what_cannot_be_is_refused_with_what_can() {
         ("frames = { sizes = [63] }", "64 or more"),
         ("frames = { sizes = [64], ipv6 = true }", "84 or more"),
         ("frames = { sizes = [64], vlan = 7 }", "68 or more"),
-        ("frames = { sizes = [1519] }", "1518 or fewer"),
+        ("frames = { sizes = [9217] }", "9216 or fewer"),
+        ("frames = { ipv6-share = 0.15 }", "0.1, 0.2"),
+        ("frames = { ipv6-share = 1.0 }", "0.9"),
+        ("frames = { ipv6-share = nan }", "0.9"),
+        ("frames = { ipv6 = true, ipv6-share = 0.5 }", "leave one"),
+        ("frames = { ipv6-share = 0.5, sizes = [64] }", "84 or more"),
+        ("trials = { searches = 0 }", "1 to 1000"),
         ("frames = { sizes = [\"60\"] }", "64 or more"),
-        ("frames = { sizes = [1523], vlan = 7 }", "1522 or fewer"),
         ("frames = { sizes = [] }", "frames.sizes"),
         ("frames = { sizes = [\"mix\"] }", "imix"),
         ("frames = { vlan = 4095 }", "1 to 4094"),
@@ -46,8 +51,38 @@ fn what_cannot_be_is_refused_with_what_can() {
     }
     let by_flow = "device = { kind = \"millraced\", forwarding = \"flow-table\" }\nframes = { sizes = [128], vlan = 3 }";
     assert!(wrong(by_flow).contains("VLAN"));
+    for (keys, words) in [
+        ("next-hops = 65", "1 to 64"),
+        ("next-hops = 2, forwarding = \"bridge\"", "only a router"),
+        ("acl = 1, forwarding = \"flow-table\"", "only a router"),
+        ("updates = 1000001", "0 to 1000000"),
+        ("routes = 3", "power of two"),
+        ("forwarding = \"magic\"", "guest"),
+        ("attach = \"tap\"", "vhost-user"),
+        ("speed = 3", "speed"),
+    ] {
+        let said = wrong(&format!("device = {{ kind = \"millraced\", {keys} }}"));
+        assert!(said.contains(words), "{keys}: {said}");
+    }
     assert!(wrong("device = { kind = \"modem\" }").contains("testpmd"));
     assert!(wrong("").contains("device"));
+}
+
+#[test]
+fn both_versions_and_long_frames_need_more_of_the_links() {
+    let read = |frames: &str| {
+        let text =
+            format!("title = \"x\"\ndevice = {{ kind = \"none\" }}\nframes = {{ {frames} }}\n");
+        Scenario::parse(&text).unwrap().remove(0).frames
+    };
+    let both = read("ipv6-share = 0.9");
+    assert_eq!((both.tenths(), both.versions(), both.least()), (9, vec![false, true], 84));
+    let six = read("ipv6 = true, tcp = true");
+    assert_eq!((six.tenths(), six.versions()), (10, vec![true]));
+    assert_eq!(read("sizes = [64, \"imix\", 1518]").mtu(), None);
+    assert_eq!(read("sizes = [1522], vlan = 3").mtu(), None);
+    assert_eq!(read("sizes = [9018, 64]").mtu(), Some(9000));
+    assert_eq!(read("sizes = [9216], vlan = 3").mtu(), Some(9194));
 }
 
 #[test]

@@ -49,7 +49,6 @@ fn merge(into: &mut Table, from: Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rfc2544::scenario::Device;
 
     const FILE: &str = "title = \"x\"\n[device]\nkind = \"millraced\"\n[flows]\ncount = 7\norder = \"scattered\"\n";
 
@@ -61,8 +60,8 @@ mod tests {
         let all = parse(&text).unwrap();
         let [two, many] = &all[..] else { panic!("{all:?}") };
         assert_eq!(two.variant.as_deref(), Some("two"));
-        assert!(matches!(&two.device, Device::Millraced { cores, .. } if *cores == [0, 1]));
-        assert!(matches!(&many.device, Device::Millraced { cores, .. } if cores.is_empty()));
+        let cores = |one: &Scenario| one.device.millraced().map(|daemon| daemon.cores.clone());
+        assert_eq!((cores(two), cores(many)), (Some(vec![0, 1]), Some(vec![])));
         assert_eq!((two.flows.count, many.flows.count), (7, 9));
         assert_eq!(two.flows.order(), many.flows.order());
         assert_eq!(parse(FILE).unwrap()[0].variant, None);

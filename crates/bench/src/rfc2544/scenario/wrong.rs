@@ -11,10 +11,6 @@ pub(in crate::rfc2544) enum Wrong {
     Frame(FrameError),
     #[error("frames.sizes: {0}")]
     Size(measure::load::SizeError),
-    #[error(
-        "frames.sizes: a frame of {size} bytes is more than an MTU of 1500 bytes carries; use {most} or fewer"
-    )]
-    Long { size: u16, most: u16 },
     #[error("{key}: {value} is out of bounds; use {least} to {most}")]
     Bounds { key: &'static str, value: f64, least: f64, most: f64 },
     #[error("{0}: nothing is listed; leave the key out, or name at least one")]
@@ -29,6 +25,14 @@ pub(in crate::rfc2544) enum Wrong {
         "device.routes: {routes} cannot share a network evenly; use a power of two, up to {most} with so many flows"
     )]
     Routes { routes: u32, most: u32 },
+    #[error("frames.ipv6-share: {0} is no tenth of the frames; use 0.1, 0.2, ... 0.9")]
+    Share(f64),
+    #[error(
+        "frames.ipv6 says that all frames are IPv6, and frames.ipv6-share how many; leave one of them out"
+    )]
+    Versions,
+    #[error("{0}: only a router has it; use device.forwarding = \"routes\", or leave the key out")]
+    NotRouted(&'static str),
     #[error("variant {number}: {why}")]
     Variant { number: usize, why: &'static str },
     #[error(

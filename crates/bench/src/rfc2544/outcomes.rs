@@ -1,0 +1,111 @@
+//! Results in the form of all measurements.
+
+use measure::load::Sizes;
+use measure::outcome::{LatencySummary, VariationSummary};
+use serde_json::Value;
+
+use super::Measured;
+use super::latency::Measured as Latencies;
+use super::scenario::Scenario;
+use crate::results::{Outcome, Samples};
+
+/// One of the numbers of a latency trial.
+type Quantity = fn(&LatencySummary) -> f64;
+const QUANTITIES: [(&str, Quantity); 9] = [
+    ("least", |one| one.least as f64),
+    ("mean", |one| one.mean),
+    ("most", |one| one.most as f64),
+    ("p50", |one| one.p50 as f64),
+    ("p90", |one| one.p90 as f64),
+    ("p99", |one| one.p99 as f64),
+    ("p99.9", |one| one.p999 as f64),
+    ("p99.99", |one| one.p9999 as f64),
+    ("packet delay variation", |one| one.variation as f64),
+];
+/// And of how it varied from frame to frame.
+type Difference = fn(&VariationSummary) -> f64;
+const DIFFERENCES: [(&str, Difference); 3] = [
+    ("least", |one| one.least as f64),
+    ("median", |one| one.median as f64),
+    ("most", |one| one.most as f64),
+];
+
+/// The results of a scenario.
+pub(super) fn outcomes(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<Outcome> {
+    all.iter().flat_map(|(sizes, measured)| of_size(scenario, *sizes, measured)).collect()
+}
+
+fn of_size(scenario: &Scenario, sizes: Sizes, measured: &Measured) -> Vec<Outcome> {
+    let bits = sizes.mean_wire_bits(scenario.frames.least());
+    let seen = [
+        ("all_trials", Value::from(measured.trials)),
+        ("disturbed_trials", measured.disturbed.into()),
+        ("route_changes", measured.updates.into()),
+    ];
+    let of = |name: &str, unit, samples: Vec<f64>| {
+        Outcome::new(name, unit, Samples(samples))
+            .with(&[
+                ("scenario", scenario.name().into()),
+                ("frame", sizes.to_string().into()),
+                ("flows", scenario.flows.count.into()),
+                ("both_ways", scenario.trials.both_ways.into()),
+            ])
+            .seeing(&seen)
+    };
+    let mut results = vec![of("tester alone", "frames/s", vec![measured.own / bits])];
+    if let Some(found) = &measured.throughput {
+        let rates: Vec<f64> = found.rates.iter().map(|rate| rate / bits).collect();
+        let all = Samples(rates.clone());
+        results.push(of("throughput", "frames/s", rates).seeing(&[
+            ("share_of_top", (found.rate() / found.top).into()),
+            ("trials", found.trials.into()),
+            ("by_tester", found.by_tester.into()),
+            ("p1", all.percentile(1.0).into()),
+            ("p99", all.percentile(99.0).into()),
+            ("counts", serde_json::to_value(found.counts).unwrap_or(Value::Null)),
+        ]));
+    }
+    results.extend(measured.latency.iter().flat_map(|one| latencies(one, &of)));
+    for point in &measured.frame_loss {
+        let loss = of("frame loss rate", "share", vec![point.loss])
+            .with(&[("share_of_top", point.share.into())])
+            .seeing(&[
+                ("rate", (point.rate / bits).into()),
+                ("counts", serde_json::to_value(point.counts).unwrap_or(Value::Null)),
+            ]);
+        results.push(loss);
+    }
+    if let Some(bursts) = &measured.back_to_back {
+        results.push(
+            of("back-to-back frames", "frames", vec![bursts.mean])
+                .seeing(&[("summary", serde_json::to_value(bursts).unwrap_or(Value::Null))]),
+        );
+    }
+    results
+}
+
+/// The latencies at one load. `of`: makes a result of a name, a unit and samples.
+fn latencies(
+    latency: &Latencies,
+    of: &dyn Fn(&str, &'static str, Vec<f64>) -> Outcome,
+) -> Vec<Outcome> {
+    let load = [("load", latency.load.into())];
+    let mut results = Vec::new();
+    for (name, quantity) in QUANTITIES {
+        let samples = latency.trials.iter().map(quantity).collect();
+        results.push(of(&format!("latency {name}"), "ns", samples).with(&load));
+    }
+    for (name, difference) in DIFFERENCES {
+        let samples = latency.variations.iter().map(difference).collect();
+        let name = format!("inter packet delay variation, {name}");
+        results.push(of(&name, "ns", samples).with(&load));
+    }
+    let curve = serde_json::to_value(latency.all.distribution()).unwrap_or(Value::Null);
+    let frames = latency.all.summary().map_or(0, |all| all.frames);
+    results.push(
+        of("latency distribution", "frames", vec![frames as f64])
+            .with(&load)
+            .seeing(&[("ns_and_share", curve)]),
+    );
+    results
+}
