@@ -17,6 +17,8 @@ pub(super) struct Family {
     pub(super) unit: String,
     /// What they differ in.
     pub(super) by: String,
+    /// What is the same for all lines, as in `flows 10k`.
+    pub(super) common: Vec<String>,
     pub(super) lines: Vec<Course>,
     /// Lines that are not shown.
     pub(super) left_out: usize,
@@ -25,6 +27,7 @@ pub(super) struct Family {
 /// One line: everything but that number is the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Course {
+    /// What tells it from the others.
     pub(super) name: String,
     /// By that number, in ascending order.
     pub(super) points: Vec<Point>,
@@ -43,10 +46,12 @@ pub(super) struct Point {
 
 /// What tells plots apart: name, unit, and the number's name.
 type Key = (String, String, String);
+/// Lines by the words that describe them.
+type Lines = BTreeMap<Vec<String>, Vec<Point>>;
 
 /// The families among the results of a command, in the order of their names.
 pub(super) fn families(runs: &[Run], machines: &[String]) -> Vec<Family> {
-    let mut plots: BTreeMap<Key, BTreeMap<String, Vec<Point>>> = BTreeMap::new();
+    let mut plots: BTreeMap<Key, Lines> = BTreeMap::new();
     let cases = Cases::of(runs);
     for (_, results) in cases.iter() {
         for machine in machines {
@@ -57,21 +62,33 @@ pub(super) fn families(runs: &[Run], machines: &[String]) -> Vec<Family> {
         }
     }
     let families = plots.into_iter().filter_map(|((name, unit, by), lines)| {
-        let mut lines: Vec<Course> = lines.into_iter().filter_map(course).collect();
-        let left_out = lines.len().saturating_sub(LINES);
-        lines.truncate(LINES);
-        (!lines.is_empty()).then_some(Family { name, unit, by, lines, left_out })
+        let lines = lines.into_iter().filter_map(drawable);
+        let (words, mut points): (Vec<Vec<String>>, Vec<Vec<Point>>) = lines.unzip();
+        let left_out = points.len().saturating_sub(LINES);
+        points.truncate(LINES);
+        let (common, names) = apart(&words);
+        let lines = names.into_iter().zip(points);
+        let lines: Vec<Course> = lines.map(|(name, points)| Course { name, points }).collect();
+        (!lines.is_empty()).then_some(Family { name, unit, by, common, lines, left_out })
     });
     families.collect()
 }
 
+/// The words that all lines have in common, and of each the others: its name.
+pub(super) fn apart(lines: &[Vec<String>]) -> (Vec<String>, Vec<String>) {
+    let everywhere = |word: &&String| lines.iter().all(|words| words.contains(word));
+    let common: Vec<String> = lines.iter().take(1).flatten().filter(everywhere).cloned().collect();
+    let name = |words: &Vec<String>| {
+        let own = words.iter().filter(|word| !common.contains(word)).cloned();
+        let own: Vec<String> = own.collect();
+        if own.is_empty() { "measured".to_owned() } else { own.join(", ") }
+    };
+    let names = lines.iter().map(name).collect();
+    (common, names)
+}
+
 /// Puts a figure, and its yardstick's, into every plot by one of its numbers.
-fn sort_in(
-    plots: &mut BTreeMap<Key, BTreeMap<String, Vec<Point>>>,
-    results: &Results<'_>,
-    whose: &str,
-    found: &Figure,
-) {
+fn sort_in(plots: &mut BTreeMap<Key, Lines>, results: &Results<'_>, whose: &str, found: &Figure) {
     let Some((_, entry)) = results.first() else { return };
     let parameters = entry.parameters();
     for (place, (by, label)) in parameters.iter().enumerate() {
@@ -83,9 +100,9 @@ fn sort_in(
         let key = (printable(&entry.name), printable(&entry.unit), by.clone());
         let lines = plots.entry(key).or_default();
         let mut add = |who: Option<&str>, value: f64, spread: [f64; 2]| {
-            let name: Vec<&str> = who.into_iter().chain(words.iter().map(String::as_str)).collect();
+            let name = who.into_iter().map(str::to_owned).chain(words.iter().cloned());
             let point = Point { at, label: label.clone(), value, spread };
-            let line = lines.entry(name.join(", ")).or_default();
+            let line = lines.entry(name.collect()).or_default();
             // A result that stands beside several yardsticks is one point.
             if !line.iter().any(|other| other.at == at) {
                 line.push(point);
@@ -99,14 +116,14 @@ fn sort_in(
 }
 
 /// A line, if it has enough points that can be drawn.
-fn course((name, mut points): (String, Vec<Point>)) -> Option<Course> {
+fn drawable((words, mut points): (Vec<String>, Vec<Point>)) -> Option<(Vec<String>, Vec<Point>)> {
     // Beyond, axes have no digits left.
-    let drawable = |value: f64| value == 0.0 || (1e-9..1e15).contains(&value);
-    points
-        .retain(|point| [point.value, point.spread[0], point.spread[1]].into_iter().all(drawable));
+    let has_digits = |value: f64| value == 0.0 || (1e-9..1e15).contains(&value);
+    points.retain(|point| {
+        [point.value, point.spread[0], point.spread[1]].into_iter().all(has_digits)
+    });
     points.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let name = if name.is_empty() { "measured".to_owned() } else { name };
-    (points.len() >= POINTS).then_some(Course { name, points })
+    (points.len() >= POINTS).then_some((words, points))
 }
 
 /// The number that a parameter is: 64, or 10k.
@@ -148,7 +165,8 @@ mod tests {
         let [family] = families.as_slice() else { panic!("{families:?}") };
         assert_eq!((family.name.as_str(), family.by.as_str()), ("one way", "frame"));
         let [ours, memif] = family.lines.as_slice() else { panic!("{family:?}") };
-        assert_eq!((ours.name.as_str(), memif.name.as_str()), ("burst 32", "memif, burst 32"));
+        assert_eq!((ours.name.as_str(), memif.name.as_str()), ("measured", "memif"));
+        assert_eq!(family.common, ["burst 32"]);
         let values: Vec<f64> = ours.points.iter().map(|point| point.value).collect();
         assert_eq!(values, [40.0, 30.0, 20.0]);
         assert_eq!(ours.points[0].spread, [39.0, 41.0]);

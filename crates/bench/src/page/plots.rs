@@ -1,6 +1,6 @@
 //! Plots of families, and of latencies.
 
-use super::families::{Course, Family};
+use super::families::{Course, Family, apart};
 use crate::archive::{Entry, Run};
 use crate::results::{Axis, Line, Plot};
 
@@ -19,7 +19,7 @@ pub(super) fn plots(command: &str, runs: &[Run], families: &[Family]) -> Vec<Plo
 }
 
 fn of_family(command: &str, family: &Family) -> Plot {
-    let Family { name, unit, by, lines, left_out } = family;
+    let Family { name, unit, by, common, lines, left_out } = family;
     // Places are named by their numbers, evenly spaced: 64, 128, ... 1518, or 1, 10k, 1M.
     let mut places: Vec<(f64, String)> = lines
         .iter()
@@ -48,7 +48,7 @@ fn of_family(command: &str, family: &Family) -> Plot {
     let more = if *left_out > 0 { format!(" ({left_out} more lines)") } else { String::new() };
     Plot {
         name: file(&[command, name, unit, by]),
-        title: format!("{name} by {by}{more}"),
+        title: format!("{name} by {by}{}{more}", in_brackets(common)),
         horizontal: Axis::named(places.into_iter().map(|(_, label)| label).collect(), by),
         vertical: Axis::up_to(if top > 0.0 { top * 1.1 } else { 1.0 }, format!("{prefix}{unit}")),
         lines: drawn,
@@ -87,17 +87,39 @@ fn latencies(command: &str, runs: &[Run]) -> Option<Plot> {
     // The slowest thousandth would press all others against the axis.
     let bulk = curves.iter().flat_map(|(_, curve)| curve).filter(|(_, share)| *share <= 0.999);
     let end = bulk.map(|(time, _)| *time).fold(0.0, f64::max);
-    let lines = curves.iter().map(|(entry, curve)| {
+    let words = curves.iter().map(|(entry, _)| {
+        let parameters = entry.parameters().into_iter();
+        parameters.map(|(name, value)| format!("{name} {value}")).collect::<Vec<String>>()
+    });
+    let (common, names) = apart(&words.collect::<Vec<_>>());
+    let lines = curves.iter().zip(names).map(|((_, curve), name)| {
         let within = curve.iter().filter(|(time, _)| *time <= end).copied();
-        Line::new(entry.title(), within.collect())
+        Line::new(name, thinned(within.collect()))
     });
     (end > 0.0).then(|| Plot {
         name: file(&[command, "latency"]),
-        title: "latency: share of frames that took no longer".into(),
+        title: format!("latency: share of frames that took no longer{}", in_brackets(&common)),
         horizontal: Axis::up_to(end * 1.02, "us"),
         vertical: Axis::up_to(1.05, "share of frames"),
         lines: lines.collect(),
     })
+}
+
+/// What all lines have in common, for a title.
+fn in_brackets(words: &[String]) -> String {
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// A curve without the points that nobody would miss: those less than a thousandth above the one before.
+fn thinned(curve: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut shown = f64::NEG_INFINITY;
+    let last = curve.len().saturating_sub(1);
+    let points = curve.into_iter().enumerate().filter(|(place, (_, share))| {
+        let is_seen = *share - shown >= 1e-3 || *place == last;
+        shown = if is_seen { *share } else { shown };
+        is_seen
+    });
+    points.map(|(_, point)| point).collect()
 }
 
 /// Times (us) and the shares of frames that took no longer.
@@ -151,6 +173,10 @@ mod tests {
         let plots = svg(json!([{"name": "latency distribution", "value": 3,
             "observed": {"ns_and_share": distribution}}]));
         assert!(plots[0].contains("share of frames that took no longer"));
+        let fine = (0..5000).map(|place| (f64::from(place), f64::from(place) / 5000.0));
+        let thin = thinned(fine.collect());
+        assert!((800..=1001).contains(&thin.len()), "{}", thin.len());
+        assert_eq!((thin.first(), thin.last()), (Some(&(0.0, 0.0)), Some(&(4999.0, 0.9998))));
         for broken in [json!(1), json!([]), json!([[1], "x", [null, 1]]), json!([[1e300, 5]])] {
             let plots = svg(json!([{"name": "x", "observed": {"ns_and_share": broken}}]));
             assert!(plots.is_empty(), "{plots:?}");

@@ -92,7 +92,7 @@ impl Plot {
         let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption(&self.title, ("sans-serif", 20))
+            .caption(&self.title, ("sans-serif", 16))
             .margin(12)
             .x_label_area_size(36)
             .y_label_area_size(64)
