@@ -5,6 +5,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CARGO_TARGET_DIR ?= target
 SECONDS_PER_FUZZ_TARGET ?= 60
+# `make bench QUICK=1`: everything once, briefly.
+QUICK ?=
 export CARGO_TARGET_DIR
 # A fresh root shell may know neither rustup's folder nor the administrator's.
 export PATH := $(PATH):/usr/sbin:/sbin:$(HOME)/.cargo/bin
@@ -62,24 +64,26 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
-bench: build ## measure everything beside DPDK and the kernel, write out/*.json and out/report.html
+BENCH := $(RELEASE)/millrace-bench
+BRIEF := $(if $(QUICK),--quick)
+bench: build ## measure everything beside DPDK and the kernel, write out/report.html (QUICK=1: briefly)
 	@mkdir -p out
 	@scripts/l3fwd >/dev/null || echo "l3fwd is left out"
-	$(RELEASE)/millrace-bench forward $$([ ! -x target/l3fwd/l3fwd ] || echo --l3fwd) --json out/forward.json
-	$(RELEASE)/millrace-bench tables --json out/tables.json
+	$(BENCH) forward $$([ ! -x target/l3fwd/l3fwd ] || echo --l3fwd) $(BRIEF) --json out/forward.json
+	$(BENCH) tables $(BRIEF) --json out/tables.json
 	@if pkg-config --exists lwip 2>/dev/null; then cc -O2 -o $(RELEASE)/lwip-yardstick crates/bench/yardstick/lwip.c \
 	  $$(pkg-config --cflags --libs lwip); else echo "lwIP is left out: apt install liblwip-dev"; fi
-	$(RELEASE)/millrace-bench transport --json out/transport.json
-	$(RELEASE)/millrace-bench queue --json out/queue.json
-	$(RELEASE)/millrace-bench session --json out/session.json
-	$(RELEASE)/millrace-bench dma --json out/dma.json
-	$(RELEASE)/millrace-bench clients --json out/clients.json
-	$(RELEASE)/millrace-bench capacity --json out/capacity.json
-	$(RELEASE)/millrace-bench placement --json out/placement.json
-	@if [ "$$(id -u)" = 0 ]; then $(RELEASE)/millrace-bench serve --json out/serve.json; \
+	$(BENCH) transport $(BRIEF) --json out/transport.json
+	$(BENCH) queue $(BRIEF) --json out/queue.json
+	$(BENCH) session $(BRIEF) --json out/session.json
+	$(BENCH) dma $(BRIEF) --json out/dma.json
+	$(BENCH) clients $(BRIEF) --json out/clients.json
+	$(BENCH) capacity $(BRIEF) --json out/capacity.json
+	$(BENCH) placement $(BRIEF) --json out/placement.json
+	@if [ "$$(id -u)" = 0 ]; then $(BENCH) serve $(BRIEF) $(if $(QUICK),--no-others --no-idle) --json out/serve.json; \
 	  else echo "serve is left out: it needs root"; fi
-	$(RELEASE)/millrace-bench rfc2544 scenarios/millraced.toml --quick --json out/rfc2544.json
-	$(RELEASE)/millrace-bench report out --plots out/plots
+	$(BENCH) rfc2544 scenarios/$(if $(QUICK),first-look,millraced).toml --quick --json out/rfc2544.json
+	$(BENCH) report out --plots out/plots
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
 	@scripts/fuzz $(SECONDS_PER_FUZZ_TARGET)
