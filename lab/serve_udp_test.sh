@@ -19,6 +19,15 @@ check "nobody's port is refused" says 'refused' ask 10.0.1.1 7001 1
 end "$server"
 [ "$LAB_ROUTER" = kernel ] || check "and so is a server's that has ended" within 3 says 'refused' ask 10.0.1.1 7000 1
 
+if [ "$LAB_ROUTER" = millrace ]; then
+  server again 7008 "$python" "$udp" echo :: 7008
+  [ "${MILLRACE_PLACEMENT:-}" != shared ] ||
+    check "a stack worker of the daemon runs its stack" says '^[1-9]' grep -c '^stack-' <(cat "/proc/$daemon/task"/*/comm)
+  check "the daemon restarts" millrace restart
+  check "and the server is reached again" within 10 says '^2 answers from 10\.0\.1\.1$' ask 10.0.1.1 7008 1 1000
+  end "$server"
+fi
+
 server forked 7005 "$python" "$udp" forked 0.0.0.0 7005
 check "a process that has forked another serves on" says '^2 answers from 10\.0\.1\.1$' ask 10.0.1.1 7005 1 1000
 end "$server"

@@ -18,7 +18,7 @@ use crate::settings::flag;
 /// Ports that are tried for a socket that is connected without one.
 const ATTEMPTS: usize = 64;
 /// Longest datagram: bytes of data.
-const LONGEST: usize = 65_535;
+pub(crate) const LONGEST: usize = 65_535;
 
 /// How datagrams are taken.
 #[derive(Debug, Clone, Copy)]
@@ -120,15 +120,25 @@ impl Sessions {
         if incoming.errors {
             return self.recv_report(id, socket, targets);
         }
-        let session = self.get_mut(id)?;
+        self.get_mut(id)?.take_error()?;
+        self.take_datagram(id, targets, incoming.peek)
+    }
+
+    /// The first datagram, whatever error waits to be told.
+    pub(crate) fn take_datagram(
+        &mut self,
+        id: Id,
+        targets: &mut [IoSliceMut<'_>],
+        peeks: bool,
+    ) -> Result<Received, Errno> {
+        let session = self.get(id)?;
         let domain = session.domain;
-        session.take_error()?;
-        let way = match incoming.peek {
+        let way = match peeks {
             true => Way::Peek,
             false if session.settings.has(flag::GATHERED) => Way::Gather,
             false => Way::One,
         };
-        let socket = socket.ok_or(Errno::AGAIN)?;
+        let Role::Datagrams(Some(socket)) = session.role else { return Err(Errno::AGAIN) };
         let Taken { head, bytes, segment_size } = match targets {
             [target] => self.take(socket, target, way)?,
             _ => self.scatter(socket, targets, way)?,
@@ -188,6 +198,32 @@ impl Sessions {
         }
         self.scratch = scratch;
         taken
+    }
+
+    /// Bytes that taking the next one needs room for at most. `None`: there is none.
+    pub(crate) fn next_datagram(&mut self, id: Id) -> Option<usize> {
+        let session = self.get(id).ok()?;
+        let gathers = session.settings.has(flag::GATHERED);
+        let Role::Datagrams(Some(socket)) = session.role else { return None };
+        let head = self.stack.udp_peek(socket, &mut []).ok().flatten()?;
+        Some(if gathers { LONGEST } else { head.length })
+    }
+
+    /// Sends what a call has taken over before. An error that waited goes on waiting, and a new one is for the next call.
+    pub(crate) fn send_taken(
+        &mut self,
+        id: Id,
+        data: &[u8],
+        outgoing: Outgoing,
+    ) -> Result<(), Errno> {
+        let error = std::mem::take(&mut self.get_mut(id)?.error);
+        let sent = self.send_datagram(id, &[IoSlice::new(data)], outgoing);
+        let failed = sent.err().filter(|failed| *failed != Errno::AGAIN);
+        self.get_mut(id)?.error = failed.map_or(error, |failed| failed.0);
+        if failed.is_some() {
+            self.wake(id, Mask::ERR);
+        }
+        if sent == Err(Errno::AGAIN) { Err(Errno::AGAIN) } else { Ok(()) }
     }
 
     pub(crate) fn send_datagram(

@@ -39,11 +39,7 @@ impl Sockets {
     }
 
     pub(crate) fn open(&mut self, id: Id, domain: Domain, kind: Kind) -> Result<(), Errno> {
-        match self {
-            Self::Inline(sessions) => sessions.open(id, domain, kind),
-            Self::Shared(remote) if kind == Kind::Stream => remote.open(id, domain),
-            Self::Shared(_) => Err(Errno::OPNOTSUPP),
-        }
+        either!(self, open(id, domain, kind))
     }
 
     /// What is set of a fresh stream.
@@ -186,10 +182,7 @@ impl Sockets {
     }
 
     pub(crate) fn wanted(&self, id: Id) -> Result<Wanted, Errno> {
-        match self {
-            Self::Inline(sessions) => sessions.wanted(id),
-            Self::Shared(_) => Err(Errno::OPNOTSUPP),
-        }
+        either!(self, wanted(id))
     }
 
     #[inline]
@@ -239,11 +232,9 @@ impl Sockets {
         }
     }
 
-    /// The first link towards a host takes packets of so many bytes; a stack worker's streams find out.
+    /// The first link towards a host takes packets of so many bytes.
     pub(crate) fn note_first_link(&mut self, remote: IpAddr, mtu: u16) {
-        if let Self::Inline(sessions) = self {
-            sessions.note_first_link(remote, mtu);
-        }
+        either!(self, note_first_link(remote, mtu));
     }
 
     pub(crate) fn add_ports(&mut self, first: u16, count: u16) {

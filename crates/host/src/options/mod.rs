@@ -41,6 +41,8 @@ pub struct Wanted {
     pub stamps: Stamps,
 }
 
+transport::carried!(Wanted { packet_info, ttl, service, stamps });
+
 impl Sessions {
     /// Sets an option (`setsockopt`), in any state that Linux lets it be set in.
     ///
@@ -105,6 +107,14 @@ impl Sessions {
             ttl: both(flag::TTL_TOLD, flag::TTL_TOLD_V6),
             service: both(flag::SERVICE_TOLD, flag::SERVICE_TOLD_V6),
             stamps: settings.stamps(),
+        })
+    }
+
+    /// Whether the socket's datagrams are cut or put together (`UDP_SEGMENT`, `UDP_CORK`), and whether it takes IPv6 only.
+    pub(crate) fn reshapes(&self, id: Id) -> (bool, bool) {
+        let settings = self.get(id).map(|session| &session.settings);
+        settings.map_or((false, false), |settings| {
+            (settings.segment != 0 || settings.has(flag::CORK), settings.has(flag::V6_ONLY))
         })
     }
 

@@ -5,7 +5,7 @@ use transport::{Ends, carried_as};
 
 use crate::errno::Errno;
 use crate::message::Outgoing;
-use crate::session::{How, Id};
+use crate::session::{How, Id, Kind};
 
 /// What a command asks for. The session's number follows, then what the call takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) enum Verb {
     Close,
     /// An option that is on or off and cannot be refused. No answer.
     Switch,
+    /// How long packets to an address may be at first. No answer.
+    FirstLink,
     Open,
     Bind,
     Listen,
@@ -48,6 +50,8 @@ pub(super) enum Verb {
     SetOptions,
     Template,
     OpenLike,
+    /// What the error queue has.
+    Report,
 }
 
 carried_as!(Verb {
@@ -84,6 +88,13 @@ carried_as!(Verb {
     Self::Template => 31 => Self::Template,
     Self::OpenLike => 32 => Self::OpenLike,
     Self::Switch => 33 => Self::Switch,
+    Self::FirstLink => 34 => Self::FirstLink,
+    Self::Report => 35 => Self::Report,
+});
+
+carried_as!(Kind {
+    Self::Stream => 1 => Self::Stream,
+    Self::Datagram => 2 => Self::Datagram,
 });
 
 carried_as!(How {
@@ -129,12 +140,13 @@ pub(super) fn malformed<E>(_: E) -> Errno {
     Errno::INVAL
 }
 
-/// How a stream is sent to: the rest concerns datagrams.
+/// How something is sent, and where to.
 pub(super) fn put_outgoing(outgoing: &Outgoing, to: &mut Writer) {
     let Outgoing { to: remote, source, more, end_of_record, urgent, fast_open, .. } = outgoing;
     remote.put(to);
     source.put(to);
     ((*more, *end_of_record), (*urgent, *fast_open)).put(to);
+    (outgoing.segment_size, (outgoing.service, outgoing.ttl)).put(to);
 }
 
 pub(super) fn take_outgoing(from: &mut Reader<'_>) -> Result<Outgoing, Errno> {
@@ -142,6 +154,7 @@ pub(super) fn take_outgoing(from: &mut Reader<'_>) -> Result<Outgoing, Errno> {
     let source = Carried::take(from).map_err(malformed)?;
     let flags: ((bool, bool), (bool, bool)) = Carried::take(from).map_err(malformed)?;
     let ((more, end_of_record), (urgent, fast_open)) = flags;
+    let (segment_size, (service, ttl)) = Carried::take(from).map_err(malformed)?;
     Ok(Outgoing {
         to: remote,
         source,
@@ -149,7 +162,9 @@ pub(super) fn take_outgoing(from: &mut Reader<'_>) -> Result<Outgoing, Errno> {
         end_of_record,
         urgent,
         fast_open,
-        ..Outgoing::default()
+        segment_size,
+        service,
+        ttl,
     })
 }
 
@@ -177,6 +192,8 @@ mod tests {
             to: Some("192.0.2.1:80".parse().unwrap()),
             more: true,
             fast_open: true,
+            segment_size: 1000,
+            service: Some(8),
             ..Outgoing::default()
         };
         let mut to = Writer::new(0);

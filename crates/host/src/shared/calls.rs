@@ -8,14 +8,14 @@ use transport::moving::{Carried, Reader, Writer};
 
 use super::PIECE;
 use super::call::{Verb, command, malformed, put_ends, put_outgoing, take_ends};
-use super::own::Kept;
+use super::own::{Datagrams, Kept};
 use super::remote::Remote;
 use crate::close::Lingering;
 use crate::errno::Errno;
 use crate::message::Outgoing;
 use crate::moving::Parcel;
 use crate::options::{Setting, Value, switch_sends};
-use crate::session::{Domain, How, Id};
+use crate::session::{Domain, How, Id, Kind};
 use crate::template::Template;
 
 /// The calls of [`Sessions`](crate::Sessions), with its errors. [`Errno::NETDOWN`]: nobody answers any more.
@@ -27,10 +27,14 @@ impl Remote {
         self.own.get(id.0 as usize).is_some_and(|own| own.is_there)
     }
 
-    /// Opens a stream at a place that is free.
-    pub fn open(&mut self, id: Id, domain: Domain) -> Result<(), Errno> {
-        self.tell(Verb::Open, id, |to| domain.put(to))?;
+    /// Opens a socket at a place that is free.
+    pub fn open(&mut self, id: Id, domain: Domain, kind: Kind) -> Result<(), Errno> {
+        self.tell(Verb::Open, id, |to| {
+            domain.put(to);
+            kind.put(to);
+        })?;
         self.begin(id);
+        self.own(id)?.datagrams = (kind == Kind::Datagram).then(|| Datagrams::new(domain));
         Ok(())
     }
 
@@ -48,7 +52,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Gives a stream an address.
+    /// Gives a socket an address.
     pub fn bind(&mut self, id: Id, local: SocketAddr) -> Result<(), Errno> {
         self.tell(Verb::Bind, id, |to| local.put(to))
     }
@@ -69,19 +73,28 @@ impl Remote {
         Ok(ends)
     }
 
-    /// Connects a stream, from an address.
+    /// Connects a socket, from an address.
     pub fn connect(&mut self, id: Id, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
         self.own(id)?;
-        self.tell(Verb::Connect, id, |to| {
+        let done = self.tell(Verb::Connect, id, |to| {
             source.put(to);
             remote.put(to);
-        })
+        });
+        if let Some(known) = self.datagrams(id) {
+            known.name = None;
+            known.has_peer = done.is_ok() && remote.port() != 0;
+        }
+        done
     }
 
-    /// Makes a stream one that is not connected.
+    /// Makes a socket one that is not connected.
     pub fn disconnect(&mut self, id: Id) -> Result<(), Errno> {
         self.own(id)?;
         let done = self.tell(Verb::Disconnect, id, |_| {});
+        if let Some(known) = self.datagrams(id) {
+            (known.name, known.has_peer) = (None, false);
+            return done;
+        }
         let Self { own, chunks, .. } = self;
         if let Some(own) = own.get_mut(id.0 as usize) {
             own.restart(chunks);
@@ -96,7 +109,9 @@ impl Remote {
         data: &[IoSlice<'_>],
         outgoing: Outgoing,
     ) -> Result<usize, Errno> {
-        self.own(id)?;
+        if self.own(id)?.datagrams.is_some() {
+            return self.send_datagram(id, data, outgoing);
+        }
         if outgoing.urgent {
             return Err(Errno::OPNOTSUPP);
         }
@@ -153,8 +168,15 @@ impl Remote {
 
     /// Its local address.
     pub fn name(&mut self, id: Id) -> Result<SocketAddr, Errno> {
-        self.own(id)?;
-        self.call(Verb::Name, id, |_| {})
+        // Asked for before each datagram.
+        if let Some(name) = self.own(id)?.datagrams.and_then(|known| known.name) {
+            return Ok(name);
+        }
+        let name: SocketAddr = self.call(Verb::Name, id, |_| {})?;
+        if let Some(known) = self.datagrams(id) {
+            known.name = Some(name).filter(|name| name.port() != 0);
+        }
+        Ok(name)
     }
 
     /// Its remote address.

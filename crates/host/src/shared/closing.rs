@@ -17,10 +17,11 @@ impl Served {
     /// Closes a session. Gives what the process waits for when it lingers.
     pub(super) fn close(&mut self, id: Id) -> Option<Lingering> {
         // What was written before goes before.
-        if self.flow(id).flows {
+        if self.flow(id).moves() {
             self.attend(id, Mask::NONE);
         }
-        let rest = self.rest(id);
+        // Datagrams for which there is no room are lost, as in any network.
+        let rest = if self.flow(id).frames { Vec::new() } else { self.rest(id) };
         let flow = std::mem::take(self.flow(id));
         self.free(flow);
         if let Some(record) = self.end.records.get(id.0) {

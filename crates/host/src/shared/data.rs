@@ -42,7 +42,7 @@ impl Remote {
     }
 
     /// A session, with what its calls need of everything else.
-    fn here(&mut self, id: Id) -> Option<Here<'_>> {
+    pub(super) fn here(&mut self, id: Id) -> Option<Here<'_>> {
         let Self { own, end, chunks, is_lost, .. } = self;
         let own = own.get_mut(id.0 as usize).filter(|own| own.is_there)?;
         let ProcessEnd { records, inward, outward, .. } = end;
@@ -60,6 +60,9 @@ impl Remote {
             return OVER;
         }
         let Some(mut here) = self.here(id) else { return Mask::NONE };
+        if here.own.datagrams.is_some() {
+            return here.datagram_mask();
+        }
         let (shut, low_water) = (here.own.shut, here.own.kept.low_water.max(1) as usize);
         let status = Status(here.record.status());
         if *here.is_lost {
@@ -78,12 +81,15 @@ impl Remote {
         ends | Mask::WRITE.when(can_write)
     }
 
-    /// Bytes that can be read (`FIONREAD`).
+    /// Bytes that can be read (`FIONREAD`); of datagrams, those of the first.
     ///
     /// # Errors
     /// [`Errno::BADF`].
     pub fn pending(&mut self, id: Id) -> Result<usize, Errno> {
         let mut here = self.here(id).ok_or(Errno::BADF)?;
+        if here.own.datagrams.is_some() {
+            return Ok(here.first_length());
+        }
         Ok(if Status(here.record.status()).flows() { here.unread() } else { 0 })
     }
 
@@ -97,7 +103,11 @@ impl Remote {
         targets: &mut [IoSliceMut<'_>],
         incoming: Incoming,
     ) -> Result<Received, Errno> {
-        let is_shut = self.own(id)?.shut.0;
+        let own = self.own(id)?;
+        if own.datagrams.is_some() {
+            return self.recv_datagram(id, targets, incoming);
+        }
+        let is_shut = own.shut.0;
         if incoming.urgent {
             return Err(Errno::INVAL);
         }
@@ -164,7 +174,7 @@ impl Remote {
     }
 
     /// The worker has to look at a session.
-    fn note(&mut self, id: Id) {
+    pub(super) fn note(&mut self, id: Id) {
         if self.end.records.get(id.0).is_some_and(|record| record.note()) {
             let _ = self.push(&command(Verb::Look, id, |_| {}));
         }
@@ -180,7 +190,7 @@ impl Remote {
         own.outward.len()
     }
 
-    fn list(&mut self, id: Id) {
+    pub(super) fn list(&mut self, id: Id) {
         let Some(own) = self.own.get_mut(id.0 as usize) else { return };
         if own.outward.holds() && !own.listed {
             own.listed = true;
@@ -202,18 +212,18 @@ impl Remote {
 }
 
 /// A session, in the process that has it.
-struct Here<'a> {
-    own: &'a mut Own,
-    record: &'a Record,
-    chunks: &'a mut Chunks,
-    inward: &'a Arena,
-    outward: &'a Arena,
-    is_lost: &'a mut bool,
+pub(super) struct Here<'a> {
+    pub(super) own: &'a mut Own,
+    pub(super) record: &'a Record,
+    pub(super) chunks: &'a mut Chunks,
+    pub(super) inward: &'a Arena,
+    pub(super) outward: &'a Arena,
+    pub(super) is_lost: &'a mut bool,
 }
 
 impl Here<'_> {
     /// Bytes that have come.
-    fn unread(&mut self) -> usize {
+    pub(super) fn unread(&mut self) -> usize {
         match self.own.inward.len(&self.record.inward()) {
             Ok(unread) => unread,
             Err(Broken) => {
@@ -224,7 +234,7 @@ impl Here<'_> {
     }
 
     /// Whether there is room enough to write; if not, the end of that is told.
-    fn has_room(&mut self) -> bool {
+    pub(super) fn has_room(&mut self) -> bool {
         let Self { own, record, chunks, is_lost, .. } = self;
         let place = record.outward();
         for announced in [false, true] {
@@ -268,9 +278,16 @@ impl Here<'_> {
         if incoming.peek {
             return Ok((bytes, false));
         }
+        Ok((bytes, self.consume(bytes).map_err(|Broken| Errno::CONNRESET)?))
+    }
+
+    /// Takes bytes out. Gives whether the worker has waited for the room that this makes.
+    pub(super) fn consume(&mut self, bytes: usize) -> Result<bool, Broken> {
+        let Self { own, record, .. } = self;
+        let place = record.inward();
         own.inward.consume(&place, bytes);
-        let is_half = unread - bytes <= CAPACITY as usize / 2;
-        Ok((bytes, is_half && record.inward_waits().claim_wake()))
+        let is_half = own.inward.len(&place)? <= CAPACITY as usize / 2;
+        Ok(is_half && record.inward_waits().claim_wake())
     }
 
     /// Writes as much as there is room for. `None`: the worker does not keep to the protocol.

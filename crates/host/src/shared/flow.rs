@@ -11,12 +11,21 @@ pub(super) struct Flow {
     pub(super) outward: Reader,
     /// It is a connection whose data goes through them.
     pub(super) flows: bool,
+    /// It is for datagrams, which go through them in frames.
+    pub(super) frames: bool,
     /// In the list of those that have chunks.
     pub(super) listed: bool,
     /// In the list of those that wait for chunks, or for memory.
     pub(super) starved: bool,
     /// What the process has ended, when all is sent that it has written before.
     pub(super) ending: Option<How>,
+}
+
+impl Flow {
+    /// Whether something goes through its FIFOs.
+    pub(super) fn moves(&self) -> bool {
+        self.flows || self.frames
+    }
 }
 
 /// A session that ends, with what the stack has not taken yet.

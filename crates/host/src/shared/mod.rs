@@ -1,7 +1,8 @@
 //! Sessions of one process on a stack in another: a stack worker of the daemon runs it ([`Served`]), the process calls it
 //! ([`Remote`]), with the same calls as [`Sessions`](crate::Sessions).
 //!
-//! Data of connections goes through two byte FIFOs in memory that both have, without asking anybody. Everything else is a call:
+//! Data of connections goes through two byte FIFOs in memory that both have, without asking anybody; so do datagrams, in frames,
+//! unless the stack may have something to say about them. Everything else is a call:
 //! a record in the ring of commands, answered by one in the ring of answers. What happens to a session is told in the ring
 //! of events, once until the process looks. So a connection on which something unusual is to be said (an error, the end of
 //! data) is asked about, and the stack's answer is the one that it would have given its own process.
@@ -13,7 +14,9 @@ mod call;
 mod calls;
 mod closing;
 mod data;
+mod datagrams;
 mod flow;
+mod frame;
 mod own;
 mod parcels;
 mod perform;

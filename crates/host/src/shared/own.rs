@@ -1,9 +1,13 @@
 //! What a process knows of a session.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
 use shm::fifo::{CAPACITY, Chunks, Reader, Writer};
 
 use super::FLOWS;
 use crate::mask::Mask;
+use crate::options::Wanted;
+use crate::session::Domain;
 
 /// What the process knows of a session.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub(super) struct Own {
     pub(super) kept: Kept,
     /// In the list of those that have chunks.
     pub(super) listed: bool,
+    /// It is for datagrams.
+    pub(super) datagrams: Option<Datagrams>,
 }
 
 /// What the process goes by itself of what was set.
@@ -27,15 +33,49 @@ pub(super) struct Kept {
     pub(super) low_water: u32,
     /// It has a linger time: whoever closes it may have to wait.
     pub(super) lingers: bool,
+    /// Of datagrams: what is told beside them.
+    pub(super) wanted: Wanted,
+    /// They are cut or put together; IPv6 only.
+    pub(super) reshapes: (bool, bool),
 }
 
-transport::carried!(Kept { timeouts, low_water, lingers });
+transport::carried!(Kept { timeouts, low_water, lingers, wanted, reshapes });
 
 impl Own {
     /// It is connected no more, and may be again.
     pub(super) fn restart(&mut self, chunks: &mut Chunks) {
         self.outward.end(chunks);
         *self = Self { is_there: true, kept: self.kept, ..Self::default() };
+    }
+}
+
+/// What a process knows of a socket for datagrams.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagrams {
+    domain: Domain,
+    /// Its address, when it has a port and the stack was asked.
+    pub(super) name: Option<SocketAddr>,
+    pub(super) has_peer: bool,
+    /// A datagram was begun (`MSG_MORE`).
+    pub(super) is_begun: bool,
+}
+
+impl Datagrams {
+    pub(super) fn new(domain: Domain) -> Self {
+        Self { domain, name: None, has_peer: false, is_begun: false }
+    }
+
+    /// Whether nothing can be wrong with where it goes.
+    pub(super) fn reaches(&self, to: Option<SocketAddr>, only_v6: bool) -> bool {
+        let Some(to) = to else { return self.has_peer };
+        let ip = to.ip().to_canonical();
+        let is_plain = !ip.is_unspecified() && !ip.is_multicast() && ip != Ipv4Addr::BROADCAST;
+        let has_version = match (self.domain, to.ip()) {
+            (Domain::V4, IpAddr::V4(_)) => true,
+            (Domain::V6, IpAddr::V6(_)) => ip.is_ipv6() || !only_v6,
+            _ => false,
+        };
+        has_version && is_plain && to.port() != 0 && (self.has_peer || self.name.is_some())
     }
 }
 

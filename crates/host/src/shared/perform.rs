@@ -33,6 +33,7 @@ impl Served {
                 plain(Ok(lingering.map(|lingering| (lingering.bits(), lingering.timeout))))
             }
             Verb::Option => self.option(id, from),
+            Verb::Report => self.report(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::ExportClosed => {
                 let parcels = self.sessions.export_closed(self.now);
                 self.give(parcels)
@@ -59,8 +60,10 @@ impl Served {
         Ok(match verb {
             Verb::Open => {
                 let domain = Domain::take(from).map_err(malformed)?;
-                sessions.open(id, domain, Kind::Stream)?;
+                let kind = Kind::take(from).map_err(malformed)?;
+                sessions.open(id, domain, kind)?;
                 self.begin(id, false);
+                self.flow(id).frames = kind == Kind::Datagram;
                 bare(Ok(()))
             }
             Verb::Bind => bare(sessions.bind(id, SocketAddr::take(from).map_err(malformed)?)),
@@ -72,7 +75,9 @@ impl Served {
             }
             Verb::Disconnect => {
                 let done = sessions.disconnect(id);
-                self.begin(id, false);
+                if !self.flow(id).frames {
+                    self.begin(id, false);
+                }
                 bare(done)
             }
             Verb::IsLingering => {
@@ -112,6 +117,9 @@ impl Served {
 
     /// What a call to receive says when nothing can be read from the FIFO.
     fn receive(&mut self, id: Id) -> Result<(), Errno> {
+        if self.flow(id).frames {
+            return self.sessions.get_mut(id)?.take_error();
+        }
         if self.flow(id).flows {
             self.attend(id, Mask::NONE);
             if self.unread(id) > 0 || self.sessions.pending(id)? > 0 {
@@ -127,7 +135,7 @@ impl Served {
     fn send(&mut self, id: Id, from: &mut Reader<'_>) -> Result<u32, Errno> {
         let outgoing = take_outgoing(from)?;
         let data = from.slice(from.left()).map_err(malformed)?;
-        if self.flow(id).flows {
+        if self.flow(id).moves() {
             self.attend(id, Mask::NONE);
             if self.unsent(id) > 0 || self.is_tight {
                 return Err(Errno::AGAIN);
@@ -138,7 +146,7 @@ impl Served {
 
     fn shutdown(&mut self, id: Id, from: &mut Reader<'_>) -> Result<(), Errno> {
         let how = How::take(from).map_err(malformed)?;
-        if self.flow(id).flows && how.writes() {
+        if self.flow(id).moves() && how.writes() {
             self.attend(id, Mask::NONE);
             if self.unsent(id) > 0 {
                 self.flow(id).ending = Some(How::Write);
@@ -182,7 +190,9 @@ impl Served {
     fn kept(&self, id: Id) -> Kept {
         let low_water = self.sessions.receive_low_water(id).unwrap_or(1) as u32;
         let timeouts = self.sessions.timeouts(id).unwrap_or_default();
-        Kept { timeouts, low_water, lingers: self.sessions.lingers(id) }
+        let wanted = self.sessions.wanted(id).unwrap_or_default();
+        let reshapes = self.sessions.reshapes(id);
+        Kept { timeouts, low_water, lingers: self.sessions.lingers(id), wanted, reshapes }
     }
 
     fn set_option(&mut self, id: Id, from: &mut Reader<'_>) -> Vec<u8> {

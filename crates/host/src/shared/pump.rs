@@ -11,6 +11,8 @@ use crate::mask::Mask;
 use crate::message::{Incoming, Outgoing};
 use crate::session::{How, Id};
 
+mod datagrams;
+
 impl Served {
     pub(super) fn flow(&mut self, id: Id) -> &mut Flow {
         let at = id.0 as usize;
@@ -40,8 +42,13 @@ impl Served {
     /// Moves data, says how the session is, and tells the process what has woken it.
     pub(super) fn attend(&mut self, id: Id, woken: Mask) {
         let mut woken = woken;
-        let flowed = self.flow(id).flows;
-        if flowed || self.begins_to_flow(id) {
+        let (flowed, frames) = (self.flow(id).flows, self.flow(id).frames);
+        if frames {
+            match self.pump(id) {
+                Ok(more) => woken |= more,
+                Err(Broken) => self.is_broken = true,
+            }
+        } else if flowed || self.begins_to_flow(id) {
             match self.pump(id) {
                 // Room is what the process waits for in its own FIFO.
                 Ok(more) if flowed && woken != Mask::ALL => {
@@ -69,8 +76,17 @@ impl Served {
 
     /// Both directions, as far as there is data and room. Gives what the process is to be woken for.
     fn pump(&mut self, id: Id) -> Result<Mask, Broken> {
-        let read = self.pump_inward(id)?;
-        Ok(read | self.pump_outward(id)?)
+        let woken = if self.flow(id).frames {
+            self.exchange(id)?
+        } else {
+            let read = self.pump_inward(id)?;
+            read | self.pump_outward(id)?
+        };
+        if self.flow(id).ending.is_some() && self.unsent(id) == 0 {
+            self.flow(id).ending = None;
+            let _ = self.sessions.shutdown(id, How::Write);
+        }
+        Ok(woken)
     }
 
     /// What has come goes to the process. Gives what the process is to be woken for.
@@ -155,10 +171,6 @@ impl Served {
                 break;
             }
         }
-        if flow.ending.is_some() && flow.outward.len(&place)? == 0 {
-            flow.ending = None;
-            let _ = sessions.shutdown(id, How::Write);
-        }
         if is_starved {
             self.starve(id);
         }
@@ -227,7 +239,7 @@ impl Served {
             }
             let Some(id) = self.starved.pop_front() else { return };
             self.flow(id).starved = false;
-            if self.flow(id).flows {
+            if self.flow(id).moves() {
                 self.attend(id, Mask::READABLE);
             }
         }

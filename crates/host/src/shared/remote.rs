@@ -88,7 +88,9 @@ impl Remote {
 
     /// The sessions of another stack, which is no more, are reset.
     pub fn bury(&mut self, old: &Self) {
-        let there = old.own.iter().enumerate().filter(|(_, own)| own.is_there);
+        // Sockets for datagrams are opened anew.
+        let streams = |own: &Own| own.is_there && own.datagrams.is_none();
+        let there = old.own.iter().enumerate().filter(|(_, own)| streams(own));
         self.dead = there.map(|(number, _)| Id(number as u32)).collect();
         self.dead.extend(&old.dead);
         let dead = self.dead.iter().map(|id| Ready { id: *id, woken: Mask::ALL });

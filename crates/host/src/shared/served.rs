@@ -6,9 +6,10 @@ use tables::PagedQueue;
 use transport::Sink;
 use transport::moving::{Carried, Reader};
 
+use super::WorkerEnd;
 use super::call::{Verb, bare};
 use super::flow::{Closing, Flow, Travelling};
-use super::{PIECE, WorkerEnd};
+use crate::datagram::LONGEST;
 use crate::errno::Errno;
 use crate::mask::Mask;
 use crate::session::Id;
@@ -60,7 +61,7 @@ impl Served {
             holding: PagedQueue::new(),
             starved: PagedQueue::new(),
             closing: Vec::new(),
-            bounce: vec![0; PIECE],
+            bounce: vec![0; LONGEST],
             travelling: Travelling::default(),
             command: Vec::new(),
             now: 0,
@@ -192,6 +193,12 @@ impl Served {
             Verb::Switch => {
                 if is_there && self.sessions.has(id) {
                     self.switch(id, &mut from);
+                }
+                return;
+            }
+            Verb::FirstLink => {
+                if let Ok((remote, mtu)) = Carried::take(&mut from) {
+                    self.sessions.note_first_link(remote, mtu);
                 }
                 return;
             }

@@ -11,6 +11,7 @@ use crate::options::Setting;
 use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing};
 
 mod bed;
+mod datagrams;
 
 use bed::{Bed, CLIENT, DELAY, LISTENER, SERVER, SESSIONS, at};
 
@@ -105,7 +106,7 @@ fn what_was_written_before_a_close_arrives_and_the_number_is_free() {
     assert!(sent > data.len(), "{sent}");
     bed.remote.close(SERVER);
     assert!(!bed.remote.is_drained());
-    bed.remote.open(SERVER, Domain::V4).unwrap();
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
     assert_eq!(bed.remote.mask(SERVER), Mask::WRITE | Mask::HUP);
     assert_eq!(bed.write(b"x"), Err(Errno::PIPE));
     let mut got = 0;
@@ -130,7 +131,7 @@ fn options_come_in_one_record() {
     // TCP_NODELAY, none, SO_RCVTIMEO, SO_LINGER.
     let all = [(6, 1, on.clone()), (6, 9999, on.clone()), (1, 20, second), (1, 13, linger.clone())];
     let all = all.map(|(level, name, value)| Setting { level, name, value });
-    bed.remote.open(SERVER, Domain::V4).unwrap();
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
     bed.remote.set_options(SERVER, &all).unwrap();
     let template = bed.remote.template(SERVER).unwrap();
     bed.remote.open_like(CLIENT, &template).unwrap();
@@ -192,7 +193,7 @@ fn errors_are_told_once_and_calls_go_to_the_stack() {
     assert!(!bed.remote.mask(SERVER).has(Mask::ERR));
     assert_eq!(bed.write(b"x"), Err(Errno::PIPE));
     assert_eq!(bed.remote.name(Id(60)), Err(Errno::BADF));
-    assert_eq!(bed.remote.open(Id(SESSIONS), Domain::V4), Err(Errno::MFILE));
+    assert_eq!(bed.remote.open(Id(SESSIONS), Domain::V4, Kind::Stream), Err(Errno::MFILE));
 }
 
 #[test]

@@ -245,6 +245,7 @@ impl State {
                 }
                 drop(old);
                 self.listen_again();
+                self.datagrams_again();
             }
         }
         Ok(())

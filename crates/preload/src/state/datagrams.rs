@@ -13,7 +13,7 @@ use crate::address::{self, bound, id};
 use crate::internal::{self, Hidden};
 use crate::kinds::{self, Kind};
 use crate::waiting::World;
-use crate::{clock, real};
+use crate::{clock, real, report};
 
 /// Ports that the kernel is asked for, until it has one of them free too.
 const ATTEMPTS: usize = 8;
@@ -29,6 +29,8 @@ pub(crate) struct Datagrams {
     pub(super) serves: bool,
     /// Where the only peer is.
     pub(crate) peer: Option<World>,
+    /// The source and the peer that Millrace connects.
+    ends: Option<(IpAddr, SocketAddr)>,
     /// What comes by the kernel is told to those who wait.
     accompanied: bool,
     /// Calls that have received, for taking turns.
@@ -97,10 +99,6 @@ impl State {
         let fd = self.own(fd);
         if self.datagrams.contains_key(&fd) {
             return Ok(());
-        }
-        // A stack of the daemon's serves connections only.
-        if self.sessions.is_shared() {
-            return Err(Errno::OPNOTSUPP);
         }
         // What is bound to a device of the kernel's is the kernel's.
         if word(fd, libc::SOL_SOCKET, SO_BINDTOIFINDEX).unwrap_or(0) != 0 {
@@ -225,7 +223,29 @@ impl State {
             other => other?,
         }
         self.settle_peer(fd, Some(World::Millrace));
+        if let Some(known) = self.datagrams.get_mut(&fd) {
+            known.ends = Some((source, remote));
+        }
         Ok(())
+    }
+
+    /// Has all UDP sockets anew on a stack that does not know them.
+    pub(super) fn datagrams_again(&mut self) {
+        let all: Vec<_> =
+            self.datagrams.iter().map(|(fd, known)| (*fd, known.peer, known.ends)).collect();
+        for (fd, peer, ends) in all {
+            let mut again = self.new_session(fd);
+            let local = bound(fd).ok().flatten().filter(|local| local.port() != 0);
+            if let Some(local) = local.filter(|_| peer != Some(World::Kernel)) {
+                again = again.and_then(|()| self.sessions.bind(id(fd), local));
+            }
+            if let Some((source, remote)) = ends {
+                again = again.and_then(|()| self.connect_datagrams(fd, source, remote));
+            }
+            if let Err(error) = again {
+                report::say(&format!("the network does not reach a UDP socket any more: {error}"));
+            }
+        }
     }
 
     /// Millrace has no peer for the socket any more.
@@ -257,7 +277,7 @@ impl State {
     fn settle_peer(&mut self, fd: c_int, peer: Option<World>) {
         self.waiters.halves.settle(id(fd), peer);
         if let Some(known) = self.datagrams.get_mut(&fd) {
-            known.peer = peer;
+            (known.peer, known.ends) = (peer, None);
         }
     }
 
@@ -364,7 +384,6 @@ impl State {
     fn end_datagrams(&mut self, fd: c_int) -> Option<(IpAddr, SocketAddr)> {
         self.release_number(fd);
         let known = self.datagrams.remove(&fd)?;
-        let ends = self.sessions.name(id(fd)).ok().zip(self.sessions.peer(id(fd)).ok());
         if let (Some(company), true) = (&self.company, known.accompanied) {
             let none = std::ptr::null_mut();
             // SAFETY: no event is needed.
@@ -374,8 +393,7 @@ impl State {
         self.waiters.halves.forget(id(fd));
         self.turn();
         self.sessions.close(id(fd));
-        let (name, peer) = ends.filter(|_| known.peer == Some(World::Millrace))?;
-        Some((name.ip(), peer))
+        known.ends
     }
 
     /// The daemon steers no more to the port for this socket.

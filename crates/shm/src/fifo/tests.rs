@@ -168,3 +168,20 @@ proptest! {
         prop_assert_eq!(chunks.free(), 40);
     }
 }
+
+#[test]
+fn what_belongs_together_is_seen_together() {
+    let (words, (arena, mut chunks)) = (Words::new(), arena(2));
+    let (mut writer, reader) = (Writer::default(), Reader::default());
+    let place = words.place();
+    let second = CHUNK as usize;
+    for (count, first) in [(3, 0), (second, 3)] {
+        assert_eq!(writer.put(&place, (&arena, &mut chunks), &bytes(count, first)), count);
+        assert_eq!(reader.len(&place), Ok(0));
+        writer.look(&place, &mut chunks).unwrap();
+    }
+    writer.show(&place);
+    let mut target = vec![0; 2 * second];
+    assert_eq!(reader.peek(&place, &arena, 0, &mut target), Ok(3 + second));
+    assert_eq!(target[..3 + second], bytes(3 + second, 0));
+}

@@ -78,6 +78,18 @@ impl Writer {
     pub fn write(
         &mut self,
         place: &Place<'_>,
+        memory: (&Arena, &mut Chunks),
+        bytes: &[u8],
+    ) -> usize {
+        let written = self.put(place, memory, bytes);
+        self.show(place);
+        written
+    }
+
+    /// The same, but the reader sees nothing of it before [`show`](Self::show): what belongs together comes together.
+    pub fn put(
+        &mut self,
+        place: &Place<'_>,
         (arena, chunks): (&Arena, &mut Chunks),
         bytes: &[u8],
     ) -> usize {
@@ -94,9 +106,13 @@ impl Writer {
             written += piece.len();
             self.tail = self.tail.wrapping_add(piece.len() as u32);
         }
+        written
+    }
+
+    /// The reader sees what was written.
+    pub fn show(&self, place: &Place<'_>) {
         // Release: who sees the counter sees the bytes, and the numbers of their chunks.
         place.tail.store(self.tail, Ordering::Release);
-        written
     }
 
     /// The chunk for the next byte.

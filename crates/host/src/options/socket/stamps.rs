@@ -30,6 +30,8 @@ pub struct Stamps {
     pub new: bool,
 }
 
+transport::carried!(Stamps { micros, nanos, three, new });
+
 impl Settings {
     pub(in crate::options) fn stamps(&self) -> Stamps {
         let nanos = self.has(flag::STAMPED_NANOS);

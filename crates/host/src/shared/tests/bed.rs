@@ -114,7 +114,7 @@ impl Bed {
     /// A connection of the peer's, accepted by the process.
     pub(super) fn connected(chunks: u32) -> Self {
         let mut bed = Self::new(chunks);
-        bed.remote.open(LISTENER, Domain::V4).unwrap();
+        bed.remote.open(LISTENER, Domain::V4, Kind::Stream).unwrap();
         bed.remote.bind(LISTENER, at(1, 80)).unwrap();
         bed.remote.listen(LISTENER, 8).unwrap();
         assert_eq!(bed.remote.accept(LISTENER, SERVER), Err(Errno::AGAIN));
