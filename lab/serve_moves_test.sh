@@ -164,7 +164,8 @@ client=$!
 try leaver "what a process that has forked leaves arrives while it lives on" within 10 says '^50000$' cat "$lab/sink"
 end "$client"
 end "$peer"
-if [ "$LAB_ROUTER" = millrace ]; then
+# The connections of a stack worker end with the daemon.
+if [ "$LAB_ROUTER" = millrace ] && [ "${MILLRACE_PLACEMENT:-}" != shared ]; then
   exec_on a "$python" "$lab_root/lab/serve/forking.py" 7100 &
   peer=$!
   sleep 1

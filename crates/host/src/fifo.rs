@@ -118,6 +118,24 @@ impl Fifo {
         }
     }
 
+    /// Puts bytes in front of what is there, whatever the capacity.
+    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
+        let mut rest = vec![0; self.extent as usize];
+        self.copy(0, &mut rest, self.extent);
+        let whole = bytes.len() + rest.len();
+        let mut larger = Self::new(whole.max(self.capacity as usize));
+        larger.write_at(0, bytes);
+        larger.write_at(bytes.len(), &rest);
+        larger.commit(bytes.len() + self.len());
+        *self = larger;
+    }
+
+    /// Adds bytes behind what is there, whatever the capacity.
+    pub(crate) fn overfill(&mut self, bytes: &[u8]) {
+        self.resize((self.len() + bytes.len()).max(self.capacity as usize));
+        self.append(bytes);
+    }
+
     /// Writes what no circle that is there has memory for, `at` behind the head.
     #[cold]
     fn write_far(&mut self, at: usize, bytes: &[u8]) {

@@ -8,7 +8,7 @@ mod settings;
 use std::sync::Arc;
 
 use transport::moving::{Carried, Reader, Writer};
-use transport::{ConnectionId, Contents, Ends, ImportError, Transport};
+use transport::{ConnectionId, Contents, Ends, ImportError, State, Transport, Write};
 
 use crate::errno::Errno;
 use crate::session::{Domain, Id, Progress, Rare, Role, Session};
@@ -108,6 +108,38 @@ impl Sessions {
         let parcel = self.wrap(now, &to.bytes, connection)?;
         self.remove(id);
         Ok(parcel)
+    }
+
+    /// What of a connection's data lay elsewhere comes back, whatever the size of its buffers: received and not read yet, written
+    /// and not taken yet.
+    pub(crate) fn take_back(&mut self, id: Id, unread: &[u8], unsent: &[u8]) {
+        let Ok(Role::Connection(connection)) = self.get(id).map(|session| session.role) else {
+            return;
+        };
+        if let Some(fifo) = self.stack.receive_fifo(connection).filter(|_| !unread.is_empty()) {
+            fifo.put_back(unread);
+        }
+        if let Some(fifo) = self.stack.transmit_fifo(connection).filter(|_| !unsent.is_empty()) {
+            fifo.overfill(unsent);
+            self.stack.sent(connection, Write::default());
+        }
+    }
+
+    /// Directions of a connection that were ended here: reading, writing.
+    pub(crate) fn has_shut(&self, id: Id) -> (bool, bool) {
+        match self.get(id).map(|session| session.role) {
+            Ok(Role::Connection(connection)) => self.stack.has_shut(connection),
+            _ => (false, false),
+        }
+    }
+
+    /// Whether it is a connection that was established, be it over.
+    pub(crate) fn was_established(&self, id: Id) -> bool {
+        self.get(id).is_ok_and(|session| {
+            let Role::Connection(connection) = session.role else { return false };
+            let state = self.stack.state(connection);
+            !matches!(state, Some(State::SynSent | State::SynReceived))
+        })
     }
 
     /// Takes a stream in at a place that is free. `age`: ns since it was exported. Gives the ends of its connection.

@@ -264,7 +264,7 @@ impl Sockets {
     pub(crate) fn export(&mut self, id: Id, now: u64) -> Result<Parcel, Errno> {
         match self {
             Self::Inline(sessions) => sessions.export(id, now),
-            Self::Shared(_) => Err(Errno::OPNOTSUPP),
+            Self::Shared(remote) => remote.export(id),
         }
     }
 
@@ -277,7 +277,7 @@ impl Sockets {
     ) -> Result<Option<Ends>, ImportError> {
         match self {
             Self::Inline(sessions) => sessions.import(id, now, age, bytes),
-            Self::Shared(_) => Err(ImportError::Full),
+            Self::Shared(remote) => remote.import(id, age, bytes).map_err(|_| ImportError::Full),
         }
     }
 

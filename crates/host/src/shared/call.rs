@@ -52,6 +52,8 @@ pub(super) enum Verb {
     OpenLike,
     /// What the error queue has.
     Report,
+    Export,
+    Import,
 }
 
 carried_as!(Verb {
@@ -90,6 +92,8 @@ carried_as!(Verb {
     Self::Switch => 33 => Self::Switch,
     Self::FirstLink => 34 => Self::FirstLink,
     Self::Report => 35 => Self::Report,
+    Self::Export => 36 => Self::Export,
+    Self::Import => 37 => Self::Import,
 });
 
 carried_as!(Kind {

@@ -319,14 +319,40 @@ impl Remote {
         (0..count).map(|_| parcel()).collect()
     }
 
+    /// Takes a stream out, with its connection and all data that was not read or sent yet.
+    pub fn export(&mut self, id: Id) -> Result<Parcel, Errno> {
+        self.own(id)?;
+        let parcel = self.fetch(Verb::Export, id)?.pop();
+        self.end(id);
+        parcel.ok_or(Errno::NOBUFS)
+    }
+
+    /// Takes a stream in at a place that is free. `age`: ns since it was exported. Gives the ends of its connection.
+    pub fn import(&mut self, id: Id, age: u64, bytes: &[u8]) -> Result<Option<Ends>, Errno> {
+        self.bring(bytes)?;
+        let mut from = self.ask(Verb::Import, id, |to| age.put(to))?;
+        let ends = take_ends(&mut from)?;
+        let (kept, shut) = Carried::take(&mut from).map_err(malformed)?;
+        self.begin(id);
+        let own = self.own(id)?;
+        (own.kept, own.shut) = (kept, shut);
+        Ok(ends)
+    }
+
     /// Takes in a connection that no session has. `age`: ns since it was exported.
     pub fn import_unheld(&mut self, age: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.bring(bytes)?;
+        self.tell(Verb::ImportUnheld, Id(0), |to| age.put(to))
+    }
+
+    /// Brings a connection that comes to the worker, in pieces.
+    fn bring(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         for (number, piece) in bytes.chunks(PIECE).enumerate() {
             self.tell(Verb::Put, Id(0), |to| {
                 (number == 0).put(to);
                 to.bytes.extend_from_slice(piece);
             })?;
         }
-        self.tell(Verb::ImportUnheld, Id(0), |to| age.put(to))
+        Ok(())
     }
 }

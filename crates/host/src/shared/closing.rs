@@ -45,7 +45,7 @@ impl Served {
     }
 
     /// What the stack has not taken yet.
-    fn rest(&mut self, id: Id) -> Vec<u8> {
+    pub(super) fn rest(&mut self, id: Id) -> Vec<u8> {
         let waiting = self.unsent(id);
         let over = !(self.sessions.mask(id) & (Mask::ERR | Mask::HUP)).is_empty();
         let Self { flows, end, .. } = self;
@@ -62,6 +62,14 @@ impl Served {
             }
         }
         rest
+    }
+
+    /// The stack takes what sessions that end have left, whatever its room: they are closed, and can leave it.
+    pub(super) fn finish_closing(&mut self) {
+        for Closing { id, rest, sent } in std::mem::take(&mut self.closing) {
+            self.sessions.take_back(id, &[], rest.get(sent..).unwrap_or_default());
+            self.sessions.close(id);
+        }
     }
 
     /// Something has happened to a session that ends: the rest goes, and then it is closed.

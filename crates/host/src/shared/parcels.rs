@@ -3,13 +3,17 @@
 use transport::moving::{Carried, Reader, Writer};
 
 use super::PIECE;
-use super::call::{answer, malformed, plain, put_ends};
+use super::call::{answer, bare, malformed, plain, put_ends};
 use super::served::Served;
 use crate::errno::Errno;
+use crate::mask::Mask;
 use crate::moving::Parcel;
+use crate::session::Id;
 
 /// Bytes of connections that travel at most: as many as the daemon takes from a process in one file.
 const LONGEST: usize = 16 << 20;
+/// How long a connection that has left gets no answer here, while packets for it still come: ns.
+const HELD: u64 = 2_000_000_000;
 
 impl Served {
     /// Connections that leave: how many bytes there are to be fetched.
@@ -20,6 +24,10 @@ impl Served {
             // The others end here.
             if to.bytes.len() + parcel.bytes.len() > LONGEST {
                 break;
+            }
+            // At once: until the process says so, packets would be answered by a reset.
+            if let Some(ends) = &parcel.ends {
+                self.sessions.hold(ends, self.now + HELD);
             }
             put_ends(parcel.ends.as_ref(), &mut to);
             to.block(&parcel.bytes);
@@ -51,6 +59,49 @@ impl Served {
         }
         coming.extend_from_slice(piece);
         Ok(())
+    }
+
+    /// A connection leaves, with what lies in its FIFOs.
+    pub(super) fn export(&mut self, id: Id) -> Vec<u8> {
+        match self.try_export(id) {
+            Ok(parcel) => self.give(vec![parcel]),
+            Err(error) => bare(Err(error)),
+        }
+    }
+
+    fn try_export(&mut self, id: Id) -> Result<Parcel, Errno> {
+        if self.flow(id).flows {
+            self.attend(id, Mask::NONE);
+            let unread = self.unread_bytes(id);
+            let unsent = self.rest(id);
+            self.sessions.take_back(id, &unread, &unsent);
+            if let Some(how) = self.flow(id).ending.take() {
+                // A connection that is over has nothing to end.
+                let _ = self.sessions.shutdown(id, how);
+            }
+        }
+        let parcel = self.sessions.export(id, self.now)?;
+        let flow = std::mem::take(self.flow(id));
+        self.free(flow);
+        if let Some(record) = self.end.records.get(id.0) {
+            record.say(0);
+        }
+        Ok(parcel)
+    }
+
+    /// A connection comes to a session of its own. Gives its ends, what the process goes by itself, and the directions that
+    /// were ended.
+    pub(super) fn import(&mut self, id: Id, from: &mut Reader<'_>) -> Result<Vec<u8>, Errno> {
+        let age = u64::take(from).map_err(malformed)?;
+        let bytes = std::mem::take(&mut self.travelling.coming);
+        let ends = self.sessions.import(id, self.now, age, &bytes).map_err(malformed)?;
+        self.begin(id, self.sessions.was_established(id));
+        let (kept, shut) = (self.kept(id), self.sessions.has_shut(id));
+        Ok(answer(Ok(()), |(), to| {
+            put_ends(ends.as_ref(), to);
+            kept.put(to);
+            shut.put(to);
+        }))
     }
 
     pub(super) fn import_unheld(&mut self, from: &mut Reader<'_>) -> Result<(), Errno> {

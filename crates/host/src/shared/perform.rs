@@ -35,6 +35,7 @@ impl Served {
             Verb::Option => self.option(id, from),
             Verb::Report => self.report(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::ExportClosed => {
+                self.finish_closing();
                 let parcels = self.sessions.export_closed(self.now);
                 self.give(parcels)
             }
@@ -42,6 +43,8 @@ impl Served {
                 let parcels = self.sessions.export_unaccepted(id, self.now);
                 self.give(parcels)
             }
+            Verb::Export => self.export(id),
+            Verb::Import => self.import(id, from).unwrap_or_else(|error| bare(Err(error))),
             Verb::Put => bare(self.take_piece(from)),
             Verb::Get => self.give_piece(from),
             Verb::ImportUnheld => bare(self.import_unheld(from)),
@@ -187,7 +190,7 @@ impl Served {
     }
 
     /// What the process goes by itself.
-    fn kept(&self, id: Id) -> Kept {
+    pub(super) fn kept(&self, id: Id) -> Kept {
         let low_water = self.sessions.receive_low_water(id).unwrap_or(1) as u32;
         let timeouts = self.sessions.timeouts(id).unwrap_or_default();
         let wanted = self.sessions.wanted(id).unwrap_or_default();

@@ -199,6 +199,13 @@ impl Served {
         }
     }
 
+    /// These bytes.
+    pub(super) fn unread_bytes(&mut self, id: Id) -> Vec<u8> {
+        self.unread(id);
+        let Self { flows, end, .. } = self;
+        flows.get(id.0 as usize).map_or(Vec::new(), |flow| flow.inward.unread(&end.inward))
+    }
+
     /// It has chunks that the process may be through with before anything else happens to it.
     fn list(&mut self, id: Id) {
         let flow = self.flow(id);

@@ -64,8 +64,7 @@ impl State {
         if self.carriers.contains_key(&own) {
             return true;
         }
-        // On a stack of the daemon's, data may lie in memory that only this process has.
-        if !self.attachment.is_there() || self.sessions.is_shared() {
+        if !self.attachment.is_there() {
             return false;
         }
         let path = environment::sessions_socket();
@@ -194,8 +193,7 @@ impl State {
         if kinds::get(fd) != Kind::Elsewhere {
             return kinds::get(fd);
         }
-        let named = carried_by(fd, PATIENCE).filter(|_| !self.sessions.is_shared());
-        let Some(named) = named else { return Kind::Stale };
+        let Some(named) = carried_by(fd, PATIENCE) else { return Kind::Stale };
         // SAFETY: no memory is involved.
         let fd_flags = unsafe { real::fcntl(fd, libc::F_GETFD, 0) };
         let place = Place {

@@ -185,3 +185,20 @@ fn what_belongs_together_is_seen_together() {
     assert_eq!(reader.peek(&place, &arena, 0, &mut target), Ok(3 + second));
     assert_eq!(target[..3 + second], bytes(3 + second, 0));
 }
+
+#[test]
+fn who_has_written_knows_what_was_not_read() {
+    let (words, (arena, mut chunks)) = (Words::new(), arena(40));
+    let (mut writer, mut reader) = (Writer::default(), Reader::default());
+    let place = words.place();
+    let (mut written, mut read) = (0, 0);
+    for count in [1, 5000, 3, 70_000, 4096, 60_000] {
+        written += writer.write(&place, (&arena, &mut chunks), &bytes(count, written));
+        assert_eq!(writer.unread(&arena), bytes(written - read, read));
+        let some = (written - read) * 2 / 3;
+        reader.consume(&place, some);
+        read += some;
+        writer.look(&place, &mut chunks).unwrap();
+        assert_eq!(writer.unread(&arena), bytes(written - read, read));
+    }
+}

@@ -44,6 +44,25 @@ impl Writer {
         self.tail.wrapping_sub(self.head) as usize
     }
 
+    /// These bytes.
+    #[must_use]
+    pub fn unread(&self, arena: &Arena) -> Vec<u8> {
+        let mut bytes = vec![0; self.len()];
+        let (mut position, mut rest) = (self.head, &mut bytes[..]);
+        while !rest.is_empty() {
+            let from = position % CHUNK;
+            let number = (position - from).wrapping_sub(self.first) / CHUNK;
+            let (piece, left) = rest.split_at_mut(rest.len().min((CHUNK - from) as usize));
+            // It is held as long as something in it was not read.
+            self.held.get(number as usize).iter().for_each(|chunk| {
+                arena.read(**chunk, from, piece);
+            });
+            position = position.wrapping_add(piece.len() as u32);
+            rest = left;
+        }
+        bytes
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

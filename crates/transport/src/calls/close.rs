@@ -23,6 +23,13 @@ impl<B: Buffers> Stack<B> {
         Ok(())
     }
 
+    /// Directions that were ended here: reading, writing.
+    #[must_use]
+    pub fn has_shut(&self, id: ConnectionId) -> (bool, bool) {
+        let hot = self.slab.get(id).map(|(hot, _)| hot);
+        hot.map_or((false, false), |hot| (hot.has(flag::DEAF), hot.has(flag::FIN_QUEUED)))
+    }
+
     /// Receives no more (`SHUT_RD`): reading ends with what has come. As in Linux the peer is told nothing,
     /// and what it still sends can be read; once our own direction is shut down too, it is answered with a
     /// reset.
