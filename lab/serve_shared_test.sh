@@ -78,7 +78,8 @@ check "curl on a stack worker gets a file" equal "$(fetch http://10.0.1.2:8000/1
 check "and hears that a connection is refused" says 'refused|Failed to connect' fetch http://10.0.1.2:81/
 end "$far"
 
-# Programs of the same host, one on a stack worker, one inline: there are no links to a stack worker, nobody is offered one.
+# Programs of the same host, on a stack worker and inline: there are no links to a stack worker, nobody is offered one; two on one
+# worker meet there.
 if [ "$LAB_ROUTER" = millrace ]; then
   for placements in 'shared inline' 'inline shared' 'shared shared'; do
     read -r there here <<<"$placements"
@@ -89,6 +90,12 @@ if [ "$LAB_ROUTER" = millrace ]; then
     neighbour() { (serve env MILLRACE_DEBUG=1 "MILLRACE_PLACEMENT=$here" curl -s -S -f --max-time 20 "$@" 2>"$served/logs/curl"); }
     check "curl $here gets a file from a server $there" equal \
       "$(neighbour http://10.0.1.1:8001/10000000 | hash)" "$(hash <"$served/files/10000000")"
+    if [ "$placements" = 'shared shared' ]; then
+      serve env "MILLRACE_PLACEMENT=$here" curl -s -o /dev/null --limit-rate 1M http://10.0.1.1:8001/10000000 &
+      slow=$!
+      check "their worker carries the connections between them" within 5 says ' link ' millrace show sessions --port 8001
+      end "$slow"
+    fi
     check "and no link is made" equal "$(cat "$served/logs/curl" "$served/logs/$there" | grep 'links are not wanted')" ''
     end "$near"
   done

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use transport::{State, Transport};
+use transport::{Ends, State, Transport};
 
 use crate::address::{any, told};
 use crate::errno::Errno;
@@ -58,6 +58,15 @@ impl Sessions {
             _ => None,
         };
         remote.map(|remote| told(session.domain, remote)).ok_or(Errno::NOTCONN)
+    }
+
+    /// The ends of its connection, in whatever state.
+    #[must_use]
+    pub fn ends(&self, id: Id) -> Option<Ends> {
+        match self.get(id).ok()?.role {
+            Role::Connection(connection) => Transport::ends(&self.stack, connection),
+            _ => None,
+        }
     }
 
     /// The peer that it has, had last or is to have (`inet_getname` with 2 for `peer`).

@@ -61,7 +61,7 @@ impl Where {
             namespace,
             ours: matches!(path, Path::Inline | Path::Shared | Path::Link),
             shared: path == Path::Shared,
-            linked: path == Path::Link,
+            linked: matches!(path, Path::Link | Path::Shared),
             pinned: path != Path::Loopback,
             serves: false,
         }

@@ -19,7 +19,7 @@ pub(super) enum Path {
     TapShared,
     /// Both on Millrace, each with a stack of its own, joined by the daemon.
     Inline,
-    /// Both on Millrace, on a stack worker of the daemon (placement `shared`), joined by the daemon.
+    /// Both on Millrace, on a stack worker of the daemon (placement `shared`), which joins them.
     Shared,
     /// Both on Millrace, each with a stack of its own, joined by a link.
     Link,
@@ -67,7 +67,7 @@ impl fmt::Display for Path {
             Self::Tap => "Millrace, kernel client",
             Self::TapShared => "Millrace on a stack worker, kernel client",
             Self::Inline => "Millrace both ends, by the daemon",
-            Self::Shared => "Millrace both ends on a stack worker, by the daemon",
+            Self::Shared => "Millrace both ends, on a stack worker",
             Self::Link => "Millrace both ends, by a link",
         })
     }

@@ -9,9 +9,9 @@ use shm::Segment;
 use shm::attach::Refusal;
 use shm::session::{OpenShared, OpenStack, SharedOpened};
 
-use super::Host;
 use super::guest::Attached;
-use super::shared::Arrival;
+use super::shared::{Arrival, Neighbourhood};
+use super::{Host, own_addresses};
 use crate::processes::{Theirs, grow, invalid, no_resources};
 
 /// Packet queues of a stack: slots of each ring, and bytes of packet in each; as processes have them.
@@ -67,7 +67,17 @@ impl<H: Host> Attached<H> {
         let config = self.config.load();
         let most = (config.buffers as usize) << 20;
         let dismissed = Arc::clone(&self.dismissed);
-        let arrival = Arrival { queues, end, wake, answers, events, most, dismissed };
+        let sections = Arc::clone(&self.config);
+        let neighbourhood = self
+            .ask(move |lent| {
+                let id = lent.sessions.stack(id, stack)?.id;
+                let steering = lent.sessions.steering.reader();
+                let addresses = own_addresses(&lent.routing.interfaces());
+                Ok(Neighbourhood { id, steering, addresses, config: sections })
+            })
+            .await?;
+        let arrival =
+            Arrival { queues, end, wake, answers, events, most, dismissed, neighbourhood };
         let workers = &self.stack_workers;
         let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment)), arrival);
         let lodging = lodging.map_err(no_resources)?;

@@ -177,6 +177,14 @@ impl SteeringReader {
         self.may_have(id, flow) || self.redirects.find(flow) == Some(id)
     }
 
+    /// The stack of this host that a connection goes to which `id` opens now, if it may open it. `flow`: as `id` sees it.
+    #[must_use]
+    pub fn meets(&self, id: StackId, flow: &Flow) -> Option<StackId> {
+        let (local, remote) = (flow.remote, flow.local);
+        let across = Flow { protocol: flow.protocol, local, remote };
+        self.find_unmoved(&across, true).filter(|_| self.may_have(id, flow))
+    }
+
     /// The same, as if no connection had moved.
     #[inline]
     pub(super) fn may_have(&self, id: StackId, flow: &Flow) -> bool {

@@ -18,6 +18,8 @@ pub(super) enum Verb {
     Switch,
     /// How long packets to an address may be at first. No answer.
     FirstLink,
+    /// Connections take no paths beside the network. No answer.
+    AvoidPaths,
     Open,
     Bind,
     Listen,
@@ -94,6 +96,7 @@ carried_as!(Verb {
     Self::Report => 35 => Self::Report,
     Self::Export => 36 => Self::Export,
     Self::Import => 37 => Self::Import,
+    Self::AvoidPaths => 38 => Self::AvoidPaths,
 });
 
 carried_as!(Kind {

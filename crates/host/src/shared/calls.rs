@@ -38,6 +38,11 @@ impl Remote {
         Ok(())
     }
 
+    /// No connection takes a path beside the network, from now on.
+    pub fn avoid_paths(&mut self) {
+        let _ = self.push(&command(Verb::AvoidPaths, Id(0), |_| {}));
+    }
+
     /// What is set of a stream that is neither bound nor connected.
     pub fn template(&mut self, id: Id) -> Result<Template, Errno> {
         self.own(id)?;

@@ -74,7 +74,9 @@ impl Served {
             Verb::Connect => {
                 let source = IpAddr::take(from).map_err(malformed)?;
                 let remote = SocketAddr::take(from).map_err(malformed)?;
-                bare(sessions.connect(id, *now, source, remote))
+                let begun = sessions.connect(id, *now, source, remote);
+                self.begun.push(id);
+                bare(begun)
             }
             Verb::Disconnect => {
                 let done = sessions.disconnect(id);

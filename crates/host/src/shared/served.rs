@@ -41,6 +41,10 @@ pub struct Served {
     pub(super) is_tight: bool,
     /// The process does not keep to the protocol, or does not take what it is told.
     pub(super) is_broken: bool,
+    /// Connections that it has begun since they were asked for.
+    pub(super) begun: Vec<Id>,
+    /// It wants every packet to go by the network.
+    pub(super) avoids_paths: bool,
     /// It was told something since it was last rung for that: answers, events.
     answered: bool,
     told: bool,
@@ -67,6 +71,8 @@ impl Served {
             now: 0,
             is_tight: false,
             is_broken: false,
+            begun: Vec::new(),
+            avoids_paths: false,
             answered: false,
             told: false,
         }
@@ -154,6 +160,17 @@ impl Served {
         }
     }
 
+    /// Connections that the process has begun, as long as nothing was sent for them: they may take a path.
+    pub fn take_begun(&mut self) -> Vec<Id> {
+        std::mem::take(&mut self.begun)
+    }
+
+    /// Whether its connections may take paths beside the network.
+    #[must_use]
+    pub fn takes_paths(&self) -> bool {
+        !self.avoids_paths
+    }
+
     /// Whether something waits that only time will change.
     #[must_use]
     pub fn is_starved(&self) -> bool {
@@ -194,6 +211,10 @@ impl Served {
                 if is_there && self.sessions.has(id) {
                     self.switch(id, &mut from);
                 }
+                return;
+            }
+            Verb::AvoidPaths => {
+                self.avoids_paths = true;
                 return;
             }
             Verb::FirstLink => {

@@ -108,7 +108,11 @@ impl Attachment {
                     return Err(none("the memory of sessions"));
                 };
                 let wire = Box::new(Knocking(knocker));
-                Ok(Sockets::Shared(Box::new(Remote::new(end, wire))))
+                let mut remote = Remote::new(end, wire);
+                if !environment::wants_links() {
+                    remote.avoid_paths();
+                }
+                Ok(Sockets::Shared(Box::new(remote)))
             }
         }
     }

@@ -4,6 +4,7 @@
 //! may do what is decided and counted as for those, and a flow that one process must not see never reaches its stack. What the
 //! process shares with the worker is only the memory of its sessions ([`host::Plan`]).
 
+mod exchange;
 mod tenant;
 mod worker;
 
@@ -16,8 +17,8 @@ use graph::Doorbell;
 use shm::Segment;
 use tokio::sync::oneshot;
 
-pub(super) use tenant::Arrival;
 use tenant::Tenant;
+pub(super) use tenant::{Arrival, Neighbourhood};
 
 /// What a worker is told.
 enum Job {

@@ -1,16 +1,45 @@
 //! A process on a stack worker.
 
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use client::session::Queues;
-use graph::{ClientWake, Errand};
+use control::config;
+use forward::steering::{Flow, SteeringReader};
+use graph::{ClientWake, Errand, StackId};
 use host::{Served, Sessions, WorkerEnd, held_bytes};
+use shm::session::TransportProtocol;
 use tokio::sync::Notify;
-use transport::Config;
+use transport::{Config, Ends};
+
+use super::exchange::{Exchange, Ways};
 
 /// Connections over each version of IP: more than the process has numbers for, since some end after their session.
 const CONNECTIONS: usize = 1 << 17;
+
+/// What tells which other stack of this host a connection goes to.
+pub(in crate::sessions) struct Neighbourhood {
+    /// The process's stack.
+    pub(in crate::sessions) id: StackId,
+    pub(in crate::sessions) steering: SteeringReader,
+    /// The router's own addresses.
+    pub(in crate::sessions) addresses: Vec<IpAddr>,
+    pub(in crate::sessions) config: Arc<ArcSwap<config::Sessions>>,
+}
+
+impl Neighbourhood {
+    /// The stack that a connection between these ends goes to, if it may take a path there.
+    fn meets(&self, ends: &Ends) -> Option<StackId> {
+        let is_own = |end: &SocketAddr| self.addresses.contains(&end.ip());
+        if !is_own(&ends.local) || !is_own(&ends.remote) || self.config.load().links == 0 {
+            return None;
+        }
+        let (protocol, local, remote) = (TransportProtocol::Tcp, ends.local, ends.remote);
+        self.steering.meets(self.id, &Flow { protocol, local, remote })
+    }
+}
 
 /// A process that comes.
 pub(in crate::sessions) struct Arrival {
@@ -26,6 +55,7 @@ pub(in crate::sessions) struct Arrival {
     pub(in crate::sessions) most: usize,
     /// Told when it does not keep to the protocol.
     pub(in crate::sessions) dismissed: Arc<Notify>,
+    pub(in crate::sessions) neighbourhood: Neighbourhood,
 }
 
 /// A process, on its worker's thread.
@@ -39,12 +69,16 @@ pub(super) struct Tenant {
     held: isize,
     most: usize,
     dismissed: Arc<Notify>,
+    neighbourhood: Neighbourhood,
+    /// Its number in the worker's exchange.
+    path: u16,
 }
 
 impl Tenant {
-    /// `None`: there is no memory.
-    pub(super) fn new(arrival: Arrival) -> Option<Self> {
-        let Arrival { mut queues, end, wake, answers, events, most, dismissed } = arrival;
+    /// `None`: there is no memory, or there are too many.
+    pub(super) fn new(arrival: Arrival, exchange: &mut Exchange) -> Option<Self> {
+        let Arrival { mut queues, end, wake, answers, events, most, dismissed, neighbourhood } =
+            arrival;
         let config = Config {
             connections_v4: CONNECTIONS,
             connections_v6: CONNECTIONS,
@@ -60,31 +94,92 @@ impl Tenant {
             sessions.show_in(writer);
         }
         let served = Served::new(end, sessions);
-        Some(Self { queues, served, wake, answers, events, held: 0, most, dismissed })
+        let path = exchange.join(neighbourhood.id)?;
+        let held = 0;
+        Some(Self {
+            queues,
+            served,
+            wake,
+            answers,
+            events,
+            held,
+            most,
+            dismissed,
+            neighbourhood,
+            path,
+        })
     }
 
     pub(super) fn number(&self) -> u32 {
         self.queues.number
     }
 
+    /// Its number in the exchange.
+    pub(super) fn path(&self) -> u16 {
+        self.path
+    }
+
+    /// Connections that begin to other stacks of this worker take the path there.
+    fn meet(&mut self, exchange: &mut Exchange) {
+        if !self.served.takes_paths() {
+            exchange.shut(self.path);
+        }
+        for id in self.served.take_begun() {
+            let Some(ends) = self.served.sessions().ends(id) else { continue };
+            let met = self.neighbourhood.meets(&ends).filter(|_| self.served.takes_paths());
+            let path = met.and_then(|met| exchange.path_to(met));
+            if let Some(path) = path.filter(|path| path.number != self.path) {
+                self.served.sessions().take_path(id, path);
+            }
+        }
+    }
+
+    /// What other stacks of this worker have sent. Gives how many packets those were.
+    fn receive_near(&mut self, now: u64, exchange: &mut Exchange, is_full: bool) -> usize {
+        let Some(inbox) = exchange.take(self.path) else { return 0 };
+        let Self { queues, served, path: own, .. } = self;
+        let sessions = served.sessions();
+        let count = inbox.packets(|path, packets| {
+            if !is_full {
+                let mut ways = Ways::new(&mut queues.outbound, exchange, *own);
+                sessions.input_by(path, now, packets, &mut ways);
+            }
+        });
+        for (path, ends) in inbox.turned() {
+            sessions.leave_path(*path, ends, &mut Ways::new(&mut queues.outbound, exchange, *own));
+        }
+        exchange.give_back(*own, inbox);
+        count
+    }
+
+    /// Another stack has left the worker.
+    pub(super) fn end_path(&mut self, path: u16, exchange: &mut Exchange) {
+        let Self { queues, served, path: own, .. } = self;
+        let mut ways = Ways::new(&mut queues.outbound, exchange, *own);
+        served.sessions().end_path(path, &mut ways);
+    }
+
     /// Packets in, commands, timers, packets out, and what there is to tell. Gives how much there was to do.
-    pub(super) fn round(&mut self, now: u64) -> usize {
+    pub(super) fn round(&mut self, now: u64, exchange: &mut Exchange) -> usize {
         let before = held_bytes();
-        let Self { queues, served, .. } = self;
+        let Self { queues, served, path, .. } = self;
         let is_full = usize::try_from(self.held).is_ok_and(|held| held > self.most);
         let Queues { inbound, outbound, .. } = queues;
         // Who does not read what has come gets no more: it is sent again.
-        let came = inbound.receive(|packets| {
+        let mut came = inbound.receive(|packets| {
             if !is_full {
-                served.sessions().input(now, packets, outbound);
+                let mut ways = Ways::new(outbound, exchange, *path);
+                served.sessions().input(now, packets, &mut ways);
             }
         });
-        let done = served.serve(now);
+        came += self.receive_near(now, exchange, is_full);
+        let done = self.served.serve(now);
+        self.meet(exchange);
+        let Self { queues, served, path, .. } = self;
         let sessions = served.sessions();
         let is_due = sessions.next_deadline().is_some_and(|at| at <= now) || sessions.wants_turn();
         if came + done > 0 || is_due || served.is_starved() {
-            let Queues { outbound, .. } = queues;
-            served.turn(now, outbound);
+            served.turn(now, &mut Ways::new(&mut queues.outbound, exchange, *path));
         }
         queues.outbound.ring();
         served.sessions().look(now);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use graph::Doorbell;
 use shm::Spin;
 
+use super::exchange::Exchange;
 use super::{Job, Tenant};
 use crate::clock;
 
@@ -21,6 +22,8 @@ const WAITING: Duration = Duration::from_millis(5);
 /// The thread's state.
 struct Thread {
     tenants: Vec<Tenant>,
+    /// Between them.
+    exchange: Exchange,
     jobs: Receiver<Job>,
     bell: Arc<Doorbell>,
     spin: Spin,
@@ -32,7 +35,8 @@ struct Thread {
 pub(super) fn start(number: u16, jobs: Receiver<Job>, bell: Arc<Doorbell>) -> io::Result<()> {
     let thread = std::thread::Builder::new().name(format!("stack-{number}"));
     let run = move || {
-        Thread { tenants: Vec::new(), jobs, bell, spin: Spin::default() }.run();
+        let (tenants, exchange) = (Vec::new(), Exchange::default());
+        Thread { tenants, exchange, jobs, bell, spin: Spin::default() }.run();
     };
     thread.spawn(run).map(drop)
 }
@@ -43,9 +47,11 @@ impl Thread {
         loop {
             let Ok(mut work) = self.obey() else { return };
             let now = clock::now();
-            for tenant in &mut self.tenants {
-                work += tenant.round(now);
+            let Self { tenants, exchange, .. } = &mut self;
+            for tenant in tenants {
+                work += tenant.round(now, exchange);
             }
+            work += usize::from(exchange.take_busy());
             self.evict();
             if work == 0 && !self.look() && self.sleep(now).is_err() {
                 return;
@@ -60,13 +66,13 @@ impl Thread {
             match self.jobs.try_recv() {
                 Ok(Job::Come(arrival)) => {
                     let dismissed = Arc::clone(&arrival.dismissed);
-                    match Tenant::new(*arrival) {
+                    match Tenant::new(*arrival, &mut self.exchange) {
                         Some(tenant) => self.tenants.push(tenant),
                         None => dismissed.notify_one(),
                     }
                 }
                 Ok(Job::Go(number, done)) => {
-                    self.tenants.retain(|tenant| tenant.number() != number);
+                    self.end(|tenant| tenant.number() == number);
                     // Who waited may be gone.
                     let _ = done.send(());
                 }
@@ -79,13 +85,21 @@ impl Thread {
 
     /// Those who do not keep to the protocol go. Their connections are reset when the control thread hears of it.
     fn evict(&mut self) {
-        self.tenants.retain(|tenant| {
-            if tenant.is_broken() {
-                tracing::warn!("stack {}: its process breaks the protocol", tenant.number());
-                tenant.dismiss();
-            }
-            !tenant.is_broken()
-        });
+        for tenant in self.tenants.iter().filter(|tenant| tenant.is_broken()) {
+            tracing::warn!("stack {}: its process breaks the protocol", tenant.number());
+            tenant.dismiss();
+        }
+        self.end(Tenant::is_broken);
+    }
+
+    /// Some leave: what others have sent them and will send goes by the network.
+    fn end(&mut self, leaves: impl Fn(&Tenant) -> bool) {
+        let Self { tenants, exchange, .. } = self;
+        while let Some(at) = tenants.iter().position(&leaves) {
+            let path = tenants.remove(at).path();
+            exchange.leave(path);
+            tenants.iter_mut().for_each(|other| other.end_path(path, exchange));
+        }
     }
 
     /// Looks for work for as long as that has paid so far. Gives whether there is some.
