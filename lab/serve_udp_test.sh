@@ -48,10 +48,11 @@ check "a client of the host itself and of the network, with one socket" says '^b
   client both 10.0.1.2 127.0.0.1 7003
 check "segments, received as they were sent" says '^10 of 1000, 1 of 500$' client segments 10.0.1.2 7003
 end "$peer"
-exec_on a "$python" "$udp" digest 0.0.0.0 7006 2>/dev/null &
+exec_on a "$python" "$udp" digest :: 7006 2>/dev/null &
 peer=$!
 within 15 opens a 7006 || fail "no server in host a"
 check "datagrams of up to 65,507 bytes leave whole" says '^7 came whole$' client ask --digest 10.0.1.2 7006 1472 1473 1957 20000 65493 65494 65507
+check "over IPv6" says '^6 came whole$' client ask --digest 2001:db8:1::2 7006 1452 1453 1957 20000 65478 65479
 end "$peer"
 
 # 4. NGINX as a proxy for UDP: to the kernel's loopback, and to the network.

@@ -19,10 +19,19 @@ pub(crate) struct Upper {
 }
 
 impl Upper {
-    /// Of a packet whose IP header was checked, or a quoted one. `None`: it is no IP packet, or a fragment.
+    /// Of a packet whose IP header was checked. `None`: it is no IP packet, or a fragment.
     pub(crate) fn of(packet: &[u8]) -> Option<Self> {
+        let is_fragment = match ipv4::Header::peek(packet) {
+            Some(header) => header.is_fragment(),
+            None => ipv6::upper_layer(packet).ok()?.fragment.is_some(),
+        };
+        if is_fragment { None } else { Self::of_first(packet) }
+    }
+
+    /// The same of a quoted packet, or of the first of its fragments.
+    pub(crate) fn of_first(packet: &[u8]) -> Option<Self> {
         if let Some(header) = ipv4::Header::peek(packet) {
-            return (!header.is_fragment()).then(|| Self {
+            return (header.fragment_offset() == 0).then(|| Self {
                 source: header.source().into(),
                 destination: header.destination().into(),
                 protocol: header.protocol(),
@@ -31,7 +40,7 @@ impl Upper {
         }
         let header = ipv6::Header::peek(packet)?;
         let upper = ipv6::upper_layer(packet).ok()?;
-        upper.fragment.is_none().then(|| Self {
+        (!upper.is_later_fragment()).then(|| Self {
             source: header.source().into(),
             destination: header.destination().into(),
             protocol: upper.protocol,

@@ -41,7 +41,7 @@ reasons! {
     StackFull "stack-full" "The packet was for a stack whose ring was full: the stack reads too slowly, or not at all.";
     StackGone "stack-gone" "The packet was for a stack that had just ended.";
     StackMalformed "stack-malformed" "A stack sent something other than one whole IP packet.";
-    StackFragment "stack-fragment" "A stack sent a fragment: it must send whole packets.";
+    StackFragment "stack-fragment" "A stack sent a fragment of a packet, or a fragment header ahead of other than a datagram.";
     StackProtocol "stack-protocol" "A stack sent a protocol other than TCP and UDP.";
     StackSource "stack-source" "A stack sent a packet whose source address does not belong to this router.";
     StackDestination "stack-destination" "A stack sent to something other than one host: a group, a broadcast, a loopback or link-local address.";
@@ -80,6 +80,7 @@ reasons! {
     Ip6NotEnabled "ip6-not-enabled" "The ingress interface has no IPv6 address, so IPv6 is disabled on it.";
     Ip6NoRoute "ip6-no-route" "No route matches the destination.";
     Ip6TooBig "ip6-too-big" "The packet exceeds the egress MTU.";
+    Ip6Fragments "ip6-fragments" "Fragmentation failed.";
     Ip6Multicast "ip6-multicast" "Multicast is not routed.";
     Blackhole "blackhole" "The route is a blackhole route.";
     Unreachable "unreachable" "The route is an unreachable route; the sender is told, within the ICMP rate limit.";

@@ -37,10 +37,9 @@ impl Sessions {
             let too_many = segment != 0 && length > usize::from(segment) * SEGMENTS;
             return if too_many { Err(Errno::INVAL) } else { Ok(()) };
         }
-        // Over IPv6 nobody on the way may cut it, and what leaves here is whole.
+        let header = if four { header } else { header + ipv6::Fragment::HEADER_LENGTH };
         let fragmentation = settings.datagrams.fragmentation;
-        let may_be_cut = four
-            && size <= usize::from(u16::MAX) - header - udp::HEADER_LENGTH
+        let may_be_cut = size <= usize::from(u16::MAX) - header - udp::HEADER_LENGTH
             && matches!(fragmentation, Fragmentation::Allowed | Fragmentation::BeyondPath);
         if segment != 0 || !may_be_cut {
             return Err(Errno::MSGSIZE);

@@ -4,6 +4,7 @@
 use tables::{PagedArray, PagedList, PagedQueue};
 use transport::fifo::PIECE;
 use transport::{Departure, Sink};
+use wire::{Protocol, ipv4, ipv6, udp};
 
 use crate::fifo::{borrow, give};
 use crate::session::Id;
@@ -89,8 +90,7 @@ impl Outbox {
                 return false;
             }
             let (length, owner) = (packet.length, packet.owner);
-            let header_length =
-                if packet.first.first().is_some_and(|first| first >> 4 == 4) { 28 } else { 48 };
+            let header_length = headers(&packet.first);
             sink.send(Departure { length, segment_size: 0, header_length });
             if let Some(packet) = self.packets.pop_front() {
                 give(packet.first);
@@ -106,6 +106,18 @@ impl Outbox {
         let first = std::mem::take(&mut self.first);
         self.rest.drain(..).chain([first]).filter(|piece| !piece.is_empty()).for_each(give);
     }
+}
+
+/// Bytes of a datagram's headers.
+fn headers(packet: &[u8]) -> u16 {
+    let ip = match ipv6::Header::peek(packet) {
+        None => ipv4::HEADER_LENGTH,
+        Some(header) if header.next_header() == Protocol::FRAGMENT => {
+            ipv6::HEADER_LENGTH + ipv6::Fragment::HEADER_LENGTH
+        }
+        Some(_) => ipv6::HEADER_LENGTH,
+    };
+    (ip + udp::HEADER_LENGTH) as u16
 }
 
 /// Copies a packet into a buffer, or into a chain of them. `None`: there was no room.

@@ -181,7 +181,7 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper<'_>, Reason> {
     } else {
         let header = ipv6::Header::parse(packet).map_err(|_| Reason::IpHeader)?;
         let upper = ipv6::upper_layer(packet).map_err(|_| Reason::IpHeader)?;
-        if upper.fragment.is_some() {
+        if upper.fragment.is_some_and(|fragment| !fragment.is_whole()) {
             return Err(Reason::Fragment);
         }
         let bytes = packet.get(upper.offset..header.total_length()).ok_or(Reason::IpHeader)?;

@@ -82,7 +82,7 @@ pub struct Stack<B: Buffers> {
     pub(crate) udp: Sockets,
     pub(crate) udp_ports: Ports,
     /// Of the last datagram that may be fragmented.
-    pub(crate) identification: u16,
+    pub(crate) identification: u32,
     /// The latest time that was given: ns.
     pub(crate) now: u64,
     flows_v4: GrowingFlowTable<16>,
@@ -119,7 +119,7 @@ impl<B: Buffers> Stack<B> {
             ports: Ports::new(config.ephemeral_ports.clone()),
             udp: Sockets::default(),
             udp_ports: Ports::new(config.ephemeral_ports.clone()),
-            identification: config.seed[0] as u16,
+            identification: config.seed[0] as u32,
             now: 0,
             flows_v4,
             flows_v6,

@@ -48,7 +48,8 @@ pub struct UdpOptions {
     pub ecn: u8,
 }
 
-/// Who may cut a datagram into fragments (`IP_MTU_DISCOVER`). The stack sends whole packets in any case.
+/// Who may cut a datagram into fragments (`IP_MTU_DISCOVER`). The stack sends whole packets in any case. Over IPv6, only the
+/// caller may cut one, to 1,280 bytes at most: it is known by a fragment header that says that it is whole (RFC 6946).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fragmentation {
     /// Whoever is in front of a link that takes less. What the network says about that is not told.

@@ -146,7 +146,8 @@ static void sizes(void) {
   peer_gets(t);
   R(sendto(t.fd, data, 60000, 0, (struct sockaddr *)&t.to, t.length));
   peer_gets(t);
-  R(sendto(t.fd, data, 65507, 0, (struct sockaddr *)&t.to, t.length));
+  // Over IPv6 the kernel takes 48 bytes more (docs/sockets.md).
+  R(sendto(t.fd, data, version() == 4 ? 65507 : 65479, 0, (struct sockaddr *)&t.to, t.length));
   peer_gets(t);
   R(sendto(t.fd, data, 65528, 0, (struct sockaddr *)&t.to, t.length));
   R(sendto(t.fd, data, 70000, 0, (struct sockaddr *)&t.to, t.length));

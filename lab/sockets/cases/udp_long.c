@@ -11,17 +11,20 @@ static void path(void) {
   struct talk t = talk(false);
   pattern(data, sizeof data, 0);
   R(connect(t.fd, (struct sockaddr *)&t.to, t.length));
+  bool four = version() == 4;
+  int level = four ? IPPROTO_IP : IPPROTO_IPV6, whole = four ? 1472 : 1452;
   int mtu = 0;
   socklen_t length = sizeof mtu;
-  R(getsockopt(t.fd, IPPROTO_IP, IP_MTU, &mtu, &length));
+  R(getsockopt(t.fd, level, four ? IP_MTU : IPV6_MTU, &mtu, &length));
   line("MTU %d", mtu);
+  // IPv6's have the same numbers.
   static const int ways[] = {IP_PMTUDISC_DONT, IP_PMTUDISC_WANT, IP_PMTUDISC_DO, IP_PMTUDISC_PROBE, IP_PMTUDISC_OMIT};
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
     line("way %d", ways[i]);
-    set(t.fd, IPPROTO_IP, IP_MTU_DISCOVER, ways[i]);
-    R(send(t.fd, data, 1472, 0));
+    set(t.fd, level, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, ways[i]);
+    R(send(t.fd, data, whole, 0));
     peer_gets(t);
-    if (R(send(t.fd, data, 1473, 0)) > 0) peer_gets(t);
+    if (R(send(t.fd, data, whole + 1, 0)) > 0) peer_gets(t);
     if (R(send(t.fd, data, 30000, 0)) > 0) peer_gets(t);
   }
 }
@@ -94,8 +97,8 @@ static void segments(void) {
 }
 
 const struct test udp_long_cases[] = {
-    {"udp path", path, PASSIVE4},
-    {"udp send buffer", send_buffer, PASSIVE4},
+    {"udp path", path, PASSIVE4 | PASSIVE6},
+    {"udp send buffer", send_buffer, PASSIVE4 | PASSIVE6},
     // Over IPv4 they do not come by a port of AF_PACKET, which has the kernel put fragments together and truncates the packet.
     {"udp receive buffer", receive_buffer, PASSIVE6},
     {"udp long ones received", receive, PASSIVE6},

@@ -1,7 +1,7 @@
 //! `ip4-fragment`: cuts an IPv4 packet to the egress MTU (RFC 791 3.2, RFC 1812 5.2.6).
 //!
 //! Needs `network` and `next_hop`. The fragments are new buffers that go on to `ip4-rewrite` or `ip4-send`. Routers do not
-//! cut IPv6 packets, but those that they make: the function here cuts both.
+//! cut IPv6 packets, but those that are made here (and by stacks: `ip6-fragment`): the function here cuts both.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -157,21 +157,9 @@ impl Fragments for V6 {
     /// Everything behind the fixed header is cut, extension headers too: of what this router makes, none has to be in each
     /// fragment.
     fn plan(start: &[u8], identification: u32) -> Option<Plan> {
-        let mut fixed = *start.first_chunk::<{ ipv6::HEADER_LENGTH }>()?;
-        let header = ipv6::Header::peek_mut(&mut fixed)?;
-        let own = ipv6::Fragment {
-            offset: 0,
-            more: false,
-            identification,
-            header_at: ipv6::HEADER_LENGTH,
-            named_at: 6,
-            next_header: header.next_header(),
-        };
-        let end = header.total_length();
-        header.set_next_header(Protocol::FRAGMENT);
-        let headers = [&fixed[..], &own.header()].concat();
-        let payload = ipv6::HEADER_LENGTH..end;
-        Some(Plan { headers: [headers.clone(), headers], payload, offset: 0, more: false })
+        let header = ipv6::Header::peek(start)?;
+        let payload = ipv6::HEADER_LENGTH..header.total_length();
+        plan6(start.first_chunk()?, (header.next_header(), payload), identification)
     }
 
     fn label(fragment: &mut [u8], _: usize, offset: usize, more: bool) -> Option<()> {
@@ -184,6 +172,26 @@ impl Fragments for V6 {
         place.copy_from_slice(&word.to_be_bytes());
         Some(())
     }
+}
+
+/// For a payload, of this protocol, behind a fixed header.
+pub(super) fn plan6(
+    fixed: &[u8; ipv6::HEADER_LENGTH],
+    (next_header, payload): (Protocol, Range<usize>),
+    identification: u32,
+) -> Option<Plan> {
+    let own = ipv6::Fragment {
+        offset: 0,
+        more: false,
+        identification,
+        header_at: ipv6::HEADER_LENGTH,
+        named_at: 6,
+        next_header,
+    };
+    let mut fixed = *fixed;
+    ipv6::Header::peek_mut(&mut fixed)?.set_next_header(Protocol::FRAGMENT);
+    let headers = [&fixed[..], &own.header()].concat();
+    Some(Plan { headers: [headers.clone(), headers], payload, offset: 0, more: false })
 }
 
 /// The header for all fragments but the first: only options with the copy bit stay (RFC 791 3.1).
@@ -216,4 +224,13 @@ fn gather(packet: &Buffer, mut offset: usize, mut out: &mut [u8]) -> Option<()> 
         out = rest;
     }
     out.is_empty().then_some(())
+}
+
+/// A buffer with these bytes.
+pub(super) fn filled(pool: &BufferPool, parts: &[&[u8]]) -> Option<Buffer> {
+    let mut buffer = pool.alloc()?;
+    for part in parts {
+        buffer.append(part.len())?.copy_from_slice(part);
+    }
+    Some(buffer)
 }

@@ -12,6 +12,7 @@ mod flow;
 mod fragment;
 mod icmp_error;
 mod interface_output;
+mod ip6_fragment;
 mod ip_group;
 mod ip_input;
 mod ip_local;
@@ -97,6 +98,7 @@ pub fn build(parts: Parts) -> Result<Graph, GraphError> {
         .with(OnArc::input(InputFeature::Vrf, interfaces(), VrfInput))
         .with(neighbor_resolved::NeighborResolved::new(interfaces()))
         .with(stack_input::StackInput::new(state.clone(), steering.clone()))
+        .with(ip6_fragment::Ip6Fragment::new(pool))
         .with(FlowLookup::<V4>::new(flows.clone()))
         .with(FlowLookup::<V6>::new(flows))
         .with(Lookup::<V4>::forwarding(state.clone()))

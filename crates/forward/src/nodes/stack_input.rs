@@ -10,6 +10,7 @@ use shm::session::TransportProtocol;
 use wire::{Protocol, ipv4, ipv6, special, tcp, udp};
 
 use super::family::{self, Family, V4, V6};
+use super::ip6_fragment;
 use crate::state::{State, reserved};
 use crate::steering::{Flow, SteeringReader};
 
@@ -18,6 +19,7 @@ graph::edges! {
     pub(crate) Next {
         Output4 => "ip4-output",
         Output6 => "ip6-output",
+        Fragment6 => "ip6-fragment",
     }
 }
 
@@ -45,7 +47,7 @@ impl StackInput {
         let mut values = [0; CAPACITY];
         let values = &mut values[..slots.len().min(CAPACITY)];
         F::look_up(&self.state, sources, values);
-        let mut good = Picked::new();
+        let (mut good, mut long) = (Picked::new(), Picked::new());
         for (&slot, &value) in slots.iter().zip(values.iter()) {
             let Some(id) = cx.vector.stack[usize::from(slot)] else { continue };
             let flow = &flows[usize::from(slot)];
@@ -53,11 +55,14 @@ impl StackInput {
                 cx.refuse_of(slot, id, Reason::StackSource);
             } else if !self.steering.lets_send(id, flow) {
                 cx.refuse_of(slot, id, Reason::StackPort);
+            } else if is_to_be_cut(cx.vector.network(slot)) {
+                long.push(slot);
             } else {
                 good.push(slot);
             }
         }
         cx.send_all(good.of(slots), next);
+        cx.send_all(long.of(slots), Next::Fragment6);
     }
 }
 
@@ -187,20 +192,27 @@ fn of6(packet: &[u8]) -> Result<Parts<'_>, Reason> {
     if header.total_length() != packet.len() || header.hop_limit() == 0 {
         return Err(Reason::StackMalformed);
     }
-    if header.next_header() == Protocol::FRAGMENT {
-        return Err(Reason::StackFragment);
-    }
     if !is_routed6(header.destination()) {
         return Err(Reason::StackDestination);
     }
-    // Other extension headers are a protocol that stacks do not send.
-    let upper = packet.get(ipv6::HEADER_LENGTH..).ok_or(Reason::StackMalformed)?;
-    Ok(Parts {
-        source: header.source().into(),
-        destination: header.destination().into(),
-        protocol: header.next_header(),
-        upper,
-    })
+    let (protocol, upper) = if header.next_header() == Protocol::FRAGMENT {
+        // A datagram that is whole says in this way that it is to be cut; segments never have to be.
+        ip6_fragment::whole(packet)
+            .map(|(fragment, upper)| (fragment.next_header, upper))
+            .filter(|(protocol, _)| *protocol == Protocol::UDP)
+            .ok_or(Reason::StackFragment)?
+    } else {
+        // Other extension headers are a protocol that stacks do not send.
+        let upper = packet.get(ipv6::HEADER_LENGTH..).ok_or(Reason::StackMalformed)?;
+        (header.next_header(), upper)
+    };
+    let (source, destination) = (header.source().into(), header.destination().into());
+    Ok(Parts { source, destination, protocol, upper })
+}
+
+/// Whether a packet that was found good has a fragment header.
+fn is_to_be_cut(packet: &[u8]) -> bool {
+    ipv6::Header::peek(packet).is_some_and(|header| header.next_header() == Protocol::FRAGMENT)
 }
 
 /// A packet to anything but one host does not leave by the routes.

@@ -22,7 +22,7 @@ impl SteeringReader {
             return self.find(&received(&upper, protocol, bytes)?, opens);
         }
         let quoted = quotation(&upper, bytes)?;
-        let inner = Upper::of(quoted)?;
+        let inner = Upper::of_first(quoted)?;
         // An error goes to who has sent the packet.
         if inner.source != upper.destination {
             return None;

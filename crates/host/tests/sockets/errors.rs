@@ -122,7 +122,7 @@ fn what_is_too_long_is_reported_here() {
     client.close(A);
     open(client, Domain::V6);
     set(client, ERRORS_V6, 1);
-    assert_eq!(send_to(client, &[0; 1453], at(v6(1), 81)), Err(Errno::MSGSIZE));
+    assert_eq!(send_to(client, &[0; 65_480], at(v6(1), 81)), Err(Errno::MSGSIZE));
     assert_eq!(next(client, 9).unwrap().1.from, at(v6(1), 81));
 }
 

@@ -92,16 +92,47 @@ fn the_path_says_how_much_goes_whole() {
     }
 }
 
+/// Whether a packet over IPv6 says that it is to be cut: a fragment header, of a packet that is whole.
+fn is_to_be_cut(packet: &[u8]) -> bool {
+    packet[6] == 44 && packet[40..44] == [17, 0, 0, 0]
+}
+
 #[test]
-fn over_ipv6_nobody_cuts() {
+fn over_ipv6_the_first_router_cuts() {
+    let mut pair = pair(v6);
+    for (mtu, how, length, cut) in [
+        (1500, 1, 1452, false),
+        (1500, 1, 1453, true),
+        (1500, 0, 1453, true),
+        (1500, 5, 1453, true),
+        (1500, 1, 65_479, true),
+        (1280, 1, 1232, false),
+        (1280, 1, 1233, true),
+        (1280, 0, 1233, true),
+    ] {
+        let client = pair.client();
+        client.note_first_link(v6(1), mtu);
+        set(client, MTU_DISCOVER_V6, how);
+        assert_eq!(send(client, length), Ok(length));
+        let sent = packets(&mut pair);
+        assert_eq!((sent.len(), is_to_be_cut(&sent[0])), (1, cut), "{how}, {length}");
+        assert_eq!(sent[0].len(), length + if cut { 56 } else { 48 });
+        assert_eq!(usize::from(u16::from_be_bytes([sent[0][4], sent[0][5]])), sent[0].len() - 40);
+    }
+    // What no packet holds.
+    assert_eq!(send(pair.client(), 65_480), Err(Errno::MSGSIZE));
+}
+
+#[test]
+fn over_ipv6_who_forbids_it_is_refused() {
     let mut pair = pair(v6);
     let client = pair.client();
-    assert_eq!((send(client, 1452), send(client, 1453)), (Ok(1452), Err(Errno::MSGSIZE)));
     client.note_first_link(v6(1), 1280);
-    assert_eq!((send(client, 1232), send(client, 1233)), (Ok(1232), Err(Errno::MSGSIZE)));
     set(client, DONT_FRAGMENT_V6, 1);
     assert_eq!((send(client, 1232), send(client, 1233)), (Ok(1232), Err(Errno::MSGSIZE)));
     set(client, DONT_FRAGMENT_V6, 0);
+    set(client, MTU_DISCOVER_V6, 2);
+    assert_eq!((send(client, 1232), send(client, 1233)), (Ok(1232), Err(Errno::MSGSIZE)));
     set(client, MTU_DISCOVER_V6, 3);
     assert_eq!((send(client, 1452), send(client, 1453)), (Ok(1452), Err(Errno::MSGSIZE)));
 }

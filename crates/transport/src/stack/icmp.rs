@@ -1,6 +1,7 @@
 //! ICMP errors: which connection's segment they quote, and what they say.
 
-use wire::flow::FiveTuple;
+use std::net::{IpAddr, SocketAddr};
+
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
 use super::Stack;
@@ -27,9 +28,9 @@ impl<B: Buffers> Stack<B> {
             trouble_v6(upper.bytes, packet)?
         };
         let (ends, seq) = match quoted_flow(quoted).ok_or(Reason::IcmpOther)? {
-            (ends, Some(seq)) => (ends, seq),
-            (ends, None) => {
-                return self.on_datagram_trouble(&ends, trouble, (packet, upper.bytes, quoted));
+            (ends, Quoted::Segment(seq)) => (ends, seq),
+            (ends, Quoted::Datagram(data)) => {
+                return self.on_datagram_trouble(&ends, trouble, (packet, upper.bytes, data));
             }
         };
         let index = self.find(&ends).filter(|value| value & TIME_WAIT == 0);
@@ -71,24 +72,41 @@ fn trouble_v6<'a>(bytes: &'a [u8], packet: &[u8]) -> Result<(Trouble, &'a [u8]),
     Ok((trouble, quoted))
 }
 
-/// The ends of the quoted packet, which went from here to the peer, and a segment's sequence number; `None`
-/// for a datagram.
-fn quoted_flow(quoted: &[u8]) -> Option<(Ends, Option<Seq>)> {
-    let (protocol, offset) = match quoted.first()? >> 4 {
+/// What an ICMP error quotes.
+enum Quoted<'a> {
+    /// A segment with this sequence number.
+    Segment(Seq),
+    /// A datagram, or the first of its fragments, with this of its data.
+    Datagram(&'a [u8]),
+}
+
+/// The ends of the quoted packet, which went from here to the peer, and what is told of it.
+fn quoted_flow(quoted: &[u8]) -> Option<(Ends, Quoted<'_>)> {
+    let (source, destination, protocol, offset): (IpAddr, IpAddr, _, _) = match quoted.first()? >> 4
+    {
         4 => {
             let header = ipv4::Header::peek(quoted)?;
             (header.fragment_offset() == 0).then_some(())?;
-            (header.protocol(), header.header_length())
+            let (source, destination) = (header.source().into(), header.destination().into());
+            (source, destination, header.protocol(), header.header_length())
         }
-        6 => (ipv6::Header::peek(quoted)?.next_header(), ipv6::HEADER_LENGTH),
+        6 => {
+            let header = ipv6::Header::peek(quoted)?;
+            let upper = ipv6::upper_layer(quoted).ok()?;
+            (!upper.is_later_fragment()).then_some(())?;
+            let (source, destination) = (header.source().into(), header.destination().into());
+            (source, destination, upper.protocol, upper.offset)
+        }
         _ => return None,
     };
-    let &[_, _, _, _, a, b, c, d] = quoted.get(offset..)?.first_chunk::<8>()?;
-    let sent = Ends::of_received(&FiveTuple::of(quoted)?);
-    let ends = Ends { local: sent.remote, remote: sent.local };
+    let (start, data) = quoted.get(offset..)?.split_first_chunk::<8>()?;
+    let &[p, q, r, s, a, b, c, d] = start;
+    let local = SocketAddr::new(source, u16::from_be_bytes([p, q]));
+    let remote = SocketAddr::new(destination, u16::from_be_bytes([r, s]));
+    let ends = Ends { local, remote };
     match protocol {
-        Protocol::TCP => Some((ends, Some(Seq(u32::from_be_bytes([a, b, c, d]))))),
-        Protocol::UDP => Some((ends, None)),
+        Protocol::TCP => Some((ends, Quoted::Segment(Seq(u32::from_be_bytes([a, b, c, d]))))),
+        Protocol::UDP => Some((ends, Quoted::Datagram(data))),
         _ => None,
     }
 }

@@ -49,6 +49,13 @@ impl Fragment {
     /// Bytes of a fragment header.
     pub const HEADER_LENGTH: usize = 8;
 
+    /// Whether it is the only one of its packet (RFC 6946).
+    #[inline]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.offset == 0 && !self.more
+    }
+
     /// The header as it is on the wire.
     #[must_use]
     pub fn header(&self) -> [u8; Self::HEADER_LENGTH] {

@@ -78,7 +78,8 @@ fn walks_a_chain() {
     };
     assert_eq!(upper.fragment, Some(fragment));
     assert_eq!(fragment.header()[..], payload[24..32]);
-    assert!(!upper.is_later_fragment());
+    assert!(!upper.is_later_fragment() && !fragment.is_whole());
+    assert!(Fragment { more: false, ..fragment }.is_whole());
 }
 
 #[test]

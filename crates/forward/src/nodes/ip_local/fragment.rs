@@ -7,7 +7,7 @@ use wire::{ipv4, ipv6};
 use zerocopy::IntoBytes;
 
 use super::super::family::{V4, V6};
-use super::super::fragment::{self, Fragments};
+use super::super::fragment::{self, Fragments, filled};
 use crate::reassembly::{Key, Piece};
 use crate::state::VrfId;
 
@@ -141,13 +141,4 @@ pub(super) fn head(
     let network = usize::from(vector.network[usize::from(slot)]);
     let link = vector.buffer(slot)?.data().get(..network)?;
     filled(pool, &[link, packet.get(..QUOTED).unwrap_or(packet)])
-}
-
-/// A buffer with these bytes.
-pub(super) fn filled(pool: &BufferPool, parts: &[&[u8]]) -> Option<Buffer> {
-    let mut buffer = pool.alloc()?;
-    for part in parts {
-        buffer.append(part.len())?.copy_from_slice(part);
-    }
-    Some(buffer)
 }

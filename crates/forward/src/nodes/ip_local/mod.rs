@@ -20,6 +20,7 @@ use self::reset::Reset;
 use super::bucket::TokenBucket;
 use super::disposal::refuse;
 use super::family::{icmp, kind4, kind6};
+use super::fragment::filled;
 use super::local_reply::{self, ReplyPath};
 use super::snapshot::Snapshot;
 use crate::Cause;
@@ -264,9 +265,7 @@ impl IpLocal {
         while let Some(Expired { fragments, first }) = self.reassembly.expire(cx.now, tsc_hz) {
             count(cx, Reason::ReassemblyTimeout, fragments);
             let Some(first) = first else { continue };
-            let Some(buffer) = fragment::filled(&self.pool, &[&first.frame]) else {
-                continue;
-            };
+            let Some(buffer) = filled(&self.pool, &[&first.frame]) else { continue };
             let six = first.frame.get(first.network).is_some_and(|byte| byte >> 4 == 6);
             let kind = if six { kind6::TIME_EXCEEDED } else { kind4::TIME_EXCEEDED };
             let icmp_error = icmp(kind, icmpv4::time_exceeded::REASSEMBLY, 0);

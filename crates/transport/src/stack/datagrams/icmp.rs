@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use wire::build::{Network, Payload, packet};
-use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6, udp};
+use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::ends::{Ends, to_v6};
 use crate::event::Event;
@@ -48,12 +48,12 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// Something was said about a datagram that went between these ends: by `packet`, whose ICMP message is `message` and
-    /// quotes `quoted`.
+    /// quotes `data`.
     pub(crate) fn on_datagram_trouble(
         &mut self,
         ends: &Ends,
         trouble: Trouble,
-        (packet, message, quoted): (&[u8], &[u8], &[u8]),
+        (packet, message, data): (&[u8], &[u8], &[u8]),
     ) -> Result<(), Reason> {
         let hash = self.shared.secret.hash_ends(ends, [7, 0]);
         let index = self.udp.find(ends.local, ends.remote, hash).ok_or(Reason::IcmpUnmatched)?;
@@ -87,8 +87,7 @@ impl<B: Buffers> Stack<B> {
             self.shared.events.push_back(Event::UdpError(socket.id));
         }
         if let Some(message) = message_of(packet, message).filter(|_| wants_all) {
-            let data = quoted.get(ends.ip_header() + udp::HEADER_LENGTH..).unwrap_or(&[]).to_vec();
-            let (to, message, at) = (ends.remote, Some(message), self.now);
+            let (to, message, at, data) = (ends.remote, Some(message), self.now, data.to_vec());
             // Linux keeps no more either.
             let _ = socket.report(UdpReport { trouble, to, message, info, data, at });
         }

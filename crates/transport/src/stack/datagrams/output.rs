@@ -3,8 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use wire::checksum::Sum;
+use wire::ipv6::{self, Fragment};
 use wire::udp::{HEADER_LENGTH, Header};
-use wire::{Protocol, ipv4, ipv6};
+use wire::{Protocol, ipv4};
 use zerocopy::IntoBytes;
 
 use crate::ends::{Ends, to_v6};
@@ -14,9 +15,6 @@ use crate::packet::{Departure, Offloads, Sink};
 use crate::reason::Reason;
 use crate::stack::Stack;
 use crate::udp::{Fragmentation, Message, Received, Socket, UdpError};
-
-/// Longest datagram: bytes of data.
-const LONGEST: usize = u16::MAX as usize - HEADER_LENGTH;
 
 impl<B: Buffers> Stack<B> {
     /// Sends a datagram, or several of one size. Gives how many left.
@@ -47,7 +45,7 @@ impl<B: Buffers> Stack<B> {
             Fragmentation::Refused => usize::from(path).saturating_sub(whole),
             Fragmentation::Probing => usize::from(port).saturating_sub(whole),
             _ if ends.remote.is_ipv4() => usize::from(u16::MAX) - whole,
-            _ => LONGEST,
+            _ => usize::from(u16::MAX) - whole - Fragment::HEADER_LENGTH,
         };
         if size > most {
             return Err(UdpError::TooLong { length: size, most });
@@ -60,19 +58,22 @@ impl<B: Buffers> Stack<B> {
         };
         // Stacks that share an address have counters of their own, which start alike.
         let numbers =
-            if dont_fragment { 0 } else { self.shared.secret.hash_ends(&ends, [7, 1]) as u16 };
+            if dont_fragment { 0 } else { self.shared.secret.hash_ends(&ends, [7, 1]) as u32 };
+        let is_cut_here =
+            ends.remote.is_ipv6() && whole + size > usize::from(path) && !dont_fragment;
         let offloads = sink.offloads();
         let multicast = ends.remote.ip().is_multicast();
         // What the port cuts goes as one packet, as far as a packet can hold it.
         let room = (usize::from(u16::MAX) - whole).min(offloads.datagram_segmentation as usize);
-        let together = if message.segment_size == 0 { 1 } else { (room / size.max(1)).max(1) };
+        let is_one = message.segment_size == 0 || is_cut_here;
+        let together = if is_one { 1 } else { (room / size.max(1)).max(1) };
         let chunks = message.data.chunks(size.max(1) * together);
         let empty: [&[u8]; 1] = [&[]];
         let pieces = chunks.chain(empty.into_iter().take(usize::from(message.data.is_empty())));
         let mut sent = 0;
         for piece in pieces {
             let count = piece.len().div_ceil(size.max(1)).max(1);
-            self.identification = self.identification.wrapping_add(count as u16);
+            self.identification = self.identification.wrapping_add(count as u32);
             let out = Out {
                 ends: &ends,
                 ttl: if multicast { options.multicast_ttl } else { options.ttl },
@@ -80,7 +81,8 @@ impl<B: Buffers> Stack<B> {
                 dont_fragment,
                 identification: numbers
                     .wrapping_add(self.identification)
-                    .wrapping_sub(count as u16 - 1),
+                    .wrapping_sub(count as u32 - 1),
+                is_cut_here,
                 data: piece,
                 segment_size: if count > 1 { message.segment_size } else { 0 },
             };
@@ -165,15 +167,24 @@ struct Out<'a> {
     /// DSCP and ECN.
     service: u8,
     dont_fragment: bool,
-    identification: u16,
+    identification: u32,
+    /// Over IPv6, by the caller.
+    is_cut_here: bool,
     data: &'a [u8],
     /// Bytes of data of each datagram that the port cuts it into; 0: it is one.
     segment_size: u16,
 }
 
+impl Out<'_> {
+    /// Bytes ahead of the UDP header.
+    fn ip_headers(&self) -> usize {
+        self.ends.ip_header() + if self.is_cut_here { Fragment::HEADER_LENGTH } else { 0 }
+    }
+}
+
 /// Writes one packet. Gives whether there was a buffer.
 fn emit<S: Sink + ?Sized>(sink: &mut S, offloads: Offloads, out: &Out<'_>) -> bool {
-    let headers = out.ends.ip_header() + HEADER_LENGTH;
+    let headers = out.ip_headers() + HEADER_LENGTH;
     let length = headers + out.data.len();
     let sums = !offloads.checksum && out.segment_size == 0;
     let Some((head, body)) =
@@ -219,7 +230,7 @@ fn fill(source: &[u8], target: &mut [u8], sums: bool) -> Sum {
 fn write_headers(bytes: &mut [u8], out: &Out<'_>, data: Option<Sum>) {
     let (ends, ttl) = (out.ends, out.ttl);
     let length = HEADER_LENGTH + out.data.len();
-    let Some((ip, udp)) = bytes.split_at_mut_checked(ends.ip_header()) else { return };
+    let Some((ip, udp)) = bytes.split_at_mut_checked(out.ip_headers()) else { return };
     match (ends.local.ip(), ends.remote.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let fields = ipv4::Fields {
@@ -229,22 +240,27 @@ fn write_headers(bytes: &mut [u8], out: &Out<'_>, data: Option<Sum>) {
                 ttl,
                 service: out.service,
                 // RFC 6864 4.1: it tells apart only what may be fragmented.
-                identification: if out.dont_fragment { 0 } else { out.identification },
+                identification: if out.dont_fragment { 0 } else { out.identification as u16 },
                 dont_fragment: out.dont_fragment,
             };
             let total = (ends.ip_header() + length) as u16;
             ip.copy_from_slice(fields.header(total).as_bytes());
         }
         (source, destination) => {
+            let (fixed, extension) = ip.split_at_mut(ends.ip_header());
             let fields = ipv6::Fields {
                 source: to_v6(source),
                 destination: to_v6(destination),
-                next_header: Protocol::UDP,
+                next_header: if out.is_cut_here { Protocol::FRAGMENT } else { Protocol::UDP },
                 hop_limit: ttl,
                 traffic_class: out.service,
                 flow_label: 0,
             };
-            ip.copy_from_slice(fields.header(length as u16).as_bytes());
+            let payload = extension.len() + length;
+            fixed.copy_from_slice(fields.header(payload as u16).as_bytes());
+            if out.is_cut_here {
+                extension.copy_from_slice(&whole(out.identification).header());
+            }
         }
     }
     let mut header = Header::new(ends.local.port(), ends.remote.port(), length as u16);
@@ -256,5 +272,17 @@ fn write_headers(bytes: &mut [u8], out: &Out<'_>, data: Option<Sum>) {
     });
     if let Some(place) = udp.get_mut(..HEADER_LENGTH) {
         place.copy_from_slice(header.as_bytes());
+    }
+}
+
+/// What a datagram has ahead of it that is whole, and is to be cut.
+fn whole(identification: u32) -> Fragment {
+    Fragment {
+        offset: 0,
+        more: false,
+        identification,
+        header_at: ipv6::HEADER_LENGTH,
+        named_at: 6,
+        next_header: Protocol::UDP,
     }
 }

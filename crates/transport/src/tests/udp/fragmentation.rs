@@ -108,3 +108,54 @@ fn what_may_be_cut_has_numbers_of_its_own_for_each_flow() {
     other.stacks[CLIENT].udp_send(1, id, &message, &mut list).unwrap();
     assert_ne!(number(&list.packets[0]), one);
 }
+
+#[test]
+fn over_ipv6_the_caller_is_told_to_cut() {
+    let mut hosts = Hosts::new();
+    let id = hosts.bind(CLIENT, v6(CLIENT, 7));
+    let mut send = |length: usize| {
+        let (mut list, data) = (PacketList::default(), vec![7; length]);
+        let message = Message::to(v6(SERVER, 9), &data);
+        let sent = hosts.stacks[CLIENT].udp_send(1, id, &message, &mut list);
+        sent.map(|_| list.packets.remove(0))
+    };
+    assert_eq!(send(1452).map(|packet| (packet.len(), packet[6])), Ok((1500, 17)));
+    let [one, two] = [(); 2].map(|()| send(1453).unwrap());
+    assert_eq!((one.len(), one[6], &one[40..44]), (1509, 44, &[17, 0, 0, 0][..]));
+    let upper = wire::ipv6::upper_layer(&one).unwrap();
+    assert_eq!((upper.protocol.0, upper.offset), (17, 48));
+    assert_ne!(one[44..48], two[44..48]);
+    assert_eq!(send(65_479).map(|packet| packet.len()), Ok(65_535));
+    assert_eq!(send(65_480), Err(UdpError::TooLong { length: 65_480, most: 65_479 }));
+}
+
+#[test]
+fn an_error_about_the_first_fragment_is_told() {
+    let mut hosts = Hosts::new();
+    let options = UdpOptions { errors_v6: true, ..UdpOptions::default() };
+    let id = hosts.stacks[CLIENT].udp_bind(v6(CLIENT, 7), &options).unwrap();
+    let mut list = PacketList::default();
+    let message = Message::to(v6(SERVER, 9), &[7; 2000]);
+    hosts.stacks[CLIENT].udp_send(1, id, &message, &mut list).unwrap();
+    let mut first = list.packets.remove(0);
+    first.truncate(1280);
+    let network = wire::build::Network::V6(wire::ipv6::Fields {
+        source: crate::ends::to_v6(v6(SERVER, 0).ip()),
+        destination: crate::ends::to_v6(v6(CLIENT, 0).ip()),
+        next_header: wire::Protocol::ICMPV6,
+        hop_limit: 64,
+        traffic_class: 0,
+        flow_label: 0,
+    });
+    let message = wire::icmpv6::Message::Unreachable { code: 4 };
+    for (offset, told) in [(0, true), (8, false)] {
+        first[43] = offset | 1;
+        let payload = wire::build::Payload::Icmpv6 { message, data: &first[..100] };
+        let mut error = vec![0; 600];
+        let length = wire::build::packet(&mut error, &network, &payload).unwrap();
+        error.truncate(length);
+        hosts.hand_over(CLIENT, &[error]);
+        let report = hosts.stacks[CLIENT].udp_report(id);
+        assert_eq!(report.map(|report| report.data), told.then(|| vec![7; 100 - 56]));
+    }
+}
