@@ -74,7 +74,7 @@ fn search(
     let scenario = &session.scenario.trials;
     let (tolerated, seconds) = (scenario.loss, scenario.seconds);
     let mut search = Throughput::new(scenario.strategy(), grid.steps());
-    let (mut found, mut lowest_void, mut latest) = (None, None, Counts::default());
+    let (mut found, mut lowest_void, mut latest) = (None, None, None);
     while let Some(step) = search.next() {
         let rate = grid.load(step);
         session.bar.set_message(format!(
@@ -93,17 +93,17 @@ fn search(
             lowest_void = Some(step);
         }
         if let Some(outcome) = outcome {
-            latest = outcome.total();
+            latest = Some(outcome.total());
             if passed {
-                found = Some((step, latest));
+                found = Some((step, outcome.total()));
             }
         }
         search.tell(step, passed);
     }
     let answer = search.answer();
     let found = found.filter(|(step, _)| Some(*step) == answer);
-    // No load passed: the answer is 0, with what the trial at the lowest load counted.
-    let none = search.next().is_none().then_some((0, latest));
+    // No load passed: the answer is 0, with what the trial at the lowest load counted. If all trials were void, there is none.
+    let none = latest.filter(|_| search.next().is_none()).map(|counts| (0, counts));
     Ok(found.or(none).map(|(step, counts)| Found {
         step,
         counts,
