@@ -184,7 +184,7 @@ impl State {
 
     /// Who has no connection here gets no answer as long as new ones are left to others, or may be.
     fn keep_quiet(&mut self) {
-        self.sessions.keep_quiet(if self.rests { u64::MAX } else { self.quiet_until });
+        self.sessions.keep_quiet(self.rests, self.quiet_until);
     }
 
     /// Whether this process listens at `fd`: what it has inherited, it does not know yet.

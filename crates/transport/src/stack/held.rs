@@ -14,12 +14,19 @@ pub(crate) struct Held {
     ends: BTreeMap<(SocketAddr, SocketAddr), u64>,
     /// Everything that is for no connection, until then: ns.
     all_until: u64,
+    /// The same, but for what a listener takes.
+    resets_until: u64,
 }
 
 impl Held {
     /// Whether a segment for no connection gets no answer.
     pub(crate) fn is_quiet(&self, ends: &Ends, now: u64) -> bool {
         self.all_until > now || self.has(ends, now)
+    }
+
+    /// Whether nothing is answered by a reset.
+    pub(crate) fn spares_resets(&self, now: u64) -> bool {
+        self.resets_until > now
     }
 
     /// Whether a connection between these ends is away.
@@ -57,5 +64,11 @@ impl<B: Buffers> Stack<B> {
     /// is about to import what packets already come for, and cannot tell which.
     pub fn keep_quiet(&mut self, until: u64) {
         self.held.all_until = until;
+    }
+
+    /// Until then (ns) nothing is answered by a reset: for a stack that has closed a listener, for which segments may still
+    /// come that are to be repeated elsewhere. Its other listeners go on.
+    pub fn spare_resets(&mut self, until: u64) {
+        self.held.resets_until = until;
     }
 }

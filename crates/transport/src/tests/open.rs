@@ -110,3 +110,20 @@ fn ipv6_works_alike() {
     assert!(link.transfer([id, accepted], CLIENT, &data, 10 * SECOND) == data);
     assert_eq!(link.stacks[CLIENT].info(id).unwrap().mss, 1428);
 }
+
+#[test]
+fn a_stack_that_spares_resets_still_opens_connections() {
+    let mut link = Link::new();
+    link.stacks[SERVER].spare_resets(u64::MAX);
+    let [_, _] = link.connect(&Options::default(), &Options::default());
+    let nobody = (ADDRESSES[SERVER], 9).into();
+    let from = ADDRESSES[CLIENT].into();
+    let options = Options::default();
+    let stray = link.stacks[CLIENT].connect(link.now, from, 40_001, nobody, &options).unwrap();
+    link.run(SECOND / 2);
+    assert_eq!(link.stacks[SERVER].counters().resets_out, 0);
+    assert_eq!(link.stacks[CLIENT].state(stray), Some(State::SynSent));
+    link.stacks[SERVER].spare_resets(0);
+    link.run(2 * SECOND);
+    assert_eq!(link.stacks[SERVER].counters().resets_out, 1);
+}

@@ -162,8 +162,9 @@ fn an_error_that_comes_while_a_datagram_waits_is_for_the_next_call() {
     (0..2).for_each(|_| assert!(host.lock().unwrap().step()));
     // The peer's answer has reached the stack, and the process does not know of it.
     assert!(!bed.remote.mask(SOCKET).has(Mask::ERR));
-    assert_eq!(unasked(&mut bed, |bed| send(bed, b"again", Outgoing::default())), Ok(5));
+    assert_eq!(unasked(&mut bed, |bed| send(bed, b"again", to_peer())), Ok(5));
     bed.settle();
+    assert_eq!(peer_gets(&mut bed).unwrap(), b"again");
     assert!(bed.remote.mask(SOCKET).has(Mask::ERR));
     assert_eq!(get(&mut bed, 10, Incoming::default()), Err(Errno::CONNREFUSED));
     assert!(!bed.is_broken());
