@@ -60,7 +60,8 @@ fn killed_it_comes_back_with_what_fits_and_the_configuration_wins() {
     post(
         &daemon,
         "/v1/routes",
-        &json!([via(1), via(2), {"prefix": "10.5.0.0/16", "kind": "blackhole"}]),
+        &json!([via(1), via(2), {"prefix": "10.5.0.0/16", "kind": "blackhole"},
+                {"prefix": "10.5.0.0/16", "kind": "local", "source": "bgp", "distance": 200, "metric": 7}]),
     );
     let neighbor = |n: u8| {
         json!({"interface": format!("p{n}"), "address": format!("10.0.{n}.9"),
@@ -79,7 +80,11 @@ fn killed_it_comes_back_with_what_fits_and_the_configuration_wins() {
                 [[neighbor]]\ninterface = \"p1\"\naddress = \"10.0.1.9\"\nmac = \"02:00:00:00:00:0f\"\n";
     let mut daemon = daemon.again(&with(&[1], more));
     until("nothing is recalled", &daemon, || daemon.log().contains("back in force"));
-    assert_eq!(routes(&daemon), ["10.5.0.0/16 config", "10.10.0.0/16 api"]);
+    assert_eq!(routes(&daemon), ["10.5.0.0/16 config", "10.5.0.0/16 api", "10.10.0.0/16 api"]);
+    let learned = daemon.get("/v1/routes?source=bgp").json();
+    let expected = json!({"source": "bgp", "prefix": "10.5.0.0/16", "distance": 200, "metric": 7,
+                          "kind": "local", "origin": "api", "standby": true});
+    assert_eq!(learned["routes"], json!([expected]));
     let neighbors = daemon.get("/v1/neighbors").json();
     assert_eq!(neighbors.as_array().unwrap().len(), 1, "{neighbors}");
     assert_eq!(neighbors[0]["mac"], "02:00:00:00:00:0f");

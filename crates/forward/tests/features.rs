@@ -83,11 +83,7 @@ fn router(limited: &[u16]) -> Router {
     let more =
         [(SUB, ["10.5.0.0/16", "2001:db8:5::/48"]), (SWITCHED, ["10.6.0.0/16", "2001:db8:6::/48"])];
     let more = more.into_iter().flat_map(|(id, prefixes)| {
-        prefixes.map(|prefix| Route {
-            vrf: DEFAULT_VRF,
-            prefix: prefix_of(prefix),
-            target: Target::Port(id),
-        })
+        prefixes.map(|prefix| Route::of_static(DEFAULT_VRF, prefix_of(prefix), Target::Port(id)))
     });
     // Those through port 2, which is no routed one, are left out.
     router.rib.apply(&routes()[..4]).unwrap();

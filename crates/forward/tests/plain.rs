@@ -46,11 +46,7 @@ fn router_with(settings: Settings) -> Router {
         beyond.push((id, host(port)));
         for prefix in [format!("10.5{port}.0.0/16"), format!("2001:db8:5{port}::/48")] {
             let target = Target::Port(id);
-            changes.push(Change::Add(Route {
-                vrf: DEFAULT_VRF,
-                prefix: prefix_of(&prefix),
-                target,
-            }));
+            changes.push(Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(&prefix), target)));
         }
     }
     let mut router = Router::with(settings, Miss::Unreachable, all.clone());
@@ -299,7 +295,7 @@ fn flows_are_spread_as_by_the_nodes() {
                 Via { address: router::ip(&text), interface: None, weight: 1 }
             };
             let target = Target::Via(vec![member(1), member(2)]);
-            let route = Route { vrf: DEFAULT_VRF, prefix: prefix_of(network), target };
+            let route = Route::of_static(DEFAULT_VRF, prefix_of(network), target);
             slow.apply(&[Change::Add(route)]).unwrap();
             for port in 1..3 {
                 let address = member(port).address;

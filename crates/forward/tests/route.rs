@@ -263,7 +263,7 @@ fn a_miss_can_be_reflected() {
 fn route_kinds_do_what_they_say() {
     let mut router = Router::with_hosts();
     let add = |prefix: &str, target| {
-        Change::Add(Route { vrf: DEFAULT_VRF, prefix: prefix_of(prefix), target })
+        Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(prefix), target))
     };
     let kinds = [
         add("10.11.1.0/24", Target::Blackhole),
@@ -293,8 +293,7 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
         let packet = router.punts.pop().unwrap().packet;
         // Another packet takes its place in the vector meanwhile.
         assert_eq!(router.forward(0, &from(0, other).udp(30)).0, 2);
-        let known =
-            Route { vrf: DEFAULT_VRF, prefix: prefix_of(neighbor), target: Target::Port(1) };
+        let known = Route::of_static(DEFAULT_VRF, prefix_of(neighbor), Target::Port(1));
         router.rib.apply(&[Change::Add(known)]).unwrap();
         let sent = router.inject(packet, millrace_forward::nodes::RELEASED);
         assert_eq!(sent.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1]);
@@ -460,7 +459,7 @@ fn routers_in_a_row_spread_flows_each_in_its_own_way() {
     let rib = std::mem::replace(&mut router.rib, router::no_routes());
     let (timing, bounds) = (Timing::default(), Bounds::default());
     let mut slow = SlowPath::<Handoff>::new(rib, router.state.clone(), timing, bounds, 0);
-    slow.apply(&[Change::Add(Route { vrf: DEFAULT_VRF, prefix, target })]).unwrap();
+    slow.apply(&[Change::Add(Route::of_static(DEFAULT_VRF, prefix, target))]).unwrap();
     for port in 1..3 {
         let address = router::ip(&format!("10.0.{port}.99"));
         slow.add_neighbor(port, address, host(port), 0, &mut Vec::new()).unwrap();

@@ -182,11 +182,7 @@ fn what_a_stack_sends_keeps_its_hop_count_also_when_cut_or_kept_waiting() {
     stack.send(&packet("10.0.0.1", "10.0.0.50", &short));
     assert_eq!(router.send_of_stacks(), []);
     let waits = router.punts.pop().unwrap().packet;
-    let host = Route {
-        vrf: DEFAULT_VRF,
-        prefix: router::prefix_of("10.0.0.50/32"),
-        target: Target::Port(0),
-    };
+    let host = Route::of_static(DEFAULT_VRF, router::prefix_of("10.0.0.50/32"), Target::Port(0));
     router.rib.apply(&[Change::Add(host)]).unwrap();
     let sent = router.inject(waits, nodes::RELEASED);
     assert_eq!(sent.iter().map(|(_, frame)| hops(frame)).collect::<Vec<_>>(), [64]);

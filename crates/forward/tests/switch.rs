@@ -43,11 +43,8 @@ fn sub_interfaces_take_and_give_tagged_frames() {
     router.rib.set_interfaces(&all, &beyond);
     let add = |prefix: &str, port| {
         let target = millrace_forward::rib::Target::Port(port);
-        let route = millrace_forward::rib::Route {
-            vrf: DEFAULT_VRF,
-            prefix: router::prefix_of(prefix),
-            target,
-        };
+        let route =
+            millrace_forward::rib::Route::of_static(DEFAULT_VRF, router::prefix_of(prefix), target);
         millrace_forward::rib::Change::Add(route)
     };
     router.rib.apply(&[add("10.50.0.0/16", second), add("10.60.0.0/16", 2)]).unwrap();

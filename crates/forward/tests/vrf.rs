@@ -45,7 +45,7 @@ fn ip4(text: &str) -> std::net::Ipv4Addr {
 }
 
 fn route(vrf: VrfId, prefix: &str, target: Target) -> Change {
-    Change::Add(Route { vrf, prefix: prefix_of(prefix), target })
+    Change::Add(Route::of_static(vrf, prefix_of(prefix), target))
 }
 
 /// In each VRF, 10.9.0.0/16 and 2001:db8:9::/48 lead out of its own port, and the host behind that is known.
@@ -173,8 +173,7 @@ fn a_leak_leads_to_routes_networks_and_addresses_of_the_other_vrf() {
     assert_eq!(router.receive(1, &[&from(1, "10.0.2.9").udp(20)]), []);
     let punted = router.punts.pop().unwrap().packet;
     assert_eq!(router.state.next_hops.get(punted.next_hop).interface, 2);
-    let hop =
-        Change::Add(Route { vrf: BLUE, prefix: prefix_of("10.0.2.9/32"), target: Target::Port(2) });
+    let hop = Change::Add(Route::of_static(BLUE, prefix_of("10.0.2.9/32"), Target::Port(2)));
     router.rib.apply(&[hop]).unwrap();
     let released = router.inject(punted, millrace_forward::nodes::RELEASED);
     assert_eq!(released.len(), 1);

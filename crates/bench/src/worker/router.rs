@@ -99,11 +99,7 @@ impl Router {
         let mut changes = Vec::with_capacity(routes.len());
         for (route, port) in routes.iter().zip(egress.iter().cycle()) {
             let prefix = rib::Prefix::new(route.bits().address(), route.len())?;
-            changes.push(Change::Add(Route {
-                vrf: DEFAULT_VRF,
-                prefix,
-                target: Target::Port(*port),
-            }));
+            changes.push(Change::Add(Route::of_static(DEFAULT_VRF, prefix, Target::Port(*port))));
         }
         rib.apply(&changes)?;
         let limits = FlowLimits { flows4: 0, flows6: 0, translations: 0 };

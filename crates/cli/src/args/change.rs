@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use control::config::Source;
 use control::{MacAddr, Prefix};
 
 const ROUTES: &str = "Examples:
@@ -14,7 +15,13 @@ const ROUTES: &str = "Examples:
   millrace route add 203.0.113.0/24 dev right
   millrace route add 192.168.0.0/16 blackhole
   millrace route add 10.0.0.0/8 via 192.0.2.2 --vrf red
-  millrace route add 10.9.0.0/16 lookup blue --vrf red    look packets up in another VRF";
+  millrace route add 10.9.0.0/16 lookup blue --vrf red    look packets up in another VRF
+  millrace route add 0.0.0.0/0 via 198.51.100.9 --distance 200    take over when the other one is gone
+  millrace route add 10.8.0.0/16 via 192.0.2.3 --source ospf --metric 20
+
+Of the usable routes to a prefix, packets follow one with the least distance, and among those the one with the least metric.
+A prefix has one route from each source at each distance. Usual distances: connected 0, static 1, bgp 20, ospf 110,
+isis 115, rip 120, ibgp 200; 150 for names that are not known.";
 
 const FILE: &str = "Lines are as after 'route add'; '#' starts a comment. The whole file is read \
 before anything changes; then it is sent in parts of 10,000 lines, each taken whole or not at all.";
@@ -30,6 +37,11 @@ pub(crate) enum Route {
         words: Vec<String>,
         #[command(flatten)]
         scope: Scope,
+        #[command(flatten)]
+        standing: Standing,
+        /// Decides between routes of one distance: the least is followed [default: 0]
+        #[arg(long, value_name = "N")]
+        metric: Option<u32>,
     },
     /// Remove routes
     Del {
@@ -38,6 +50,17 @@ pub(crate) enum Route {
         prefixes: Vec<Prefix>,
         #[command(flatten)]
         scope: Scope,
+        #[command(flatten)]
+        standing: Standing,
+    },
+    /// Remove all routes of a source, as when a routing daemon has died
+    #[command(after_help = "Example:\n  millrace route withdraw bgp")]
+    Withdraw {
+        /// The source
+        source: Source,
+        /// Only its routes of this VRF [default: of all]
+        #[arg(long, value_name = "NAME")]
+        vrf: Option<String>,
     },
     /// Look up what becomes of packets to an address
     Get {
@@ -60,6 +83,17 @@ pub(crate) struct Scope {
     /// VRF of the routes [default: the default one]
     #[arg(long, value_name = "NAME")]
     pub(crate) vrf: Option<String>,
+}
+
+/// Where routes come from, and how far they are preferred.
+#[derive(Debug, Args)]
+pub(crate) struct Standing {
+    /// Who gives the routes: static, or the name of a protocol [default: static]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<Source>,
+    /// Administrative distance, 0 to 254; to add [default: the usual one of the source], to remove [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) distance: Option<u8>,
 }
 
 #[derive(Debug, Subcommand)]

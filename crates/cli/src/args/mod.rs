@@ -12,7 +12,9 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use change::{Flow, FlowWords, Function, Neighbor, OnOff, Port, Route, Scope, Setting};
+pub(crate) use change::{
+    Flow, FlowWords, Function, Neighbor, OnOff, Port, Route, Scope, Setting, Standing,
+};
 pub(crate) use doctor::{Advice, Doctor};
 pub(crate) use exec::Exec;
 pub(crate) use observe::{Capture, Point, Trace};

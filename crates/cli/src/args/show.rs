@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use control::Prefix;
+use control::config::Source;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Show {
@@ -19,10 +20,14 @@ pub(crate) enum Show {
     Cores,
     /// Interfaces: ports, VLAN sub-interfaces, bridges
     Interfaces,
-    /// VRFs: their interfaces, how many static routes they have
+    /// VRFs: their interfaces, how many routes were given to them
     Vrfs,
-    /// Routes of a VRF
-    #[command(after_help = "Example:\n  millrace show routes --vrf red")]
+    /// Who has given routes, and how many
+    Sources,
+    /// Routes of a VRF: distance and metric, and whether they wait ('parked') or are second to others ('standby')
+    #[command(
+        after_help = "Examples:\n  millrace show routes --vrf red\n  millrace show routes --source bgp"
+    )]
     Routes {
         /// The VRF [default: the default one]
         #[arg(long, value_name = "NAME")]
@@ -33,6 +38,9 @@ pub(crate) enum Show {
         /// Only routes within this prefix
         #[arg(long, value_name = "PREFIX")]
         prefix: Option<Prefix>,
+        /// Only routes from this source, as in static, connected or bgp
+        #[arg(long, value_name = "NAME")]
+        source: Option<Source>,
         /// Routes to show at most
         #[arg(long, default_value_t = 1_000, value_name = "N")]
         limit: u32,

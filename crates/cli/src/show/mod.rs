@@ -34,8 +34,9 @@ pub(crate) async fn run(client: &Client, json: bool, what: Show) -> Result<(), F
         Show::Cores => table(client, json, "/v1/queues", ports::cores).await,
         Show::Interfaces => table(client, json, "/v1/interfaces", interfaces::interfaces).await,
         Show::Vrfs => table(client, json, "/v1/vrfs", interfaces::vrfs).await,
-        Show::Routes { vrf, family, prefix, limit } => {
-            let query = routes::Wanted { vrf, family, prefix, limit };
+        Show::Sources => table(client, json, "/v1/route-sources", routes::sources).await,
+        Show::Routes { vrf, family, prefix, source, limit } => {
+            let query = routes::Wanted { vrf, family, prefix, source, limit };
             routes::routes(client, json, &query).await
         }
         Show::NextHops => table(client, json, "/v1/next-hops", routes::next_hops).await,

@@ -3,9 +3,10 @@
 use control::Prefix;
 use control::api::{
     FlowPage, FlowQuery, LookupQuery, NextHop, RouteEntry, RouteLookup, RoutePage, RouteQuery,
+    RouteSource,
 };
 use control::client::{Client, with_query};
-use control::config::{DEFAULT_VRF, Flow};
+use control::config::{DEFAULT_VRF, Flow, Source};
 
 use super::table_of;
 use crate::failure::Failure;
@@ -20,6 +21,7 @@ pub(super) struct Wanted {
     pub(super) vrf: Option<String>,
     pub(super) family: Option<u8>,
     pub(super) prefix: Option<Prefix>,
+    pub(super) source: Option<Source>,
     pub(super) limit: u32,
 }
 
@@ -32,6 +34,7 @@ pub(super) async fn routes(
         vrf: wanted.vrf.clone(),
         family: wanted.family,
         prefix: wanted.prefix,
+        source: wanted.source.clone(),
         limit: Some(wanted.limit.clamp(1, PAGE)),
         after: None,
     };
@@ -46,23 +49,43 @@ pub(super) async fn routes(
     if json_too {
         return json(&page);
     }
-    let mut table = Table::new(&["prefix", "target", "from"]);
+    let mut table = Table::new(&["prefix", "target", "source", "#distance", "#metric", "from"]);
     for entry in &page.routes {
-        table.row(row(entry));
+        let (source, distance) = (entry.route.source.to_string(), entry.route.distance.to_string());
+        let [prefix, target] = row(entry);
+        let metric = count(entry.route.metric.into());
+        table.row([prefix, target, source, distance, metric, word(entry.origin)]);
     }
     table.print("no routes")?;
     more(page.next.is_some(), page.routes.len(), page.total)
 }
 
-fn row(entry: &RouteEntry) -> [String; 3] {
-    let parked = if entry.parked { " (parked)" } else { "" };
-    let target = format!("{}{parked}", entry.route.target);
-    [entry.route.prefix.to_string(), target, word(entry.origin)]
+fn row(entry: &RouteEntry) -> [String; 2] {
+    let state = match (entry.parked, entry.standby) {
+        (true, _) => " (parked)",
+        (false, true) => " (standby)",
+        (false, false) => "",
+    };
+    [entry.route.prefix.to_string(), format!("{}{state}", entry.route.target)]
 }
 
 fn explained(entry: &RouteEntry) -> String {
-    let [prefix, target, origin] = row(entry);
-    format!("{prefix} {target} (from {origin})")
+    let [prefix, target] = row(entry);
+    let from = word(entry.origin);
+    let source = &entry.route.source;
+    if *source == Source::STATIC || source.is_implied() {
+        return format!("{prefix} {target} (from {from})");
+    }
+    format!("{prefix} {target} (from {from}, {source})")
+}
+
+pub(super) fn sources(sources: Vec<RouteSource>) -> Result<(), Failure> {
+    let mut table = Table::new(&["source", "vrf", "#routes4", "#routes6"]);
+    for RouteSource { source, vrf, routes4, routes6 } in sources {
+        let vrf = vrf.unwrap_or_else(|| DEFAULT_VRF.to_owned());
+        table.row([source.to_string(), vrf, count(routes4), count(routes6)]);
+    }
+    table.print("nobody has given a route")
 }
 
 /// Says that there is more than was shown.

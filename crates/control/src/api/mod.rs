@@ -12,6 +12,8 @@
 //! | `GET /v1/routes/lookup` | [`LookupQuery`] | [`RouteLookup`] |
 //! | `POST /v1/routes` | list of [`Route`](crate::config::Route) | [`Changed`] |
 //! | `DELETE /v1/routes` | [`RouteScope`], list of [`Prefix`](crate::net::Prefix) | [`Changed`] |
+//! | `GET /v1/route-sources` | | list of [`RouteSource`] |
+//! | `DELETE /v1/route-sources/{source}` | [`SourceScope`] | [`Changed`] |
 //! | `GET /v1/vrfs` | | list of [`Vrf`] |
 //! | `GET /v1/next-hops` | | list of [`NextHop`] |
 //! | `GET /v1/neighbors` | | list of [`Neighbor`] |
@@ -71,7 +73,7 @@ pub use observe::{Capture, Direction, Trace, TraceStep};
 pub use port::{Port, PortChange, PortCounters, PortState, Queue};
 pub use route::{
     Changed, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage, RouteQuery,
-    RouteScope,
+    RouteScope, RouteSource, SourceScope,
 };
 pub use session::{Listener, ListenerMember, Stack, StackCounters, StackTcp, Transport};
 pub use summary::{Reload, Reloaded, Restarting, Saved, Summary, Usage, Version};

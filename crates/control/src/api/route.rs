@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::config::Route;
+use crate::config::{Route, Source};
 use crate::net::{MacAddr, Prefix};
 
 /// Which routes `GET /v1/routes` gives.
@@ -15,6 +15,10 @@ pub struct RouteQuery {
     /// Only routes of this VRF; absent: of the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vrf: Option<String>,
+    /// Only routes from this source, as in `static`, `connected`, `local` or `bgp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub source: Option<Source>,
     /// 4 or 6; absent: both, IPv4 first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<u8>,
@@ -34,7 +38,7 @@ pub struct RouteQuery {
 pub struct RoutePage {
     /// The routes.
     pub routes: Vec<RouteEntry>,
-    /// Static routes of that VRF, of the families asked for.
+    /// Routes of that VRF and the families asked for that were given: from the source asked for, or from all.
     pub total: u64,
     /// `after` of the next page; absent: this is the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +57,9 @@ pub struct RouteEntry {
     /// down. It is in force again as soon as that is back. Absent: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parked: bool,
+    /// Packets would follow it, were there no better route to the prefix. Absent: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub standby: bool,
 }
 
 /// Who made a route.
@@ -73,11 +80,42 @@ pub enum RouteOrigin {
     Api,
 }
 
-/// Which VRF's routes `DELETE /v1/routes` removes.
+/// Which routes of the prefixes `DELETE /v1/routes` removes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct RouteScope {
     /// A VRF; absent: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
+    /// Where they come from; absent: `static`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(value_type = Option<String>)]
+    pub source: Option<Source>,
+    /// Their distance; absent: routes of all distances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u8>,
+}
+
+/// `GET /v1/route-sources`: who has given routes to a VRF.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RouteSource {
+    /// Its name.
+    #[schema(value_type = String)]
+    pub source: Source,
+    /// The VRF; absent: the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf: Option<String>,
+    /// IPv4 routes.
+    pub routes4: u64,
+    /// IPv6 routes.
+    pub routes6: u64,
+}
+
+/// Which routes `DELETE /v1/route-sources/{source}` withdraws.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct SourceScope {
+    /// Only those of this VRF (`default`: the default one); absent: of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vrf: Option<String>,
 }

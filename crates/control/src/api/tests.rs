@@ -9,8 +9,8 @@ use crate::config::{ConfigError, Flow, FlowKey, NextHop, Route, RouteTarget};
 fn a_route_is_flat_and_has_one_target() {
     let via = vec![NextHop { weight: 2, ..NextHop::new([192, 0, 2, 2].into()) }];
     let prefix = "10.0.0.0/8".parse().unwrap();
-    let route = Route { vrf: None, prefix, target: RouteTarget::Via(via) };
-    let entry = RouteEntry { route, origin: RouteOrigin::Api, parked: false };
+    let route = Route::new(prefix, RouteTarget::Via(via));
+    let entry = RouteEntry { route, origin: RouteOrigin::Api, parked: false, standby: false };
     let text = json!({
         "prefix": "10.0.0.0/8", "via": [{"address": "192.0.2.2", "weight": 2}], "origin": "api"
     });
@@ -25,6 +25,16 @@ fn a_route_is_flat_and_has_one_target() {
     let leak = json!({"vrf": "red", "prefix": "10.0.0.0/8", "lookup": "default"});
     let route: Route = serde_json::from_value(leak.clone()).unwrap();
     assert_eq!(serde_json::to_value(&route).unwrap(), leak);
+    let learned = json!({"source": "ospf", "prefix": "10.0.0.0/8", "metric": 20, "port": "a"});
+    let route: Route = serde_json::from_value(learned.clone()).unwrap();
+    assert_eq!((route.source.name(), route.distance, route.metric), ("ospf", 110, 20));
+    assert_eq!(serde_json::to_value(&route).unwrap(), learned);
+    let floating = json!({"prefix": "10.0.0.0/8", "distance": 200, "port": "a"});
+    let route: Route = serde_json::from_value(floating.clone()).unwrap();
+    assert_eq!((route.source.name(), route.distance, route.metric), ("static", 200, 0));
+    assert_eq!(serde_json::to_value(&route).unwrap(), floating);
+    let named = json!({"prefix": "10.0.0.0/8", "source": "a b", "port": "a"});
+    assert!(refused(named).starts_with("a source's name is not 1 to 15 letters"));
     let unnamed = json!({"vrf": "default", "prefix": "10.0.0.0/8", "port": "a"});
     assert_eq!(serde_json::from_value::<Route>(unnamed).unwrap().vrf, None);
     let typo = json!({"prefix": "10.0.0.0/8", "prot": "a"});

@@ -10,9 +10,9 @@ pub struct Vrf {
     pub name: String,
     /// Interfaces in it.
     pub interfaces: Vec<String>,
-    /// Static IPv4 routes in it.
+    /// IPv4 routes that were given to it.
     pub routes4: u64,
-    /// Static IPv6 routes in it.
+    /// IPv6 routes that were given to it.
     pub routes6: u64,
     /// It is not in the configuration any more: its routes wait until it is. Absent: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -17,6 +17,7 @@ mod reach;
 mod read;
 mod route;
 mod sessions;
+mod source;
 mod vrf;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub use kernel::{KernelFilter, KernelSide};
 pub use reach::Reach;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
 pub use sessions::{LeasedPorts, LeasedPortsError, Placement, Sessions};
+pub use source::{MOST_DISTANCE, Source, SourceError};
 pub use vrf::{DEFAULT_VRF, MOST_VRFS, Vrf};
 
 /// A valid configuration. It is written out as the TOML that it is read from.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::source::Source;
 use super::vrf::named;
 use crate::net::{MacAddr, Prefix};
 
@@ -19,10 +20,26 @@ pub const MAX_NEXT_HOPS: usize = 64;
 pub struct Route {
     /// VRF that it is a route of; none: the default one.
     pub vrf: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
     /// Destinations.
     pub prefix: Prefix,
+    /// Administrative distance: of the usable routes to a prefix, packets follow one with the least. A prefix has one route
+    /// from each source at each distance.
+    pub distance: u8,
+    /// Of routes with the same distance, packets follow the one with the least metric.
+    pub metric: u32,
     /// What becomes of packets to them.
     pub target: RouteTarget,
+}
+
+impl Route {
+    /// A static route of the default VRF, at its usual distance and with metric 0.
+    #[must_use]
+    pub fn new(prefix: Prefix, target: RouteTarget) -> Self {
+        let source = Source::STATIC;
+        Self { vrf: None, distance: source.distance(), source, prefix, metric: 0, target }
+    }
 }
 
 /// What becomes of packets to a prefix.
@@ -76,6 +93,11 @@ const fn is_one(weight: &u8) -> bool {
     *weight == 1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes by reference")]
+const fn is_zero(metric: &u32) -> bool {
+    *metric == 0
+}
+
 /// A route as it is written: exactly one of `via`, `port`, `lookup` and `kind`.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -83,8 +105,19 @@ struct RouteShape {
     /// VRF that it is a route of; absent: the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vrf: Option<String>,
+    /// Where it comes from: `static` or the name of a protocol, 1 to 15 letters, digits, `.`, `_` and `-`. Absent: `static`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<Source>,
     /// Destinations.
     prefix: Prefix,
+    /// Administrative distance, 0 to 254: of the usable routes to a prefix, packets follow one with the least. A prefix has one
+    /// route from each source at each distance. Absent: the usual one of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 254)]
+    distance: Option<u8>,
+    /// Of routes with the same distance, packets follow the one with the least metric. Absent: 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    metric: u32,
     /// Next hops: 1 to 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     via: Option<Vec<NextHop>>,
@@ -129,14 +162,20 @@ impl TryFrom<RouteShape> for Route {
             (None, None, None, Some(RouteKind::Local)) => RouteTarget::Local,
             _ => return Err(RouteShapeError),
         };
-        Ok(Self { vrf: named(shape.vrf), prefix: shape.prefix, target })
+        let source = shape.source.unwrap_or(Source::STATIC);
+        let distance = shape.distance.unwrap_or_else(|| source.distance());
+        let (vrf, prefix, metric) = (named(shape.vrf), shape.prefix, shape.metric);
+        Ok(Self { vrf, source, prefix, distance, metric, target })
     }
 }
 
 impl From<Route> for RouteShape {
     fn from(route: Route) -> Self {
-        let Route { vrf, prefix, target } = route;
-        let mut shape = Self { vrf, prefix, via: None, port: None, lookup: None, kind: None };
+        let Route { vrf, source, prefix, distance, metric, target } = route;
+        let distance = Some(distance).filter(|distance| *distance != source.distance());
+        let source = Some(source).filter(|source| *source != Source::STATIC);
+        let (via, port, lookup, kind) = (None, None, None, None);
+        let mut shape = Self { vrf, source, prefix, distance, metric, via, port, lookup, kind };
         match target {
             RouteTarget::Via(via) => shape.via = Some(via),
             RouteTarget::Port(port) => shape.port = Some(port),

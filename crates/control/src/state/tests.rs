@@ -18,6 +18,9 @@ fn records() -> Vec<Record> {
         }),
         route(r#"{"prefix":"10.0.0.0/8","via":[{"address":"10.0.1.2","weight":3}]}"#),
         route(r#"{"prefix":"2001:db8::/32","kind":"blackhole"}"#),
+        route(
+            r#"{"source":"bgp","prefix":"2001:db8::/32","distance":200,"metric":7,"kind":"local"}"#,
+        ),
         Record::Flow(
             serde_json::from_str(
                 r#"{"source":"10.0.1.2","destination":"10.0.2.2","protocol":17,"source_port":1,
@@ -70,11 +73,11 @@ fn lines_that_are_missing_doubled_or_follow_the_end_are_refused() {
     let whole = String::from_utf8(written(&records())).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     let without: Vec<&str> = [&lines[..2], &lines[3..]].concat();
-    assert!(refused((without.join("\n") + "\n").as_bytes()).contains("5 records"));
+    assert!(refused((without.join("\n") + "\n").as_bytes()).contains("6 records"));
     let doubled: Vec<&str> = [&lines[..3], &lines[2..]].concat();
-    assert!(refused((doubled.join("\n") + "\n").as_bytes()).contains("7 records"));
-    assert!(refused((whole.clone() + lines[1] + "\n").as_bytes()).contains("line 9: it follows"));
-    assert!(refused((whole + "x").as_bytes()).contains("ends after line 8"));
+    assert!(refused((doubled.join("\n") + "\n").as_bytes()).contains("8 records"));
+    assert!(refused((whole.clone() + lines[1] + "\n").as_bytes()).contains("line 10: it follows"));
+    assert!(refused((whole + "x").as_bytes()).contains("ends after line 9"));
 }
 
 #[test]

@@ -149,10 +149,13 @@ fn workers(daemon: &Daemon, text: &mut Exposition) {
 
 fn tables(daemon: &Daemon, text: &mut Exposition) {
     let (routes4, routes6) = daemon.routing.rib().len();
-    let mut routes = text.gauge("millrace_routes", "Static routes of all VRFs.");
+    let mut routes = text.gauge(
+        "millrace_routes",
+        "Routes of all VRFs that were given: those of interfaces and neighbours do not count.",
+    );
     routes.sample(&[("family", &"ipv4")], routes4);
     routes.sample(&[("family", &"ipv6")], routes6);
-    let mut routes = text.gauge("millrace_vrf_routes", "Static routes of a VRF.");
+    let mut routes = text.gauge("millrace_vrf_routes", "Routes of a VRF that were given.");
     for (id, name) in vrfs::named(daemon) {
         let (routes4, routes6) = daemon.routing.rib().len_of(id);
         routes.sample(&[("vrf", &name), ("family", &"ipv4")], routes4);

@@ -14,6 +14,7 @@ mod places;
 mod ports;
 mod prometheus;
 mod relay;
+mod route_sources;
 mod routes;
 mod sessions;
 mod streams;
@@ -94,6 +95,8 @@ fn router(api: Api) -> Router {
         .route("/v1/routes", get(routes::list).post(routes::add).delete(routes::remove))
         .route("/v1/routes/lookup", get(routes::lookup))
         .route("/v1/next-hops", get(routes::next_hops))
+        .route("/v1/route-sources", get(route_sources::list))
+        .route("/v1/route-sources/{source}", delete(route_sources::withdraw))
         .route("/v1/vrfs", get(vrfs::list))
         .route("/v1/neighbors", get(neighbors::list).post(neighbors::add).delete(neighbors::remove))
         .route("/v1/flows", get(flows::list).post(flows::add).delete(flows::remove))

@@ -4,8 +4,8 @@ use axum::Json;
 use utoipa::OpenApi;
 
 use super::{
-    capture, clients, flows, functions, interfaces, keep, metrics, neighbors, ports, routes,
-    sessions, summary, trace, vrfs, workers,
+    capture, clients, flows, functions, interfaces, keep, metrics, neighbors, ports, route_sources,
+    routes, sessions, summary, trace, vrfs, workers,
 };
 
 #[derive(OpenApi)]
@@ -33,6 +33,8 @@ use super::{
         routes::add,
         routes::remove,
         routes::next_hops,
+        route_sources::list,
+        route_sources::withdraw,
         vrfs::list,
         neighbors::list,
         neighbors::add,
@@ -71,7 +73,7 @@ mod tests {
     fn every_path_is_described_and_bodies_have_schemas() {
         let document = serde_json::to_value(Document::openapi()).unwrap();
         let paths = document["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 29);
+        assert_eq!(paths.len(), 31);
         assert!(paths["/v1/routes"]["post"]["requestBody"].is_object());
         let schemas = document["components"]["schemas"].as_object().unwrap();
         for name in ["Route", "Port", "ErrorBody", "TraceStep", "Reloaded"] {

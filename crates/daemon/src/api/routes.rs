@@ -6,7 +6,7 @@ use control::api::{
     Changed, ErrorBody, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage,
     RouteQuery, RouteScope,
 };
-use control::config::Route;
+use control::config::{self, Route};
 use control::net::Prefix;
 use forward::nodes::MOST_LEAKS;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
@@ -15,7 +15,7 @@ use forward::state::Kind;
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::{Api, carried_through, vrfs};
 use crate::daemon::{Changing, Daemon, RouteChanges};
-use crate::routing::{Place, RoutesError, prefix_from_rib, prefix_to_rib};
+use crate::routing::{RoutesError, prefix_from_rib, prefix_to_rib, source_to_rib};
 
 /// Routes of a page when nothing is said, and at most.
 const PAGE: u32 = 1000;
@@ -42,7 +42,11 @@ pub(crate) async fn list(
     let families = families(&query)?;
     let daemon = api.daemon.lock();
     let vrf = vrfs::find(&daemon, query.vrf.as_deref())?;
-    let (total4, total6) = daemon.routing.rib().len_of(vrf);
+    let source = query.source.as_ref().map(known).transpose()?;
+    let [total4, total6] = match source {
+        Some(source) => daemon.routing.rib().sources(vrf).remove(&source).unwrap_or_default(),
+        None => daemon.routing.rib().len_of(vrf).into(),
+    };
     let mut page = RoutePage::default();
     for six in families {
         page.total += if six { total6 } else { total4 } as u64;
@@ -52,16 +56,16 @@ pub(crate) async fn list(
         }
         while page.next.is_none() {
             let wanted = limit.saturating_sub(page.routes.len()).max(1);
-            let found = daemon.routing.rib().routes(vrf, six, after, wanted);
-            let Some(last) = found.last().map(|route| route.prefix) else { break };
+            let found = daemon.routing.rib().routes((vrf, source), six, after, wanted);
+            let Some(last) = found.last().map(|route| route.place.prefix) else { break };
             after = Some(last);
             let within = |route: &&RouteInfo| {
                 let inside = |wide: Prefix| {
-                    let prefix = prefix_from_rib(route.prefix);
+                    let prefix = prefix_from_rib(route.place.prefix);
                     wide.length() <= prefix.length() && wide.contains(prefix.address())
                 };
                 // Neighbours have a list of their own.
-                route.source != Source::Neighbor && query.prefix.is_none_or(inside)
+                route.place.source != Source::NEIGHBOR && query.prefix.is_none_or(inside)
             };
             let shown = found.iter().filter(within).filter_map(|route| show(&daemon, route));
             page.routes.extend(shown);
@@ -160,8 +164,9 @@ pub(crate) async fn remove(
         let changing = api.daemon.change().await;
         let mut changes = RouteChanges::default();
         let vrf = vrfs::find(&changing.lock(), scope.vrf.as_deref())?;
-        let places: Vec<Place> = list.iter().map(|prefix| (vrf, prefix_to_rib(*prefix))).collect();
-        let removed = changes.remove(&changing, &places).await;
+        let source = scope.source.as_ref().map_or(Ok(Source::STATIC), known)?;
+        let prefixes: Vec<rib::Prefix> = list.into_iter().map(prefix_to_rib).collect();
+        let removed = changes.remove(&changing, (vrf, source, scope.distance), &prefixes).await;
         answer(&changing, changes, removed).await
     })
     .await
@@ -195,6 +200,11 @@ pub(crate) async fn next_hops(State(api): State<Api>) -> Json<Vec<NextHop>> {
     Json(daemon.routing.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect())
 }
 
+/// A source for the tables.
+pub(super) fn known(source: &config::Source) -> Result<Source, Refusal> {
+    source_to_rib(source).map_err(|error| Refusal::invalid(error, "give another name"))
+}
+
 fn bounded(length: usize) -> Result<(), Refusal> {
     if length <= LIST {
         return Ok(());
@@ -205,7 +215,7 @@ fn bounded(length: usize) -> Result<(), Refusal> {
     ))
 }
 
-fn refusal(error: RoutesError) -> Refusal {
+pub(super) fn refusal(error: RoutesError) -> Refusal {
     use rib::RouteError as E;
     match &error {
         RoutesError::Apply(apply) => match apply.error {
@@ -213,7 +223,8 @@ fn refusal(error: RoutesError) -> Refusal {
             E::TooManyRoutes { .. }
             | E::TableFull { .. }
             | E::TooManyHops { .. }
-            | E::TooManyGroups { .. } => {
+            | E::TooManyGroups { .. }
+            | E::TooManySources { .. } => {
                 Refusal::full(&error, "raise the limit in the configuration, or remove routes")
             }
             _ => Refusal::invalid(&error, "correct the route and send the list again"),
@@ -224,17 +235,19 @@ fn refusal(error: RoutesError) -> Refusal {
 
 fn show(daemon: &Daemon, route: &RouteInfo) -> Option<RouteEntry> {
     let shown = daemon.routing.shown(route)?;
-    let place = (route.vrf, route.prefix);
-    let configured = |known: &Route| known.vrf == shown.vrf && known.prefix == shown.prefix;
-    let origin = match route.source {
-        Source::Own => RouteOrigin::Local,
-        Source::Connected => RouteOrigin::Connected,
-        Source::Neighbor => RouteOrigin::Neighbor,
-        Source::Static if daemon.config.static_routes.iter().any(configured) => RouteOrigin::Config,
-        Source::Static if daemon.routing.is_from_file(&place) => RouteOrigin::File,
-        Source::Static => RouteOrigin::Api,
+    let place = &route.place;
+    let key = |route: &Route| (route.prefix, route.distance);
+    let configured = |known: &Route| known.vrf == shown.vrf && key(known) == key(&shown);
+    let origin = match place.source {
+        Source::LOCAL => RouteOrigin::Local,
+        Source::CONNECTED => RouteOrigin::Connected,
+        Source::NEIGHBOR => RouteOrigin::Neighbor,
+        Source::STATIC if daemon.config.static_routes.iter().any(configured) => RouteOrigin::Config,
+        _ if daemon.routing.is_from_file(place) => RouteOrigin::File,
+        _ => RouteOrigin::Api,
     };
-    Some(RouteEntry { route: shown, origin, parked: !route.usable })
+    let (parked, standby) = (!route.usable, route.usable && !route.active);
+    Some(RouteEntry { route: shown, origin, parked, standby })
 }
 
 fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {

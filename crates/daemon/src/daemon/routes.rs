@@ -1,11 +1,12 @@
-//! Static routes changed part by part, so that a full Internet table stalls neither packets nor the API, and with
+//! Routes changed part by part, so that a full Internet table stalls neither packets nor the API, and with
 //! a way back.
 
 use control::config::{Config, Route};
-use forward::rib::{self, ApplyError, Change, RouteError, Source};
+use forward::rib::{ApplyError, Change, Place, Prefix, RouteError, Source};
+use forward::state::VrfId;
 
 use super::Changing;
-use crate::routing::{Place, RoutesError, Routing};
+use crate::routing::{RoutesError, Routing};
 
 /// Routes that are changed in one step: about a millisecond.
 const STEP: usize = 512;
@@ -16,7 +17,7 @@ pub(crate) struct RouteChanges {
     undo: Vec<Change>,
     /// Routes that are new.
     pub(crate) added: usize,
-    /// Routes that replaced another of their prefix.
+    /// Routes that replaced another of their place.
     pub(crate) replaced: usize,
     /// Routes that are gone.
     pub(crate) removed: usize,
@@ -51,7 +52,7 @@ impl RouteChanges {
         for (at, route) in (first..).zip(part) {
             config.check_route(route).map_err(|error| RoutesError::Unfit { at, error })?;
             let new = routing.route(route)?;
-            let before = undo_of(routing, (new.vrf, new.prefix));
+            let before = undo_of(routing, new.place);
             let change = Change::Add(new);
             match &before {
                 Change::Add(_) => self.replaced += 1,
@@ -67,23 +68,62 @@ impl RouteChanges {
         Ok(())
     }
 
-    /// Removes routes.
+    /// Removes the routes of a source to these prefixes of a VRF, of that distance or all.
     ///
-    /// Errors: one is not there, and nothing was removed.
+    /// Errors: to one there is none, and nothing was removed.
     pub(crate) async fn remove(
         &mut self,
         changing: &Changing,
-        list: &[Place],
+        (vrf, source, distance): (VrfId, Source, Option<u8>),
+        list: &[Prefix],
     ) -> Result<(), RoutesError> {
-        for (at, place) in list.iter().enumerate() {
-            if !changing.lock().routing.has_static_route(*place) {
-                return Err(ApplyError { at, error: RouteError::NoSuchRoute(place.1) }.into());
+        let mut places = Vec::with_capacity(list.len());
+        for (part, first) in list.chunks(STEP).zip((0..).step_by(STEP)) {
+            {
+                let daemon = changing.lock();
+                let rib = daemon.routing.rib();
+                for (at, prefix) in (first..).zip(part.iter().copied()) {
+                    let before = places.len();
+                    let there = rib.places_at(vrf, prefix, source).into_iter();
+                    places.extend(there.filter(|of| distance.is_none_or(|d| d == of.distance)));
+                    if places.len() == before {
+                        let distance = distance.unwrap_or_default();
+                        let place = Place { vrf, prefix, source, distance };
+                        let error = RouteError::NoSuchRoute(place);
+                        return Err(ApplyError { at, error }.into());
+                    }
+                }
             }
-            if at % STEP == 0 {
+            tokio::task::yield_now().await;
+        }
+        self.remove_present(changing, &places).await
+    }
+
+    /// Takes everything away that a source has given to these VRFs. Gives how much that was.
+    ///
+    /// Errors: as [`Self::add`]; what was gone by then stays away.
+    pub(crate) async fn withdraw(
+        changing: &Changing,
+        vrfs: &[VrfId],
+        source: Source,
+    ) -> Result<usize, RoutesError> {
+        let mut removed = 0;
+        for vrf in vrfs {
+            loop {
+                {
+                    let routing = &mut changing.lock().routing;
+                    let places = routing.rib().places_of(*vrf, source, STEP);
+                    if places.is_empty() {
+                        break;
+                    }
+                    removed += places.len();
+                    let changes: Vec<Change> = places.into_iter().map(Change::Remove).collect();
+                    routing.change_routes(&changes)?;
+                }
                 tokio::task::yield_now().await;
             }
         }
-        self.remove_present(changing, list).await
+        Ok(removed)
     }
 
     /// Removes those of the routes that are there.
@@ -128,16 +168,12 @@ impl RouteChanges {
 /// What removes a route that is to be added.
 fn removal(change: &Change) -> Option<Change> {
     match change {
-        Change::Add(route) => Some(Change::Remove(route.vrf, route.prefix)),
+        Change::Add(route) => Some(Change::Remove(route.place)),
         Change::Remove(..) => None,
     }
 }
 
-/// What puts the static route of a place back as it is now.
-fn undo_of(routing: &Routing, (vrf, prefix): Place) -> Change {
-    let routes = routing.rib().routes_of(vrf, prefix);
-    match routes.into_iter().find(|route| route.source == Source::Static) {
-        Some(route) => Change::Add(rib::Route { vrf, prefix, target: route.target }),
-        None => Change::Remove(vrf, prefix),
-    }
+/// What puts the route of a place back as it is now.
+fn undo_of(routing: &Routing, place: Place) -> Change {
+    routing.rib().route_at(place).map_or(Change::Remove(place), Change::Add)
 }

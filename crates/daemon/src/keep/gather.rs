@@ -6,12 +6,11 @@ use std::net::IpAddr;
 
 use control::api::{NeighborState, Saved};
 use control::state::{KeptNeighbor, KeptPort, Record, Writer};
-use forward::rib::Source;
+use forward::rib::Place;
 use forward::state::VrfId;
 use tokio::task::yield_now;
 
 use crate::daemon::{Changing, Daemon};
-use crate::routing::Place;
 
 /// Entries that are looked at in one step: about a millisecond.
 const STEP: usize = 512;
@@ -102,7 +101,7 @@ impl Gathering {
             let daemon = changing.lock();
             let routing = &daemon.routing;
             let routes = daemon.config.static_routes.iter();
-            let places = routes.map(|route| routing.place(route.vrf.as_deref(), route.prefix));
+            let places = routes.map(|route| routing.place(route));
             (places.flatten().collect(), routing.rib().vrfs().collect())
         };
         for (vrf, six) in vrfs.into_iter().flat_map(|vrf| [(vrf, false), (vrf, true)]) {
@@ -110,14 +109,14 @@ impl Gathering {
             loop {
                 let routes = {
                     let daemon = changing.lock();
-                    let found = daemon.routing.rib().routes(vrf, six, after, STEP);
+                    let found = daemon.routing.rib().routes((vrf, None), six, after, STEP);
                     let Some(last) = found.last() else { break };
-                    after = Some(last.prefix);
+                    after = Some(last.place.prefix);
                     let asked = found.iter().filter(|route| {
-                        let place = (vrf, route.prefix);
-                        route.source == Source::Static
-                            && !configured.contains(&place)
-                            && !daemon.routing.is_from_file(&place)
+                        let place = &route.place;
+                        !place.source.is_implied()
+                            && !configured.contains(place)
+                            && !daemon.routing.is_from_file(place)
                     });
                     asked.filter_map(|route| daemon.routing.shown(route)).collect::<Vec<_>>()
                 };

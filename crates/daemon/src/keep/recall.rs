@@ -176,8 +176,8 @@ impl Recall {
         let (beside, routes): (Vec<Route>, Vec<Route>) = {
             let daemon = changing.lock();
             let has = |route: &Route| {
-                let place = daemon.routing.place(route.vrf.as_deref(), route.prefix);
-                place.is_some_and(|place| daemon.routing.has_static_route(place))
+                let place = daemon.routing.place(route);
+                place.is_some_and(|place| daemon.routing.rib().has(place))
             };
             routes.into_iter().partition(has)
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use control::config::{Config, Limits, Route, RouteTarget};
+use control::config::{Config, Limits, Route};
 use control::net::Prefix;
 
 /// Takes over the settings that only a start can change. Returns the sections that differ.
@@ -62,20 +62,23 @@ pub(crate) fn other_changes(old: &Config, new: &Config) -> Vec<String> {
     changes
 }
 
-/// Routes that are new or different, and those whose prefix has none any more in its VRF.
+/// Routes that are new or different, and those whose place has none any more.
 pub(crate) fn route_changes(old: &[Route], new: &[Route]) -> (Vec<Route>, Vec<Route>) {
-    let (before, after) = (targets(old), targets(new));
-    let added = new.iter().filter(|route| before.get(&key(route)) != Some(&&route.target));
+    let (before, after) = (by_key(old), by_key(new));
+    let added = new.iter().filter(|route| before.get(&key(route)) != Some(route));
     let removed = old.iter().filter(|route| !after.contains_key(&key(route)));
     (added.cloned().collect(), removed.cloned().collect())
 }
 
-fn targets(routes: &[Route]) -> HashMap<(Option<&str>, Prefix), &RouteTarget> {
-    routes.iter().map(|route| (key(route), &route.target)).collect()
+/// Where a route of the configuration stands: they are all static.
+type Key<'a> = (Option<&'a str>, Prefix, u8);
+
+fn by_key(routes: &[Route]) -> HashMap<Key<'_>, &Route> {
+    routes.iter().map(|route| (key(route), route)).collect()
 }
 
-fn key(route: &Route) -> (Option<&str>, Prefix) {
-    (route.vrf.as_deref(), route.prefix)
+fn key(route: &Route) -> Key<'_> {
+    (route.vrf.as_deref(), route.prefix, route.distance)
 }
 
 #[cfg(test)]
@@ -93,16 +96,19 @@ mod tests {
         let old = routes(
             "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
              [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"blackhole\"\n\
-             [[route]]\nprefix = \"10.3.0.0/16\"\nvia = \"10.0.0.2\"\n",
+             [[route]]\nprefix = \"10.3.0.0/16\"\nvia = \"10.0.0.2\"\n\
+             [[route]]\nprefix = \"10.5.0.0/16\"\nvia = \"10.0.0.2\"\n",
         );
         let new = routes(
             "[[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\n\
              [[route]]\nprefix = \"10.2.0.0/16\"\nkind = \"unreachable\"\n\
-             [[route]]\nprefix = \"10.4.0.0/16\"\nvia = \"10.0.0.2\"\n",
+             [[route]]\nprefix = \"10.4.0.0/16\"\nvia = \"10.0.0.2\"\n\
+             [[route]]\nprefix = \"10.5.0.0/16\"\nvia = \"10.0.0.2\"\nmetric = 3\n\
+             [[route]]\nprefix = \"10.1.0.0/16\"\nvia = \"10.0.0.2\"\ndistance = 9\n",
         );
         let (added, removed) = route_changes(&old, &new);
         let added: Vec<String> = added.iter().map(|route| route.prefix.to_string()).collect();
-        assert_eq!(added, ["10.2.0.0/16", "10.4.0.0/16"]);
+        assert_eq!(added, ["10.2.0.0/16", "10.4.0.0/16", "10.5.0.0/16", "10.1.0.0/16"]);
         let removed: Vec<String> = removed.iter().map(|route| route.prefix.to_string()).collect();
         assert_eq!(removed, ["10.3.0.0/16"]);
     }

@@ -4,20 +4,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use control::config::{Config, Route};
+use forward::rib::Place;
 use tokio::task::spawn_blocking;
 
 use super::ReloadError;
 use super::difference::route_changes;
 use super::parts;
 use crate::daemon::{Changing, RouteChanges};
-use crate::routing::Place;
+use crate::routing::{FilePlace, file_place, place_of_file};
 
 /// What was done.
 #[derive(Default)]
 pub(super) struct Done {
     changes: RouteChanges,
     /// Places of the files' routes before.
-    file_routes: Option<Arc<Vec<Place>>>,
+    file_routes: Option<Arc<Vec<FilePlace>>>,
     /// Routes of the configuration itself that are new or different, and that are gone.
     pub(super) added: usize,
     pub(super) removed: usize,
@@ -51,28 +52,29 @@ pub(super) async fn put_in_force(
     }
     let present = Arc::new(sorted(present).await);
     let files_before = changing.lock().routing.exchange_file_routes(Arc::clone(&present));
-    let configured: HashSet<Place> = places(changing, &after.static_routes).into_iter().collect();
+    let configured: HashSet<FilePlace> =
+        places(changing, &after.static_routes).into_iter().collect();
     let from_config = places(changing, &removed);
     let (from_config, from_files) =
         gone(configured, present, from_config, Arc::clone(&files_before)).await;
     done.file_routes = Some(files_before);
-    done.changes.remove_present(changing, &from_config).await?;
+    done.changes.remove_present(changing, &in_tables(from_config)).await?;
     done.removed = done.changes.removed;
-    done.changes.remove_present(changing, &from_files).await?;
+    done.changes.remove_present(changing, &in_tables(from_files)).await?;
     Ok(())
 }
 
 /// Of what the configuration and the files had, what they have no more.
 async fn gone(
-    configured: HashSet<Place>,
-    present: Arc<Vec<Place>>,
-    from_config: Vec<Place>,
-    from_files: Arc<Vec<Place>>,
-) -> (Vec<Place>, Vec<Place>) {
+    configured: HashSet<FilePlace>,
+    present: Arc<Vec<FilePlace>>,
+    from_config: Vec<FilePlace>,
+    from_files: Arc<Vec<FilePlace>>,
+) -> (Vec<FilePlace>, Vec<FilePlace>) {
     let compare = move || {
         let stays =
-            |place: &Place| configured.contains(place) || present.binary_search(place).is_ok();
-        let gone = |places: &[Place]| -> Vec<Place> {
+            |place: &FilePlace| configured.contains(place) || present.binary_search(place).is_ok();
+        let gone = |places: &[FilePlace]| -> Vec<FilePlace> {
             places.iter().filter(|place| !stays(place)).copied().collect()
         };
         (gone(&from_config), gone(&from_files))
@@ -81,8 +83,8 @@ async fn gone(
 }
 
 /// Each place once, in order. A million take so long, as with [`gone`], that neighbours would wait.
-async fn sorted(places: Vec<Place>) -> Vec<Place> {
-    let sort = |mut places: Vec<Place>| {
+async fn sorted(places: Vec<FilePlace>) -> Vec<FilePlace> {
+    let sort = |mut places: Vec<FilePlace>| {
         places.sort_unstable();
         places.dedup();
         places
@@ -92,10 +94,14 @@ async fn sorted(places: Vec<Place>) -> Vec<Place> {
 }
 
 /// Where routes stand. Those of a VRF that nothing names any more are gone with it.
-fn places(changing: &Changing, routes: &[Route]) -> Vec<Place> {
+fn places(changing: &Changing, routes: &[Route]) -> Vec<FilePlace> {
     let daemon = changing.lock();
-    let place = |route: &Route| daemon.routing.place(route.vrf.as_deref(), route.prefix);
+    let place = |route: &Route| daemon.routing.place(route).as_ref().map(file_place);
     routes.iter().filter_map(place).collect()
+}
+
+fn in_tables(places: Vec<FilePlace>) -> Vec<Place> {
+    places.iter().map(place_of_file).collect()
 }
 
 /// Takes back what [`put_in_force`] did. The interfaces are those of before again.

@@ -32,7 +32,10 @@ use crate::settings;
 use crate::workers::{Inbox, Injector};
 
 pub(crate) use neighbors::NeighborError;
-pub(crate) use routes::{Place, RoutesError, prefix_from_rib, prefix_to_rib};
+pub(crate) use routes::{
+    FilePlace, RoutesError, file_place, place_of_file, prefix_from_rib, prefix_to_rib,
+    source_to_rib,
+};
 pub(crate) use topology::{InUse, Topology};
 
 use early::Early;
@@ -68,7 +71,7 @@ pub(crate) struct Routing {
     /// Until when no address conflict is reported: nanoseconds since the start.
     conflict_silence: u64,
     /// Places of the routes that came from files, sorted.
-    file_routes: Arc<Vec<Place>>,
+    file_routes: Arc<Vec<FilePlace>>,
     changed: Arc<Notify>,
     /// Counted with each change of routes and neighbours that people make.
     changes: u64,
@@ -125,7 +128,7 @@ impl Routing {
         &self.topology
     }
 
-    /// VRFs that static routes are in or name, those too that are gone.
+    /// VRFs that given routes are in or name, those too that are gone.
     pub(crate) fn named_vrfs(&self) -> HashSet<VrfId> {
         self.rib().named_vrfs().collect()
     }
@@ -137,7 +140,7 @@ impl Routing {
         topology.vrfs().try_for_each(|id| self.slow.open_vrf(id))
     }
 
-    /// Interfaces that static routes and neighbours name, those too that are gone.
+    /// Interfaces that given routes and neighbours name, those too that are gone.
     pub(crate) fn named_interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
         self.slow.named_interfaces()
     }

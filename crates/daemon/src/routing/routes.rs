@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use control::config::{self, Config, NextHop, Route, RouteTarget};
+use control::config::{self, Config, NextHop, Route, RouteTarget, Source};
 use control::net::Prefix;
-use forward::rib::{self, Change, NextHopMacs, RouteInfo, Target, Via};
+use forward::rib::{self, Change, NextHopMacs, Place, RouteInfo, Target, Via};
 use forward::state::{DEFAULT_VRF, VrfId};
 
 use super::{Routing, Topology};
@@ -17,10 +17,33 @@ pub(crate) enum Unknown {
     Interface(String),
     #[error("there is no VRF {0}; see millrace show vrfs")]
     Vrf(String),
+    #[error("'{0}' can't be the source of a route; see millrace route add --help")]
+    Source(String),
 }
 
-/// Where a route stands: there is one of each.
-pub(crate) type Place = (VrfId, rib::Prefix);
+/// Where a static route stands that is in a file: its VRF, prefix and distance.
+pub(crate) type FilePlace = (VrfId, rib::Prefix, u8);
+
+/// Where a static route stands among those of files.
+pub(crate) fn file_place(place: &Place) -> FilePlace {
+    (place.vrf, place.prefix, place.distance)
+}
+
+/// The place of a static route that is in a file.
+pub(crate) fn place_of_file(&(vrf, prefix, distance): &FilePlace) -> Place {
+    Place { distance, ..Place::of_static(vrf, prefix) }
+}
+
+/// A source for the tables.
+pub(crate) fn source_to_rib(source: &Source) -> Result<rib::Source, Unknown> {
+    // It has been checked by the same rule.
+    source.name().parse().map_err(|_| Unknown::Source(source.name().to_owned()))
+}
+
+/// A source as people see it.
+pub(crate) fn source_from_rib(source: rib::Source) -> Source {
+    source.name().parse().unwrap_or(Source::STATIC)
+}
 
 /// A route for the tables.
 pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, Unknown> {
@@ -44,8 +67,10 @@ pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, U
         RouteTarget::Unreachable => Target::Unreachable,
         RouteTarget::Local => Target::Local,
     };
-    let vrf = vrf(route.vrf.as_deref())?;
-    Ok(rib::Route { vrf, prefix: prefix_to_rib(route.prefix), target })
+    let (vrf, prefix) = (vrf(route.vrf.as_deref())?, prefix_to_rib(route.prefix));
+    let place =
+        Place { vrf, prefix, source: source_to_rib(&route.source)?, distance: route.distance };
+    Ok(rib::Route { place, metric: route.metric, target })
 }
 
 /// A prefix for the tables.
@@ -76,21 +101,30 @@ impl Routing {
     }
 
     /// Where a route stands, or would stand. `None`: there is no such VRF.
-    pub(crate) fn place(&self, vrf: Option<&str>, prefix: Prefix) -> Option<Place> {
-        Some((self.topology.vrf(vrf)?, prefix_to_rib(prefix)))
+    pub(crate) fn place(&self, route: &Route) -> Option<Place> {
+        Some(Place {
+            vrf: self.topology.vrf(route.vrf.as_deref())?,
+            prefix: prefix_to_rib(route.prefix),
+            source: source_to_rib(&route.source).ok()?,
+            distance: route.distance,
+        })
     }
 
     /// Notes the places of the routes that come from files, sorted. Returns those before.
-    pub(crate) fn exchange_file_routes(&mut self, places: Arc<Vec<Place>>) -> Arc<Vec<Place>> {
+    pub(crate) fn exchange_file_routes(
+        &mut self,
+        places: Arc<Vec<FilePlace>>,
+    ) -> Arc<Vec<FilePlace>> {
         std::mem::replace(&mut self.file_routes, places)
     }
 
     /// Whether the route there came from a file.
     pub(crate) fn is_from_file(&self, place: &Place) -> bool {
-        self.file_routes.binary_search(place).is_ok()
+        place.source == rib::Source::STATIC
+            && self.file_routes.binary_search(&file_place(place)).is_ok()
     }
 
-    /// Changes static routes: all of them or, on an error, none.
+    /// Changes routes that are given: all of them or, on an error, none.
     pub(crate) fn change_routes(&mut self, changes: &[Change]) -> Result<(), rib::ApplyError> {
         self.slow.apply(changes)?;
         self.changes += 1;
@@ -115,17 +149,13 @@ impl Routing {
             Target::Vrf(DEFAULT_VRF) => RouteTarget::Lookup(config::DEFAULT_VRF.to_owned()),
             Target::Vrf(id) => RouteTarget::Lookup(self.topology.vrf_name(*id)?.to_owned()),
         };
-        let vrf = match route.vrf {
+        let Place { vrf, prefix, source, distance } = route.place;
+        let vrf = match vrf {
             DEFAULT_VRF => None,
             id => Some(self.topology.vrf_name(id)?.to_owned()),
         };
-        Some(Route { vrf, prefix: prefix_from_rib(route.prefix), target })
-    }
-
-    /// Whether configuration, files or API have a route there.
-    pub(crate) fn has_static_route(&self, (vrf, prefix): Place) -> bool {
-        let routes = self.rib().routes_of(vrf, prefix);
-        routes.iter().any(|route| route.source == rib::Source::Static)
+        let (source, prefix) = (source_from_rib(source), prefix_from_rib(prefix));
+        Some(Route { vrf, source, prefix, distance, metric: route.metric, target })
     }
 }
 

@@ -1,16 +1,17 @@
 //! What a change of interfaces does to routes and neighbours.
 
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use graph::{InterfaceId, Reason};
 
 use super::{Action, Packet, SlowPath, frame};
-use crate::rib::NextHopMacs;
+use crate::rib::{NextHopMacs, RouteError};
 use crate::state::{Interfaces, Mode};
 
 impl<P: Packet> SlowPath<P> {
-    /// Interfaces that static routes and configured neighbours name, those too that are not there; some more than once.
+    /// Interfaces that given routes and configured neighbours name, those too that are not there; some more than once.
     pub fn named_interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
         let neighbors = self.fixed.keys().map(|(interface, _)| *interface);
         self.rib.named_interfaces().chain(neighbors)
@@ -26,21 +27,41 @@ impl<P: Packet> SlowPath<P> {
         actions: &mut Vec<Action<P>>,
     ) {
         self.shared.interfaces.store(interfaces.clone());
+        let live: BTreeSet<InterfaceId> = self.rib.live_interfaces().collect();
         let gone = self.rib.set_interfaces(&interfaces, macs);
-        let lost = self.table.iter().filter(|(_, known)| gone.contains(&known.interface));
-        let lost: Vec<u32> = lost.map(|(index, _)| index).collect();
+        let lost: Vec<u32> = gone.iter().flat_map(|id| self.table.on(*id)).collect();
         for index in lost {
             self.forget(index, Reason::NeighborUnresolved, actions);
         }
         let before = std::mem::replace(&mut self.interfaces, interfaces);
-        for ((interface, address), mac) in self.fixed.clone() {
-            if self.known((interface, address)).is_none() {
+        let came = self.rib.live_interfaces().filter(|id| !live.contains(id) || gone.contains(id));
+        let came = came.collect();
+        self.place(came, now, actions);
+        self.announce(&before, &gone, actions);
+        self.members_due = true;
+    }
+
+    /// Gives configured neighbours their entries whose interface is there now or again, and those that found no room.
+    fn place(&mut self, came: Vec<InterfaceId>, now: u64, actions: &mut Vec<Action<P>>) {
+        let mut due = std::mem::take(&mut self.unplaced);
+        // All addresses, IPv4 first.
+        let (first, last) = (Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::from([0xff; 16]).into());
+        for id in came {
+            due.extend(self.fixed.range((id, first)..=(id, last)).map(|(key, _)| *key));
+        }
+        for neighbor in due {
+            let Some(mac) = self.fixed.get(&neighbor).copied() else { continue };
+            if self.known(neighbor).is_some() {
+                continue;
+            }
+            match self.fix(neighbor, mac, now, actions) {
                 // Without its interface it waits until that is there, and its link up.
-                let _ = self.fix((interface, address), mac, now, actions);
+                Ok(()) | Err(RouteError::NoSuchInterface(_)) => {}
+                Err(_) => {
+                    self.unplaced.insert(neighbor);
+                }
             }
         }
-        self.announce(&before, &gone, actions);
-        self.next_check = 0;
     }
 
     /// Tells the links about addresses that are new on them, and links that are up again about all of theirs.

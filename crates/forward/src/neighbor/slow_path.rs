@@ -1,6 +1,6 @@
 //! Neighbours and routes together: what the control thread runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -24,8 +24,12 @@ pub struct SlowPath<P> {
     pub(super) shared: Shared,
     /// Configured neighbours, those too whose interface is not there now.
     pub(super) fixed: BTreeMap<(InterfaceId, IpAddr), MacAddr>,
+    /// Those of them that found no room when their interface came.
+    pub(super) unplaced: BTreeSet<(InterfaceId, IpAddr)>,
     /// When to look for uses and for next hops of groups.
-    pub(super) next_check: u64,
+    next_check: u64,
+    /// Whether there may be new next hops of groups, which are asked for at once.
+    pub(super) members_due: bool,
     hearing: Hearing,
 }
 
@@ -35,8 +39,10 @@ impl<P: Packet> SlowPath<P> {
     pub fn new(rib: Rib, shared: Shared, timing: Timing, bounds: Bounds, seed: u64) -> Self {
         let table = Table::new(timing, bounds, seed);
         let interfaces = shared.interfaces.load_full();
-        let (fixed, hearing) = (BTreeMap::new(), Hearing::default());
-        Self { rib, table, interfaces, shared, fixed, next_check: 0, hearing }
+        let hearing = Hearing::default();
+        let (fixed, unplaced) = (BTreeMap::new(), BTreeSet::new());
+        let (next_check, members_due) = (0, false);
+        Self { rib, table, interfaces, shared, fixed, unplaced, next_check, members_due, hearing }
     }
 
     /// The routing table.
@@ -60,10 +66,9 @@ impl<P: Packet> SlowPath<P> {
         self.rib.open_vrf(id)
     }
 
-    /// Changes static routes: all of them or, on an error, none.
+    /// Changes routes that are given: all of them or, on an error, none.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
-        // Members of new groups are to be asked for at once.
-        self.next_check = 0;
+        self.members_due = true;
         self.rib.apply(changes)
     }
 
@@ -116,9 +121,13 @@ impl<P: Packet> SlowPath<P> {
             };
             self.happen(index, event, now, actions);
         }
-        if now >= self.next_check {
+        let check = now >= self.next_check;
+        if check {
             self.next_check = now.saturating_add(self.table.timing().retrans_timer);
-            self.check(now, actions);
+            self.look_for_uses(now, actions);
+        }
+        if std::mem::take(&mut self.members_due) || check {
+            self.ask_members(now, actions);
         }
         self.rib.reclaim();
         let next = self.table.next_deadline();
@@ -276,13 +285,17 @@ impl<P: Packet> SlowPath<P> {
         actions.extend(frame.map(|frame| Action::Send { interface, frame }));
     }
 
-    /// Looks for stale neighbours that were used, and asks for next hops of groups.
-    fn check(&mut self, now: u64, actions: &mut Vec<Action<P>>) {
+    /// Looks for stale neighbours that were used.
+    fn look_for_uses(&mut self, now: u64, actions: &mut Vec<Action<P>>) {
         for index in self.table.stale() {
             if self.shared.next_hops.take_used(index) {
                 self.happen(index, Event::Used, now, actions);
             }
         }
+    }
+
+    /// Asks for next hops of groups.
+    fn ask_members(&mut self, now: u64, actions: &mut Vec<Action<P>>) {
         for neighbor in self.rib.unresolved_members() {
             if self.known(neighbor).is_none() {
                 self.ask_new(neighbor, now, actions);

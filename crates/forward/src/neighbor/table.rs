@@ -28,6 +28,7 @@ pub(super) struct Neighbor<P> {
 #[derive(Debug)]
 pub(super) struct Table<P> {
     entries: HashMap<u32, Neighbor<P>>,
+    by_interface: BTreeSet<(InterfaceId, u32)>,
     /// (deadline, index) of all.
     timers: BTreeSet<(u64, u32)>,
     /// Those of them that are stale: the first is unused for longest.
@@ -48,6 +49,7 @@ impl<P> Table<P> {
     pub(super) fn new(timing: Timing, bounds: Bounds, seed: u64) -> Self {
         Self {
             entries: HashMap::new(),
+            by_interface: BTreeSet::new(),
             timers: BTreeSet::new(),
             stale: BTreeSet::new(),
             failed: BTreeSet::new(),
@@ -74,6 +76,12 @@ impl<P> Table<P> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Neighbor<P>)> {
         self.entries.iter().map(|(index, neighbor)| (*index, neighbor))
+    }
+
+    /// Indices of the neighbours on an interface.
+    pub(super) fn on(&self, interface: InterfaceId) -> impl Iterator<Item = u32> + '_ {
+        let all = self.by_interface.range((interface, 0)..=(interface, u32::MAX));
+        all.map(|(_, index)| *index)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -152,6 +160,7 @@ impl<P> Table<P> {
         };
         self.resolved += usize::from(machine.is_resolved());
         self.entries.insert(index, neighbor);
+        self.by_interface.insert((interface, index));
         self.rearm(index, outcome.wait, now);
     }
 
@@ -159,6 +168,7 @@ impl<P> Table<P> {
     pub(super) fn remove(&mut self, index: u32) -> VecDeque<P> {
         self.disarm(index);
         let Some(neighbor) = self.entries.remove(&index) else { return VecDeque::new() };
+        self.by_interface.remove(&(neighbor.interface, index));
         self.resolved -= usize::from(neighbor.machine.is_resolved());
         self.waiting -= neighbor.waiting.len();
         neighbor.waiting

@@ -96,7 +96,10 @@ impl Bench {
     }
 
     fn with(bounds: Bounds) -> Self {
-        let limits = Limits { routes4: 100, routes6: 100, next_hops: 400, groups: 10 };
+        Self::within(bounds, Limits { routes4: 100, routes6: 100, next_hops: 400, groups: 10 })
+    }
+
+    fn within(bounds: Bounds, limits: Limits) -> Self {
         let settings = Settings {
             martians: true,
             directed_broadcast: false,
@@ -189,7 +192,7 @@ impl Bench {
         let prefix = Prefix::new(ip(address), length.parse().unwrap()).unwrap();
         let via = |hop: &&str| Via { address: ip(hop), interface: None, weight: 1 };
         let target = Target::Via(hops.iter().map(via).collect());
-        self.path.apply(&[Change::Add(Route { vrf: DEFAULT_VRF, prefix, target })]).unwrap();
+        self.path.apply(&[Change::Add(Route::of_static(DEFAULT_VRF, prefix, target))]).unwrap();
     }
 }
 

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use wire::special::{Special, classify_v4, classify_v6};
 
+use super::layer::Chosen;
 use super::link::is_link_local;
-use super::route::Step;
-use super::target::Goal;
-use super::{ApplyError, Change, Prefix, Rib, Route, RouteError, Target, Via};
-use crate::state::{GROUP_SLOTS, VrfId};
+use super::route::{Goal, MOST_DISTANCE, Step};
+use super::{ApplyError, Change, Place, Prefix, Rib, Route, RouteError, Target, Via};
+use crate::state::{VrfId, GROUP_SLOTS};
 
 impl Rib {
     /// The steps of a batch. On an error nothing has happened.
@@ -18,13 +18,13 @@ impl Rib {
         let mut steps: Vec<Step> = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
             let step = match change {
-                Change::Remove(vrf, prefix) => Ok((*vrf, *prefix, None)),
+                Change::Remove(place) => Ok((*place, None)),
                 Change::Add(route) => self.step(route),
             };
             match step {
                 Ok(step) => steps.push(step),
                 Err(error) => {
-                    self.release(steps.into_iter().filter_map(|(.., target)| target));
+                    self.release(steps.into_iter().filter_map(|(_, chosen)| chosen));
                     return Err(ApplyError { at, error });
                 }
             }
@@ -40,18 +40,17 @@ impl Rib {
         if fit && changes.iter().all(|change| matches!(change, Change::Add(_))) {
             return Ok(());
         }
-        let mut after: HashMap<(VrfId, Prefix), bool> = HashMap::new();
+        let mut after: HashMap<Place, bool> = HashMap::new();
         for (at, change) in changes.iter().enumerate() {
-            let (vrf, prefix, adds) = match change {
-                Change::Add(route) => (route.vrf, route.prefix, true),
-                Change::Remove(vrf, prefix) => (*vrf, *prefix, false),
+            let (place, adds) = match change {
+                Change::Add(route) => (route.place, true),
+                Change::Remove(place) => (*place, false),
             };
-            let has = || self.vrfs.get(vrf).is_some_and(|vrf| vrf.has_static(prefix));
-            let present = after.insert((vrf, prefix), adds).unwrap_or_else(has);
-            let family = usize::from(matches!(prefix, Prefix::V6(_)));
+            let present = after.insert(place, adds).unwrap_or_else(|| self.has(place));
+            let family = usize::from(matches!(place.prefix, Prefix::V6(_)));
             match (present, adds) {
                 (false, false) => {
-                    return Err(ApplyError { at, error: RouteError::NoSuchRoute(prefix) });
+                    return Err(ApplyError { at, error: RouteError::NoSuchRoute(place) });
                 }
                 (false, true) => counts[family] += 1,
                 (true, false) => counts[family] -= 1,
@@ -66,15 +65,21 @@ impl Rib {
     }
 
     fn step(&mut self, route: &Route) -> Result<Step, RouteError> {
-        let prefix = route.prefix;
+        let Place { vrf: of, prefix, source, distance } = route.place;
+        if source.is_implied() {
+            return Err(RouteError::Implied(source));
+        }
+        if distance > MOST_DISTANCE {
+            return Err(RouteError::Distance(distance));
+        }
         if !is_routed(prefix) {
             return Err(RouteError::NotRouted(prefix));
         }
-        if self.vrfs.get(route.vrf).is_none() {
-            return Err(RouteError::NoSuchVrf(route.vrf));
+        if self.vrfs.get(of).is_none() {
+            return Err(RouteError::NoSuchVrf(of));
         }
         let target = match &route.target {
-            Target::Vrf(vrf) if *vrf == route.vrf => return Err(RouteError::SameVrf(prefix)),
+            Target::Vrf(vrf) if *vrf == of => return Err(RouteError::SameVrf(prefix)),
             Target::Vrf(vrf) if self.vrfs.get(*vrf).is_none() => {
                 return Err(RouteError::NoSuchVrf(*vrf));
             }
@@ -82,15 +87,15 @@ impl Rib {
             Target::Port(interface) if self.links.get(*interface).is_none() => {
                 return Err(RouteError::NoSuchInterface(*interface));
             }
-            Target::Port(interface) if self.links.vrf_of(*interface) != route.vrf => {
+            Target::Port(interface) if self.links.vrf_of(*interface) != of => {
                 return Err(RouteError::OtherVrf(*interface));
             }
-            Target::Via(via) => Target::Via(self.checked_hops(route.vrf, prefix, via)?),
+            Target::Via(via) => Target::Via(self.checked_hops(of, prefix, via)?),
             target => target.clone(),
         };
-        let goal = Goal::Route(route.vrf, target);
-        let id = self.targets.acquire(goal, &self.links, &mut self.hops)?;
-        Ok((route.vrf, prefix, Some(id)))
+        let goal = Goal::Route(of, target);
+        let target = self.targets.acquire(goal, &self.links, &mut self.hops)?;
+        Ok((route.place, Some(Chosen { target, metric: route.metric })))
     }
 
     /// The next hops of a route checked, sorted, each once.

@@ -4,15 +4,22 @@ use std::net::IpAddr;
 
 use graph::InterfaceId;
 
-use super::Prefix;
-use crate::state::{GROUP_SLOTS, VrfId};
+use super::route::MOST_DISTANCE;
+use super::{Place, Prefix, Source};
+use crate::state::{VrfId, GROUP_SLOTS};
 
 /// Why a route can't be added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// There is nothing to remove.
-    #[error("there is no static route {0}")]
-    NoSuchRoute(Prefix),
+    #[error("there is no {} route {}", .0.source, .0.prefix)]
+    NoSuchRoute(Place),
+    /// Interfaces and neighbours alone make them.
+    #[error("{0} routes follow from interfaces and neighbours: give another source")]
+    Implied(Source),
+    /// The distance is no route's that is given.
+    #[error("distance {0} is no route's: give 0 to {MOST_DISTANCE}")]
+    Distance(u8),
     /// The prefix is never routed.
     #[error("{0} is multicast or link-local and is not routed: give a unicast prefix")]
     NotRouted(Prefix),
@@ -66,6 +73,12 @@ pub enum RouteError {
     /// The interface does not exist or does not route.
     #[error("interface {0} does not exist or is not routed")]
     NoSuchInterface(InterfaceId),
+    /// More pairs of source and distance than can be compared.
+    #[error("more than {limit} different sources and distances: give fewer")]
+    TooManySources {
+        /// The limit.
+        limit: usize,
+    },
     /// More routes than the limit.
     #[error("more than {limit} IPv{family} routes: raise limits.routes{family}")]
     TooManyRoutes {

@@ -88,6 +88,19 @@ impl Link {
     }
 }
 
+/// What is different between two states of all links.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Interfaces that came, went or are different.
+    pub(super) interfaces: BTreeSet<InterfaceId>,
+    /// Networks that they have or had.
+    pub(super) networks: Vec<Prefix>,
+    /// Addresses that they have or had.
+    pub(super) addresses: Vec<IpAddr>,
+    /// VRFs that came or went.
+    pub(super) vrfs: BTreeSet<VrfId>,
+}
+
 /// All interfaces that routes may lead to, and the VRFs that there are.
 #[derive(Debug, Default)]
 pub(super) struct Links {
@@ -106,12 +119,31 @@ impl Links {
         Self { list: list.collect(), vrfs }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&InterfaceId, &Link)> {
-        self.list.iter()
+    /// Interfaces whose link is up.
+    pub(super) fn up(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.list.iter().filter(|(_, link)| link.up).map(|(id, _)| *id)
     }
 
     pub(super) fn get(&self, id: InterfaceId) -> Option<&Link> {
         self.list.get(&id)
+    }
+
+    /// What is different in `new`.
+    pub(super) fn changes(&self, new: &Self) -> Changes {
+        let ids = self.list.keys().chain(new.list.keys());
+        let mut changes = Changes {
+            interfaces: ids.copied().filter(|id| self.get(*id) != new.get(*id)).collect(),
+            vrfs: self.vrfs.symmetric_difference(&new.vrfs).copied().collect(),
+            ..Changes::default()
+        };
+        let both = changes.interfaces.iter().flat_map(|id| [self.get(*id), new.get(*id)]);
+        for (address, length) in both.flatten().flat_map(|link| &link.addresses) {
+            changes.addresses.push(*address);
+            // No next hop is looked for on all networks by an address that means something on one link only.
+            let network = Prefix::containing(*address, *length);
+            changes.networks.extend(network.ok().filter(|_| !is_link_local(*address)));
+        }
+        changes
     }
 
     /// Whether there is that VRF.

@@ -9,19 +9,19 @@ use super::fib::Table;
 macro_rules! table {
     ($table:ident, $key:ident, $family:literal) => {
         impl Table<$key> for $table {
-            fn insert(&mut self, key: $key, value: u32) -> Result<(), RouteError> {
+            fn insert(&mut self, key: $key, value: u32) -> Result<bool, RouteError> {
                 let full = || RouteError::TableFull { family: $family };
                 let prefix = Found::new(key.bits(), key.length()).map_err(|_| full())?;
-                if self.get(prefix) != Some(value) {
-                    $table::insert(self, prefix, value).map_err(|_: LpmError| full())?;
+                if self.get(prefix) == Some(value) {
+                    return Ok(false);
                 }
-                Ok(())
+                $table::insert(self, prefix, value).map_err(|_: LpmError| full())?;
+                Ok(true)
             }
 
-            fn remove(&mut self, key: $key) {
-                if let Ok(prefix) = Found::new(key.bits(), key.length()) {
-                    $table::remove(self, prefix);
-                }
+            fn remove(&mut self, key: $key) -> bool {
+                let prefix = Found::new(key.bits(), key.length());
+                prefix.is_ok_and(|prefix| $table::remove(self, prefix).is_some())
             }
         }
     };

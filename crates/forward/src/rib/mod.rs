@@ -1,17 +1,25 @@
 //! Routes and next hops as the control thread knows them, written into [`crate::state`].
 //!
-//! In each VRF, a prefix may have a route from each [`Source`]; the first usable one is what the workers see.
+//! In each VRF, a prefix may have routes of several [`Place`]s, from different sources and at different distances. The best that is
+//! usable is what workers see: the router's own, then the least distance, then the least metric; the next one takes over when
+//! it goes. What changes costs as much as depends on it: `users` and `depend` know which routes name a target and which targets an
+//! interface, `hosts` which neighbours a prefix decides about.
 //!
 //! | file | job |
 //! | --- | --- |
 //! | `prefix` | a prefix of either family |
+//! | `source` | what routes come from, by name |
 //! | `route` | routes as they are given and listed |
 //! | `error` | why a change is refused |
 //! | `link` | interfaces as routes see them; the routes that their addresses imply |
 //! | `next_hop` | next hops by what they lead to, counted and written |
 //! | `group` | slots of an ECMP group, moved as little as possible |
 //! | `target` | what routes share: sets of next hops, reserved answers |
-//! | `fib` | the routes of one family, by source, and its look-up table |
+//! | `depend` | which targets depend on an interface, an address or a VRF |
+//! | `layer` | the routes of one source at one distance |
+//! | `users` | which routes name a target |
+//! | `hosts` | neighbours' own routes, and what they depend on |
+//! | `fib` | all routes of one family in one VRF, and its look-up table |
 //! | `check` | whether a batch of changes makes sense |
 //! | `neighbors` | next hops and routes of neighbours |
 //! | `vrf` | the routes of one VRF, and of all |
@@ -20,9 +28,12 @@
 //! | `list` | routes and next hops for people to see |
 
 mod check;
+mod depend;
 mod error;
 mod fib;
 mod group;
+mod hosts;
+mod layer;
 mod link;
 mod list;
 mod lpm;
@@ -30,10 +41,12 @@ mod neighbors;
 mod next_hop;
 mod prefix;
 mod route;
+mod source;
 mod table;
 mod target;
 #[cfg(test)]
 mod tests;
+mod users;
 mod vrf;
 
 pub(crate) use check::is_host;
@@ -42,5 +55,6 @@ pub use link::NextHopMacs;
 pub use list::{Explanation, NextHopInfo};
 pub use next_hop::Status;
 pub use prefix::Prefix;
-pub use route::{Change, Route, RouteInfo, Source, Target, Via};
+pub use route::{Change, MOST_DISTANCE, Place, Route, RouteInfo, STATIC_DISTANCE, Target, Via};
+pub use source::{Source, SourceNameError};
 pub use table::{Limits, Miss, Rib};

@@ -70,6 +70,11 @@ impl Rib {
         self.hops.glean(index)
     }
 
+    /// Interfaces that neighbours can be on now.
+    pub(crate) fn live_interfaces(&self) -> impl Iterator<Item = InterfaceId> + '_ {
+        self.links.up()
+    }
+
     /// Whether packets to the address look for it as a neighbour on this interface.
     pub(crate) fn is_on_link(&self, interface: InterfaceId, address: IpAddr) -> bool {
         if is_link_local(address) {
@@ -109,11 +114,7 @@ impl Rib {
 
     /// Unresolved next hops of routes with several: nobody sends to them, so nobody would ask.
     pub(crate) fn unresolved_members(&self) -> Vec<(InterfaceId, IpAddr)> {
-        let waiting = self
-            .hops
-            .iter()
-            .filter(|(index, ..)| self.hops.rank(*index) == 1 && self.is_member(*index));
-        waiting.filter_map(|(index, ..)| self.hops.neighbor(index)).collect()
+        self.hops.waiting().filter_map(|index| self.hops.neighbor(index)).collect()
     }
 
     fn set_host(
@@ -140,10 +141,15 @@ impl Rib {
     /// Takes the routes of all neighbours on an interface away.
     pub(super) fn forget_hosts(&mut self, interface: InterfaceId) {
         let vrf = self.links.vrf_of(interface);
-        let of = |hop| self.hops.neighbor(hop).is_some_and(|(on, _)| on == interface);
-        let all = self.vrfs.get(vrf).into_iter().flat_map(|vrf| vrf.hosts());
-        let gone: Vec<Prefix> = all.filter(|(_, hop)| of(*hop)).map(|(prefix, _)| prefix).collect();
-        for prefix in gone {
+        let all = self.hops.on(interface).filter_map(|(owner, hop)| match owner {
+            Owner::Neighbor(address) => Some((address, hop)),
+            Owner::Glean | Owner::Fixed(_) => None,
+        });
+        let has_route = |(address, hop): &(IpAddr, u32)| {
+            self.vrfs.get(vrf).and_then(|v| v.host(*address)) == Some(*hop)
+        };
+        let gone: Vec<IpAddr> = all.filter(has_route).map(|(address, _)| address).collect();
+        for prefix in gone.into_iter().map(Prefix::host) {
             self.keep_host(vrf, prefix, None);
             let _ = self.show(vrf, prefix);
         }

@@ -1,6 +1,6 @@
 //! Next hops by what they lead to: shared, counted, and written where the workers read them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -56,7 +56,10 @@ struct Entry {
 pub(super) struct Hops {
     pub(super) table: Arc<NextHops>,
     entries: Vec<Option<Entry>>,
-    by_owner: HashMap<(InterfaceId, Owner), u32>,
+    /// Those that are not detached.
+    by_owner: HashMap<InterfaceId, HashMap<Owner, u32>>,
+    /// Members of groups that nothing is known of yet.
+    waiting: BTreeSet<u32>,
     indices: Indices,
     pub(super) groups: Indices,
     epoch: Epoch,
@@ -72,6 +75,7 @@ impl Hops {
             table,
             entries: Vec::new(),
             by_owner: HashMap::new(),
+            waiting: BTreeSet::new(),
             indices: Indices::new(reserved::FIRST, end),
             groups: Indices::new(0, groups),
             epoch,
@@ -85,7 +89,7 @@ impl Hops {
         link: &Link,
         owner: Owner,
     ) -> Option<u32> {
-        if let Some(index) = self.by_owner.get(&(interface, owner)).copied() {
+        if let Some(index) = self.find(interface, owner) {
             if let Some(entry) = self.entry_mut(index) {
                 entry.refs += 1;
             }
@@ -105,7 +109,7 @@ impl Hops {
         self.table.take_used(index);
         self.table.set(index, &written(&entry, link));
         self.entries[at] = Some(entry);
-        self.by_owner.insert((interface, owner), index);
+        self.by_owner.entry(interface).or_default().insert(owner, index);
         Some(index)
     }
 
@@ -116,10 +120,16 @@ impl Hops {
         if entry.refs > 0 {
             return;
         }
-        let (key, detached) = ((entry.interface, entry.owner), entry.detached);
+        let (interface, owner, detached) = (entry.interface, entry.owner, entry.detached);
         self.entries[index as usize] = None;
+        self.waiting.remove(&index);
         if !detached {
-            self.by_owner.remove(&key);
+            if let Some(owners) = self.by_owner.get_mut(&interface) {
+                owners.remove(&owner);
+                if owners.is_empty() {
+                    self.by_owner.remove(&interface);
+                }
+            }
         }
         self.indices.retire(index, self.epoch.retire());
     }
@@ -152,36 +162,36 @@ impl Hops {
         entry.status = status;
         let hop = written(entry, link);
         self.table.set(index, &hop);
+        self.note_waiting(index);
     }
 
     /// Writes all next hops through an interface again: its MTU changed.
     pub(super) fn rewrite(&mut self, interface: InterfaceId, link: &Link) {
-        for (index, entry) in self.entries.iter().enumerate() {
-            if let Some(entry) = entry.as_ref().filter(|e| e.interface == interface && !e.detached)
-            {
-                self.table.set(index as u32, &written(entry, link));
+        for (_, index) in self.on(interface) {
+            if let Some(entry) = self.entry(index) {
+                self.table.set(index, &written(entry, link));
             }
         }
     }
 
     /// Cuts off all next hops through an interface: packets to them are dropped from now on.
     pub(super) fn detach(&mut self, interface: InterfaceId) {
-        let entries = &mut self.entries;
-        let table = &self.table;
-        self.by_owner.retain(|(of, _), index| {
-            if *of != interface {
-                return true;
-            }
-            if let Some(entry) = entries.get_mut(*index as usize).and_then(Option::as_mut) {
+        for index in self.by_owner.remove(&interface).unwrap_or_default().into_values() {
+            if let Some(entry) = self.entry_mut(index) {
                 entry.detached = true;
             }
-            table.set(*index, &NextHop::of_kind(Kind::Invalid));
-            false
-        });
+            self.table.set(index, &NextHop::of_kind(Kind::Invalid));
+        }
+    }
+
+    /// What is reached through an interface, and its indices.
+    pub(super) fn on(&self, interface: InterfaceId) -> impl Iterator<Item = (Owner, u32)> + '_ {
+        let owners = self.by_owner.get(&interface).into_iter().flatten();
+        owners.map(|(owner, index)| (*owner, *index))
     }
 
     pub(super) fn find(&self, interface: InterfaceId, owner: Owner) -> Option<u32> {
-        self.by_owner.get(&(interface, owner)).copied()
+        self.by_owner.get(&interface)?.get(&owner).copied()
     }
 
     /// Interface and address of the neighbour at an index.
@@ -222,12 +232,27 @@ impl Hops {
     pub(super) fn join(&mut self, index: u32, target: u32) {
         if let Some(entry) = self.entry_mut(index) {
             entry.targets.push(target);
+            self.note_waiting(index);
         }
     }
 
     pub(super) fn leave(&mut self, index: u32, target: u32) {
         if let Some(entry) = self.entry_mut(index) {
             entry.targets.retain(|known| *known != target);
+            self.note_waiting(index);
+        }
+    }
+
+    /// Members of groups that nothing is known of yet.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
+        self.waiting.iter().copied()
+    }
+
+    fn note_waiting(&mut self, index: u32) {
+        if self.rank(index) == 1 && !self.targets(index).is_empty() {
+            self.waiting.insert(index);
+        } else {
+            self.waiting.remove(&index);
         }
     }
 

@@ -41,6 +41,14 @@ impl Prefix {
         }
     }
 
+    /// Its first and its last address.
+    pub(super) fn bounds(self) -> (IpAddr, IpAddr) {
+        match self {
+            Self::V4(prefix) => (prefix.address().into(), prefix.last().into()),
+            Self::V6(prefix) => (prefix.address().into(), prefix.last().into()),
+        }
+    }
+
     /// The network address.
     #[must_use]
     pub fn address(self) -> IpAddr {

@@ -4,18 +4,60 @@ use std::net::IpAddr;
 
 use graph::InterfaceId;
 
-use super::Prefix;
+use super::layer::{Chosen, Slot};
+use super::{Prefix, Source};
 use crate::state::VrfId;
 
-/// A route, as configuration or API give it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+/// Distance of static routes unless they say another.
+pub const STATIC_DISTANCE: u8 = 1;
+
+/// Greatest distance of a route that somebody gives.
+pub const MOST_DISTANCE: u8 = 254;
+
+/// Where a route stands: there is one of each. Routes to one prefix with other distances or from other sources are kept
+/// beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
     /// VRF that it is a route of.
     pub vrf: VrfId,
     /// Destinations.
     pub prefix: Prefix,
+    /// Where it comes from.
+    pub source: Source,
+    /// Administrative distance: of the usable routes to a prefix, packets follow one with the least.
+    pub distance: u8,
+}
+
+impl Place {
+    /// Of a static route at its usual distance.
+    #[must_use]
+    pub const fn of_static(vrf: VrfId, prefix: Prefix) -> Self {
+        Self { vrf, prefix, source: Source::STATIC, distance: STATIC_DISTANCE }
+    }
+
+    pub(super) const fn slot(&self) -> Slot {
+        Slot { distance: self.distance, source: self.source }
+    }
+}
+
+/// A route, as configuration or API give it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// Where it stands.
+    pub place: Place,
+    /// Of routes with the same distance, packets follow the one with the least metric, then the one whose source comes first by
+    /// name.
+    pub metric: u32,
     /// What becomes of packets to them.
     pub target: Target,
+}
+
+impl Route {
+    /// A static route at its usual distance, with metric 0.
+    #[must_use]
+    pub const fn of_static(vrf: VrfId, prefix: Prefix, target: Target) -> Self {
+        Self { place: Place::of_static(vrf, prefix), metric: 0, target }
+    }
 }
 
 /// What becomes of packets to a prefix.
@@ -40,6 +82,15 @@ pub enum Target {
     Flood(InterfaceId),
 }
 
+/// A target as it is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Goal {
+    /// As a route of that VRF names it; the next hops of [`Target::Via`] sorted, each once.
+    Route(VrfId, Target),
+    /// The network of an interface.
+    Connected(InterfaceId),
+}
+
 /// A router on a connected network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Via {
@@ -51,41 +102,26 @@ pub struct Via {
     pub weight: u8,
 }
 
-/// One change of the static routes.
+/// One change of the routes that are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Adds a route, or replaces the one of that prefix in its VRF.
+    /// Adds a route, or replaces the one of its place.
     Add(Route),
-    /// Removes the route of that prefix from that VRF.
-    Remove(VrfId, Prefix),
+    /// Removes the route of that place.
+    Remove(Place),
 }
 
-/// A static route to set (`Some`: its target, one user more) or to remove.
-pub(super) type Step = (VrfId, Prefix, Option<u32>);
-
-/// Where a route comes from; the earlier one wins for the same prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// The router's own addresses and the broadcast addresses of its networks.
-    Own,
-    /// Configuration and API.
-    Static,
-    /// A neighbour on a connected network.
-    Neighbor,
-    /// The network of an interface's address.
-    Connected,
-}
+/// A route to set (its target has one user more) or to remove.
+pub(super) type Step = (Place, Option<Chosen>);
 
 /// A route as it is listed. Connected routes show as [`Target::Port`], neighbours as
 /// [`Target::Via`] themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteInfo {
-    /// VRF that it is a route of.
-    pub vrf: VrfId,
-    /// Destinations.
-    pub prefix: Prefix,
-    /// Where it comes from.
-    pub source: Source,
+    /// Where it stands.
+    pub place: Place,
+    /// Its metric.
+    pub metric: u32,
     /// What becomes of packets to them.
     pub target: Target,
     /// Whether packets could follow it: its VRF is there, and an interface that it leads to is there and up, if it leads

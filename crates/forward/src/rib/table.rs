@@ -1,19 +1,19 @@
 //! The routing table: all that the control thread does to routes and next hops.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use graph::InterfaceId;
 use tables::{Epoch, LpmCapacity, OutOfMemory};
 
-use super::fib::Named;
+use super::layer::{Chosen, Slot};
 use super::link::{Links, NextHopMacs};
 use super::next_hop::Hops;
-use super::route::Step;
-use super::target::{Goal, Targets};
+use super::route::{Goal, Step};
+use super::target::Targets;
 use super::vrf::VrfList;
-use super::{ApplyError, Change, Prefix, RouteError};
+use super::{ApplyError, Change, Place, Prefix, RouteError};
 use crate::flow;
 use crate::state::{
     Interfaces, Kind, NextHop, NextHops, Published, Settings, State, VrfId, Vrfs, reserved,
@@ -22,9 +22,9 @@ use crate::state::{
 /// What fits. Reaching a limit is a refusal; what was there stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Static IPv4 routes of all VRFs together.
+    /// IPv4 routes of all VRFs together, those apart that interfaces and neighbours imply.
     pub routes4: usize,
-    /// Static IPv6 routes of all VRFs together.
+    /// The same of IPv6.
     pub routes6: usize,
     /// Next hops and neighbours together.
     pub next_hops: usize,
@@ -138,29 +138,28 @@ impl Rib {
         self.settings.store(Arc::new(settings));
     }
 
-    /// Changes static routes: all of them or, on an error, none.
+    /// Changes routes that are given: all of them or, on an error, none.
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), ApplyError> {
         let steps = self.prepare(changes)?;
         let mut done: Vec<Step> = Vec::with_capacity(steps.len());
-        for (at, (vrf, prefix, target)) in steps.iter().copied().enumerate() {
-            let old = self.set(vrf, Named::Static, prefix, target);
-            done.push((vrf, prefix, old));
-            if let Err(error) = self.show(vrf, prefix) {
-                for (vrf, prefix, old) in done.into_iter().rev() {
-                    self.set(vrf, Named::Static, prefix, old);
-                    // It was shown before, so it fits again.
-                    let _ = self.show(vrf, prefix);
+        for (at, (place, chosen)) in steps.iter().copied().enumerate() {
+            let set = self.set(place, chosen).map(|old| done.push((place, old)));
+            if let Err(error) = set.and_then(|()| self.show(place.vrf, place.prefix)) {
+                for (place, old) in done.into_iter().rev() {
+                    // It was there and shown before, so it fits again.
+                    let _ = self.set(place, old);
+                    let _ = self.show(place.vrf, place.prefix);
                 }
-                self.release(steps.iter().filter_map(|(.., target)| *target));
+                self.release(steps.iter().filter_map(|(_, chosen)| *chosen));
                 return Err(ApplyError { at, error });
             }
         }
-        self.release(done.into_iter().filter_map(|(.., old)| old));
+        self.release(done.into_iter().filter_map(|(_, old)| old));
         Ok(())
     }
 
     /// Makes tables for the routes of a VRF, unless it has them. They are used when [`Interfaces::vrfs`] has the VRF, too;
-    /// when it has not, the next [`Self::set_interfaces`] throws them away, unless static routes are in them.
+    /// when it has not, the next [`Self::set_interfaces`] throws them away, unless routes that were given are in them.
     ///
     /// # Errors
     /// [`OutOfMemory`] when the system refuses the tables' address space.
@@ -178,15 +177,13 @@ impl Rib {
     ) -> Vec<InterfaceId> {
         let there = interfaces.vrfs.keys().copied().filter(|id| self.vrfs.get(*id).is_some());
         let links = Links::new(interfaces, macs, there.collect());
+        let changes = self.links.changes(&links);
         let mut gone = Vec::new();
-        for (id, old) in self.links.iter().filter(|(_, old)| old.is_up()) {
-            match links.live(*id) {
-                Some(new) if new.same_frames(old) => {
-                    if new != old {
-                        self.hops.rewrite(*id, new);
-                    }
-                }
-                _ => gone.push(*id),
+        for id in &changes.interfaces {
+            match (self.links.live(*id), links.live(*id)) {
+                (Some(old), Some(new)) if new.same_frames(old) => self.hops.rewrite(*id, new),
+                (Some(_), _) => gone.push(*id),
+                (None, _) => {}
             }
         }
         for id in &gone {
@@ -196,23 +193,25 @@ impl Rib {
         self.links = links;
         self.show_vrfs();
         let directed = self.settings.load().directed_broadcast;
-        let (mut implied, mut unnamed) = (BTreeSet::new(), Vec::new());
+        let (mut implied, mut unnamed) = (Vec::new(), Vec::new());
         let vrfs: Vec<VrfId> = self.vrfs.iter().map(|(id, _)| id).collect();
         for vrf in vrfs {
             let own = self.links.own_routes(vrf, directed).into_iter();
             let own = own.map(|(prefix, target)| (prefix, Goal::Route(vrf, target))).collect();
             let networks = self.links.connected_routes(vrf).into_iter();
             let networks = networks.map(|(prefix, id)| (prefix, Goal::Connected(id))).collect();
-            for (source, wanted) in [(Named::Own, own), (Named::Connected, networks)] {
-                let (prefixes, before) = self.replace(vrf, source, wanted);
+            for (slot, wanted) in [(Slot::LOCAL, own), (Slot::CONNECTED, networks)] {
+                let (prefixes, before) = self.replace(vrf, slot, wanted);
                 implied.extend(prefixes.into_iter().map(|prefix| (vrf, prefix)));
                 unnamed.extend(before);
             }
         }
-        let (changed, left) = self.targets.resolve_all(&self.links, &mut self.hops);
+        let (changed, left) = self.targets.resolve(&changes, &self.links, &mut self.hops);
         for (vrf, prefix) in implied {
             // A look-up table that is full leaves a network out of reach.
-            let _ = self.show(vrf, prefix);
+            if let Some(vrf) = self.vrfs.get_mut(vrf) {
+                vrf.show_if_it_fits(prefix, &self.targets, &self.hops);
+            }
         }
         for vrf in self.vrfs.iter_mut() {
             vrf.show_again(&changed, &self.targets, &self.hops);
@@ -242,33 +241,28 @@ impl Rib {
         self.hops.reclaim();
     }
 
-    /// Static routes of all VRFs: IPv4, IPv6.
+    /// Routes that were given, of all VRFs: IPv4, IPv6.
     #[must_use]
     pub fn len(&self) -> (usize, usize) {
         let add = |sum: (usize, usize), more: (usize, usize)| (sum.0 + more.0, sum.1 + more.1);
         self.vrfs.iter().map(|(_, vrf)| vrf.len()).fold((0, 0), add)
     }
 
-    /// Static routes of a VRF: IPv4, IPv6.
+    /// Routes that were given, of a VRF: IPv4, IPv6.
     #[must_use]
     pub fn len_of(&self, vrf: VrfId) -> (usize, usize) {
         self.vrfs.get(vrf).map_or((0, 0), |vrf| vrf.len())
     }
 
-    /// Whether there is no static route.
+    /// Whether no route was given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == (0, 0)
     }
 
-    fn set(
-        &mut self,
-        vrf: VrfId,
-        source: Named,
-        prefix: Prefix,
-        target: Option<u32>,
-    ) -> Option<u32> {
-        self.vrfs.get_mut(vrf)?.set(source, prefix, target)
+    fn set(&mut self, place: Place, chosen: Option<Chosen>) -> Result<Option<Chosen>, RouteError> {
+        let vrf = self.vrfs.get_mut(place.vrf);
+        vrf.map_or(Ok(None), |vrf| vrf.set(place.slot(), place.prefix, chosen))
     }
 
     pub(super) fn show(&mut self, vrf: VrfId, prefix: Prefix) -> Result<(), RouteError> {
@@ -276,29 +270,37 @@ impl Rib {
         shown.unwrap_or(Ok(()))
     }
 
-    pub(super) fn release(&mut self, targets: impl Iterator<Item = u32>) {
-        targets.for_each(|target| self.targets.release(target, &mut self.hops));
+    pub(super) fn release(&mut self, chosen: impl Iterator<Item = Chosen>) {
+        chosen.for_each(|chosen| self.targets.release(chosen.target, &mut self.hops));
     }
 
-    /// Makes the routes of a source in a VRF be `wanted`. Returns the prefixes that were or are there, and the targets of
-    /// before, which are to be released once the prefixes are shown.
+    /// Makes the routes of a slot of implied ones in a VRF be `wanted`. Returns the prefixes that have another one now, and what
+    /// they had before, which is to be released once the prefixes are shown.
     fn replace(
         &mut self,
         vrf: VrfId,
-        source: Named,
-        wanted: BTreeMap<Prefix, Goal>,
-    ) -> (BTreeSet<Prefix>, Vec<u32>) {
-        let old = self.vrfs.get(vrf).into_iter().flat_map(|vrf| vrf.prefixes(source));
-        let mut touched: BTreeSet<Prefix> = old.collect();
-        touched.extend(wanted.keys());
-        let mut unused = Vec::new();
-        for prefix in &touched {
-            let goal = wanted.get(prefix).cloned();
-            // Without a free next-hop index, a network stays out of reach.
-            let target =
-                goal.and_then(|goal| self.targets.acquire(goal, &self.links, &mut self.hops).ok());
-            unused.extend(self.set(vrf, source, *prefix, target));
+        slot: Slot,
+        mut wanted: BTreeMap<Prefix, Goal>,
+    ) -> (Vec<Prefix>, Vec<Chosen>) {
+        let Some(known) = self.vrfs.get_mut(vrf) else { return Default::default() };
+        let mut different = Vec::new();
+        for (prefix, target) in known.prefixes(slot) {
+            match wanted.remove(&prefix) {
+                Some(goal) if self.targets.goal(target) == Some(&goal) => {}
+                goal => different.push((prefix, goal)),
+            }
         }
-        (touched, unused)
+        different.extend(wanted.into_iter().map(|(prefix, goal)| (prefix, Some(goal))));
+        let mut unused = Vec::new();
+        for (prefix, goal) in &different {
+            // Without a free next-hop index, a network stays out of reach.
+            let acquired = goal
+                .clone()
+                .and_then(|goal| self.targets.acquire(goal, &self.links, &mut self.hops).ok());
+            let chosen = acquired.map(|target| Chosen { target, metric: 0 });
+            // There is always a slot for these.
+            unused.extend(known.set(slot, *prefix, chosen).unwrap_or_default());
+        }
+        (different.into_iter().map(|(prefix, _)| prefix).collect(), unused)
     }
 }

@@ -1,25 +1,18 @@
 //! What routes share: sets of next hops, connected networks, reserved answers. Routes with the same
 //! target name the same entry, and the workers see one value for all of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use graph::InterfaceId;
 use wire::MacAddr;
 
-use super::group::{self, EMPTY};
-use super::link::Links;
+use super::depend::Dependents;
+use super::link::{Changes, Links};
 use super::next_hop::{Hops, Owner};
+use super::route::Goal;
+use super::group::{self, EMPTY};
 use super::{RouteError, Target, Via};
 use crate::state::{GROUP_BIT, GROUP_SLOTS, VrfId, reserved};
-
-/// A target as it is looked for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Goal {
-    /// As a route of that VRF names it; the next hops of [`Target::Via`] sorted, each once.
-    Route(VrfId, Target),
-    /// The network of an interface.
-    Connected(InterfaceId),
-}
 
 #[derive(Debug)]
 struct Group {
@@ -43,6 +36,13 @@ pub(super) struct Targets {
     entries: Vec<Option<Entry>>,
     by_goal: HashMap<Goal, u32>,
     free: Vec<u32>,
+    dependents: Dependents,
+    /// Those that found no free index when they were looked for last.
+    starved: BTreeSet<u32>,
+    groups: usize,
+    /// How many were resolved after changes, for tests that count work.
+    #[cfg(test)]
+    pub(super) resolved: usize,
 }
 
 impl Targets {
@@ -80,6 +80,8 @@ impl Targets {
             self.entries.push(None);
             (self.entries.len() - 1) as u32
         });
+        self.dependents.add(&goal, id);
+        self.groups += usize::from(group.is_some());
         self.by_goal.insert(goal.clone(), id);
         self.entries[id as usize] = Some(Entry { goal, refs: 1, value: None, members, group });
         self.join(id, links, hops);
@@ -95,6 +97,9 @@ impl Targets {
         }
         let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) else { return };
         self.by_goal.remove(&entry.goal);
+        self.dependents.remove(&entry.goal, id);
+        self.starved.remove(&id);
+        self.groups -= usize::from(entry.group.is_some());
         self.free.push(id);
         for (hop, _) in &entry.members {
             hops.leave(*hop, id);
@@ -141,22 +146,33 @@ impl Targets {
 
     /// Targets with several next hops.
     pub(super) fn groups(&self) -> usize {
-        self.entries.iter().flatten().filter(|entry| entry.group.is_some()).count()
+        self.groups
     }
 
-    /// Finds the next hops of all targets anew after interfaces changed. Returns the targets whose value
+    /// Finds the next hops of the targets anew that changes concern. Returns the targets whose value
     /// changed, and the next hops of before, each to be released once the routes are shown again. What
     /// finds no free index now is unusable until the next change.
-    pub(super) fn resolve_all(
+    pub(super) fn resolve(
         &mut self,
+        changes: &Changes,
         links: &Links,
         hops: &mut Hops,
-    ) -> (HashSet<u32>, Vec<u32>) {
-        let (mut changed, mut left) = (HashSet::new(), Vec::new());
-        for id in 0..self.entries.len() as u32 {
+    ) -> (Vec<u32>, Vec<u32>) {
+        let (mut changed, mut left) = (Vec::new(), Vec::new());
+        let mut concerned = self.dependents.of(changes);
+        concerned.append(&mut self.starved);
+        for id in concerned {
+            #[cfg(test)]
+            {
+                self.resolved += 1;
+            }
             let Some(entry) = self.entry(id) else { continue };
             let before = entry.value;
-            let new = members(&entry.goal, links, hops).unwrap_or_default();
+            let new = members(&entry.goal, links, hops);
+            if new.is_err() {
+                self.starved.insert(id);
+            }
+            let new = new.unwrap_or_default();
             let Some(entry) = self.entry_mut(id) else { continue };
             for (hop, _) in std::mem::replace(&mut entry.members, new) {
                 hops.leave(hop, id);
@@ -164,7 +180,7 @@ impl Targets {
             }
             self.join(id, links, hops);
             if self.value(id) != before {
-                changed.insert(id);
+                changed.push(id);
             }
         }
         (changed, left)

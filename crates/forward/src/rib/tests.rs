@@ -1,9 +1,12 @@
 //! The routing table against plain models, and single rules one by one.
 
+mod links;
 mod model;
 mod plain;
 mod rules;
+mod sources;
 mod vrfs;
+mod work;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

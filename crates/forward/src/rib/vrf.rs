@@ -1,12 +1,13 @@
 //! The routes of one VRF, and of all.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use tables::{Epoch, Lpm4, Lpm6, LpmCapacity, OutOfMemory};
 use wire::prefix::{Ipv4Prefix, Ipv6Prefix};
 
-use super::fib::{Fib, Named};
+use super::fib::Fib;
+use super::layer::{Chosen, Slot};
 use super::next_hop::Hops;
 use super::target::Targets;
 use super::{Prefix, RouteError};
@@ -32,35 +33,43 @@ impl Vrf {
         Ok(Self { v4: Fib::new(v4), v6: Fib::new(v6), tables })
     }
 
-    /// Whether there is a static route of exactly this prefix.
-    pub(super) fn has_static(&self, prefix: Prefix) -> bool {
+    /// The route of exactly this prefix in a slot.
+    pub(super) fn chosen(&self, slot: Slot, prefix: Prefix) -> Option<Chosen> {
         match prefix {
-            Prefix::V4(key) => self.v4.named(Named::Static).contains_key(&key),
-            Prefix::V6(key) => self.v6.named(Named::Static).contains_key(&key),
+            Prefix::V4(key) => self.v4.chosen(slot, key),
+            Prefix::V6(key) => self.v6.chosen(slot, key),
         }
     }
 
-    /// Static routes: IPv4, IPv6.
+    /// Routes that were given: IPv4, IPv6.
     pub(super) fn len(&self) -> (usize, usize) {
-        (self.v4.named(Named::Static).len(), self.v6.named(Named::Static).len())
+        (self.v4.len(), self.v6.len())
     }
 
-    /// The prefixes of a source.
-    pub(super) fn prefixes(&self, source: Named) -> impl Iterator<Item = Prefix> + '_ {
-        let v4 = self.v4.named(source).keys().map(|key| Prefix::V4(*key));
-        v4.chain(self.v6.named(source).keys().map(|key| Prefix::V6(*key)))
+    /// Where there are given routes, and how many: IPv4, IPv6.
+    pub(super) fn given(&self) -> impl Iterator<Item = (Slot, [usize; 2])> + '_ {
+        let v4 = self.v4.given().map(|(slot, layer)| (slot, [layer.len(), 0]));
+        v4.chain(self.v6.given().map(|(slot, layer)| (slot, [0, layer.len()])))
     }
 
-    /// Sets or removes the target of a prefix, without showing it yet. Returns what was there.
+    /// The prefixes of a slot, with their targets.
+    pub(super) fn prefixes(&self, slot: Slot) -> impl Iterator<Item = (Prefix, u32)> + '_ {
+        let v4 = self.v4.layer(slot).into_iter().flat_map(|layer| layer.behind(None));
+        let v6 = self.v6.layer(slot).into_iter().flat_map(|layer| layer.behind(None));
+        let v4 = v4.map(|(key, target)| (Prefix::V4(key), target));
+        v4.chain(v6.map(|(key, target)| (Prefix::V6(key), target)))
+    }
+
+    /// As [`Fib::set`].
     pub(super) fn set(
         &mut self,
-        source: Named,
+        slot: Slot,
         prefix: Prefix,
-        target: Option<u32>,
-    ) -> Option<u32> {
+        chosen: Option<Chosen>,
+    ) -> Result<Option<Chosen>, RouteError> {
         match prefix {
-            Prefix::V4(key) => self.v4.set(source, key, target),
-            Prefix::V6(key) => self.v6.set(source, key, target),
+            Prefix::V4(key) => self.v4.set(slot, key, chosen),
+            Prefix::V6(key) => self.v6.set(slot, key, chosen),
         }
     }
 
@@ -77,8 +86,16 @@ impl Vrf {
         }
     }
 
+    /// As [`Fib::show_if_it_fits`].
+    pub(super) fn show_if_it_fits(&mut self, prefix: Prefix, targets: &Targets, hops: &Hops) {
+        match prefix {
+            Prefix::V4(key) => self.v4.show_if_it_fits(key, targets, hops),
+            Prefix::V6(key) => self.v6.show_if_it_fits(key, targets, hops),
+        }
+    }
+
     /// As [`Fib::show_again`].
-    pub(super) fn show_again(&mut self, changed: &HashSet<u32>, targets: &Targets, hops: &Hops) {
+    pub(super) fn show_again(&mut self, changed: &[u32], targets: &Targets, hops: &Hops) {
         self.v4.show_again(changed, targets, hops);
         self.v6.show_again(changed, targets, hops);
     }
@@ -86,30 +103,24 @@ impl Vrf {
     /// What workers see of an address.
     pub(super) fn look_up(&self, address: IpAddr, targets: &Targets, hops: &Hops) -> Option<u32> {
         match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.look_up(key, targets, hops).map(|hit| hit.2),
-            Prefix::V6(key) => self.v6.look_up(key, targets, hops).map(|hit| hit.2),
+            Prefix::V4(key) => self.v4.look_up(key, targets, hops).map(|hit| hit.1.value),
+            Prefix::V6(key) => self.v6.look_up(key, targets, hops).map(|hit| hit.1.value),
         }
     }
 
     /// The same, but for a route of the address alone.
     pub(super) fn covering(&self, address: IpAddr, targets: &Targets, hops: &Hops) -> Option<u32> {
         match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.covering(key, targets, hops).map(|hit| hit.2),
-            Prefix::V6(key) => self.v6.covering(key, targets, hops).map(|hit| hit.2),
+            Prefix::V4(key) => self.v4.covering(key, targets, hops).map(|hit| hit.1.value),
+            Prefix::V6(key) => self.v6.covering(key, targets, hops).map(|hit| hit.1.value),
         }
-    }
-
-    /// All neighbours' next hops.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = (Prefix, u32)> + '_ {
-        let v4 = self.v4.hosts().iter().map(|(key, hop)| (Prefix::V4(*key), *hop));
-        v4.chain(self.v6.hosts().iter().map(|(key, hop)| (Prefix::V6(*key), *hop)))
     }
 
     /// A neighbour's next hop.
     pub(super) fn host(&self, address: IpAddr) -> Option<u32> {
         match Prefix::host(address) {
-            Prefix::V4(key) => self.v4.hosts().get(&key).copied(),
-            Prefix::V6(key) => self.v6.hosts().get(&key).copied(),
+            Prefix::V4(key) => self.v4.host(key),
+            Prefix::V6(key) => self.v6.host(key),
         }
     }
 

@@ -87,11 +87,7 @@ pub(crate) fn routes() -> Vec<Change> {
     for port in 0..PORTS {
         for prefix in [format!("10.1{port}.0.0/16"), format!("2001:db8:1{port}::/48")] {
             let target = Target::Port(port);
-            changes.push(Change::Add(Route {
-                vrf: DEFAULT_VRF,
-                prefix: prefix_of(&prefix),
-                target,
-            }));
+            changes.push(Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(&prefix), target)));
         }
     }
     changes
@@ -228,11 +224,7 @@ impl Router {
         let hosts = (0..PORTS).flat_map(|port| {
             let prefixes = [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")];
             prefixes.map(|prefix| {
-                Change::Add(Route {
-                    vrf: DEFAULT_VRF,
-                    prefix: prefix_of(&prefix),
-                    target: Target::Port(port),
-                })
+                Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(&prefix), Target::Port(port)))
             })
         });
         router.rib.apply(&hosts.collect::<Vec<_>>()).unwrap();

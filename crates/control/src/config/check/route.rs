@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use super::interfaces::{is_host, is_link_local};
-use crate::config::{Config, DEFAULT_VRF, MAX_NEXT_HOPS, NextHop, Route, RouteTarget};
+use crate::config::{
+    Config, DEFAULT_VRF, MAX_NEXT_HOPS, MOST_DISTANCE, NextHop, Route, RouteTarget, Source,
+};
 use crate::net::{Prefix, shortened};
 
 /// A route does not fit: `what is wrong; what would be right`.
@@ -112,6 +114,12 @@ pub enum RouteError {
         /// The interface.
         interface: String,
     },
+    /// Interfaces and neighbours alone make such routes.
+    #[error("routes from '{0}' follow from interfaces and neighbours; use another source")]
+    Implied(Source),
+    /// The distance is no route's.
+    #[error("distance {0} is out of bounds; use 0 to {MOST_DISTANCE}")]
+    Distance(u8),
     /// Multicast is not routed.
     #[error("{0} is multicast, which is not routed; remove the route")]
     Multicast(Prefix),
@@ -123,6 +131,8 @@ impl RouteError {
     pub fn key(&self, route: &Route) -> &'static str {
         match self {
             Self::Connected { .. } | Self::Multicast(_) => "prefix",
+            Self::Implied(_) => "source",
+            Self::Distance(_) => "distance",
             Self::Vrf { .. } => "vrf",
             Self::Lookup { .. } | Self::SameVrf(_) => "lookup",
             _ if matches!(route.target, RouteTarget::Port(_)) => "port",
@@ -138,6 +148,12 @@ impl Config {
     /// The first thing that does not fit.
     pub fn check_route(&self, route: &Route) -> Result<(), RouteError> {
         let prefix = route.prefix;
+        if route.source.is_implied() {
+            return Err(RouteError::Implied(route.source.clone()));
+        }
+        if route.distance > MOST_DISTANCE {
+            return Err(RouteError::Distance(route.distance));
+        }
         if prefix.length() > 0 && prefix.address().is_multicast() {
             return Err(RouteError::Multicast(prefix));
         }
@@ -145,7 +161,9 @@ impl Config {
         if let Some(name) = vrf.filter(|name| !self.has_vrf(name)) {
             return Err(RouteError::Vrf { name: shortened(name), known: self.vrf_names() });
         }
-        let mut interfaces = self.interfaces().filter(|i| i.vrf == vrf);
+        // A protocol may know a network that is connected, and leads to it while the link is down.
+        let by_hand = route.source == Source::STATIC;
+        let mut interfaces = self.interfaces().filter(|i| by_hand && i.vrf == vrf);
         if let Some(own) = interfaces.find(|i| i.addresses.iter().any(|a| a.network() == prefix)) {
             return Err(RouteError::Connected { prefix, interface: own.name.to_owned() });
         }

@@ -6,10 +6,14 @@ use std::path::Path;
 
 use super::RouteTextError;
 use super::lines::{BoundedLines, Source};
-use crate::config::{ConfigError, Reach, Route};
+use crate::config::{self, ConfigError, Reach, Route};
 
 /// What is said of a line before any was a route.
 const NO_ROUTE: &str = "is not a route; write PREFIX via ADDRESS, PREFIX dev NAME, PREFIX lookup VRF or PREFIX blackhole";
+
+/// What is said of a route from somewhere else in a configuration's file.
+const NOT_STATIC: &str =
+    "has another source than static; leave it out, or load the file with 'millrace route load'";
 
 /// The routes of a file, in order, each with its line. A bad line is an error and the next call
 /// goes on behind it; where the file itself fails, the error is the last item.
@@ -20,6 +24,8 @@ pub struct RouteFile {
     text: Vec<u8>,
     line: u64,
     over: bool,
+    /// A configuration's files have static routes alone, which a reload takes away when they are gone.
+    only_static: bool,
 }
 
 impl RouteFile {
@@ -28,7 +34,7 @@ impl RouteFile {
     /// # Errors
     /// When it cannot be opened or is not a regular file.
     pub fn open(path: &Path) -> Result<Self, ConfigError> {
-        Self::of(Source::open(path, &Reach::Anywhere, true)?)
+        Self::of(Source::open(path, &Reach::Anywhere, true)?, false)
     }
 
     /// Opens a file that a configuration names. Until a line of it is a route no error quotes it: it may be any file.
@@ -36,11 +42,14 @@ impl RouteFile {
     /// # Errors
     /// As [`open`](Self::open), and when it is out of reach.
     pub fn within(path: &Path, reach: &Reach) -> Result<Self, ConfigError> {
-        Self::of(Source::open(path, reach, false)?)
+        Self::of(Source::open(path, reach, false)?, true)
     }
 
-    fn of((source, reader): (Source, BufReader<BoundedLines<File>>)) -> Result<Self, ConfigError> {
-        Ok(Self { source, reader, text: Vec::new(), line: 0, over: false })
+    fn of(
+        (source, reader): (Source, BufReader<BoundedLines<File>>),
+        only_static: bool,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self { source, reader, text: Vec::new(), line: 0, over: false, only_static })
     }
 
     /// Line of the route that came last, from 1.
@@ -83,9 +92,12 @@ impl Iterator for RouteFile {
                     if route.is_empty() {
                         continue;
                     }
-                    return Some(match route.parse() {
+                    return Some(match route.parse::<Route>() {
                         Ok(route) => {
                             self.source.is_sound();
+                            if self.only_static && route.source != config::Source::STATIC {
+                                return Some(Err(self.wrong("line", &NOT_STATIC)));
+                            }
                             Ok(route)
                         }
                         Err(error) if self.source.quotes() => {

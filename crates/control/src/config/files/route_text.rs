@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use std::str::{FromStr, SplitWhitespace};
 
 use crate::config::vrf::named;
-use crate::config::{MAX_NEXT_HOPS, NextHop, Route, RouteTarget};
+use crate::config::{
+    MAX_NEXT_HOPS, MOST_DISTANCE, NextHop, Route, RouteTarget, Source, SourceError,
+};
 use crate::net::{AddressError, Prefix, shortened};
 
 /// A route's text is wrong: `what is wrong; what would be right`.
@@ -30,6 +32,19 @@ pub enum RouteTextError {
     /// A weight that is no number.
     #[error("'{0}' is not a weight; use 1 to 64")]
     Weight(String),
+    /// A distance or metric that is no number.
+    #[error("'{value}' is not a {what}; use 0 to {most}")]
+    Number {
+        /// What it is to be.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// The greatest.
+        most: u32,
+    },
+    /// A source that is no name.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// Nothing stands behind `via`, `dev`, `lookup` or `weight`.
     #[error("nothing follows '{0}'; give it a value")]
     NoValue(&'static str),
@@ -43,14 +58,15 @@ impl FromStr for Route {
 
     /// `PREFIX via ADDRESS [dev NAME] [weight N] [ADDRESS ...]`, `PREFIX dev NAME`, `PREFIX lookup VRF`,
     /// `PREFIX blackhole|unreachable|local`; the kind may stand first, as `ip route` prints it;
-    /// `default` is 0.0.0.0/0 or ::/0 by its next hop. `vrf NAME` at the end is the route's own VRF.
+    /// `default` is 0.0.0.0/0 or ::/0 by its next hop. At the end, in any order: `vrf NAME` (the route's own VRF), `source NAME`,
+    /// `distance N`, `metric N`.
     fn from_str(text: &str) -> Result<Self, RouteTextError> {
-        let (text, vrf) = split_vrf(text);
+        let (text, ending) = Ending::split(text)?;
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
         if let Some(target) = kind(first) {
             let prefix = prefix(words.next().unwrap_or_default(), false)?;
-            return end(&mut words).map(|()| Self { vrf, prefix, target });
+            return end(&mut words).map(|()| ending.route(prefix, target));
         }
         let target = match words.next() {
             None => return Err(RouteTextError::NoTarget(prefix(first, false)?)),
@@ -73,17 +89,57 @@ impl FromStr for Route {
         };
         let v6 =
             matches!(&target, RouteTarget::Via(hops) if hops.iter().any(|h| h.address.is_ipv6()));
-        Ok(Self { vrf, prefix: prefix(first, v6)?, target })
+        Ok(ending.route(prefix(first, v6)?, target))
     }
 }
 
-/// What stands before `vrf NAME` at the end, and that name.
-fn split_vrf(text: &str) -> (&str, Option<String>) {
-    let Some((before, name)) = last_word(text) else { return (text, None) };
-    match last_word(before) {
-        Some((route, "vrf")) => (route, named(Some(name.to_owned()))),
-        _ => (text, None),
+/// What may stand behind a route.
+#[derive(Default)]
+struct Ending {
+    vrf: Option<String>,
+    source: Option<Source>,
+    distance: Option<u8>,
+    metric: Option<u32>,
+}
+
+impl Ending {
+    /// What stands before it, and what it says.
+    fn split(mut text: &str) -> Result<(&str, Self), RouteTextError> {
+        let mut ending = Self::default();
+        while let Some((before, value)) = last_word(text) {
+            let Some((route, key)) = last_word(before) else { break };
+            match key {
+                "vrf" if ending.vrf.is_none() => ending.vrf = Some(value.to_owned()),
+                "source" if ending.source.is_none() => ending.source = Some(value.parse()?),
+                "distance" if ending.distance.is_none() => {
+                    ending.distance = Some(number("distance", value, MOST_DISTANCE)?);
+                }
+                "metric" if ending.metric.is_none() => {
+                    ending.metric = Some(number("metric", value, u32::MAX)?);
+                }
+                _ => break,
+            }
+            text = route;
+        }
+        Ok((text, ending))
     }
+
+    fn route(self, prefix: Prefix, target: RouteTarget) -> Route {
+        let source = self.source.unwrap_or(Source::STATIC);
+        let distance = self.distance.unwrap_or_else(|| source.distance());
+        let (vrf, metric) = (named(self.vrf), self.metric.unwrap_or(0));
+        Route { vrf, source, prefix, distance, metric, target }
+    }
+}
+
+fn number<T: FromStr + Into<u32> + Copy>(
+    what: &'static str,
+    text: &str,
+    most: T,
+) -> Result<T, RouteTextError> {
+    let known: Option<T> = text.parse().ok();
+    let fits = known.filter(|number| (*number).into() <= most.into());
+    fits.ok_or_else(|| RouteTextError::Number { what, value: shortened(text), most: most.into() })
 }
 
 /// What stands before the last word, and that word.
@@ -147,6 +203,15 @@ fn next_hops(words: &mut SplitWhitespace<'_>) -> Result<Vec<NextHop>, RouteTextE
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.prefix, self.target)?;
+        if self.source != Source::STATIC {
+            write!(f, " source {}", self.source)?;
+        }
+        if self.distance != self.source.distance() {
+            write!(f, " distance {}", self.distance)?;
+        }
+        if self.metric > 0 {
+            write!(f, " metric {}", self.metric)?;
+        }
         self.vrf.as_ref().map_or(Ok(()), |vrf| write!(f, " vrf {vrf}"))
     }
 }

@@ -50,11 +50,26 @@ fn routes_in_the_words_of_ip_route() {
         "10.0.0.0/8 via 192.0.2.2 dev vrf weight 3 vrf red",
         "10.0.0.0/8 dev vrf",
         "10.0.0.0/8 blackhole vrf red",
+        "10.0.0.0/8 via 192.0.2.2 source ospf metric 20",
+        "10.0.0.0/8 dev a distance 254 metric 4294967295 vrf red",
+        "10.0.0.0/8 dev distance",
     ] {
         assert_eq!(route(same), same);
     }
     assert_eq!(route("10.0.0.0/8 dev a vrf default"), "10.0.0.0/8 dev a", "it has no name");
+    let other = route("10.0.0.0/8 dev a vrf red metric 5 distance 110 source ospf");
+    assert_eq!(other, "10.0.0.0/8 dev a source ospf metric 5 vrf red", "it is OSPF's distance");
     let wrong = [
+        ("10.0.0.0/8 dev a distance 255", "'255' is not a distance; use 0 to 254"),
+        ("10.0.0.0/8 dev a metric x", "'x' is not a metric; use 0 to 4294967295"),
+        (
+            "10.0.0.0/8 dev a source a/b",
+            "a source's name is not 1 to 15 letters, digits, '.', '_' and '-'; use one as in ospf",
+        ),
+        (
+            "10.0.0.0/8 dev a metric 1 metric 2",
+            "'metric' has no meaning here; write PREFIX via ADDRESS, PREFIX dev NAME, PREFIX lookup VRF or PREFIX blackhole",
+        ),
         ("", "'' is not ADDRESS/LENGTH; write it as in 192.0.2.0/24 or 2001:db8::/32"),
         (
             "10.0.0.0/8",
@@ -79,6 +94,20 @@ fn routes_in_the_words_of_ip_route() {
     }
     let many = format!("10.0.0.0/8 via{}", " 192.0.2.2".repeat(65));
     assert_eq!(route(&many), "! it has more than 64 next hops; use at most 64");
+}
+
+#[test]
+fn a_configurations_files_have_static_routes_alone() {
+    let folder = Folder::new();
+    let path = folder.write("r", b"10.0.0.0/8 dev a distance 9\n10.0.0.0/8 dev a source bgp\n");
+    assert!(
+        RouteFile::open(&path).unwrap().all(|route| route.is_ok()),
+        "people load what they like"
+    );
+    let read: Vec<_> = RouteFile::within(&path, &Reach::Anywhere).unwrap().collect();
+    assert_eq!(read[0].as_ref().unwrap().distance, 9);
+    let error = read[1].as_ref().unwrap_err().to_string();
+    assert!(error.contains("r:2: line: has another source than static; leave it out"), "{error}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::report::Report;
 use super::section::{Section, Value};
 use crate::config::vrf::named;
-use crate::config::{NextHop, Route, RouteTarget, StaticNeighbor};
+use crate::config::{MOST_DISTANCE, NextHop, Route, RouteTarget, Source, StaticNeighbor};
 use crate::net::{Prefix, shortened};
 
 /// Something with the section that it was read from.
@@ -18,19 +18,22 @@ pub(super) fn routes<'a>(
     report: &Report,
     most: [u32; 2],
 ) -> Vec<Placed<'a, Route>> {
-    let mut lines: HashMap<(Option<String>, Prefix), usize> = HashMap::new();
+    let mut lines: HashMap<(Option<String>, Prefix, u8), usize> = HashMap::new();
     let mut counts = [0; 2];
     let mut routes = Vec::new();
     for mut section in sections {
         let vrf = named(text_of(&mut section, "vrf"));
         let prefix = prefix(&mut section);
         let target = target(&mut section);
+        let furthest = u64::from(MOST_DISTANCE);
+        let distance = section.number("distance", Source::STATIC.distance(), 0..=furthest, "");
+        let metric = section.number("metric", 0, 0..=u64::from(u32::MAX), "");
         section.finish_reading();
         let (Some(prefix), Some(target)) = (prefix, target) else { continue };
         let line = report.line(section.at());
-        if let Some(first) = lines.insert((vrf.clone(), prefix), line) {
+        if let Some(first) = lines.insert((vrf.clone(), prefix, distance), line) {
             let problem = format!("{prefix} is the route on line {first} too");
-            let remedy = "give each prefix one route; up to 64 next hops go into its via";
+            let remedy = "give one of them another distance; up to 64 next hops go into one via";
             section.wrong("prefix", problem, remedy.to_owned());
             continue;
         }
@@ -44,7 +47,7 @@ pub(super) fn routes<'a>(
             let problem = format!("is beyond the {most} routes of limits.{key}");
             section.wrong("prefix", problem, "raise the limit, or remove routes".to_owned());
         }
-        routes.push((Route { vrf, prefix, target }, section));
+        routes.push((Route { vrf, distance, metric, ..Route::new(prefix, target) }, section));
     }
     routes
 }

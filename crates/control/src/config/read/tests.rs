@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::{BridgeMember, Config, Miss, NextHop, QueueCore, RouteTarget};
+use crate::config::{BridgeMember, Config, Miss, NextHop, QueueCore, RouteTarget, Source};
 
 fn parse(text: &str) -> Result<Config, Vec<String>> {
     Config::parse_for(text, Path::new("/etc/m.toml"), &[0, 1, 2])
@@ -71,6 +71,9 @@ fn every_key_is_read() {
     assert_eq!(routes[5].target, RouteTarget::Lookup("blue".into()));
     assert_eq!((routes[5].vrf.as_deref(), routes[4].vrf.as_deref()), (Some("red"), None));
     assert_eq!(routes[6].target, RouteTarget::Lookup("default".into()));
+    assert_eq!((routes[0].distance, routes[0].metric, &routes[0].source), (1, 0, &Source::STATIC));
+    assert_eq!((routes[3].metric, routes[7].distance), (u32::MAX, 254));
+    assert_eq!(routes[7].prefix, routes[0].prefix, "a second way, for when the first is gone");
     let sessions = &config.sessions;
     assert_eq!((&sessions.users[..], &sessions.groups[..]), (&[0, 33][..], &[0, 1000][..]));
     assert_eq!(sessions.ports.to_string(), "20000-29999");

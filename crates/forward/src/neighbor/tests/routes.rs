@@ -79,6 +79,54 @@ fn a_group_asks_for_its_members_and_uses_those_that_answer() {
 }
 
 #[test]
+fn a_change_of_routes_looks_for_no_neighbors_uses() {
+    let mut bench = Bench::new();
+    bench.forward("10.0.0.2");
+    bench.receive(Cause::Arp, &reply(2));
+    bench.wait(46);
+    bench.forward("10.0.0.2");
+    assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Stale));
+    bench.apply("172.16.0.0/12", &["10.0.0.3", "10.0.0.4"]);
+    bench.interfaces(&[true, true]);
+    assert_eq!(frames(&bench.wait(0)).len(), 2, "the next hops of the group are asked for at once");
+    assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Stale), "and nobody else is looked at");
+    bench.wait(1);
+    assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Delay), "a look each second finds it");
+}
+
+#[test]
+fn a_configured_neighbor_stays_when_its_interface_looks_different() {
+    let mut bench = Bench::new();
+    let at = ip("10.0.0.9");
+    bench.path.add_neighbor(0, at, PEER, bench.now, &mut bench.actions).unwrap();
+    let list = [Interface { mac: OTHER, ..interface(0, 0) }, interface(1, 1)];
+    let all = Interfaces { list: list.map(Some).into(), ..Interfaces::default() };
+    let none = NextHopMacs::new();
+    bench.path.set_interfaces(Arc::new(all), &none, bench.now, &mut bench.actions);
+    let hop = bench.look_up("10.0.0.9").1;
+    assert_eq!((hop.kind, hop.destination, hop.source), (Kind::Forward, PEER, OTHER));
+}
+
+#[test]
+fn a_configured_neighbor_that_finds_no_room_has_it_later() {
+    let limits = Limits { routes4: 100, routes6: 100, next_hops: 6, groups: 10 };
+    let mut bench = Bench::within(BOUNDS, limits);
+    // One for each network, one for this neighbour.
+    let at = ip("10.0.0.9");
+    bench.path.add_neighbor(0, at, PEER, bench.now, &mut bench.actions).unwrap();
+    bench.interfaces(&[false, true]);
+    for last in 2..=5 {
+        bench.forward(&format!("10.1.0.{last}"));
+    }
+    bench.interfaces(&[true, true]);
+    assert_eq!(bench.state_of("10.0.0.9"), None, "there is no room");
+    bench.path.flush(None, &mut bench.actions);
+    bench.path.poll(bench.now, &mut bench.actions);
+    bench.interfaces(&[true, true]);
+    assert_eq!(bench.state_of("10.0.0.9"), Some(Known::Permanent), "nothing else has changed");
+}
+
+#[test]
 fn an_unused_member_is_asked_again_instead_of_forgotten() {
     let mut bench = Bench::new();
     bench.apply("172.16.0.0/12", &["10.0.0.2", "10.0.0.3"]);

@@ -1,19 +1,20 @@
-//! Random changes of routes, interfaces and neighbours; after each, what the workers see equals
+//! Random changes of routes of several sources, of interfaces and of neighbours; after each, what the workers see equals
 //! what a plain list of everything says.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::plain::{Model, Port};
+use super::plain::{Given, Model, Port};
 use super::*;
-use crate::rib::{Change, NextHopMacs, Prefix, Route, Status, Target, Via};
+use crate::rib::{Change, NextHopMacs, Place, Prefix, Route, Status, Target, Via};
 
 /// One change.
 #[derive(Debug, Clone)]
 enum Step {
-    Add(usize, Aim),
-    Remove(usize),
+    Add(usize, usize, u32, Aim),
+    Remove(usize, usize),
+    Withdraw(usize),
     Interfaces([Option<(u8, u8)>; 3]),
     Neighbor(u16, usize, Option<u8>),
     Grace,
@@ -56,6 +57,10 @@ const PREFIXES: [([u8; 4], u8); 10] = [
     ([10, 0, 0, 0], 16),
 ];
 
+/// Distances and sources, some of which tie.
+const SLOTS: [(u8, &str); 6] =
+    [(1, "static"), (200, "static"), (20, "bgp"), (110, "ospf"), (110, "rip"), (0, "kernel")];
+
 const NETWORKS: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 0, 0, 129]];
 
 fn address(v6: bool, bytes: [u8; 4]) -> IpAddr {
@@ -65,6 +70,12 @@ fn address(v6: bool, bytes: [u8; 4]) -> IpAddr {
     } else {
         Ipv4Addr::from(bytes).into()
     }
+}
+
+fn place(v6: bool, at: usize, slot: usize) -> Place {
+    let (distance, source) = SLOTS[slot];
+    let prefix = prefix(v6, PREFIXES[at]);
+    Place { vrf: DEFAULT_VRF, prefix, source: source.parse().unwrap(), distance }
 }
 
 fn prefix(v6: bool, (bytes, length): ([u8; 4], u8)) -> Prefix {
@@ -110,20 +121,27 @@ impl Bench {
 
     fn step(&mut self, step: &Step) {
         match step {
-            Step::Add(at, aim) => {
-                let (prefix, target) = (prefix(self.model.v6, PREFIXES[*at]), self.target(aim));
-                let change =
-                    Change::Add(Route { vrf: DEFAULT_VRF, prefix, target: target.clone() });
-                let result = self.rib.apply(&[change]);
+            Step::Add(at, slot, metric, aim) => {
+                let (place, target) = (place(self.model.v6, *at, *slot), self.target(aim));
+                let route = Route { place, metric: *metric, target: target.clone() };
+                let result = self.rib.apply(&[Change::Add(route)]);
                 assert_eq!(result.is_ok(), self.model.valid(&target), "{result:?}");
                 if result.is_ok() {
-                    self.model.routes.insert(prefix, target);
+                    self.model.routes.insert(place, Given { metric: *metric, target });
                 }
             }
-            Step::Remove(at) => {
-                let prefix = prefix(self.model.v6, PREFIXES[*at]);
-                let result = self.rib.apply(&[Change::Remove(DEFAULT_VRF, prefix)]);
-                assert_eq!(result.is_ok(), self.model.routes.remove(&prefix).is_some());
+            Step::Remove(at, slot) => {
+                let place = place(self.model.v6, *at, *slot);
+                let result = self.rib.apply(&[Change::Remove(place)]);
+                assert_eq!(result.is_ok(), self.model.routes.remove(&place).is_some());
+            }
+            Step::Withdraw(slot) => {
+                let source = SLOTS[*slot].1.parse().unwrap();
+                let places = self.rib.places_of(DEFAULT_VRF, source, usize::MAX);
+                self.rib
+                    .apply(&places.into_iter().map(Change::Remove).collect::<Vec<_>>())
+                    .unwrap();
+                self.model.routes.retain(|place, _| place.source != source);
             }
             Step::Interfaces(list) => self.set_interfaces(list),
             Step::Neighbor(on, at, status) => self.set_neighbor(*on, *at, *status),
@@ -199,6 +217,13 @@ impl Bench {
             let address = address(self.model.v6, *bytes);
             assert_eq!(seen(&self.state, address), self.model.look_up(address), "{address}");
         }
+        for (place, given) in &self.model.routes {
+            let known = self.rib.route_at(*place).unwrap();
+            assert_eq!(known.metric, given.metric);
+            let all = self.rib.routes_of(DEFAULT_VRF, place.prefix);
+            let first = all.iter().find(|route| route.usable).map(|route| route.active);
+            assert_ne!(first, Some(false), "the first usable one is active: {all:?}");
+        }
     }
 }
 
@@ -216,8 +241,10 @@ fn aim() -> impl Strategy<Value = Aim> {
 fn step() -> impl Strategy<Value = Step> {
     let port = || proptest::option::weighted(0.8, (0..8_u8, 0..4_u8));
     prop_oneof![
-        5 => (0..PREFIXES.len(), aim()).prop_map(|(at, aim)| Step::Add(at, aim)),
-        3 => (0..PREFIXES.len()).prop_map(Step::Remove),
+        6 => (0..PREFIXES.len(), 0..SLOTS.len(), 0..3_u32, aim())
+            .prop_map(|(at, slot, metric, aim)| Step::Add(at, slot, metric, aim)),
+        3 => (0..PREFIXES.len(), 0..SLOTS.len()).prop_map(|(at, slot)| Step::Remove(at, slot)),
+        1 => (0..SLOTS.len()).prop_map(Step::Withdraw),
         2 => [port(), port(), port()].prop_map(Step::Interfaces),
         5 => (0..3_u16, 0..ADDRESSES.len(), proptest::option::weighted(0.8, 0..6_u8))
             .prop_map(|(on, at, status)| Step::Neighbor(on, at, status)),
@@ -226,7 +253,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn workers_see_what_the_model_says(
@@ -245,11 +272,11 @@ proptest! {
         for (_, index) in std::mem::take(&mut bench.open) {
             bench.rib.close_neighbor(index);
         }
-        let all: Vec<_> = bench.model.routes.keys().map(|prefix| Change::Remove(DEFAULT_VRF, *prefix)).collect();
+        let all: Vec<_> = bench.model.routes.keys().copied().map(Change::Remove).collect();
         bench.rib.apply(&all).unwrap();
         bench.rib.set_interfaces(&interfaces(Vec::new()), &NextHopMacs::new());
         prop_assert_eq!(bench.rib.next_hops().count(), 0);
         prop_assert!(!bench.rib.has_groups());
-        prop_assert!(bench.rib.routes(DEFAULT_VRF, v6, None, 10).is_empty());
+        prop_assert!(bench.rib.routes((DEFAULT_VRF, None), v6, None, 10).is_empty());
     }
 }

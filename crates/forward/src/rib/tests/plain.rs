@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::rib::{Prefix, Status, Target};
+use crate::rib::{Place, Prefix, Status, Target};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Port {
@@ -13,11 +13,18 @@ pub(super) struct Port {
     pub(super) fixed: Option<MacAddr>,
 }
 
+/// A route that was given.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) metric: u32,
+    pub(super) target: Target,
+}
+
 /// Everything, as plain lists.
 pub(super) struct Model {
     pub(super) v6: bool,
     pub(super) ports: BTreeMap<u16, Port>,
-    pub(super) routes: BTreeMap<Prefix, Target>,
+    pub(super) routes: BTreeMap<Place, Given>,
     pub(super) neighbors: BTreeMap<(u16, IpAddr), Status>,
 }
 
@@ -116,9 +123,17 @@ impl Model {
 
     fn at(&self, prefix: Prefix) -> Option<Vec<NextHop>> {
         self.own(prefix)
-            .or_else(|| self.target(self.routes.get(&prefix)?))
-            .or_else(|| self.host(prefix))
             .or_else(|| self.connected(prefix))
+            .or_else(|| self.given(prefix))
+            .or_else(|| self.host(prefix))
+    }
+
+    fn given(&self, prefix: Prefix) -> Option<Vec<NextHop>> {
+        let routes = self.routes.iter().filter(|(place, _)| place.prefix == prefix);
+        let usable = routes.filter_map(|(place, given)| {
+            Some(((place.distance, given.metric, place.source), self.target(&given.target)?))
+        });
+        usable.min_by_key(|(order, _)| *order).map(|(_, hops)| hops)
     }
 
     fn host(&self, prefix: Prefix) -> Option<Vec<NextHop>> {

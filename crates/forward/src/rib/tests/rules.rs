@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rib::{
-    ApplyError, Change, NextHopMacs, Prefix, Route, RouteError, Source, Status, Target, Via,
+    ApplyError, Change, NextHopMacs, Place, Prefix, Route, RouteError, Source, Status, Target, Via,
 };
 use crate::state::{NextNode, reserved};
 
@@ -15,16 +15,20 @@ pub(super) fn via(address: &str) -> Via {
     Via { address: address.parse().unwrap(), interface: None, weight: 1 }
 }
 
-fn add(text: &str, target: Target) -> Change {
-    Change::Add(Route { vrf: DEFAULT_VRF, prefix: prefix(text), target })
+pub(super) fn add(text: &str, target: Target) -> Change {
+    Change::Add(Route::of_static(DEFAULT_VRF, prefix(text), target))
 }
 
-fn to(text: &str, hops: &[&str]) -> Change {
+pub(super) fn to(text: &str, hops: &[&str]) -> Change {
     add(text, Target::Via(hops.iter().map(|hop| via(hop)).collect()))
 }
 
+fn remove(text: &str) -> Change {
+    Change::Remove(Place::of_static(DEFAULT_VRF, prefix(text)))
+}
+
 /// Two ports: 192.0.2.1/24 and 2001:db8::1/64, 198.51.100.1/31 and fe80::1/64.
-fn router(limits: Limits) -> (Rib, State, Epoch) {
+pub(super) fn router(limits: Limits) -> (Rib, State, Epoch) {
     let (mut rib, state, epoch) = new(limits);
     let left = interface(0, &[v4("192.0.2.1/24"), v6("2001:db8::1/64")]);
     let right = interface(1, &[v4("198.51.100.1/31"), v6("fe80::1/64"), v6("2001:db8:1::1/127")]);
@@ -101,8 +105,8 @@ fn a_refusal_says_why_and_changes_nothing() {
         (add("fe80::/64", Target::Blackhole), RouteError::NotRouted(prefix("fe80::/64"))),
         (add("10.0.0.0/8", Target::Broadcast), RouteError::Broadcast(prefix("10.0.0.0/8"))),
         (
-            Change::Remove(DEFAULT_VRF, prefix("10.0.0.0/8")),
-            RouteError::NoSuchRoute(prefix("10.0.0.0/8")),
+            remove("10.0.0.0/8"),
+            RouteError::NoSuchRoute(Place::of_static(DEFAULT_VRF, prefix("10.0.0.0/8"))),
         ),
     ];
     let before = rib.next_hops().count();
@@ -133,7 +137,7 @@ fn limits_refuse_the_whole_batch() {
     assert_eq!(kinds(&state, "20.0.0.1"), [Kind::MissUnreachable]);
     // Replacing and swapping fit.
     rib.apply(&[hole("10.0.0.0/8"), hole("20.0.0.0/8")]).unwrap();
-    rib.apply(&[Change::Remove(DEFAULT_VRF, prefix("10.0.0.0/8")), hole("30.0.0.0/8")]).unwrap();
+    rib.apply(&[remove("10.0.0.0/8"), hole("30.0.0.0/8")]).unwrap();
     assert_eq!(rib.len(), (2, 0));
     assert_eq!(
         refused(&mut rib, hole("2001:db8:5::/48")),
@@ -168,8 +172,7 @@ fn a_full_look_up_table_takes_the_whole_batch_back() {
     rib.set_interfaces(&interfaces(vec![Some(port)]), &NextHopMacs::new());
     // Host routes far from each other cost the look-up table most.
     let host = |n: u32| Prefix::host(Ipv4Addr::from_bits(0x0100_0000 + (n << 8)).into());
-    let hole =
-        |n| Change::Add(Route { vrf: DEFAULT_VRF, prefix: host(n), target: Target::Blackhole });
+    let hole = |n| Change::Add(Route::of_static(DEFAULT_VRF, host(n), Target::Blackhole));
     let mut batch: Vec<Change> = (0..1000).map(hole).collect();
     rib.apply(&batch).unwrap();
     batch.push(add("192.0.2.0/24", Target::Unreachable));
@@ -191,7 +194,7 @@ fn an_index_is_not_reused_while_a_worker_may_hold_it() {
     worker.quiescent();
     rib.apply(&[to("10.0.0.0/8", &["192.0.2.2"])]).unwrap();
     let index = state.routes4.lookup(u32::from_be_bytes([10, 0, 0, 1]));
-    rib.apply(&[Change::Remove(DEFAULT_VRF, prefix("10.0.0.0/8"))]).unwrap();
+    rib.apply(&[remove("10.0.0.0/8")]).unwrap();
     assert_eq!(state.next_hops.kind(index), Kind::Unresolved);
     assert!(rib.apply(&[to("10.0.0.0/8", &["192.0.2.3"])]).is_err());
     worker.quiescent();
@@ -220,7 +223,7 @@ fn a_longer_route_inside_a_connected_network_beats_its_neighbors() {
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Forward]);
     rib.apply(&[add("192.0.2.128/25", Target::Blackhole)]).unwrap();
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Blackhole]);
-    rib.apply(&[Change::Remove(DEFAULT_VRF, prefix("192.0.2.128/25"))]).unwrap();
+    rib.apply(&[remove("192.0.2.128/25")]).unwrap();
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Forward]);
 }
 
@@ -270,19 +273,24 @@ fn pages_come_in_order_and_whole() {
     let changes: Vec<Change> = prefixes.iter().map(|p| add(p, Target::Blackhole)).collect();
     rib.apply(&changes).unwrap();
     rib.apply(&[add("192.0.2.0/24", Target::Unreachable)]).unwrap();
-    let all = rib.routes(DEFAULT_VRF, false, None, usize::MAX);
+    let all = rib.routes((DEFAULT_VRF, None), false, None, usize::MAX);
     let mut paged = Vec::new();
     while let page @ [_, ..] = rib
-        .routes(DEFAULT_VRF, false, paged.last().map(|r: &crate::rib::RouteInfo| r.prefix), 7)
+        .routes(
+            (DEFAULT_VRF, None),
+            false,
+            paged.last().map(|r: &crate::rib::RouteInfo| r.place.prefix),
+            7,
+        )
         .as_slice()
     {
         paged.extend_from_slice(page);
     }
     assert_eq!(paged, all);
-    assert!(all.is_sorted_by_key(|route| route.prefix));
+    assert!(all.is_sorted_by_key(|route| route.place.prefix));
     let both = rib.routes_of(DEFAULT_VRF, prefix("192.0.2.0/24"));
-    let sources: Vec<_> = both.iter().map(|route| (route.source, route.active)).collect();
-    assert_eq!(sources, [(Source::Static, true), (Source::Connected, false)]);
+    let sources: Vec<_> = both.iter().map(|route| (route.place.source, route.active)).collect();
+    assert_eq!(sources, [(Source::CONNECTED, true), (Source::STATIC, false)]);
 }
 
 #[test]
@@ -291,7 +299,7 @@ fn a_look_up_is_explained() {
     rib.apply(&[to("10.0.0.0/8", &["192.0.2.2"])]).unwrap();
     let found = rib.lookup(DEFAULT_VRF, "10.1.2.3".parse().unwrap());
     let route = found.route.unwrap();
-    assert_eq!((route.prefix, route.source), (prefix("10.0.0.0/8"), Source::Static));
+    assert_eq!(route.place, Place::of_static(DEFAULT_VRF, prefix("10.0.0.0/8")));
     assert_eq!(found.next_hops, [(found.value, 1)]);
     let none = rib.lookup(DEFAULT_VRF, "11.1.2.3".parse().unwrap());
     assert_eq!((none.route, none.value), (None, reserved::MISS));
@@ -318,85 +326,4 @@ fn a_next_hop_is_free_only_once_no_route_shows_it() {
     rib.set_interfaces(&after, &NextHopMacs::new());
     assert_eq!(indices(&rib).len(), 4);
     assert_eq!(kinds(&state, "10.1.0.1"), [Kind::Unresolved]);
-}
-
-#[test]
-fn a_link_that_is_down_carries_no_route() {
-    let (mut rib, state, _) = new(LIMITS);
-    let set = |rib: &mut Rib, up: [bool; 2]| {
-        let addresses = [[v4("192.0.2.1/24")], [v4("198.51.100.1/24")]];
-        let link = |id: u16| {
-            let at = usize::from(id);
-            Some(Interface { up: up[at], ..interface(id, &addresses[at]) })
-        };
-        rib.set_interfaces(&interfaces(vec![link(0), link(1)]), &NextHopMacs::new())
-    };
-    set(&mut rib, [true, true]);
-    let group = ["192.0.2.2", "198.51.100.2"];
-    rib.apply(&[
-        to("10.0.0.0/8", &group),
-        to("10.1.0.0/16", &group[..1]),
-        add("10.2.0.0/16", Target::Port(0)),
-    ])
-    .unwrap();
-    let resolve = |rib: &mut Rib, on: u16, address: &str, last: u8| {
-        let index = rib.open_neighbor(on, address.parse().unwrap()).unwrap();
-        rib.set_neighbor(index, Status::Resolved { mac: mac(last), stale: false }).unwrap();
-        index
-    };
-    let left = resolve(&mut rib, 0, group[0], 1);
-    resolve(&mut rib, 1, group[1], 2);
-    let to_macs = |address: &str| {
-        let hops = seen(&state, address.parse().unwrap());
-        hops.iter().map(|hop| hop.destination).collect::<Vec<_>>()
-    };
-    assert_eq!(to_macs("10.9.0.1"), [mac(1), mac(2)]);
-    assert_eq!(to_macs("10.1.0.1"), [mac(1)]);
-
-    assert_eq!(set(&mut rib, [false, true]), [0], "its neighbours are to be closed");
-    rib.close_neighbor(left);
-    for address in ["10.9.0.1", "10.1.0.1", "10.2.0.1"] {
-        assert_eq!(to_macs(address), [mac(2)], "{address}: the wider route, by the other link");
-    }
-    assert_eq!(kinds(&state, "192.0.2.2"), [Kind::MissUnreachable], "no neighbour, no network");
-    assert_eq!(kinds(&state, "192.0.2.1"), [Kind::Local], "the address is the router's still");
-    assert_eq!(set(&mut rib, [false, true]), [0; 0], "once");
-    let usable = |rib: &Rib, text: &str| rib.routes_of(DEFAULT_VRF, prefix(text))[0].usable;
-    assert!(usable(&rib, "10.0.0.0/8") && !usable(&rib, "10.1.0.0/16"));
-    let refused = RouteError::NoSuchInterface(0);
-    assert_eq!(rib.open_neighbor(0, group[0].parse().unwrap()), Err(refused));
-    // Routes by it may be added, and wait.
-    rib.apply(&[to("10.3.0.0/16", &["192.0.2.3"]), add("10.4.0.0/16", Target::Port(0))]).unwrap();
-    assert!(!usable(&rib, "10.3.0.0/16") && !usable(&rib, "10.4.0.0/16"));
-
-    assert_eq!(set(&mut rib, [true, true]), [0; 0]);
-    assert_eq!(to_macs("10.9.0.1"), [mac(2)], "until the other is resolved");
-    for (address, kind) in [
-        ("10.1.0.1", Kind::Unresolved),
-        ("10.2.0.1", Kind::Glean),
-        ("10.3.0.1", Kind::Unresolved),
-        ("10.4.0.1", Kind::Glean),
-        ("192.0.2.2", Kind::Glean),
-    ] {
-        assert_eq!(kinds(&state, address), [kind], "{address}");
-    }
-    resolve(&mut rib, 0, group[0], 3);
-    assert_eq!(to_macs("10.9.0.1"), [mac(3), mac(2)]);
-}
-
-#[test]
-fn of_two_links_on_one_network_the_one_that_is_up_is_used() {
-    let (mut rib, state, _) = new(LIMITS);
-    for (up, on) in [([true, true], 0), ([false, true], 1), ([true, false], 0)] {
-        let link = |id: u16| {
-            let addresses = [v4(&format!("192.0.2.{}/24", id + 1))];
-            Some(Interface { up: up[usize::from(id)], ..interface(id, &addresses) })
-        };
-        rib.set_interfaces(&interfaces(vec![link(0), link(1)]), &NextHopMacs::new());
-        let hops = seen(&state, "192.0.2.9".parse().unwrap());
-        assert_eq!(
-            hops.iter().map(|hop| (hop.kind, hop.interface)).collect::<Vec<_>>(),
-            [(Kind::Glean, on)]
-        );
-    }
 }

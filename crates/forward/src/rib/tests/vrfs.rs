@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::rules::{prefix, via};
 use super::*;
-use crate::rib::{Change, NextHopMacs, Route, RouteError, Status, Target};
+use crate::rib::{Change, NextHopMacs, Place, Route, RouteError, Status, Target};
 use crate::state::reserved;
 
 const RED: VrfId = 1;
@@ -31,7 +31,7 @@ fn router() -> (Rib, State, Epoch) {
 }
 
 fn add(vrf: VrfId, text: &str, target: Target) -> Change {
-    Change::Add(Route { vrf, prefix: prefix(text), target })
+    Change::Add(Route::of_static(vrf, prefix(text), target))
 }
 
 /// What the workers do in a VRF: with kind and interface. `None`: there is no such VRF.
@@ -54,11 +54,14 @@ fn one_prefix_and_one_address_are_in_every_vrf() {
         assert_eq!(rib.len_of(vrf), (1, 0));
     }
     assert_eq!(rib.len(), (3, 0));
-    rib.apply(&[Change::Remove(RED, prefix("10.0.0.0/8"))]).unwrap();
+    rib.apply(&[Change::Remove(Place::of_static(RED, prefix("10.0.0.0/8")))]).unwrap();
     assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::MissUnreachable, 0)));
     assert_eq!(in_vrf(&state, BLUE, "10.1.1.1"), Some((Kind::Unresolved, 2)));
-    let error = rib.apply(&[Change::Remove(RED, prefix("10.0.0.0/8"))]).unwrap_err().error;
-    assert_eq!(error, RouteError::NoSuchRoute(prefix("10.0.0.0/8")));
+    let error = rib
+        .apply(&[Change::Remove(Place::of_static(RED, prefix("10.0.0.0/8")))])
+        .unwrap_err()
+        .error;
+    assert_eq!(error, RouteError::NoSuchRoute(Place::of_static(RED, prefix("10.0.0.0/8"))));
 }
 
 #[test]
@@ -145,10 +148,10 @@ fn routes_of_and_to_a_vrf_that_is_gone_wait_for_it() {
     );
     // Once nothing names it, nothing of it is left.
     let all = [(RED, "10.0.0.0/8"), (BLUE, "10.0.0.0/8")];
-    rib.apply(&all.map(|(vrf, text)| Change::Remove(vrf, prefix(text)))).unwrap();
+    rib.apply(&all.map(|(vrf, text)| Change::Remove(Place::of_static(vrf, prefix(text))))).unwrap();
     show(&mut rib, [DEFAULT_VRF, RED, DEFAULT_VRF], &[RED]);
     assert_eq!(rib.named_vrfs().collect::<Vec<_>>(), [RED]);
-    assert!(rib.routes(BLUE, false, None, 10).is_empty());
+    assert!(rib.routes((BLUE, None), false, None, 10).is_empty());
     let error = rib.apply(&[add(BLUE, "10.0.0.0/8", Target::Blackhole)]).unwrap_err().error;
     assert_eq!(error, RouteError::NoSuchVrf(BLUE));
 }
@@ -243,7 +246,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(vrf, at, aim) => {
-                    let route = Route { vrf, prefix: at_prefix(at), target: aim.target() };
+                    let route = Route::of_static(vrf, at_prefix(at), aim.target());
                     let added = rib.apply(&[Change::Add(route)]);
                     prop_assert_eq!(added.is_ok(), model.takes(vrf, aim));
                     if added.is_ok() {
@@ -251,7 +254,7 @@ proptest! {
                     }
                 }
                 Step::Remove(vrf, at) => {
-                    let removed = rib.apply(&[Change::Remove(vrf, at_prefix(at))]);
+                    let removed = rib.apply(&[Change::Remove(Place::of_static(vrf, at_prefix(at)))]);
                     prop_assert_eq!(removed.is_ok(), model.routes.remove(&(vrf, at)).is_some());
                 }
                 Step::There(there) => {

@@ -1,0 +1,138 @@
+//! What a change costs: how many prefixes are shown to the workers again, and how many targets are looked for anew. It is what
+//! depends on the change, however much else there is.
+
+use super::rules::{prefix, via};
+use super::*;
+use crate::rib::{Change, NextHopMacs, Place, Route, Status, Target};
+
+const PORTS: u16 = 8;
+const NEIGHBORS: u8 = 100;
+const ROUTES: u8 = 50;
+
+struct Bench {
+    rib: Rib,
+    state: State,
+    up: [bool; PORTS as usize],
+}
+
+impl Bench {
+    /// Ports with 10.n.0.1/16; behind each, neighbours 10.n.1.1 and so on, and routes 2n.m.0.0/16 by the first of them.
+    fn new() -> Self {
+        let limits = Limits { next_hops: 2000, ..LIMITS };
+        let (rib, state, _) = new(limits);
+        let mut bench = Self { rib, state, up: [true; PORTS as usize] };
+        bench.set_interfaces();
+        for port in 0..PORTS {
+            for last in 1..=NEIGHBORS {
+                bench.meet(port, last);
+            }
+            let hop = format!("10.{port}.1.1");
+            let route = |n| to(&format!("2{port}.{n}.0.0/16"), &hop);
+            bench.rib.apply(&(0..ROUTES).map(route).collect::<Vec<_>>()).unwrap();
+        }
+        bench.rib.apply(&[to("0.0.0.0/0", "10.0.1.1")]).unwrap();
+        bench
+    }
+
+    fn meet(&mut self, port: u16, last: u8) -> u32 {
+        let address = format!("10.{port}.1.{last}").parse().unwrap();
+        let index = self.rib.open_neighbor(port, address).unwrap();
+        self.rib.set_neighbor(index, Status::Resolved { mac: mac(last), stale: false }).unwrap();
+        index
+    }
+
+    fn set_interfaces(&mut self) {
+        let port = |(id, up): (u16, bool)| {
+            let port = interface(id, &[v4(&format!("10.{id}.0.1/16"))]);
+            Some(Interface { up, ..port })
+        };
+        let list = (0..PORTS).zip(self.up).map(port);
+        self.rib.set_interfaces(&interfaces(list.collect()), &NextHopMacs::new());
+    }
+
+    /// Prefixes shown and targets looked for by a change.
+    fn work(&mut self, change: impl FnOnce(&mut Self)) -> (usize, usize) {
+        let before = self.done();
+        change(self);
+        let after = self.done();
+        (after.0 - before.0, after.1 - before.1)
+    }
+
+    fn done(&self) -> (usize, usize) {
+        (self.rib.vrfs.main().v4.shown, self.rib.targets.resolved)
+    }
+}
+
+fn to(text: &str, hop: &str) -> Change {
+    Change::Add(Route::of_static(DEFAULT_VRF, prefix(text), Target::Via(vec![via(hop)])))
+}
+
+#[test]
+fn a_default_route_that_comes_and_goes_shows_no_neighbor_again() {
+    let mut bench = Bench::new();
+    let removed = Change::Remove(Place::of_static(DEFAULT_VRF, prefix("0.0.0.0/0")));
+    let added = to("0.0.0.0/0", "10.1.1.1");
+    for change in [removed.clone(), added, to("0.0.0.0/0", "10.2.1.1"), removed] {
+        assert_eq!(bench.work(|bench| bench.rib.apply(&[change]).unwrap()), (1, 0));
+    }
+    // A route inside a network decides about the neighbours in it, and about no others.
+    let inside = to("10.3.1.64/26", "10.4.1.1");
+    assert_eq!(bench.work(|bench| bench.rib.apply(&[inside]).unwrap()), (1 + 37, 0));
+    assert_eq!(seen(&bench.state, "10.3.1.70".parse().unwrap())[0].interface, 4);
+    assert_eq!(seen(&bench.state, "10.3.1.63".parse().unwrap())[0].interface, 3);
+    // Another one around that, inside the same network, none that it covers already.
+    let around = to("10.3.1.0/25", "10.4.1.1");
+    assert_eq!(bench.work(|bench| bench.rib.apply(&[around]).unwrap()), (1 + 63, 0));
+    // A route of a worse source to a connected network changes nothing.
+    let place = Place {
+        source: "bgp".parse().unwrap(),
+        distance: 20,
+        ..Place::of_static(DEFAULT_VRF, prefix("10.5.0.0/16"))
+    };
+    let worse = Route { place, metric: 0, target: Target::Blackhole };
+    assert_eq!(bench.work(|bench| bench.rib.apply(&[Change::Add(worse)]).unwrap()), (1, 0));
+}
+
+#[test]
+fn a_link_that_goes_down_and_up_touches_what_is_behind_it() {
+    let mut bench = Bench::new();
+    let down = bench.work(|bench| {
+        bench.up[3] = false;
+        bench.set_interfaces();
+    });
+    // Its neighbours, its routes, its network; the targets of its network and of its routes.
+    assert_eq!(down, (usize::from(NEIGHBORS) + usize::from(ROUTES) + 1, 2));
+    assert_eq!(kinds(&bench.state, "23.1.0.1"), [Kind::Forward], "the default route");
+    let up = bench.work(|bench| {
+        bench.up[3] = true;
+        bench.set_interfaces();
+    });
+    assert_eq!(up, (usize::from(ROUTES) + 1, 2), "its neighbours are forgotten");
+    assert_eq!(kinds(&bench.state, "23.1.0.1"), [Kind::Unresolved]);
+    let nothing = bench.work(Bench::set_interfaces);
+    assert_eq!(nothing, (0, 0), "nothing has changed");
+}
+
+#[test]
+fn a_neighbor_that_changes_touches_itself() {
+    let mut bench = Bench::new();
+    let index = bench.rib.neighbor_index(2, "10.2.1.7".parse().unwrap()).unwrap();
+    let stale = Status::Resolved { mac: mac(7), stale: true };
+    assert_eq!(bench.work(|bench| bench.rib.set_neighbor(index, stale).unwrap()), (0, 0));
+    assert_eq!(bench.work(|bench| bench.rib.close_neighbor(index)), (1, 0));
+    let again = bench.work(|bench| {
+        bench.meet(2, 7);
+    });
+    assert_eq!(again, (1, 0));
+    // Members of groups that nothing is known of are known without a search.
+    let group = Target::Via(vec![via("10.2.9.1"), via("10.2.1.8")]);
+    let group = Route::of_static(DEFAULT_VRF, prefix("30.0.0.0/8"), group);
+    bench.rib.apply(&[Change::Add(group)]).unwrap();
+    let address: IpAddr = "10.2.9.1".parse().unwrap();
+    assert_eq!(bench.rib.unresolved_members(), [(2, address)]);
+    let index = bench.rib.open_neighbor(2, address).unwrap();
+    bench.rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
+    assert_eq!(bench.rib.unresolved_members(), []);
+    bench.rib.close_neighbor(index);
+    assert_eq!(bench.rib.unresolved_members(), [(2, address)]);
+}
