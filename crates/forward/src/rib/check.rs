@@ -9,7 +9,7 @@ use super::layer::Chosen;
 use super::link::is_link_local;
 use super::route::{Goal, MOST_DISTANCE, Step};
 use super::{ApplyError, Change, Place, Prefix, Rib, Route, RouteError, Target, Via};
-use crate::state::{VrfId, GROUP_SLOTS};
+use crate::state::{GROUP_SLOTS, VrfId};
 
 impl Rib {
     /// The steps of a batch. On an error nothing has happened.

@@ -6,7 +6,7 @@ use graph::InterfaceId;
 
 use super::route::MOST_DISTANCE;
 use super::{Place, Prefix, Source};
-use crate::state::{VrfId, GROUP_SLOTS};
+use crate::state::{GROUP_SLOTS, VrfId};
 
 /// Why a route can't be added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

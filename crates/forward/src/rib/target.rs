@@ -7,10 +7,10 @@ use graph::InterfaceId;
 use wire::MacAddr;
 
 use super::depend::Dependents;
+use super::group::{self, EMPTY};
 use super::link::{Changes, Links};
 use super::next_hop::{Hops, Owner};
 use super::route::Goal;
-use super::group::{self, EMPTY};
 use super::{RouteError, Target, Via};
 use crate::state::{GROUP_BIT, GROUP_SLOTS, VrfId, reserved};
 
