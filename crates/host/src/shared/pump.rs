@@ -3,6 +3,7 @@
 use std::io::{IoSlice, IoSliceMut};
 
 use shm::fifo::{Broken, CAPACITY};
+use shm::records::Record;
 
 use super::flow::Flow;
 use super::served::Served;
@@ -162,11 +163,7 @@ impl Served {
             let data = [IoSlice::new(bounce.get(..got).unwrap_or_default())];
             let Ok(sent) = sessions.send(id, &data, Outgoing::default()) else { break };
             flow.outward.consume(&place, sent);
-            // sk_stream_write_space: when a third is free. Looked at anew: the process may have written meanwhile.
-            let left = flow.outward.len(&place)?;
-            if left <= CAPACITY as usize / 3 * 2 && record.outward_waits().claim_wake() {
-                woken |= Mask::WRITABLE;
-            }
+            woken |= has_room(flow, record)?;
             if sent < got {
                 break;
             }
@@ -251,4 +248,12 @@ impl Served {
             }
         }
     }
+}
+
+/// Wakes who waits for room in its own FIFO, when a third is free (sk_stream_write_space). Looked at anew each time: the process
+/// may have written meanwhile.
+fn has_room(flow: &Flow, record: &Record) -> Result<Mask, Broken> {
+    let left = flow.outward.len(&record.outward())?;
+    let wakes = left <= CAPACITY as usize / 3 * 2 && record.outward_waits().claim_wake();
+    Ok(if wakes { Mask::WRITABLE } else { Mask::NONE })
 }

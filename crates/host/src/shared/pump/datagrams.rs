@@ -2,9 +2,10 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use shm::fifo::{Broken, CAPACITY};
+use shm::fifo::Broken;
 use transport::moving::{Carried, Reader};
 
+use super::has_room;
 use crate::errno::Errno;
 use crate::mask::Mask;
 use crate::message::{Incoming, Received};
@@ -78,10 +79,7 @@ impl Served {
                 break;
             }
             flow.outward.consume(&place, frame.whole());
-            let left = flow.outward.len(&place)?;
-            if left <= CAPACITY as usize / 3 * 2 && record.outward_waits().claim_wake() {
-                woken |= Mask::WRITABLE;
-            }
+            woken |= has_room(flow, record)?;
         }
         if is_starved {
             self.starve(id);
