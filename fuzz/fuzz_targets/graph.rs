@@ -13,7 +13,7 @@ mod router;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use graph::{Handoff, Punt, Reason};
+use graph::{Handoff, InterfaceId, Punt, Reason};
 use libfuzzer_sys::fuzz_target;
 use millrace_forward::Cause;
 use millrace_forward::neighbor::{Action, Bounds, SlowPath, Timing};
@@ -41,11 +41,11 @@ impl Bed {
     fn new() -> Self {
         let mut all = router::interfaces();
         // Ports 0 and 1 route; port 2 is the only member of a bridge with an IP interface.
-        let member = BridgeMember { interface: 2, vlans: vec![1, 5], untagged: Some(1) };
+        let member = BridgeMember { interface: InterfaceId::new(2), vlans: vec![1, 5], untagged: Some(1) };
         all.bridges.push(Bridge {
             name: "br0".to_owned(),
             members: vec![member],
-            ip: Some(3),
+            ip: Some(InterfaceId::new(3)),
             ip_vlan: 1,
             ageing: 300,
             mac_limit: 8,

@@ -19,7 +19,10 @@ const OWN: usize = 200;
 fn snapshot(daemon: &Instance) -> Value {
     let mut ports = daemon.get("/v1/ports").json();
     for port in ports.as_array_mut().unwrap() {
-        port.as_object_mut().unwrap().remove("counters");
+        // The number is another whenever the device was opened anew.
+        for key in ["counters", "number"] {
+            port.as_object_mut().unwrap().remove(key);
+        }
     }
     let mut interfaces = daemon.get("/v1/interfaces").json();
     for interface in interfaces.as_array_mut().unwrap() {

@@ -8,7 +8,7 @@ mod router;
 use std::net::Ipv4Addr;
 
 use frames::{FrameBuilder, from};
-use graph::Reason;
+use graph::{InterfaceId, Reason};
 use millrace_forward::rib::{Change, Miss, Route, Target};
 use millrace_forward::state::{
     Bridge, BridgeMember, DEFAULT_VRF, Features, Interface, Interfaces, Mode,
@@ -64,11 +64,15 @@ fn router(limited: &[u16]) -> Router {
     let ip =
         Interface { name: "br0".to_owned(), port: None, mode: Mode::BridgeIp(0), ..interface(9) };
     all.list.extend([Some(sub), Some(ip)]);
-    all.ports[1].vlans.push((VLAN, SUB));
+    all.ports[1].vlans.push((VLAN, InterfaceId::new(SUB)));
     all.bridges.push(Bridge {
         name: "br0".to_owned(),
-        members: vec![BridgeMember { interface: 2, vlans: Vec::new(), untagged: None }],
-        ip: Some(SWITCHED),
+        members: vec![BridgeMember {
+            interface: InterfaceId::new(2),
+            vlans: Vec::new(),
+            untagged: None,
+        }],
+        ip: Some(InterfaceId::new(SWITCHED)),
         ip_vlan: 1,
         ageing: 300,
         mac_limit: 8,
@@ -78,12 +82,15 @@ fn router(limited: &[u16]) -> Router {
     all.list[2].as_mut().unwrap().mode = Mode::Member { bridge: 0, member: 0 };
     limit(&mut all, limited);
     let mut router = Router::new(Miss::Unreachable, all.clone());
-    let beyond = [(0, host(0)), (1, host(1)), (SUB, host(1)), (SWITCHED, host(2))];
+    let beyond = [(0, host(0)), (1, host(1)), (SUB, host(1)), (SWITCHED, host(2))]
+        .map(|(interface, mac)| (InterfaceId::new(interface), mac));
     router.rib.set_interfaces(&all, &beyond.into_iter().collect());
     let more =
         [(SUB, ["10.5.0.0/16", "2001:db8:5::/48"]), (SWITCHED, ["10.6.0.0/16", "2001:db8:6::/48"])];
     let more = more.into_iter().flat_map(|(id, prefixes)| {
-        prefixes.map(|prefix| Route::of_static(DEFAULT_VRF, prefix_of(prefix), Target::Port(id)))
+        prefixes.map(|prefix| {
+            Route::of_static(DEFAULT_VRF, prefix_of(prefix), Target::Port(InterfaceId::new(id)))
+        })
     });
     // Those through port 2, which is no routed one, are left out.
     router.rib.apply(&routes()[..4]).unwrap();
@@ -224,7 +231,7 @@ fn fragments_pass_one_by_one_and_keep_their_header() {
     let mut all = (**router.state.interfaces.load()).clone();
     all.list[1].as_mut().unwrap().mtu = 576;
     router.set_interfaces(all.clone());
-    router.rib.set_interfaces(&all, &[(1, host(1))].into_iter().collect());
+    router.rib.set_interfaces(&all, &[(InterfaceId::new(1), host(1))].into_iter().collect());
     let sent = router.receive(0, &[&from(0, "10.11.2.3").udp(1000)]);
     assert_eq!(sent.len(), 2);
     assert!(sent.iter().all(|(port, frame)| *port == 1 && frame[..6] == host(1).octets()));
@@ -248,7 +255,10 @@ fn features_come_and_go_while_packets_do() {
         }
         let (port, _) = router.forward(0, &frame);
         assert_eq!(port, 1);
-        router.rib.set_interfaces(&all, &[(0, host(0)), (1, host(1))].into_iter().collect());
+        router.rib.set_interfaces(
+            &all,
+            &[(InterfaceId::new(0), host(0)), (InterfaceId::new(1), host(1))].into_iter().collect(),
+        );
         let (port, _) = router.forward(0, &frame);
         assert_eq!(port, 1);
         set(&mut router);

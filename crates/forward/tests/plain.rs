@@ -8,7 +8,7 @@ mod router;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use frames::{FrameBuilder, from};
-use graph::{Filter, Handoff, Reason, TraceOptions};
+use graph::{Filter, Handoff, InterfaceId, PortId, Reason, TraceOptions};
 use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::{DEFAULT_VRF, Interface, Kind, NextHop, Settings};
@@ -30,10 +30,10 @@ fn router() -> Router {
 
 fn router_with(settings: Settings) -> Router {
     let mut all = interfaces();
-    let mut beyond: Vec<(u16, wire::MacAddr)> = (0..PORTS).map(|port| (port, host(port))).collect();
+    let mut beyond: Vec<_> = (0..PORTS).map(|port| (InterfaceId::new(port), host(port))).collect();
     let mut changes = routes();
     for (port, vlan) in (0..).zip(VLANS) {
-        let id = all.list.len() as u16;
+        let id = InterfaceId::new(all.list.len() as u16);
         let sub = Interface {
             name: format!("p{port}.{vlan}"),
             vlan: Some(vlan),
@@ -262,7 +262,7 @@ fn uses_are_noticed(mut router: Router) {
             .map(|index| (index, hops.get(index)))
             .find(|(_, hop)| {
                 hop.kind == Kind::Forward
-                    && (hop.port, hop.vlan.is_some()) == (fresh.0, fresh.0 == 1)
+                    && (hop.port, hop.vlan.is_some()) == (PortId::new(fresh.0), fresh.0 == 1)
             })
             .unwrap();
         assert!(!hops.take_used(index), "only stale ones are noticed");
@@ -299,7 +299,8 @@ fn flows_are_spread_as_by_the_nodes() {
             slow.apply(&[Change::Add(route)]).unwrap();
             for port in 1..3 {
                 let address = member(port).address;
-                slow.add_neighbor(port, address, host(port), 0, &mut Vec::new()).unwrap();
+                slow.add_neighbor(InterfaceId::new(port), address, host(port), 0, &mut Vec::new())
+                    .unwrap();
             }
         }
         let frames: Vec<Vec<u8>> = (0..100)

@@ -8,7 +8,7 @@ mod router;
 use std::net::{IpAddr, Ipv4Addr};
 
 use frames::from;
-use graph::{Handoff, Reason};
+use graph::{Handoff, InterfaceId, Reason};
 use millrace_forward::flow::{Flow, Rewrite};
 use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
@@ -230,7 +230,10 @@ fn too_big_is_told_or_fragmented() {
     if let Some(interface) = &mut narrow.list[1] {
         interface.mtu = 1280;
     }
-    router.rib.set_interfaces(&narrow, &(0..3).map(|port| (port, host(port))).collect());
+    router.rib.set_interfaces(
+        &narrow,
+        &(0..3).map(|port| (InterfaceId::new(port), host(port))).collect(),
+    );
     router.set_interfaces(narrow);
     let sent = router.forward(0, &from(0, "10.11.2.3").dont_fragment().udp(1400));
     assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 4, mtu: 1280 });
@@ -293,7 +296,8 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
         let packet = router.punts.pop().unwrap().packet;
         // Another packet takes its place in the vector meanwhile.
         assert_eq!(router.forward(0, &from(0, other).udp(30)).0, 2);
-        let known = Route::of_static(DEFAULT_VRF, prefix_of(neighbor), Target::Port(1));
+        let known =
+            Route::of_static(DEFAULT_VRF, prefix_of(neighbor), Target::Port(InterfaceId::new(1)));
         router.rib.apply(&[Change::Add(known)]).unwrap();
         let sent = router.inject(packet, millrace_forward::nodes::RELEASED);
         assert_eq!(sent.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1]);
@@ -307,7 +311,8 @@ fn with_translated_flow() -> Router {
     let mut router = Router::with_hosts_and(FLOWS);
     let to = |router: &mut Router, tuple, port: u16, rewrite| {
         let (source_mac, destination_mac) = (mac(port as u8), host(port));
-        let flow = Flow { tuple, egress: port, source_mac, destination_mac, rewrite };
+        let flow =
+            Flow { tuple, egress: InterfaceId::new(port), source_mac, destination_mac, rewrite };
         router.flows.insert(&flow, &interfaces()).unwrap();
     };
     for (inside, outside, remote) in [
@@ -427,7 +432,10 @@ fn an_error_comes_from_an_address_that_its_receiver_can_route() {
         interface.addresses4.push((Ipv4Addr::new(10, 0, 1, 1), 24));
     }
     let mut router = Router::with_hosts();
-    router.rib.set_interfaces(&narrow, &(0..3).map(|port| (port, host(port))).collect());
+    router.rib.set_interfaces(
+        &narrow,
+        &(0..3).map(|port| (InterfaceId::new(port), host(port))).collect(),
+    );
     router.set_interfaces(narrow);
     let source6 = |sent: &[u8]| ipv6::Header::parse(&sent[14..]).unwrap().source();
     // The interface has only a link-local address: for a global one, another's.
@@ -462,7 +470,7 @@ fn routers_in_a_row_spread_flows_each_in_its_own_way() {
     slow.apply(&[Change::Add(Route::of_static(DEFAULT_VRF, prefix, target))]).unwrap();
     for port in 1..3 {
         let address = router::ip(&format!("10.0.{port}.99"));
-        slow.add_neighbor(port, address, host(port), 0, &mut Vec::new()).unwrap();
+        slow.add_neighbor(InterfaceId::new(port), address, host(port), 0, &mut Vec::new()).unwrap();
     }
     let mut ways = |seed: u64| -> Vec<u16> {
         let settings = Settings { hash_seed: seed, ..SETTINGS };

@@ -8,7 +8,7 @@ mod router;
 mod stack;
 
 use frames::from;
-use graph::{Reason, Served as _};
+use graph::{InterfaceId, Reason, Served as _};
 use millrace_forward::rib::{Change, Route, Target};
 use millrace_forward::state::{DEFAULT_VRF, Settings};
 use millrace_forward::steering::ServedFrames;
@@ -182,7 +182,11 @@ fn what_a_stack_sends_keeps_its_hop_count_also_when_cut_or_kept_waiting() {
     stack.send(&packet("10.0.0.1", "10.0.0.50", &short));
     assert_eq!(router.send_of_stacks(), []);
     let waits = router.punts.pop().unwrap().packet;
-    let host = Route::of_static(DEFAULT_VRF, router::prefix_of("10.0.0.50/32"), Target::Port(0));
+    let host = Route::of_static(
+        DEFAULT_VRF,
+        router::prefix_of("10.0.0.50/32"),
+        Target::Port(InterfaceId::new(0)),
+    );
     router.rib.apply(&[Change::Add(host)]).unwrap();
     let sent = router.inject(waits, nodes::RELEASED);
     assert_eq!(sent.iter().map(|(_, frame)| hops(frame)).collect::<Vec<_>>(), [64]);

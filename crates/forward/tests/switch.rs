@@ -6,7 +6,7 @@ mod frames;
 mod router;
 
 use frames::from;
-use graph::Reason;
+use graph::{InterfaceId, Reason};
 use millrace_forward::flow::{Flow, FlowRefusal, Rewrite};
 use millrace_forward::rib::Miss;
 use millrace_forward::state::{Bridge, BridgeMember, DEFAULT_VRF, Interface, Interfaces, Mode};
@@ -30,7 +30,7 @@ fn with_vlan(mut all: Interfaces, port: u16, vlan: u16) -> (Interfaces, u16) {
         ..interface(port)
     };
     all.list.push(Some(sub));
-    all.ports[usize::from(port)].vlans.push((vlan, id));
+    all.ports[usize::from(port)].vlans.push((vlan, InterfaceId::new(id)));
     (all, id)
 }
 
@@ -39,7 +39,9 @@ fn sub_interfaces_take_and_give_tagged_frames() {
     let (all, first) = with_vlan(interfaces(), 0, 100);
     let (all, second) = with_vlan(all, 1, 200);
     let mut router = Router::new(Miss::Unreachable, all.clone());
-    let beyond = [(first, host(0)), (second, host(1))].into_iter().collect();
+    let beyond = [(InterfaceId::new(first), host(0)), (InterfaceId::new(second), host(1))]
+        .into_iter()
+        .collect();
     router.rib.set_interfaces(&all, &beyond);
     let add = |prefix: &str, port| {
         let target = millrace_forward::rib::Target::Port(port);
@@ -47,7 +49,13 @@ fn sub_interfaces_take_and_give_tagged_frames() {
             millrace_forward::rib::Route::of_static(DEFAULT_VRF, router::prefix_of(prefix), target);
         millrace_forward::rib::Change::Add(route)
     };
-    router.rib.apply(&[add("10.50.0.0/16", second), add("10.60.0.0/16", 2)]).unwrap();
+    router
+        .rib
+        .apply(&[
+            add("10.50.0.0/16", InterfaceId::new(second)),
+            add("10.60.0.0/16", InterfaceId::new(2)),
+        ])
+        .unwrap();
     let (port, sent) = router.forward(0, &from(0, "10.50.1.1").vlan(100).udp(20));
     assert_eq!((port, tag_of(&sent)), (1, Some(200)));
     assert_eq!(ipv4::Header::parse(&sent[18..]).unwrap().ttl(), 63);
@@ -61,7 +69,7 @@ fn a_cross_connect_passes_frames_untouched() {
     let mut all = interfaces();
     for (port, other) in [(0, 1), (1, 0)] {
         if let Some(interface) = &mut all.list[port] {
-            interface.mode = Mode::CrossConnect(other);
+            interface.mode = Mode::CrossConnect(InterfaceId::new(other));
         }
     }
     let mut router = Router::new(Miss::Drop, all);
@@ -81,11 +89,15 @@ fn bridged(filtering: bool) -> Router {
 /// All three ports in one bridge with an IP interface, number 3.
 fn bridge(filtering: bool) -> Interfaces {
     let mut all = interfaces();
-    let member = |port: u16| BridgeMember { interface: port, vlans: Vec::new(), untagged: None };
+    let member = |port: u16| BridgeMember {
+        interface: InterfaceId::new(port),
+        vlans: Vec::new(),
+        untagged: None,
+    };
     all.bridges.push(Bridge {
         name: "br0".to_owned(),
         members: (0..3).map(member).collect(),
-        ip: Some(3),
+        ip: Some(InterfaceId::new(3)),
         ip_vlan: 1,
         ageing: 300,
         mac_limit: 8,
@@ -248,7 +260,13 @@ fn vlan_filtering_keeps_vlans_apart() {
 }
 
 fn flow(tuple: FiveTuple, rewrite: Rewrite) -> Flow {
-    Flow { tuple, egress: 2, source_mac: mac(0x11), destination_mac: mac(0x22), rewrite }
+    Flow {
+        tuple,
+        egress: InterfaceId::new(2),
+        source_mac: mac(0x11),
+        destination_mac: mac(0x22),
+        rewrite,
+    }
 }
 
 #[test]
@@ -329,8 +347,11 @@ fn a_full_flow_table_keeps_what_it_has() {
     assert_eq!(refusal, FlowRefusal::Full { family: "IPv4", capacity: 100, key: "flows4" });
     assert_eq!(router.flows.len(), (usize::from(entered), 0));
     assert!((0..entered).all(|last| router.flows.get(&tuple(last)).is_some()));
-    let other = Flow { egress: 77, ..flow(tuple(0), Rewrite::default()) };
-    assert_eq!(router.flows.insert(&other, &interfaces()), Err(FlowRefusal::Egress(77)));
+    let other = Flow { egress: InterfaceId::new(77), ..flow(tuple(0), Rewrite::default()) };
+    assert_eq!(
+        router.flows.insert(&other, &interfaces()),
+        Err(FlowRefusal::Egress(InterfaceId::new(77)))
+    );
     // One that was there before has its place back, though its egress is gone.
     assert_eq!(router.flows.put_back(&other, &interfaces()), Ok(()));
     assert_eq!(router.flows.get(&tuple(0)), Some(other));

@@ -9,7 +9,7 @@ mod router;
 mod stack;
 
 use frames::{FrameBuilder, from};
-use graph::{Punt, Reason};
+use graph::{InterfaceId, Punt, Reason};
 use millrace_forward::Cause;
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::{DEFAULT_VRF, Interface, Interfaces, Mode, VrfId};
@@ -35,7 +35,7 @@ fn vrfs() -> Interfaces {
     }
     let addresses4 = vec![(ip4("10.0.50.1"), 24)];
     all.list.push(Some(Interface { vlan: Some(100), vrf: RED, addresses4, ..interface(0) }));
-    all.ports[0].vlans.push((100, SUB));
+    all.ports[0].vlans.push((100, InterfaceId::new(SUB)));
     all.vrfs = [(RED, "red".to_owned()), (BLUE, "blue".to_owned())].into();
     all
 }
@@ -56,7 +56,7 @@ fn router() -> Router {
         let hosts = [format!("10.0.{vrf}.99/32"), format!("2001:db8:{vrf}::99/128")];
         let [host4, host6] = &hosts;
         ["10.9.0.0/16", "2001:db8:9::/48", host4.as_str(), host6.as_str()]
-            .map(|prefix| route(vrf, prefix, Target::Port(vrf)))
+            .map(|prefix| route(vrf, prefix, Target::Port(InterfaceId::new(vrf))))
     };
     router.rib.apply(&[DEFAULT_VRF, RED, BLUE].map(out).concat()).unwrap();
     router
@@ -101,7 +101,10 @@ fn each_packet_follows_the_routes_of_its_own_vrf() {
 #[test]
 fn the_default_vrf_is_not_where_others_look() {
     let mut router = router();
-    router.rib.apply(&[route(DEFAULT_VRF, "10.8.0.0/16", Target::Port(0))]).unwrap();
+    router
+        .rib
+        .apply(&[route(DEFAULT_VRF, "10.8.0.0/16", Target::Port(InterfaceId::new(0)))])
+        .unwrap();
     assert_eq!(router.forward(0, &from(0, "10.8.1.1").udp(20)).0, 0);
     // No route in red: the sender is told, from an address of red, by red's routes.
     let (out, error) = router.forward(1, &from(1, "10.8.1.1").hops(9).udp(20));
@@ -152,8 +155,8 @@ fn one_address_in_two_vrfs() {
         let frame = from(port, "192.0.2.1").source("192.0.2.9").echo(20);
         assert_eq!(router.receive(port, &[&frame]), [], "its answer waits for the neighbour");
         let Punt { cause, packet } = router.punts.pop().unwrap();
-        assert_eq!((cause, packet.interface), (Cause::Glean as u16, port));
-        assert_eq!(router.state.next_hops.get(packet.next_hop).interface, port);
+        assert_eq!((cause, packet.interface), (Cause::Glean as u16, InterfaceId::new(port)));
+        assert_eq!(router.state.next_hops.get(packet.next_hop).interface, InterfaceId::new(port));
     }
 }
 
@@ -172,8 +175,12 @@ fn a_leak_leads_to_routes_networks_and_addresses_of_the_other_vrf() {
     // The connected network of blue: its neighbour is asked for there.
     assert_eq!(router.receive(1, &[&from(1, "10.0.2.9").udp(20)]), []);
     let punted = router.punts.pop().unwrap().packet;
-    assert_eq!(router.state.next_hops.get(punted.next_hop).interface, 2);
-    let hop = Change::Add(Route::of_static(BLUE, prefix_of("10.0.2.9/32"), Target::Port(2)));
+    assert_eq!(router.state.next_hops.get(punted.next_hop).interface, InterfaceId::new(2));
+    let hop = Change::Add(Route::of_static(
+        BLUE,
+        prefix_of("10.0.2.9/32"),
+        Target::Port(InterfaceId::new(2)),
+    ));
     router.rib.apply(&[hop]).unwrap();
     let released = router.inject(punted, millrace_forward::nodes::RELEASED);
     assert_eq!(released.len(), 1);
@@ -194,7 +201,7 @@ fn leaks_in_a_row_are_followed_and_a_loop_is_dropped() {
     let mut router = router();
     leak(&mut router, DEFAULT_VRF, "10.7.0.0/16", RED);
     leak(&mut router, RED, "10.7.0.0/16", BLUE);
-    router.rib.apply(&[route(BLUE, "10.7.0.0/16", Target::Port(2))]).unwrap();
+    router.rib.apply(&[route(BLUE, "10.7.0.0/16", Target::Port(InterfaceId::new(2)))]).unwrap();
     assert_eq!(router.forward(0, &from(0, "10.7.0.1").udp(20)).0, 2);
     assert_eq!(router.forward(1, &from(1, "10.7.0.1").udp(20)).0, 2);
     leak(&mut router, BLUE, "10.7.0.0/16", DEFAULT_VRF);
@@ -216,7 +223,7 @@ fn groups_and_blackholes_work_in_every_vrf() {
     let mut router = router();
     let via = |port: u16, last: u8| Via {
         address: ip(&format!("10.0.{port}.{last}")),
-        interface: Some(port),
+        interface: Some(InterfaceId::new(port)),
         weight: 1,
     };
     router
@@ -234,7 +241,7 @@ fn groups_and_blackholes_work_in_every_vrf() {
         let Punt { cause, packet } = router.punts.pop().unwrap();
         assert_eq!(cause, Cause::Unresolved as u16);
         let hop = router.state.next_hops.get(packet.next_hop);
-        assert_eq!(hop.interface, interface, "{to}");
+        assert_eq!(hop.interface, InterfaceId::new(interface), "{to}");
     }
 }
 
@@ -268,11 +275,11 @@ fn a_bridge_interface_has_a_vrf_too() {
     all.bridges.push(millrace_forward::state::Bridge {
         name: "br0".to_owned(),
         members: vec![millrace_forward::state::BridgeMember {
-            interface: 0,
+            interface: InterfaceId::new(0),
             vlans: Vec::new(),
             untagged: None,
         }],
-        ip: Some(SUB + 1),
+        ip: Some(InterfaceId::new(SUB + 1)),
         ip_vlan: 1,
         ageing: 300,
         mac_limit: 8,
@@ -281,7 +288,7 @@ fn a_bridge_interface_has_a_vrf_too() {
     });
     let mut router = Router::new(Miss::Unreachable, interfaces());
     router.show(all);
-    router.rib.apply(&[route(BLUE, "10.9.0.0/16", Target::Port(2))]).unwrap();
+    router.rib.apply(&[route(BLUE, "10.9.0.0/16", Target::Port(InterfaceId::new(2)))]).unwrap();
     let frame: FrameBuilder = from(0, "10.9.0.1").toward(mac(9));
     assert_eq!(router.forward(0, &frame.udp(20)).0, 2);
 }

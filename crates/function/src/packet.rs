@@ -10,7 +10,7 @@ pub struct RawPacket {
     pub data: *mut u8,
     /// Bytes.
     pub length: u32,
-    /// Number of the port where it came in.
+    /// The port where it came in: its number, as `GET /v1/ports` has it.
     pub port: u16,
     /// Bytes that are free ahead of it.
     pub headroom: u16,

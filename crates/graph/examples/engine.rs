@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use dpdk::{BufferPool, Eal, EalOptions, Memory};
 use millrace_graph::{
-    Context, Counters, Doorbell, Exits, Graph, GraphBuilder, NoEdge, Node, NodeId, Output, Reason,
-    Slot, TransmitPath, Vector, ring,
+    Context, Counters, Doorbell, Exits, Graph, GraphBuilder, NoEdge, Node, NodeId, Output, PortId,
+    Reason, Slot, TransmitPath, Vector, ring,
 };
 
 const NAMES: [&str; 9] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "end"];
@@ -66,7 +66,7 @@ impl Node for End {
     fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, NoEdge>) {
         for slot in slots {
             if self.transmit {
-                cx.transmit(*slot, 0);
+                cx.transmit(*slot, PortId::new(0));
             } else {
                 cx.drop(*slot, Reason::Blackhole);
             }
@@ -100,7 +100,7 @@ fn measure(
     let counters = Arc::new(Counters::new(NAMES.len(), 1));
     let mut exits = Exits::new(Output::new(1, u64::MAX), counters, punts);
     let (to_port, mut from_port) = ring(1024, doorbell);
-    exits.set_path(0, Some(TransmitPath::Worker(to_port)));
+    exits.set_path(PortId::new(0), Some(TransmitPath::Worker(to_port)));
     let mut graph = graph(nodes, list, transmit)?;
     let mut vector = Vector::new();
     let mut best = f64::INFINITY;

@@ -107,7 +107,7 @@ impl Tap {
             let time = self.clock.time();
             for (buffer, reason) in buffers.iter().zip(reasons) {
                 if let (Some(buffer), Some(reason)) = (buffer, reason) {
-                    self.see(buffer, buffer.port(), Direction::Drop(*reason), time);
+                    self.see(buffer, PortId::of(buffer), Direction::Drop(*reason), time);
                 }
             }
         }

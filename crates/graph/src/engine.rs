@@ -188,6 +188,7 @@ impl Graph {
                     let at = usize::from(slot);
                     vector.interface[at] = packet.interface;
                     vector.egress[at] = packet.egress;
+                    vector.vrf[at] = packet.vrf;
                     vector.network[at] = packet.network;
                     vector.next_hop[at] = packet.next_hop;
                     vector.icmp_error[at] = packet.icmp_error;

@@ -138,7 +138,7 @@ impl Outgoing {
     /// The packet enters the graph as if just received by `port`.
     #[inline]
     pub fn enter(&mut self, mut buffer: Buffer, port: PortId) {
-        buffer.set_port(port);
+        port.mark(&mut buffer);
         self.enter.push(buffer);
     }
 }

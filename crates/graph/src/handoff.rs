@@ -18,8 +18,10 @@ pub struct Handoff {
     pub buffer: Buffer,
     /// Interface that it came in on.
     pub interface: InterfaceId,
-    /// Interface that it leaves by, where that is known, or what the node where it enters documents.
+    /// Interface that it leaves by, where that is known.
     pub egress: InterfaceId,
+    /// VRF in whose routes it is looked up, where a node does that which looks up in any.
+    pub vrf: u16,
     /// Offset of its network header: bytes.
     pub network: u16,
     /// Its next hop, where that is known.
@@ -34,8 +36,16 @@ impl Handoff {
     /// A packet of which nothing is known.
     #[must_use]
     pub fn of(buffer: Buffer) -> Self {
-        let icmp_error = IcmpError::default();
-        Self { buffer, interface: 0, egress: 0, network: 0, next_hop: 0, icmp_error, stack: None }
+        Self {
+            buffer,
+            interface: InterfaceId::NONE,
+            egress: InterfaceId::NONE,
+            vrf: 0,
+            network: 0,
+            next_hop: 0,
+            icmp_error: IcmpError::default(),
+            stack: None,
+        }
     }
 }
 

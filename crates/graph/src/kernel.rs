@@ -106,16 +106,23 @@ mod tests {
         };
         let filters = vec![one("tcp", false), one("icmp", true)];
         let served = None;
-        let mut side = KernelSide { port: 0, tap: 1, filters, others: true, served, pool };
+        let mut side = KernelSide {
+            port: PortId::new(0),
+            tap: PortId::new(1),
+            filters,
+            others: true,
+            served,
+            pool,
+        };
         let frames = [frame(0x0800, 6), frame(0x0800, 1), frame(0x0800, 17), frame(0x88cc, 0)];
         let mut packets: Vec<_> = frames.iter().map(|bytes| Some(packet(&pool, bytes))).collect();
-        side.receive(0, &mut packets, &mut outside.exits, 0);
+        side.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         let left: Vec<_> = packets.iter().map(Option::is_some).collect();
         assert_eq!(left, [false, true, true, false]);
         let mut from_tap = [Some(packet(&pool, &frame(0x0800, 17)))];
-        side.receive(1, &mut from_tap, &mut outside.exits, 0);
+        side.receive(PortId::new(1), &mut from_tap, &mut outside.exits, 0);
         let mut elsewhere = [Some(packet(&pool, &frame(0x0800, 6)))];
-        side.receive(5, &mut elsewhere, &mut outside.exits, 0);
+        side.receive(PortId::new(5), &mut elsewhere, &mut outside.exits, 0);
         assert!(from_tap[0].is_none() && elsewhere[0].is_some());
         let counters = std::sync::Arc::clone(&outside.counters);
         outside.exits.output.flush(&counters);
@@ -140,8 +147,8 @@ mod tests {
         let mut outside = Outside::new(2, 0, 64);
         let all = |copy| KernelFilter { filter: Filter::default(), copy };
         let side = |copy| KernelSide {
-            port: 0,
-            tap: 1,
+            port: PortId::new(0),
+            tap: PortId::new(1),
             filters: vec![all(copy)],
             others: true,
             served: Some(Arc::new(Tcp)),
@@ -151,7 +158,7 @@ mod tests {
         {
             let frames = [frame(0x0800, 6), frame(0x0800, 17)];
             let mut packets = frames.map(|bytes| Some(packet(&pool, &bytes)));
-            side(copy).receive(0, &mut packets, &mut outside.exits, 0);
+            side(copy).receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
             assert_eq!(packets.each_ref().map(Option::is_some), left_in_place);
             let counters = Arc::clone(&outside.counters);
             outside.exits.output.flush(&counters);

@@ -44,6 +44,7 @@ mod flow_hash;
 mod function;
 mod handle;
 mod handoff;
+mod id;
 mod kernel;
 mod node;
 mod output;
@@ -77,6 +78,7 @@ pub use filter::{Filter, Match, MatchError};
 pub use function::{Function, Outgoing, Wants};
 pub use handle::{Remote, WorkerError, WorkerHandle, WorkerSetup};
 pub use handoff::{Entry, Handoff, HandoffReceiver, HandoffSender, Punt, ring};
+pub use id::{InterfaceId, PortId};
 pub use kernel::{KernelFilter, KernelSide, Served};
 pub use node::Node;
 pub use output::{Output, Room, TransmitPath};
@@ -87,7 +89,5 @@ pub use spread::Spread;
 pub use stack::{StackCounters, StackQueue, StackSetup, Stacks};
 pub use stack_id::StackId;
 pub use trace::{Fate, Step, TraceOptions, Tracer, trace};
-pub use vector::{
-    CAPACITY, IcmpError, InterfaceId, NO_INTERFACE, NodeId, Picked, PortId, Slot, Vector, in_place,
-};
+pub use vector::{CAPACITY, IcmpError, NodeId, Picked, Slot, Vector, in_place};
 pub use worker::{Stopped, WorkerState};

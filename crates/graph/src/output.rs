@@ -21,6 +21,8 @@ pub enum TransmitPath {
 }
 
 struct PortBuffer {
+    /// Whom the path leads to.
+    id: PortId,
     path: Option<TransmitPath>,
     /// How many places of a burst ask for nothing but to be filled: all but the first and the last,
     /// or none while there is no path. One comparison finds out.
@@ -59,6 +61,7 @@ impl Output {
     #[must_use]
     pub fn new(ports: usize, drain: u64) -> Self {
         let buffer = |_| PortBuffer {
+            id: PortId::NONE,
             path: None,
             plain: 0,
             len: 0,
@@ -81,21 +84,25 @@ impl Output {
         path: Option<TransmitPath>,
         counters: &Counters,
     ) -> Option<TransmitPath> {
-        let entry = self.ports.get_mut(usize::from(port))?;
-        if entry.len > 0 {
-            entry.flush(port, counters, &mut self.tap);
-            self.waiting.retain(|waiting| *waiting != port);
+        let entry = self.ports.get_mut(port.number())?;
+        if path.is_none() && entry.id != port {
+            return None;
         }
-        entry.replace_path(path)
+        if entry.len > 0 {
+            entry.flush(counters, &mut self.tap);
+            self.waiting.retain(|waiting| waiting.number() != port.number());
+        }
+        entry.replace_path(port, path)
     }
 
     /// Takes every path away, after what waits was sent.
     pub(crate) fn take_paths(&mut self, counters: &Counters) -> Vec<(PortId, TransmitPath)> {
         self.flush(counters);
-        let numbered = self.ports.iter_mut().enumerate();
-        numbered
-            .filter_map(|(port, entry)| Some((port as PortId, entry.replace_path(None)?)))
-            .collect()
+        let taken = |entry: &mut PortBuffer| {
+            let id = entry.id;
+            Some((id, entry.replace_path(id, None)?))
+        };
+        self.ports.iter_mut().filter_map(taken).collect()
     }
 
     /// Buffers a packet for `port`; gives it back when the port has no path.
@@ -119,8 +126,8 @@ impl Output {
     /// A place of a burst that asks for nothing but to be filled.
     #[inline(always)]
     pub(crate) fn room(&mut self, port: PortId) -> Option<Room<'_>> {
-        let entry = self.ports.get_mut(usize::from(port))?;
-        (entry.len.wrapping_sub(1) < entry.plain).then_some(Room(entry))
+        let entry = self.ports.get_mut(port.number())?;
+        (entry.len.wrapping_sub(1) < entry.plain && entry.id == port).then_some(Room(entry))
     }
 
     /// As [`Self::push`], of packets in a row: `false`, and all are left, when the port has no path.
@@ -132,8 +139,8 @@ impl Output {
         counters: &Counters,
     ) -> bool {
         let Self { ports, waiting, tap, .. } = self;
-        let path = |entry: &&mut PortBuffer| entry.path.is_some();
-        let Some(entry) = ports.get_mut(usize::from(port)).filter(path) else { return false };
+        let leads = |entry: &&mut PortBuffer| entry.leads_to(port);
+        let Some(entry) = ports.get_mut(port.number()).filter(leads) else { return false };
         let mut rest = burst;
         while !rest.is_empty() {
             if entry.len == 0 {
@@ -144,7 +151,7 @@ impl Output {
             entry.put_all(part);
             rest = after;
             if entry.len >= BURST {
-                entry.flush(port, counters, tap);
+                entry.flush(counters, tap);
                 waiting.retain(|waiting| *waiting != port);
             }
         }
@@ -160,17 +167,17 @@ impl Output {
         now: u64,
         counters: &Counters,
     ) -> Result<(), Buffer> {
-        let Some(entry) = self.ports.get_mut(usize::from(port)) else { return Err(buffer) };
-        if entry.path.is_none() {
+        let leads = |entry: &&mut PortBuffer| entry.leads_to(port);
+        let Some(entry) = self.ports.get_mut(port.number()).filter(leads) else {
             return Err(buffer);
-        }
+        };
         if entry.len == 0 {
             entry.since = now;
             self.waiting.push(port);
         }
         entry.put(buffer);
         if entry.len == BURST {
-            entry.flush(port, counters, &mut self.tap);
+            entry.flush(counters, &mut self.tap);
             self.waiting.retain(|waiting| *waiting != port);
         }
         Ok(())
@@ -179,7 +186,8 @@ impl Output {
     /// Whether packets that another process may change can go to `port` as they are: only a driver sees them, and can
     /// send them from there.
     pub(crate) fn sends_shared(&self, port: PortId, mapped: bool) -> bool {
-        let path = self.ports.get(usize::from(port)).and_then(|entry| entry.path.as_ref());
+        let entry = self.ports.get(port.number()).filter(|entry| entry.id == port);
+        let path = entry.and_then(|entry| entry.path.as_ref());
         let Some(TransmitPath::Queue(queue)) = path else { return false };
         self.tap.is_none() && queue.sends_shared(mapped)
     }
@@ -191,13 +199,14 @@ impl Output {
         packets: &mut [Option<SharedBuffer>],
         counters: &Counters,
     ) {
-        let Some(entry) = self.ports.get_mut(usize::from(port)) else { return };
+        let leads = |entry: &&mut PortBuffer| entry.leads_to(port);
+        let Some(entry) = self.ports.get_mut(port.number()).filter(leads) else { return };
         if entry.len > 0 {
-            entry.flush(port, counters, &mut self.tap);
+            entry.flush(counters, &mut self.tap);
             self.waiting.retain(|waiting| *waiting != port);
         }
         let Some(TransmitPath::Queue(queue)) = &mut entry.path else { return };
-        let Some(count) = counters.ports.get(usize::from(port)) else { return };
+        let Some(count) = counters.ports.get(port.number()) else { return };
         let length = |packets: &[Option<SharedBuffer>]| -> u64 {
             packets.iter().flatten().map(|buffer| buffer.len() as u64).sum()
         };
@@ -229,30 +238,33 @@ impl Output {
     fn flush_older(&mut self, now: u64, age: u64, counters: &Counters) {
         let Self { ports, waiting, tap, .. } = self;
         waiting.retain(|port| {
-            let Some(entry) = ports.get_mut(usize::from(*port)) else { return false };
+            let Some(entry) = ports.get_mut(port.number()) else { return false };
             let due = now.wrapping_sub(entry.since) >= age;
             if due {
-                entry.flush(*port, counters, tap);
+                entry.flush(counters, tap);
             }
             !due
         });
     }
 
-    /// Packets that were put into the port's buffer so far. Two calls tell the trace whether one
-    /// was put there in between.
-    pub(crate) fn given(&self, port: usize) -> u64 {
-        self.ports.get(port).map_or(0, |entry| entry.left + entry.len as u64)
-    }
-
-    pub(crate) fn ports(&self) -> usize {
-        self.ports.len()
+    /// Packets that were put into the ports' buffers so far. Two calls tell the trace whether and where one
+    /// was put in between.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (PortId, u64)> + '_ {
+        self.ports.iter().map(|entry| (entry.id, entry.left + entry.len as u64))
     }
 }
 
 impl PortBuffer {
-    fn replace_path(&mut self, path: Option<TransmitPath>) -> Option<TransmitPath> {
+    fn replace_path(&mut self, id: PortId, path: Option<TransmitPath>) -> Option<TransmitPath> {
+        self.id = id;
         self.plain = if path.is_some() { BURST - 2 } else { 0 };
         std::mem::replace(&mut self.path, path)
+    }
+
+    /// Whether there is a path, and to that port.
+    #[inline(always)]
+    fn leads_to(&self, port: PortId) -> bool {
+        self.id == port && self.path.is_some()
     }
 
     #[inline(always)]
@@ -272,7 +284,8 @@ impl PortBuffer {
         }
     }
 
-    fn flush(&mut self, port: PortId, counters: &Counters, tap: &mut Option<Box<Tap>>) {
+    fn flush(&mut self, counters: &Counters, tap: &mut Option<Box<Tap>>) {
+        let port = self.id;
         let burst = &mut self.waiting[..self.len.min(BURST)];
         self.len = 0;
         let offered = std::mem::take(&mut self.bytes);
@@ -280,7 +293,7 @@ impl PortBuffer {
             tap.burst(burst, port, Direction::Transmit);
         }
         self.left += burst.len() as u64;
-        let Some(count) = counters.ports.get(usize::from(port)) else { return };
+        let Some(count) = counters.ports.get(port.number()) else { return };
         let sent = match &mut self.path {
             Some(TransmitPath::Queue(queue)) => {
                 let sent = attempt(burst, |rest| queue.burst(rest));

@@ -144,10 +144,19 @@ impl RxAssignment {
             return 0;
         }
         let burst = &mut free[..got];
+        mark(self.port, burst);
         count(self.port, burst, exits);
         let own = pass(self.port, &mut self.spread, burst, exits, functions, now);
         vector.fill(own);
         got
+    }
+}
+
+/// Lets packets say the port that they have come by. The driver lets them say its device's number, which is its first port's.
+#[inline(always)]
+fn mark(port: PortId, burst: &mut [Option<Buffer>]) {
+    if !port.is_first() {
+        burst.iter_mut().flatten().for_each(|buffer| port.mark(buffer));
     }
 }
 
@@ -181,7 +190,7 @@ fn count(port: PortId, burst: &[Option<Buffer>], exits: &mut Exits) {
     if let Some(tap) = &mut exits.output.tap {
         tap.burst(burst, port, Direction::Receive);
     }
-    let Some(count) = exits.counters.ports.get(usize::from(port)) else { return };
+    let Some(count) = exits.counters.ports.get(port.number()) else { return };
     count.rx_packets.add(burst.len() as u64);
     let mut bytes = 0;
     for buffer in burst.iter().flatten() {

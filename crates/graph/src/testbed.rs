@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use dpdk::{Buffer, BufferPool, Eal, EalOptions, Memory};
 
 use crate::{
-    Context, Counters, Doorbell, Exits, GraphBuilder, HandoffReceiver, Node, Output, Punt, Slot,
-    TransmitPath, Vector, ring,
+    Context, Counters, Doorbell, Exits, GraphBuilder, HandoffReceiver, Node, Output, PortId, Punt,
+    Slot, TransmitPath, Vector, ring,
 };
 
 /// A pool for all tests of the process. It is large enough for all of them at once.
@@ -57,7 +57,7 @@ impl Outside {
         let ports = (0..ports)
             .map(|port| {
                 let (sender, receiver) = ring(room, Arc::clone(&doorbell));
-                exits.set_path(port as u16, Some(TransmitPath::Worker(sender)));
+                exits.set_path(PortId::new(port as u16), Some(TransmitPath::Worker(sender)));
                 receiver
             })
             .collect();

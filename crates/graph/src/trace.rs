@@ -85,7 +85,7 @@ impl Tracer {
                 break;
             }
             let Some(buffer) = buffer else { continue };
-            if self.options.filter.matches(buffer.port(), buffer.data()) {
+            if self.options.filter.matches(PortId::of(buffer), buffer.data()) {
                 self.marks[usize::from(slot)] = Some((self.started, 0));
                 self.started += 1;
                 self.marked += 1;
@@ -146,7 +146,7 @@ impl Before {
     pub(crate) fn of(exits: &Exits) -> Self {
         Self {
             drops: drops(exits),
-            given: (0..exits.output.ports()).map(|port| exits.output.given(port)).collect(),
+            given: exits.output.given().map(|(_, given)| given).collect(),
             punts: exits.counters.punts.get(),
             freed: exits.freed(),
             delivered: exits.deliveries.given().0,
@@ -166,9 +166,9 @@ impl Before {
             let next = pending.holder(slot).and_then(|NodeId(at)| names.get(usize::from(at)));
             return next.map_or(Fate::Dropped(Reason::Forgotten), |name| Fate::Next(name));
         }
-        let given = |port: &usize| self.given.get(*port) != Some(&exits.output.given(*port));
-        if let Some(port) = (0..exits.output.ports()).find(given) {
-            return Fate::Transmitted(port as PortId);
+        let mut given = exits.output.given().zip(&self.given);
+        if let Some(((port, _), _)) = given.find(|((_, now), before)| now != *before) {
+            return Fate::Transmitted(port);
         }
         if exits.counters.punts.get() != self.punts {
             return Fate::Punted(exits.last_cause());

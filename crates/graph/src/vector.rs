@@ -2,22 +2,13 @@
 
 use dpdk::Buffer;
 
-use crate::StackId;
+use crate::{InterfaceId, StackId};
 
 /// Packets that a vector holds at most. A slot is a `u8`, so indexing needs no bounds check.
 pub const CAPACITY: usize = 256;
 
 /// Place of a packet in its vector. A packet keeps its slot from input to output.
 pub type Slot = u8;
-
-/// A port by its place in the daemon's port table.
-pub type PortId = u16;
-
-/// An interface (port, VLAN sub-interface or bridge) by its place in the interface table.
-pub type InterfaceId = u16;
-
-/// In place of the interface of a packet that came in on none: a stack's.
-pub const NO_INTERFACE: InterfaceId = InterfaceId::MAX;
 
 /// A node by its place in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +102,8 @@ pub struct Vector {
     pub next_hop: [u32; CAPACITY],
     /// Interface that the packet leaves by, or what the next node documents.
     pub egress: [InterfaceId; CAPACITY],
+    /// VRF in whose routes the packet is looked up, of one that goes to a node that looks up in any.
+    pub vrf: [u16; CAPACITY],
     /// IPv4 address to look up, as the input node noted it.
     pub destination4: [u32; CAPACITY],
     /// IPv6 address to look up, likewise.
@@ -130,10 +123,11 @@ impl Vector {
     pub fn new() -> Box<Self> {
         Box::new(Self {
             buffers: [const { None }; CAPACITY],
-            interface: [0; CAPACITY],
+            interface: [InterfaceId::NONE; CAPACITY],
             network: [0; CAPACITY],
             next_hop: [0; CAPACITY],
-            egress: [0; CAPACITY],
+            egress: [InterfaceId::NONE; CAPACITY],
+            vrf: [0; CAPACITY],
             destination4: [0; CAPACITY],
             destination6: [0; CAPACITY],
             icmp_error: [IcmpError::default(); CAPACITY],

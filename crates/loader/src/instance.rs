@@ -79,7 +79,7 @@ impl Function for Instance {
                 Some(Verdict::Pass) => {}
                 Some(Verdict::Transmit(port)) => {
                     if let Some(buffer) = place.take() {
-                        exits.transmit(buffer, port, now);
+                        exits.transmit(buffer, PortId::from_bits(port), now);
                     }
                 }
                 Some(Verdict::Drop) | None => {
@@ -96,7 +96,14 @@ fn raw(buffer: &mut Buffer, port: PortId, tailroom: u16) -> RawPacket {
     let headroom = u16::try_from(buffer.headroom()).unwrap_or(u16::MAX);
     let data = buffer.data_mut();
     let length = data.len() as u32;
-    RawPacket { data: data.as_mut_ptr(), length, port, headroom, tailroom, verdict: 0 }
+    RawPacket {
+        data: data.as_mut_ptr(),
+        length,
+        port: port.to_bits(),
+        headroom,
+        tailroom,
+        verdict: 0,
+    }
 }
 
 /// Gives the buffer the bounds that the function left. `false`: they do not lie within.

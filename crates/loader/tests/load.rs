@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use dpdk::{Buffer, BufferPool, Eal, EalOptions, Memory};
-use graph::{Counters, Doorbell, Exits, Function, HandoffReceiver, Output, Reason, TransmitPath};
+use graph::{
+    Counters, Doorbell, Exits, Function, HandoffReceiver, Output, PortId, Reason, TransmitPath,
+};
 use millrace_loader::{LoadError, Object};
 
 fn pool() -> BufferPool {
@@ -53,7 +55,7 @@ fn exits() -> (Exits, Arc<Counters>, HandoffReceiver<Buffer>) {
     let counters = Arc::new(Counters::new(1, 4));
     let mut exits = Exits::new(Output::new(4, 0), Arc::clone(&counters), to_control);
     let (sender, receiver) = graph::ring(8, doorbell);
-    exits.set_path(3, Some(TransmitPath::Worker(sender)));
+    exits.set_path(PortId::new(3), Some(TransmitPath::Worker(sender)));
     (exits, counters, receiver)
 }
 
@@ -71,18 +73,18 @@ fn packets_pass_change_leave_and_are_dropped() {
         packet(b"grow"),
         packet(b"shrink"),
     ];
-    function.receive(0, &mut packets, &mut exits, 0);
+    function.receive(PortId::new(0), &mut packets, &mut exits, 0);
     let left: Vec<_> = packets.iter().flatten().map(|buffer| buffer.data().to_vec()).collect();
     assert_eq!(left, [vec![b'x'; 100], b"headgrowtail".to_vec(), b"hr".to_vec()]);
     assert_eq!(counters.drops[Reason::Function as usize].get(), 1);
     exits.output.flush(&counters);
     assert_eq!(port.pop().unwrap().data(), b"reflect");
     // Of another port's packets it knows nothing.
-    let mut function = object.instance("100", Some(1)).unwrap();
+    let mut function = object.instance("100", Some(PortId::new(1))).unwrap();
     let mut packets = [packet(&[b'x'; 101])];
-    function.receive(0, &mut packets, &mut exits, 0);
+    function.receive(PortId::new(0), &mut packets, &mut exits, 0);
     assert!(packets[0].is_some());
-    function.receive(1, &mut packets, &mut exits, 0);
+    function.receive(PortId::new(1), &mut packets, &mut exits, 0);
     assert!(packets[0].is_none());
 }
 
@@ -95,7 +97,7 @@ fn a_function_that_leaves_its_bounds_loses_the_packet() {
         let mut function = object.instance("1", None).unwrap();
         let (mut exits, counters, _) = exits();
         let mut packets = [packet(b"one"), packet(b"two")];
-        function.receive(0, &mut packets, &mut exits, 0);
+        function.receive(PortId::new(0), &mut packets, &mut exits, 0);
         assert!(packets.iter().all(Option::is_none));
         assert_eq!(counters.drops[Reason::Function as usize].get(), 2);
         drop((function, object));

@@ -17,6 +17,7 @@ mod place;
 mod show;
 mod work;
 
+use graph::PortId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -163,7 +164,12 @@ impl<'a> Stand<'a> {
             Place::Client => {
                 let mut user = User::new()?;
                 let to = self.egress.first().copied().ok_or(Failure::NoQueue)?;
-                let made = ends::make(place::request(), 1, &mut user, ([port, to], self.pool))?;
+                let made = ends::make(
+                    place::request(),
+                    1,
+                    &mut user,
+                    ([PortId::new(port), PortId::new(to)], self.pool),
+                )?;
                 let function = Box::new(made.queues);
                 let handle = self.worker.handle();
                 handle.call(PATIENCE, move |state| state.add_function(FUNCTION, function))?;

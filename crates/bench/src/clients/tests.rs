@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dpdk::{BufferPool, Eal, EalOptions, Memory};
-use graph::{ClientCounters, ClientQueues, Function as _, Outgoing};
+use graph::{ClientCounters, ClientQueues, Function as _, Outgoing, PortId};
 
 use super::conduct::Conduct;
 use super::deeds::{self, Means};
@@ -20,7 +20,7 @@ struct Client {
 fn client(conduct: Conduct, channels: u16, pool: BufferPool) -> Client {
     let mut user = User::new().unwrap();
     let ends::Client { queues, ends, counters } =
-        ends::make(conduct.request(0), channels, &mut user, ([0; 2], pool)).unwrap();
+        ends::make(conduct.request(0), channels, &mut user, ([PortId::new(0); 2], pool)).unwrap();
     Client { conduct, queues, ends, counters, means: Means::new(conduct) }
 }
 

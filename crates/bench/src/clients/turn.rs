@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dpdk::{BufferPool, RxQueue};
-use graph::ClientCounters;
+use graph::{ClientCounters, PortId};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::conduct::Conduct;
@@ -119,8 +119,12 @@ impl<'a> Stage<'a> {
         let (mut counters, mut ends, mut user) = (Vec::new(), Vec::new(), User::new()?);
         let requests = if conduct == Conduct::Nobody { 0 } else { conduct.requests() };
         for number in 0..requests {
-            let made =
-                ends::make(conduct.request(number), channels, &mut user, ([port; 2], self.pool))?;
+            let made = ends::make(
+                conduct.request(number),
+                channels,
+                &mut user,
+                ([PortId::new(port); 2], self.pool),
+            )?;
             let queues = Box::new(made.queues);
             let (handle, number) = (self.worker.handle(), FUNCTION + u64::from(number));
             handle.call(PATIENCE, move |state| state.add_function(number, queues))?;

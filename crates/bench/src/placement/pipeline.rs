@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dpdk::BufferPool;
-use graph::{Inbound, Reason, RxAssignment, Spread, TransmitPath, WorkerHandle, WorkerState, ring};
+use graph::{
+    Inbound, PortId, Reason, RxAssignment, Spread, TransmitPath, WorkerHandle, WorkerState, ring,
+};
 
 use crate::failure::Failure;
 use crate::worker::{Bed, Router, Source};
@@ -44,15 +46,15 @@ impl Pipeline {
             if worker != transmit {
                 let bell = Arc::clone(workers.get(transmit)?.doorbell());
                 let (sender, receiver) = ring(RING, bell);
-                let inbound = Inbound::Transmit(port, receiver);
+                let inbound = Inbound::Transmit(PortId::new(port), receiver);
                 workers.tell(transmit, move |state| state.add_inbound(inbound))?;
                 let path = Some(TransmitPath::Worker(sender));
-                workers.tell(worker, move |state| drop(state.set_path(port, path)))?;
+                workers.tell(worker, move |state| drop(state.set_path(PortId::new(port), path)))?;
             }
             let path = Some(TransmitPath::Queue(queue));
-            workers.tell(transmit, move |state| drop(state.set_path(port, path)))?;
+            workers.tell(transmit, move |state| drop(state.set_path(PortId::new(port), path)))?;
         }
-        let mut assignment = RxAssignment::new(source.rx.port(), source.rx);
+        let mut assignment = RxAssignment::new(PortId::new(source.rx.port()), source.rx);
         if receive != worker {
             let bell = Arc::clone(workers.get(worker)?.doorbell());
             let (sender, receiver) = ring(RING, bell);

@@ -15,8 +15,8 @@ use ::forward::state::{
 use ::forward::steering::{Steering, SteeringLimits};
 use dpdk::{BufferPool, RxQueue, TxQueue};
 use graph::{
-    Counters, Doorbell, Exits, Output, PollMode, Reason, RxAssignment, TransmitPath, WorkerHandle,
-    WorkerSetup, ring,
+    Counters, Doorbell, Exits, InterfaceId, Output, PollMode, PortId, Reason, RxAssignment,
+    TransmitPath, WorkerHandle, WorkerSetup, ring,
 };
 use tables::{Epoch, Prefix};
 use wire::MacAddr;
@@ -40,7 +40,8 @@ pub(crate) fn mac(port: u16) -> MacAddr {
 fn interfaces() -> Interfaces {
     let interface = |port: u16| Interface {
         name: format!("port{port}"),
-        port: Some(port),
+        generation: 0,
+        port: Some(PortId::new(port)),
         vlan: None,
         mac: mac(port),
         mtu: 1500,
@@ -53,10 +54,15 @@ fn interfaces() -> Interfaces {
         vrf: DEFAULT_VRF,
         features: Features::default(),
     };
+    let entry = |port| PortEntry {
+        id: PortId::new(port),
+        untagged: Some(InterfaceId::new(port)),
+        vlans: Vec::new(),
+    };
     let ports = 0..PORTS as u16;
     Interfaces {
         list: ports.clone().map(|port| Some(interface(port))).collect(),
-        ports: ports.map(|port| PortEntry { untagged: Some(port), vlans: Vec::new() }).collect(),
+        ports: ports.map(entry).collect(),
         bridges: Vec::new(),
         vrfs: BTreeMap::new(),
     }
@@ -92,14 +98,18 @@ impl Router {
         let (mut rib, state) = Rib::new(limits, Miss::Drop, settings, &epoch)?;
         let interfaces = interfaces();
         let beyond: NextHopMacs = (0..PORTS as u16)
-            .map(|port| (port, MacAddr::new([2, 0, 0, 0, 2, port as u8])))
+            .map(|port| (InterfaceId::new(port), MacAddr::new([2, 0, 0, 0, 2, port as u8])))
             .collect::<BTreeMap<_, _>>();
         state.interfaces.store(Arc::new(interfaces.clone()));
         rib.set_interfaces(&interfaces, &beyond);
         let mut changes = Vec::with_capacity(routes.len());
         for (route, port) in routes.iter().zip(egress.iter().cycle()) {
             let prefix = rib::Prefix::new(route.bits().address(), route.len())?;
-            changes.push(Change::Add(Route::of_static(DEFAULT_VRF, prefix, Target::Port(*port))));
+            changes.push(Change::Add(Route::of_static(
+                DEFAULT_VRF,
+                prefix,
+                Target::Port(InterfaceId::new(*port)),
+            )));
         }
         rib.apply(&changes)?;
         let limits = FlowLimits { flows4: 0, flows6: 0, translations: 0 };
@@ -119,7 +129,7 @@ impl Router {
         let handle = self.spawn(0, pool, core, burst)?;
         handle.call(PATIENCE, move |state| {
             for queue in egress {
-                state.set_path(queue.port(), Some(TransmitPath::Queue(queue)));
+                state.set_path(PortId::new(queue.port()), Some(TransmitPath::Queue(queue)));
             }
         })?;
         Ok(Running { handle })
@@ -169,14 +179,15 @@ impl Running {
     /// Gives it the queue.
     pub(crate) fn resume(&self, queue: RxQueue) -> Result<(), Failure> {
         let give = move |state: &mut graph::WorkerState| {
-            state.add_receive(RxAssignment::new(queue.port(), queue));
+            state.add_receive(RxAssignment::new(PortId::new(queue.port()), queue));
         };
         Ok(self.handle.call(PATIENCE, give)?)
     }
 
     /// Takes the queue back.
     pub(crate) fn pause(&self, port: u16) -> Result<RxQueue, Failure> {
-        let back = self.handle.call(PATIENCE, move |state| state.remove_receive(port, 0))?;
+        let back =
+            self.handle.call(PATIENCE, move |state| state.remove_receive(PortId::new(port), 0))?;
         Ok(back.ok_or(Failure::NoQueue)?.queue)
     }
 

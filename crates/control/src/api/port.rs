@@ -10,7 +10,7 @@ use crate::net::MacAddr;
 pub struct Port {
     /// Name in the configuration.
     pub name: String,
-    /// Its number as packet functions see it; absent while its device is gone.
+    /// What packet functions know it by, another each time that its device is opened; absent while that is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u16>,
     /// Device string.

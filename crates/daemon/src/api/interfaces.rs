@@ -98,7 +98,7 @@ pub(crate) async fn bridges(axum_state: State<Api>) -> Json<Vec<Bridge>> {
     let daemon = axum_state.daemon.lock();
     let all = daemon.routing.interfaces();
     let shown = daemon.config.bridges.iter().filter_map(|config| {
-        let number = daemon.routing.topology().bridges.get(&config.name)?;
+        let number = daemon.routing.topology().bridges.number(&config.name)?;
         let bridge = all.bridges.get(usize::from(number))?;
         let learned = daemon.bridges.learned_by(number);
         let mac = |entry: &forward::bridge::MacEntry| {

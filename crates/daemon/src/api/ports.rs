@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use control::api::{ErrorBody, Port, PortChange, PortState as Shown, Queue};
+use graph::PortId;
 
 use super::answer::{Answer, Body, Refusal};
 use super::{Api, carried_through};
@@ -100,7 +101,7 @@ fn show(daemon: &Daemon, port: &PortState) -> Port {
     let link = port.open.as_ref().and_then(|open| open.link().ok());
     Port {
         name: port.config.name.clone(),
-        number: port.id(),
+        number: port.id().map(PortId::to_bits),
         device: port.config.device.to_string(),
         driver: info.map(|info| info.driver.clone()).unwrap_or_default(),
         state,

@@ -257,7 +257,7 @@ fn show_next_hop(daemon: &Daemon, info: &NextHopInfo) -> NextHop {
         index: info.index,
         kind: kind_name(hop.kind).to_owned(),
         address: info.address,
-        interface: daemon.routing.topology().interfaces.name(info.interface).map(str::to_owned),
+        interface: daemon.routing.topology().interface_name(info.interface).map(str::to_owned),
         mac: known.then(|| hop.destination.into()),
         next: known.then(|| hop.node().to_owned()),
         mtu: hop.mtu,

@@ -1,5 +1,6 @@
 //! Stations, and members that come and go.
 
+use graph::{InterfaceId, PortId};
 use std::collections::HashMap;
 
 use control::net::MacAddr;
@@ -20,14 +21,18 @@ fn members(topology: &mut Topology, bridge: &str, list: &[&str]) -> Interfaces {
     topology.renumber(&config, &InUse::default()).unwrap();
     let attachment = |name: &&str| {
         let mac = MacAddr::new([2, 0, 0, 0, 0, 1]);
-        ((*name).to_owned(), Attachment { id: Some(0), mac, up: true })
+        ((*name).to_owned(), Attachment { id: Some(PortId::new(0)), mac, up: true })
     };
     topology.interfaces(&config, &list.iter().map(attachment).collect())
 }
 
 fn see(ring: &mut LearnSender, bridge: u16, interface: u16, last: u8) {
     let mac = wire::MacAddr::new([2, 0, 0, 0, 1, last]);
-    ring.push(Learn { key: MacKey { bridge, vlan: 0, mac }, interface }).unwrap();
+    ring.push(Learn {
+        key: MacKey { bridge, vlan: 0, mac },
+        interface: InterfaceId::new(interface),
+    })
+    .unwrap();
 }
 
 /// Names of the interfaces by the last bytes of the stations that are behind them.
@@ -65,14 +70,14 @@ fn stations_stay_behind_their_interface_and_go_with_it() {
     assert_eq!(known(&bridges, &all), stations(&[(0, "a"), (2, "c")]));
     // Its number is another's.
     let all = members(&mut topology, "br", &["a", "c", "d"]);
-    assert_eq!(topology.interfaces.get("d"), Some(1));
+    assert_eq!(topology.interface("d"), Some(InterfaceId::with_generation(1, 1)));
     bridges.show_interfaces(&all);
     assert_eq!(known(&bridges, &all), stations(&[(0, "a"), (2, "c")]));
 
     // The bridge goes, and its number is another's.
     for (name, number) in [("other", 1), ("third", 0)] {
         let all = members(&mut topology, name, &["a", "c", "d"]);
-        assert_eq!(topology.bridges.get(name), Some(number));
+        assert_eq!(topology.bridges.number(name), Some(number));
         bridges.show_interfaces(&all);
         assert_eq!(known(&bridges, &all), stations(&[]));
     }

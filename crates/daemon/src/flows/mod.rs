@@ -233,7 +233,7 @@ fn shown(routing: &Routing, flow: &flow::Flow) -> Flow {
         protocol: protocol.0,
         source_port,
         destination_port,
-        egress_port: routing.topology().interfaces.name(flow.egress).unwrap_or_default().to_owned(),
+        egress_port: routing.topology().interface_name(flow.egress).unwrap_or_default().to_owned(),
         source_mac: Some(flow.source_mac.into()),
         destination_mac: Some(flow.destination_mac.into()),
         new_source: flow.rewrite.source,
@@ -250,7 +250,7 @@ fn entry(names: Names<'_>, flow: &Flow) -> Option<flow::Flow> {
     let destination = flow.destination_mac.or(port.config.next_hop_mac).unwrap_or(zero);
     Some(flow::Flow {
         tuple: tuple(&flow.key())?,
-        egress: names.routing.topology().interfaces.get(&flow.egress_port)?,
+        egress: names.routing.topology().interface(&flow.egress_port)?,
         source_mac: source.into(),
         destination_mac: destination.into(),
         rewrite: Rewrite {

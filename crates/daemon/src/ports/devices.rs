@@ -12,11 +12,12 @@ use dpdk::{BufferPool, Port, PortError};
 use graph::{RxAssignment, TransmitPath};
 use tokio::sync::oneshot;
 
+use super::given::Given;
 use super::needs::Needs;
 use super::open::{self, Ended, OpenError, Order, Ready};
 use super::pools::Pools;
 
-type Job = Box<dyn FnOnce(&mut Pools) + Send>;
+type Job = Box<dyn FnOnce(&mut Pools, &mut Given) + Send>;
 type Shown = Arc<ArcSwap<Vec<(u32, BufferPool)>>>;
 
 /// Leaves jobs with the thread, which does them one after the other.
@@ -51,10 +52,17 @@ impl Devices {
         &self,
         job: impl FnOnce(&mut Pools) -> R + Send + 'static,
     ) -> Result<R, Ended> {
+        self.run_with(move |pools, _| job(pools)).await
+    }
+
+    async fn run_with<R: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Pools, &mut Given) -> R + Send + 'static,
+    ) -> Result<R, Ended> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |pools| {
+        let job: Job = Box::new(move |pools, given| {
             // Nobody may listen any more; what was opened is closed then.
-            let _ = answer.send(job(pools));
+            let _ = answer.send(job(pools, given));
         });
         self.jobs.send(job).map_err(|_| Ended)?;
         answered.await.map_err(|_| Ended)
@@ -63,14 +71,14 @@ impl Devices {
     /// Leaves something with the thread that nobody waits for.
     pub(crate) fn leave(&self, job: impl FnOnce(&mut Pools) + Send + 'static) {
         // A thread that has ended has nothing any more.
-        let _ = self.jobs.send(Box::new(job));
+        let _ = self.jobs.send(Box::new(move |pools, _| job(pools)));
     }
 
     /// Opens a device.
     ///
     /// Errors: [`OpenError`]; nothing is left behind.
     pub(crate) async fn open(&self, order: Order) -> Result<Ready, OpenError> {
-        self.run(move |pools| open::open(&order, pools)).await?
+        self.run_with(move |pools, given| open::open(&order, pools, given)).await?
     }
 
     /// Closes a device whose queues the workers have given back.
@@ -121,8 +129,9 @@ impl Devices {
 }
 
 fn serve(inbox: &Receiver<Job>, mut pools: Pools, shown: &Shown) {
+    let mut given = Given::default();
     while let Ok(job) = inbox.recv() {
-        job(&mut pools);
+        job(&mut pools, &mut given);
         let now: Vec<(u32, BufferPool)> = pools.iter().map(|(node, pool)| (node, *pool)).collect();
         if now.len() != shown.load().len() {
             shown.store(Arc::new(now));

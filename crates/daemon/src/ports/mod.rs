@@ -6,6 +6,7 @@
 //! | `needs` | what ports need beyond their sections |
 //! | `devices` | the thread that opens, changes and closes devices |
 //! | `open` | opening a device, on that thread |
+//! | `given` | the ids that ports get |
 //! | `stale` | sockets that a killed daemon has left |
 //! | `numa` | which NUMA node cores, devices and buffers are on |
 //! | `pools` | buffer pools, and the memory that DPDK is given for them |
@@ -13,6 +14,7 @@
 
 mod counters;
 mod devices;
+mod given;
 mod needs;
 mod numa;
 mod open;

@@ -7,6 +7,7 @@ use control::net::MacAddr;
 use dpdk::{Adjustment, Device, DeviceKind, Opened, Port, PortConfig, PortError, RxQueue, TxQueue};
 use graph::{KeptLane, PortId, RxAssignment, Sockets};
 
+use super::given::Given;
 use super::needs::Needs;
 use super::pools::Pools;
 use super::stale;
@@ -55,6 +56,7 @@ pub(crate) struct Order {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(super) port: Port,
+    pub(super) id: PortId,
     pub(super) queues: Queues,
     pub(super) mac: MacAddr,
     /// Where the device could not do what was asked.
@@ -71,9 +73,9 @@ impl Order {
 }
 
 impl Ready {
-    /// The port's number.
+    /// The port's id.
     pub(crate) fn id(&self) -> PortId {
-        self.port.id()
+        self.id
     }
 
     /// Its transmit queues, for the workers.
@@ -90,7 +92,11 @@ impl Ready {
 /// Opens a device.
 ///
 /// Errors: [`OpenError`], with nothing left behind.
-pub(super) fn open(order: &Order, pools: &mut Pools) -> Result<Ready, OpenError> {
+pub(super) fn open(
+    order: &Order,
+    pools: &mut Pools,
+    given: &mut Given,
+) -> Result<Ready, OpenError> {
     let Order { config, device, needs, mac } = order;
     let pool_error = |source| OpenError::Pool { name: config.name.clone(), source };
     let buffers = pools.of_port(config, device).map_err(pool_error)?;
@@ -121,7 +127,8 @@ pub(super) fn open(order: &Order, pools: &mut Pools) -> Result<Ready, OpenError>
     let interrupts = wish.rx_interrupts && !adjustments.contains(&Adjustment::NoInterrupts);
     let sockets =
         if needs.interrupts && !interrupts { before.opened_since(rx.len()) } else { Vec::new() };
-    let mut rx = assign(port.id(), rx, sockets, interrupts);
+    let id = given.next(port.id());
+    let mut rx = assign(id, rx, sockets, interrupts);
     let ordinary = rx.len() - used.len().min(rx.len());
     let last = rx.split_off(ordinary);
     rx.extend(last.into_iter().zip(used).map(|(queue, lane)| queue.with_lane(lane)));
@@ -135,7 +142,7 @@ pub(super) fn open(order: &Order, pools: &mut Pools) -> Result<Ready, OpenError>
         tracing::warn!(port = config.name, "the device gives {adjustment}");
     }
     let transmit = tx.len();
-    Ok(Ready { port, queues: Queues { rx, tx }, mac, adjustments, transmit })
+    Ok(Ready { port, id, queues: Queues { rx, tx }, mac, adjustments, transmit })
 }
 
 /// Changes an open device where two sections differ; on an error it is as it was.

@@ -34,8 +34,10 @@ pub(crate) struct PortState {
     pub(crate) device: Device,
     /// What is open, unless it is lent.
     pub(crate) open: Option<Port>,
-    /// Its number while the device is lent to the thread for devices.
-    lent: Option<PortId>,
+    /// The id that it got when its device was opened.
+    id: PortId,
+    /// Whether the device is lent to the thread for devices.
+    lent: bool,
     /// How it is.
     pub(crate) condition: Condition,
     /// Whether the user wants it to carry packets.
@@ -75,7 +77,8 @@ impl PortState {
             config: config.clone(),
             device,
             open: None,
-            lent: None,
+            id: PortId::NONE,
+            lent: false,
             condition: Condition::Gone("not opened yet".to_owned()),
             enabled: true,
             mac: config.mac.unwrap_or_else(|| made_up_mac(&config.name)),
@@ -149,7 +152,8 @@ impl PortState {
 
     /// Its device was opened.
     pub(crate) fn install(&mut self, ready: Ready) -> Queues {
-        let Ready { port, queues, mac, adjustments, transmit } = ready;
+        let Ready { port, id, queues, mac, adjustments, transmit } = ready;
+        self.id = id;
         (self.mac, self.known) = (mac, Some(mac));
         self.adjustments = adjustments;
         self.queues = (queues.rx.len(), transmit);
@@ -159,20 +163,20 @@ impl PortState {
         queues
     }
 
-    /// Its number; `None` while its device is gone.
+    /// Its id, another each time that its device is opened; `None` while that is gone.
     pub(crate) fn id(&self) -> Option<PortId> {
-        self.open.as_ref().map(Port::id).or(self.lent)
+        (self.lent || self.open.is_some()).then_some(self.id)
     }
 
-    /// Takes the open device out, to be given back to [`Self::restore`]. It keeps its number meanwhile.
+    /// Takes the open device out, to be given back to [`Self::restore`]. It keeps its id meanwhile.
     pub(crate) fn lend(&mut self) -> Option<Port> {
-        self.lent = self.open.as_ref().map(Port::id);
+        self.lent = self.open.is_some();
         self.open.take()
     }
 
     /// The device is back, or lost.
     pub(crate) fn restore(&mut self, port: Option<Port>) {
-        self.lent = None;
+        self.lent = false;
         self.open = port;
     }
 

@@ -111,7 +111,7 @@ impl Changing {
         let in_use = daemon.in_use();
         let topology = daemon.routing.topology();
         let named: BTreeSet<_> = in_use.interfaces.into_iter().collect();
-        let names = named.iter().filter_map(|id| topology.interfaces.name(*id));
+        let names = named.iter().filter_map(|id| topology.interface_name(*id));
         let gone = names
             .filter(|name| after.interface(name).is_none() && before.interface(name).is_some());
         let interfaces =

@@ -77,7 +77,7 @@ mod tests {
         }
 
         fn interface(&self) -> InterfaceId {
-            0
+            InterfaceId::new(0)
         }
 
         fn next_hop(&self) -> u32 {

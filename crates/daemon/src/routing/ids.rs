@@ -1,4 +1,5 @@
-//! Numbers for names, which stay the same while a name stays, or while anything says the number.
+//! Numbers for names, which stay the same while a name stays, or while anything says the number. Names that have one after the
+//! other differ by its generation.
 
 use std::collections::HashSet;
 
@@ -10,10 +11,25 @@ pub(crate) struct TooMany {
     pub(crate) what: &'static str,
 }
 
+/// A number, and how many names had it before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) number: u16,
+    pub(crate) generation: u16,
+}
+
+/// Whose a number is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Entry {
+    /// `None`: it is free.
+    name: Option<String>,
+    generation: u16,
+}
+
 /// Names by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Ids {
-    names: Vec<Option<String>>,
+    entries: Vec<Entry>,
 }
 
 impl Ids {
@@ -29,46 +45,66 @@ impl Ids {
         (limit, what): (usize, &'static str),
     ) -> Result<(), TooMany> {
         let wanted: HashSet<&str> = names.iter().copied().collect();
-        let known: HashSet<&str> = self.names.iter().flatten().map(String::as_str).collect();
+        let known: HashSet<&str> =
+            self.entries.iter().filter_map(|entry| entry.name.as_deref()).collect();
         let mut new = names.iter().filter(|name| !known.contains(**name)).copied();
-        let mut next: Vec<Option<String>> = Vec::with_capacity(self.names.len());
-        for (number, entry) in self.names.iter().enumerate() {
-            let stays = |name: &str| {
-                wanted.contains(name) || u16::try_from(number).is_ok_and(|n| in_use.contains(&n))
-            };
-            next.push(match entry {
-                Some(name) => stays(name).then(|| name.clone()),
-                None => new.next().map(str::to_owned),
+        let mut next: Vec<Entry> = Vec::with_capacity(self.entries.len());
+        for (number, Entry { name, generation }) in (0..=u16::MAX).zip(&self.entries) {
+            let stays = |name: &str| wanted.contains(name) || in_use.contains(&number);
+            next.push(match name {
+                Some(name) => {
+                    let name = stays(name).then(|| name.clone());
+                    Entry { name, generation: *generation }
+                }
+                None => match new.next() {
+                    Some(name) => {
+                        let generation = generation.wrapping_add(1);
+                        Entry { name: Some(name.to_owned()), generation }
+                    }
+                    None => Entry { name: None, generation: *generation },
+                },
             });
         }
-        next.extend(new.map(|name| Some(name.to_owned())));
+        next.extend(new.map(|name| Entry { name: Some(name.to_owned()), generation: 0 }));
         if next.len() > limit {
             return Err(TooMany { limit, what });
         }
-        self.names = next;
+        self.entries = next;
         Ok(())
     }
 
     /// The number of a name, which may be gone.
-    pub(crate) fn get(&self, name: &str) -> Option<u16> {
-        let at = self.names.iter().position(|known| known.as_deref() == Some(name))?;
-        u16::try_from(at).ok()
+    pub(crate) fn number(&self, name: &str) -> Option<u16> {
+        self.get(name).map(|id| id.number)
+    }
+
+    /// The number of a name, which may be gone, and its generation.
+    pub(crate) fn get(&self, name: &str) -> Option<Id> {
+        let mut numbered = (0..=u16::MAX).zip(&self.entries);
+        let (number, entry) = numbered.find(|(_, entry)| entry.name.as_deref() == Some(name))?;
+        Some(Id { number, generation: entry.generation })
     }
 
     /// The name of a number, which may be gone.
-    pub(crate) fn name(&self, id: u16) -> Option<&str> {
-        self.names.get(usize::from(id))?.as_deref()
+    pub(crate) fn name(&self, number: u16) -> Option<&str> {
+        self.entries.get(usize::from(number))?.name.as_deref()
+    }
+
+    /// The name of a number of that generation, which may be gone.
+    pub(crate) fn name_of(&self, id: Id) -> Option<&str> {
+        let entry = self.entries.get(usize::from(id.number))?;
+        entry.name.as_deref().filter(|_| entry.generation == id.generation)
     }
 
     /// All numbers of names, which may be gone.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
-        let named = (0..=u16::MAX).zip(&self.names).filter(|(_, name)| name.is_some());
+        let named = (0..=u16::MAX).zip(&self.entries).filter(|(_, entry)| entry.name.is_some());
         named.map(|(number, _)| number)
     }
 
     /// One above the highest number in use or just freed.
     pub(crate) fn len(&self) -> usize {
-        self.names.len()
+        self.entries.len()
     }
 }
 
@@ -82,10 +118,20 @@ mod tests {
         let unused = HashSet::new();
         ids.renumber(&["a", "b", "c"], &unused, (8, "names")).unwrap();
         ids.renumber(&["c", "a", "d"], &unused, (8, "names")).unwrap();
-        assert_eq!((ids.get("a"), ids.get("b"), ids.get("c")), (Some(0), None, Some(2)));
-        assert_eq!(ids.get("d"), Some(3), "b's number is not given out by the call that frees it");
+        assert_eq!((ids.number("a"), ids.number("b"), ids.number("c")), (Some(0), None, Some(2)));
+        assert_eq!(
+            ids.number("d"),
+            Some(3),
+            "b's number is not given out by the call that frees it"
+        );
         ids.renumber(&["c", "a", "d", "e"], &unused, (8, "names")).unwrap();
-        assert_eq!(ids.get("e"), Some(1));
+        assert_eq!(ids.get("e"), Some(Id { number: 1, generation: 1 }), "b had it before");
+        assert_eq!(ids.name_of(Id { number: 1, generation: 1 }), Some("e"));
+        assert_eq!(
+            ids.name_of(Id { number: 1, generation: 0 }),
+            None,
+            "what means b does not find e"
+        );
         assert_eq!(ids.name(2), Some("c"));
         assert_eq!(ids.len(), 4);
     }
@@ -96,14 +142,17 @@ mod tests {
         ids.renumber(&["a", "b", "c"], &HashSet::new(), (8, "names")).unwrap();
         for _ in 0..3 {
             ids.renumber(&["a", "d"], &HashSet::from([1]), (8, "names")).unwrap();
-            assert_eq!((ids.get("b"), ids.name(1), ids.get("d")), (Some(1), Some("b"), Some(3)));
+            assert_eq!(
+                (ids.number("b"), ids.name(1), ids.number("d")),
+                (Some(1), Some("b"), Some(3))
+            );
         }
-        assert_eq!(ids.get("c"), None, "nobody says its number");
+        assert_eq!(ids.number("c"), None, "nobody says its number");
         ids.renumber(&["a", "d", "b", "e"], &HashSet::from([1]), (8, "names")).unwrap();
-        assert_eq!((ids.get("b"), ids.get("e")), (Some(1), Some(2)));
+        assert_eq!((ids.number("b"), ids.number("e")), (Some(1), Some(2)));
         ids.renumber(&["a", "d", "e"], &HashSet::new(), (8, "names")).unwrap();
         ids.renumber(&["a", "d", "e", "f"], &HashSet::new(), (8, "names")).unwrap();
-        assert_eq!(ids.get("f"), Some(1), "once nobody says it, it is given out again");
+        assert_eq!(ids.number("f"), Some(1), "once nobody says it, it is given out again");
     }
 
     #[test]
@@ -113,6 +162,6 @@ mod tests {
         ids.renumber(&["a"], &unused, (2, "names")).unwrap();
         let refused = ids.renumber(&["b", "c", "d"], &unused, (2, "names"));
         assert_eq!(refused, Err(TooMany { limit: 2, what: "names" }));
-        assert_eq!(ids.get("a"), Some(0));
+        assert_eq!(ids.number("a"), Some(0));
     }
 }

@@ -1,5 +1,6 @@
 //! Neighbours by the names of their interfaces.
 
+use graph::InterfaceId;
 use std::net::IpAddr;
 
 use control::api::{Neighbor, NeighborState};
@@ -73,7 +74,7 @@ impl Routing {
         let all = self.slow.neighbors(self.now());
         let shown = all.into_iter().filter_map(|neighbor| {
             Some(Neighbor {
-                interface: self.topology.interfaces.name(neighbor.interface)?.to_owned(),
+                interface: self.topology.interface_name(neighbor.interface)?.to_owned(),
                 address: neighbor.address,
                 mac: neighbor.mac.map(|mac| mac.into()),
                 state: state(neighbor.state),
@@ -84,7 +85,7 @@ impl Routing {
         });
         let parked = self.slow.parked_neighbors().filter_map(|(interface, address, mac)| {
             Some(Neighbor {
-                interface: self.topology.interfaces.name(interface)?.to_owned(),
+                interface: self.topology.interface_name(interface)?.to_owned(),
                 address,
                 mac: Some(mac.into()),
                 state: NeighborState::Static,
@@ -107,8 +108,8 @@ impl Routing {
         all.iter().filter(|neighbor| neighbor.state == State::Incomplete).count()
     }
 
-    fn interface_id(&self, name: &str) -> Result<u16, NeighborError> {
-        let id = self.topology.interfaces.get(name);
+    fn interface_id(&self, name: &str) -> Result<InterfaceId, NeighborError> {
+        let id = self.topology.interface(name);
         id.ok_or_else(|| NeighborError::NoInterface(name.to_owned()))
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn source_from_rib(source: rib::Source) -> Source {
 /// A route for the tables.
 pub(super) fn to_rib(route: &Route, topology: &Topology) -> Result<rib::Route, Unknown> {
     let unknown = |name: &str| Unknown::Interface(name.to_owned());
-    let id = |name: &str| topology.interfaces.get(name).ok_or_else(|| unknown(name));
+    let id = |name: &str| topology.interface(name).ok_or_else(|| unknown(name));
     let vrf = |name: Option<&str>| {
         let unknown = || Unknown::Vrf(name.unwrap_or_default().to_owned());
         topology.vrf(name).ok_or_else(unknown)
@@ -89,7 +89,7 @@ pub(crate) fn prefix_from_rib(prefix: rib::Prefix) -> Prefix {
 pub(crate) fn next_hop_macs(config: &Config, topology: &Topology) -> NextHopMacs {
     let ports = config.ports.iter().filter_map(|port| {
         let mac = port.next_hop_mac?;
-        Some((topology.interfaces.get(&port.name)?, mac.into()))
+        Some((topology.interface(&port.name)?, mac.into()))
     });
     ports.collect::<BTreeMap<_, _>>()
 }
@@ -134,7 +134,7 @@ impl Routing {
 
     /// A route as people see it. `None`: what it names has no name any more.
     pub(crate) fn shown(&self, route: &RouteInfo) -> Option<Route> {
-        let name = |id| self.topology.interfaces.name(id).map(str::to_owned);
+        let name = |id| self.topology.interface_name(id).map(str::to_owned);
         let hop = |hop: &Via| NextHop {
             address: hop.address,
             interface: hop.interface.and_then(name),

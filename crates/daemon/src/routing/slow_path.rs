@@ -99,7 +99,12 @@ impl Routing {
         self.actions = actions;
     }
 
-    fn report_conflict(&mut self, interface: u16, address: std::net::IpAddr, mac: wire::MacAddr) {
+    fn report_conflict(
+        &mut self,
+        interface: InterfaceId,
+        address: std::net::IpAddr,
+        mac: wire::MacAddr,
+    ) {
         // A station that claims our address does so with every packet.
         const SILENCE: u64 = 10_000_000_000;
         let now = self.now();
@@ -107,7 +112,7 @@ impl Routing {
             return;
         }
         self.conflict_silence = now + SILENCE;
-        let name = self.topology.interfaces.name(interface).unwrap_or("?");
+        let name = self.topology.interface_name(interface).unwrap_or("?");
         tracing::warn!("{mac} on interface {name} uses our address {address} too");
     }
 }

@@ -9,15 +9,15 @@ use forward::state::{
     Bridge, BridgeMember, DEFAULT_VRF, Features, Interface, Interfaces, MOST_VRFS, Mode, PortEntry,
     VRF_NUMBERS, VrfId,
 };
-use graph::PortId;
+use graph::{InterfaceId, PortId};
 
-use super::ids::{Ids, TooMany};
+use super::ids::{Id, Ids, TooMany};
 use crate::ports::{Attachments, port_of, takes_unnumbered};
 use crate::workers::PORTS;
 
 /// The port of interfaces whose port is gone: no worker has a way to it, so packets for it are
 /// dropped as `port-down`.
-pub(crate) const GONE: PortId = PortId::MAX;
+pub(crate) const GONE: PortId = PortId::NONE;
 
 /// Interfaces at most: their number is 16 bits, and 0xffff means none.
 const INTERFACES: usize = 0xffff;
@@ -31,7 +31,7 @@ const _: () = assert!(config::MOST_VRFS == MOST_VRFS);
 /// Numbers that something says, whether what they mean is there or not.
 #[derive(Debug, Default)]
 pub(crate) struct InUse {
-    pub(crate) interfaces: HashSet<u16>,
+    pub(crate) interfaces: HashSet<InterfaceId>,
     pub(crate) vrfs: HashSet<VrfId>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct InUse {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Topology {
     /// Numbers of interfaces: ports, VLAN sub-interfaces and bridges with addresses.
-    pub(crate) interfaces: Ids,
+    interfaces: Ids,
     /// Numbers of bridges.
     pub(crate) bridges: Ids,
     /// VRFs besides the default one: one less than their [`VrfId`].
@@ -60,9 +60,12 @@ impl Topology {
         interfaces.extend(with_ip.map(|bridge| bridge.name.as_str()));
         let bridges: Vec<&str> = config.bridges.iter().map(|bridge| bridge.name.as_str()).collect();
         let vrfs: Vec<&str> = config.vrfs.iter().map(|vrf| vrf.name.as_str()).collect();
+        // What says the number of a name that is gone keeps nothing for the one that has it now.
+        let named = in_use.interfaces.iter().filter(|id| self.interface_name(**id).is_some());
+        let interfaces_in_use = named.map(|id| id.number()).collect();
         let vrfs_in_use = in_use.vrfs.iter().filter_map(|id| id.checked_sub(1)).collect();
         let limit = (INTERFACES, "names of interfaces");
-        next.interfaces.renumber(&interfaces, &in_use.interfaces, limit)?;
+        next.interfaces.renumber(&interfaces, &interfaces_in_use, limit)?;
         next.bridges.renumber(&bridges, &HashSet::new(), (BRIDGES, "names of bridges"))?;
         let limit = (VRF_NUMBERS, "names of VRFs, with those that routes still name");
         next.vrfs.renumber(&vrfs, &vrfs_in_use, limit)?;
@@ -70,11 +73,22 @@ impl Topology {
         Ok(())
     }
 
+    /// The interface of a name, which may be gone.
+    pub(crate) fn interface(&self, name: &str) -> Option<InterfaceId> {
+        let Id { number, generation } = self.interfaces.get(name)?;
+        Some(InterfaceId::with_generation(number, generation))
+    }
+
+    /// The name of an interface, which may be gone.
+    pub(crate) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
+        self.interfaces.name_of(Id { number: id.number(), generation: id.generation() })
+    }
+
     /// The number of a VRF, which may be gone; without a name it is the default one.
     pub(crate) fn vrf(&self, name: Option<&str>) -> Option<VrfId> {
         match name {
             None | Some(config::DEFAULT_VRF) => Some(DEFAULT_VRF),
-            Some(name) => self.vrfs.get(name)?.checked_add(1),
+            Some(name) => self.vrfs.number(name)?.checked_add(1),
         }
     }
 
@@ -128,7 +142,7 @@ impl Topology {
             any_mac: false,
         });
         for part in parts.chain(tagged) {
-            let Some(id) = self.interfaces.get(part.name) else { continue };
+            let Some(id) = self.interface(part.name) else { continue };
             let Some(attachment) = ports.get(part.port) else { continue };
             let mode = modes.get(&id).copied().unwrap_or(Mode::Routed);
             let mut interface = part.interface(mode, attachment.mac);
@@ -138,11 +152,12 @@ impl Topology {
             interface.unnumbered = bare;
             interface.any_mac = part.any_mac || bare;
             put(&mut all.list, id, interface);
-            let entry = attachment.id.and_then(|port| all.ports.get_mut(usize::from(port)));
-            match (entry, part.vlan) {
-                (Some(entry), Some(vlan)) => entry.vlans.push((vlan, id)),
-                (Some(entry), None) => entry.untagged = Some(id),
-                (None, _) => {}
+            let Some(port) = attachment.id else { continue };
+            let Some(entry) = all.ports.get_mut(port.number()) else { continue };
+            entry.id = port;
+            match part.vlan {
+                Some(vlan) => entry.vlans.push((vlan, id)),
+                None => entry.untagged = Some(id),
             }
         }
         self.add_bridges(config, ports, &mut all);
@@ -165,11 +180,11 @@ impl Topology {
     fn add_bridges(&self, config: &Config, ports: &Attachments, all: &mut Interfaces) {
         all.bridges = vec![Self::no_bridge(); self.bridges.len()];
         for bridge in &config.bridges {
-            let Some(number) = self.bridges.get(&bridge.name) else { continue };
-            let ip = self.interfaces.get(&bridge.name);
+            let Some(number) = self.bridges.number(&bridge.name) else { continue };
+            let ip = self.interface(&bridge.name);
             let members = bridge.members.iter().filter_map(|member| {
                 Some(BridgeMember {
-                    interface: self.interfaces.get(&member.interface)?,
+                    interface: self.interface(&member.interface)?,
                     vlans: member.vlans.clone(),
                     untagged: member.untagged,
                 })
@@ -202,25 +217,25 @@ impl Topology {
             };
             let mac = bridge.mac.or(first).unwrap_or(MacAddr::new([0; 6]));
             let mut interface = part.interface(Mode::BridgeIp(number), mac);
-            let members = bridge.members.iter().filter_map(|m| self.interfaces.get(&m.interface));
+            let members = bridge.members.iter().filter_map(|m| self.interface(&m.interface));
             interface.up = members.filter_map(|id| all.get(id)).any(|member| member.up);
             put(&mut all.list, id, interface);
         }
     }
 
     /// Interfaces that are not routed.
-    fn modes(&self, config: &Config) -> HashMap<u16, Mode> {
+    fn modes(&self, config: &Config) -> HashMap<InterfaceId, Mode> {
         let mut modes = HashMap::new();
         for bridge in &config.bridges {
-            let Some(number) = self.bridges.get(&bridge.name) else { continue };
+            let Some(number) = self.bridges.number(&bridge.name) else { continue };
             // The members' numbers are their places among those that exist, as in `bridges`.
-            let ids = bridge.members.iter().filter_map(|m| self.interfaces.get(&m.interface));
+            let ids = bridge.members.iter().filter_map(|m| self.interface(&m.interface));
             for (member, id) in (0u16..).zip(ids) {
                 modes.insert(id, Mode::Member { bridge: number, member });
             }
         }
         for connect in &config.cross_connects {
-            let ends = (self.interfaces.get(&connect.from), self.interfaces.get(&connect.to));
+            let ends = (self.interface(&connect.from), self.interface(&connect.to));
             let (Some(from), Some(to)) = ends else { continue };
             modes.insert(from, Mode::CrossConnect(to));
             if connect.both_ways {
@@ -231,8 +246,9 @@ impl Topology {
     }
 }
 
-fn put(list: &mut [Option<Interface>], id: u16, interface: Interface) {
-    if let Some(place) = list.get_mut(usize::from(id)) {
+fn put(list: &mut [Option<Interface>], id: InterfaceId, mut interface: Interface) {
+    interface.generation = id.generation();
+    if let Some(place) = list.get_mut(usize::from(id.number())) {
         *place = Some(interface);
     }
 }
@@ -265,6 +281,7 @@ impl Part<'_> {
         }
         Interface {
             name: self.name.to_owned(),
+            generation: 0,
             port: None,
             up: false,
             vlan: self.vlan,

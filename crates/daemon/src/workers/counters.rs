@@ -10,7 +10,7 @@ impl Workers {
     pub(crate) fn counted(&self, id: PortId) -> PortCounters {
         let mut sum = PortCounters::default();
         for worker in self.iter() {
-            let Some(counters) = worker.handle.counters().ports.get(usize::from(id)) else {
+            let Some(counters) = worker.handle.counters().ports.get(id.number()) else {
                 continue;
             };
             sum.rx_packets += counters.rx_packets.get();

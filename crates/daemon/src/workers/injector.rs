@@ -2,7 +2,7 @@
 
 use dpdk::BufferPool;
 use forward::nodes;
-use graph::{Entry, Handoff, HandoffSender, InterfaceId, NO_INTERFACE, Reason};
+use graph::{Entry, Handoff, HandoffSender, InterfaceId, Reason};
 use wire::EtherType;
 use wire::ethernet::HEADER_LENGTH;
 
@@ -65,7 +65,7 @@ impl Injector {
             Some(buffer)
         });
         let Some(buffer) = buffer else { return self.count_drop(Reason::NoBuffer) };
-        let (interface, network) = (NO_INTERFACE, HEADER_LENGTH as u16);
+        let (interface, network) = (InterfaceId::NONE, HEADER_LENGTH as u16);
         let packet = Handoff { interface, network, ..Handoff::of(buffer) };
         self.inject(Entry { node, packet });
     }

@@ -10,7 +10,7 @@ use tables::{Epoch, FlowReader, FlowTable, NO_FLOW, OutOfMemory};
 use super::{Learn, MacKey};
 use crate::indices::Indices;
 
-/// Where an address was seen: interface (16 bits of the first word) and second (the other word).
+/// Where an address was seen, and in which second.
 struct Place {
     interface: AtomicU32,
     seen: AtomicU32,
@@ -28,7 +28,7 @@ impl MacReader {
     #[must_use]
     pub fn find(&self, key: &MacKey) -> Option<InterfaceId> {
         let place = self.place(key)?;
-        Some(place.interface.load(Ordering::Relaxed) as InterfaceId)
+        Some(InterfaceId::from_bits(place.interface.load(Ordering::Relaxed)))
     }
 
     fn place(&self, key: &MacKey) -> Option<&Place> {
@@ -41,7 +41,7 @@ impl MacReader {
     #[must_use]
     pub fn refresh(&self, key: &MacKey, interface: InterfaceId, second: u32) -> bool {
         let Some(place) = self.place(key) else { return false };
-        if place.interface.load(Ordering::Relaxed) as InterfaceId != interface {
+        if InterfaceId::from_bits(place.interface.load(Ordering::Relaxed)) != interface {
             return false;
         }
         // A store only when the second has changed: the line stays shared among the workers.
@@ -103,7 +103,7 @@ impl MacTable {
     pub fn learn(&mut self, news: &Learn, limit: u32, second: u32) {
         if let Some(place) = self.known.get(&news.key).and_then(|at| self.places.get(*at as usize))
         {
-            place.interface.store(u32::from(news.interface), Ordering::Relaxed);
+            place.interface.store(news.interface.to_bits(), Ordering::Relaxed);
             place.seen.store(second, Ordering::Relaxed);
             return;
         }
@@ -115,7 +115,7 @@ impl MacTable {
             return;
         };
         if let Some(place) = self.places.get(index as usize) {
-            place.interface.store(u32::from(news.interface), Ordering::Relaxed);
+            place.interface.store(news.interface.to_bits(), Ordering::Relaxed);
             place.seen.store(second, Ordering::Relaxed);
         }
         if self.table.insert(&news.key.bytes(), index).is_err() {
@@ -145,7 +145,7 @@ impl MacTable {
     pub fn entries(&self, second: u32) -> impl Iterator<Item = MacEntry> + '_ {
         self.known.iter().filter_map(move |(key, index)| {
             let place = self.places.get(*index as usize)?;
-            let interface = place.interface.load(Ordering::Relaxed) as InterfaceId;
+            let interface = InterfaceId::from_bits(place.interface.load(Ordering::Relaxed));
             let age = second.saturating_sub(place.seen.load(Ordering::Relaxed));
             Some(MacEntry { key: *key, interface, age })
         })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use graph::InterfaceId;
+use graph::{InterfaceId, PortId};
 use tables::{Epoch, FlowReader, FlowTable, OutOfMemory};
 use wire::MacAddr;
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
@@ -299,7 +299,7 @@ fn hop_of(adjacency: &Adjacency, interfaces: &Interfaces) -> NextHop {
         kind: Kind::Forward,
         next: if interface.port.is_some() { NextNode::Port } else { NextNode::Bridge },
         features: !interface.features.output().is_empty(),
-        port: interface.port.unwrap_or(0),
+        port: interface.port.unwrap_or(PortId::NONE),
         interface: adjacency.egress,
         mtu: interface.mtu,
         vlan: interface.vlan,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use graph::Reason;
+use graph::{InterfaceId, Reason};
 use wire::MacAddr;
 use wire::arp::{Operation, Packet as Arp};
 
@@ -48,7 +48,7 @@ impl<P: Packet> SlowPath<P> {
     /// one that is for us. Returns whether the sender is known now.
     fn learn(
         &mut self,
-        sender: (u16, IpAddr),
+        sender: (InterfaceId, IpAddr),
         arp: &Arp,
         for_us: bool,
         now: u64,

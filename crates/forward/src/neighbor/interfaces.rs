@@ -66,10 +66,7 @@ impl<P: Packet> SlowPath<P> {
 
     /// Tells the links about addresses that are new on them, and links that are up again about all of theirs.
     fn announce(&self, before: &Interfaces, gone: &[InterfaceId], actions: &mut Vec<Action<P>>) {
-        for (id, interface) in (0..=InterfaceId::MAX).zip(&self.interfaces.list) {
-            let Some(interface) = interface.as_ref().filter(|interface| interface.up) else {
-                continue;
-            };
+        for (id, interface) in self.interfaces.iter().filter(|(_, interface)| interface.up) {
             if !matches!(interface.mode, Mode::Routed | Mode::BridgeIp(_)) {
                 continue;
             }

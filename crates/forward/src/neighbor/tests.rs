@@ -9,7 +9,7 @@ mod routes;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use graph::{InterfaceId, Reason};
+use graph::{InterfaceId, PortId, Reason};
 use tables::Epoch;
 use wire::MacAddr;
 
@@ -61,10 +61,11 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn interface(id: InterfaceId, net: u8) -> Interface {
+fn interface(number: u16, net: u8) -> Interface {
     Interface {
-        name: format!("port{id}"),
-        port: Some(id),
+        name: format!("port{number}"),
+        generation: 0,
+        port: Some(PortId::new(number)),
         up: true,
         vlan: None,
         mac: OWN,
@@ -146,7 +147,7 @@ impl Bench {
     /// A packet on its way through: what the look-up hands up comes in here.
     fn forward(&mut self, to: &str) -> Sent {
         let (next_hop, hop) = self.look_up(to);
-        let sent = Sent { bytes: packet(ip(to)), interface: 1, next_hop };
+        let sent = Sent { bytes: packet(ip(to)), interface: InterfaceId::new(1), next_hop };
         let cause = match hop.kind {
             Kind::Glean => Some(Cause::Glean),
             Kind::Unresolved => Some(Cause::Unresolved),
@@ -164,7 +165,8 @@ impl Bench {
 
     /// A frame that came in by port 0, its Ethernet header taken off.
     fn receive(&mut self, cause: Cause, frame: &[u8]) {
-        let sent = Sent { bytes: frame[14..].to_vec(), interface: 0, next_hop: 0 };
+        let sent =
+            Sent { bytes: frame[14..].to_vec(), interface: InterfaceId::new(0), next_hop: 0 };
         self.path.input(cause, sent, self.now, &mut self.actions);
     }
 

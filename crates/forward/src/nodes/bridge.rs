@@ -314,7 +314,7 @@ impl Switching<'_, '_> {
         }
     }
 
-    fn originate(&mut self, buffer: Buffer, egress: u16) {
+    fn originate(&mut self, buffer: Buffer, egress: InterfaceId) {
         let interface = self.cx.vector.interface[usize::from(self.slot)];
         let copy = Handoff { interface, egress, ..Handoff::of(buffer) };
         self.cx.originate(copy, Next::Output);

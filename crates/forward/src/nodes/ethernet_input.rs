@@ -6,7 +6,7 @@
 //! whole here. Most leave from here too (see `short_path`); the others go straight to the look-up, with the destination address
 //! noted for it, or to the features of their interface.
 
-use graph::{Context, Node, PortId, Reason, Slot, Vector};
+use graph::{Context, InterfaceId, Node, PortId, Reason, Slot, Vector};
 use wire::ethernet::Header;
 use wire::{EtherType, MacAddr, vlan};
 
@@ -85,7 +85,7 @@ impl Node for EthernetInput {
                 rest = after;
                 continue;
             };
-            let (port, frame) = (buffer.port(), buffer.data());
+            let (port, frame) = (PortId::of(buffer), buffer.data());
             let same = ingress.filter(|known| known.is_of(port, frame));
             let known = same.unwrap_or_else(|| Ingress::of(interfaces, port, frame));
             ingress = Some(known);
@@ -129,7 +129,7 @@ fn one(interfaces: &Interfaces, slot: Slot, port: PortId, cx: &mut Context<'_, N
 }
 
 struct Frame {
-    interface: u16,
+    interface: InterfaceId,
     network: u16,
     next: Next,
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dpdk::{Buffer, BufferPool};
-use graph::{Context, Handoff, NO_INTERFACE, Node, Reason, Slot, Vector};
+use graph::{Context, Handoff, InterfaceId, Node, Reason, Slot, Vector};
 use wire::ipv4::{self, Header, Options};
 use wire::{Protocol, ipv6};
 
@@ -64,7 +64,7 @@ impl Node for Fragment {
             for buffer in fragments {
                 let part = Handoff { interface, next_hop, ..Handoff::of(buffer) };
                 // What a stack has sent was not forwarded, and keeps its hop count.
-                let made_here = interface == NO_INTERFACE;
+                let made_here = interface == InterfaceId::NONE;
                 cx.originate(part, if made_here { Next::Send } else { Next::Rewrite });
             }
             // The original is used up; it is not a drop.

@@ -5,7 +5,7 @@
 //! way could cut them further. They are new buffers that go on to `ip6-output`.
 
 use dpdk::{Buffer, BufferPool};
-use graph::{Context, Handoff, NO_INTERFACE, Node, Reason, Slot, Vector};
+use graph::{Context, Handoff, InterfaceId, Node, Reason, Slot, Vector};
 use wire::Protocol;
 use wire::ipv6::{self, Fragment, HEADER_LENGTH, Header};
 
@@ -47,7 +47,7 @@ impl Node for Ip6Fragment {
                 continue;
             };
             for buffer in fragments {
-                let part = Handoff { interface: NO_INTERFACE, ..Handoff::of(buffer) };
+                let part = Handoff { interface: InterfaceId::NONE, ..Handoff::of(buffer) };
                 cx.originate(part, Next::Output);
             }
             // The original is used up; it is not a drop.

@@ -15,9 +15,9 @@ pub(super) enum ReplyPath {
     Routed4,
     /// By the IPv6 routes of the default VRF.
     Routed6,
-    /// By the IPv4 routes of the VRF in `egress`.
+    /// By the IPv4 routes of the VRF in `vrf`.
     Vrf4,
-    /// By the IPv6 routes of the VRF in `egress`.
+    /// By the IPv6 routes of the VRF in `vrf`.
     Vrf6,
     /// By the interface that the received packet came in on, to the MAC address that it came from:
     /// a link-local address is in no route table.
@@ -63,7 +63,7 @@ pub(super) fn prepare(
         }
         _ => {
             let vrf = interfaces.vrf_of(vector.interface[at]);
-            vector.egress[at] = vrf;
+            vector.vrf[at] = vrf;
             Some(ReplyPath::routed(vrf, to))
         }
     }

@@ -4,7 +4,7 @@
 //! Needs `interface` and `network`, of a validated packet, and the destination address as the input
 //! node noted it; fills `next_hop`. The twins read the address from the packet.
 //! Both look in the default VRF; packets that another VRF's routes are for go on to `ip4-vrf` or `ip6-vrf`, with that VRF in
-//! `egress`.
+//! `vrf`.
 
 use graph::{CAPACITY, Context, Edge as _, Node, Slot, Vector, in_place};
 
@@ -51,7 +51,7 @@ impl<F: Family> Lookup<F> {
             if value >= reserved::FIRST {
                 cx.send(slot, Next::Rewrite);
             } else if let Some(vrf) = reserved::vrf(value) {
-                cx.vector.egress[usize::from(slot)] = vrf;
+                cx.vector.vrf[usize::from(slot)] = vrf;
                 cx.send(slot, Next::Vrf);
             } else {
                 dispose::<F, Next>(cx, slot, self.state.next_hops.kind(value), EDGES);

@@ -3,7 +3,7 @@
 //! Needs `interface` and `network`. Notes the destination address, which the input node had noted, and lets the packet
 //! be looked up again, in the VRF that it came in by: its neighbour has answered, or the look-up tells the sender that it has not.
 
-use graph::{Context, NO_INTERFACE, Node, Reason, Slot, Vector};
+use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
 use wire::{ipv4, ipv6};
 
 use super::snapshot::Snapshot;
@@ -50,12 +50,12 @@ impl Node for NeighborResolved {
             if vrf != DEFAULT_VRF {
                 let next =
                     if ipv4::Header::peek(packet).is_some() { Next::Vrf4 } else { Next::Vrf6 };
-                cx.vector.egress[at] = vrf;
+                cx.vector.vrf[at] = vrf;
                 cx.send(slot, next);
                 continue;
             }
             // What a stack has sent was not forwarded, and keeps its hop count.
-            let made_here = cx.vector.interface[at] == NO_INTERFACE;
+            let made_here = cx.vector.interface[at] == InterfaceId::NONE;
             if let Some(header) = ipv4::Header::peek(packet) {
                 cx.vector.destination4[at] = header.destination().to_bits();
                 cx.send(slot, if made_here { Next::Output4 } else { Next::Lookup4 });

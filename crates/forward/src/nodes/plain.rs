@@ -8,7 +8,7 @@
 use std::net::Ipv4Addr;
 
 use dpdk::Buffer;
-use graph::{PortId, Slot, Vector};
+use graph::{InterfaceId, PortId, Slot, Vector};
 use wire::{checksum, ipv4, ipv6, special, vlan};
 
 use crate::state::{Interfaces, Mode};
@@ -104,7 +104,7 @@ pub(super) struct Ingress {
     port: PortId,
     /// Of the VLAN tag.
     vlan: Option<u16>,
-    interface: u16,
+    interface: InterfaceId,
     /// The first 8 bytes of a frame, under [`FRONT`].
     front: u64,
     /// The tag, under [`TAG`].
@@ -147,7 +147,7 @@ impl Ingress {
 
     /// Interface that they come in on.
     #[inline]
-    pub(super) fn interface(self) -> u16 {
+    pub(super) fn interface(self) -> InterfaceId {
         self.interface
     }
 
@@ -259,7 +259,7 @@ impl Ingress {
         let frame = buffer.data().first_chunk::<IP>()?;
         let ip = frame.last_chunk::<{ ipv4::HEADER_LENGTH }>()?;
         let length = HEADER + usize::from(((word(ip, 0) >> 16) as u16).swap_bytes());
-        if buffer.port() != self.port
+        if PortId::of(buffer) != self.port
             || !self.matches::<HEADER, IP>(frame)
             || word(frame, HEADER - 2) & KIND4 != self.kind4
             || !(buffer.len() == length || is_padded(buffer, HEADER, IP, length))
@@ -282,7 +282,7 @@ impl Ingress {
         let frame = buffer.data().first_chunk::<IP>()?;
         let ip = frame.last_chunk::<{ ipv6::HEADER_LENGTH }>()?;
         let length = IP + usize::from((word(ip, 4) as u16).swap_bytes());
-        if buffer.port() != self.port
+        if PortId::of(buffer) != self.port
             || !self.matches::<HEADER, IP>(frame)
             || word(frame, HEADER - 2) & KIND6 != self.kind6
             || !(buffer.len() == length || is_padded(buffer, HEADER, IP, length))

@@ -5,7 +5,7 @@
 //! port; those whose next hop names another node, or whose egress interface has features, get `egress` and go there.
 
 use dpdk::Buffer;
-use graph::{Context, Edge as _, Exits, NO_INTERFACE, Node, Reason, Slot, Vector};
+use graph::{Context, Edge as _, Exits, InterfaceId, Node, Reason, Slot, Vector};
 
 use super::disposal::{Edges, dispose, refuse};
 use super::family::Family;
@@ -235,7 +235,7 @@ fn length(tag: Option<u16>) -> usize {
 }
 
 fn is_of_stack(vector: &Vector, slot: Slot) -> bool {
-    vector.interface[usize::from(slot)] == NO_INTERFACE
+    vector.interface[usize::from(slot)] == InterfaceId::NONE
 }
 
 /// Puts the next hop's Ethernet header (and tag) right before the network header. `false` when the

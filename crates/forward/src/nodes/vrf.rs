@@ -2,7 +2,7 @@
 //! leads from one VRF to another. The twins `ip4-vrf-output` and `ip6-vrf-output` do the same for packets made here.
 //!
 //! `vrf-input` is a feature of such interfaces (see `docs/features.md`), so packets of the default VRF do not pass any of
-//! this. It needs `interface`, and fills `egress` with the VRF. The look-up needs that and `network`, takes runs of packets
+//! this. It needs `interface`, and fills `vrf`. The look-up needs that and `network`, takes runs of packets
 //! of one VRF together, and fills `next_hop`.
 
 use graph::{CAPACITY, Context, Edge, Node, Onward, Picked, Reason, Slot, Vector};
@@ -45,7 +45,7 @@ impl Feature for VrfInput {
             let vrf = interface.map_or(DEFAULT_VRF, |interface| interface.vrf);
             match look_up_of(cx.vector.network(slot)).filter(|_| vrf != DEFAULT_VRF) {
                 Some(next) => {
-                    cx.vector.egress[usize::from(slot)] = vrf;
+                    cx.vector.vrf[usize::from(slot)] = vrf;
                     cx.send(slot, Onward::Aside(next));
                 }
                 None => on.push(slot),
@@ -119,8 +119,8 @@ impl<F: Family> Node for VrfLookup<F> {
         let vrfs = vrfs.get();
         let mut rest = slots;
         while let [first, ..] = rest {
-            let vrf = cx.vector.egress[usize::from(*first)];
-            let same = |slot: &&Slot| cx.vector.egress[usize::from(**slot)] == vrf;
+            let vrf = cx.vector.vrf[usize::from(*first)];
+            let same = |slot: &&Slot| cx.vector.vrf[usize::from(**slot)] == vrf;
             let (run, after) = rest.split_at(rest.iter().take_while(same).count());
             look_up_run(main, vrfs, vrf, run, cx);
             rest = after;
@@ -129,7 +129,7 @@ impl<F: Family> Node for VrfLookup<F> {
 
     fn describe(&self, vector: &Vector, slot: Slot) -> String {
         let state = &self.main.state;
-        let vrf = vector.egress[usize::from(slot)];
+        let vrf = vector.vrf[usize::from(slot)];
         let packet = family::describe(vector.network(slot));
         let value = find::<F>(state, &state.vrfs.load(), vrf, F::key(vector, slot));
         let then = match reserved::vrf(value) {

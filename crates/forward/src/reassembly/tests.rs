@@ -21,7 +21,17 @@ fn packet(payload: &[u8]) -> Vec<u8> {
 
 fn piece(key: Key, offset: usize, more: bool, packet: &[u8]) -> Piece<'_> {
     let (link, patch) = (&b"link"[..], Some((3, b'D')));
-    Piece { key, offset, more, interface: 7, link, packet, header: HEADER, payload: OWN, patch }
+    Piece {
+        key,
+        offset,
+        more,
+        interface: InterfaceId::new(7),
+        link,
+        packet,
+        header: HEADER,
+        payload: OWN,
+        patch,
+    }
 }
 
 fn whole(payload: &[u8]) -> Added {
@@ -69,7 +79,8 @@ fn whole_by_itself_waits_for_nobody() {
     assert_eq!(table.add(&piece(key(1, 1), 0, true, &part), 0), Added::Waits);
     assert_eq!(table.add(&piece(key(1, 1), 0, false, &packet(b"atom")), 0), whole(b"atom"));
     let expired = table.expire(60 * HZ, HZ).unwrap();
-    let first = First { interface: 7, network: 4, frame: [b"link", &part[..]].concat() };
+    let first =
+        First { interface: InterfaceId::new(7), network: 4, frame: [b"link", &part[..]].concat() };
     assert_eq!(expired, Expired { fragments: 1, first: Some(first) });
 }
 

@@ -111,10 +111,8 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn new(interfaces: &Interfaces, macs: &NextHopMacs, vrfs: BTreeSet<VrfId>) -> Self {
-        let numbered = (0..=InterfaceId::MAX).zip(&interfaces.list);
-        let list = numbered.filter_map(|(id, interface)| {
-            let link = Link::new(id, interface.as_ref()?, macs.get(&id).copied())?;
-            Some((id, link))
+        let list = interfaces.iter().filter_map(|(id, interface)| {
+            Some((id, Link::new(id, interface, macs.get(&id).copied())?))
         });
         Self { list: list.collect(), vrfs }
     }

@@ -10,7 +10,7 @@ mod work;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use graph::InterfaceId;
+use graph::{InterfaceId, PortId};
 use tables::Epoch;
 use wire::MacAddr;
 
@@ -42,7 +42,7 @@ fn new(limits: Limits) -> (Rib, State, Epoch) {
     (rib, state, epoch)
 }
 
-fn interface(id: InterfaceId, addresses: &[(IpAddr, u8)]) -> Interface {
+fn interface(number: u16, addresses: &[(IpAddr, u8)]) -> Interface {
     let v4 = |(address, length): &(IpAddr, u8)| match address {
         IpAddr::V4(address) => Some((*address, *length)),
         IpAddr::V6(_) => None,
@@ -52,11 +52,12 @@ fn interface(id: InterfaceId, addresses: &[(IpAddr, u8)]) -> Interface {
         IpAddr::V6(address) => Some((*address, *length)),
     };
     Interface {
-        name: format!("port{id}"),
-        port: Some(id),
+        name: format!("port{number}"),
+        generation: 0,
+        port: Some(PortId::new(number)),
         up: true,
         vlan: None,
-        mac: mac(0xf0 + id as u8),
+        mac: mac(0xf0 + number as u8),
         mtu: 1500,
         addresses4: addresses.iter().filter_map(v4).collect(),
         addresses6: addresses.iter().filter_map(v6).collect(),

@@ -11,9 +11,9 @@ use super::{DEFAULT_VRF, Features, InputFeature, VrfId};
 /// Everything about ports and interfaces, replaced as a whole when the configuration changes.
 #[derive(Debug, Clone, Default)]
 pub struct Interfaces {
-    /// By [`InterfaceId`]. `None`: that interface is gone; ids are not reused at once.
+    /// By the number of [`InterfaceId`]. `None`: that interface is gone.
     pub list: Vec<Option<Interface>>,
-    /// By [`PortId`].
+    /// By the number of [`PortId`].
     pub ports: Vec<PortEntry>,
     /// By [`Mode::Member`]'s and [`Mode::BridgeIp`]'s number.
     pub bridges: Vec<Bridge>,
@@ -26,7 +26,17 @@ impl Interfaces {
     #[inline]
     #[must_use]
     pub fn get(&self, id: InterfaceId) -> Option<&Interface> {
-        self.list.get(usize::from(id)).and_then(Option::as_ref)
+        let known = self.list.get(usize::from(id.number()))?.as_ref();
+        known.filter(|known| known.generation == id.generation())
+    }
+
+    /// All that are there, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (InterfaceId, &Interface)> {
+        let numbered = (0..=u16::MAX).zip(&self.list);
+        numbered.filter_map(|(number, interface)| {
+            let interface = interface.as_ref()?;
+            Some((InterfaceId::with_generation(number, interface.generation), interface))
+        })
     }
 
     /// The VRF of an interface; of what came in on none, the default one.
@@ -53,9 +63,8 @@ impl Interfaces {
             _ => None,
         };
         let vrf = self.vrf_of(id);
-        let numbered = (0..=InterfaceId::MAX).zip(&self.list);
-        numbered
-            .filter_map(|(other, interface)| Some((other == id, interface.as_ref()?)))
+        self.iter()
+            .map(|(other, interface)| (other == id, interface))
             .filter(|(_, interface)| interface.vrf == vrf)
             .flat_map(|(here, interface)| interface.addresses().map(move |own| (here, own)))
             .filter(|(here, own)| *here || !on_link(*own))
@@ -95,7 +104,7 @@ impl Interfaces {
     #[inline]
     #[must_use]
     pub fn of_frame(&self, port: PortId, vlan: Option<u16>) -> Option<InterfaceId> {
-        let entry = self.ports.get(usize::from(port))?;
+        let entry = self.ports.get(port.number()).filter(|entry| entry.id == port)?;
         match vlan {
             None => entry.untagged,
             Some(id) => {
@@ -108,6 +117,8 @@ impl Interfaces {
 /// Which interfaces take a port's frames.
 #[derive(Debug, Clone, Default)]
 pub struct PortEntry {
+    /// The port whose frames these are.
+    pub id: PortId,
     /// Interface for untagged frames: the port's own.
     pub untagged: Option<InterfaceId>,
     /// Sub-interfaces: (VLAN id, interface).
@@ -119,6 +130,8 @@ pub struct PortEntry {
 pub struct Interface {
     /// Name in the configuration.
     pub name: String,
+    /// That of its [`InterfaceId`].
+    pub generation: u16,
     /// Port that its frames go through. A bridge's IP interface has none.
     pub port: Option<PortId>,
     /// Its link is up: routes may lead through it.
@@ -223,3 +236,6 @@ pub struct BridgeMember {
     /// VLAN of untagged frames.
     pub untagged: Option<u16>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,8 +167,8 @@ impl NextHop {
             kind,
             next: NextNode::Port,
             features: false,
-            port: 0,
-            interface: 0,
+            port: PortId::NONE,
+            interface: InterfaceId::NONE,
             mtu: 0,
             vlan: None,
             destination: none,
@@ -180,12 +180,14 @@ impl NextHop {
 /// No VLAN tag, in the word that holds one.
 const UNTAGGED: u16 = 0xffff;
 
-/// kind (8 bits), [`PLAIN`] and [`TAGGED`] or 0 (8), port (16), interface (16), MTU (16).
+/// kind (8 bits), flags (8: [`PLAIN`], [`TAGGED`], [`FEATURES`], next node), port (16), number of the interface (16), MTU (16).
 const HEAD: usize = 0;
 /// Destination MAC (48 bits), first 2 bytes of the source (16), in the order of the wire.
 const MACS: usize = 1;
-/// Last 4 bytes of the source MAC (32 bits), VLAN tag or `UNTAGGED` (16), next node (8), whether there are features (8).
+/// Last 4 bytes of the source MAC (32 bits), VLAN tag or `UNTAGGED` (16), generation of the interface (16).
 const TAIL: usize = 2;
+/// The generation in it, which the fast path does not read.
+const GENERATION: u64 = 0xffff << 48;
 /// Not 0: used since the control thread last looked.
 const USED: usize = 3;
 
@@ -194,6 +196,10 @@ const USED: usize = 3;
 const PLAIN: u8 = 1;
 /// Beside [`PLAIN`]: with a VLAN tag.
 const TAGGED: u8 = 2;
+/// The egress interface has features on the output arc. Never beside [`PLAIN`].
+const FEATURES: u8 = 4;
+/// Where among the flags the next node begins, which is 0 beside [`PLAIN`].
+const NEXT_NODE: u32 = 4;
 
 #[derive(Debug)]
 #[repr(align(32))]
@@ -248,7 +254,7 @@ impl Words {
     #[inline(always)]
     #[must_use]
     pub fn port(self) -> PortId {
-        (self.head >> 16) as u16
+        PortId::from_bits((self.head >> 16) as u16)
     }
 
     /// Largest IP packet: bytes.
@@ -338,10 +344,13 @@ impl NextHops {
         let vlan = u16::from_le_bytes([tail[4], tail[5]]);
         NextHop {
             kind,
-            next: NextNode::from_byte(tail[6]),
-            features: tail[7] != 0,
-            port: u16::from_le_bytes([head[2], head[3]]),
-            interface: u16::from_le_bytes([head[4], head[5]]),
+            next: NextNode::from_byte(head[1] >> NEXT_NODE),
+            features: head[1] & FEATURES != 0,
+            port: PortId::from_bits(u16::from_le_bytes([head[2], head[3]])),
+            interface: InterfaceId::with_generation(
+                u16::from_le_bytes([head[4], head[5]]),
+                u16::from_le_bytes([tail[6], tail[7]]),
+            ),
             mtu: u16::from_le_bytes([head[6], head[7]]),
             vlan: (vlan != UNTAGGED).then_some(vlan),
             destination: if kind.has_address() {
@@ -374,18 +383,21 @@ impl NextHops {
     /// Does nothing beyond the capacity.
     pub fn set(&self, index: u32, hop: &NextHop) {
         let Some(Entry(words)) = self.entries.get(index as usize) else { return };
-        let [port, interface, mtu] = [hop.port, hop.interface, hop.mtu].map(u16::to_le_bytes);
+        let words16 = [hop.port.to_bits(), hop.interface.number(), hop.mtu].map(u16::to_le_bytes);
+        let [port, interface, mtu] = words16;
         let d = hop.destination.octets();
         let s = hop.source.octets();
         let v = hop.vlan.unwrap_or(UNTAGGED).to_le_bytes();
         let macs = u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], s[0], s[1]]);
-        let (next, features) = (hop.next as u8, u8::from(hop.features));
-        let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], next, features]);
+        let [g0, g1] = hop.interface.generation().to_le_bytes();
+        let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], g0, g1]);
         let plain = hop.kind.has_address() && hop.next == NextNode::Port && !hop.features;
         let tagged = plain && hop.vlan.is_some();
+        let flags = [(PLAIN, plain), (TAGGED, tagged), (FEATURES, hop.features)];
+        let flags = flags.iter().filter(|(_, is)| *is).fold(0, |all, (flag, _)| all | flag);
         let head = u64::from_le_bytes([
             hop.kind as u8,
-            if plain { PLAIN } else { 0 } | if tagged { TAGGED } else { 0 },
+            flags | (hop.next as u8) << NEXT_NODE,
             port[0],
             port[1],
             interface[0],
@@ -397,6 +409,9 @@ impl NextHops {
         if is_new || hop.kind.has_address() {
             words[TAIL].store(tail, Ordering::Relaxed);
             words[MACS].store(macs, Ordering::Relaxed);
+        } else {
+            let kept = words[TAIL].load(Ordering::Relaxed) & !GENERATION;
+            words[TAIL].store(kept | tail & GENERATION, Ordering::Relaxed);
         }
         words[HEAD].store(head, Ordering::Release);
     }

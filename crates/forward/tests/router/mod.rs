@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dpdk::{Buffer, BufferPool, Eal, EalOptions, Memory};
 use graph::{
-    Counters, Doorbell, Entry, Exits, Graph, Handoff, HandoffReceiver, Output, Punt, Reason,
-    Stacks, TransmitPath, Vector, ring,
+    Counters, Doorbell, Entry, Exits, Graph, Handoff, HandoffReceiver, InterfaceId, Output, PortId,
+    Punt, Reason, Stacks, TransmitPath, Vector, ring,
 };
 use millrace_forward::bridge::{LearnReceiver, MacTable, learn_ring};
 use millrace_forward::flow::{FlowLimits, Flows};
@@ -47,7 +47,8 @@ pub(crate) fn host(port: u16) -> MacAddr {
 pub(crate) fn interface(port: u16) -> Interface {
     Interface {
         name: format!("p{port}"),
-        port: Some(port),
+        generation: 0,
+        port: Some(PortId::new(port)),
         vlan: None,
         mac: mac(port as u8),
         mtu: 1500,
@@ -69,7 +70,11 @@ pub(crate) fn interfaces() -> Interfaces {
     Interfaces {
         list: (0..PORTS).map(|port| Some(interface(port))).collect(),
         ports: (0..PORTS)
-            .map(|port| PortEntry { untagged: Some(port), vlans: Vec::new() })
+            .map(|port| PortEntry {
+                id: PortId::new(port),
+                untagged: Some(InterfaceId::new(port)),
+                vlans: Vec::new(),
+            })
             .collect(),
         bridges: Vec::new(),
         vrfs: BTreeMap::new(),
@@ -78,7 +83,7 @@ pub(crate) fn interfaces() -> Interfaces {
 
 /// Who is behind each port.
 fn beyond() -> NextHopMacs {
-    (0..PORTS).map(|port| (port, host(port))).collect()
+    (0..PORTS).map(|port| (InterfaceId::new(port), host(port))).collect()
 }
 
 /// Routes to 10.1n.0.0/16 and 2001:db8:1n::/48 through port n, to the host behind it.
@@ -86,7 +91,7 @@ pub(crate) fn routes() -> Vec<Change> {
     let mut changes = Vec::new();
     for port in 0..PORTS {
         for prefix in [format!("10.1{port}.0.0/16"), format!("2001:db8:1{port}::/48")] {
-            let target = Target::Port(port);
+            let target = Target::Port(InterfaceId::new(port));
             changes.push(Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(&prefix), target)));
         }
     }
@@ -180,7 +185,7 @@ impl Router {
         let mut sent = Vec::new();
         for port in 0..PORTS {
             let (sender, receiver) = ring(1024, doorbell());
-            exits.set_path(port, Some(TransmitPath::Worker(sender)));
+            exits.set_path(PortId::new(port), Some(TransmitPath::Worker(sender)));
             sent.push(receiver);
         }
         Self {
@@ -224,7 +229,11 @@ impl Router {
         let hosts = (0..PORTS).flat_map(|port| {
             let prefixes = [format!("10.0.{port}.99/32"), format!("2001:db8:{port}::99/128")];
             prefixes.map(|prefix| {
-                Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(&prefix), Target::Port(port)))
+                Change::Add(Route::of_static(
+                    DEFAULT_VRF,
+                    prefix_of(&prefix),
+                    Target::Port(InterfaceId::new(port)),
+                ))
             })
         });
         router.rib.apply(&hosts.collect::<Vec<_>>()).unwrap();

@@ -11,7 +11,7 @@ fn traffic(options: CaptureOptions) -> (Vec<Frame>, u64) {
     let (tap, mut frames) = capture(options);
     outside.exits.set_tap(Some(tap));
     for n in 0..3 {
-        outside.exits.transmit(packet(&pool(), &[n; 6]), 0, 0);
+        outside.exits.transmit(packet(&pool(), &[n; 6]), PortId::new(0), 0);
     }
     outside.exits.output.flush(&outside.counters);
     outside.exits.drop(packet(&pool(), &[9, 9]), Reason::Blackhole);
@@ -59,7 +59,7 @@ fn counts_what_the_ring_loses() {
 
 #[test]
 fn obeys_the_filter() {
-    let filter = Filter { port: Some(5), ..Filter::default() };
+    let filter = Filter { port: Some(PortId::new(5)), ..Filter::default() };
     let (frames, lost) = traffic(CaptureOptions { filter, ..options(true, true, true) });
     assert_eq!((frames.len(), lost), (0, 0));
 }

@@ -1,3 +1,4 @@
+use crate::PortId;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::option::weighted;
@@ -104,7 +105,7 @@ proptest! {
                     prop_assert!(!candidates.contains(&(owner as u16)));
                     continue;
                 };
-                if filter.matches(0, frame) {
+                if filter.matches(PortId::new(0), frame) {
                     prop_assert!(candidates.contains(&(owner as u16)), "{filter:?} {frame:02x?}");
                 }
             }

@@ -174,7 +174,7 @@ impl Lane {
     /// Counts what a burst left in lent memory as received, and shows it to a capture.
     pub(crate) fn count(&mut self, context: &mut LaneContext<'_>) {
         let LaneContext { port, pool, exits, .. } = context;
-        if let Some(count) = exits.counters.ports.get(usize::from(*port)) {
+        if let Some(count) = exits.counters.ports.get(port.number()) {
             let received = pool.received();
             count.rx_packets.add(received.len() as u64);
             count.rx_bytes.add(received.iter().map(|buffer| buffer.len() as u64).sum());

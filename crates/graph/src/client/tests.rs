@@ -46,7 +46,7 @@ fn queues(
     pool: BufferPool,
 ) -> (ClientQueues, Arc<ClientCounters>) {
     let ports = Arc::new(ClientPorts::default());
-    ports.set(7, Some((0, 1500)));
+    ports.set(7, Some((PortId::new(0), 1500)));
     let counters = Arc::new(ClientCounters::default());
     let queues = ClientQueues::new(ClientSetup {
         take,
@@ -83,10 +83,10 @@ fn diverted_packets_are_the_clients_and_copied_ones_are_not() {
         let (channels, mut clients) = client(1, 16);
         let (mut queues, counters) = queues(take, Spread::Flow, channels, pool);
         let mut packets: Vec<_> = (0..4).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         // Another port's are none of its business.
         let mut others = [Some(packet(&pool, &[9; 60]))];
-        queues.receive(1, &mut others, &mut outside.exits, 0);
+        queues.receive(PortId::new(1), &mut others, &mut outside.exits, 0);
         assert!(others[0].is_some());
         let left = packets.iter().flatten().count();
         let got = received(&mut clients[0]);
@@ -112,7 +112,7 @@ fn a_client_that_does_not_read_loses_its_own_packets_only() {
     let (channels, _clients) = client(1, 4);
     let (mut queues, counters) = queues(Take::Divert, Spread::Flow, channels, pool);
     let mut packets: Vec<_> = (0..10).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
     outside.exits.free_dropped();
     assert!(packets.iter().all(Option::is_none));
     assert_eq!((counters.delivered.get(), counters.full.get()), (4, 6));
@@ -127,12 +127,12 @@ fn spreads_over_channels() {
     let (channels, mut clients) = client(3, 16);
     let (mut queues, _) = queues(Take::Divert, Spread::RoundRobin, channels, pool);
     let mut packets: Vec<_> = (0..9).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
     assert_eq!(clients.iter_mut().map(|one| received(one).len()).collect::<Vec<_>>(), [3, 3, 3]);
     let (channels, mut clients) = client(3, 16);
     let (mut queues, _) = self::queues(Take::Divert, Spread::Port, channels, pool);
     let mut packets: Vec<_> = (0..9).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
     // Port 7 of 3 channels.
     assert_eq!(clients.iter_mut().map(|one| received(one).len()).collect::<Vec<_>>(), [0, 9, 0]);
 }
@@ -153,7 +153,7 @@ fn what_a_client_sends_is_checked() {
     let mut outgoing = Outgoing { spare: 64, ..Outgoing::default() };
     assert_eq!(queues.send(&mut outgoing, 0), 6);
     let sent: Vec<_> = outgoing.transmit.iter().map(|(one, port)| (one.data()[0], *port)).collect();
-    assert_eq!(sent, [(1, 0)]);
+    assert_eq!(sent, [(1, PortId::new(0))]);
     assert_eq!((outgoing.enter[0].data()[0], outgoing.enter[0].port()), (2, 0));
     let counted = (counters.sent.get(), counters.refused.get(), counters.no_buffer.get());
     assert_eq!(counted, (2, 4, 0), "what is refused is not copied");
@@ -208,7 +208,7 @@ fn garbage_all_over_a_segment_is_counted_and_harms_nobody() {
             let _ = wild.push(&vec![random as u8; length], meta);
         }
         let mut packets: Vec<_> = (0..3).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         let mut outgoing = Outgoing::default();
         queues.send(&mut outgoing, turn);
         outside.exits.free_dropped();
@@ -230,7 +230,7 @@ fn a_bell_is_not_rung_more_often_than_it_helps() {
     for now in 0..10 {
         sleeps.announce();
         let mut packets = [Some(packet(&pool, &[0; 60]))];
-        queues.receive(0, &mut packets, &mut outside.exits, now);
+        queues.receive(PortId::new(0), &mut packets, &mut outside.exits, now);
         // Who rings takes the word back.
         rung += u32::from(!sleeps.claim_wake());
     }
@@ -296,7 +296,7 @@ fn who_was_given_packets_may_send_as_many() {
         let (channels, mut clients) = client(1, 64);
         let (mut queues, _) = queues(take, Spread::Flow, channels, pool);
         let mut packets: Vec<_> = (0..40).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         flood(&mut clients, &[1; 60]);
         assert_eq!(queues.send(&mut Outgoing::default(), 0), expected, "{take:?}");
         assert_eq!(queues.send(&mut Outgoing::default(), 0), 8, "once");
@@ -311,7 +311,7 @@ fn copies_that_find_no_room_or_no_time_are_counted() {
     let (mut queues, counters) = queues(Take::Copy, Spread::Flow, channels, pool);
     let mut packets: Vec<_> = (0..10).map(|n| Some(packet(&pool, &[n; 60]))).collect();
     let mut counted = |queues: &mut ClientQueues| {
-        queues.receive(0, &mut packets, &mut outside.exits, 0);
+        queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         (counters.delivered.get(), counters.full.get())
     };
     let seen: Vec<_> = (0..3).map(|_| counted(&mut queues)).collect();
@@ -319,8 +319,8 @@ fn copies_that_find_no_room_or_no_time_are_counted() {
     assert_eq!(received(&mut clients[0]).len(), 16);
     assert_eq!(counted(&mut queues), (26, 14));
     // The second is not its port.
-    queues.skip(0, 7);
-    queues.skip(1, 64);
+    queues.skip(PortId::new(0), 7);
+    queues.skip(PortId::new(1), 64);
     assert_eq!((counters.skipped.get(), counters.full.get()), (7, 14));
     assert_eq!(outside.drops(Reason::ClientFull), 0, "they are copies");
 }
@@ -350,7 +350,7 @@ fn of_many_channels_one_is_rung_at_a_time() {
     let (mut queues, _) = queues(Take::Divert, Spread::RoundRobin, channels, pool);
     clients.iter().for_each(|client| client.from_daemon.sleeps().announce());
     let mut packets: Vec<_> = (0..6).map(|n| Some(packet(&pool, &[n; 60]))).collect();
-    queues.receive(0, &mut packets, &mut outside.exits, 0);
+    queues.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
     let asleep = |clients: &mut [Client]| {
         let words = clients.iter().map(|client| client.from_daemon.sleeps());
         words.filter(|word| word.claim_wake().then(|| word.announce()).is_some()).count()

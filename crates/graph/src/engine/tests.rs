@@ -1,6 +1,6 @@
 use super::*;
 use crate::testbed::{Out, Outside, WithScript, number, numbered, own_pool, packet, pool};
-use crate::{Entry, Handoff, IcmpError, StackId};
+use crate::{Entry, Handoff, IcmpError, InterfaceId, PortId, StackId};
 
 fn run(graph: &mut Graph, vector: &mut Vector, outside: &mut Outside) {
     graph.enter(vector, NodeId(0));
@@ -19,7 +19,7 @@ fn slots_keep_their_order_on_every_way() {
         .each("split", &["even", "odd"], split)
         .each("even", &["end", "end"], |slot, cx| cx.send(slot, Out::First))
         .each("odd", &["end", "end"], |slot, cx| cx.send_all(&[slot], Out::Second))
-        .each("end", &[], |slot, cx| cx.transmit(slot, 0))
+        .each("end", &[], |slot, cx| cx.transmit(slot, PortId::new(0)))
         .build()
         .unwrap();
     let mut outside = Outside::new(1, 0, 64);
@@ -42,8 +42,8 @@ fn a_detour_ends_where_the_node_that_began_it_says() {
         .each("to odd", &["arc", "odd"], |slot, cx| cx.detour(slot, Out::First, Out::Second))
         .each("arc", &["arc end", "arc end"], |slot, cx| cx.send(slot, Out::First))
         .each("arc end", &[], |slot, cx| cx.resume(slot))
-        .each("even", &[], |slot, cx| cx.transmit(slot, 0))
-        .each("odd", &[], |slot, cx| cx.transmit(slot, 1))
+        .each("even", &[], |slot, cx| cx.transmit(slot, PortId::new(0)))
+        .each("odd", &[], |slot, cx| cx.transmit(slot, PortId::new(1)))
         .build()
         .unwrap();
     let mut outside = Outside::new(2, 0, 64);
@@ -56,7 +56,7 @@ fn a_detour_ends_where_the_node_that_began_it_says() {
 fn a_full_vector_goes_through() {
     let mut graph = GraphBuilder::default()
         .each("start", &["end", "end"], |slot, cx| cx.send(slot, Out::First))
-        .each("end", &[], |slot, cx| cx.transmit(slot, 0))
+        .each("end", &[], |slot, cx| cx.transmit(slot, PortId::new(0)))
         .build()
         .unwrap();
     let mut outside = Outside::new(1, 0, 256);
@@ -114,7 +114,7 @@ fn originated_packets_run_in_the_same_round() {
         })
         .each("end", &[], |slot, cx| {
             assert_eq!(cx.vector.next_hop[usize::from(slot)], 7);
-            cx.transmit(slot, 0);
+            cx.transmit(slot, PortId::new(0));
         })
         .build()
         .unwrap();
@@ -154,10 +154,13 @@ fn handoffs_enter_at_their_own_node() {
         .each("start", &[], |slot, cx| cx.drop(slot, Reason::Blackhole))
         .each("other", &[], |slot, cx| {
             let at = usize::from(slot);
-            assert_eq!((cx.vector.interface[at], cx.vector.egress[at]), (1, 2));
+            assert_eq!(
+                (cx.vector.interface[at], cx.vector.egress[at]),
+                (InterfaceId::new(1), InterfaceId::new(2))
+            );
             assert_eq!((cx.vector.network[at], cx.vector.next_hop[at]), (3, 4));
             assert_eq!((cx.vector.icmp_error[at], cx.vector.stack[at]), (ERROR, STACK));
-            cx.transmit(slot, 0);
+            cx.transmit(slot, PortId::new(0));
         })
         .build()
         .unwrap();
@@ -166,8 +169,9 @@ fn handoffs_enter_at_their_own_node() {
         node: NodeId(node),
         packet: Handoff {
             buffer: packet(&pool, &[n]),
-            interface: 1,
-            egress: 2,
+            interface: InterfaceId::new(1),
+            egress: InterfaceId::new(2),
+            vrf: 3,
             network: 3,
             next_hop: 4,
             icmp_error: ERROR,
@@ -189,7 +193,7 @@ fn handoffs_enter_at_their_own_node() {
 fn punts_carry_what_is_known_and_a_full_ring_is_counted() {
     let mut graph = GraphBuilder::default()
         .each("start", &[], |slot, cx| {
-            cx.vector.interface[usize::from(slot)] = 5;
+            cx.vector.interface[usize::from(slot)] = InterfaceId::new(5);
             cx.punt(slot, 77);
         })
         .build()
@@ -198,7 +202,7 @@ fn punts_carry_what_is_known_and_a_full_ring_is_counted() {
     run(&mut graph, &mut numbered(&pool(), 3), &mut outside);
     let punt = outside.punts.pop().unwrap();
     let Handoff { interface, buffer, .. } = &punt.packet;
-    assert_eq!((punt.cause, *interface, buffer.data()), (77, 5, &[0_u8][..]));
+    assert_eq!((punt.cause, *interface, buffer.data()), (77, InterfaceId::new(5), &[0_u8][..]));
     assert_eq!((outside.counters.punts.get(), outside.drops(Reason::PuntFull)), (2, 1));
 }
 

@@ -63,7 +63,7 @@ impl Functions {
             copies: false,
             account: Account::new(hertz),
             turn: 0,
-            missed: (0, 0),
+            missed: (PortId::NONE, 0),
             clock,
         }
     }

@@ -1,9 +1,9 @@
-use crate::Reason;
 use crate::testbed::{Outside, own_pool, packet, pool};
+use crate::{PortId, Reason};
 
 fn give(outside: &mut Outside, numbers: std::ops::Range<u8>, now: u64) {
     for n in numbers {
-        outside.exits.transmit(packet(&pool(), &[n]), 0, now);
+        outside.exits.transmit(packet(&pool(), &[n]), PortId::new(0), now);
     }
 }
 
@@ -38,16 +38,16 @@ fn packets_in_a_row_go_behind_those_that_wait() {
         let mut outside = Outside::new(1, u64::MAX, 256);
         give(&mut outside, 0..waiting, 0);
         let mut row: Vec<_> = (waiting..200).map(|n| Some(packet(&pool(), &[n]))).collect();
-        outside.exits.transmit_all(&mut row, 0, 0);
+        outside.exits.transmit_all(&mut row, PortId::new(0), 0);
         assert!(row.iter().all(Option::is_none));
         assert_eq!(outside.sent(0), (0..192).collect::<Vec<u8>>());
         outside.exits.output.flush(&outside.counters);
         assert_eq!(outside.sent(0), (192..200).collect::<Vec<u8>>());
     }
     let mut outside = Outside::new(1, u64::MAX, 64);
-    outside.exits.set_path(0, None);
+    outside.exits.set_path(PortId::new(0), None);
     for port in [0, 42] {
-        outside.exits.transmit_all(&mut [Some(packet(&pool(), &[1]))], port, 0);
+        outside.exits.transmit_all(&mut [Some(packet(&pool(), &[1]))], PortId::new(port), 0);
     }
     assert_eq!(outside.drops(Reason::PortDown), 2);
 }
@@ -57,7 +57,7 @@ fn what_the_queue_does_not_take_is_dropped_and_counted() {
     let pool = own_pool("txfull", 127);
     let mut outside = Outside::new(1, 0, 10);
     for n in 0..64 {
-        outside.exits.transmit(packet(&pool, &[n]), 0, 0);
+        outside.exits.transmit(packet(&pool, &[n]), PortId::new(0), 0);
     }
     assert_eq!(pool.available(), 127 - 10);
     assert_eq!(outside.drops(Reason::TransmitFull), 54);
@@ -69,10 +69,33 @@ fn what_the_queue_does_not_take_is_dropped_and_counted() {
 fn a_port_without_a_path_is_down() {
     let mut outside = Outside::new(1, u64::MAX, 64);
     give(&mut outside, 0..3, 0);
-    let before = outside.exits.set_path(0, None);
+    let before = outside.exits.set_path(PortId::new(0), None);
     assert!(before.is_some());
     assert_eq!(outside.sent(0), [0, 1, 2], "what waited was sent first");
     give(&mut outside, 3..5, 0);
-    outside.exits.transmit(packet(&pool(), &[9]), 42, 0);
+    outside.exits.transmit(packet(&pool(), &[9]), PortId::new(42), 0);
+    assert_eq!(outside.drops(Reason::PortDown), 3);
+}
+
+#[test]
+fn a_path_is_for_one_of_those_that_have_its_number() {
+    let mut outside = Outside::new(1, u64::MAX, 64);
+    let (gone, here) = (PortId::new(0), PortId::with_generation(0, 1));
+    let path = outside.exits.set_path(gone, None);
+    assert!(outside.exits.set_path(here, path).is_none());
+    outside.exits.transmit(packet(&pool(), &[1]), gone, 0);
+    outside.exits.transmit_all(&mut [Some(packet(&pool(), &[2]))], gone, 0);
+    for n in 3..5 {
+        outside.exits.transmit(packet(&pool(), &[n]), here, 0);
+    }
+    assert!(outside.exits.room(gone).is_none() && outside.exits.room(here).is_some());
+    outside.exits.transmit(packet(&pool(), &[5]), gone, 0);
+    outside.exits.transmit_all(&mut [Some(packet(&pool(), &[6]))], here, 0);
+    assert!(
+        outside.exits.set_path(gone, None).is_none(),
+        "what ends the other one changes nothing"
+    );
+    outside.exits.output.flush(&outside.counters);
+    assert_eq!(outside.sent(0), [3, 4, 6]);
     assert_eq!(outside.drops(Reason::PortDown), 3);
 }

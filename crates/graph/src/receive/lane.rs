@@ -2,7 +2,7 @@
 
 use dpdk::{BufferPool, DeviceMemory, NoPlace, SharedPool};
 
-use super::{RxAssignment, count, pass};
+use super::{RxAssignment, count, mark, pass};
 use crate::client::LaneContext;
 use crate::function::Functions;
 use crate::{Exits, Lane, LaneClient, Vector};
@@ -112,6 +112,7 @@ impl RxAssignment {
             lane.count(&mut context);
             let left = lane.receive(free, got, &mut context);
             let burst = &mut free[..left];
+            mark(port, burst);
             let own = pass(port, &mut self.spread, burst, exits, functions, now);
             vector.fill(own);
         }

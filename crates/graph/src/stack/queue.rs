@@ -10,7 +10,7 @@ use wire::EtherType;
 use crate::client::{Bells, Delivery, Share};
 use crate::deliveries::Packet;
 use crate::{
-    ClientChannel, ClientPace, ClientWake, Entry, Exits, Handoff, NO_INTERFACE, NodeId, Reason,
+    ClientChannel, ClientPace, ClientWake, Entry, Exits, Handoff, InterfaceId, NodeId, Reason,
     StackCounters, StackId,
 };
 
@@ -155,7 +155,7 @@ impl StackQueue {
                 None => channel.copy_behind(&[0; LINK], taken, pool, &counters.queues),
             };
             let Some(buffer) = buffer else { return };
-            let (interface, network) = (NO_INTERFACE, link.len() as u16);
+            let (interface, network) = (InterfaceId::NONE, link.len() as u16);
             let buffer = labelled(buffer, network);
             let stack = Some(*id);
             let packet = Handoff { interface, network, stack, ..Handoff::of(buffer) };

@@ -8,7 +8,7 @@ use super::*;
 use crate::testbed::{Out, Outside, WithScript, own_pool, packet};
 use crate::{
     ClientChannel, ClientPace, ClientWake, Doorbell, Errand, Fate, Filter, Graph, GraphBuilder,
-    NO_INTERFACE, NodeId, PollMode, Reason, StackId, TraceOptions, Vector, WorkerHandle,
+    InterfaceId, NodeId, PollMode, PortId, Reason, StackId, TraceOptions, Vector, WorkerHandle,
     WorkerSetup, trace,
 };
 
@@ -91,14 +91,14 @@ fn graph() -> Graph {
     GraphBuilder::default()
         .each("stack-input", &["end", "end"], |slot, cx| {
             let from = cx.vector.stack[usize::from(slot)].unwrap();
-            assert_eq!(cx.vector.interface[usize::from(slot)], NO_INTERFACE);
+            assert_eq!(cx.vector.interface[usize::from(slot)], InterfaceId::NONE);
             match cx.vector.network(slot).first() {
                 Some(2) => cx.refuse_of(slot, from, Reason::StackPort),
                 Some(3) => cx.deliver(slot, from, 0),
                 _ => cx.send(slot, Out::First),
             }
         })
-        .each("end", &[], |slot, cx| cx.transmit(slot, 0))
+        .each("end", &[], |slot, cx| cx.transmit(slot, PortId::new(0)))
         .build()
         .unwrap()
 }

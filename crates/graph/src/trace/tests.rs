@@ -7,7 +7,7 @@ fn graph() -> Graph {
     GraphBuilder::default()
         .each("start", &["end", "end"], |slot, cx| cx.send(slot, Out::First))
         .each("end", &["again", "again"], |slot, cx| match number(cx, slot) {
-            0 => cx.transmit(slot, 1),
+            0 => cx.transmit(slot, PortId::new(1)),
             1 => cx.punt(slot, 9),
             2 => cx.drop(slot, Reason::Blackhole),
             3 => {}
@@ -49,7 +49,7 @@ fn tells_what_became_of_every_packet() {
         of.map(|step| (step.node, step.fate)).collect()
     };
     let start = ("start", Fate::Next("end"));
-    assert_eq!(fates(0), [start, ("end", Fate::Transmitted(1))]);
+    assert_eq!(fates(0), [start, ("end", Fate::Transmitted(PortId::new(1)))]);
     assert_eq!(fates(1), [start, ("end", Fate::Punted(9))]);
     assert_eq!(fates(2), [start, ("end", Fate::Dropped(Reason::Blackhole))]);
     assert_eq!(fates(3), [start, ("end", Fate::Dropped(Reason::Forgotten))]);
@@ -81,7 +81,7 @@ fn goes_on_until_it_has_seen_enough() {
 
 #[test]
 fn a_filter_that_matches_nothing_follows_nothing() {
-    let filter = Filter { port: Some(9999), ..Filter::default() };
+    let filter = Filter { port: Some(PortId::new(99)), ..Filter::default() };
     assert_eq!(traced(TraceOptions { filter, ..everything(5) }).0, []);
 }
 

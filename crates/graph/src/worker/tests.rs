@@ -6,8 +6,9 @@ use dpdk::{Device, Port, PortConfig};
 use crate::testbed::{Out, WithScript, packet, pool};
 use crate::{
     CaptureOptions, Counters, Direction, Doorbell, Entry, Exits, Filter, GraphBuilder,
-    HandoffReceiver, HandoffSender, Inbound, NodeId, Output, PollMode, Punt, Reason, RxAssignment,
-    Spread, Taps, TransmitPath, WorkerError, WorkerHandle, WorkerSetup, WorkerState, capture, ring,
+    HandoffReceiver, HandoffSender, Inbound, NodeId, Output, PollMode, PortId, Punt, Reason,
+    RxAssignment, Spread, Taps, TransmitPath, WorkerError, WorkerHandle, WorkerSetup, WorkerState,
+    capture, ring,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,7 +29,7 @@ fn worker(
             .each("in", &["out", "out"], |slot, cx| cx.send(slot, Out::First))
             .each("out", &[], |slot, cx| match cx.vector.buffer(slot).map(|buffer| buffer.len()) {
                 Some(1) => cx.punt(slot, 1),
-                Some(2) => cx.transmit(slot, 0),
+                Some(2) => cx.transmit(slot, PortId::new(0)),
                 _ => cx.drop(slot, Reason::Blackhole),
             })
             .build()?;
@@ -59,16 +60,20 @@ fn polls_a_port_until_it_is_taken_away_and_gives_all_back() {
     let (rx, tx) = (opened.rx.remove(0), opened.tx.remove(0));
     handle
         .call(PATIENCE, move |state| {
-            assert!(state.set_path(port, Some(TransmitPath::Queue(tx))).is_none());
-            state.add_receive(RxAssignment::new(port, rx));
+            assert!(state.set_path(PortId::new(port), Some(TransmitPath::Queue(tx))).is_none());
+            state.add_receive(RxAssignment::new(PortId::new(port), rx));
         })
         .unwrap();
     let counters = Arc::clone(handle.counters());
     let received = || counters.ports[usize::from(port)].rx_packets.get();
     wait("receiving", || received() > 1000);
-    let taken = handle.call(PATIENCE, move |state| state.remove_receive(port, 0)).unwrap().unwrap();
-    assert_eq!((taken.port, taken.queue.index()), (port, 0));
-    let none = handle.call(PATIENCE, move |state| state.remove_receive(port, 0)).unwrap();
+    let taken = handle
+        .call(PATIENCE, move |state| state.remove_receive(PortId::new(port), 0))
+        .unwrap()
+        .unwrap();
+    assert_eq!((taken.port, taken.queue.index()), (PortId::new(port), 0));
+    let none =
+        handle.call(PATIENCE, move |state| state.remove_receive(PortId::new(port), 0)).unwrap();
     assert!(none.is_none());
     let before = received();
     handle.call(PATIENCE, move |state| state.add_receive(taken)).unwrap();
@@ -130,12 +135,12 @@ fn transmits_for_a_worker_without_a_queue() {
     let (lend, borrowed) = ring(64, Arc::clone(owner.doorbell()));
     owner
         .call(PATIENCE, move |state| {
-            state.set_path(0, Some(TransmitPath::Worker(first)));
-            state.add_inbound(Inbound::Transmit(0, borrowed));
+            state.set_path(PortId::new(0), Some(TransmitPath::Worker(first)));
+            state.add_inbound(Inbound::Transmit(PortId::new(0), borrowed));
         })
         .unwrap();
     let set = move |state: &mut WorkerState| {
-        state.set_path(0, Some(TransmitPath::Worker(lend)));
+        state.set_path(PortId::new(0), Some(TransmitPath::Worker(lend)));
     };
     borrower.call(PATIENCE, set).unwrap();
     inject.push(Entry::of(packet(&pool(), &[8, 8]), NodeId(0))).unwrap();
@@ -180,6 +185,45 @@ fn stopping_loses_nothing_that_was_handed_in() {
     assert_eq!(std::iter::from_fn(|| punts.pop().ok()).count(), 200);
 }
 
+/// Keeps what it sees the packets to have come by.
+struct Seen(std::sync::mpsc::Sender<(crate::PortId, crate::PortId)>);
+
+impl crate::Function for Seen {
+    fn receive(
+        &mut self,
+        port: crate::PortId,
+        packets: &mut [Option<dpdk::Buffer>],
+        _: &mut Exits,
+        _: u64,
+    ) {
+        for packet in packets.iter().flatten() {
+            // Whoever asked may have heard enough.
+            let _ = self.0.send((port, PortId::of(packet)));
+        }
+    }
+}
+
+#[test]
+fn packets_say_which_of_the_ports_with_a_number_they_have_come_by() {
+    let (handle, _inject, _punts) = worker(7, PollMode::Busy);
+    let mut opened = Port::open(&"null".parse().unwrap(), &PortConfig::new(pool())).unwrap();
+    let (number, rx) = (opened.port.id(), opened.rx.remove(0));
+    let id = PortId::with_generation(number, 3);
+    let (send, seen) = std::sync::mpsc::channel();
+    handle
+        .call(PATIENCE, move |state| {
+            state.add_function(1, Box::new(Seen(send)));
+            state.add_receive(RxAssignment::new(id, rx));
+        })
+        .unwrap();
+    assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), (id, id));
+    let none = handle.call(PATIENCE, move |state| state.remove_receive(PortId::new(number), 0));
+    assert!(none.unwrap().is_none(), "another has the number");
+    drop(handle.stop(PATIENCE).unwrap());
+    drop(opened.tx);
+    opened.port.close().unwrap();
+}
+
 #[test]
 fn two_workers_share_a_queue_and_one_captures() {
     let (poller, _inject, _punts) = worker(5, PollMode::Busy);
@@ -188,7 +232,7 @@ fn two_workers_share_a_queue_and_one_captures() {
     other.call(PATIENCE, move |state| state.add_inbound(Inbound::Received(inbound))).unwrap();
     let mut opened = Port::open(&"null".parse().unwrap(), &PortConfig::new(pool())).unwrap();
     let port = opened.port.id();
-    let mut rx = RxAssignment::new(port, opened.rx.remove(0));
+    let mut rx = RxAssignment::new(PortId::new(port), opened.rx.remove(0));
     // The poller is not among the workers that share the queue: all packets go to the other one.
     rx.spread = Some(Spread::new(vec![Some(to_other)]));
     let taps = Taps { receive: true, transmit: false, drop: false };
@@ -205,7 +249,7 @@ fn two_workers_share_a_queue_and_one_captures() {
     wait("losing frames", || frames.lost() > 0);
     let stopped = poller.stop(PATIENCE).unwrap();
     let frame = frames.pop().unwrap();
-    assert_eq!((frame.port, frame.direction), (port, Direction::Receive));
+    assert_eq!((frame.port, frame.direction), (PortId::new(port), Direction::Receive));
     assert_eq!((frame.length, frame.data.len()), (64, 14));
     drop(stopped);
     other.stop(PATIENCE).unwrap();
@@ -288,7 +332,7 @@ impl crate::Function for Second {
 
     fn send(&mut self, outgoing: &mut crate::Outgoing, _: u64) -> usize {
         let count = self.taken.len();
-        self.taken.drain(..).for_each(|buffer| outgoing.transmit(buffer, 0));
+        self.taken.drain(..).for_each(|buffer| outgoing.transmit(buffer, PortId::new(0)));
         count
     }
 }
@@ -299,7 +343,9 @@ fn functions_come_and_go_while_packets_flow_and_none_is_lost() {
     let device: Device = "null".parse().unwrap();
     let mut opened = Port::open(&device, &PortConfig::new(pool())).unwrap();
     let (port, rx) = (opened.port.id(), opened.rx.remove(0));
-    handle.call(PATIENCE, move |state| state.add_receive(RxAssignment::new(port, rx))).unwrap();
+    handle
+        .call(PATIENCE, move |state| state.add_receive(RxAssignment::new(PortId::new(port), rx)))
+        .unwrap();
     let counters = Arc::clone(handle.counters());
     let received = || counters.ports[usize::from(port)].rx_packets.get();
     let count = Arc::new(std::sync::atomic::AtomicU64::new(0));

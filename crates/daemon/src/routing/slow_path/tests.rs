@@ -6,7 +6,7 @@ use std::sync::Arc;
 use control::net::MacAddr;
 use forward::neighbor::Packet as _;
 use forward::rib::Rib;
-use graph::{Doorbell, Entry, HandoffReceiver, HandoffSender};
+use graph::{Doorbell, Entry, HandoffReceiver, HandoffSender, PortId};
 use tables::Epoch;
 
 use super::*;
@@ -37,7 +37,11 @@ impl Bench {
             Rib::new(limits, settings::miss(&config), switches, &Epoch::new()).unwrap();
         let mut routing =
             Routing::new(&config, (rib, state, 0), (injector, Inbox::new(punts))).unwrap();
-        let left = Attachment { id: Some(0), mac: MacAddr::new([2, 0, 0, 0, 0, 1]), up: true };
+        let left = Attachment {
+            id: Some(PortId::new(0)),
+            mac: MacAddr::new([2, 0, 0, 0, 0, 1]),
+            up: true,
+        };
         routing.show_interfaces(&config, &[("left".to_owned(), left)].into());
         Self { routing, up, down }
     }
@@ -45,7 +49,7 @@ impl Bench {
     fn punt(&mut self, worker: usize, cause: Cause, bytes: &[u8]) {
         let mut buffer = testing::pool().alloc().unwrap();
         buffer.append(bytes.len()).unwrap().copy_from_slice(bytes);
-        let mut packet = Handoff::of(buffer);
+        let mut packet = Handoff { interface: InterfaceId::new(0), ..Handoff::of(buffer) };
         packet.next_hop = self.routing.state.routes4.lookup(Ipv4Addr::new(10, 0, 1, 9).to_bits());
         assert!(self.up[worker].push(Punt { cause: cause as u16, packet }).is_ok());
     }

@@ -29,7 +29,11 @@ fn attached(names: &[(&str, Option<PortId>)]) -> Attachments {
 fn interfaces(config: &Config) -> (Topology, Interfaces) {
     let mut topology = Topology::default();
     topology.renumber(config, &InUse::default()).unwrap();
-    let ports = attached(&[("a", Some(7)), ("b", Some(3)), ("c", Some(0))]);
+    let ports = attached(&[
+        ("a", Some(PortId::new(7))),
+        ("b", Some(PortId::new(3))),
+        ("c", Some(PortId::new(0))),
+    ]);
     let all = topology.interfaces(config, &ports);
     (topology, all)
 }
@@ -43,13 +47,13 @@ fn ports_and_vlans_take_the_frames_of_their_device() {
     let vlan = "[[vlan]]\nname = \"b.5\"\nport = \"b\"\nid = 5\naddresses = [\"10.0.5.1/24\"]\n";
     let config = testing::config(&format!("{PORTS_ABC}{vlan}"));
     let (topology, all) = interfaces(&config);
-    let a = topology.interfaces.get("a").unwrap();
-    let tagged = topology.interfaces.get("b.5").unwrap();
-    assert_eq!(all.of_frame(7, None), Some(a));
-    assert_eq!(all.of_frame(3, Some(5)), Some(tagged));
-    assert_eq!(all.of_frame(3, Some(6)), None);
+    let a = topology.interface("a").unwrap();
+    let tagged = topology.interface("b.5").unwrap();
+    assert_eq!(all.of_frame(PortId::new(7), None), Some(a));
+    assert_eq!(all.of_frame(PortId::new(3), Some(5)), Some(tagged));
+    assert_eq!(all.of_frame(PortId::new(3), Some(6)), None);
     let vlan = find(&all, "b.5");
-    assert_eq!((vlan.port, vlan.vlan), (Some(3), Some(5)));
+    assert_eq!((vlan.port, vlan.vlan), (Some(PortId::new(3)), Some(5)));
     assert_eq!(vlan.mac, find(&all, "b").mac, "a sub-interface has its port's address");
 }
 
@@ -67,10 +71,10 @@ fn a_port_that_is_gone_keeps_its_interface_but_no_way_out() {
     let config = testing::config(PORTS_ABC);
     let mut topology = Topology::default();
     topology.renumber(&config, &InUse::default()).unwrap();
-    let ports = attached(&[("a", None), ("b", Some(3)), ("c", Some(0))]);
+    let ports = attached(&[("a", None), ("b", Some(PortId::new(3))), ("c", Some(PortId::new(0)))]);
     let all = topology.interfaces(&config, &ports);
     assert_eq!(find(&all, "a").port, Some(GONE));
-    assert_eq!(all.of_frame(7, None), None);
+    assert_eq!(all.of_frame(PortId::new(7), None), None);
 }
 
 #[test]
@@ -81,7 +85,11 @@ fn a_bridge_is_up_while_one_of_its_members_is() {
     let mut topology = Topology::default();
     topology.renumber(&config, &InUse::default()).unwrap();
     for (b, c) in [(true, true), (true, false), (false, true), (false, false)] {
-        let mut ports = attached(&[("a", Some(7)), ("b", Some(3)), ("c", Some(0))]);
+        let mut ports = attached(&[
+            ("a", Some(PortId::new(7))),
+            ("b", Some(PortId::new(3))),
+            ("c", Some(PortId::new(0))),
+        ]);
         ports.get_mut("b").unwrap().up = b;
         ports.get_mut("c").unwrap().up = c;
         let all = topology.interfaces(&config, &ports);
@@ -96,7 +104,7 @@ fn bridges_and_cross_connects_set_the_mode() {
         "[[bridge]]\nname = \"br\"\nmembers = [\"b\", \"c\"]\naddresses = [\"10.0.9.1/24\"]\n";
     let config = testing::config(&format!("{PORTS_ABC}{bridge}"));
     let (topology, all) = interfaces(&config);
-    let number = topology.bridges.get("br").unwrap();
+    let number = topology.bridges.number("br").unwrap();
     assert_eq!(find(&all, "b").mode, Mode::Member { bridge: number, member: 0 });
     assert_eq!(find(&all, "c").mode, Mode::Member { bridge: number, member: 1 });
     let ip = find(&all, "br");
@@ -108,7 +116,7 @@ fn bridges_and_cross_connects_set_the_mode() {
     let connect = "[[cross-connect]]\nfrom = \"b\"\nto = \"c\"\nboth-ways = false\n";
     let config = testing::config(&format!("{PORTS_ABC}{connect}"));
     let (topology, all) = interfaces(&config);
-    let c = topology.interfaces.get("c").unwrap();
+    let c = topology.interface("c").unwrap();
     assert_eq!(find(&all, "b").mode, Mode::CrossConnect(c));
     assert_eq!(find(&all, "c").mode, Mode::Routed, "one way only");
 }

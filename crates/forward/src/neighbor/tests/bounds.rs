@@ -99,7 +99,7 @@ proptest! {
     ) {
         let mut bench = Bench::new();
         for (cause, bytes, interface, next_hop, seconds) in packets {
-            let sent = Sent { bytes, interface, next_hop };
+            let sent = Sent { bytes, interface: InterfaceId::new(interface), next_hop };
             let cause = Cause::try_from(cause).unwrap();
             bench.path.input(cause, sent, bench.now, &mut bench.actions);
             bench.wait(seconds);

@@ -73,7 +73,7 @@ fn resolves_by_multicast_and_believes_the_answer() {
     let waits = bench.forward(THEM);
     let asked = bench.take();
     let (interface, frame) = frames(&asked)[0];
-    assert_eq!((interface, frames(&asked).len()), (0, 1));
+    assert_eq!((interface, frames(&asked).len()), (InterfaceId::new(0), 1));
     assert_eq!(frame[..6], [0x33, 0x33, 0xff, 0, 0, 2]);
     let group = "ff02::1:ff00:2";
     assert_eq!(frame[14..], solicitation(US, group, THEM, Some(OWN))[14..]);
@@ -168,5 +168,8 @@ fn what_must_be_discarded_is() {
     }
     assert_eq!(bench.path.neighbor_count(), 0);
     bench.receive(Cause::Nd, &advertisement("ff02::1", US, Some(OTHER), [false, false, true]));
-    assert_eq!(bench.take(), [Action::Conflict { interface: 0, address: ip(US), mac: OTHER }]);
+    assert_eq!(
+        bench.take(),
+        [Action::Conflict { interface: InterfaceId::new(0), address: ip(US), mac: OTHER }]
+    );
 }

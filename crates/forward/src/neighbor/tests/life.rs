@@ -16,7 +16,7 @@ fn packets_wait_for_the_answer_and_then_go_in_order() {
     let first = bench.forward("10.0.0.2");
     let second = bench.forward("10.0.0.2");
     let asked = bench.take();
-    assert_eq!(frames(&asked), [(0, question(2).as_slice())]);
+    assert_eq!(frames(&asked), [(InterfaceId::new(0), question(2).as_slice())]);
     assert_eq!(bench.path.neighbors(bench.now)[0].waiting, 2);
     bench.receive(Cause::Arp, &reply(2));
     let actions = bench.take();
@@ -61,7 +61,7 @@ fn a_neighbor_of_an_earlier_run_takes_packets_and_is_asked() {
         let now = bench.now;
         bench.path.recall((interface, ip(address)), mac, now, &mut bench.actions)
     };
-    assert!(recall(&mut bench, 0, "10.0.0.2", PEER));
+    assert!(recall(&mut bench, InterfaceId::new(0), "10.0.0.2", PEER));
     assert!(bench.take().is_empty(), "nobody is asked yet");
     let hop = bench.look_up("10.0.0.2").1;
     assert_eq!((hop.kind, hop.destination), (Kind::ForwardStale, PEER));
@@ -69,12 +69,15 @@ fn a_neighbor_of_an_earlier_run_takes_packets_and_is_asked() {
     assert!(!frames(&bench.wait(6)).is_empty(), "used, it is asked");
     bench.receive(Cause::Arp, &reply(2));
     assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Reachable));
-    assert!(!recall(&mut bench, 0, "10.0.0.2", OTHER), "what is known now is newer");
+    assert!(
+        !recall(&mut bench, InterfaceId::new(0), "10.0.0.2", OTHER),
+        "what is known now is newer"
+    );
     assert_eq!(bench.look_up("10.0.0.2").1.destination, PEER);
 
     // One that is being asked for already has its answer.
     let waits = bench.forward("10.0.0.3");
-    assert!(recall(&mut bench, 0, "10.0.0.3", OTHER));
+    assert!(recall(&mut bench, InterfaceId::new(0), "10.0.0.3", OTHER));
     assert_eq!(released(&bench.take()), [&waits]);
     for (interface, address, mac) in [
         (0, "10.1.0.2", PEER),
@@ -83,7 +86,10 @@ fn a_neighbor_of_an_earlier_run_takes_packets_and_is_asked() {
         (0, "10.0.0.4", MacAddr::new([1, 0, 0, 0, 0, 1])),
         (0, "10.0.0.4", MacAddr::ZERO),
     ] {
-        assert!(!recall(&mut bench, interface, address, mac), "{interface} {address} {mac}");
+        assert!(
+            !recall(&mut bench, InterfaceId::new(interface), address, mac),
+            "{interface} {address} {mac}"
+        );
     }
 }
 
@@ -146,7 +152,7 @@ fn requests_for_own_addresses_are_answered_and_teach() {
     let mut expected = arp(2, (OWN, [10, 0, 0, 1]), peer);
     expected[..6].copy_from_slice(&PEER.octets());
     expected[6..12].copy_from_slice(&OWN.octets());
-    assert_eq!(frames(&actions), [(0, expected.as_slice())]);
+    assert_eq!(frames(&actions), [(InterfaceId::new(0), expected.as_slice())]);
     assert_eq!(bench.state_of("10.0.0.2"), Some(Known::Stale));
     assert_eq!(bench.look_up("10.0.0.2").1.destination, PEER);
     // A probe (RFC 5227) is answered and teaches nothing; nor does a stranger off the network.
@@ -180,7 +186,8 @@ fn own_frames_are_ignored_and_a_second_owner_is_reported() {
     bench.receive(Cause::Arp, &arp(1, (OWN, [10, 0, 0, 2]), (MacAddr::ZERO, [10, 0, 0, 1])));
     assert_eq!(drops(&bench.take()), [Reason::ArpNotMine]);
     bench.receive(Cause::Arp, &arp(1, (OTHER, [10, 0, 0, 1]), (MacAddr::ZERO, [10, 0, 0, 1])));
-    let conflict = Action::Conflict { interface: 0, address: ip("10.0.0.1"), mac: OTHER };
+    let conflict =
+        Action::Conflict { interface: InterfaceId::new(0), address: ip("10.0.0.1"), mac: OTHER };
     assert_eq!(bench.take(), [conflict]);
     bench.receive(Cause::Arp, &[0; 30]);
     assert_eq!(drops(&bench.take()), [Reason::ArpMalformed]);

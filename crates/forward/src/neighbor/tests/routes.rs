@@ -98,7 +98,7 @@ fn a_change_of_routes_looks_for_no_neighbors_uses() {
 fn a_configured_neighbor_stays_when_its_interface_looks_different() {
     let mut bench = Bench::new();
     let at = ip("10.0.0.9");
-    bench.path.add_neighbor(0, at, PEER, bench.now, &mut bench.actions).unwrap();
+    bench.path.add_neighbor(InterfaceId::new(0), at, PEER, bench.now, &mut bench.actions).unwrap();
     let list = [Interface { mac: OTHER, ..interface(0, 0) }, interface(1, 1)];
     let all = Interfaces { list: list.map(Some).into(), ..Interfaces::default() };
     let none = NextHopMacs::new();
@@ -113,7 +113,7 @@ fn a_configured_neighbor_that_finds_no_room_has_it_later() {
     let mut bench = Bench::within(BOUNDS, limits);
     // One for each network, one for this neighbour.
     let at = ip("10.0.0.9");
-    bench.path.add_neighbor(0, at, PEER, bench.now, &mut bench.actions).unwrap();
+    bench.path.add_neighbor(InterfaceId::new(0), at, PEER, bench.now, &mut bench.actions).unwrap();
     bench.interfaces(&[false, true]);
     for last in 2..=5 {
         bench.forward(&format!("10.1.0.{last}"));
@@ -144,7 +144,7 @@ fn configured_neighbors_stay_and_wait_for_their_interface() {
     let mut bench = Bench::new();
     let now = bench.now;
     let address = ip("10.1.0.9");
-    bench.path.add_neighbor(1, address, PEER, now, &mut bench.actions).unwrap();
+    bench.path.add_neighbor(InterfaceId::new(1), address, PEER, now, &mut bench.actions).unwrap();
     assert_eq!(bench.look_up("10.1.0.9").1.destination, PEER);
     assert_eq!(bench.path.flush(None, &mut bench.actions), 0);
     bench.wait(10_000);
@@ -156,14 +156,26 @@ fn configured_neighbors_stay_and_wait_for_their_interface() {
     assert_eq!(bench.look_up("10.1.0.9").1.destination, PEER);
     // The addresses of the port that came are announced: ARP, two of IPv6.
     let announced = bench.take();
-    assert_eq!(frames(&announced).iter().map(|(on, _)| *on).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!(
+        frames(&announced).iter().map(|(on, _)| *on).collect::<Vec<_>>(),
+        [InterfaceId::new(1); 3]
+    );
     assert_eq!(frames(&announced)[0].1[28..32], [10, 1, 0, 1]);
     assert_eq!(frames(&announced)[0].1[38..42], [10, 1, 0, 1]);
-    bench.path.remove_neighbor(1, address, &mut bench.actions).unwrap();
+    bench.path.remove_neighbor(InterfaceId::new(1), address, &mut bench.actions).unwrap();
     assert_eq!(bench.kind("10.1.0.9"), Kind::Glean);
-    let again = bench.path.remove_neighbor(1, address, &mut bench.actions);
-    assert_eq!(again, Err(NeighborError::NoSuchNeighbor { interface: 1, address }));
-    let group = bench.path.add_neighbor(1, address, MacAddr::BROADCAST, now, &mut bench.actions);
+    let again = bench.path.remove_neighbor(InterfaceId::new(1), address, &mut bench.actions);
+    assert_eq!(
+        again,
+        Err(NeighborError::NoSuchNeighbor { interface: InterfaceId::new(1), address })
+    );
+    let group = bench.path.add_neighbor(
+        InterfaceId::new(1),
+        address,
+        MacAddr::BROADCAST,
+        now,
+        &mut bench.actions,
+    );
     assert_eq!(group, Err(NeighborError::NotAStation(MacAddr::BROADCAST)));
 }
 
@@ -185,12 +197,13 @@ fn a_lost_interface_takes_its_neighbors_and_waiting_packets_along() {
 fn a_link_that_comes_back_has_its_configured_neighbors_and_is_told_of_the_addresses() {
     let mut bench = Bench::new();
     let at = ip("10.0.0.9");
-    bench.path.add_neighbor(0, at, PEER, bench.now, &mut bench.actions).unwrap();
+    bench.path.add_neighbor(InterfaceId::new(0), at, PEER, bench.now, &mut bench.actions).unwrap();
     bench.forward("10.0.0.7");
     bench.take();
     let set = |bench: &mut Bench, up: bool| {
         let list = [interface(0, 0), interface(1, 1)];
-        let list = list.map(|one| Some(Interface { up: up || one.port != Some(0), ..one }));
+        let list =
+            list.map(|one| Some(Interface { up: up || one.port != Some(PortId::new(0)), ..one }));
         let all = Interfaces { list: list.into(), ..Interfaces::default() };
         let none = NextHopMacs::new();
         bench.path.set_interfaces(Arc::new(all), &none, bench.now, &mut bench.actions);
@@ -201,9 +214,12 @@ fn a_link_that_comes_back_has_its_configured_neighbors_and_is_told_of_the_addres
     assert_eq!(drops(&actions), [Reason::NeighborUnresolved], "what waited for a neighbour");
     assert_eq!(bench.kind("10.0.0.9"), Kind::MissDrop);
     assert_eq!(bench.path.neighbor_count(), 0);
-    assert_eq!(bench.path.parked_neighbors().collect::<Vec<_>>(), [(0, at, PEER)]);
+    assert_eq!(
+        bench.path.parked_neighbors().collect::<Vec<_>>(),
+        [(InterfaceId::new(0), at, PEER)]
+    );
     let actions = set(&mut bench, true);
-    assert!(frames(&actions).iter().all(|(on, _)| *on == 0));
+    assert!(frames(&actions).iter().all(|(on, _)| *on == InterfaceId::new(0)));
     assert_eq!(frames(&actions).len(), 3, "one for each address");
     assert_eq!(bench.look_up("10.0.0.9").1.destination, PEER);
     assert_eq!(bench.path.parked_neighbors().count(), 0);

@@ -11,7 +11,7 @@ mod reset;
 use std::net::IpAddr;
 
 use dpdk::{BufferPool, Checksum};
-use graph::{Context, Handoff, InterfaceId, NO_INTERFACE, Node, Reason, Slot, StackId, Vector};
+use graph::{Context, Handoff, InterfaceId, Node, Reason, Slot, StackId, Vector};
 use shm::session::GOOD_CHECKSUM;
 use wire::{MacAddr, icmpv4, ipv4, ipv6};
 
@@ -148,13 +148,12 @@ impl IpLocal {
                     return;
                 };
                 let vrf = interfaces.vrf_of(id);
-                let (path, egress) = match link {
-                    Some(_) => (ReplyPath::Link, id),
-                    None => (ReplyPath::routed(vrf, to), vrf),
+                let path = match link {
+                    Some(_) => ReplyPath::Link,
+                    None => ReplyPath::routed(vrf, to),
                 };
                 for buffer in parts {
-                    let network = 0;
-                    let part = Handoff { interface: id, egress, network, ..Handoff::of(buffer) };
+                    let part = Handoff { interface: id, egress: id, vrf, ..Handoff::of(buffer) };
                     cx.originate(part, path.into());
                 }
                 // It lives on in the answer.
@@ -166,7 +165,8 @@ impl IpLocal {
     /// Whether the packet came from a network and says that it is from this router itself, whose stacks trust that no
     /// further than this. Gives what it is dropped for.
     fn pretends(&mut self, vector: &Vector, slot: Slot) -> Option<Reason> {
-        if vector.interface[usize::from(slot)] == NO_INTERFACE || !self.settings.get().martians {
+        if vector.interface[usize::from(slot)] == InterfaceId::NONE || !self.settings.get().martians
+        {
             return None;
         }
         let packet = vector.network(slot);

@@ -20,11 +20,11 @@ fn a_link_that_is_down_carries_no_route() {
     rib.apply(&[
         to("10.0.0.0/8", &group),
         to("10.1.0.0/16", &group[..1]),
-        add("10.2.0.0/16", Target::Port(0)),
+        add("10.2.0.0/16", Target::Port(InterfaceId::new(0))),
     ])
     .unwrap();
     let resolve = |rib: &mut Rib, on: u16, address: &str, last: u8| {
-        let index = rib.open_neighbor(on, address.parse().unwrap()).unwrap();
+        let index = rib.open_neighbor(InterfaceId::new(on), address.parse().unwrap()).unwrap();
         rib.set_neighbor(index, Status::Resolved { mac: mac(last), stale: false }).unwrap();
         index
     };
@@ -37,23 +37,31 @@ fn a_link_that_is_down_carries_no_route() {
     assert_eq!(to_macs("10.9.0.1"), [mac(1), mac(2)]);
     assert_eq!(to_macs("10.1.0.1"), [mac(1)]);
 
-    assert_eq!(set(&mut rib, [false, true]), [0], "its neighbours are to be closed");
+    assert_eq!(
+        set(&mut rib, [false, true]),
+        [InterfaceId::new(0)],
+        "its neighbours are to be closed"
+    );
     rib.close_neighbor(left);
     for address in ["10.9.0.1", "10.1.0.1", "10.2.0.1"] {
         assert_eq!(to_macs(address), [mac(2)], "{address}: the wider route, by the other link");
     }
     assert_eq!(kinds(&state, "192.0.2.2"), [Kind::MissUnreachable], "no neighbour, no network");
     assert_eq!(kinds(&state, "192.0.2.1"), [Kind::Local], "the address is the router's still");
-    assert_eq!(set(&mut rib, [false, true]), [0; 0], "once");
+    assert_eq!(set(&mut rib, [false, true]), [InterfaceId::NONE; 0], "once");
     let usable = |rib: &Rib, text: &str| rib.routes_of(DEFAULT_VRF, prefix(text))[0].usable;
     assert!(usable(&rib, "10.0.0.0/8") && !usable(&rib, "10.1.0.0/16"));
-    let refused = RouteError::NoSuchInterface(0);
-    assert_eq!(rib.open_neighbor(0, group[0].parse().unwrap()), Err(refused));
+    let refused = RouteError::NoSuchInterface(InterfaceId::new(0));
+    assert_eq!(rib.open_neighbor(InterfaceId::new(0), group[0].parse().unwrap()), Err(refused));
     // Routes by it may be added, and wait.
-    rib.apply(&[to("10.3.0.0/16", &["192.0.2.3"]), add("10.4.0.0/16", Target::Port(0))]).unwrap();
+    rib.apply(&[
+        to("10.3.0.0/16", &["192.0.2.3"]),
+        add("10.4.0.0/16", Target::Port(InterfaceId::new(0))),
+    ])
+    .unwrap();
     assert!(!usable(&rib, "10.3.0.0/16") && !usable(&rib, "10.4.0.0/16"));
 
-    assert_eq!(set(&mut rib, [true, true]), [0; 0]);
+    assert_eq!(set(&mut rib, [true, true]), [InterfaceId::NONE; 0]);
     assert_eq!(to_macs("10.9.0.1"), [mac(2)], "until the other is resolved");
     for (address, kind) in [
         ("10.1.0.1", Kind::Unresolved),
@@ -80,7 +88,7 @@ fn of_two_links_on_one_network_the_one_that_is_up_is_used() {
         let hops = seen(&state, "192.0.2.9".parse().unwrap());
         assert_eq!(
             hops.iter().map(|hop| (hop.kind, hop.interface)).collect::<Vec<_>>(),
-            [(Kind::Glean, on)]
+            [(Kind::Glean, InterfaceId::new(on))]
         );
     }
 }
@@ -94,7 +102,7 @@ fn a_next_hop_that_becomes_an_own_address_of_another_interface_is_none_any_more(
         rib.set_interfaces(&interfaces(vec![left(), right]), &NextHopMacs::new());
     };
     set(&mut rib, "198.51.100.1/24");
-    let hop = crate::rib::Via { interface: Some(0), ..via("203.0.113.9") };
+    let hop = crate::rib::Via { interface: Some(InterfaceId::new(0)), ..via("203.0.113.9") };
     let route = Route::of_static(DEFAULT_VRF, prefix("10.0.0.0/8"), Target::Via(vec![hop]));
     rib.apply(&[Change::Add(route)]).unwrap();
     assert_eq!(kinds(&state, "10.0.0.1"), [Kind::Unresolved]);

@@ -87,7 +87,7 @@ struct Bench {
     rib: Rib,
     state: State,
     model: Model,
-    open: BTreeMap<(u16, IpAddr), u32>,
+    open: BTreeMap<(InterfaceId, IpAddr), u32>,
 }
 
 impl Bench {
@@ -108,11 +108,12 @@ impl Bench {
                 via.iter()
                     .map(|(at, interface, weight)| {
                         let address = address(self.model.v6, ADDRESSES[*at]);
-                        Via { address, interface: *interface, weight: *weight }
+                        let interface = interface.map(InterfaceId::new);
+                        Via { address, interface, weight: *weight }
                     })
                     .collect(),
             ),
-            Aim::Port(on) => Target::Port(*on),
+            Aim::Port(on) => Target::Port(InterfaceId::new(*on)),
             Aim::Blackhole => Target::Blackhole,
             Aim::Unreachable => Target::Unreachable,
             Aim::Local => Target::Local,
@@ -144,7 +145,9 @@ impl Bench {
                 self.model.routes.retain(|place, _| place.source != source);
             }
             Step::Interfaces(list) => self.set_interfaces(list),
-            Step::Neighbor(on, at, status) => self.set_neighbor(*on, *at, *status),
+            Step::Neighbor(on, at, status) => {
+                self.set_neighbor(InterfaceId::new(*on), *at, *status);
+            }
             Step::Grace => self.rib.reclaim(),
         }
     }
@@ -160,15 +163,15 @@ impl Bench {
                 let own = address(self.model.v6, own);
                 let length = [24, 25, 8, 16][usize::from(network % 4)];
                 let fixed = (variant & 2 != 0).then(|| mac(0x80 + variant));
-                macs.extend(fixed.map(|mac| (id, mac)));
+                macs.extend(fixed.map(|mac| (InterfaceId::new(id), mac)));
                 let mut interface = interface(id, &[(own, length)]);
                 interface.mac = mac(0xf0 + 4 * (variant & 1) + id as u8);
-                ports.insert(id, Port { own, length, mac: interface.mac, fixed });
+                ports.insert(InterfaceId::new(id), Port { own, length, mac: interface.mac, fixed });
                 interface
             }));
         }
         let gone = self.rib.set_interfaces(&interfaces(given), &macs);
-        let changed = |on: &u16| {
+        let changed = |on: &InterfaceId| {
             let (old, new) = (self.model.ports.get(on), ports.get(on));
             old.is_some() && old.map(|port| port.mac) != new.map(|port| port.mac)
         };
@@ -184,7 +187,7 @@ impl Bench {
         }
     }
 
-    fn set_neighbor(&mut self, on: u16, at: usize, status: Option<u8>) {
+    fn set_neighbor(&mut self, on: InterfaceId, at: usize, status: Option<u8>) {
         let neighbor = (on, address(self.model.v6, ADDRESSES[at]));
         let Some(status) = status else {
             if let Some(index) = self.open.remove(&neighbor) {

@@ -23,9 +23,9 @@ pub(super) struct Given {
 /// Everything, as plain lists.
 pub(super) struct Model {
     pub(super) v6: bool,
-    pub(super) ports: BTreeMap<u16, Port>,
+    pub(super) ports: BTreeMap<InterfaceId, Port>,
     pub(super) routes: BTreeMap<Place, Given>,
-    pub(super) neighbors: BTreeMap<(u16, IpAddr), Status>,
+    pub(super) neighbors: BTreeMap<(InterfaceId, IpAddr), Status>,
 }
 
 fn answer(kind: Kind) -> Vec<NextHop> {
@@ -33,18 +33,19 @@ fn answer(kind: Kind) -> Vec<NextHop> {
 }
 
 impl Model {
-    fn hop(&self, on: u16, kind: Kind, destination: MacAddr) -> NextHop {
+    fn hop(&self, on: InterfaceId, kind: Kind, destination: MacAddr) -> NextHop {
         let source = self.ports[&on].mac;
         let hop = NextHop::of_kind(kind);
-        NextHop { port: on, interface: on, mtu: 1500, destination, source, ..hop }
+        let port = PortId::new(on.number());
+        NextHop { port, interface: on, mtu: 1500, destination, source, ..hop }
     }
 
     fn network(&self, port: &Port) -> Prefix {
         Prefix::containing(port.own, port.length).unwrap()
     }
 
-    fn interface_of(&self, address: IpAddr) -> Option<u16> {
-        let mut best: Option<(u8, u16)> = None;
+    fn interface_of(&self, address: IpAddr) -> Option<InterfaceId> {
+        let mut best: Option<(u8, InterfaceId)> = None;
         for (id, port) in &self.ports {
             if self.network(port).contains(address) && best.is_none_or(|(len, _)| port.length > len)
             {
@@ -58,7 +59,7 @@ impl Model {
         self.ports.values().any(|port| port.own == address)
     }
 
-    fn neighbor(&self, on: u16, address: IpAddr) -> (u8, NextHop) {
+    fn neighbor(&self, on: InterfaceId, address: IpAddr) -> (u8, NextHop) {
         match self.neighbors.get(&(on, address)) {
             None | Some(Status::Unresolved) => (1, self.hop(on, Kind::Unresolved, MacAddr::ZERO)),
             Some(Status::Failed) => (0, self.hop(on, Kind::HostUnreachable, MacAddr::ZERO)),

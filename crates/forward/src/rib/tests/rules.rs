@@ -69,7 +69,7 @@ fn directed_broadcasts_are_sent_to_all_where_they_are_forwarded() {
     rib.set_interfaces(&interfaces(vec![Some(left), Some(right)]), &NextHopMacs::new());
     let hop = state.next_hops.get(state.routes4.lookup(u32::from_be_bytes([192, 0, 2, 255])));
     let (kind, port, to) = (hop.kind, hop.port, hop.destination);
-    assert_eq!((kind, port, to), (Kind::Forward, 0, MacAddr::BROADCAST));
+    assert_eq!((kind, port, to), (Kind::Forward, PortId::new(0), MacAddr::BROADCAST));
     // Neither the old form nor what means every network, and no host of a /31.
     assert_eq!(kinds(&state, "192.0.2.0"), [Kind::Broadcast]);
     assert_eq!(kinds(&state, "255.255.255.255"), [Kind::Broadcast]);
@@ -100,7 +100,10 @@ fn a_refusal_says_why_and_changes_nothing() {
         (to("10.0.0.0/8", &["192.0.2.1"]), RouteError::NotAHost(address("192.0.2.1"))),
         (to("10.0.0.0/8", &["224.0.0.5"]), RouteError::NotAHost(address("224.0.0.5"))),
         (to("2001:db8:9::/48", &["fe80::9"]), RouteError::LinkLocal(address("fe80::9"))),
-        (add("10.0.0.0/8", Target::Port(7)), RouteError::NoSuchInterface(7)),
+        (
+            add("10.0.0.0/8", Target::Port(InterfaceId::new(7))),
+            RouteError::NoSuchInterface(InterfaceId::new(7)),
+        ),
         (add("224.0.0.0/4", Target::Blackhole), RouteError::NotRouted(prefix("224.0.0.0/4"))),
         (add("fe80::/64", Target::Blackhole), RouteError::NotRouted(prefix("fe80::/64"))),
         (add("10.0.0.0/8", Target::Broadcast), RouteError::Broadcast(prefix("10.0.0.0/8"))),
@@ -218,7 +221,7 @@ fn routes_with_the_same_next_hops_share_a_group() {
 fn a_longer_route_inside_a_connected_network_beats_its_neighbors() {
     let (mut rib, state, _) = router(LIMITS);
     let far = "192.0.2.130".parse().unwrap();
-    let index = rib.open_neighbor(0, far).unwrap();
+    let index = rib.open_neighbor(InterfaceId::new(0), far).unwrap();
     rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
     assert_eq!(kinds(&state, "192.0.2.130"), [Kind::Forward]);
     rib.apply(&[add("192.0.2.128/25", Target::Blackhole)]).unwrap();
@@ -242,7 +245,7 @@ fn a_change_of_mtu_is_seen_in_place_and_a_vlan_and_bridge_in_the_next_hop() {
     };
     set(&mut rib, &vlan);
     for (on, address) in [(0, "192.0.2.2"), (1, "198.51.100.2")] {
-        let index = rib.open_neighbor(on, address.parse().unwrap()).unwrap();
+        let index = rib.open_neighbor(InterfaceId::new(on), address.parse().unwrap()).unwrap();
         rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: true }).unwrap();
     }
     let tagged = seen(&state, "192.0.2.2".parse().unwrap())[0];
@@ -252,16 +255,16 @@ fn a_change_of_mtu_is_seen_in_place_and_a_vlan_and_bridge_in_the_next_hop() {
     assert_eq!((tagged.next, tagged.features), (NextNode::Port, false));
     assert_eq!(kinds(&state, "203.0.113.2"), [Kind::MissUnreachable]);
     vlan.mtu = 1400;
-    assert_eq!(set(&mut rib, &vlan), [0; 0]);
+    assert_eq!(set(&mut rib, &vlan), [InterfaceId::NONE; 0]);
     let after = seen(&state, "192.0.2.2".parse().unwrap());
     assert_eq!(after, [NextHop { mtu: 1400, ..tagged }]);
     vlan.vlan = Some(101);
-    assert_eq!(set(&mut rib, &vlan), [0]);
+    assert_eq!(set(&mut rib, &vlan), [InterfaceId::new(0)]);
     assert_eq!(kinds(&state, "192.0.2.2"), [Kind::Glean]);
     // Its next hops are made anew, so that no packet is sent by a half of each.
     vlan.features = Features { tcp_mss: Some(1000) };
-    assert_eq!(set(&mut rib, &vlan), [0]);
-    let index = rib.open_neighbor(0, "192.0.2.2".parse().unwrap()).unwrap();
+    assert_eq!(set(&mut rib, &vlan), [InterfaceId::new(0)]);
+    let index = rib.open_neighbor(InterfaceId::new(0), "192.0.2.2".parse().unwrap()).unwrap();
     rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
     assert!(seen(&state, "192.0.2.2".parse().unwrap())[0].features);
 }

@@ -88,10 +88,16 @@ fn the_next_best_takes_over_while_the_best_is_unusable() {
     .unwrap();
     let on = |address: &str| seen(&state, address.parse().unwrap())[0];
     for _ in 0..2 {
-        assert_eq!((on("10.0.0.1").interface, on("192.0.2.9").kind), (0, Kind::Glean));
+        assert_eq!(
+            (on("10.0.0.1").interface, on("192.0.2.9").kind),
+            (InterfaceId::new(0), Kind::Glean)
+        );
         assert_eq!(order(&rib, "192.0.2.0/24"), ["connected 0/0*", "ospf 110/2"]);
         set(&mut rib, false);
-        assert_eq!((on("10.0.0.1").interface, on("192.0.2.9").interface), (1, 1));
+        assert_eq!(
+            (on("10.0.0.1").interface, on("192.0.2.9").interface),
+            (InterfaceId::new(1), InterfaceId::new(1))
+        );
         assert_eq!(order(&rib, "10.0.0.0/8"), ["static 1/0", "static 10/0*"]);
         assert_eq!(order(&rib, "192.0.2.0/24"), ["ospf 110/2*"]);
         set(&mut rib, true);

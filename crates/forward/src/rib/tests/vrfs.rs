@@ -47,16 +47,22 @@ fn one_prefix_and_one_address_are_in_every_vrf() {
         rib.apply(&[add(vrf, "10.0.0.0/8", Target::Via(vec![via("192.0.2.2")]))]).unwrap();
     }
     for (vrf, port) in ALL.into_iter().zip(0..) {
-        assert_eq!(in_vrf(&state, vrf, "10.1.1.1"), Some((Kind::Unresolved, port)));
-        assert_eq!(in_vrf(&state, vrf, "192.0.2.9"), Some((Kind::Glean, port)));
-        assert_eq!(in_vrf(&state, vrf, "192.0.2.1"), Some((Kind::Local, 0)));
-        assert_eq!(in_vrf(&state, vrf, "11.1.1.1"), Some((Kind::MissUnreachable, 0)));
+        assert_eq!(
+            in_vrf(&state, vrf, "10.1.1.1"),
+            Some((Kind::Unresolved, InterfaceId::new(port)))
+        );
+        assert_eq!(in_vrf(&state, vrf, "192.0.2.9"), Some((Kind::Glean, InterfaceId::new(port))));
+        assert_eq!(in_vrf(&state, vrf, "192.0.2.1"), Some((Kind::Local, InterfaceId::NONE)));
+        assert_eq!(
+            in_vrf(&state, vrf, "11.1.1.1"),
+            Some((Kind::MissUnreachable, InterfaceId::NONE))
+        );
         assert_eq!(rib.len_of(vrf), (1, 0));
     }
     assert_eq!(rib.len(), (3, 0));
     rib.apply(&[Change::Remove(Place::of_static(RED, prefix("10.0.0.0/8")))]).unwrap();
-    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::MissUnreachable, 0)));
-    assert_eq!(in_vrf(&state, BLUE, "10.1.1.1"), Some((Kind::Unresolved, 2)));
+    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::MissUnreachable, InterfaceId::NONE)));
+    assert_eq!(in_vrf(&state, BLUE, "10.1.1.1"), Some((Kind::Unresolved, InterfaceId::new(2))));
     let error = rib
         .apply(&[Change::Remove(Place::of_static(RED, prefix("10.0.0.0/8")))])
         .unwrap_err()
@@ -68,36 +74,42 @@ fn one_prefix_and_one_address_are_in_every_vrf() {
 fn a_neighbor_has_a_route_in_the_vrf_of_its_interface_alone() {
     let (mut rib, state, _) = router();
     let address: IpAddr = "192.0.2.9".parse().unwrap();
-    let index = rib.open_neighbor(1, address).unwrap();
+    let index = rib.open_neighbor(InterfaceId::new(1), address).unwrap();
     rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
     let seen = ALL.map(|vrf| in_vrf(&state, vrf, "192.0.2.9").unwrap().0);
     assert_eq!(seen, [Kind::Glean, Kind::Forward, Kind::Glean]);
-    assert!(rib.is_gleaned(0, address) && !rib.is_gleaned(1, address));
+    assert!(
+        rib.is_gleaned(InterfaceId::new(0), address)
+            && !rib.is_gleaned(InterfaceId::new(1), address)
+    );
 }
 
 #[test]
 fn an_interface_that_moves_takes_its_networks_along_and_leaves_its_neighbors() {
     let (mut rib, state, _) = router();
-    let index = rib.open_neighbor(1, "192.0.2.9".parse().unwrap()).unwrap();
+    let index = rib.open_neighbor(InterfaceId::new(1), "192.0.2.9".parse().unwrap()).unwrap();
     rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
-    assert_eq!(show(&mut rib, [DEFAULT_VRF, DEFAULT_VRF, BLUE], &[RED, BLUE]), [1]);
+    assert_eq!(
+        show(&mut rib, [DEFAULT_VRF, DEFAULT_VRF, BLUE], &[RED, BLUE]),
+        [InterfaceId::new(1)]
+    );
     rib.close_neighbor(index);
-    assert_eq!(in_vrf(&state, RED, "192.0.2.9"), Some((Kind::MissUnreachable, 0)));
-    assert_eq!(in_vrf(&state, RED, "192.0.2.1"), Some((Kind::MissUnreachable, 0)));
-    assert_eq!(in_vrf(&state, DEFAULT_VRF, "192.0.2.9"), Some((Kind::Glean, 0)));
+    assert_eq!(in_vrf(&state, RED, "192.0.2.9"), Some((Kind::MissUnreachable, InterfaceId::NONE)));
+    assert_eq!(in_vrf(&state, RED, "192.0.2.1"), Some((Kind::MissUnreachable, InterfaceId::NONE)));
+    assert_eq!(in_vrf(&state, DEFAULT_VRF, "192.0.2.9"), Some((Kind::Glean, InterfaceId::new(0))));
     assert_eq!(rib.next_hops().count(), 2, "the networks of ports 0 and 2");
 }
 
 #[test]
 fn a_route_by_an_interface_waits_until_that_is_in_its_vrf() {
     let (mut rib, state, _) = router();
-    rib.apply(&[add(RED, "10.0.0.0/8", Target::Port(1))]).unwrap();
-    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::Glean, 1)));
+    rib.apply(&[add(RED, "10.0.0.0/8", Target::Port(InterfaceId::new(1)))]).unwrap();
+    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::Glean, InterfaceId::new(1))));
     show(&mut rib, [DEFAULT_VRF, BLUE, BLUE], &[RED, BLUE]);
-    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::MissUnreachable, 0)));
+    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::MissUnreachable, InterfaceId::NONE)));
     assert!(!rib.routes_of(RED, prefix("10.0.0.0/8"))[0].usable);
     show(&mut rib, ALL, &[RED, BLUE]);
-    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::Glean, 1)));
+    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::Glean, InterfaceId::new(1))));
 }
 
 #[test]
@@ -112,7 +124,10 @@ fn routes_lead_to_other_vrfs_and_not_to_their_own() {
         (add(RED, "10.0.0.0/8", Target::Vrf(RED)), RouteError::SameVrf(prefix("10.0.0.0/8"))),
         (add(RED, "10.0.0.0/8", Target::Vrf(9)), RouteError::NoSuchVrf(9)),
         (add(9, "10.0.0.0/8", Target::Blackhole), RouteError::NoSuchVrf(9)),
-        (add(RED, "10.0.0.0/8", Target::Port(2)), RouteError::OtherVrf(2)),
+        (
+            add(RED, "10.0.0.0/8", Target::Port(InterfaceId::new(2))),
+            RouteError::OtherVrf(InterfaceId::new(2)),
+        ),
     ] {
         assert_eq!(rib.apply(&[change]).unwrap_err().error, error);
     }
@@ -129,7 +144,11 @@ fn routes_of_and_to_a_vrf_that_is_gone_wait_for_it() {
     ])
     .unwrap();
     show(&mut rib, [DEFAULT_VRF, RED, DEFAULT_VRF], &[RED]);
-    assert_eq!(in_vrf(&state, RED, "10.1.1.1"), Some((Kind::Unreachable, 0)), "the wider route");
+    assert_eq!(
+        in_vrf(&state, RED, "10.1.1.1"),
+        Some((Kind::Unreachable, InterfaceId::NONE)),
+        "the wider route"
+    );
     assert_eq!(in_vrf(&state, BLUE, "10.1.1.1"), None);
     for vrf in [RED, BLUE] {
         let routes = rib.routes_of(vrf, prefix("10.0.0.0/8"));
@@ -140,7 +159,7 @@ fn routes_of_and_to_a_vrf_that_is_gone_wait_for_it() {
     assert_eq!(rib.len(), (3, 0), "they count");
 
     show(&mut rib, ALL, &[RED, BLUE]);
-    assert_eq!(in_vrf(&state, BLUE, "10.1.1.1"), Some((Kind::Blackhole, 0)));
+    assert_eq!(in_vrf(&state, BLUE, "10.1.1.1"), Some((Kind::Blackhole, InterfaceId::NONE)));
     assert_eq!(
         found(&state, RED, "10.1.1.1".parse().unwrap()),
         Some(reserved::of_vrf(BLUE)),

@@ -36,7 +36,7 @@ impl Bench {
 
     fn meet(&mut self, port: u16, last: u8) -> u32 {
         let address = format!("10.{port}.1.{last}").parse().unwrap();
-        let index = self.rib.open_neighbor(port, address).unwrap();
+        let index = self.rib.open_neighbor(InterfaceId::new(port), address).unwrap();
         self.rib.set_neighbor(index, Status::Resolved { mac: mac(last), stale: false }).unwrap();
         index
     }
@@ -78,8 +78,8 @@ fn a_default_route_that_comes_and_goes_shows_no_neighbor_again() {
     // A route inside a network decides about the neighbours in it, and about no others.
     let inside = to("10.3.1.64/26", "10.4.1.1");
     assert_eq!(bench.work(|bench| bench.rib.apply(&[inside]).unwrap()), (1 + 37, 0));
-    assert_eq!(seen(&bench.state, "10.3.1.70".parse().unwrap())[0].interface, 4);
-    assert_eq!(seen(&bench.state, "10.3.1.63".parse().unwrap())[0].interface, 3);
+    assert_eq!(seen(&bench.state, "10.3.1.70".parse().unwrap())[0].interface, InterfaceId::new(4));
+    assert_eq!(seen(&bench.state, "10.3.1.63".parse().unwrap())[0].interface, InterfaceId::new(3));
     // Another one around that, inside the same network, none that it covers already.
     let around = to("10.3.1.0/25", "10.4.1.1");
     assert_eq!(bench.work(|bench| bench.rib.apply(&[around]).unwrap()), (1 + 63, 0));
@@ -116,7 +116,7 @@ fn a_link_that_goes_down_and_up_touches_what_is_behind_it() {
 #[test]
 fn a_neighbor_that_changes_touches_itself() {
     let mut bench = Bench::new();
-    let index = bench.rib.neighbor_index(2, "10.2.1.7".parse().unwrap()).unwrap();
+    let index = bench.rib.neighbor_index(InterfaceId::new(2), "10.2.1.7".parse().unwrap()).unwrap();
     let stale = Status::Resolved { mac: mac(7), stale: true };
     assert_eq!(bench.work(|bench| bench.rib.set_neighbor(index, stale).unwrap()), (0, 0));
     assert_eq!(bench.work(|bench| bench.rib.close_neighbor(index)), (1, 0));
@@ -129,10 +129,10 @@ fn a_neighbor_that_changes_touches_itself() {
     let group = Route::of_static(DEFAULT_VRF, prefix("30.0.0.0/8"), group);
     bench.rib.apply(&[Change::Add(group)]).unwrap();
     let address: IpAddr = "10.2.9.1".parse().unwrap();
-    assert_eq!(bench.rib.unresolved_members(), [(2, address)]);
-    let index = bench.rib.open_neighbor(2, address).unwrap();
+    assert_eq!(bench.rib.unresolved_members(), [(InterfaceId::new(2), address)]);
+    let index = bench.rib.open_neighbor(InterfaceId::new(2), address).unwrap();
     bench.rib.set_neighbor(index, Status::Resolved { mac: mac(9), stale: false }).unwrap();
     assert_eq!(bench.rib.unresolved_members(), []);
     bench.rib.close_neighbor(index);
-    assert_eq!(bench.rib.unresolved_members(), [(2, address)]);
+    assert_eq!(bench.rib.unresolved_members(), [(InterfaceId::new(2), address)]);
 }

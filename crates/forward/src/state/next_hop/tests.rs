@@ -7,8 +7,8 @@ fn what_is_set_is_read() {
         kind: Kind::ForwardStale,
         next: NextNode::Bridge,
         features: true,
-        port: 3,
-        interface: 0x1234,
+        port: PortId::new(3),
+        interface: InterfaceId::with_generation(0x1234, 0x5678),
         mtu: 9000,
         vlan: Some(100),
         destination: MacAddr::new([1, 2, 3, 4, 5, 6]),
@@ -19,6 +19,9 @@ fn what_is_set_is_read() {
     assert_eq!(hops.kind(20), Kind::ForwardStale);
     hops.set(20, &NextHop { vlan: None, ..hop });
     assert_eq!(hops.get(20).vlan, None);
+    let moved = InterfaceId::with_generation(0x1234, 0x5679);
+    hops.set(20, &NextHop { kind: Kind::Glean, interface: moved, ..hop });
+    assert_eq!((hops.get(20).kind, hops.get(20).interface), (Kind::Glean, moved));
     assert_eq!(hops.get(21).kind, Kind::Invalid);
     assert_eq!(hops.get(9999).kind, Kind::Invalid);
 }

@@ -25,7 +25,7 @@ impl<'a, 'b> LaneSender<'a, 'b> {
         outgoing: &'a mut Vec<Option<SharedBuffer>>,
         context: &'a mut LaneContext<'b>,
     ) -> Self {
-        Self { copies, held, outgoing, egress: 0, context }
+        Self { copies, held, outgoing, egress: PortId::NONE, context }
     }
 
     /// A packet that is the client's no more. `None`: it was not the client's.
@@ -130,7 +130,7 @@ impl LaneClient {
             return None;
         }
         copy.map(|mut copy| {
-            copy.set_port(port);
+            port.mark(&mut copy);
             copy
         })
     }
@@ -144,7 +144,7 @@ impl LaneClient {
         let (mut buffer, port) =
             self.channel.admit(taken, &self.sends, sender.copies, &self.counters)?;
         if meta.flags & flag::GRAPH != 0 {
-            buffer.set_port(port);
+            port.mark(&mut buffer);
             return Some(buffer);
         }
         // In the order in which they were sent.

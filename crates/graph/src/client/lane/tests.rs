@@ -11,7 +11,7 @@ fn packets_stay_where_the_device_has_put_them() {
     let mut bed = Bed::new("lane-stay", (0..12).map(frame));
     // Nobody has the queue.
     assert_eq!(bed.poll(2), 2);
-    let port = bed.port.id();
+    let port = PortId::new(bed.port.id());
     assert_eq!(bed.entered(), [(frame(0), port), (frame(1), port)]);
     let mut client = bed.client(16);
     assert_eq!(bed.poll(10), 10);
@@ -35,7 +35,7 @@ fn packets_stay_where_the_device_has_put_them() {
     assert_eq!(bed.entered(), [(frame(4), port), (vec![6; 60], port)]);
     assert_eq!(bed.free(), COUNT, "every buffer is back");
     assert_eq!(client.counted(), (0, 0, 5));
-    let counters = &bed.outside.counters.ports[usize::from(port)];
+    let counters = &bed.outside.counters.ports[port.number()];
     assert_eq!((counters.rx_packets.get(), counters.tx_packets.get()), (12, 3));
     let bytes: usize = (0..12).map(|number| frame(number).len()).sum();
     assert_eq!(counters.rx_bytes.get(), bytes as u64);
@@ -128,7 +128,7 @@ fn what_a_driver_still_has_comes_back_later() {
     let pool = bed.rx.queue.shared().unwrap();
     let late: Vec<_> = pool.received().drain(..).collect();
     assert!(late.len() == 4 && bed.rx.take_client(1).is_some());
-    let port = bed.port.id();
+    let port = PortId::new(bed.port.id());
     bed.settle();
     assert_eq!(bed.rx.queue.shared().unwrap().earlier(), 1);
     bed.rx.queue.shared().unwrap().received().extend(late);

@@ -80,7 +80,7 @@ fn each_is_shown_what_it_wants_and_those_before_it_have_left() {
     let ports = [53, 80, 443, 53, 443, 80];
     let frames = ports.iter().zip(0..).map(|(port, number)| udp(*port, number));
     let mut packets: Vec<_> = frames.map(|frame| Some(packet(&pool, &frame))).collect();
-    let left = functions.receive(0, &mut packets, &mut outside.exits, 0);
+    let left = functions.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
     let seen = |list: &Mutex<Vec<Vec<u8>>>| std::mem::take(&mut *list.lock().unwrap());
     assert_eq!((seen(&takes), seen(&other)), (vec![vec![0, 3]], vec![vec![1, 5]]));
     assert_eq!(seen(&same), vec![Vec::<u8>::new()], "they were taken");
@@ -90,7 +90,7 @@ fn each_is_shown_what_it_wants_and_those_before_it_have_left() {
     drop(packets);
     functions.remove(1);
     let mut packets = [Some(packet(&pool, &udp(53, 7)))];
-    functions.receive(0, &mut packets, &mut outside.exits, 0);
+    functions.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
     assert_eq!((seen(&takes).len(), seen(&same)), (0, vec![vec![7]]));
     drop(packets);
     assert_eq!(pool.available(), 63);
@@ -162,7 +162,7 @@ fn copies_take_a_part_of_a_busy_workers_time_and_take_turns() {
     let (mut functions, seen) = copying(&[53, 53, 9, 53]);
     let mut packets: Vec<_> = (0..8).map(|n| Some(packet(&pool, &udp(53, n)))).collect();
     let mut burst = |functions: &mut Functions| {
-        functions.receive(0, &mut packets, &mut outside.exits, 0);
+        functions.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         assert!(packets.iter().all(Option::is_some), "they are copies");
         functions.tell();
         seen.iter().map(|one| std::mem::take(&mut *one.lock().unwrap())).collect::<Vec<_>>()
@@ -212,9 +212,12 @@ fn what_was_missed_is_told_port_by_port_and_before_anybody_comes_or_goes() {
         functions.receive(port, &mut packets, &mut outside.exits, 0);
         seen[0].lock().unwrap().1
     };
-    assert_eq!([miss(&mut functions, 0), miss(&mut functions, 0)], [0, 0]);
-    assert_eq!(miss(&mut functions, 1), 2, "another port");
-    assert_eq!(miss(&mut functions, 0), 3);
+    assert_eq!(
+        [miss(&mut functions, PortId::new(0)), miss(&mut functions, PortId::new(0))],
+        [0, 0]
+    );
+    assert_eq!(miss(&mut functions, PortId::new(1)), 2, "another port");
+    assert_eq!(miss(&mut functions, PortId::new(0)), 3);
     functions.remove(1);
     assert_eq!(seen[0].lock().unwrap().1, 4);
 }
@@ -273,7 +276,7 @@ fn nobody_elses_work_is_charged_and_diverted_packets_are_not_rationed() {
     let mut burst = |functions: &mut Functions| {
         let frames = [80, 53, 80].iter().zip(0..).map(|(port, number)| udp(*port, number));
         let mut packets: Vec<_> = frames.map(|frame| Some(packet(&pool, &frame))).collect();
-        let left = functions.receive(0, &mut packets, &mut outside.exits, 0);
+        let left = functions.receive(PortId::new(0), &mut packets, &mut outside.exits, 0);
         functions.tell();
         assert_eq!((left, packets[0].is_some(), packets[1].is_some()), (1, true, false));
         let took = |one: &Mutex<(usize, usize)>| std::mem::take(&mut *one.lock().unwrap());

@@ -136,8 +136,8 @@ impl Bed {
         let mut opened = Port::open_shared(&device.parse().unwrap(), &config, &mut shared).unwrap();
         let id = opened.port.id();
         let path = TransmitPath::Queue(opened.tx.remove(0));
-        outside.exits.set_path(id, Some(path));
-        let rx = RxAssignment::new(id, opened.rx.remove(0)).with_lane(lane);
+        outside.exits.set_path(PortId::new(id), Some(path));
+        let rx = RxAssignment::new(PortId::new(id), opened.rx.remove(0)).with_lane(lane);
         let (vector, port) = (Vector::new(), opened.port);
         Self { outside, vector, rx, port, files }
     }
@@ -149,7 +149,7 @@ impl Bed {
         let ring = |which: usize| segment.region(which * layout.bytes(), layout.bytes()).unwrap();
         let area = segment.region(rings, (COUNT * SIZE) as usize).unwrap();
         let sends = Arc::new(ClientPorts::default());
-        sends.set(7, Some((self.port.id(), 1500)));
+        sends.set(7, Some((PortId::new(self.port.id()), 1500)));
         let counters = Arc::new(ClientCounters::default());
         let errand = crate::Errand::new(Arc::new(crate::Doorbell::new().unwrap()));
         let wake = ClientWake::new(shm::bell::inward().unwrap().0, 1, errand.clone());
@@ -201,7 +201,7 @@ impl Bed {
     pub(super) fn entered(&mut self) -> Vec<(Vec<u8>, PortId)> {
         let count = self.vector.len();
         let packets = self.vector.buffers[..count].iter_mut().filter_map(Option::take);
-        let packets = packets.map(|buffer| (buffer.data().to_vec(), buffer.port())).collect();
+        let packets = packets.map(|buffer| (buffer.data().to_vec(), PortId::of(&buffer))).collect();
         self.vector.clear();
         packets
     }
@@ -209,7 +209,7 @@ impl Bed {
     /// Ends it; gives what was sent.
     pub(super) fn end(self) -> Vec<Vec<u8>> {
         let Self { rx, mut outside, port, files: [from, to], .. } = self;
-        outside.exits.set_path(port.id(), None);
+        outside.exits.set_path(PortId::new(port.id()), None);
         drop(rx);
         port.close().unwrap();
         let packets = read_capture(&to);

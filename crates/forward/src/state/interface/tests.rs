@@ -1,0 +1,47 @@
+use super::*;
+
+fn interface(name: &str, generation: u16) -> Interface {
+    Interface {
+        name: name.to_owned(),
+        generation,
+        port: Some(PortId::new(0)),
+        up: true,
+        vlan: None,
+        mac: MacAddr::new([2, 0, 0, 0, 0, 1]),
+        mtu: 1500,
+        addresses4: vec![(Ipv4Addr::new(192, 0, 2, 1), 24)],
+        addresses6: Vec::new(),
+        any_mac: false,
+        unnumbered: false,
+        mode: Mode::Routed,
+        vrf: DEFAULT_VRF,
+        features: Features::default(),
+    }
+}
+
+#[test]
+fn an_id_does_not_find_what_has_its_number_next() {
+    let id = InterfaceId::with_generation;
+    let list = vec![Some(interface("a", 0)), None, Some(interface("c", 7))];
+    let all = Interfaces { list, ..Interfaces::default() };
+    let name = |id| all.get(id).map(|interface| interface.name.as_str());
+    assert_eq!([id(0, 0), id(2, 7)].map(name), [Some("a"), Some("c")]);
+    let others = [id(0, 1), id(1, 0), id(2, 0), id(2, 6), id(3, 0), InterfaceId::NONE];
+    assert_eq!(others.map(name), [None; 6]);
+    assert!(all.is_own(id(0, 0), Ipv4Addr::new(192, 0, 2, 1).into()));
+    assert_eq!(all.iter().map(|(id, _)| id).collect::<Vec<_>>(), [id(0, 0), id(2, 7)]);
+}
+
+#[test]
+fn frames_of_a_port_find_no_interface_of_another_with_its_number() {
+    let here = PortId::with_generation(1, 4);
+    let untagged = Some(InterfaceId::new(0));
+    let entry = PortEntry { id: here, untagged, vlans: vec![(5, InterfaceId::new(1))] };
+    let ports = vec![PortEntry::default(), entry];
+    let all = Interfaces { ports, ..Interfaces::default() };
+    assert_eq!(all.of_frame(here, None), untagged);
+    assert_eq!(all.of_frame(here, Some(5)), Some(InterfaceId::new(1)));
+    for other in [PortId::new(1), PortId::with_generation(1, 3), PortId::new(0), PortId::NONE] {
+        assert_eq!([None, Some(5)].map(|vlan| all.of_frame(other, vlan)), [None; 2], "{other:?}");
+    }
+}
