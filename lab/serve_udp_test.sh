@@ -55,6 +55,20 @@ check "datagrams of up to 65,507 bytes leave whole" says '^7 came whole$' client
 check "over IPv6" says '^6 came whole$' client ask --digest 2001:db8:1::2 7006 1452 1453 1957 20000 65478 65479
 end "$peer"
 
+# Own addresses: what nobody serves by Millrace is the kernel's, if the kernel has the address, too.
+check "a child answers a client of the same process" says '^answer$' client itself 10.0.1.1
+check "an own port that nobody has is refused" says '^refused$' client ask 10.0.1.1 7099 1
+if [ "$LAB_ROUTER" = millrace ]; then
+  on router ip address add 10.0.1.1/32 dev lo
+  exec_on router "$python" "$udp" echo 10.0.1.1 7009 2>/dev/null &
+  near=$!
+  within 15 opens router 7009 || fail "no server at the kernel's 10.0.1.1"
+  check "a server of the kernel's at an address of both is reached" says '^2 answers from 10\.0\.1\.1$' client ask 10.0.1.1 7009 1 1000
+  check "and a child answers as before" says '^answer$' client itself 10.0.1.1
+  end "$near"
+  on router ip address delete 10.0.1.1/32 dev lo
+fi
+
 # 4. NGINX as a proxy for UDP: to the kernel's loopback, and to the network.
 if has nginx && [ -e /usr/lib/nginx/modules/ngx_stream_module.so ]; then
   exec_on router "$python" "$udp" echo 127.0.0.1 7004 2>/dev/null &

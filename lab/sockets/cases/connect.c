@@ -217,6 +217,29 @@ static void to_self(void) {
   }
 }
 
+// To the own address, at a port that nobody has.
+static void to_self_refused(void) {
+  int other = stream(), port = bind_own(other, false, 0), fd = stream();
+  R(close(other));
+  socklen_t length;
+  struct sockaddr_storage name = to_own(port, &length);
+  R(connect(fd, (struct sockaddr *)&name, length));
+  line("poll %s", events(until(fd, POLLHUP)));
+  line("SO_ERROR %s", error_name(error_of(fd)));
+  int later = stream();
+  nonblocking(later);
+  connect(later, (struct sockaddr *)&name, length);
+  line("poll %s", events(until(later, POLLHUP)));
+  // And somebody has it then.
+  int server = stream();
+  YES(bind_own(server, false, port) == port);
+  R(listen(server, 5));
+  fd = stream();
+  R(connect(fd, (struct sockaddr *)&name, length));
+  until(server, POLLIN);
+  FD(accept(server, NULL, NULL));
+}
+
 const struct test connect_cases[] = {
     {"connect refused", refused, FAMILIES},
     {"connect refused later", refused_later, FAMILIES},
@@ -230,5 +253,6 @@ const struct test connect_cases[] = {
     {"connect bound", bound_first, FAMILIES},
     {"connect many", many, PASSIVE4 | PASSIVE6},
     {"connect to self", to_self, PASSIVE4 | PASSIVE6},
+    {"connect to self, refused", to_self_refused, FAMILIES},
     END,
 };

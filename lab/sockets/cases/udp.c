@@ -244,12 +244,48 @@ static void corked(void) {
   peer_gets(t);
 }
 
+// To the own address, at a port that nobody has.
+static void refused_by_self(void) {
+  int fd = datagram(), other = datagram(), port = bind_own(other, false, 0);
+  R(close(other));
+  socklen_t length;
+  struct sockaddr_storage name = to_own(port, &length);
+  R(connect(fd, (struct sockaddr *)&name, length));
+  R(send(fd, "x", 1, 0));
+  line("poll %s", events(until(fd, POLLERR)));
+  R(recv(fd, data, 10, MSG_DONTWAIT));
+  R(recv(fd, data, 10, MSG_DONTWAIT));
+  int plain = datagram();
+  R(sendto(plain, "x", 1, 0, (struct sockaddr *)&name, length));
+  pause_ms(30);
+  R(recv(plain, data, 10, MSG_DONTWAIT));
+}
+
+// A process asks itself, and a child of it answers: the client's port was leased, and the child has never heard of it.
+static void answered_by_a_child(void) {
+  int server = datagram(), client = datagram(), status = -1;
+  socklen_t length;
+  struct sockaddr_storage name = to_own(bind_own(server, false, 0), &length), from;
+  R(sendto(client, "question", 8, 0, (struct sockaddr *)&name, length));
+  length = sizeof from;
+  R(recvfrom(server, data, 100, 0, (struct sockaddr *)&from, &length));
+  YES(((struct sockaddr_in *)&from)->sin_port == htons(port_of(client)));
+  pid_t child = fork();
+  if (child == 0) _exit(sendto(server, "answer", 6, 0, (struct sockaddr *)&from, length) != 6);
+  line("poll %s", events(until(client, POLLIN)));
+  R(recv(client, data, 100, MSG_DONTWAIT));
+  waitpid(child, &status, 0);
+  line("the child ended with %d", status);
+}
+
 const struct test udp_cases[] = {
     {"udp unconnected", unconnected, FAMILIES},
     {"udp from one address", from_one_address, FAMILIES},
     {"udp unbound", unbound, FAMILIES},
     {"udp connected", connected, FAMILIES},
     {"udp refused", refused, FAMILIES},
+    {"udp refused by self", refused_by_self, FAMILIES},
+    {"udp answered by a child", answered_by_a_child, FAMILIES},
     {"udp truncation", truncation, FAMILIES},
     {"udp sizes", sizes, PASSIVE4 | PASSIVE6},
     {"udp several", several, FAMILIES},

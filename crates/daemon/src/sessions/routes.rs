@@ -1,6 +1,7 @@
 //! Which way packets go: through Millrace, or the kernel's.
 
-use std::net::IpAddr;
+use std::io::ErrorKind;
+use std::net::{IpAddr, UdpSocket};
 
 use forward::rib::Target;
 use forward::state::{DEFAULT_VRF, Interfaces};
@@ -10,8 +11,8 @@ use shm::session::{Route, Routed, TransportProtocol};
 use super::{Lent, Sessions};
 
 impl Lent<'_> {
-    /// Through Millrace where one of its routes leads out of a port, and to its own addresses where that port is served;
-    /// else the kernel's.
+    /// Through Millrace where one of its routes leads out of a port, and to its own addresses where that port is served or
+    /// the kernel does not have the address; else the kernel's.
     pub(super) fn route(&self, asked: &Route) -> Routed {
         let (destination, port) = (asked.destination.ip().to_canonical(), asked.destination.port());
         // Which link a link-local address is meant to be on is not said.
@@ -25,7 +26,9 @@ impl Lent<'_> {
         }
         let interfaces = self.routing.interfaces();
         if let Some(mtu) = own(&interfaces, destination) {
-            return match self.sessions.serves(asked.protocol, destination, port) {
+            let served = self.sessions.serves(asked.protocol, destination, port);
+            // What nobody serves is refused by whoever has the address: the kernel would send it to its own gateway.
+            return match served || !is_the_kernels(destination) {
                 true => Routed::Millrace { source: destination, mtu },
                 false => Routed::Kernel,
             };
@@ -42,10 +45,17 @@ impl Lent<'_> {
 }
 
 impl Sessions {
-    /// Whether there is a listener at that end of an own address.
+    /// Whether that end of an own address is somebody's here: a listener's, or, of datagrams, whoever leases the port.
     fn serves(&self, protocol: TransportProtocol, address: IpAddr, port: u16) -> bool {
-        self.steering.serves(protocol, address, port)
+        let leased = protocol == TransportProtocol::Udp && self.steering.lessee(port).is_some();
+        leased || self.steering.serves(protocol, address, port)
     }
+}
+
+/// Whether the kernel has an address, too: it binds no socket to any other.
+fn is_the_kernels(address: IpAddr) -> bool {
+    let bound = UdpSocket::bind((address, 0));
+    !bound.is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
 }
 
 /// Out of an interface, from the address from which the router itself would speak to `destination`.
@@ -64,4 +74,16 @@ pub(super) fn own(interfaces: &Interfaces, address: IpAddr) -> Option<u16> {
         interface.vrf == DEFAULT_VRF && interface.addresses().any(|own| own == address)
     });
     found.map(|interface| interface.mtu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_has_the_loopbacks_addresses_and_none_of_documentation() {
+        for (address, has) in [("127.0.0.1", true), ("192.0.2.1", false), ("2001:db8::1", false)] {
+            assert_eq!(is_the_kernels(address.parse().unwrap()), has, "{address}");
+        }
+    }
 }
