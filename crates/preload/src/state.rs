@@ -43,6 +43,9 @@ const BACKLOG: c_int = 511;
 /// Placeholders that are kept for the next session.
 const SPARES: usize = 128;
 
+/// Whoever sends and has not looked for packets for so long does it then: ns.
+const LULL: u64 = 1_000_000;
+
 /// A session's place among the descriptors.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Place {
@@ -97,6 +100,8 @@ pub(crate) struct State {
     pub(crate) courtesy: Courtesy,
     /// How often the stack was run.
     pub(crate) rounds: u64,
+    /// When it was run last: ns.
+    ran_at: u64,
     /// A session has had an owner.
     pub(crate) is_owned: bool,
     /// This process has forked: when it did so last, ns.
@@ -144,6 +149,7 @@ impl State {
             spin: Spin::default(),
             courtesy: Courtesy::default(),
             rounds: 0,
+            ran_at: 0,
             is_owned: false,
             forked: None,
             rests: false,
@@ -164,6 +170,7 @@ impl State {
     pub(crate) fn run(&mut self) -> usize {
         self.rounds = self.rounds.wrapping_add(1);
         let now = clock::now();
+        self.ran_at = now;
         if !self.attachment.is_there() {
             self.look_for_daemon();
         }
@@ -193,6 +200,16 @@ impl State {
     /// The same without looking for packets: after a call that left something to send.
     pub(crate) fn turn(&mut self) {
         self.turn_at(clock::now());
+    }
+
+    /// The same after data was sent: whoever does nothing else hears of the peer, too.
+    pub(crate) fn turn_or_run(&mut self) {
+        let now = clock::now();
+        if now >= self.ran_at + LULL {
+            self.run();
+        } else {
+            self.turn_at(now);
+        }
     }
 
     fn turn_at(&mut self, now: u64) {

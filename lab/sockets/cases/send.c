@@ -213,6 +213,21 @@ static void urgent(void) {
   peer_reads(p.peer, 4);
 }
 
+// Whoever only sends hears of a reset, too.
+static void reset_while_sending(void) {
+  struct pair p = pair();
+  struct timespec millisecond = {.tv_nsec = 1000000};
+  struct pollfd wait = {.fd = p.fd, .events = POLLIN};
+  R(poll(&wait, 1, 150));
+  peer_resets(p.peer);
+  int error = 0;
+  for (int i = 0; i < 30 && error == 0; i++) {
+    nanosleep(&millisecond, NULL);
+    if (send(p.fd, "x", 1, MSG_NOSIGNAL) < 0) error = errno;
+  }
+  line("error %s", error_name(error));
+}
+
 const struct test send_cases[] = {
     {"send", plain, ALL},
     {"send with an address", with_address, ALL},
@@ -228,5 +243,6 @@ const struct test send_cases[] = {
     {"send after reset", after_reset, ALL},
     {"send not connected", not_connected, FAMILIES},
     {"send urgent", urgent, BOTH},
+    {"send until reset", reset_while_sending, ALL},
     END,
 };

@@ -55,7 +55,7 @@ fn try_send(
         match state.sessions.send(id, data, outgoing) {
             Ok(count) => {
                 sent += count;
-                state.turn();
+                state.turn_or_run();
                 if sent >= wanted || !waits {
                     return Ok(sent);
                 }
