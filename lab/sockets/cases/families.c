@@ -129,6 +129,31 @@ static void loopback_only(void) {
   R(recv(accepted, data, 10, 0));
 }
 
+// UDP-Lite is the kernel's alone.
+static void udp_lite(void) {
+  int server = FD(socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE)), fd = FD(socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE));
+  struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t length = sizeof name;
+  R(bind(server, (struct sockaddr *)&name, length));
+  R(getsockname(server, (struct sockaddr *)&name, &length));
+  R(connect(fd, (struct sockaddr *)&name, length));
+  R(send(fd, "word", 4, 0));
+  until(server, POLLIN);
+  length = sizeof name;
+  R(recvfrom(server, data, 10, 0, (struct sockaddr *)&name, &length));
+  R(sendto(server, "answer", 6, 0, (struct sockaddr *)&name, length));
+  until(fd, POLLIN);
+  R(recv(fd, data, 10, 0));
+  int value = -1;
+  length = sizeof value;
+  R(getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &value, &length));
+  line("SO_PROTOCOL %d", value);
+  R(close(server));
+  R(send(fd, "x", 1, 0));
+  until(fd, POLLERR);
+  R(recv(fd, data, 10, MSG_DONTWAIT));
+}
+
 static void foreign_address(void) {
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   struct sockaddr_in name = {.sin_family = AF_INET};
@@ -149,6 +174,7 @@ const struct test family_cases[] = {
     {"unix sockets", unix_sockets, ONCE},
     {"netlink", netlink, ONCE},
     {"loopback only", loopback_only, ONCE},
+    {"udp-lite", udp_lite, ONCE},
     {"bind to a foreign address", foreign_address, ONCE},
     END,
 };
