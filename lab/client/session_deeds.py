@@ -11,7 +11,7 @@ import time
 
 from hostile import PATIENCE, Ended, word
 
-PROTOCOL = 6
+PROTOCOL = 7
 # How `host` marks a connection's bytes, so that some of the garbage is read further than that.
 MARK = b"MRHS"
 

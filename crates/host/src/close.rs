@@ -120,9 +120,9 @@ impl Sessions {
         self.stack.keep_quiet(until);
     }
 
-    /// The same for what no listener here takes: connections to those that go on are opened.
-    pub fn spare_resets(&mut self, until: u64) {
-        self.stack.spare_resets(until);
+    /// The same for one port: a listener there has closed, and all other ports go on.
+    pub fn spare_resets(&mut self, port: u16, until: u64) {
+        self.stack.spare_resets(port, until);
     }
 
     /// Closes a session; a connection is reset.

@@ -249,15 +249,12 @@ impl Sockets {
         either!(self, remove_ports(first));
     }
 
-    /// `all`: what a listener would take, too, for good.
-    pub(crate) fn keep_quiet(&mut self, all: bool, until: u64) {
-        match self {
-            Self::Inline(sessions) => {
-                sessions.keep_quiet(if all { u64::MAX } else { 0 });
-                sessions.spare_resets(until);
-            }
-            Self::Shared(remote) => remote.keep_quiet(if all { u64::MAX } else { until }),
-        }
+    pub(crate) fn keep_quiet(&mut self, until: u64) {
+        either!(self, keep_quiet(until));
+    }
+
+    pub(crate) fn spare_resets(&mut self, port: u16, until: u64) {
+        either!(self, spare_resets(port, until));
     }
 
     pub(crate) fn has_handshakes(&mut self, id: Id) -> bool {

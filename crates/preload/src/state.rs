@@ -108,8 +108,6 @@ pub(crate) struct State {
     pub(crate) forked: Option<u64>,
     /// New connections are left to the processes that were forked.
     rests: bool,
-    /// Until then (ns) what is for no connection may be for a listener that was closed, and gets no answer.
-    quiet_until: u64,
     /// Listeners that were closed after a fork, and are kept for the child for a moment.
     lingering: Vec<listener::Lingering>,
     /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
@@ -153,7 +151,6 @@ impl State {
             is_owned: false,
             forked: None,
             rests: false,
-            quiet_until: 0,
             lingering: Vec::new(),
             backlog: BACKLOG,
         };

@@ -39,6 +39,7 @@ pub(super) enum Verb {
     AddPorts,
     RemovePorts,
     KeepQuiet,
+    SpareResets,
     Hold,
     IsDrained,
     HasHandshakes,
@@ -97,6 +98,7 @@ carried_as!(Verb {
     Self::Export => 36 => Self::Export,
     Self::Import => 37 => Self::Import,
     Self::AvoidPaths => 38 => Self::AvoidPaths,
+    Self::SpareResets => 39 => Self::SpareResets,
 });
 
 carried_as!(Kind {

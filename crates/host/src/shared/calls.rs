@@ -270,6 +270,11 @@ impl Remote {
         let _ = self.tell(Verb::KeepQuiet, Id(0), |to| until.put(to));
     }
 
+    /// Answers nothing that comes to `port` with a reset until `until`: ns.
+    pub fn spare_resets(&mut self, port: u16, until: u64) {
+        let _ = self.tell(Verb::SpareResets, Id(0), |to| (port, until).put(to));
+    }
+
     /// What comes for a connection that was given away is dropped until `until`: ns.
     pub fn hold(&mut self, ends: &Ends, until: u64) {
         let _ = self.tell(Verb::Hold, Id(0), |to| {

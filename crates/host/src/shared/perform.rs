@@ -109,6 +109,11 @@ impl Served {
                 sessions.keep_quiet(u64::take(from).map_err(malformed)?);
                 bare(Ok(()))
             }
+            Verb::SpareResets => {
+                let (port, until) = Carried::take(from).map_err(malformed)?;
+                sessions.spare_resets(port, until);
+                bare(Ok(()))
+            }
             Verb::Hold => {
                 let until = u64::take(from).map_err(malformed)?;
                 take_ends(from)?.iter().for_each(|ends| sessions.hold(ends, until));

@@ -182,9 +182,9 @@ impl State {
         self.keep_quiet();
     }
 
-    /// Who has no connection here gets no answer as long as new ones are left to others, or may be.
+    /// Who has no connection here gets no answer as long as new ones are left to others.
     fn keep_quiet(&mut self) {
-        self.sessions.keep_quiet(self.rests, self.quiet_until);
+        self.sessions.keep_quiet(if self.rests { u64::MAX } else { 0 });
     }
 
     /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
@@ -231,10 +231,12 @@ impl State {
         let now = clock::now();
         let known = self.listeners.get(&fd).map(|listener| (listener.number, listener.serves));
         let child = self.forked.map(|at| at + CHILDHOOD).filter(|until| now < *until);
+        let mut quiet_until = 0;
         match (known, child) {
             // A child that will serve has not shown it yet: nobody would have the port meanwhile.
             (Some((Some(number), false)), Some(until)) => {
                 self.lingering.push(Lingering { number, until });
+                quiet_until = until;
             }
             (Some((Some(number), _)), _) => {
                 let _ = self.attachment.link.unlisten(self.attachment.number(), number);
@@ -245,9 +247,10 @@ impl State {
         self.await_handshakes(fd);
         self.hand_over(fd);
         self.listeners.remove(&fd);
-        let kept = self.lingering.iter().map(|listener| listener.until).max().unwrap_or(0);
-        self.quiet_until = kept.max(clock::now() + LATECOMERS);
-        self.keep_quiet();
+        if let Ok(name) = self.sessions.name(id(fd)) {
+            let until = quiet_until.max(clock::now() + LATECOMERS);
+            self.sessions.spare_resets(name.port(), until);
+        }
         self.run();
         self.waiters.forget_session(id(fd));
         self.sessions.close(id(fd));

@@ -14,8 +14,8 @@ pub(crate) struct Held {
     ends: BTreeMap<(SocketAddr, SocketAddr), u64>,
     /// Everything that is for no connection, until then: ns.
     all_until: u64,
-    /// The same, but for what a listener takes.
-    resets_until: u64,
+    /// Own ports of which nothing is answered by a reset, until then: ns.
+    ports: BTreeMap<u16, u64>,
 }
 
 impl Held {
@@ -24,9 +24,9 @@ impl Held {
         self.all_until > now || self.has(ends, now)
     }
 
-    /// Whether nothing is answered by a reset.
-    pub(crate) fn spares_resets(&self, now: u64) -> bool {
-        self.resets_until > now
+    /// Whether what comes to an own port is not answered by a reset.
+    pub(crate) fn spares_resets(&self, port: u16, now: u64) -> bool {
+        self.ports.get(&port).is_some_and(|until| *until > now)
     }
 
     /// Whether a connection between these ends is away.
@@ -66,9 +66,11 @@ impl<B: Buffers> Stack<B> {
         self.held.all_until = until;
     }
 
-    /// Until then (ns) nothing is answered by a reset: for a stack that has closed a listener, for which segments may still
-    /// come that are to be repeated elsewhere. Its other listeners go on.
-    pub fn spare_resets(&mut self, until: u64) {
-        self.held.resets_until = until;
+    /// Until then (ns) nothing that comes to an own port is answered by a reset: for a stack that has closed a listener there,
+    /// for which segments may still come that are to be repeated elsewhere.
+    pub fn spare_resets(&mut self, port: u16, until: u64) {
+        let now = self.now;
+        self.held.ports.retain(|_, until| *until > now);
+        self.held.ports.insert(port, until);
     }
 }

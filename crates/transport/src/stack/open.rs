@@ -145,7 +145,7 @@ impl<B: Buffers> Stack<B> {
     ) -> Result<(), Reason> {
         if self.shared.path != 0 {
             self.turn_away(ends, sink);
-        } else if self.held.spares_resets(self.now) {
+        } else if self.held.spares_resets(ends.local.port(), self.now) {
             return Err(Reason::Moving);
         } else if self.shared.may_reset(ends.remote.ip(), self.now) {
             emit::reset_for(sink, &mut self.shared, ends, segment);

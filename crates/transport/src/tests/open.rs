@@ -112,18 +112,20 @@ fn ipv6_works_alike() {
 }
 
 #[test]
-fn a_stack_that_spares_resets_still_opens_connections() {
+fn a_port_of_which_resets_are_spared_is_no_others_business() {
     let mut link = Link::new();
-    link.stacks[SERVER].spare_resets(u64::MAX);
+    link.stacks[SERVER].spare_resets(9, u64::MAX);
     let [_, _] = link.connect(&Options::default(), &Options::default());
-    let nobody = (ADDRESSES[SERVER], 9).into();
     let from = ADDRESSES[CLIENT].into();
-    let options = Options::default();
-    let stray = link.stacks[CLIENT].connect(link.now, from, 40_001, nobody, &options).unwrap();
+    let [stray, refused] = [(40_001, 9), (40_002, 10)].map(|(own, port)| {
+        let nobody = (ADDRESSES[SERVER], port).into();
+        link.stacks[CLIENT].connect(link.now, from, own, nobody, &Options::default()).unwrap()
+    });
     link.run(SECOND / 2);
-    assert_eq!(link.stacks[SERVER].counters().resets_out, 0);
-    assert_eq!(link.stacks[CLIENT].state(stray), Some(State::SynSent));
-    link.stacks[SERVER].spare_resets(0);
-    link.run(2 * SECOND);
     assert_eq!(link.stacks[SERVER].counters().resets_out, 1);
+    assert_eq!(link.stacks[CLIENT].state(stray), Some(State::SynSent));
+    assert_eq!(link.stacks[CLIENT].state(refused), Some(State::Closed));
+    link.stacks[SERVER].spare_resets(9, 0);
+    link.run(2 * SECOND);
+    assert_eq!(link.stacks[SERVER].counters().resets_out, 2);
 }
