@@ -200,6 +200,23 @@ static void accept_waits(void) {
   FD(accept(server, NULL, NULL));
 }
 
+// Whoever has forked does not leave all that it opens to its children.
+static void after_a_fork(void) {
+  int first = listening(5);
+  pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0);
+  int server = listening(5);
+  remote_later(0, "connect %d %d", version(), port_of(server));
+  // The stack runs, and the application does not accept yet.
+  pause_ms(100);
+  // A SYN is repeated after a second.
+  struct pollfd one = {.fd = server, .events = POLLIN};
+  R(poll(&one, 1, 700));
+  FD(accept(server, NULL, NULL));
+  R(close(first));
+}
+
 const struct test listen_cases[] = {
     {"accept", accept_plain, FAMILIES},
     {"accept flags", accept_flags, FAMILIES},
@@ -212,5 +229,6 @@ const struct test listen_cases[] = {
     {"listener backlog", backlog, PASSIVE4 | PASSIVE6},
     {"listener inherited", inherited, FAMILIES},
     {"listener deferred", deferred, FAMILIES},
+    {"listener after a fork", after_a_fork, FAMILIES},
     END,
 };

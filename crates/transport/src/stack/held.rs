@@ -1,11 +1,27 @@
-//! Addresses and ports whose connection is away: what comes for them is dropped without a word.
+//! Addresses and ports whose connection is away: what comes for them is dropped without a word. SYNs for a listener wait a
+//! moment, while everything is held quiet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use crate::ends::Ends;
 use crate::fifo::Buffers;
+use crate::packet::Sink;
+use crate::segment::Segment;
 use crate::stack::Stack;
+
+/// SYNs that wait at most.
+const MOST_SYNS: usize = 64;
+/// How long a SYN waits: ns. Its client repeats it then (RFC 6298 2.1).
+const PATIENCE: u64 = 1_000_000_000;
+
+/// A SYN for a listener, without what only some connections ask about.
+#[derive(Debug)]
+struct Waiting {
+    ends: Ends,
+    syn: Segment<'static>,
+    until: u64,
+}
 
 /// Those that are held quiet.
 #[derive(Debug, Default)]
@@ -16,6 +32,8 @@ pub(crate) struct Held {
     all_until: u64,
     /// Own ports of which nothing is answered by a reset, until then: ns.
     ports: BTreeMap<u16, u64>,
+    /// The longest wait first.
+    syns: VecDeque<Waiting>,
 }
 
 impl Held {
@@ -27,6 +45,24 @@ impl Held {
     /// Whether what comes to an own port is not answered by a reset.
     pub(crate) fn spares_resets(&self, port: u16, now: u64) -> bool {
         self.ports.get(&port).is_some_and(|until| *until > now)
+    }
+
+    /// Keeps a SYN for a listener until no longer everything is quiet.
+    pub(crate) fn keep_syn(&mut self, ends: &Ends, syn: &Segment<'_>, now: u64) {
+        if self.has(ends, now) || self.syns.iter().any(|waiting| waiting.ends == *ends) {
+            return;
+        }
+        if self.syns.len() >= MOST_SYNS {
+            self.syns.pop_front();
+        }
+        let syn = Segment { options: &[], data: &[], ..*syn };
+        self.syns.push_back(Waiting { ends: *ends, syn, until: now + PATIENCE });
+    }
+
+    /// Whether SYNs have waited long enough.
+    #[inline]
+    pub(crate) fn has_syns(&self, now: u64) -> bool {
+        !self.syns.is_empty() && self.all_until <= now
     }
 
     /// Whether a connection between these ends is away.
@@ -61,7 +97,8 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// Until then (ns) nothing that is for no connection is answered by a reset, nor opens one: for a stack that
-    /// is about to import what packets already come for, and cannot tell which.
+    /// is about to import what packets already come for, and cannot tell which. SYNs for its listeners wait for the end of
+    /// that, up to a second.
     pub fn keep_quiet(&mut self, until: u64) {
         self.held.all_until = until;
     }
@@ -72,5 +109,18 @@ impl<B: Buffers> Stack<B> {
         let now = self.now;
         self.held.ports.retain(|_, until| *until > now);
         self.held.ports.insert(port, until);
+    }
+
+    /// Takes the SYNs that have waited as if they came now.
+    #[cold]
+    pub(super) fn take_waiting<S: Sink + ?Sized>(&mut self, sink: &mut S) {
+        for Waiting { ends, syn, until } in std::mem::take(&mut self.held.syns) {
+            if until <= self.now || self.find(&ends).is_some() {
+                continue;
+            }
+            if let Err(reason) = self.take_unmatched(&ends, &syn, None, sink) {
+                self.shared.counters.drop(reason);
+            }
+        }
     }
 }

@@ -38,6 +38,11 @@ impl<B: Buffers> Stack<B> {
         }
         let now = self.now;
         if self.held.is_quiet(ends, now) {
+            let is_syn = segment.flags & (bits::SYN | bits::ACK | bits::FIN) == bits::SYN;
+            let hash = self.group_hash(ends);
+            if is_syn && self.shared.path == 0 && self.shared.listeners.find(ends, hash).is_some() {
+                self.held.keep_syn(ends, segment, now);
+            }
             self.turn_away(ends, sink);
             return Err(Reason::Moving);
         }

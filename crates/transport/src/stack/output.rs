@@ -13,12 +13,15 @@ impl<B: Buffers> Stack<B> {
     /// the next flush: [`is_flush_due`](Self::is_flush_due).
     pub fn flush<S: Sink + ?Sized>(&mut self, now: u64, sink: &mut S) {
         self.now = self.now.max(now);
-        if self.shared.dirty.is_empty() {
+        if !self.is_flush_due() {
             return;
         }
         self.shared.offloads = sink.offloads();
         self.shared.allowance = usize::MAX;
         self.shared.sink_is_full = false;
+        if self.held.has_syns(self.now) {
+            self.take_waiting(sink);
+        }
         // Who is interrupted goes to the list's end, and has its next turn there.
         for _ in 0..self.shared.dirty.len() {
             self.take_turn(sink);
@@ -51,6 +54,9 @@ impl<B: Buffers> Stack<B> {
         self.now = self.now.max(now);
         self.shared.offloads = sink.offloads();
         self.shared.sink_is_full = false;
+        if self.held.has_syns(self.now) {
+            self.take_waiting(sink);
+        }
         let mut left = budget;
         while left > 0 && !self.shared.dirty.is_empty() {
             let quota = left.min(QUOTA);
@@ -70,7 +76,7 @@ impl<B: Buffers> Stack<B> {
     /// was full.
     #[must_use]
     pub fn is_flush_due(&self) -> bool {
-        !self.shared.dirty.is_empty()
+        !self.shared.dirty.is_empty() || self.held.has_syns(self.now)
     }
 
     /// Acts on timers whose time has come.

@@ -129,3 +129,19 @@ fn a_port_of_which_resets_are_spared_is_no_others_business() {
     link.run(2 * SECOND);
     assert_eq!(link.stacks[SERVER].counters().resets_out, 2);
 }
+
+#[test]
+fn a_syn_waits_while_all_is_quiet() {
+    let mut link = Link::new();
+    let remote = (ADDRESSES[SERVER], 80).into();
+    let from = ADDRESSES[CLIENT].into();
+    let options = Options::default();
+    link.stacks[SERVER].listen(remote, 10, &options).unwrap();
+    link.stacks[SERVER].keep_quiet(u64::MAX);
+    let id = link.stacks[CLIENT].connect(link.now, from, 40_001, remote, &options).unwrap();
+    link.run(SECOND / 2);
+    assert_eq!(link.stacks[CLIENT].state(id), Some(State::SynSent));
+    link.stacks[SERVER].keep_quiet(0);
+    link.run(SECOND / 10);
+    assert_eq!(link.stacks[CLIENT].state(id), Some(State::Established));
+}
