@@ -12,6 +12,8 @@ use crate::stack::Stack;
 
 /// SYNs that wait at most.
 const MOST_SYNS: usize = 64;
+/// Ports of which resets are spared at most, at a time.
+const MOST_PORTS: usize = 256;
 /// How long a SYN waits: ns. Its client repeats it then (RFC 6298 2.1).
 const PATIENCE: u64 = 1_000_000_000;
 
@@ -107,8 +109,13 @@ impl<B: Buffers> Stack<B> {
     /// for which segments may still come that are to be repeated elsewhere.
     pub fn spare_resets(&mut self, port: u16, until: u64) {
         let now = self.now;
-        self.held.ports.retain(|_, until| *until > now);
-        self.held.ports.insert(port, until);
+        let ports = &mut self.held.ports;
+        if ports.len() >= MOST_PORTS {
+            ports.retain(|_, until| *until > now);
+        }
+        if ports.len() < MOST_PORTS || ports.contains_key(&port) {
+            ports.insert(port, until);
+        }
     }
 
     /// Takes the SYNs that have waited as if they came now.
