@@ -126,6 +126,11 @@ impl Root {
         self.place(path).exists()
     }
 
+    /// Whether a file's mode lets nobody write it, not even its owner.
+    pub(crate) fn is_read_only(&self, path: &str) -> bool {
+        std::fs::metadata(self.place(path)).is_ok_and(|file| file.permissions().readonly())
+    }
+
     fn open(&self, path: &str) -> io::Result<File> {
         // A FIFO in a tree that somebody copied would wait for its writer.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();

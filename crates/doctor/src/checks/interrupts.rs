@@ -52,16 +52,33 @@ fn affinity(machine: &Machine, setup: &Setup) -> Finding {
         interrupts.len(),
         names.join(", ")
     );
-    let numbers: Vec<_> = disturbing.iter().map(|irq| irq.number.to_string()).collect();
-    let command = format!(
-        "for irq in {}; do echo {others} > /proc/irq/$irq/smp_affinity_list; done",
-        numbers.join(" ")
-    );
+    let (managed, movable): (Vec<&Interrupt>, Vec<_>) =
+        disturbing.into_iter().partition(|irq| irq.managed);
     // One that has been moved goes on where it was until it comes again.
-    let to_move = disturbing.iter().filter(|irq| irq.allowed != others);
-    let changes = to_move.map(|irq| Change::write(irq.path(), &others, &irq.allowed));
-    Finding::could_be_better(AFFINITY, is, format!("all of them on {}", others.named()))
-        .remedy(Remedy::Command(command))
-        .remedy(Remedy::KernelParameter(format!("irqaffinity={others}")))
-        .changes(changes)
+    let to_move = movable.iter().filter(|irq| irq.allowed != others);
+    let changes: Vec<_> =
+        to_move.map(|irq| Change::write(irq.path(), &others, &irq.allowed)).collect();
+    let better = format!("all of them on {}", others.named());
+    let mut finding = Finding::could_be_better(AFFINITY, is, better).changes(changes);
+    if !movable.is_empty() {
+        let command = format!(
+            "for irq in {}; do echo {others} > /proc/irq/$irq/smp_affinity_list; done",
+            numbers(&movable)
+        );
+        finding = finding
+            .remedy(Remedy::Command(command))
+            .remedy(Remedy::KernelParameter(format!("irqaffinity={others}")));
+    }
+    if !managed.is_empty() {
+        finding = finding.remedy(Remedy::Manual(format!(
+            "isolate the worker cores with isolcpus=managed_irq: only that keeps {} off them, whose cores the kernel manages itself",
+            numbers(&managed)
+        )));
+    }
+    finding
+}
+
+fn numbers(interrupts: &[&Interrupt]) -> String {
+    let numbers: Vec<_> = interrupts.iter().map(|irq| irq.number.to_string()).collect();
+    numbers.join(" ")
 }

@@ -16,6 +16,8 @@ pub struct Interrupt {
     pub allowed: CoreSet,
     /// Cores that do; where the kernel does not say: those that may.
     pub effective: CoreSet,
+    /// Whether the kernel alone decides about that: nobody may write its file.
+    pub managed: bool,
 }
 
 impl Interrupt {
@@ -35,11 +37,13 @@ impl Interrupt {
         if names.is_empty() {
             return Ok(None);
         }
-        let allowed: CoreSet = root.value(&format!("{folder}/smp_affinity_list"))?;
+        let list = format!("{folder}/smp_affinity_list");
+        let allowed: CoreSet = root.value(&list)?;
         let effective: Fact<CoreSet> = root.value(&format!("{folder}/effective_affinity_list"));
         let effective = effective.ok().filter(|cores| !cores.is_empty());
         let effective = effective.unwrap_or_else(|| allowed.clone());
-        Ok(Some(Self { number, names, allowed, effective }))
+        let managed = root.is_read_only(&list);
+        Ok(Some(Self { number, names, allowed, effective, managed }))
     }
 }
 

@@ -136,6 +136,26 @@ fn an_untuned_server_is_told_what_to_change() {
 }
 
 #[test]
+fn interrupts_that_the_kernel_manages_are_not_to_be_moved() {
+    let tree = untuned();
+    tree.managed_interrupt(43, "nvme0q1", "1");
+    let managed = |remedy: &Remedy| matches!(remedy, Remedy::Manual(text) if text.contains("managed_irq") && text.contains(" 43 "));
+    let all = findings(&tree, "1-4,12");
+    let irqs = find(&all, "IRQ affinity", "");
+    assert!(irqs.is.starts_with("3 of 4"), "{}", irqs.is);
+    assert_eq!(irqs.changes.len(), 2);
+    let [Remedy::Command(command), _, manual] = &irqs.remedies[..] else { panic!("{irqs:?}") };
+    assert!(command.starts_with("for irq in 40 41; do") && managed(manual), "{irqs:?}");
+    // Where there are no others, nothing can be done at once.
+    tree.interrupt(40, "east-rx-0", "0");
+    tree.interrupt(41, "east-rx-1", "0");
+    let all = findings(&tree, "1-4,12");
+    let irqs = find(&all, "IRQ affinity", "");
+    assert!(irqs.changes.is_empty() && irqs.remedies.len() == 1, "{irqs:?}");
+    assert!(managed(&irqs.remedies[0]));
+}
+
+#[test]
 fn every_complaint_says_what_to_do() {
     for tree in [tuned(), untuned(), virtual_machine(), Tree::new()] {
         for workers in ["", "1", "0-1", "0-15"] {

@@ -1,7 +1,7 @@
 //! Machines as trees of files: what `/proc` and `/sys` would hold.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use millrace_doctor::setup::{Hugepages, Port};
@@ -66,6 +66,13 @@ impl Tree {
         self.put(&format!("proc/irq/{number}/smp_affinity_list"), cores);
         self.put(&format!("proc/irq/{number}/effective_affinity_list"), cores);
         self.put(&format!("proc/irq/{number}/{name}/.keep"), "");
+    }
+
+    /// One that the kernel lets nobody move.
+    pub(crate) fn managed_interrupt(&self, number: u16, name: &str, cores: &str) {
+        self.interrupt(number, name, cores);
+        let list = self.path().join(format!("proc/irq/{number}/smp_affinity_list"));
+        fs::set_permissions(list, fs::Permissions::from_mode(0o444)).unwrap();
     }
 
     pub(crate) fn service(&self, process: u32, name: &str, unit: &str) {
