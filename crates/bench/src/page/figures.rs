@@ -1,6 +1,6 @@
 //! The results of a command, each machine's beside the others'.
 
-use super::sheet::Sheet;
+use super::sheet::{DOUBTFUL, Sheet};
 use crate::archive::{Case, Cases, Entry, Goal, Results, Run};
 use crate::compare::figure;
 use crate::results::{Better, Samples, verdict};
@@ -14,12 +14,15 @@ pub(super) struct Figure {
     pub(super) yardstick: Option<(String, f64)>,
     pub(super) ratio: Option<f64>,
     pub(super) goal: Option<Goal>,
+    /// Whether one of its runs was disturbed.
+    pub(super) disturbed: bool,
 }
 
 impl Figure {
     /// `None` where nothing was measured.
     pub(super) fn of(results: &Results<'_>, machine: &str) -> Option<Self> {
         let own = results.iter().filter(|(run, _)| run.machine() == machine);
+        let disturbed = own.clone().any(|(run, _)| run.disturbed().is_some());
         let own: Vec<&Entry> = own.map(|(_, entry)| *entry).collect();
         let samples = Samples(own.iter().flat_map(|entry| entry.samples()).collect());
         let median = |of: fn(&Entry) -> Option<f64>| {
@@ -34,6 +37,7 @@ impl Figure {
             yardstick: name.zip(median(|entry| entry.yardstick_value)),
             ratio: median(|entry| entry.ratio),
             goal: own.iter().find_map(|entry| entry.goal),
+            disturbed,
         })
     }
 
@@ -49,8 +53,9 @@ impl Figure {
             };
             format!("{sign} {}: {}", figure(goal.value), verdict(met))
         });
+        let mark = if self.disturbed { DOUBTFUL } else { "" };
         [
-            with_unit(self.value, unit),
+            format!("{} {mark}", with_unit(self.value, unit)).trim_end().to_owned(),
             if self.least < self.most { spread } else { String::new() },
             or_nothing(yardstick.map(|(name, its)| format!("{name} {}", figure(*its)))),
             or_nothing(self.ratio.map(|ratio| format!("{ratio:.2}"))),
@@ -91,5 +96,6 @@ pub(super) fn sheet(command: &str, runs: &[Run], machines: &[String]) -> Sheet {
         })
     };
     let rows = cases.iter().filter_map(row).collect();
-    Sheet { title: format!("millrace-bench {command}"), header, rows }.tidy()
+    let notes = runs.iter().filter_map(Run::disturbed).collect();
+    Sheet { title: format!("millrace-bench {command}"), header, rows, notes }.tidy()
 }

@@ -45,7 +45,7 @@ pub(super) fn environments(runs: &[Run]) -> Sheet {
     });
     let rows = rows.collect();
     let header = std::iter::once("machine".to_owned()).chain(machines).collect();
-    Sheet { title: "What was measured on".into(), header, rows }
+    Sheet { title: "What was measured on".into(), header, rows, notes: Vec::new() }
 }
 
 /// The least and the most, where all are numbers.

@@ -108,9 +108,7 @@ fn page(runs: &[Run], before: Option<&[Run]>) -> Result<(String, Vec<Plot>), Fai
         bar.set_message(command.clone());
         let families = families::families(runs, &machines);
         let plots = plots::plots(command, runs, &families);
-        let disturbed = runs.iter().filter_map(Run::disturbed);
-        let mut part: String = disturbed.map(|words| html::warning(&words)).collect();
-        part += &figures::sheet(command, runs, &machines).html();
+        let mut part = figures::sheet(command, runs, &machines).html();
         for plot in &plots {
             part += &plot.svg()?;
         }

@@ -230,6 +230,7 @@ pub(super) fn sheet(runs: &[Run], machines: &[String]) -> Sheet {
         title: "Published by others, on their machines".into(),
         header: header.chain(machines.iter().cloned()).collect(),
         rows: rows.collect(),
+        notes: Vec::new(),
     }
 }
 

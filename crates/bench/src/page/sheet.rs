@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::html::escape;
+use super::html::{escape, warning};
 
 /// A table of texts; the first column says what a row is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,12 @@ pub(super) struct Sheet {
     pub(super) title: String,
     pub(super) header: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
+    /// What the mark [`DOUBTFUL`] means; nothing where no figure has it.
+    pub(super) notes: Vec<String>,
 }
+
+/// Stands behind a figure that has to be read with a note.
+pub(super) const DOUBTFUL: &str = "*";
 
 impl Sheet {
     /// Without columns in which no row has anything.
@@ -42,7 +47,13 @@ impl Sheet {
             }
             html += "</tr>\n";
         }
-        html + "</table></div>\n"
+        html += "</table></div>\n";
+        self.notes().for_each(|note| html += &warning(&note));
+        html
+    }
+
+    fn notes(&self) -> impl Iterator<Item = String> {
+        self.notes.iter().map(|note| format!("{DOUBTFUL} {note}"))
     }
 
     pub(super) fn markdown(&self) -> String {
@@ -58,6 +69,7 @@ impl Sheet {
         let rule = "| --- ".repeat(self.header.len());
         let mut text = format!("{}{rule}|\n", line(&self.header));
         self.rows.iter().for_each(|row| text += &line(row));
+        self.notes().for_each(|note| text += &format!("\n{}\n", quote(&note)));
         text
     }
 }
@@ -84,6 +96,7 @@ mod tests {
             title: "title".into(),
             header: ["what", "empty", "value"].map(str::to_owned).to_vec(),
             rows: vec![row],
+            notes: Vec::new(),
         }
     }
 
@@ -93,6 +106,14 @@ mod tests {
         assert_eq!(sheet.header, ["what", "value"]);
         assert_eq!(sheet.rows, [["it", "1"]]);
         assert_eq!(sheet.markdown(), "title\n\n| what | value |\n| --- | --- |\n| it | 1 |\n");
+    }
+
+    #[test]
+    fn notes_stand_below() {
+        let noted = Sheet { notes: vec!["a|b <i>".into()], ..sheet("1 *") }.tidy();
+        let markdown = "| what | value |\n| --- | --- |\n| it | 1 \\* |\n\n\\* a\\|b \\<i\\>\n";
+        assert_eq!(noted.markdown_table(), markdown);
+        assert!(noted.html().ends_with("</table></div>\n<p class=\"worse\">* a|b &lt;i&gt;</p>\n"));
     }
 
     #[test]

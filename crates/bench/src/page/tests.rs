@@ -77,9 +77,22 @@ fn a_disturbed_run_is_marked() {
     let words = json!(["the host took 3.0 % of the machine's time"]);
     disturbed.environment.insert("disturbed".into(), words);
     let calm = run("Xeon", forward(50.0));
-    let (html, _) = page(&[calm, disturbed], None).unwrap();
-    let mark = "<p class=\"worse\">forward.json was disturbed: the host took 3.0 % of the machine&#39;s time</p>";
+    let (html, _) = page(&[calm.clone(), disturbed.clone()], None).unwrap();
+    let mark = "<p class=\"worse\">* forward.json was disturbed: the host took 3.0 % of the machine&#39;s time</p>";
     assert_eq!(html.matches(mark).count(), 1, "{html}");
+    // Each of its figures is, also where several runs come to one.
+    let table =
+        |runs: &[Run]| figures::sheet("forward", runs, &machines::machines(runs)).markdown_table();
+    for runs in [vec![calm.clone(), disturbed.clone()], vec![disturbed]] {
+        let table = table(&runs);
+        assert!(table.contains("| 50.000 M packets/s \\* |"), "{table}");
+        assert!(table.contains("| memory | 5.00 bytes \\* |"), "{table}");
+        assert!(
+            table.contains("\n\n\\* forward.json was disturbed: the host took 3.0 %"),
+            "{table}"
+        );
+    }
+    assert!(!table(&[calm]).contains('*'));
 }
 
 #[test]
