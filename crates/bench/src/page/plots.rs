@@ -29,8 +29,11 @@ fn of_family(command: &str, family: &Family) -> Plot {
     places.dedup_by(|a, b| a.0 == b.0);
     let at = |number: f64| places.iter().position(|(other, _)| *other == number);
     let at = |number: f64| at(number).map_or(0.0, |place| place as f64 + 1.0);
+    let is_rate = unit == "frames/s" && by == "frame";
+    let link = is_rate.then(|| link(lines, &places)).flatten();
     let most = lines.iter().flat_map(|line| &line.points).map(|point| point.spread[1]);
-    let (factor, prefix) = scale(most.fold(0.0, f64::max));
+    let most = most.fold(link.as_ref().map_or(0.0, Line::top), f64::max);
+    let (factor, prefix) = scale(most);
     let mut drawn: Vec<Line> = lines
         .iter()
         .map(|line| {
@@ -41,9 +44,7 @@ fn of_family(command: &str, family: &Family) -> Plot {
                 .spread(spreads.collect())
         })
         .collect();
-    if unit == "frames/s" && by == "frame" {
-        drawn.extend(link(lines, &places, factor));
-    }
+    drawn.extend(link.map(|line| line.divided(factor)));
     let top = drawn.iter().map(Line::top).fold(0.0, f64::max);
     let more = if *left_out > 0 { format!(" ({left_out} more lines)") } else { String::new() };
     Plot {
@@ -56,7 +57,7 @@ fn of_family(command: &str, family: &Family) -> Plot {
 }
 
 /// The line rate of the slowest link that carries all that was measured.
-fn link(lines: &[Course], places: &[(f64, String)], factor: f64) -> Option<Line> {
+fn link(lines: &[Course], places: &[(f64, String)]) -> Option<Line> {
     let rate = |gigabits: f64, frame: f64| gigabits * 1e9 / 8.0 / (frame + BETWEEN_FRAMES);
     let carries = |gigabits: &f64| {
         let mut points = lines.iter().flat_map(|line| &line.points);
@@ -64,8 +65,7 @@ fn link(lines: &[Course], places: &[(f64, String)], factor: f64) -> Option<Line>
     };
     let gigabits = LINKS.into_iter().find(carries)?;
     let points = places.iter().enumerate();
-    let points =
-        points.map(|(place, (frame, _))| (place as f64 + 1.0, rate(gigabits, *frame) / factor));
+    let points = points.map(|(place, (frame, _))| (place as f64 + 1.0, rate(gigabits, *frame)));
     Some(Line::new(format!("line rate of {gigabits} Gbit/s"), points.collect()))
 }
 
@@ -84,22 +84,22 @@ fn latencies(command: &str, runs: &[Run]) -> Option<Plot> {
     let entries = runs.iter().flat_map(|run| &run.results);
     let curves = entries.filter_map(|entry| Some((entry, curve(entry)?)));
     let curves: Vec<(&Entry, Vec<(f64, f64)>)> = curves.take(CURVES).collect();
-    // The slowest thousandth would press all others against the axis.
-    let bulk = curves.iter().flat_map(|(_, curve)| curve).filter(|(_, share)| *share <= 0.999);
-    let end = bulk.map(|(time, _)| *time).fold(0.0, f64::max);
+    // Most frames take microseconds, and the slowest a thousand times as long: only logarithms show both.
+    let times = || curves.iter().flat_map(|(_, curve)| curve).map(|(time, _)| *time);
+    let range = [times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max)];
     let words = curves.iter().map(|(entry, _)| {
         let parameters = entry.parameters().into_iter();
         parameters.map(|(name, value)| format!("{name} {value}")).collect::<Vec<String>>()
     });
     let (common, names) = apart(&words.collect::<Vec<_>>());
     let lines = curves.iter().zip(names).map(|((_, curve), name)| {
-        let within = curve.iter().filter(|(time, _)| *time <= end).copied();
-        Line::new(name, thinned(within.collect()))
+        let points = thinned(curve.clone()).into_iter();
+        Line::new(name, points.map(|(time, share)| (time.log10(), share)).collect())
     });
-    (end > 0.0).then(|| Plot {
+    (!curves.is_empty()).then(|| Plot {
         name: file(&[command, "latency"]),
         title: format!("latency: share of frames that took no longer{}", in_brackets(&common)),
-        horizontal: Axis::up_to(end * 1.02, "us"),
+        horizontal: Axis::decades(range, "us"),
         vertical: Axis::up_to(1.05, "share of frames"),
         lines: lines.collect(),
     })
@@ -160,6 +160,9 @@ mod tests {
         let result = |frame: u64, rate: f64| json!({"name": "throughput", "unit": "frames/s", "value": rate, "parameters": {"frame": frame}});
         let plots = svg(json!([result(64, 14.88e6), result(512, 2.34e6), result(1518, 0.81e6)]));
         let [plot] = plots.as_slice() else { panic!("{}", plots.len()) };
+        // The unit is that of the highest line, also where it is the link's.
+        let slow = svg(json!([result(64, 0.3e6), result(512, 0.2e6), result(1518, 0.1e6)]));
+        assert!(slow[0].contains("M frames/s") && !slow[0].contains("k frames/s"), "{}", slow[0]);
         for word in
             ["line rate of 10 Gbit/s", "throughput by frame", "M frames/s", "1518", "measured"]
         {
@@ -173,6 +176,11 @@ mod tests {
         let plots = svg(json!([{"name": "latency distribution", "value": 3,
             "observed": {"ns_and_share": distribution}}]));
         assert!(plots[0].contains("share of frames that took no longer"));
+        let labels = |plot: &str| {
+            let lines: Vec<String> = plot.lines().map(|line| line.trim().to_owned()).collect();
+            ["1", "10", "100"].iter().all(|mark| lines.iter().any(|line| line == mark))
+        };
+        assert!(labels(&plots[0]), "{}", plots[0]);
         let fine = (0..5000).map(|place| (f64::from(place), f64::from(place) / 5000.0));
         let thin = thinned(fine.collect());
         assert!((800..=1001).contains(&thin.len()), "{}", thin.len());

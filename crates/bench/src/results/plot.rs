@@ -9,6 +9,18 @@ use crate::failure::Failure;
 /// Pixels of a plot.
 const SIZE: (u32, u32) = (960, 420);
 
+/// Of lines, so that neighbours differ and each can be seen on white.
+const COLORS: [RGBColor; 8] = [
+    RGBColor(200, 30, 60),
+    RGBColor(0, 110, 180),
+    RGBColor(30, 140, 60),
+    RGBColor(220, 120, 0),
+    RGBColor(120, 50, 160),
+    RGBColor(0, 150, 160),
+    RGBColor(120, 80, 40),
+    RGBColor(90, 90, 90),
+];
+
 /// One line of a plot.
 pub(crate) struct Line {
     name: String,
@@ -28,6 +40,13 @@ impl Line {
         points.chain(self.spreads.iter().map(|(_, [_, most])| *most)).fold(0.0, f64::max)
     }
 
+    /// With smaller values.
+    pub(crate) fn divided(mut self, factor: f64) -> Self {
+        self.points.iter_mut().for_each(|(_, value)| *value /= factor);
+        self.spreads.iter_mut().flat_map(|(_, spread)| spread).for_each(|value| *value /= factor);
+        self
+    }
+
     /// With the least and the most of the samples at some of its points.
     pub(crate) fn spread(mut self, spreads: Vec<(f64, [f64; 2])>) -> Self {
         self.spreads = spreads;
@@ -35,29 +54,64 @@ impl Line {
     }
 }
 
-/// An axis, which begins at 0.
+/// An axis.
 pub(crate) struct Axis {
     name: String,
+    begin: f64,
     end: f64,
+    marks: Marks,
+}
+
+/// What stands at an axis.
+enum Marks {
+    Numbers,
     /// Names of 1, 2, ... on an axis that has no scale.
-    labels: Vec<String>,
+    Names(Vec<String>),
+    /// Places are decimal logarithms.
+    Powers,
 }
 
 impl Axis {
+    /// From 0.
     pub(crate) fn up_to(end: f64, name: impl Into<String>) -> Self {
-        Self { name: name.into(), end, labels: Vec::new() }
+        Self { name: name.into(), begin: 0.0, end, marks: Marks::Numbers }
     }
 
     /// The places 1, 2, ... have these names.
     pub(crate) fn named(labels: Vec<String>, name: impl Into<String>) -> Self {
-        Self { name: name.into(), end: labels.len() as f64 + 0.5, labels }
+        let end = labels.len() as f64 + 0.5;
+        Self { name: name.into(), begin: 0.0, end, marks: Marks::Names(labels) }
+    }
+
+    /// Whole decades around these numbers, both above 0; points lie at their decimal logarithms.
+    pub(crate) fn decades([least, most]: [f64; 2], name: impl Into<String>) -> Self {
+        let begin = least.log10().floor();
+        let end = most.log10().ceil().max(begin + 1.0);
+        Self { name: name.into(), begin, end, marks: Marks::Powers }
+    }
+
+    /// How many marks there are; `None`: as many as find room.
+    fn count(&self) -> Option<usize> {
+        match &self.marks {
+            Marks::Numbers => None,
+            // One more for 0.
+            Marks::Names(names) => Some(names.len() + 1),
+            Marks::Powers => Some((self.end - self.begin) as usize + 1),
+        }
     }
 
     fn label(&self, place: f64) -> String {
-        // Marks between the places have no name.
-        let is_place = place >= 1.0 && (place - place.round()).abs() < 1e-6;
-        let label = is_place.then(|| self.labels.get(place.round() as usize - 1)).flatten();
-        label.cloned().unwrap_or_default()
+        let is_whole = (place - place.round()).abs() < 1e-6;
+        match &self.marks {
+            Marks::Numbers => place.to_string(),
+            // Marks between the places have no name.
+            Marks::Names(names) => {
+                let number = is_whole.then(|| (place.round() as usize).checked_sub(1)).flatten();
+                number.and_then(|number| names.get(number)).cloned().unwrap_or_default()
+            }
+            Marks::Powers if is_whole => 10_f64.powf(place.round()).to_string(),
+            Marks::Powers => String::new(),
+        }
     }
 }
 
@@ -94,19 +148,22 @@ impl Plot {
         let mut chart = ChartBuilder::on(&area)
             .caption(&self.title, ("sans-serif", 16))
             .margin(12)
+            .margin_right(28)
             .x_label_area_size(36)
             .y_label_area_size(64)
-            .build_cartesian_2d(0.0..self.horizontal.end, 0.0..self.vertical.end)?;
+            .build_cartesian_2d(
+                self.horizontal.begin..self.horizontal.end,
+                self.vertical.begin..self.vertical.end,
+            )?;
         let label = |place: &f64| self.horizontal.label(*place);
         let mut mesh = chart.configure_mesh();
-        mesh.x_desc(&self.horizontal.name).y_desc(&self.vertical.name);
-        if !self.horizontal.labels.is_empty() {
-            // One mark for each place, and for 0.
-            mesh.x_labels(self.horizontal.labels.len() + 1).x_label_formatter(&label);
+        mesh.x_desc(&self.horizontal.name).y_desc(&self.vertical.name).max_light_lines(2);
+        if let Some(count) = self.horizontal.count() {
+            mesh.x_labels(count).x_label_formatter(&label);
         }
         mesh.draw()?;
         for (place, line) in self.lines.iter().enumerate() {
-            let color = Palette99::pick(place).to_rgba();
+            let color = COLORS[place % COLORS.len()].to_rgba();
             chart
                 .draw_series(LineSeries::new(line.points.iter().copied(), color.stroke_width(2)))?
                 .label(&line.name)
@@ -121,5 +178,22 @@ impl Plot {
         chart.configure_series_labels().background_style(WHITE).border_style(BLACK).draw()?;
         area.present()?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_their_marks() {
+        let decades = Axis::decades([0.3, 250.0], "us");
+        assert_eq!((decades.begin, decades.end, decades.count()), (-1.0, 3.0, Some(5)));
+        let labels = [-1.0, 0.0, 0.5, 3.0].map(|place| decades.label(place));
+        assert_eq!(labels, ["0.1", "1", "", "1000"]);
+        // A single time needs room as well.
+        assert_eq!(Axis::decades([1.0, 1.0], "us").end, 1.0);
+        let named = Axis::named(vec!["64".into(), "mix".into()], "frame");
+        assert_eq!([0.0, 1.0, 1.5, 2.0, 3.0].map(|at| named.label(at)), ["", "64", "", "mix", ""]);
     }
 }
