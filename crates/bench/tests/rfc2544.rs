@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Slow enough for a busy machine: 4,222 frames/s of 128 bytes, of which a ring holds 242 ms.
 const TRIALS: &str = "settle = 1.0\nline-rate = 0.005\nresolution = 0.5\nloss = 0.4";
 
+/// Rings that hold almost four seconds of these, and a tester that may be a second late.
+const PATIENT: &str = "\nrings = 16384";
+
 /// One after the other: each has the last core to itself.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -100,6 +103,43 @@ fn a_delay_is_measured() {
     assert!(value("latency p50") >= least && value("latency most") >= value("latency p99"));
 }
 
+/// The throughput of a device with known faults, and whether all of its frames came back: frames/s.
+fn throughput(faults: &str, more: &str) -> (f64, Value) {
+    let scenario = impaired(faults, "\"throughput\"").replace("\nloss = 0.4", more);
+    let all = results(&scenario);
+    let found = all.into_iter().find(|result| result["name"] == "throughput").unwrap();
+    (found["value"].as_f64().unwrap(), found["observed"].clone())
+}
+
+#[test]
+fn a_search_goes_down_until_nothing_is_lost() {
+    // 4,222 and 2,111 frames, all loads of the grid, always meet one that is dropped; of two trials of 527 frames, one meets none.
+    let (rate, observed) = throughput("drop = 1900", &format!("{PATIENT}\nrepeats = 1"));
+    assert!((500.0..1100.0).contains(&rate), "{rate} {observed}");
+    assert_eq!(observed["counts"]["lost"], 0, "{observed}");
+    assert!(observed["tried"].as_array().unwrap().len() > 3, "{observed}");
+    // Where every load loses frames there is none.
+    assert_eq!(throughput("drop = 100", PATIENT).0, 0.0);
+}
+
+#[test]
+fn a_loss_that_does_not_come_back_is_no_limit() {
+    // The first two trials lose frames, and the second may be the repetition of a disturbed one.
+    let (rate, observed) = throughput("lapse = 2000", &format!("{PATIENT}\nrepeats = 2"));
+    assert!((4000.0..4300.0).contains(&rate), "{rate} {observed}");
+    let tried = observed["tried"].as_array().unwrap();
+    assert!(tried[0]["missing"].as_u64() > Some(2000) && tried[0]["rate"] == tried[1]["rate"]);
+}
+
+#[test]
+fn large_rings_bear_a_pause() {
+    let first = |more: &str| throughput("pause = 1000", more).1["tried"][0].clone();
+    let small = first("");
+    assert!(small["missing"].as_u64() > Some(500), "{small}");
+    let large = first(PATIENT);
+    assert_eq!(large["missing"], 0, "{large}");
+}
+
 #[test]
 fn a_daemon_between_the_ports_forwards_everything() {
     let daemon = Path::new(env!("CARGO_BIN_EXE_millrace-bench")).with_file_name("millraced");
@@ -142,4 +182,12 @@ fn a_check_says_what_would_be_measured() {
     let (output, _) = bench("title = \"only me\"\ndevice = { kind = \"none\" }\n", &["--check"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("only me") && said.contains("1518"), "{said}");
+    assert!(said.contains("takes up to 8.2 h"), "{said}");
+    let nowhere = "title = \"x\"\ndevice = { kind = \"millraced\", cores = [5000] }\n";
+    let (output, _) = bench(nowhere, &["--check"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("core 5000") && said.contains("use one of 0"),
+        "{said}"
+    );
 }

@@ -92,7 +92,7 @@ impl Environment {
 
     /// One line for people.
     pub(crate) fn line(&self) -> String {
-        let memory = if self.hugepages { "hugepages" } else { "no hugepages (--no-huge)" };
+        let memory = if self.hugepages { "hugepages" } else { "no hugepages" };
         format!(
             "{}, {} cores, TSC {:.2} GHz, Linux {}, {}, {memory}; routes: {}",
             self.cpu,

@@ -1,5 +1,6 @@
 //! Its arguments.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// The command's.
@@ -55,4 +56,35 @@ pub(crate) struct Faults {
     /// Hold each frame so long: microseconds.
     #[arg(long, default_value_t = 0)]
     pub(super) delay: u64,
+    /// Drop 5,000 frames in a row once, from this one on; 0: none.
+    #[arg(long, default_value_t = 0)]
+    pub(super) lapse: u64,
+    /// Do nothing for 400 ms once, at this frame; 0: never.
+    #[arg(long, default_value_t = 0)]
+    pub(super) pause: u64,
+}
+
+impl Faults {
+    /// Names and values.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let Self { drop, duplicate, reorder, corrupt, delay, lapse, pause } = *self;
+        [
+            ("drop", drop),
+            ("duplicate", duplicate),
+            ("reorder", reorder),
+            ("corrupt", corrupt),
+            ("delay", delay),
+            ("lapse", lapse),
+            ("pause", pause),
+        ]
+        .into_iter()
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = self.all().filter(|(_, value)| *value > 0);
+        let own: Vec<String> = own.map(|(name, value)| format!("{name} {value}")).collect();
+        f.write_str(&if own.is_empty() { "none".to_owned() } else { own.join(", ") })
+    }
 }

@@ -196,6 +196,7 @@ fn traffic(scenario: &Scenario, macs: [MacAddr; 2]) -> Result<Traffic, Failure> 
         flows: scenario.flows.count,
         order: scenario.flows.order(),
         least: scenario.frames.least(),
+        slack: scenario.trials.slack(),
     })
 }
 

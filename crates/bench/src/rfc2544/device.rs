@@ -56,12 +56,12 @@ impl UnderTest {
         let folder = tempfile::tempdir()?;
         let sockets = NAMES.map(|name| folder.path().join(name));
         let [left, right] = &sockets;
-        let ours = |socket: &Path| format!("memif:{},role=client", socket.display());
+        let size = scenario.trials.ring_option();
+        let ours = |socket: &Path| format!("memif:{},role=client,{size}", socket.display());
         let (mut running, mut updates, mut macs) = (Vec::new(), None, Some(DEVICE_MACS));
         let devices = match &scenario.device {
-            Device::None {} => {
-                ["server", "client"].map(|role| format!("memif:{},role={role}", left.display()))
-            }
+            Device::None {} => ["server", "client"]
+                .map(|role| format!("memif:{},role={role},{size}", left.display())),
             Device::External { ports, macs: named } => {
                 macs = named.as_ref().map(read_macs).transpose()?;
                 ports.clone()
@@ -92,7 +92,9 @@ impl UnderTest {
             Device::Testpmd { core } => {
                 let devices = sockets.iter().enumerate().map(|(number, socket)| {
                     let socket = socket.display();
-                    format!("net_memif{number},role=server,socket={socket},socket-abstract=no")
+                    format!(
+                        "net_memif{number},role=server,socket={socket},socket-abstract=no,{size}"
+                    )
                 });
                 let core = core.unwrap_or(place.core);
                 running.push(testpmd("rfc2544", devices.collect(), core, place)?);
@@ -101,9 +103,11 @@ impl UnderTest {
             Device::Impaired { core, faults } => {
                 let core = core.unwrap_or(place.core);
                 let mut words = vec!["rfc2544-impaired".to_owned()];
-                words.extend(sockets.iter().map(|s| format!("memif:{},role=server", s.display())));
+                let server =
+                    |socket: &PathBuf| format!("memif:{},role=server,{size}", socket.display());
+                words.extend(sockets.iter().map(server));
                 words.extend(["--core".into(), core.to_string()]);
-                words.extend(faults.words());
+                words.extend(faults.all().map(|(name, value)| format!("--{name}={value}")));
                 let program = std::env::current_exe()?;
                 let child = launch(&program, &words, folder.path(), &sockets)?;
                 running.push(Process::Child(child));
@@ -152,23 +156,6 @@ fn read_macs(macs: &[String; 2]) -> Result<[MacAddr; 2], Failure> {
     let read = |text: &String| text.parse::<MacAddr>().map_err(|_| Failure::Mac(text.clone()));
     let [one, other] = macs;
     Ok([read(one)?, read(other)?])
-}
-
-impl super::args::Faults {
-    /// As the hidden command takes them.
-    fn words(&self) -> Vec<String> {
-        let Self { drop, duplicate, reorder, corrupt, delay } = *self;
-        [
-            ("drop", drop),
-            ("duplicate", duplicate),
-            ("reorder", reorder),
-            ("corrupt", corrupt),
-            ("delay", delay),
-        ]
-        .into_iter()
-        .map(|(name, value)| format!("--{name}={value}"))
-        .collect()
-    }
 }
 
 /// Starts one that forwards between two devices.

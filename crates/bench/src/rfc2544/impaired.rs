@@ -2,6 +2,7 @@
 //! finds can be compared with what was done.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use dpdk::{Buffer, BufferPool, EalOptions, Memory, RxQueue, TxQueue};
 
@@ -12,6 +13,10 @@ use crate::failure::Failure;
 use crate::{machine, port};
 
 const BURST: usize = 32;
+/// Frames of a lapse.
+const LAPSE: u64 = 5000;
+/// How long a pause is.
+const PAUSE: Duration = Duration::from_millis(400);
 /// How long a frame may be held back that no other follows: ns.
 const LONGEST_HELD: u64 = 10_000_000;
 /// How often a frame is offered to a link that does not take it; then the peer is gone.
@@ -24,6 +29,7 @@ struct Fate {
     doubled: bool,
     held_back: bool,
     corrupted: bool,
+    pauses: bool,
 }
 
 /// The fates of one direction's frames.
@@ -37,12 +43,14 @@ impl Fates {
     fn next(&mut self) -> Fate {
         self.frames += 1;
         let turn = |every: u64| every > 0 && self.frames % every == 0;
-        let Faults { drop, duplicate, reorder, corrupt, delay: _ } = self.faults;
+        let Faults { drop, duplicate, reorder, corrupt, delay: _, lapse, pause } = self.faults;
+        let lapses = lapse > 0 && (lapse..lapse + LAPSE).contains(&self.frames);
         Fate {
-            dropped: turn(drop),
+            dropped: turn(drop) || lapses,
             doubled: turn(duplicate),
             held_back: turn(reorder),
             corrupted: turn(corrupt),
+            pauses: self.frames == pause,
         }
     }
 }
@@ -89,6 +97,9 @@ impl Direction {
 
     fn take(&mut self, mut buffer: Buffer, due: u64, pool: &BufferPool) {
         let fate = self.fates.next();
+        if fate.pauses {
+            std::thread::sleep(PAUSE);
+        }
         if fate.dropped {
             return;
         }
@@ -138,7 +149,7 @@ mod tests {
 
     #[test]
     fn fates_come_as_often_as_was_asked_for() {
-        let faults = Faults { drop: 10, duplicate: 3, reorder: 0, corrupt: 1, delay: 0 };
+        let faults = Faults { drop: 10, duplicate: 3, corrupt: 1, ..Faults::default() };
         let mut fates = Fates { faults, frames: 0 };
         let all: Vec<Fate> = (0..30).map(|_| fates.next()).collect();
         let count = |which: fn(&Fate) -> bool| all.iter().filter(|fate| which(fate)).count();
@@ -147,5 +158,10 @@ mod tests {
         assert_eq!(count(|fate| fate.held_back), 0);
         assert_eq!(count(|fate| fate.corrupted), 30);
         assert!(all[9].dropped && all[2].doubled);
+        let mut once = Fates { faults: Faults { lapse: 7, ..Faults::default() }, frames: 0 };
+        let dropped: Vec<u64> = (1..9000).filter(|_| once.next().dropped).collect();
+        assert!(dropped.into_iter().eq(7..5007));
+        let mut once = Fates { faults: Faults { pause: 7, ..Faults::default() }, frames: 0 };
+        assert!((1..100).filter(|_| once.next().pauses).eq([7]));
     }
 }

@@ -65,9 +65,7 @@ struct Measured {
     latency: Vec<latency::Measured>,
     frame_loss: Vec<frame_loss::Point>,
     back_to_back: Option<measure::search::BurstSummary>,
-    /// Trials, void ones as well, and those that others disturbed.
-    trials: u32,
-    disturbed: u32,
+    taken: Taken,
     /// Routes of the device that were changed in a second meanwhile.
     updates: Option<f64>,
 }
@@ -80,9 +78,33 @@ struct Session<'a> {
     bar: &'a ProgressBar,
     least: u16,
     settle: Duration,
-    /// Trials so far, and those that others disturbed.
+    /// So far.
+    taken: Taken,
+    /// Those since somebody took them last.
+    tried: Vec<Tried>,
+}
+
+/// Numbers of trials.
+#[derive(Debug, Clone, Copy, Default)]
+struct Taken {
+    /// All of them.
     trials: u32,
+    /// Those that say nothing of the device, and those that others disturbed.
+    void: u32,
     disturbed: u32,
+}
+
+/// A trial, in the results.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+struct Tried {
+    /// bit/s on the wire, each way.
+    rate: f64,
+    offered: u64,
+    /// Frames that did not come back intact, and those that the tester should have sent and did not.
+    missing: u64,
+    missed: u64,
+    void: bool,
+    disturbed: bool,
 }
 
 /// Measures a scenario.
@@ -101,6 +123,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         missing.is_empty()
     });
+    let cores = machine::cores();
+    scenarios.iter().try_for_each(|scenario| scenario.fits(&args.scenario, &cores))?;
     if args.check || scenarios.is_empty() {
         return Ok(());
     }
@@ -109,7 +133,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal = bed::environment(&scenarios, memory)?;
     let environment = Environment::of(eal, "none");
     say!("{}", environment.line());
-    let cores = machine::cores();
     let place = Place {
         programs: process::programs(args.programs.as_deref())?,
         core: cores.first().copied().unwrap_or(0),
@@ -121,6 +144,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let pool = bed::pool("rfc2544")?;
     for scenario in &scenarios {
         say!("{}", show::plan(scenario));
+        if scenario.shares(core, place.core) {
+            say!("tester and device share core {core}: the figures mean little");
+        }
         let mut measured = Vec::new();
         outcome = measure(scenario, &place, pool, core, stop, &mut measured);
         if measured.is_empty() {
@@ -175,18 +201,17 @@ fn measure(
         bar: &bar,
         least: scenario.frames.least(),
         settle: Duration::from_secs_f64(scenario.trials.settle),
-        trials: 0,
-        disturbed: 0,
+        taken: Taken::default(),
+        tried: Vec::new(),
     };
     let outcome = machine::on(core, || {
         for (size, own) in sizes.iter().zip(own) {
             measured.push((*size, Measured { own, ..Measured::default() }));
             let Some((_, into)) = measured.last_mut() else { continue };
             let (before, begin) = (session.changed()?, Instant::now());
-            let (trials, disturbed) = (session.trials, session.disturbed);
+            session.taken = Taken::default();
             let done = session.measure(*size, into);
-            (into.trials, into.disturbed) =
-                (session.trials - trials, session.disturbed - disturbed);
+            into.taken = session.taken;
             done?;
             let changed = session.changed()?.zip(before).map(|(after, before)| after - before);
             into.updates = changed.map(|count| count as f64 / begin.elapsed().as_secs_f64());
@@ -252,13 +277,16 @@ impl Session<'_> {
             if self.is_stopped() {
                 return Ok(None);
             }
-            self.trials += 1;
-            self.disturbed += u32::from(outcome.disturbed);
+            self.taken.trials += 1;
+            self.taken.disturbed += u32::from(outcome.disturbed);
             self.changed()?;
             if outcome.broken {
                 return Err(gone(load, &outcome));
             }
-            if outcome.is_void() {
+            let void = outcome.is_void(tolerated);
+            self.taken.void += u32::from(void);
+            self.tried.push(Tried::of(load, &outcome, void));
+            if void {
                 voids += 1;
             } else if outcome.disturbed
                 && outcome.loss() > tolerated
@@ -270,6 +298,20 @@ impl Session<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+impl Tried {
+    fn of(load: &Load, outcome: &Outcome, void: bool) -> Self {
+        let counts = outcome.total();
+        Self {
+            rate: load.rate,
+            offered: counts.offered,
+            missing: counts.offered.saturating_sub(counts.delivered),
+            missed: outcome.missed.iter().sum(),
+            void,
+            disturbed: outcome.disturbed,
+        }
     }
 }
 

@@ -38,8 +38,9 @@ pub(super) fn outcomes(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<Ou
 fn of_size(scenario: &Scenario, sizes: Sizes, measured: &Measured) -> Vec<Outcome> {
     let bits = sizes.mean_wire_bits(scenario.frames.least());
     let seen = [
-        ("all_trials", Value::from(measured.trials)),
-        ("disturbed_trials", measured.disturbed.into()),
+        ("all_trials", Value::from(measured.taken.trials)),
+        ("void_trials", measured.taken.void.into()),
+        ("disturbed_trials", measured.taken.disturbed.into()),
         ("route_changes", measured.updates.into()),
     ];
     let of = |name: &str, unit, samples: Vec<f64>| {
@@ -58,11 +59,12 @@ fn of_size(scenario: &Scenario, sizes: Sizes, measured: &Measured) -> Vec<Outcom
         let all = Samples(rates.clone());
         results.push(of("throughput", "frames/s", rates).seeing(&[
             ("share_of_top", (found.rate() / found.top).into()),
-            ("trials", found.trials.into()),
+            ("trials", found.tried.len().into()),
             ("by_tester", found.by_tester.into()),
             ("p1", all.percentile(1.0).into()),
             ("p99", all.percentile(99.0).into()),
             ("counts", serde_json::to_value(found.counts).unwrap_or(Value::Null)),
+            ("tried", serde_json::to_value(&found.tried).unwrap_or(Value::Null)),
         ]));
     }
     results.extend(measured.latency.iter().flat_map(|one| latencies(one, &of)));

@@ -4,8 +4,9 @@ use measure::frame::Transport;
 use measure::load::Sizes;
 use measure::outcome::VariationSummary;
 
-use super::Measured;
+use super::frame_loss::Point;
 use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario};
+use super::{Measured, Taken};
 use crate::results::{Samples, table};
 use crate::terminal::say;
 
@@ -18,7 +19,7 @@ pub(super) fn plan(scenario: &Scenario) -> String {
         Device::Millraced(daemon) => of_daemon(daemon),
         Device::Kernel {} => "the kernel between two veth pairs (afpacket)".into(),
         Device::Testpmd { .. } => "dpdk-testpmd (io) between two memif ports".into(),
-        Device::Impaired { faults, .. } => format!("a device with known faults: {faults:?}"),
+        Device::Impaired { faults, .. } => format!("a device with known faults ({faults})"),
     };
     let sizes = scenario.sizes().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let family = match frames.tenths() {
@@ -30,10 +31,13 @@ pub(super) fn plan(scenario: &Scenario) -> String {
     let ways = if trials.both_ways { "both ways" } else { "one way" };
     let about = if about.is_empty() { String::new() } else { format!("\n{about}") };
     format!(
-        "{}: {device}{about}\n{family}, {transport}, {} flows, {ways}; frames of {sizes} B; trials of {} s",
+        "{}: {device}{about}\n{family}, {transport}, {} flow{}, {ways}; frames of {sizes} B; trials of {} s; takes up to {}, without \
+         repeated trials",
         scenario.name(),
         flows.count,
-        trials.seconds
+        if flows.count == 1 { "" } else { "s" },
+        trials.seconds,
+        scenario.length()
     )
 }
 
@@ -70,15 +74,22 @@ pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) {
         "Gbit/s",
         "% of top",
         "limited by",
+        "void",
         "disturbed",
     ];
     let rows = all.iter().map(|(sizes, measured)| throughput(*sizes, measured, least));
     say!("each way:\n{}", table(&header, rows.collect()));
-    if all.iter().any(|(_, measured)| measured.disturbed > 0) {
+    if all.iter().any(|(_, measured)| measured.taken.void > 0) {
+        say!(
+            "void: trials during which the tester was held up, so that they say nothing of the device; they were repeated up to three times"
+        );
+    }
+    if all.iter().any(|(_, measured)| measured.taken.disturbed > 0) {
         say!(
             "disturbed: trials during which the host or other programs took time; one that lost frames was repeated once"
         );
     }
+    remarks(scenario, all).iter().for_each(|remark| say!("{remark}"));
     searches(all);
     updates(all);
     latencies(all);
@@ -88,24 +99,59 @@ pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) {
 
 fn throughput(sizes: Sizes, measured: &Measured, least: u16) -> Vec<String> {
     let bits = sizes.mean_wire_bits(least);
-    let millions = |rate: f64| format!("{:.3}", rate / bits / 1e6);
+    let millions = |rate: f64| digits(rate / bits / 1e6);
     let mut row = vec![sizes.to_string(), millions(measured.own)];
     match &measured.throughput {
         None => row.extend(["-", "-", "-", ""].map(String::from)),
+        Some(found) if found.rate() <= 0.0 => {
+            row.extend(["none", "-", "-", "device"].map(String::from))
+        }
         Some(found) => {
             let rate = found.rate();
             let is_tester = found.by_tester || rate >= found.top;
             row.push(millions(rate));
-            row.push(format!("{:.3}", rate / 1e9));
+            row.push(digits(rate / 1e9));
             row.push(format!("{:.1}", 100.0 * rate / found.top));
             row.push(if is_tester { "tester or line" } else { "device" }.into());
         }
     }
-    row.push(match measured.disturbed {
+    let Taken { trials, void, disturbed } = measured.taken;
+    row.extend([void, disturbed].map(|count| match count {
         0 => "-".into(),
-        disturbed => format!("{disturbed} of {}", measured.trials),
-    });
+        count => format!("{count} of {trials}"),
+    }));
     row
+}
+
+/// Three digits behind the point, more where the number is small.
+fn digits(value: f64) -> String {
+    let places = if value > 0.0 && value < 0.01 { 6 } else { 3 };
+    format!("{value:.places$}")
+}
+
+/// What the tables leave open.
+fn remarks(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for (sizes, measured) in all {
+        let Some(found) = &measured.throughput else { continue };
+        if found.rate() <= 0.0 {
+            remarks.push(format!(
+                "{sizes} B: frames were lost at every load down to {:.0} frames/s, so there is none at which latency could be measured",
+                found.tried.last().map_or(0.0, |last| last.rate)
+                    / sizes.mean_wire_bits(scenario.frames.least())
+            ));
+        }
+        let tolerated = scenario.trials.loss;
+        let above = |point: &&Point| point.rate > found.rate() * 1.001 && point.loss <= tolerated;
+        if let Some(point) = measured.frame_loss.iter().find(above) {
+            remarks.push(format!(
+                "{sizes} B: at {:.0} % of the top, above the throughput, another trial lost no more than is allowed: losses come and \
+                 go. On shared cores, let the search repeat trials that lose frames (`repeats`)",
+                100.0 * point.share
+            ));
+        }
+    }
+    remarks
 }
 
 /// How far the answers of several searches lie apart (RFC 8219 7.1).
@@ -209,5 +255,58 @@ fn bursts(all: &[(Sizes, Measured)]) {
     if !rows.is_empty() {
         let header = ["frame B", "burst (mean)", "least", "most", "deviation", "buffer us"];
         say!("back-to-back frames:\n{}", table(&header, rows));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use measure::outcome::Counts;
+
+    use super::*;
+    use crate::rfc2544::throughput;
+
+    fn measured(rate: f64, lossless: f64) -> (Sizes, Measured) {
+        let throughput = throughput::Measured {
+            rates: vec![rate],
+            top: 1e9,
+            counts: Counts::default(),
+            by_tester: false,
+            tried: Vec::new(),
+        };
+        let point = |share: f64| Point {
+            rate: 1e9 * share,
+            share,
+            loss: if share > lossless { 0.1 } else { 0.0 },
+            counts: Counts::default(),
+        };
+        let frame_loss = [1.0, 0.5, 0.2, 0.1].map(point).to_vec();
+        (
+            Sizes::One(64),
+            Measured { throughput: Some(throughput), frame_loss, ..Measured::default() },
+        )
+    }
+
+    #[test]
+    fn answers_that_contradict_each_other_are_pointed_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("scenario.toml");
+        std::fs::write(&file, "title = \"x\"\ndevice = { kind = \"none\" }\n").unwrap();
+        let scenario = Scenario::read(Path::new(&file)).unwrap().remove(0);
+        let said = |rate, lossless| remarks(&scenario, &[measured(rate, lossless)]);
+        assert!(said(0.2e9, 0.2).is_empty() && said(0.3e9, 0.2).is_empty());
+        let [remark] = &said(0.15e9, 0.2)[..] else { panic!() };
+        assert!(remark.contains("20 %") && remark.contains("repeats"), "{remark}");
+        let [none, _] = &said(0.0, 0.2)[..] else { panic!() };
+        assert!(none.contains("every load"), "{none}");
+        let (sizes, measured) = measured(0.0, 0.0);
+        let taken = Taken { trials: 9, void: 4, disturbed: 0 };
+        let row = throughput(sizes, &Measured { taken, ..measured }, 64);
+        assert_eq!(
+            (&row[2], &row[6..]),
+            (&"none".to_owned(), &["4 of 9".to_owned(), "-".into()][..])
+        );
+        assert_eq!([0.0, 0.001_234, 1.5].map(digits), ["0.000", "0.001234", "1.500"]);
     }
 }

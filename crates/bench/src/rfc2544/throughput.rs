@@ -4,14 +4,18 @@ use measure::load::Sizes;
 use measure::outcome::Counts;
 use measure::search::{Grid, Throughput};
 
-use super::Session;
+use super::trial::{Load, Outcome};
+use super::{Session, Tried};
 use crate::failure::Failure;
 use crate::results::Samples;
+
+/// Frames each way of a trial that can tell that a load is without loss: the search goes no lower.
+const FEWEST: u64 = 500;
 
 /// The highest load without loss.
 #[derive(Debug)]
 pub(super) struct Measured {
-    /// bit/s on the wire, each way, of each search.
+    /// bit/s on the wire, each way, of each search. 0: frames were lost at every load down to the least.
     pub(super) rates: Vec<f64>,
     /// The highest load that was tried.
     pub(super) top: f64,
@@ -19,7 +23,8 @@ pub(super) struct Measured {
     pub(super) counts: Counts,
     /// The trials of the step above the last answer were void: the tester can do no more, the device may.
     pub(super) by_tester: bool,
-    pub(super) trials: u32,
+    /// All trials, in their order.
+    pub(super) tried: Vec<Tried>,
 }
 
 impl Measured {
@@ -29,11 +34,22 @@ impl Measured {
     }
 }
 
-/// One answer: its step, what the trial there counted, and whether the step above was void.
+/// One answer: bit/s on the wire, what the trial there counted, and whether the load above was void.
 struct Found {
-    step: u32,
+    rate: f64,
     counts: Counts,
     by_tester: bool,
+}
+
+/// A search of one grid.
+struct Search<'a> {
+    sizes: Sizes,
+    /// The highest load of all: bit/s.
+    top: f64,
+    /// Which search of how many, for people.
+    which: &'a str,
+    /// Whether the grid's top is known to fail.
+    top_fails: bool,
 }
 
 /// Searches as often as the scenario says. `None`: it was interrupted before any load had passed.
@@ -42,71 +58,115 @@ pub(super) fn measure(
     sizes: Sizes,
     top: f64,
 ) -> Result<Option<Measured>, Failure> {
-    let (grid, searches) =
-        (Grid::new(top, session.scenario.trials.resolution), session.scenario.trials.searches);
-    let none =
-        Measured { rates: Vec::new(), top, counts: Counts::default(), by_tester: false, trials: 0 };
-    let mut measured = none;
+    let searches = session.scenario.trials.searches;
+    session.tried.clear();
+    let mut measured = Measured {
+        rates: Vec::new(),
+        top,
+        counts: Counts::default(),
+        by_tester: false,
+        tried: Vec::new(),
+    };
     for number in 1..=searches {
         let which =
             if searches > 1 { format!(", search {number} of {searches}") } else { String::new() };
-        let Some(found) = search(session, sizes, &grid, &which, &mut measured.trials)? else {
-            break;
-        };
-        measured.rates.push(grid.load(found.step));
+        let Some(found) = search(session, sizes, top, &which)? else { break };
+        measured.rates.push(found.rate);
         measured.counts = measured.counts.plus(found.counts);
         measured.by_tester = found.by_tester;
         if session.is_stopped() {
             break;
         }
     }
+    measured.tried = std::mem::take(&mut session.tried);
     Ok((!measured.rates.is_empty()).then_some(measured))
 }
 
-/// Searches once. `which`: of how many, for people.
+/// Searches once: where the lowest step loses frames, in ever finer steps below it, down to a load that offers hardly any.
 fn search(
     session: &mut Session<'_>,
     sizes: Sizes,
-    grid: &Grid,
+    top: f64,
     which: &str,
-    trials: &mut u32,
 ) -> Result<Option<Found>, Failure> {
-    let scenario = &session.scenario.trials;
-    let (tolerated, seconds) = (scenario.loss, scenario.seconds);
-    let mut search = Throughput::new(scenario.strategy(), grid.steps());
-    let (mut found, mut lowest_void, mut latest) = (None, None, None);
-    while let Some(step) = search.next() {
-        let rate = grid.load(step);
-        session.bar.set_message(format!(
-            "{sizes} B: throughput at {:.1} %{which}, up to {} trials left",
-            100.0 * rate / grid.load(grid.steps()),
-            search.left()
-        ));
-        let load = session.lasting(sizes, rate, seconds);
-        let outcome = session.trial(&load, tolerated)?;
-        if session.is_stopped() {
+    let mut grid = Grid::new(top, session.scenario.trials.resolution);
+    let mut search = Search { sizes, top, which, top_fails: false };
+    let mut lossy = None;
+    loop {
+        let found = search.steps(session, &grid)?;
+        if session.is_stopped() || found.as_ref().is_some_and(|found| found.rate > 0.0) {
+            return Ok(found);
+        }
+        // If all trials were void there is no answer, not even that the device loses frames at every load.
+        lossy = found.or(lossy);
+        (grid, search.top_fails) = (grid.below(), true);
+        let seconds = session.scenario.trials.seconds;
+        if session.lasting(sizes, grid.load(1), seconds).frames < FEWEST {
+            return Ok(lossy);
+        }
+    }
+}
+
+impl Search<'_> {
+    /// Searches the steps of a grid.
+    fn steps(&self, session: &mut Session<'_>, grid: &Grid) -> Result<Option<Found>, Failure> {
+        let scenario = &session.scenario.trials;
+        let (tolerated, seconds) = (scenario.loss, scenario.seconds);
+        let begin = if self.top_fails { Throughput::below } else { Throughput::new };
+        let mut search = begin(scenario.strategy(), grid.steps());
+        let (mut found, mut lowest_void, mut latest) = (None, None, None);
+        while let Some(step) = search.next() {
+            let rate = grid.load(step);
+            let share = 100.0 * rate / self.top;
+            let digits = if share < 1.0 { 4 } else { 1 };
+            session.bar.set_message(format!(
+                "{} B: throughput at {share:.digits$} %{}, up to {} loads left",
+                self.sizes,
+                self.which,
+                search.left()
+            ));
+            let load = session.lasting(self.sizes, rate, seconds);
+            let outcome = attempt(session, &load, tolerated)?;
+            if session.is_stopped() {
+                break;
+            }
+            let passed = outcome.as_ref().is_some_and(|outcome| outcome.loss() <= tolerated);
+            if outcome.is_none() {
+                lowest_void = Some(step);
+            }
+            if let Some(outcome) = outcome {
+                latest = Some(outcome.total());
+                if passed {
+                    found = Some((step, outcome.total()));
+                }
+            }
+            search.tell(step, passed);
+        }
+        let answer = search.answer();
+        let found = found.filter(|(step, _)| Some(*step) == answer);
+        // No load passed: the answer is 0, with what the trial at the lowest load counted. If all trials were void, there is none.
+        let none = latest.filter(|_| search.next().is_none()).map(|counts| (0, counts));
+        Ok(found.or(none).map(|(step, counts)| Found {
+            rate: grid.load(step),
+            counts,
+            by_tester: lowest_void == Some(step + 1),
+        }))
+    }
+}
+
+/// Trials at a load until one passes, as many as the scenario grants. `None`: all that one was repeated for were void, or the user
+/// wants no more.
+fn attempt(
+    session: &mut Session<'_>,
+    load: &Load,
+    tolerated: f64,
+) -> Result<Option<Outcome>, Failure> {
+    let mut outcome = None;
+    for _ in 0..=session.scenario.trials.repeats {
+        outcome = session.trial(load, tolerated)?;
+        if outcome.as_ref().is_none_or(|outcome| outcome.loss() <= tolerated) {
             break;
         }
-        *trials += 1;
-        let passed = outcome.as_ref().is_some_and(|outcome| outcome.loss() <= tolerated);
-        if outcome.is_none() {
-            lowest_void = Some(step);
-        }
-        if let Some(outcome) = outcome {
-            latest = Some(outcome.total());
-            if passed {
-                found = Some((step, outcome.total()));
-            }
-        }
-        search.tell(step, passed);
     }
-    let answer = search.answer();
-    let found = found.filter(|(step, _)| Some(*step) == answer);
-    // No load passed: the answer is 0, with what the trial at the lowest load counted. If all trials were void, there is none.
-    let none = latest.filter(|_| search.next().is_none()).map(|counts| (0, counts));
-    Ok(found.or(none).map(|(step, counts)| Found {
-        step,
-        counts,
-        by_tester: lowest_void == Some(step + 1),
-    }))
+    Ok(outcome)
 }

@@ -12,8 +12,6 @@ use super::lane::{Lane, Sending, Sent, stream};
 use crate::failure::Failure;
 use crate::machine::{Look, Rounds};
 
-/// How many frames the tester may be late and catch up: as many as the smallest receive rings hold.
-const SLACK: f64 = 256.0;
 /// Of the frames that a trial plans, the share that the tester may fail to send; above it the trial is void.
 const TOLERATED: f64 = 0.001;
 /// How long it must be quiet before a trial ends in which no frame is missing: ns.
@@ -55,6 +53,8 @@ pub(super) struct Traffic {
     pub(super) flows: u32,
     pub(super) order: Order,
     pub(super) least: u16,
+    /// How many frames the tester may be late and catch up.
+    pub(super) slack: u32,
 }
 
 /// What became of it.
@@ -69,8 +69,8 @@ pub(super) struct Outcome {
     pub(super) disturbed: bool,
     /// A port was gone before the end.
     pub(super) broken: bool,
-    /// Frames that the tester should have sent and did not.
-    pub(super) missed: u64,
+    /// Of each way, the frames that the tester should have sent and did not.
+    pub(super) missed: Vec<u64>,
     planned: u64,
     /// From the first frame to the last one sent: s.
     pub(super) seconds: f64,
@@ -96,9 +96,22 @@ impl Outcome {
         self.counts.iter().copied().fold(Counts::default(), Counts::plus)
     }
 
-    /// Whether the tester did not keep the rate: it says nothing of the device then.
-    pub(super) fn is_void(&self) -> bool {
-        self.missed as f64 > self.planned as f64 * TOLERATED
+    /// Whether it says nothing of the device: the tester did not keep the rate, or the tester itself may have lost what is missing
+    /// beyond what is `tolerated`.
+    pub(super) fn is_void(&self, tolerated: f64) -> bool {
+        let missed: u64 = self.missed.iter().sum();
+        let is_late = missed as f64 > self.planned as f64 * TOLERATED;
+        is_late || self.loss() > tolerated && self.certain_loss() <= tolerated
+    }
+
+    /// The largest loss of a way that the tester cannot have caused. Frames that it did not send were due while it was held up for longer
+    /// than its receive rings are sure to hold, so as many may have been lost there.
+    fn certain_loss(&self) -> f64 {
+        let certain = |(counts, missed): (&Counts, &u64)| {
+            let explained = counts.lost.saturating_sub(counts.refused).min(*missed);
+            Counts { delivered: counts.delivered + explained, ..*counts }.loss()
+        };
+        self.counts.iter().zip(&self.missed).map(certain).fold(0.0, f64::max)
     }
 
     /// The largest loss of a way: 0 to 1.
@@ -125,7 +138,7 @@ impl Tester {
         let cycle = versions(&load.sizes.cycle(traffic.least), traffic.tenths);
         let sizes: Vec<u16> = cycle.iter().map(|(size, _)| *size).collect();
         let ways = if traffic.both_ways { 2 } else { 1 };
-        let slack = SLACK / load.sizes.line_rate(traffic.least, load.rate) * 1e9;
+        let slack = f64::from(traffic.slack) / load.sizes.line_rate(traffic.least, load.rate) * 1e9;
         let mut sendings = Vec::with_capacity(ways);
         for (number, streams) in traffic.streams.iter().enumerate().take(ways) {
             let schedule = Schedule::new(&sizes, load.rate, load.frames, slack as u64);
@@ -147,7 +160,7 @@ impl Tester {
             latency.add(receiver.latency());
             receiver.variation().into_iter().for_each(|way| variation.add(way));
         }
-        let missed = sendings.iter().map(|s| s.schedule.withheld() + s.sent.starved).sum();
+        let missed = sendings.iter().map(|s| s.schedule.withheld() + s.sent.starved).collect();
         Ok(Outcome {
             counts: counts.collect(),
             latency,
@@ -244,4 +257,40 @@ pub(super) fn limit(
     let outcome = tester.run(&load, until)?;
     let delivered = outcome.total().delivered as f64 / outcome.counts.len() as f64;
     Ok(delivered / outcome.seconds * sizes.mean_wire_bits(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A trial of two ways: frames lost and refused of the one, and missed by the tester.
+    fn outcome([lost, refused, missed]: [u64; 3]) -> Outcome {
+        let offered = 10_000;
+        let counts =
+            Counts { offered, lost, refused, delivered: offered - lost, ..Counts::default() };
+        let all = Counts { offered, delivered: offered, ..Counts::default() };
+        Outcome {
+            counts: vec![counts, all],
+            latency: Latency::default(),
+            variation: Variation::default(),
+            disturbed: false,
+            broken: false,
+            missed: vec![missed, 0],
+            planned: 2 * offered,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_trial_is_void_when_the_tester_may_be_to_blame() {
+        // It did not keep the rate, whatever came back.
+        assert!(outcome([0, 0, 21]).is_void(0.0) && outcome([5000, 0, 21]).is_void(0.0));
+        // It was held up for a moment: its own rings may have lost as many.
+        assert!(!outcome([0, 0, 20]).is_void(0.0) && outcome([20, 0, 20]).is_void(0.0));
+        // More are missing, or the link to the device refused them: the device is to blame.
+        assert!(!outcome([21, 0, 20]).is_void(0.0) && !outcome([20, 1, 20]).is_void(0.0));
+        assert!(!outcome([20, 0, 0]).is_void(0.0));
+        // A loss that is tolerated needs nobody to blame.
+        assert!(!outcome([20, 0, 20]).is_void(0.01));
+    }
 }

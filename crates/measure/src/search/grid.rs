@@ -27,6 +27,12 @@ impl Grid {
         self.top * f64::from(step) / f64::from(self.steps)
     }
 
+    /// The loads below the lowest step: as many steps again, at least two, up to that one.
+    #[must_use]
+    pub fn below(&self) -> Self {
+        Self { top: self.load(1), steps: self.steps.max(2) }
+    }
+
     /// The highest step whose load is not above `load`.
     #[must_use]
     pub fn step(&self, load: f64) -> u32 {

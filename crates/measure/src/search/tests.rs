@@ -103,6 +103,10 @@ fn grids_have_their_steps() {
         (500, 500, 1000, 0)
     );
     assert_eq!((Grid::new(1.0, 0.0).steps(), Grid::new(1.0, 5.0).steps()), (1_000_000, 1));
+    // Ever lower, whatever the resolution.
+    let below = grid.below().below();
+    assert!((below.load(1000) - 10e3).abs() < 1e-6 && below.steps() == 1000);
+    assert_eq!(Grid::new(1.0, 1.0).below().load(1), 0.5);
 }
 
 proptest! {
@@ -114,6 +118,16 @@ proptest! {
         prop_assert_eq!(stepwise, Some(limit.min(top)).filter(|answer| *answer > 0));
         prop_assert!(fast.len() as u32 <= 2 + top.ilog2());
         prop_assert_eq!(slow.len() as u32, (top.saturating_sub(limit) + 1).min(top));
+    }
+
+    #[test]
+    fn below_a_step_that_fails_it_is_not_tried_again(top in 0..2000_u32, limit in 0..2000_u32) {
+        let limit = limit.min(top.saturating_sub(1));
+        for strategy in [Strategy::Stepwise, Strategy::Bisection] {
+            let (answer, tried) = run(Throughput::below(strategy, top), limit);
+            prop_assert_eq!(answer, Some(limit).filter(|limit| *limit > 0));
+            prop_assert!(tried.iter().all(|step| *step < top));
+        }
     }
 
     #[test]

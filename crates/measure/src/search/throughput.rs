@@ -27,12 +27,18 @@ impl Throughput {
         Self { strategy, passes: 0, fails: top.saturating_add(1), top }
     }
 
+    /// A search below step `top`, which is known to fail.
+    #[must_use]
+    pub fn below(strategy: Strategy, top: u32) -> Self {
+        Self { fails: top, ..Self::new(strategy, top) }
+    }
+
     /// The step to try next; `None`: the search is over.
     ///
     /// The top is tried first either way: most devices fill most links.
     #[must_use]
     pub fn next(&self) -> Option<u32> {
-        if self.fails - self.passes <= 1 {
+        if self.fails.saturating_sub(self.passes) <= 1 {
             return None;
         }
         Some(match self.strategy {
@@ -64,7 +70,7 @@ impl Throughput {
     /// How many trials may be needed yet, at most.
     #[must_use]
     pub fn left(&self) -> u32 {
-        let gap = self.fails - self.passes - 1;
+        let gap = self.fails.saturating_sub(self.passes + 1);
         match self.strategy {
             _ if gap == 0 => 0,
             Strategy::Stepwise => gap,

@@ -67,7 +67,9 @@ fn ports(scenario: &Scenario, daemon: &Millraced, sockets: &Sockets, cores: &[us
     for (number, name) in NAMES.iter().enumerate() {
         let socket = sockets.outer[number].display();
         let device = match daemon.attach {
-            Attach::Memif => format!("memif:{socket},role=server"),
+            Attach::Memif => {
+                format!("memif:{socket},role=server,{}", scenario.trials.ring_option())
+            }
             Attach::VhostUser => format!("vhost-user:{socket}"),
         };
         let (mac, next) = (DEVICE_MACS[number], TESTER_MACS[number]);
@@ -152,6 +154,7 @@ mod tests {
         );
         assert_eq!(text.matches("[[neighbor]]").count(), 12);
         assert!(text.contains("routes4 = 68") && text.contains("routes6 = 68"), "{text}");
+        assert!(text.contains("device = \"memif:/run/l,role=server,rsize=10\""), "{text}");
         assert!(text.contains("cores = [3]") && !text.contains("mtu") && !text.contains("flows"));
     }
 

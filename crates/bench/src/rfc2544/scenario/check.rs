@@ -1,7 +1,7 @@
 //! Whether a scenario can be measured.
 
 use super::device::{Forwarding, Millraced, NEXT_HOPS};
-use super::model::{Scenario, Test, VaryWord};
+use super::model::{Scenario, Test, USUAL_RINGS, VaryWord};
 use super::wrong::Wrong;
 
 /// Most flows each way: those of the carriers' white paper.
@@ -37,12 +37,14 @@ impl Scenario {
         let bounds = [
             ("frames.vlan", f64::from(frames.vlan.unwrap_or(1)), 1.0, 4094.0),
             ("flows.count", f64::from(flows.count), 1.0, f64::from(MOST_FLOWS)),
+            ("trials.rings", f64::from(trials.rings), 256.0, 16_384.0),
             ("trials.seconds", trials.seconds, 0.1, LONGEST_TRIAL),
             ("trials.settle", trials.settle, 0.0, 600.0),
             ("trials.line-rate", trials.line_rate.unwrap_or(1.0), 0.001, 1000.0),
             ("trials.loss", trials.loss, 0.0, 0.5),
             ("trials.resolution", trials.resolution, 0.0001, 0.5),
             ("trials.latency-seconds", trials.latency_seconds, 0.1, LONGEST_TRIAL),
+            ("trials.repeats", f64::from(trials.repeats), 0.0, 100.0),
             ("trials.searches", f64::from(trials.searches), 1.0, 1000.0),
             ("trials.latency-trials", f64::from(trials.latency_trials), 1.0, 1000.0),
             ("trials.burst-searches", f64::from(trials.burst_searches), 1.0, 1000.0),
@@ -58,6 +60,12 @@ impl Scenario {
         if frames.sizes()?.is_empty() {
             return Err(Wrong::Empty("frames.sizes"));
         }
+        if !trials.rings.is_power_of_two() {
+            return Err(Wrong::Rings(trials.rings));
+        }
+        if trials.rings != USUAL_RINGS && !self.device.shares_memory() {
+            return Err(Wrong::NoRings);
+        }
         if let Some(daemon) = self.device.millraced() {
             self.check_daemon(daemon)?;
         }
@@ -68,6 +76,15 @@ impl Scenario {
             return Err(Wrong::NoThroughput);
         }
         Ok(())
+    }
+
+    /// Whether the cores that it names are among those that may be used.
+    pub(super) fn check_cores(&self, usable: &[usize]) -> Result<(), Wrong> {
+        let strange = self.device.cores().into_iter().find(|(_, core)| !usable.contains(core));
+        strange.map_or(Ok(()), |(key, core)| {
+            let usable: Vec<String> = usable.iter().map(ToString::to_string).collect();
+            Err(Wrong::Core { key, core, usable: usable.join(", ") })
+        })
     }
 
     /// Whether our daemon can be such a device.

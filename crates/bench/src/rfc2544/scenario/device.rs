@@ -112,4 +112,27 @@ impl Device {
     pub(in crate::rfc2544) fn millraced(&self) -> Option<&Millraced> {
         if let Self::Millraced(daemon) = self { Some(daemon) } else { None }
     }
+
+    /// The cores that it names, each with its key.
+    pub(super) fn cores(&self) -> Vec<(&'static str, usize)> {
+        match self {
+            Self::Millraced(daemon) => {
+                let own = daemon.cores.iter().map(|core| ("device.cores", *core));
+                own.chain(daemon.guest_core.map(|core| ("device.guest-core", core))).collect()
+            }
+            Self::Testpmd { core } | Self::Impaired { core, .. } => {
+                core.iter().map(|core| ("device.core", *core)).collect()
+            }
+            Self::None {} | Self::External { .. } | Self::Kernel {} => Vec::new(),
+        }
+    }
+
+    /// Whether the tester's links are memif rings whose size the bench chooses.
+    pub(super) fn shares_memory(&self) -> bool {
+        match self {
+            Self::External { .. } | Self::Kernel {} => false,
+            Self::Millraced(daemon) => daemon.attach == Attach::Memif,
+            Self::None {} | Self::Testpmd { .. } | Self::Impaired { .. } => true,
+        }
+    }
 }

@@ -5,10 +5,12 @@
 //! | `model`, `device` | what a file can say |
 //! | `variants` | one file, several scenarios |
 //! | `needs` | what the machine must have |
+//! | `length` | how long it takes |
 //! | `check`, `wrong` | whether it can be measured, and what is wrong with it |
 
 mod check;
 mod device;
+mod length;
 mod model;
 mod needs;
 #[cfg(test)]
@@ -35,6 +37,18 @@ impl Scenario {
         let text = std::fs::read_to_string(path).map_err(failed)?;
         let wrong = |wrong: Wrong| Failure::Scenario { path: path.into(), why: wrong.to_string() };
         Self::parse(&text).map_err(wrong)
+    }
+
+    /// Whether it can be measured on these cores, of which the tester has one. `path`: the file that it was read from.
+    pub(super) fn fits(&self, path: &Path, usable: &[usize]) -> Result<(), Failure> {
+        let wrong = |wrong: Wrong| Failure::Scenario { path: path.into(), why: wrong.to_string() };
+        self.check_cores(usable).map_err(wrong)
+    }
+
+    /// Whether the device shares a core with the tester. `first`: the device's, if it names none.
+    pub(super) fn shares(&self, tester: usize, first: usize) -> bool {
+        let named = self.device.cores();
+        named.iter().any(|(_, core)| *core == tester) || named.is_empty() && first == tester
     }
 
     fn parse(text: &str) -> Result<Vec<Self>, Wrong> {

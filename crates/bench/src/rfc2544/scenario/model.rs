@@ -13,6 +13,9 @@ use super::wrong::Wrong;
 /// RFC 2544 9.1, and the white paper's 66 bytes.
 const STANDARD: [u16; 8] = [64, 66, 128, 256, 512, 1024, 1280, 1518];
 
+/// DPDK's default for memif: slots.
+pub(super) const USUAL_RINGS: u32 = 1024;
+
 /// What links carry unless they are told otherwise: bytes of an IP packet.
 const USUAL_MTU: u16 = 1500;
 
@@ -96,12 +99,16 @@ pub(in crate::rfc2544) struct Trials {
     /// Time for stragglers after it, and for the device to settle: s.
     pub(in crate::rfc2544) settle: f64,
     pub(in crate::rfc2544) both_ways: bool,
+    /// Slots of a ring between the tester and a device that shares memory with it (memif).
+    pub(in crate::rfc2544) rings: u32,
     /// Line rate: Gbit/s, for links that have none, such as shared memory.
     pub(in crate::rfc2544) line_rate: Option<f64>,
     /// Loss that is tolerated: a share.
     pub(in crate::rfc2544) loss: f64,
     /// Step of loads: a share of the highest.
     pub(in crate::rfc2544) resolution: f64,
+    /// How often a trial that lost more is repeated before its load counts as too high.
+    pub(in crate::rfc2544) repeats: u32,
     search: StrategyWord,
     /// How often the throughput is searched for.
     pub(in crate::rfc2544) searches: u32,
@@ -145,9 +152,11 @@ impl Default for Trials {
             seconds: 60.0,
             settle: 7.0,
             both_ways: true,
+            rings: USUAL_RINGS,
             line_rate: None,
             loss: 0.0,
             resolution: 0.01,
+            repeats: 0,
             search: StrategyWord::Bisection,
             searches: 1,
             tests: vec![Test::Throughput, Test::Latency],
@@ -249,6 +258,16 @@ impl Flows {
 }
 
 impl Trials {
+    /// The size of the rings as an argument of memif: the power of two.
+    pub(in crate::rfc2544) fn ring_option(&self) -> String {
+        format!("rsize={}", self.rings.trailing_zeros())
+    }
+
+    /// How many frames the tester may be late and catch up: the rest of the ring is for what waits there already.
+    pub(in crate::rfc2544) fn slack(&self) -> u32 {
+        self.rings / 4
+    }
+
     pub(in crate::rfc2544) fn strategy(&self) -> Strategy {
         match self.search {
             StrategyWord::Stepwise => Strategy::Stepwise,

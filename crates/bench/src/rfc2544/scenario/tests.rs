@@ -12,7 +12,10 @@ fn a_short_scenario_means_the_standard() {
     let [scenario] = &scenarios[..] else { panic!() };
     assert_eq!(scenario.frames.sizes().unwrap().len(), 10);
     assert_eq!((scenario.trials.seconds, scenario.trials.latency_trials), (60.0, 20));
-    assert_eq!(scenario.trials.loss, 0.0);
+    assert_eq!(
+        (scenario.trials.loss, scenario.trials.repeats, scenario.trials.slack()),
+        (0.0, 0, 256)
+    );
     let six = "title = \"x\"\ndevice = { kind = \"none\" }\nframes = { ipv6 = true }\n";
     let sizes = Scenario::parse(six).unwrap()[0].sizes();
     assert_eq!((sizes.len(), sizes[0].to_string().as_str()), (9, "84"));
@@ -33,6 +36,9 @@ fn what_cannot_be_is_refused_with_what_can() {
         ("frames = { ipv6 = true, ipv6-share = 0.5 }", "leave one"),
         ("frames = { ipv6-share = 0.5, sizes = [64] }", "84 or more"),
         ("trials = { searches = 0 }", "1 to 1000"),
+        ("trials = { repeats = 101 }", "0 to 100"),
+        ("trials = { rings = 128 }", "256 to 16384"),
+        ("trials = { rings = 300 }", "use 512"),
         ("frames = { sizes = [\"60\"] }", "64 or more"),
         ("frames = { sizes = [] }", "frames.sizes"),
         ("frames = { sizes = [\"mix\"] }", "imix"),
@@ -59,6 +65,7 @@ fn what_cannot_be_is_refused_with_what_can() {
         ("routes = 3", "power of two"),
         ("forwarding = \"magic\"", "guest"),
         ("attach = \"tap\"", "vhost-user"),
+        ("attach = \"vhost-user\" }\ntrials = { rings = 2048", "memif"),
         ("speed = 3", "speed"),
     ] {
         let said = wrong(&format!("device = {{ kind = \"millraced\", {keys} }}"));
@@ -86,11 +93,33 @@ fn both_versions_and_long_frames_need_more_of_the_links() {
 }
 
 #[test]
+fn cores_are_those_of_the_machine() {
+    let read = |device: &str| {
+        let text = format!("title = \"x\"\ndevice = {{ {device} }}\n");
+        Scenario::parse(&text).unwrap().remove(0)
+    };
+    let two = read("kind = \"millraced\", cores = [0, 2]");
+    assert!(two.check_cores(&[0, 1, 2]).is_ok());
+    let said = two.check_cores(&[0, 1]).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "device.cores: core 2 is none of those that the bench may use; use one of 0, 1"
+    );
+    assert!(two.shares(2, 0) && !two.shares(1, 1));
+    let one = read("kind = \"testpmd\", core = 7");
+    assert!(one.check_cores(&[0, 1]).is_err());
+    // Where no core is named, it is the first.
+    let none = read("kind = \"millraced\"");
+    assert!(none.check_cores(&[0]).is_ok() && none.shares(0, 0) && !none.shares(1, 0));
+}
+
+#[test]
 fn faults_are_read() {
     let text = "title = \"x\"\n[device]\nkind = \"impaired\"\nfaults = { drop = 1000, delay = 50 }";
     let scenario = Scenario::parse(text).unwrap().remove(0);
     let Device::Impaired { faults, .. } = scenario.device else { panic!() };
     assert_eq!(faults, Faults { drop: 1000, delay: 50, ..Faults::default() });
+    assert_eq!(faults.to_string(), "drop 1000, delay 50");
 }
 
 #[test]

@@ -25,6 +25,14 @@ pub(in crate::rfc2544) enum Wrong {
         "device.routes: {routes} cannot share a network evenly; use a power of two, up to {most} with so many flows"
     )]
     Routes { routes: u32, most: u32 },
+    #[error("{key}: core {core} is none of those that the bench may use; use one of {usable}")]
+    Core { key: &'static str, core: usize, usable: String },
+    #[error("trials.rings: {0} is no power of two; use {next}", next = .0.next_power_of_two())]
+    Rings(u32),
+    #[error(
+        "trials.rings: only links of shared memory have such rings; leave the key out, or use a device that the bench starts between memif ports"
+    )]
+    NoRings,
     #[error("frames.ipv6-share: {0} is no tenth of the frames; use 0.1, 0.2, ... 0.9")]
     Share(f64),
     #[error(
