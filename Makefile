@@ -66,8 +66,10 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 
 BENCH := $(RELEASE)/millrace-bench
 BRIEF := $(if $(QUICK),--quick)
+, := ,
 bench: build ## measure everything beside DPDK and the kernel, write out/report.html (QUICK=1: briefly)
 	@mkdir -p out
+	@echo "make bench: $(if $(QUICK),some minutes; figures mean little,half an hour on a quiet machine$(,) up to twice as long where others disturb it; QUICK=1 takes some minutes)"
 	@scripts/l3fwd >/dev/null || echo "l3fwd is left out"
 	$(BENCH) forward $$([ ! -x target/l3fwd/l3fwd ] || echo --l3fwd) $(BRIEF) --json out/forward.json
 	$(BENCH) tables $(BRIEF) --json out/tables.json
