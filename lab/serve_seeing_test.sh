@@ -93,10 +93,12 @@ idlers 10.0.1.1 20 closed
 kill -QUIT "$nginx"
 check "an orderly end closes connections" within 15 ended closed '^closed 20$'
 wait "$nginx"
+# Their last words would be the trace's, too.
+check "and nothing is left of them" within 5 none
 
 # 4. A connection can be followed into and out of its stack.
 server traced
-millrace trace --count 40 --timeout 20 --protocol tcp --transport-port 80 --host 10.0.1.2 >"$lab/trace" 2>&1 &
+millrace trace --count 80 --timeout 20 --protocol tcp --transport-port 80 --host 10.0.1.2 >"$lab/trace" 2>&1 &
 trace=$!
 sleep 1
 get -o /dev/null http://10.0.1.1/1
