@@ -2,7 +2,7 @@
 
 use super::families::{Course, Family, apart};
 use crate::archive::{Entry, Run};
-use crate::results::{Axis, Line, Plot};
+use crate::results::{Axis, LATENCY_DISTRIBUTION, Line, Plot};
 
 /// Rates of Ethernet links: Gbit/s.
 const LINKS: [f64; 7] = [1.0, 10.0, 25.0, 40.0, 100.0, 200.0, 400.0];
@@ -13,7 +13,9 @@ const CURVES: usize = 8;
 
 /// All plots of a command.
 pub(super) fn plots(command: &str, runs: &[Run], families: &[Family]) -> Vec<Plot> {
-    let mut plots: Vec<Plot> = families.iter().map(|family| of_family(command, family)).collect();
+    // Of a distribution, the curve says something, and how many frames it is of, nothing.
+    let drawn = families.iter().filter(|family| family.name != LATENCY_DISTRIBUTION);
+    let mut plots: Vec<Plot> = drawn.map(|family| of_family(command, family)).collect();
     plots.extend(latencies(command, runs));
     plots
 }
@@ -173,8 +175,12 @@ mod tests {
     #[test]
     fn latencies_are_a_curve() {
         let distribution = json!([[1000, 0.5], [2000, 0.9], [50_000, 1.0]]);
-        let plots = svg(json!([{"name": "latency distribution", "value": 3,
-            "observed": {"ns_and_share": distribution}}]));
+        let of = |frame: u64| {
+            json!({"name": "latency distribution", "unit": "frames", "value": 3,
+            "parameters": {"frame": frame}, "observed": {"ns_and_share": distribution}})
+        };
+        let plots = svg(json!([of(64), of(512), of(1518)]));
+        assert_eq!(plots.len(), 1, "how many frames there were is no plot");
         assert!(plots[0].contains("share of frames that took no longer"));
         let labels = |plot: &str| {
             let lines: Vec<String> = plot.lines().map(|line| line.trim().to_owned()).collect();

@@ -12,3 +12,6 @@ pub(crate) use plot::{Axis, Line, Plot};
 pub(crate) use report::Report;
 pub(crate) use samples::Samples;
 pub(crate) use table::{print, table, verdict};
+
+/// Name of the result that is a curve: the share of frames that took no longer.
+pub(crate) const LATENCY_DISTRIBUTION: &str = "latency distribution";

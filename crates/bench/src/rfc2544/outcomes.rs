@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Measured;
 use super::latency::Measured as Latencies;
 use super::scenario::Scenario;
-use crate::results::{Outcome, Samples};
+use crate::results::{LATENCY_DISTRIBUTION, Outcome, Samples};
 
 /// One of the numbers of a latency trial.
 type Quantity = fn(&LatencySummary) -> f64;
@@ -105,7 +105,7 @@ fn latencies(
     let curve = serde_json::to_value(latency.all.distribution()).unwrap_or(Value::Null);
     let frames = latency.all.summary().map_or(0, |all| all.frames);
     results.push(
-        of("latency distribution", "frames", vec![frames as f64])
+        of(LATENCY_DISTRIBUTION, "frames", vec![frames as f64])
             .with(&load)
             .seeing(&[("ns_and_share", curve)]),
     );
