@@ -154,8 +154,8 @@ impl Search<'_> {
     }
 }
 
-/// Trials at a load until one passes, as many as the scenario grants. `None`: all that one was repeated for were void, or the user
-/// wants no more.
+/// Trials at a load until one passes, as many as the scenario grants; one that lost frames counts where those that repeat it are
+/// void. `None`: all were void, or the user wants no more.
 fn attempt(
     session: &mut Session<'_>,
     load: &Load,
@@ -163,8 +163,10 @@ fn attempt(
 ) -> Result<Option<Outcome>, Failure> {
     let mut outcome = None;
     for _ in 0..=session.scenario.trials.repeats {
-        outcome = session.trial(load, tolerated)?;
-        if outcome.as_ref().is_none_or(|outcome| outcome.loss() <= tolerated) {
+        let Some(again) = session.trial(load, tolerated)? else { break };
+        let passed = again.loss() <= tolerated;
+        outcome = Some(again);
+        if passed {
             break;
         }
     }
