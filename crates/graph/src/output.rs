@@ -139,8 +139,7 @@ impl Output {
         counters: &Counters,
     ) -> bool {
         let Self { ports, waiting, tap, .. } = self;
-        let leads = |entry: &&mut PortBuffer| entry.leads_to(port);
-        let Some(entry) = ports.get_mut(port.number()).filter(leads) else { return false };
+        let Some(entry) = leading_to(ports, port) else { return false };
         let mut rest = burst;
         while !rest.is_empty() {
             if entry.len == 0 {
@@ -167,10 +166,7 @@ impl Output {
         now: u64,
         counters: &Counters,
     ) -> Result<(), Buffer> {
-        let leads = |entry: &&mut PortBuffer| entry.leads_to(port);
-        let Some(entry) = self.ports.get_mut(port.number()).filter(leads) else {
-            return Err(buffer);
-        };
+        let Some(entry) = leading_to(&mut self.ports, port) else { return Err(buffer) };
         if entry.len == 0 {
             entry.since = now;
             self.waiting.push(port);
@@ -199,8 +195,7 @@ impl Output {
         packets: &mut [Option<SharedBuffer>],
         counters: &Counters,
     ) {
-        let leads = |entry: &&mut PortBuffer| entry.leads_to(port);
-        let Some(entry) = self.ports.get_mut(port.number()).filter(leads) else { return };
+        let Some(entry) = leading_to(&mut self.ports, port) else { return };
         if entry.len > 0 {
             entry.flush(counters, &mut self.tap);
             self.waiting.retain(|waiting| *waiting != port);
@@ -261,12 +256,6 @@ impl PortBuffer {
         std::mem::replace(&mut self.path, path)
     }
 
-    /// Whether there is a path, and to that port.
-    #[inline(always)]
-    fn leads_to(&self, port: PortId) -> bool {
-        self.id == port && self.path.is_some()
-    }
-
     #[inline(always)]
     fn put(&mut self, buffer: Buffer) {
         self.bytes += buffer.len() as u64;
@@ -315,6 +304,13 @@ impl PortBuffer {
             dpdk::free_bulk(refused);
         }
     }
+}
+
+/// The buffer of a port that there is a path to.
+#[inline(always)]
+fn leading_to(ports: &mut [PortBuffer], port: PortId) -> Option<&mut PortBuffer> {
+    let entry = ports.get_mut(port.number())?;
+    (entry.id == port && entry.path.is_some()).then_some(entry)
 }
 
 fn bytes(burst: &[Option<Buffer>]) -> u64 {

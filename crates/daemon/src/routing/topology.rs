@@ -15,10 +15,6 @@ use super::ids::{Id, Ids, TooMany};
 use crate::ports::{Attachments, port_of, takes_unnumbered};
 use crate::workers::PORTS;
 
-/// The port of interfaces whose port is gone: no worker has a way to it, so packets for it are
-/// dropped as `port-down`.
-pub(crate) const GONE: PortId = PortId::NONE;
-
 /// Interfaces at most: their number is 16 bits, and 0xffff means none.
 const INTERFACES: usize = 0xffff;
 
@@ -146,7 +142,8 @@ impl Topology {
             let Some(attachment) = ports.get(part.port) else { continue };
             let mode = modes.get(&id).copied().unwrap_or(Mode::Routed);
             let mut interface = part.interface(mode, attachment.mac);
-            interface.port = Some(attachment.id.unwrap_or(GONE));
+            // No worker has a way to a port that is gone: packets for it are dropped as `port-down`.
+            interface.port = Some(attachment.id.unwrap_or(PortId::NONE));
             interface.up = attachment.up;
             let bare = part.addresses.is_empty() && mode == Mode::Routed && unnumbered;
             interface.unnumbered = bare;

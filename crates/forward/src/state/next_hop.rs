@@ -393,11 +393,13 @@ impl NextHops {
         let tail = u64::from_le_bytes([s[2], s[3], s[4], s[5], v[0], v[1], g0, g1]);
         let plain = hop.kind.has_address() && hop.next == NextNode::Port && !hop.features;
         let tagged = plain && hop.vlan.is_some();
-        let flags = [(PLAIN, plain), (TAGGED, tagged), (FEATURES, hop.features)];
-        let flags = flags.iter().filter(|(_, is)| *is).fold(0, |all, (flag, _)| all | flag);
+        let flags = u8::from(plain) * PLAIN
+            | u8::from(tagged) * TAGGED
+            | u8::from(hop.features) * FEATURES
+            | (hop.next as u8) << NEXT_NODE;
         let head = u64::from_le_bytes([
             hop.kind as u8,
-            flags | (hop.next as u8) << NEXT_NODE,
+            flags,
             port[0],
             port[1],
             interface[0],

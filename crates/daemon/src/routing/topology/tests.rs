@@ -73,7 +73,7 @@ fn a_port_that_is_gone_keeps_its_interface_but_no_way_out() {
     topology.renumber(&config, &InUse::default()).unwrap();
     let ports = attached(&[("a", None), ("b", Some(PortId::new(3))), ("c", Some(PortId::new(0)))]);
     let all = topology.interfaces(&config, &ports);
-    assert_eq!(find(&all, "a").port, Some(GONE));
+    assert_eq!(find(&all, "a").port, Some(PortId::NONE));
     assert_eq!(all.of_frame(PortId::new(7), None), None);
 }
 
