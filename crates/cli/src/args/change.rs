@@ -23,8 +23,9 @@ Of the usable routes to a prefix, packets follow one with the least distance, an
 A prefix has one route from each source at each distance. Usual distances: connected 0, static 1, bgp 20, ospf 110,
 isis 115, rip 120, ibgp 200; 150 for names that are not known.";
 
-const FILE: &str = "Lines are as after 'route add'; '#' starts a comment. The whole file is read \
-before anything changes; then it is sent in parts of 10,000 lines, each taken whole or not at all.";
+const FILE: &str = "A line has what follows 'route add', with vrf, source, distance and metric as words at its end; \
+'#' starts a comment. The whole file is read before anything changes; then it is sent in parts of 10,000 lines, each \
+taken whole or not at all.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Route {
@@ -39,7 +40,7 @@ pub(crate) enum Route {
         scope: Scope,
         #[command(flatten)]
         standing: Standing,
-        /// Decides between routes of one distance: the least is followed [default: 0]
+        /// Decides among routes with the same distance: the least is followed [default: 0]
         #[arg(long, value_name = "N")]
         metric: Option<u32>,
     },
@@ -53,18 +54,18 @@ pub(crate) enum Route {
         #[command(flatten)]
         standing: Standing,
     },
-    /// Remove all routes of a source, as when a routing daemon has died
+    /// Remove all routes of a source, for instance when a routing daemon has died
     #[command(after_help = "Example:\n  millrace route withdraw bgp")]
     Withdraw {
         /// The source
         source: Source,
-        /// Only its routes of this VRF [default: of all]
+        /// Only its routes in this VRF [default: in all]
         #[arg(long, value_name = "NAME")]
         vrf: Option<String>,
     },
-    /// Look up what becomes of packets to an address
+    /// Look up the route and the next hops that packets to an address take
     Get {
-        /// A destination
+        /// The destination address
         address: IpAddr,
         #[command(flatten)]
         scope: Scope,
@@ -77,7 +78,7 @@ pub(crate) enum Route {
     },
 }
 
-/// Where routes stand.
+/// Which VRF.
 #[derive(Debug, Args)]
 pub(crate) struct Scope {
     /// VRF of the routes [default: the default one]
@@ -85,10 +86,10 @@ pub(crate) struct Scope {
     pub(crate) vrf: Option<String>,
 }
 
-/// Where routes come from, and how far they are preferred.
+/// Source and administrative distance of routes.
 #[derive(Debug, Args)]
 pub(crate) struct Standing {
-    /// Who gives the routes: static, or the name of a protocol [default: static]
+    /// Source of the routes: static, or the name of a protocol [default: static]
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<Source>,
     /// Administrative distance, 0 to 254; to add [default: the usual one of the source], to remove [default: all]
@@ -168,7 +169,7 @@ pub(crate) struct KeyWords {
 pub(crate) struct FlowWords {
     #[command(flatten)]
     pub(crate) key: KeyWords,
-    /// Port that they leave by
+    /// Egress port
     #[arg(long, value_name = "NAME")]
     pub(crate) port: String,
     /// New source MAC [default: the port's own]
@@ -203,7 +204,7 @@ pub(crate) enum Port {
         /// Its name
         name: Option<String>,
     },
-    /// Change a port until the next reload or start
+    /// Change a port until a reload changes the same setting, or until the next start
     #[command(
         after_help = "Examples:\n  millrace port set left down\n  millrace port set left mtu \
                             9000\n  millrace port set left promiscuous on"
@@ -245,7 +246,7 @@ const FUNCTION: &str = "Examples:
   millrace function add liblimit.so --argument 200
   millrace function add libsample.so --core 2 --port left
 
-It runs within the daemon and is trusted like it; docs/build.md says how to write one.";
+It runs in the daemon and is trusted as the daemon is; docs/build.md says how to write one.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Function {
@@ -254,19 +255,19 @@ pub(crate) enum Function {
     Add {
         /// Name of the shared object in functions.folder
         file: String,
-        /// What the function is given
+        /// Text that the function gets when it is created
         #[arg(long, default_value = "", value_name = "TEXT")]
         argument: String,
-        /// Only on this core's worker; else on all
+        /// Only on this core's worker [default: on all]
         #[arg(long, value_name = "CORE")]
         core: Option<u16>,
-        /// Only this port's packets; else all
+        /// Only packets of this port [default: of all]
         #[arg(long, value_name = "NAME")]
         port: Option<String>,
     },
     /// Remove a function
     Del {
-        /// Its number, as millrace show functions has it
+        /// Its number in millrace show functions
         id: u32,
     },
 }

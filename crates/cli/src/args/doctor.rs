@@ -12,9 +12,9 @@ const EXAMPLES: &str = "Examples:
   millrace doctor --apply                            change what can be undone, after asking
   millrace doctor plan --config millrace.toml        which core polls which queue
 
-Without --apply, nothing is changed. Without root, some things cannot be told. docs/doctor.md lists the checks.
+Without --apply, nothing is changed. Without root, some settings cannot be read. docs/doctor.md lists the checks.
 
-Exit status: 0 nothing to change, 1 failed, 2 the command line makes no sense, 3 something is bad or could be better;
+Exit status: 0 nothing to change, 1 failure, 2 wrong command line, 3 something is bad or could be better;
 with --apply: 0 every change was made, 1 not every one.";
 
 const PLAN: &str = "Prints sections for millrace.toml, with the reasons as comments. A worker gets a physical core of its own on the node of
@@ -37,7 +37,7 @@ pub(crate) struct Doctor {
     /// Look at a copy of another machine's /proc and /sys below this folder
     #[arg(long, value_name = "DIR", global = true, default_value = "/", hide_default_value = true)]
     pub(crate) root: PathBuf,
-    /// Say why for what is good, too
+    /// Explain good settings, too
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Change what can be undone, after asking; kernel parameters and BIOS are never touched

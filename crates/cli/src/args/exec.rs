@@ -8,7 +8,7 @@ const EXAMPLES: &str = "Examples:
   millrace exec --require redis-server --port 6379
   millrace exec --library ./target/debug/libmillrace_preload.so curl http://192.0.2.9/
 
-The program keeps its configuration and listens where it always does. The network reaches it through Millrace,
+The program keeps its configuration and listens where it always did. The network reaches it through Millrace,
 and this host through the kernel. docs/serve.md lists what differs from the kernel.";
 
 /// Runs a program with its sockets on Millrace's TCP/IP stack.
@@ -27,10 +27,10 @@ pub(crate) struct Exec {
     /// Fail instead of running the program on the kernel's stack
     #[arg(long)]
     pub(crate) require: bool,
-    /// Send everything through the daemon, also to programs of this machine: `trace` and `capture` see it there
+    /// Send everything through the daemon, also to programs on this host, so that `trace` and `capture` see it
     #[arg(long)]
     pub(crate) no_links: bool,
-    /// Do not say whose stack the program runs on, and where a server is reached
+    /// Do not print which stack the program runs on and where a server is reached
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// The program and its arguments

@@ -31,16 +31,17 @@ const EXAMPLES: &str = "Examples:
   millrace capture --write drops.pcapng --direction drop --timeout 10
   millrace --json show routes --family 6
 
-Exit status: 0 done, 1 failed, 2 the command line makes no sense.";
+Exit status: 0 success, 1 failure, 2 wrong command line.";
 
 const SAVE: &str = "Writes the file 'state' in the folder that daemon.keep of the configuration names, or else in the service's
 state directory (systemd: StateDirectory=); the next start reads it. With daemon.keep set, the daemon does this by itself.";
 
 const RESTART: &str = "Keeps routes, neighbours, flows and functions that came by the API, and learned neighbours, whether daemon.keep is
 set or not. A newly installed version takes over. If the configuration has errors, nothing is restarted.
-Clients have to attach again; programs started by millrace exec lose their connections and have to be restarted.";
+Clients have to attach again. Programs started by millrace exec go on, with their connections unless they are in the placement
+shared.";
 
-/// Shows and changes what a running millraced does.
+/// Shows and changes what a running millraced does; also starts it, runs programs on its stack, and checks the host.
 #[derive(Debug, Parser)]
 #[command(name = "millrace", version, after_help = EXAMPLES, propagate_version = true)]
 pub(crate) struct Args {
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Longest wait for an answer
+    /// Longest wait for an answer of the daemon: 1 to 3600 seconds
     #[arg(
         long = "answer-timeout",
         global = true,
@@ -121,9 +122,9 @@ pub(crate) enum Command {
     Trace(Trace),
     /// Write packets to a pcapng file
     Capture(Capture),
-    /// Apply what has changed in the configuration file
+    /// Apply the changes of the configuration file
     Reload {
-        /// Another configuration file than the one that is loaded
+        /// Load this configuration file instead of the one in force
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -155,7 +156,7 @@ pub(crate) struct Run {
     /// The configuration file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// Only check the configuration
+    /// Check the configuration, say what is wrong, and exit
     #[arg(long)]
     pub(crate) check: bool,
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "Examples:\n  millrace trace --protocol icmp --count 2\n  \
                         millrace trace --protocol tcp --transport-port 80    into and out of a served program")]
 pub(crate) struct Trace {
-    /// Packets to follow
+    /// Packets to follow, 1 to 10000 [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) count: Option<u32>,
     /// Only packets that come in by this port
@@ -25,7 +25,7 @@ pub(crate) struct Trace {
     /// Only packets from or to this port of TCP or UDP
     #[arg(long, value_name = "NUMBER")]
     pub(crate) transport_port: Option<u16>,
-    /// End after so many seconds
+    /// End after this many seconds, at most 86400 [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timeout: Option<u32>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Trace {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  millrace capture --write all.pcapng --timeout 10\n  millrace \
-                        capture --write - --protocol tcp | tshark -r -\n\nEnds with Ctrl-C too."
+                        capture --write - --protocol tcp | tshark -r -\n\nCtrl-C ends it, too."
 )]
 pub(crate) struct Capture {
     /// The file; - is standard output
@@ -52,25 +52,25 @@ pub(crate) struct Capture {
     /// Only packets from or to this port of TCP or UDP
     #[arg(long, value_name = "NUMBER")]
     pub(crate) transport_port: Option<u16>,
-    /// Packets to write
+    /// Packets to write [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-    /// Bytes to keep of each packet
+    /// Bytes to keep of each packet, 64 to 65535 [default: 65535]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_535))]
     pub(crate) snaplen: Option<u32>,
-    /// End after so many seconds
+    /// End after this many seconds [default: only by Ctrl-C or --count]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timeout: Option<u32>,
-    /// Where packets are taken
+    /// Where packets are captured
     #[arg(long, value_enum, default_value_t = Point::Any)]
     pub(crate) direction: Point,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Point {
-    /// As they come in
+    /// As they arrive
     Rx,
-    /// As they go out
+    /// As they leave
     Tx,
     /// Where they are dropped; the reason is the packet's comment
     Drop,

@@ -20,11 +20,11 @@ pub(crate) enum Show {
     Cores,
     /// Interfaces: ports, VLAN sub-interfaces, bridges
     Interfaces,
-    /// VRFs: their interfaces, how many routes were given to them
+    /// VRFs: their interfaces, and how many routes were added to them
     Vrfs,
-    /// Who has given routes, and how many
+    /// Sources of routes, and how many routes each has
     Sources,
-    /// Routes of a VRF: distance and metric, and whether they wait ('parked') or are second to others ('standby')
+    /// Routes of a VRF with distance and metric; 'parked': waits for its interface or VRF, 'standby': another is followed
     #[command(
         after_help = "Examples:\n  millrace show routes --vrf red\n  millrace show routes --source bgp"
     )]
@@ -55,7 +55,7 @@ pub(crate) enum Show {
         #[arg(long, default_value_t = 1_000, value_name = "N")]
         limit: u32,
     },
-    /// Client processes: who is attached, and what goes to and from them
+    /// Client processes: who is attached, and packets to and from them
     Clients(Watch),
     /// Processes with TCP/IP stacks: owner, leased ports, packets to and from them
     Stacks(Watch),
@@ -74,7 +74,7 @@ pub(crate) enum Show {
     Nodes(Watch),
     /// Dropped packets by reason
     Drops {
-        /// Reasons without a packet too
+        /// Include reasons without packets
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -91,20 +91,20 @@ pub(crate) enum Show {
 /// Which connections, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
-    /// Only with this port at either end
+    /// Only connections with this port at either end
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Only with this address, or one of this prefix, at either end
+    /// Only connections with this address, or one of this prefix, at either end
     #[arg(long, value_name = "ADDRESS|PREFIX", value_parser = network)]
     pub(crate) address: Option<Prefix>,
-    /// Only in these states: established, syn-sent, syn-received, fin-wait-1, fin-wait-2, close-wait, closing, last-ack,
+    /// Only connections in these states: established, syn-sent, syn-received, fin-wait-1, fin-wait-2, close-wait, closing, last-ack,
     /// time-wait, closed
     #[arg(long = "state", value_name = "STATE,...", value_delimiter = ',')]
     pub(crate) states: Vec<String>,
-    /// Only those of processes with this name or id
+    /// Only connections of processes with this name or id
     #[arg(long, value_name = "NAME|PID")]
     pub(crate) process: Option<String>,
-    /// Only those of this stack
+    /// Only connections of this stack
     #[arg(long, value_name = "NUMBER")]
     pub(crate) stack: Option<u32>,
     /// All that is known of each, in the words of `ss -ti`: times in ms, windows in bytes
@@ -118,10 +118,10 @@ pub(crate) struct Sessions {
 /// Refreshing.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Watch {
-    /// Refresh every so many seconds, and show what happened in between
+    /// Refresh every SECONDS (0.1 to 3600), and show rates since the last refresh
     #[arg(long = "watch", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) every: Option<f64>,
-    /// End after so many refreshes
+    /// End after N refreshes
     #[arg(long, value_name = "N", requires = "every")]
     pub(crate) rounds: Option<u64>,
 }
