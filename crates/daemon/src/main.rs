@@ -11,11 +11,14 @@
 //! | `routing` | routes, next hops, neighbours, numbers of interfaces |
 //! | `flows`, `bridges` | exact-match flows; what bridges have learned |
 //! | `functions`, `kernel_sides` | packet functions; the kernel's sides of ports |
+//! | `processes` | the attach and sessions sockets: the accepting thread, a thread for each user |
 //! | `clients` | client processes |
+//! | `sessions` | processes with TCP/IP stacks, and the daemon's own stack |
 //! | `daemon` | these parts put together |
 //! | `keep` | what a restart must not lose |
 //! | `restart` | the program run anew, in place or by a process that takes over |
 //! | `reload` | another configuration in place of the one in force |
+//! | `origin` | where the configuration came from, and from where another may come |
 //! | `api` | HTTP on the socket, one file per resource |
 //! | `settings` | from the configuration to limits, times and switches |
 #![forbid(unsafe_code)]

@@ -44,8 +44,8 @@ reasons! {
     StackFragment "stack-fragment" "A stack sent a fragment of a packet, or a fragment header ahead of other than a datagram.";
     StackProtocol "stack-protocol" "A stack sent a protocol other than TCP and UDP.";
     StackSource "stack-source" "A stack sent a packet whose source address does not belong to this router.";
-    StackDestination "stack-destination" "A stack sent to something other than one host: a group, a broadcast, a loopback or link-local address.";
-    StackPort "stack-port" "A stack sent from a port that it neither leases nor serves.";
+    StackDestination "stack-destination" "A stack sent to a destination that it may not use: a multicast, broadcast, loopback or link-local address.";
+    StackPort "stack-port" "A stack sent from a local port that it neither leases nor serves, and not on a connection that has moved to it.";
     Function "function" "A packet function dropped it.";
     NoBuffer "no-buffer" "The buffer pool was empty.";
     EthernetTruncated "ethernet-truncated" "The frame is shorter than its Ethernet or VLAN header.";
