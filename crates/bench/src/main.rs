@@ -86,13 +86,13 @@ struct CommandLine {
 enum Command {
     /// Packets/s and cycles/packet of the whole forwarder on one core, beside dpdk-testpmd.
     Forward(forward::Args),
-    /// Cycles/packet of the whole forwarder while a client process reads, does not read, writes garbage,
-    /// floods: what everybody else pays for it.
+    /// Cycles/packet of the whole forwarder while a client process reads, does not read, writes garbage, or floods: what
+    /// it costs everybody else.
     Clients(clients::Args),
-    /// How much an application may do for each packet before packets are lost: digests or uncached reads, in the worker
-    /// and in a client ('packet on fly').
+    /// How much work an application can do per packet before packets are lost ('packet on fly'): digests or uncached
+    /// reads, in the worker and in a client.
     Capacity(capacity::Args),
-    /// Packets/s by where the threads that receive, work and transmit are, by pages and amount of memory, and by memory
+    /// Packets/s by the cores of the threads that receive, work and transmit, by pages and amount of memory, and by memory
     /// channels; says which of these this machine cannot run.
     Placement(placement::Args),
     /// The process of a turn of `placement`.
@@ -110,11 +110,11 @@ enum Command {
     /// Packets/s and latency of packet queues between two processes, and how fast a sleeper wakes, beside
     /// dpdk-testpmd over memif and over vhost-user.
     Queue(queue::Args),
-    /// What it costs to find sessions, to pass control messages and to wait, beside what Millrace replaces: locks and
-    /// polling.
+    /// What it costs to find sessions, to pass control messages and to wait, beside locks and polling, which Millrace
+    /// replaces.
     Session(session::Args),
-    /// Throughput, latency, frame loss rate and back-to-back frames of a device between two ports, as RFC 2544 has them:
-    /// of Millrace, of another data plane, or of a physical device.
+    /// Throughput, latency, frame loss rate and back-to-back frames of a device between two ports by RFC 2544: of
+    /// Millrace, of another data plane, or of a physical device.
     Rfc2544(rfc2544::Args),
     /// The device with known faults of `rfc2544`.
     #[command(hide = true)]
@@ -122,9 +122,9 @@ enum Command {
     /// NGINX, iperf3 and redis on Millrace, beside the same programs on the kernel: requests/s, latency, CPU time and
     /// memory. Needs root.
     Serve(serve::Args),
-    /// What changed from results A to results B, in words, and whether it is more than noise.
+    /// What changed from results A to results B, in words, and whether the change is more than noise.
     Compare(compare::Args),
-    /// A page of all results, with plots and what others have published; or tables for a README.
+    /// Turn results into a page with tables, plots and published figures, or into tables for a README.
     Report(page::Args),
     /// The process of `serve` that holds connections.
     #[command(hide = true)]

@@ -10,10 +10,10 @@ pub(crate) struct Args {
     /// Frame sizes: bytes from 64 to 1518, check sequence included.
     #[arg(long, value_delimiter = ',', default_value = "64,256,1024,1518", value_parser = clap::value_parser!(u16).range(64..=1518))]
     pub(super) frames: Vec<u16>,
-    /// The rate at which nothing may be lost: Gbit/s on the wire.
+    /// The rate for which the largest n without loss is sought: Gbit/s on the wire.
     #[arg(long, default_value_t = 10.0)]
     pub(super) gigabits: f64,
-    /// Memory that reads go to, more than any cache holds: MB.
+    /// Memory that is read, more than any cache holds: MB.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) memory: u32,
 }

@@ -8,13 +8,13 @@ pub(crate) struct Run {
     /// Write the results to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Prefixes of a full table, one per line, perhaps compressed (.gz).
+    /// Prefixes of a full table, one per line, plain or compressed (.gz).
     #[arg(long, value_name = "FILE")]
     pub(crate) prefixes: Option<PathBuf>,
     /// Rounds, in which the contestants take turns.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
-    /// Do without hugepages, also where there are some.
+    /// Do without hugepages, even if there are some.
     #[arg(long)]
     pub(crate) no_huge: bool,
     /// A short run, to see whether everything works.

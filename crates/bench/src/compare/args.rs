@@ -13,7 +13,7 @@ pub(crate) struct Args {
     /// Fail if something got worse by more than this and by more than noise: percent.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) fail_on_worse: Option<f64>,
-    /// Write what is compared to this file as JSON.
+    /// Write the comparisons to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
 }

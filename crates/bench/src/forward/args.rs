@@ -12,7 +12,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) run: Run,
     /// Flows: numbers such as 1, 10k, 1M. With this, --routes, --frames or --family, every
-    /// combination is measured; without them a choice of six.
+    /// combination is measured; without them a selection of six.
     #[arg(long, value_delimiter = ',', value_parser = number)]
     pub(super) flows: Vec<usize>,
     /// Routes: numbers, or `full`.
@@ -39,8 +39,8 @@ pub(crate) struct Args {
     /// Leave dpdk-testpmd out.
     #[arg(long)]
     pub(super) no_yardstick: bool,
-    /// DPDK's example router l3fwd takes turns too, with these look-ups; without a value lpm and fib. `scripts/l3fwd` builds it.
-    /// lpm is left out with more than 100k routes, which take it minutes to load.
+    /// DPDK's example router l3fwd takes turns too, with these look-ups of lpm, fib and em; without a value lpm and fib.
+    /// `scripts/l3fwd` builds it. lpm is left out with more than 100k routes, which take minutes to load.
     #[arg(
         long,
         value_delimiter = ',',
@@ -51,7 +51,7 @@ pub(crate) struct Args {
         conflicts_with = "no_yardstick"
     )]
     pub(super) l3fwd: Vec<LookUp>,
-    /// The program, when it is not where `scripts/l3fwd` puts it: target/l3fwd/l3fwd.
+    /// The program of --l3fwd [default: where `scripts/l3fwd` puts it, target/l3fwd/l3fwd].
     #[arg(long, value_name = "FILE", requires = "l3fwd")]
     pub(super) l3fwd_program: Option<PathBuf>,
 }

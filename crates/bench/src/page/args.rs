@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Results: files that `--json` has written, or folders of them. Several machines stand side by side.
+    /// Results: files that `--json` has written, or folders of them. Several machines are shown side by side.
     #[arg(value_name = "DIR", required = true)]
     pub(super) results: Vec<PathBuf>,
     /// The page: HTML that needs no other file.
@@ -13,13 +13,13 @@ pub(crate) struct Args {
     /// Write each plot into this folder as well (SVG).
     #[arg(long, value_name = "DIR")]
     pub(super) plots: Option<PathBuf>,
-    /// Results before: what changed since stands on the page.
+    /// Earlier results: the page shows what has changed since.
     #[arg(long, value_name = "DIR")]
     pub(super) before: Option<PathBuf>,
     /// Print the tables as Markdown, for a README, and write no page.
     #[arg(long, conflicts_with_all = ["output", "plots", "before"])]
     pub(super) markdown: bool,
-    /// Replace the tables of this file that stand between `<!-- millrace-bench COMMAND -->` and `<!-- /millrace-bench -->`,
+    /// Replace the tables of this file between `<!-- millrace-bench COMMAND -->` and `<!-- /millrace-bench -->`,
     /// and write no page. `COMMAND: NAME; NAME` takes only results whose name and case contain one of these.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "plots", "before", "markdown"])]
     pub(super) readme: Option<PathBuf>,

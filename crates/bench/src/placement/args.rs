@@ -9,13 +9,13 @@ use crate::command_line::Run;
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) run: Run,
-    /// What is varied; all without this.
+    /// What is varied [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(super) vary: Vec<Vary>,
     /// Frame size: bytes from 64 to 1518, check sequence included.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(64..=1518))]
     pub(super) frame: u16,
-    /// Say what would be measured, and what this machine cannot and why.
+    /// Say what would be measured, what this machine cannot run, and why.
     #[arg(long)]
     pub(super) check: bool,
 }

@@ -7,17 +7,17 @@ pub(crate) struct Args {
     /// Write the results to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Rounds, in which the contestants take turns; up to as many again where the machine changed its phase.
+    /// Rounds, in which the contestants take turns; up to as many again if the machine changes its phase.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) rounds: u32,
     /// Frame sizes: bytes from 64 to 9216, check sequence included. With this or --bursts, every
-    /// combination is measured; without them a choice.
+    /// combination is measured; without them a selection.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(64..=9216))]
     pub(super) sizes: Vec<u16>,
     /// Packets sent and taken at once: 1 to 256.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) bursts: Vec<u16>,
-    /// Do without hugepages, also where there are some.
+    /// Do without hugepages, even if there are some.
     #[arg(long)]
     pub(super) no_huge: bool,
     /// A short run, to see whether everything works.

@@ -11,16 +11,16 @@ pub(crate) struct Args {
     /// Write the results to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Trials of 2 s in place of the scenario's, and one latency trial: a first look, no result to publish.
+    /// Trials of at most 2 s, and one latency trial: a first look, not a result to publish.
     #[arg(long)]
     pub(super) quick: bool,
     /// Check the scenario and say what would be measured.
     #[arg(long)]
     pub(super) check: bool,
-    /// Folder with millraced; that of this program without this.
+    /// Folder of millraced [default: that of this program].
     #[arg(long, value_name = "DIR")]
     pub(super) programs: Option<PathBuf>,
-    /// Do without hugepages, also where there are some.
+    /// Do without hugepages, even if there are some.
     #[arg(long)]
     pub(super) no_huge: bool,
 }

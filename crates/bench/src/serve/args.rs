@@ -14,7 +14,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) rounds: u32,
     /// Sizes of the bodies: bytes. With this, --connections or --workers, every combination is measured; without them
-    /// a choice.
+    /// a selection.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     pub(super) bodies: Vec<u32>,
     /// Connections at once.
@@ -23,16 +23,16 @@ pub(crate) struct Args {
     /// Workers of NGINX.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) workers: Vec<u32>,
-    /// A connection for each request, with --bodies, --connections or --workers.
+    /// A connection for each request; takes effect with --bodies, --connections or --workers.
     #[arg(long)]
     pub(super) close: bool,
-    /// Paths between client and server; all without this.
+    /// Paths between client and server [default: all].
     #[arg(long, value_delimiter = ',')]
     pub(super) paths: Vec<Path>,
-    /// Folder with millraced, millrace and libmillrace_preload.so; that of this program without this.
+    /// Folder of millraced, millrace and libmillrace_preload.so [default: that of this program].
     #[arg(long, value_name = "DIR")]
     pub(super) programs: Option<PathBuf>,
-    /// Connections that are held to measure what idle ones cost.
+    /// Idle connections that are held open to measure what they cost.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(super) idle_connections: u32,
     /// Leave idle connections out.

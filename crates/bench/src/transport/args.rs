@@ -21,8 +21,7 @@ pub(crate) struct Args {
     /// Leave smoltcp and lwIP out.
     #[arg(long)]
     pub(super) no_yardstick: bool,
-    /// Simulate flows that share a path, and write plots of their rates into this folder (SVG); nothing
-    /// else is measured then.
+    /// Only simulate flows that share a path, and write plots of their rates into this folder (SVG).
     #[arg(long, value_name = "DIR")]
     pub(super) plots: Option<PathBuf>,
 }
