@@ -224,11 +224,18 @@ impl Buffer {
         (mbuf.ol_flags & stripped == stripped).then_some(mbuf.vlan_tci)
     }
 
+    /// How many segments the packet has.
+    #[inline(always)]
+    #[must_use]
+    pub fn segment_count(&self) -> u16 {
+        self.mbuf().nb_segs
+    }
+
     /// Whether the packet has more than one segment.
     #[inline(always)]
     #[must_use]
     pub fn is_chained(&self) -> bool {
-        self.mbuf().nb_segs > 1
+        self.segment_count() > 1
     }
 
     /// The segments in order.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use millrace_dpdk::{
     Buffer, BufferPool, Device, Eal, EalOptions, Health, Memory, Opened, Port, PortConfig,
-    PortError, RxQueue, TxQueue,
+    PortError, RxQueue, Taken, TxQueue,
 };
 
 use captures::{read_capture, write_capture};
@@ -26,7 +26,7 @@ fn drain(rx: &mut RxQueue, tx: &mut TxQueue) -> usize {
             return count;
         }
         assert!(slots[..n].iter().all(Option::is_some) && slots[n..].iter().all(Option::is_none));
-        let sent = tx.burst(&mut slots);
+        let sent = tx.burst(&mut slots).packets;
         assert_eq!(sent, n);
         assert!(slots.iter().all(Option::is_none), "sent packets are not ours any more");
         count += sent;
@@ -107,7 +107,8 @@ fn long_packets_are_chains(directory: &Path, pool: BufferPool) {
     assert!(second.truncate(6000) && second.len() == 5000, "it is shorter already");
     assert!(second.truncate(100) && !second.is_chained() && second.data() == &long[..100]);
     assert_eq!(pool.available(), free + 2, "its other segments are back");
-    assert_eq!(tx[0].burst(&mut slots), 3);
+    let bytes = (expected.len() + 100 + 60) as u64;
+    assert_eq!(tx[0].burst(&mut slots), Taken { packets: 3, bytes });
     drop((rx, tx));
     port.close().unwrap();
     assert_eq!(read_capture(&to), [expected, long[..100].to_vec(), long[..60].to_vec()]);
@@ -120,7 +121,8 @@ fn null_takes_and_gives(pool: BufferPool) {
     assert!(slots.iter().flatten().all(|buffer| buffer.len() == 128));
     assert_eq!(slots[0].as_ref().unwrap().port(), port.id());
     let hole = slots[10].take();
-    assert_eq!(tx[0].burst(&mut slots), 10, "a burst ends at the first empty slot");
+    let taken = Taken { packets: 10, bytes: 1280 };
+    assert_eq!(tx[0].burst(&mut slots), taken, "a burst ends at the first empty slot");
     drop((hole, slots));
     assert!(rx[0].interrupt().is_err());
     let silent = open("null,no-rx=1", pool).rx[0].burst(&mut [NONE; 8]);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use captures::{read_capture, write_capture};
 use millrace_dpdk::{
     Buffer, BufferPool, DeviceMemory, Eal, EalOptions, Memory, Opened, Port, PortConfig, PortError,
-    SharedBuffer, SharedPool,
+    SharedBuffer, SharedPool, Taken,
 };
 use shm::attach::Reference;
 use shm::{Buffers, Region, Segment};
@@ -136,11 +136,14 @@ fn packets_land_in_the_segment(bed: &mut Bed) {
     assert_eq!(part.len(), packet(39).len(), "a refusal changes nothing");
     assert!(part.set_span(128 + 10, 50) && part.len() == 50);
     // Sent from where they lie.
+    let bytes = |part: &[SharedBuffer]| -> u64 { part.iter().map(|b| b.len() as u64).sum() };
+    let taken = [&shared[..4], &shared[4..]].map(|part| Taken { packets: 4, bytes: bytes(part) });
     let mut slots: Vec<_> = shared.into_iter().map(Some).collect();
     slots.insert(4, None);
-    assert_eq!(opened.tx[0].burst_shared(&mut slots), 4, "a burst ends at the first empty slot");
+    let first = opened.tx[0].burst_shared(&mut slots);
+    assert_eq!(first, taken[0], "a burst ends at the first empty slot");
     slots.drain(..5);
-    assert_eq!(opened.tx[0].burst_shared(&mut slots), 4);
+    assert_eq!(opened.tx[0].burst_shared(&mut slots), taken[1]);
     assert!(slots.iter().all(Option::is_none));
 
     let pool = opened.rx[0].shared().unwrap();

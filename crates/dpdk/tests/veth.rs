@@ -48,7 +48,7 @@ fn pass(pool: BufferPool, from: &mut Opened, to: &mut Opened) {
     let (mut sent, mut got) = (0, Vec::new());
     let end = Instant::now() + Duration::from_secs(10);
     while got.len() < BURST && Instant::now() < end {
-        sent += from.tx[0].burst(&mut out[sent..]);
+        sent += from.tx[0].burst(&mut out[sent..]).packets;
         let mut slots = [const { None::<Buffer> }; BURST];
         if to.rx[0].burst(&mut slots) == 0 {
             std::thread::sleep(Duration::from_millis(1));

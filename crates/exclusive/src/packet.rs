@@ -34,6 +34,6 @@ impl Packet {
     /// Pieces in which it lies: one, unless it is longer than a buffer.
     #[must_use]
     pub fn pieces(&self) -> usize {
-        if self.buffer.is_chained() { self.buffer.segments().count() } else { 1 }
+        usize::from(self.buffer.segment_count())
     }
 }

@@ -22,7 +22,7 @@ impl Transmit {
     pub(crate) fn flush(&mut self, port: u8, kept: &mut Vec<Packet>) {
         let mut sent = 0;
         while let Some(rest) = self.burst.get_mut(sent..).filter(|rest| !rest.is_empty()) {
-            match self.queue.burst(rest) {
+            match self.queue.burst(rest).packets {
                 0 => break,
                 some => sent += some,
             }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dpdk::Taken;
+
 use crate::Reason;
 
 /// One number with one writer: adding is a plain load and store, no locked instruction.
@@ -48,6 +50,15 @@ pub struct PortCounters {
     pub tx_bytes: Counter,
     /// Packets that the driver did not take.
     pub tx_dropped: Counter,
+}
+
+impl PortCounters {
+    /// Counts what the driver took.
+    #[inline]
+    pub(crate) fn sent(&self, Taken { packets, bytes }: Taken) {
+        self.tx_packets.add(packets as u64);
+        self.tx_bytes.add(bytes);
+    }
 }
 
 /// All counters of one worker.

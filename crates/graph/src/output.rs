@@ -1,6 +1,6 @@
 //! Per-(core, port) transmit buffers with a drain time.
 
-use dpdk::{Buffer, SharedBuffer, TxQueue};
+use dpdk::{Buffer, SharedBuffer, Taken, TxQueue};
 
 use crate::capture::{Direction, Tap};
 use crate::{Counters, HandoffSender, PortId, Reason};
@@ -28,8 +28,6 @@ struct PortBuffer {
     /// or none while there is no path. One comparison finds out.
     plain: usize,
     len: usize,
-    /// Length of what waits.
-    bytes: u64,
     waiting: [Option<Buffer>; BURST],
     since: u64,
     /// Packets that left the buffer, whatever became of them.
@@ -65,7 +63,6 @@ impl Output {
             path: None,
             plain: 0,
             len: 0,
-            bytes: 0,
             waiting: [const { None }; BURST],
             since: 0,
             left: 0,
@@ -202,16 +199,11 @@ impl Output {
         }
         let Some(TransmitPath::Queue(queue)) = &mut entry.path else { return };
         let Some(count) = counters.ports.get(port.number()) else { return };
-        let length = |packets: &[Option<SharedBuffer>]| -> u64 {
-            packets.iter().flatten().map(|buffer| buffer.len() as u64).sum()
-        };
-        let offered = length(packets);
         let sent = attempt(packets, |rest| queue.burst_shared(rest));
-        count.tx_packets.add(sent as u64);
-        let refused = packets.get(sent..).unwrap_or_default();
-        count.tx_bytes.add(offered - length(refused));
-        count.tx_dropped.add(refused.len() as u64);
-        counters.drops[Reason::TransmitFull as usize].add(refused.len() as u64);
+        count.sent(sent);
+        let refused = packets.len() - sent.packets;
+        count.tx_dropped.add(refused as u64);
+        counters.drops[Reason::TransmitFull as usize].add(refused as u64);
     }
 
     /// Sends what has waited longer than the drain time.
@@ -258,7 +250,6 @@ impl PortBuffer {
 
     #[inline(always)]
     fn put(&mut self, buffer: Buffer) {
-        self.bytes += buffer.len() as u64;
         // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
         std::mem::forget(self.waiting[self.len % BURST].replace(buffer));
         self.len += 1;
@@ -266,7 +257,6 @@ impl PortBuffer {
 
     /// Puts as many as there is room for; the places that they come from are empty then.
     fn put_all(&mut self, burst: &mut [Option<Buffer>]) {
-        self.bytes += bytes(burst);
         if let Some(places) = self.waiting.get_mut(self.len..self.len + burst.len()) {
             places.swap_with_slice(burst);
             self.len += burst.len();
@@ -277,7 +267,6 @@ impl PortBuffer {
         let port = self.id;
         let burst = &mut self.waiting[..self.len.min(BURST)];
         self.len = 0;
-        let offered = std::mem::take(&mut self.bytes);
         if let Some(tap) = tap {
             tap.burst(burst, port, Direction::Transmit);
         }
@@ -286,9 +275,8 @@ impl PortBuffer {
         let sent = match &mut self.path {
             Some(TransmitPath::Queue(queue)) => {
                 let sent = attempt(burst, |rest| queue.burst(rest));
-                count.tx_packets.add(sent as u64);
-                count.tx_bytes.add(offered - bytes(&burst[sent..]));
-                sent
+                count.sent(sent);
+                sent.packets
             }
             // The worker that owns the queue counts what it sends.
             Some(TransmitPath::Worker(ring)) => hand_over(ring, burst),
@@ -313,17 +301,15 @@ fn leading_to(ports: &mut [PortBuffer], port: PortId) -> Option<&mut PortBuffer>
     (entry.id == port && entry.path.is_some()).then_some(entry)
 }
 
-fn bytes(burst: &[Option<Buffer>]) -> u64 {
-    burst.iter().flatten().map(|buffer| buffer.len() as u64).sum()
-}
-
-/// Gives a burst to a driver by `send`, which returns how many it took; the others are left at the end.
+/// Gives a burst to a driver by `send`, which says what it took; the others are left at the end.
 #[inline(always)]
-fn attempt<T>(burst: &mut [T], mut send: impl FnMut(&mut [T]) -> usize) -> usize {
-    let mut sent = 0;
+fn attempt<T>(burst: &mut [T], mut send: impl FnMut(&mut [T]) -> Taken) -> Taken {
+    let mut sent = Taken::default();
     for _ in 0..ATTEMPTS {
-        sent += send(&mut burst[sent..]);
-        if sent == burst.len() {
+        let Taken { packets, bytes } = send(&mut burst[sent.packets..]);
+        sent.packets += packets;
+        sent.bytes += bytes;
+        if sent.packets == burst.len() {
             break;
         }
     }

@@ -56,7 +56,7 @@ fn run(
     let mut packets = 0;
     while !shared.stop.load(Ordering::Relaxed) {
         let got = rx.burst(&mut slots[..burst]);
-        let sent = tx.burst(&mut slots[..got]);
+        let sent = tx.burst(&mut slots[..got]).packets;
         // net_null takes everything.
         if sent < got {
             dpdk::free_bulk(&mut slots[sent..got]);

@@ -87,7 +87,7 @@ impl Direction {
         // What the link does not take at once is offered again: nothing is lost that is not to be.
         let mut sent = 0;
         for _ in 0..TRIES {
-            sent += self.tx.burst(&mut slots[sent..ready]);
+            sent += self.tx.burst(&mut slots[sent..ready]).packets;
             if sent == ready {
                 break;
             }

@@ -120,7 +120,7 @@ impl Lane {
                 sending.sent.starved += 1;
             }
         }
-        let sent = self.tx.burst(&mut slots[..count]);
+        let sent = self.tx.burst(&mut slots[..count]).packets;
         sending.sent.refused += slots[sent..count].iter().flatten().count() as u64;
         dpdk::free_bulk(&mut slots[sent..count]);
     }

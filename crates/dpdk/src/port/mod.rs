@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use config::{Adjustment, PortConfig, PortError};
 pub use info::{Cause, Health, Link, PortInfo, PortStats};
-pub use queue::{RxQueue, TxQueue};
+pub use queue::{RxQueue, Taken, TxQueue};
 
 use crate::{Device, ffi};
 use handle::Handle;

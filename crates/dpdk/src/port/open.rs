@@ -176,9 +176,10 @@ impl Opening<'_> {
         }
         self.handle.result(rc, "be configured")?;
         let kind = self.handle.device.kind();
+        // net_pcap and net_null take chains but do not say so.
+        let chains = tx_offloads != 0 || matches!(kind, DeviceKind::Pcap | DeviceKind::Null);
         Ok(Limits {
-            // net_pcap and net_null take chains but do not say so.
-            chains: tx_offloads != 0 || matches!(kind, DeviceKind::Pcap | DeviceKind::Null),
+            segments: if chains { u16::MAX } else { 1 },
             // net_af_xdp copies a packet of another pool into a buffer of its own, unchecked.
             length: if kind == DeviceKind::AfXdp { room.into() } else { usize::MAX },
         })

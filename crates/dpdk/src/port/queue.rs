@@ -115,8 +115,8 @@ impl RxQueue {
 /// What a driver can send without reading or writing beyond a buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Whether packets may be chained.
-    pub(super) chains: bool,
+    /// Longest chain: segments.
+    pub(super) segments: u16,
     /// Longest packet: bytes.
     pub(super) length: usize,
 }
@@ -125,16 +125,24 @@ impl Limits {
     /// Whether the driver can send the packet, which is made one segment first if it has to be.
     #[inline(always)]
     fn allow(self, buffer: &mut Buffer) -> bool {
-        // One branch for most packets.
-        let fits = (buffer.len() <= self.length) & (self.chains | !buffer.is_chained());
+        let fits = buffer.len() <= self.length && buffer.segment_count() <= self.segments;
         fits || self.allow_in_one_piece(buffer)
     }
 
     /// A driver without multi-segment support would read beyond the first segment.
     #[cold]
     fn allow_in_one_piece(self, buffer: &mut Buffer) -> bool {
-        buffer.len() <= self.length && (!buffer.is_chained() || buffer.linearize())
+        buffer.len() <= self.length && buffer.linearize()
     }
+}
+
+/// What a driver took of a burst.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Packets.
+    pub packets: usize,
+    /// Their length together.
+    pub bytes: u64,
 }
 
 /// One transmit queue. It can move to another thread but not be shared.
@@ -154,24 +162,29 @@ impl TxQueue {
     }
 
     /// Hands the packets at the front of `slots`, up to the first empty slot, to the driver, which
-    /// sends and frees them. Returns how many it took: those slots are empty now, the others still
-    /// hold the caller's packets.
+    /// sends and frees them. Says what it took: those slots are empty now, the others still hold the
+    /// caller's packets.
     ///
     /// Where the driver cannot send chained packets they are made one segment first; one that does
-    /// not fit, or is longer than the driver can take, ends the burst: a caller that gets 0 for a
-    /// long time should drop the first packet.
+    /// not fit, or is longer than the driver can take, ends the burst: a caller whose packets are not
+    /// taken for a long time should drop the first one.
     #[inline(always)]
-    pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> usize {
-        let mut ready = 0;
+    pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> Taken {
+        let limits = self.limits;
+        let (mut ready, mut bytes) = (0, 0);
         for slot in slots.iter_mut().take(usize::from(u16::MAX)) {
             let Some(buffer) = slot else { break };
-            if !self.limits.allow(buffer) {
+            if !limits.allow(buffer) {
                 break;
             }
+            bytes += buffer.len() as u64;
             ready += 1;
         }
         // SAFETY: the first `ready` slots hold mbufs that are ours to give.
-        unsafe { self.give(slots, ready) }
+        let packets = unsafe { self.give(slots, ready) };
+        let left = slots.get(packets..usize::from(ready)).unwrap_or_default();
+        let left: u64 = left.iter().flatten().map(|buffer| buffer.len() as u64).sum();
+        Taken { packets, bytes: bytes - left }
     }
 
     /// Whether the driver can send packets that lie in lent memory; `mapped`: that memory was mapped for devices that
@@ -195,15 +208,23 @@ impl TxQueue {
 
     /// As [`burst`](Self::burst), for packets that lie in memory that is not ours alone. A chained one ends the burst
     /// where the driver cannot send it. Only where [`sends_shared`](Self::sends_shared) says so.
-    pub fn burst_shared(&mut self, slots: &mut [Option<SharedBuffer>]) -> usize {
+    pub fn burst_shared(&mut self, slots: &mut [Option<SharedBuffer>]) -> Taken {
+        let Limits { segments, length } = self.limits;
         let fits = |slot: &&Option<SharedBuffer>| {
-            slot.as_ref().is_some_and(|buffer| {
-                buffer.len() <= self.limits.length && (self.limits.chains || !buffer.is_chained())
-            })
+            let fits = |buffer: &SharedBuffer| {
+                buffer.len() <= length && buffer.segment_count() <= segments
+            };
+            slot.as_ref().is_some_and(fits)
         };
-        let ready = slots.iter().take(usize::from(u16::MAX)).take_while(fits).count() as u16;
+        let bytes = |slots: &[Option<SharedBuffer>]| -> u64 {
+            slots.iter().flatten().map(|buffer| buffer.len() as u64).sum()
+        };
+        let ready = slots.iter().take(usize::from(u16::MAX)).take_while(fits).count();
+        let offered = bytes(slots.get(..ready).unwrap_or_default());
         // SAFETY: the first `ready` slots hold mbufs that are ours to give.
-        unsafe { self.give(slots, ready) }
+        let packets = unsafe { self.give(slots, ready as u16) };
+        let left = bytes(slots.get(packets..ready).unwrap_or_default());
+        Taken { packets, bytes: offered - left }
     }
 
     /// Gives packets to the driver.

@@ -38,6 +38,13 @@ impl SharedBuffer {
         self.0.is_empty()
     }
 
+    /// How many segments the packet has.
+    #[inline]
+    #[must_use]
+    pub fn segment_count(&self) -> u16 {
+        self.0.segment_count()
+    }
+
     /// Whether the packet has more than one segment.
     #[inline]
     #[must_use]

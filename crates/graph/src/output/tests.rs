@@ -1,5 +1,7 @@
+use dpdk::{Port, PortConfig};
+
 use crate::testbed::{Outside, own_pool, packet, pool};
-use crate::{PortId, Reason};
+use crate::{PortId, Reason, TransmitPath};
 
 fn give(outside: &mut Outside, numbers: std::ops::Range<u8>, now: u64) {
     for n in numbers {
@@ -63,6 +65,22 @@ fn what_the_queue_does_not_take_is_dropped_and_counted() {
     assert_eq!(outside.drops(Reason::TransmitFull), 54);
     assert_eq!(outside.counters.ports[0].tx_dropped.get(), 54);
     assert_eq!(outside.sent(0), (0..10).collect::<Vec<u8>>());
+}
+
+#[test]
+fn what_the_driver_takes_is_counted() {
+    let mut outside = Outside::new(1, 0, 1);
+    let mut opened = Port::open(&"null".parse().unwrap(), &PortConfig::new(pool())).unwrap();
+    let path = TransmitPath::Queue(opened.tx.remove(0));
+    assert!(outside.exits.set_path(PortId::new(0), Some(path)).is_some());
+    for length in [60, 100, 1000] {
+        outside.exits.transmit(packet(&pool(), &vec![0; length]), PortId::new(0), 0);
+    }
+    let mut row = [Some(packet(&pool(), &[0; 70])), Some(packet(&pool(), &[0; 80]))];
+    outside.exits.transmit_all(&mut row, PortId::new(0), 0);
+    outside.exits.output.flush(&outside.counters);
+    let counters = &outside.counters.ports[0];
+    assert_eq!((counters.tx_packets.get(), counters.tx_bytes.get()), (5, 1310));
 }
 
 #[test]
