@@ -15,7 +15,7 @@ use millrace_forward::state::{DEFAULT_VRF, Interface, Kind, NextHop, Settings};
 use router::{
     FLOWS, PORTS, Router, SETTINGS, Sent, host, interface, interfaces, mac, prefix_of, routes,
 };
-use wire::{ethernet, vlan};
+use wire::{MacAddr, ethernet, vlan};
 
 /// Where the first octets of the packet are: behind the header and its tag.
 const HEADER: usize = 14;
@@ -275,32 +275,85 @@ fn uses_are_noticed(mut router: Router) {
     }
 }
 
+/// What gives the router routes by neighbors.
+fn slow_path(router: &mut Router) -> SlowPath<Handoff> {
+    let rib = std::mem::replace(&mut router.rib, router::no_routes());
+    SlowPath::new(rib, router.state.clone(), Timing::default(), Bounds::default(), 0)
+}
+
+fn via(address: &str) -> Via {
+    Via { address: router::ip(address), interface: None, weight: 1 }
+}
+
+fn route(slow: &mut SlowPath<Handoff>, network: &str, members: Vec<Via>) {
+    let target = Target::Via(members);
+    let route = Route::of_static(DEFAULT_VRF, prefix_of(network), target);
+    slow.apply(&[Change::Add(route)]).unwrap();
+}
+
+/// Lets a neighbor be known behind a port.
+fn meet(slow: &mut SlowPath<Handoff>, port: u16, neighbor: &Via, mac: MacAddr) {
+    let mut actions = Vec::new();
+    slow.add_neighbor(InterfaceId::new(port), neighbor.address, mac, 0, &mut actions).unwrap();
+}
+
+#[test]
+fn packets_to_many_neighbors_leave_by_their_port_as_by_the_nodes() {
+    // The last ones by another port than the others.
+    let neighbor = |n: u16| via(&format!("10.0.{}.{}", if n < 6 { 2 } else { 1 }, 100 + n));
+    let frames: Vec<Vec<u8>> = (0..250_u16)
+        .map(|n| {
+            // In the second block all leave by one port, in the third one does not.
+            let of = if (64..128).contains(&n) || n > 150 { n % 6 } else { n % 8 };
+            let to = from(0, &format!("198.51.{of}.{}", n % 256));
+            let to = if n % 50 == 49 { to.hops(1) } else { to };
+            // Each too long for the next port once.
+            to.udp(if n % 40 == 39 { 1480 } else { usize::from(n) })
+        })
+        .collect();
+    let together: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
+    let sent = |settings: Settings| {
+        let mut router = Router::with_hosts_and(settings);
+        let mut slow = slow_path(&mut router);
+        for n in 0..8_u16 {
+            route(&mut slow, &format!("198.51.{n}.0/24"), vec![neighbor(n)]);
+            meet(&mut slow, if n < 6 { 2 } else { 1 }, &neighbor(n), mac(0xa0 + n as u8));
+        }
+        let mut sent = router.receive(0, &together);
+        // One that the use of which is to be noticed, amid the others.
+        let hops = router.state.next_hops.clone();
+        let stale = (0..hops.capacity() as u32)
+            .find(|index| hops.get(*index).destination == mac(0xa3))
+            .unwrap();
+        hops.set(stale, &NextHop { kind: Kind::ForwardStale, ..hops.get(stale) });
+        sent.extend(router.receive(0, &together));
+        assert!(hops.take_used(stale));
+        let by_nodes = forwarded_by_nodes(&router);
+        while router.punts.pop().is_ok() {}
+        router.assert_no_buffer_is_out();
+        (sent, by_nodes)
+    };
+    let (short, by_nodes) = sent(SETTINGS);
+    let (long, all) = sent(FLOWS);
+    assert_eq!(short, long);
+    assert!(short.len() > 2 * 230 && by_nodes * 10 < all, "{} {by_nodes} {all}", short.len());
+}
+
 #[test]
 fn flows_are_spread_as_by_the_nodes() {
     let ports = |settings: Settings| -> Vec<u16> {
         let mut router = Router::with_hosts_and(settings);
-        let rib = std::mem::replace(&mut router.rib, router::no_routes());
-        let mut slow = SlowPath::<Handoff>::new(
-            rib,
-            router.state.clone(),
-            Timing::default(),
-            Bounds::default(),
-            0,
-        );
+        let mut slow = slow_path(&mut router);
         for (network, hosts) in [("198.51.100.0/24", "10.0"), ("2001:db8:aa::/48", "2001:db8")] {
             let six = hosts.contains(':');
             let member = |port: u16| {
                 let text =
                     if six { format!("{hosts}:{port}::99") } else { format!("{hosts}.{port}.99") };
-                Via { address: router::ip(&text), interface: None, weight: 1 }
+                via(&text)
             };
-            let target = Target::Via(vec![member(1), member(2)]);
-            let route = Route::of_static(DEFAULT_VRF, prefix_of(network), target);
-            slow.apply(&[Change::Add(route)]).unwrap();
+            route(&mut slow, network, vec![member(1), member(2)]);
             for port in 1..3 {
-                let address = member(port).address;
-                slow.add_neighbor(InterfaceId::new(port), address, host(port), 0, &mut Vec::new())
-                    .unwrap();
+                meet(&mut slow, port, &member(port), host(port));
             }
         }
         let frames: Vec<Vec<u8>> = (0..100)

@@ -22,18 +22,18 @@ const TAGGED: usize = HEADER + vlan::TAG_LENGTH;
 pub(super) const BLOCK: usize = 64;
 /// What a frame carries at least (IEEE 802.3 4.2.3.3): a shorter packet is padded. Bytes.
 const LEAST: usize = 46;
-/// The bits of a frame's first 8 bytes, little-endian, that are compared: the destination address,
-/// and that the source is no group address.
-const FRONT: u64 = 0x0001_ffff_ffff_ffff;
+/// The first bits of a frame that are compared are the destination address, and the one that says that the source is no group
+/// address: of its first 8 bytes, little-endian, those that are left when they are shifted so far.
+const FRONT: u32 = 15;
 /// The bits of a tag, as a little-endian number with its EtherType, that are compared: all but priority and drop eligibility.
 const TAG: u32 = 0xff0f_ffff;
-/// EtherType and first octet of a packet as a little-endian number of 4 bytes, and the bits that are compared: IPv4 in a header
-/// without options, IPv6.
-const PLAIN4: u32 = 0x0045_0008;
-const KIND4: u32 = 0x00ff_ffff;
-const PLAIN6: u32 = 0x0060_dd86;
+/// EtherType and first octet of a packet as a little-endian number of 4 bytes, and how much of it is compared: IPv4 in a header
+/// without options, shifted so far; IPv6, these bits.
+const KIND4: u32 = 8;
+const PLAIN4: u32 = 0x0045_0008 << KIND4;
 const KIND6: u32 = 0x00f0_ffff;
-/// Equal to nothing under these.
+const PLAIN6: u32 = 0x0060_dd86;
+/// Equal to none of it.
 const NEVER: u32 = u32::MAX;
 
 /// First octets of IPv4 addresses under which none is special (`wire::special`).
@@ -77,12 +77,22 @@ impl<K: Copy + Default> Block<K> {
         Self { slots: [0; BLOCK], keys: [K::default(); BLOCK], len: 0 }
     }
 
-    /// Puts one behind `len` others; gives how many there are with it. More than a block holds start over.
+    /// Takes the first slots, as many as there is room for, up to one that `key` gives nothing for; returns how many.
     #[inline(always)]
-    fn put(&mut self, len: usize, slot: Slot, key: K) -> usize {
-        self.slots[len % BLOCK] = slot;
-        self.keys[len % BLOCK] = key;
-        len + 1
+    fn extend(&mut self, slots: &[Slot], mut key: impl FnMut(Slot) -> Option<K>) -> usize {
+        let (places, keys) = (self.slots.get_mut(self.len..), self.keys.get_mut(self.len..));
+        let mut taken = 0;
+        for (&slot, its) in slots.iter().zip(keys.unwrap_or_default()) {
+            let Some(key) = key(slot) else { break };
+            *its = key;
+            taken += 1;
+        }
+        // Behind the loop, where it is a copy of many at once.
+        for (to, &slot) in places.unwrap_or_default().iter_mut().zip(slots).take(taken) {
+            *to = slot;
+        }
+        self.len += taken;
+        taken
     }
 
     /// Where the packets are.
@@ -105,11 +115,11 @@ pub(super) struct Ingress {
     /// Of the VLAN tag.
     vlan: Option<u16>,
     interface: InterfaceId,
-    /// The first 8 bytes of a frame, under [`FRONT`].
+    /// The first 8 bytes of a frame, by [`FRONT`].
     front: u64,
     /// The tag, under [`TAG`].
     tag: u32,
-    /// What lies at the end of the Ethernet header and behind it, under [`KIND4`] and [`KIND6`]; [`NEVER`] where the interface
+    /// What lies at the end of the Ethernet header and behind it, by [`KIND4`] and [`KIND6`]; [`NEVER`] where the interface
     /// does not take the family.
     kind4: u32,
     kind6: u32,
@@ -131,7 +141,7 @@ impl Ingress {
             port,
             vlan,
             interface: id,
-            front: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            front: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) << FRONT,
             tag: u32::from_le_bytes([0x81, 0x00, v0, v1]),
             kind4: if interface.takes_ip4() { PLAIN4 } else { NEVER },
             kind6: if interface.takes_ip6() { PLAIN6 } else { NEVER },
@@ -206,9 +216,11 @@ impl Ingress {
                 continue;
             }
             // Between addresses that have to be looked at more closely.
-            let Some(buffer) = vector.buffer_mut(*slot) else { break };
-            let Some(destination) = self.plain4::<HEADER, IP4, true>(buffer) else { break };
-            ip4.len = ip4.put(ip4.len, *slot, destination);
+            let special = std::slice::from_ref(slot);
+            let plain = |slot| self.plain4::<HEADER, IP4, true>(vector.buffer_mut(slot)?);
+            if ip4.extend(special, plain) == 0 {
+                break;
+            }
             rest = after;
         }
         slots.len() - rest.len()
@@ -223,13 +235,7 @@ impl Ingress {
         vector: &mut Vector,
         block: &mut Block<u32>,
     ) -> usize {
-        let mut len = block.len;
-        for &slot in slots {
-            let Some(buffer) = vector.buffer_mut(slot) else { break };
-            let Some(destination) = self.plain4::<HEADER, IP, false>(buffer) else { break };
-            len = block.put(len, slot, destination);
-        }
-        len - std::mem::replace(&mut block.len, len)
+        block.extend(slots, |slot| self.plain4::<HEADER, IP, false>(vector.buffer_mut(slot)?))
     }
 
     /// The same of IPv6.
@@ -240,13 +246,7 @@ impl Ingress {
         vector: &mut Vector,
         block: &mut Block<u128>,
     ) -> usize {
-        let mut len = block.len;
-        for &slot in slots {
-            let Some(buffer) = vector.buffer_mut(slot) else { break };
-            let Some(destination) = self.plain6::<HEADER, IP>(buffer) else { break };
-            len = block.put(len, slot, destination);
-        }
-        len - std::mem::replace(&mut block.len, len)
+        block.extend(slots, |slot| self.plain6::<HEADER, IP>(vector.buffer_mut(slot)?))
     }
 
     /// The destination address of a plain IPv4 packet, whose padding is taken off. `SPECIAL`: one between addresses that need a closer
@@ -261,8 +261,7 @@ impl Ingress {
         let length = HEADER + usize::from(((word(ip, 0) >> 16) as u16).swap_bytes());
         if PortId::of(buffer) != self.port
             || !self.matches::<HEADER, IP>(frame)
-            || word(frame, HEADER - 2) & KIND4 != self.kind4
-            || !(buffer.len() == length || is_padded(buffer, HEADER, IP, length))
+            || word(frame, HEADER - 2) << KIND4 != self.kind4
             || !checksum::ipv4_header_is_valid(ip)
         {
             return None;
@@ -270,10 +269,9 @@ impl Ingress {
         let (source, destination) = (word(ip, 12), word(ip, 16));
         let ordinary =
             ORDINARY4[usize::from(source as u8)] & ORDINARY4[usize::from(destination as u8)];
-        (ordinary || SPECIAL && neither_special(ip)).then(|| {
-            cut(buffer, length);
-            destination.swap_bytes()
-        })
+        let plain =
+            (ordinary || SPECIAL && neither_special(ip)) && is_cut(buffer, HEADER, IP, length);
+        plain.then_some(destination.swap_bytes())
     }
 
     /// The same of a plain IPv6 packet.
@@ -285,7 +283,6 @@ impl Ingress {
         if PortId::of(buffer) != self.port
             || !self.matches::<HEADER, IP>(frame)
             || word(frame, HEADER - 2) & KIND6 != self.kind6
-            || !(buffer.len() == length || is_padded(buffer, HEADER, IP, length))
         {
             return None;
         }
@@ -293,17 +290,14 @@ impl Ingress {
         let ordinary =
             ORDINARY6[usize::from(source as u8)] & ORDINARY6[usize::from(destination as u8)];
         let destination = u128::from_be_bytes(*ip.last_chunk()?);
-        ordinary.then(|| {
-            cut(buffer, length);
-            destination
-        })
+        (ordinary && is_cut(buffer, HEADER, IP, length)).then_some(destination)
     }
 
     /// Whether a frame has come by this, as far as its addresses and its tag say.
     #[inline(always)]
     fn matches<const HEADER: usize, const IP: usize>(self, frame: &[u8; IP]) -> bool {
         let front = frame.first_chunk().map_or(0, |front| u64::from_le_bytes(*front));
-        front & FRONT == self.front && (HEADER < TAGGED || word(frame, 12) & TAG == self.tag)
+        front << FRONT == self.front && (HEADER < TAGGED || word(frame, 12) & TAG == self.tag)
     }
 }
 
@@ -322,18 +316,14 @@ fn vlan_of(frame: &[u8]) -> Option<u16> {
     }
 }
 
-/// Whether a frame of one piece is short and padded behind `length` bytes, headers of `least` bytes among them.
+/// Whether a frame ends behind `length` bytes, headers of `least` bytes among them: now, if it was padded, which a short one of one
+/// piece may be.
 #[inline(always)]
-fn is_padded(buffer: &Buffer, header: usize, least: usize, length: usize) -> bool {
+fn is_cut(buffer: &mut Buffer, header: usize, least: usize, length: usize) -> bool {
     let present = buffer.len();
-    present <= header + LEAST && (least..present).contains(&length) && !buffer.is_chained()
-}
-
-/// Takes off what is behind these bytes: padding, than which a packet in one piece is longer.
-#[inline(always)]
-fn cut(buffer: &mut Buffer, length: usize) {
-    let padding = buffer.len() - length;
-    if padding > 0 {
-        let _ = buffer.trim(padding);
+    if present == length {
+        return true;
     }
+    let padded = present <= header + LEAST && (least..present).contains(&length);
+    padded && !buffer.is_chained() && buffer.trim(present - length)
 }

@@ -195,7 +195,17 @@ pub(super) fn write<F: Family, const MADE_HERE: bool, const TAGS: bool>(
     network: usize,
 ) -> bool {
     let leaves = if TAGS { hop.leaves() } else { hop.is_plain() };
-    if !leaves || buffer.len() > network + usize::from(hop.mtu()) {
+    leaves && write_leaving::<F, MADE_HERE, TAGS>(hop, buffer, network)
+}
+
+/// As [`write`], with a next hop that is known to be by a port.
+#[inline(always)]
+pub(super) fn write_leaving<F: Family, const MADE_HERE: bool, const TAGS: bool>(
+    hop: Words,
+    buffer: &mut Buffer,
+    network: usize,
+) -> bool {
+    if buffer.len() > network + usize::from(hop.mtu()) {
         return false;
     }
     let tag = if TAGS { hop.tag() } else { None };

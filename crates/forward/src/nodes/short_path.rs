@@ -6,13 +6,14 @@
 //! on their last hop. It is not taken where something comes between: flows, which are looked for before routes, features of
 //! the ingress, and a trace, which is to tell of each node.
 
+use dpdk::Buffer;
 use graph::{Context, Edge, Slot};
 
 use super::family::Family;
 use super::lookup;
 use super::plain::{BLOCK, Block, HEADER, Ingress};
 use super::rewrite;
-use crate::state::{GROUP_BIT, State, reserved};
+use crate::state::{GROUP_BIT, Reader, State, Words, reserved};
 
 /// Where packets of a family go that the short path does not send.
 #[derive(Clone, Copy)]
@@ -64,16 +65,15 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         if values.iter().fold(0, |all, value| all | value) & GROUP_BIT != 0 {
             self.spread(from, values, cx);
         }
-        let first = values.first().copied().unwrap_or_default();
-        let hop = self.state.next_hops.reader().words(first);
+        let first =
+            self.state.next_hops.reader().words(values.first().copied().unwrap_or_default());
         // One way for a whole block: packets in a row mostly leave alike, and each way sends what it cannot to the nodes.
-        if from.is_tagged() || hop.tag().is_some() {
-            self.transmit::<true>(from, values, cx);
-        } else if hop.is_plain_and_fresh() && alike(values) && is_row(self.block.slots()) {
-            self.transmit_all(from, first, cx);
-        } else {
-            self.transmit::<false>(from, values, cx);
+        if from.is_tagged() || first.tag().is_some() {
+            return self.transmit::<true>(0, from, values, cx);
         }
+        let row = first.is_plain_and_fresh() && is_row(self.block.slots());
+        let sent = if row { self.transmit_row(first, values, cx) } else { 0 };
+        self.transmit::<false>(sent, from, values, cx);
     }
 
     /// Chooses among the members of groups.
@@ -85,9 +85,15 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         lookup::spread::<F>(&self.state, self.block.slots(), values, cx.vector);
     }
 
-    /// Rewrites and sends the packets, with these next hops. `TAGS`: with VLAN tags, in or out.
-    fn transmit<const TAGS: bool>(&self, from: Ingress, values: &[u32], cx: &mut Context<'_, N>) {
-        let mut place = 0;
+    /// Rewrites and sends the packets from a place on, with these next hops. `TAGS`: with VLAN tags, in or out.
+    fn transmit<const TAGS: bool>(
+        &self,
+        start: usize,
+        from: Ingress,
+        values: &[u32],
+        cx: &mut Context<'_, N>,
+    ) {
+        let mut place = start;
         while place < values.len() {
             place += self.transmit_run::<TAGS>(place, from, values, cx);
             if let Some(&value) = values.get(place) {
@@ -97,8 +103,8 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         }
     }
 
-    /// Does so from a place on with those that need nothing else, and returns how many. The loop calls nothing, so that what it
-    /// needs stays in registers.
+    /// Does so with those that need nothing else, and returns how many. The loop calls nothing, so that what it needs stays in
+    /// registers.
     #[inline(never)]
     fn transmit_run<const TAGS: bool>(
         &self,
@@ -152,22 +158,19 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         cx.transmit(slot, hop.port());
     }
 
-    /// The same of packets in slots one behind the other, all with the next hop at this index, which is plain and fresh.
-    #[inline(never)]
-    fn transmit_all(&self, from: Ingress, index: u32, cx: &mut Context<'_, N>) {
-        let hop = self.state.next_hops.reader().words(index);
-        let slots = self.block.slots();
-        let first = slots.first().map_or(0, |slot| usize::from(*slot));
-        let mut sent = 0;
-        for place in 0..slots.len() {
-            let Some(Some(buffer)) = cx.vector.buffers.get_mut(first + place) else { continue };
-            if !rewrite::write::<F, false, false>(hop, buffer, HEADER) {
-                cx.transmit_all(first + sent..first + place, hop.port());
-                self.leave(place, index, from, cx);
-                sent = place + 1;
-            }
-        }
-        cx.transmit_all(first + sent..first + slots.len(), hop.port());
+    /// Rewrites packets in slots one behind the other, and puts them into the transmit buffer of their port together. Returns how
+    /// many: up to one that needs something else, or leaves by another port than the first one, whose next hop is plain and fresh.
+    fn transmit_row(&self, first: Words, values: &[u32], cx: &mut Context<'_, N>) -> usize {
+        let start = self.block.slots().first().map_or(0, |slot| usize::from(*slot));
+        let Some(row) = cx.vector.buffers.get_mut(start..start + values.len()) else { return 0 };
+        let next_hops = self.state.next_hops.reader();
+        let sent = if alike(values) {
+            write_row::<F, true>(first, next_hops, values, row)
+        } else {
+            write_row::<F, false>(first, next_hops, values, row)
+        };
+        cx.transmit_all(start..start + sent, first.port());
+        sent
     }
 
     /// Leaves a packet of the block to the nodes; `value` is what the look-up gave.
@@ -201,6 +204,26 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
             cx.send_all(slots, look_up);
         }
     }
+}
+
+/// Rewrites packets without tags, and returns how many: up to one that needs something else, or whose next hop differs from the first
+/// one in more than interface, MTU and addresses. `ALIKE`: none differs. As in [`ShortPath::transmit_run`], the loop calls nothing.
+#[inline(never)]
+fn write_row<F: Family, const ALIKE: bool>(
+    first: Words,
+    next_hops: Reader<'_>,
+    values: &[u32],
+    row: &mut [Option<Buffer>],
+) -> usize {
+    for (done, (place, &value)) in row.iter_mut().zip(values).enumerate() {
+        let hop = if ALIKE { first } else { next_hops.words(value) };
+        let Some(buffer) = place else { return done };
+        let alike = ALIKE || hop.leaves_as(first);
+        if !(alike && rewrite::write_leaving::<F, false, false>(hop, buffer, HEADER)) {
+            return done;
+        }
+    }
+    values.len()
 }
 
 /// Whether all are equal.

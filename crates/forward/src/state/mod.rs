@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub use features::{Features, InputFeature, OutputFeature};
 pub use interface::{Bridge, BridgeMember, Interface, Interfaces, Mode, PortEntry};
 pub use next_hop::{
-    GROUP_BIT, GROUP_SLOTS, Group, Kind, NextHop, NextHops, NextNode, Words, reserved,
+    GROUP_BIT, GROUP_SLOTS, Group, Kind, NextHop, NextHops, NextNode, Reader, Words, reserved,
 };
 pub use published::Published;
 pub use vrf::{DEFAULT_VRF, MOST_VRFS, VRF_NUMBERS, VrfId, VrfTables, Vrfs};
