@@ -30,10 +30,10 @@ pub(crate) struct Functions {
     pub(crate) outgoing: Outgoing,
     /// The function that may send first.
     first: usize,
-    /// Their filters, by their places in the list.
-    classifier: Classifier,
-    /// The same without those of functions that get copies.
-    firm: Classifier,
+    /// Those that are shown packets.
+    all: Shown,
+    /// The same without those that get copies.
+    firm: Shown,
     /// Packets of a burst that each may want, by their places.
     chosen: Vec<Vec<u16>>,
     /// Whether any gets copies; what time they may take, and the first that gets some.
@@ -57,8 +57,8 @@ impl Functions {
             list: Vec::new(),
             outgoing: Outgoing::default(),
             first: 0,
-            classifier: Classifier::default(),
-            firm: Classifier::default(),
+            all: Shown::default(),
+            firm: Shown::default(),
             chosen: Vec::new(),
             copies: false,
             account: Account::new(hertz),
@@ -77,15 +77,8 @@ impl Functions {
                 Wants::Nothing => Kind::Nothing,
             };
         }
-        let filters = |copies: bool| {
-            self.list.iter().map(move |entry| match entry.function.wants() {
-                Wants::Matching(filter) => Some(filter),
-                Wants::Copies(filter) => Some(filter).filter(|_| copies),
-                Wants::All | Wants::Nothing => None,
-            })
-        };
-        self.classifier = Classifier::new(filters(true));
-        self.firm = Classifier::new(filters(false));
+        self.all = Shown::of(&self.list, true);
+        self.firm = Shown::of(&self.list, false);
         self.copies = self.list.iter().any(|entry| entry.kind == Kind::Copies);
         self.chosen = self.list.iter().map(|_| Vec::with_capacity(CAPACITY)).collect();
         self.turn = 0;
@@ -124,20 +117,19 @@ impl Functions {
         if self.missed.0 != port {
             self.tell();
         }
-        let Self { list, classifier, firm, chosen, account, .. } = self;
+        let Self { list, all, firm, chosen, account, .. } = self;
         let mut copying = self.copies.then(|| Copying::begin(account, self.turn, self.clock));
         let serves = copying.as_ref().is_some_and(|copying| copying.serves);
-        let classifier = if serves { classifier } else { firm };
+        let Shown { places, classifier } = if serves { all } else { firm };
         let mut left = packets.len();
         // Packets that were not taken.
         let mut there = left;
         // Whether `chosen` says where packets are now.
         let mut known = false;
-        for (at, Entry { kind, function, .. }) in list.iter_mut().enumerate() {
+        for &at in &*places {
+            let Some(Entry { kind, function, .. }) = list.get_mut(at) else { continue };
             let packets = &mut packets[..left];
             let gets = match (*kind, &mut copying) {
-                (Kind::Nothing, _) => continue,
-                (Kind::Copies, _) if !serves => continue,
                 (Kind::Copies, Some(copying)) => copying.admit(at),
                 (Kind::All, Some(copying)) => {
                     copying.pause();
@@ -229,6 +221,33 @@ impl Functions {
 
     pub(crate) fn disarm(&mut self) {
         self.list.iter_mut().for_each(|entry| entry.function.disarm());
+    }
+}
+
+/// Functions that are shown packets.
+#[derive(Debug, Default)]
+struct Shown {
+    /// Their places in the list.
+    places: Vec<usize>,
+    /// Their filters, by these places.
+    classifier: Classifier,
+}
+
+impl Shown {
+    /// `copies`: with those that get copies.
+    fn of(list: &[Entry], copies: bool) -> Self {
+        let is_shown = |entry: &Entry| match entry.kind {
+            Kind::All | Kind::Matching => true,
+            Kind::Copies => copies,
+            Kind::Nothing => false,
+        };
+        let filters = list.iter().map(|entry| match entry.function.wants() {
+            Wants::Matching(filter) | Wants::Copies(filter) if is_shown(entry) => Some(filter),
+            _ => None,
+        });
+        let classifier = Classifier::new(filters);
+        let places = (0..).zip(list).filter(|(_, entry)| is_shown(entry));
+        Self { places: places.map(|(at, _)| at).collect(), classifier }
     }
 }
 
