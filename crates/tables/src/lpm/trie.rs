@@ -20,6 +20,8 @@ const ROOT: u8 = 16;
 /// Addresses that go through the levels together: enough to cover a cache miss, few enough that
 /// all their lines stay in the first-level cache.
 const GROUP: usize = 64;
+/// A group of which at most one address in so many has been found goes to the next level as a whole.
+const MOST: usize = 4;
 
 /// The array of entries: the root's, then blocks.
 pub(super) struct Trie {
@@ -131,17 +133,67 @@ fn lookup_deeper<A: Address>(
     addresses: &[A],
     values: &mut [u32],
     mut from: u8,
+    mut levels: &[u8],
+) {
+    while let [to, deeper @ ..] = levels {
+        let count = waiting(values);
+        if count == 0 {
+            return;
+        }
+        // Sorting out those that have been found takes about as long as a level, so it has to spare enough of the work below.
+        if count * MOST < values.len() * (MOST - 1) {
+            return descend_some(entries, addresses, values, from, levels);
+        }
+        descend_all(entries, addresses, values, from, *to);
+        (from, levels) = (*to, deeper);
+    }
+}
+
+/// How many of `values` refer to a block.
+#[inline(always)]
+fn waiting(values: &[u32]) -> usize {
+    values.iter().map(|value| value >> 31).sum::<u32>() as usize
+}
+
+/// Takes all of `values` one level down, which changes none but those that refer to a block.
+#[inline(always)]
+fn descend_all<A: Address>(
+    entries: &[AtomicU32],
+    addresses: &[A],
+    values: &mut [u32],
+    from: u8,
+    to: u8,
+) {
+    let mut places = [0u32; GROUP];
+    for ((address, place), value) in addresses.iter().zip(&mut places).zip(values.iter()) {
+        let below = (block(*value) + address.field(from, to)) as u32;
+        *place = if *value & CHILD == 0 { 0 } else { below };
+        ask(entries, *place);
+    }
+    for (place, value) in places.iter().zip(values) {
+        let entry = load(entries, *place as usize);
+        *value = if *value & CHILD == 0 { *value } else { entry };
+    }
+}
+
+/// Takes those of `values` that refer to a block through `levels`, and only those.
+#[inline(always)]
+fn descend_some<A: Address>(
+    entries: &[AtomicU32],
+    addresses: &[A],
+    values: &mut [u32],
+    mut from: u8,
     levels: &[u8],
 ) {
-    let mut waiting = [0u8; GROUP];
+    let mut slots = [0u8; GROUP];
     let mut count = 0;
     for (slot, value) in values.iter().enumerate() {
-        waiting[count % GROUP] = slot as u8;
+        slots[count % GROUP] = slot as u8;
         count += (value >> 31) as usize;
     }
     let mut places = [0u32; GROUP];
     for &to in levels {
-        for (slot, place) in waiting.iter().zip(&mut places).take(count) {
+        for (slot, place) in slots.iter().zip(&mut places).take(count) {
             let slot = usize::from(*slot);
             let (Some(address), Some(value)) = (addresses.get(slot), values.get(slot)) else {
                 continue;
@@ -151,12 +203,12 @@ fn lookup_deeper<A: Address>(
         }
         let mut kept = 0;
         for index in 0..count {
-            let slot = waiting[index % GROUP];
+            let slot = slots[index % GROUP];
             let entry = load(entries, places[index % GROUP] as usize);
             if let Some(value) = values.get_mut(usize::from(slot)) {
                 *value = entry;
             }
-            waiting[kept % GROUP] = slot;
+            slots[kept % GROUP] = slot;
             kept += (entry >> 31) as usize;
         }
         if kept == 0 {
