@@ -9,9 +9,10 @@ use tokio::time::{Instant, sleep_until};
 
 /// Things that wait to be done. Who asks for much waits for nobody but itself ([`Control::of`]).
 const WAITING: usize = 256;
-/// What took longer is followed by a rest of [`REST`] times as long.
-const SHORT: Duration = Duration::from_micros(200);
+/// What is done is followed by a rest of [`REST`] times as long. Rests that are due come together, once there is so much to rest
+/// from.
 const REST: u32 = 3;
+const SHORT: Duration = Duration::from_micros(200);
 
 /// A request, parsed and paced, as what is to be done with the daemon.
 pub(crate) type Act<D> = Box<dyn FnOnce(&mut D) + Send>;
@@ -84,11 +85,11 @@ impl<D: 'static> Control<D> {
 impl<D: 'static> Asked<D> {
     /// Has done what is asked, for ever.
     pub(crate) async fn serve(mut self, perform: impl Fn(Act<D>)) {
-        let mut rested = Instant::now();
+        let mut pace = Pace { rested: Instant::now() };
         loop {
             let acts = &mut self.acts;
             let next = async {
-                sleep_until(rested).await;
+                sleep_until(pace.next()).await;
                 acts.recv().await
             };
             tokio::select! {
@@ -97,14 +98,28 @@ impl<D: 'static> Asked<D> {
                 Some(act) = next => {
                     let begun = Instant::now();
                     perform(act);
-                    let took = begun.elapsed();
-                    if took > SHORT {
-                        rested = Instant::now() + took * REST;
-                    }
+                    pace.spend(begun, begun.elapsed());
                 }
                 else => return,
             }
         }
+    }
+}
+
+/// When the control thread does what users ask.
+struct Pace {
+    /// Until then, it has to rest from what it has done.
+    rested: Instant,
+}
+
+impl Pace {
+    /// When the next thing may begin.
+    fn next(&self) -> Instant {
+        self.rested.checked_sub(SHORT * (1 + REST)).unwrap_or(self.rested)
+    }
+
+    fn spend(&mut self, begun: Instant, took: Duration) {
+        self.rested = self.rested.max(begun) + took * (1 + REST);
     }
 }
 
@@ -159,6 +174,29 @@ mod tests {
         };
         let order = order(asked, asking).await;
         assert_eq!(order.last(), Some(&"two"), "{order:?}");
+    }
+
+    #[test]
+    fn short_things_take_no_more_than_a_quarter_either() {
+        let begin = Instant::now();
+        for micros in [1, 30, 200, 50_000] {
+            let took = Duration::from_micros(micros);
+            let (mut pace, mut now) = (Pace { rested: begin }, begin);
+            for _ in 0..10_000 {
+                now = now.max(pace.next());
+                pace.spend(now, took);
+                now += took;
+            }
+            let (done, passed) = (took * 10_000, now - begin);
+            assert!(done * 4 <= passed + SHORT * 4 + took * 4, "{done:?} of {passed:?}");
+            // What comes now and then does not wait.
+            let mut later = now + took * 4 + SHORT * 4;
+            for _ in 0..100 {
+                assert!(pace.next() <= later);
+                pace.spend(later, took);
+                later += took * 4;
+            }
+        }
     }
 
     #[tokio::test]
