@@ -16,7 +16,7 @@ pub(crate) const fn filter(level: LogLevel) -> &'static str {
     }
 }
 
-/// Starts logging. `level` is a level name or a filter such as `info,millraced::slow_path=debug`.
+/// Starts logging. `level` is the name of a level.
 ///
 /// Under systemd the lines carry no time of their own: the journal has it.
 pub(crate) fn start(level: &str) {

@@ -77,7 +77,9 @@ pub enum FlowRefusal {
     #[error("no room for another egress and MAC combination: {0} are allowed")]
     NextHops(usize),
     /// Too many flows with new addresses or ports.
-    #[error("no room for another translation: {0} are allowed; raise limits.translations")]
+    #[error(
+        "no room for another translation: {0} are allowed, as many as flows up to 1048576; raise limits.flows4 or limits.flows6"
+    )]
     Translations(usize),
     /// A new address is of the other family.
     #[error("the new address {0} is not of the flow's family")]
