@@ -3,6 +3,7 @@
 mod cases;
 mod load;
 mod model;
+mod quantity;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -10,4 +11,5 @@ mod text;
 pub(crate) use cases::{Case, Cases, Results};
 pub(crate) use load::load;
 pub(crate) use model::{Entry, Goal, Run};
+pub(crate) use quantity::{beside, figure, quantity};
 pub(crate) use text::printable;

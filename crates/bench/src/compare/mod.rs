@@ -22,7 +22,6 @@ use std::path::Path;
 
 pub(crate) use args::Args;
 pub(crate) use judge::{Judged, Verdict};
-pub(crate) use words::figure;
 
 use crate::archive::{self, Run};
 use crate::failure::Failure;

@@ -1,6 +1,7 @@
 //! What is said of a comparison.
 
 use super::judge::{CHANCE, Judged, Side, Verdict};
+use crate::archive::{beside, quantity};
 
 /// A yardstick that has moved by more than this, in the same direction as ours, is mentioned.
 const DRIFT: f64 = 0.02;
@@ -43,9 +44,9 @@ impl Judged {
         let (before, after) = (value(&self.before), value(&self.after));
         let unit = if self.ratio_to.is_some() { "times" } else { self.unit.as_str() };
         if self.verdict == Verdict::Same {
-            return format!("{} {unit}: ", figure(before));
+            return format!("{}: ", quantity(before, unit));
         }
-        format!("{} -> {} {unit}: ", figure(before), figure(after))
+        format!("{} -> {}: ", beside(before, unit), quantity(after, unit))
     }
 
     /// What the change comes to.
@@ -163,18 +164,4 @@ pub(super) fn summary(all: &[Judged]) -> String {
 /// A percentage with as many digits as mean something.
 fn short(percent: f64) -> String {
     if percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
-}
-
-/// A value with four digits or so.
-pub(crate) fn figure(value: f64) -> String {
-    match value.abs() {
-        v if v >= 1e9 => format!("{:.3} G", value / 1e9),
-        v if v >= 1e6 => format!("{:.3} M", value / 1e6),
-        v if v >= 1e4 => format!("{:.2} k", value / 1e3),
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 1.0 => format!("{value:.2}"),
-        0.0 => "0".into(),
-        v if v >= 1e-3 => format!("{value:.4}"),
-        _ => format!("{value:.2e}"),
-    }
 }

@@ -1,8 +1,7 @@
 //! The results of a command, each machine's beside the others'.
 
 use super::sheet::{DOUBTFUL, Sheet};
-use crate::archive::{Case, Cases, Entry, Goal, Results, Run};
-use crate::compare::figure;
+use crate::archive::{Case, Cases, Entry, Goal, Results, Run, beside, quantity};
 use crate::results::{Better, Samples, verdict};
 
 /// What all runs of one case on one machine come to.
@@ -45,28 +44,23 @@ impl Figure {
     fn cells(&self, unit: &str) -> [String; 5] {
         let or_nothing = |text: Option<String>| text.unwrap_or_default();
         let yardstick = self.yardstick.as_ref();
-        let spread = format!("{} to {}", figure(self.least), figure(self.most));
+        let spread = format!("{} to {}", beside(self.least, unit), beside(self.most, unit));
         let goal = self.goal.map(|goal| {
             let (sign, met) = match goal.better {
                 Better::Less => ("at most", self.value <= goal.value),
                 Better::More => ("at least", self.value >= goal.value),
             };
-            format!("{sign} {}: {}", figure(goal.value), verdict(met))
+            format!("{sign} {}: {}", beside(goal.value, unit), verdict(met))
         });
         let mark = if self.disturbed { DOUBTFUL } else { "" };
         [
-            format!("{} {mark}", with_unit(self.value, unit)).trim_end().to_owned(),
+            format!("{} {mark}", quantity(self.value, unit)).trim_end().to_owned(),
             if self.least < self.most { spread } else { String::new() },
-            or_nothing(yardstick.map(|(name, its)| format!("{name} {}", figure(*its)))),
+            or_nothing(yardstick.map(|(name, its)| format!("{name} {}", beside(*its, unit)))),
             or_nothing(self.ratio.map(|ratio| format!("{ratio:.2}"))),
             or_nothing(goal),
         ]
     }
-}
-
-/// A value and its unit, as in `57.93 M packets/s`.
-fn with_unit(value: f64, unit: &str) -> String {
-    format!("{} {unit}", figure(value)).trim_end().to_owned()
 }
 
 /// The table of a command. The machines' names are in its header.

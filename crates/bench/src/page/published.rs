@@ -1,8 +1,7 @@
 //! What the documents that Millrace answers to have published, beside what was measured here.
 
 use super::sheet::Sheet;
-use crate::archive::{Entry, Run, printable};
-use crate::compare::figure;
+use crate::archive::{Entry, Run, figure, printable};
 
 /// Results of ours that are named for one figure; more would only repeat its case.
 const MOST: usize = 4;
