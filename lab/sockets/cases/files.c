@@ -95,6 +95,51 @@ static void spliced(void) {
   R(splice(pipe_ends[0], NULL, p.fd, NULL, 10, 0));
 }
 
+// What a full socket does not take stays in the pipe.
+static void spliced_to_full(void) {
+  struct pair p = pair();
+  int ends[2], size = 20000, fed = 0, left = 100000;
+  remote("set %d %d %d %d", p.peer, SOL_SOCKET, SO_RCVBUF, size);
+  setsockopt(p.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+  nonblocking(p.fd);
+  R(pipe(ends));
+  nonblocking(ends[1]);
+  pattern(data, left, 0);
+  remote_later(100, "read %d 99990", p.peer);
+  for (int tries = 0; left > 0 && tries < 2000;) {
+    ssize_t n = write(ends[1], data + fed, 100000 - fed);
+    if (n > 0) fed += n;
+    n = splice(ends[0], NULL, p.fd, NULL, 65536, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n > 0) { left -= n; continue; }
+    tries++;
+    pause_ms(1);
+  }
+  line("left %d", left);
+  peer_reads(p.peer, 10);
+}
+
+// What a full pipe does not take stays in the socket, and nobody waits for room who would have to make it.
+static void spliced_to_full_pipe(void) {
+  struct pair p = pair();
+  int ends[2], got = 0;
+  R(pipe(ends));
+  R(fcntl(ends[1], F_SETPIPE_SZ, 4096));
+  peer_sends(p.peer, 6000);
+  arrived(p.fd, 6000);
+  R(write(ends[1], data, 1000));
+  R(splice(p.fd, NULL, ends[1], NULL, 6000, SPLICE_F_NONBLOCK));
+  R(read(ends[0], data, 6000));
+  for (int tries = 0; got < 6000 && tries < 100; tries++) {
+    ssize_t n = splice(p.fd, NULL, ends[1], NULL, 6000 - got, 0);
+    if (n > 0) n = read(ends[0], data + got, 6000);
+    if (n > 0) got += n;
+  }
+  bytes("through the pipe", data, got);
+  // The flag is about the pipe: a socket that waits still does.
+  remote_later(60, "send %d 10", p.peer);
+  R(splice(p.fd, NULL, ends[1], NULL, 10, SPLICE_F_NONBLOCK));
+}
+
 // A socket is no file: what the calls of files say of it.
 static void no_file(void) {
   struct pair p = pair();
@@ -142,6 +187,8 @@ const struct test file_cases[] = {
     {"sendfile", send_file, ALL},
     {"sendfile large", send_large_file, ALL},
     {"splice", spliced, ALL},
+    {"splice to a full socket", spliced_to_full, BOTH},
+    {"splice to a full pipe", spliced_to_full_pipe, BOTH},
     {"calls of files", no_file, BOTH},
     {"stdio", stdio, BOTH},
     END,

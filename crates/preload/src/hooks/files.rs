@@ -1,12 +1,15 @@
 //! From and to files: `sendfile` and `splice`.
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_int, c_uint, c_ulong};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use host::Errno;
-use libc::{iovec, off_t, size_t, ssize_t};
+use libc::{off_t, size_t, ssize_t};
 
 use super::send::send;
+use crate::internal::Hidden;
 use crate::kinds::Kind;
+use crate::state::status_flags;
 use crate::{errno, process, real};
 
 /// Bytes that are read of a file at once.
@@ -102,7 +105,7 @@ pub unsafe extern "C" fn splice(
     flags: c_uint,
 ) -> ssize_t {
     let ours = [input, out].map(|fd| process::kind(fd) == Kind::Session);
-    if ours == [false, false] {
+    if ours == [false, false] || count == 0 {
         // SAFETY: the caller's promise.
         return unsafe { real::splice(input, input_offset, out, out_offset, count, flags) };
     }
@@ -121,29 +124,11 @@ pub unsafe extern "C" fn splice(
         errno::set(error);
         return -1;
     }
-    let mut waiting = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
-    let gentle = flags & libc::SPLICE_F_NONBLOCK != 0;
-    // SAFETY: one file, and no time.
-    if gentle && pipe == input && unsafe { super::poll::poll(&raw mut waiting, 1, 0) } == 0 {
-        errno::set(Errno::AGAIN);
-        return -1;
-    }
-    let mut buffer = vec![0_u8; PIECE.min(count)];
-    let piece = iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let moved = if ours == [true, false] {
-        from_session(input, out, &piece, if gentle { libc::MSG_DONTWAIT } else { 0 })
+    errno::size(if ours == [true, false] {
+        from_session(input, out, count, flags)
     } else {
-        // SAFETY: the bytes of the buffer.
-        let read = unsafe { super::data::read(input, piece.iov_base, piece.iov_len) };
-        match usize::try_from(read) {
-            Ok(read) => {
-                let data = buffer.get(..read).unwrap_or_default();
-                send(out, &mut [std::io::IoSlice::new(data)], 0, None)
-            }
-            Err(_) => Err(errno::get()),
-        }
-    };
-    errno::size(moved)
+        into_session(input, out, count, flags)
+    })
 }
 
 /// What kind of file a descriptor is of.
@@ -156,17 +141,70 @@ fn mode(fd: c_int) -> Result<libc::mode_t, Errno> {
 }
 
 /// Only what the pipe takes is taken out of the session.
-fn from_session(input: c_int, out: c_int, piece: &iovec, flags: c_int) -> Result<usize, Errno> {
-    // SAFETY: the bytes of the caller's buffer.
-    let seen =
-        unsafe { super::data::recv(input, piece.iov_base, piece.iov_len, flags | libc::MSG_PEEK) };
+fn from_session(input: c_int, out: c_int, count: usize, flags: c_uint) -> Result<usize, Errno> {
+    let room = await_room(out, flags)?;
+    let mut buffer = vec![0_u8; PIECE.min(count).min(room)];
+    let (target, length) = (buffer.as_mut_ptr().cast(), buffer.len());
+    // Linux: `SPLICE_F_NONBLOCK` is about the pipe; whether the socket waits is its own affair (`tcp_splice_read`).
+    // SAFETY: the bytes of the buffer.
+    let seen = unsafe { super::data::recv(input, target, length, libc::MSG_PEEK) };
     let seen = usize::try_from(seen).map_err(|_| errno::get())?;
     // SAFETY: the bytes just read.
-    let written = unsafe { real::write(out, piece.iov_base, seen) };
+    let written = unsafe { real::write(out, target, seen) };
     let written = usize::try_from(written).map_err(|_| errno::get())?;
     if written > 0 {
         // SAFETY: nothing is written anywhere: bytes are taken without being copied.
-        unsafe { super::data::recv(input, piece.iov_base, written, libc::MSG_DONTWAIT) };
+        unsafe { super::data::recv(input, target, written, libc::MSG_DONTWAIT) };
     }
     Ok(written)
+}
+
+/// Waits for room in a pipe, unless the call or the pipe forbids it. Gives how many bytes the pipe takes without waiting for
+/// whoever reads it, which may be this thread.
+fn await_room(pipe: c_int, flags: c_uint) -> Result<usize, Errno> {
+    let mut held: c_int = 0;
+    // SAFETY: a word to write to.
+    let asked = unsafe { real::ioctl(pipe, libc::FIONREAD as c_ulong, (&raw mut held).cast()) };
+    if asked == 0 && held == 0 {
+        // SAFETY: no memory is involved.
+        let all = errno::of(unsafe { real::fcntl(pipe, libc::F_GETPIPE_SZ, 0) })?;
+        return Ok(all.unsigned_abs() as usize);
+    }
+    let waits = flags & libc::SPLICE_F_NONBLOCK == 0 && status_flags(pipe) & libc::O_NONBLOCK == 0;
+    let mut file = libc::pollfd { fd: pipe, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one file.
+    let ready = unsafe { super::poll::poll(&raw mut file, 1, if waits { -1 } else { 0 }) };
+    // As much as fits for certain where anything does (`poll(2)`).
+    if errno::of(ready)? > 0 { Ok(libc::PIPE_BUF) } else { Err(Errno::AGAIN) }
+}
+
+/// Only what the session takes is taken out of the pipe: what it sends is a copy.
+fn into_session(input: c_int, out: c_int, count: usize, flags: c_uint) -> Result<usize, Errno> {
+    let [copied, copy] = pipe()?;
+    let flags = flags & libc::SPLICE_F_NONBLOCK;
+    // Waits for data as `splice` does.
+    // SAFETY: no memory is involved.
+    let seen = unsafe { libc::tee(input, copy.as_raw_fd(), PIECE.min(count), flags) };
+    let seen = usize::try_from(seen).map_err(|_| errno::get())?;
+    if seen == 0 {
+        return Ok(0);
+    }
+    let mut buffer = vec![0_u8; seen];
+    // SAFETY: the bytes of the buffer.
+    let read = unsafe { real::read(copied.as_raw_fd(), buffer.as_mut_ptr().cast(), seen) };
+    let read = usize::try_from(read).map_err(|_| errno::get())?;
+    let data = buffer.get(..read).unwrap_or_default();
+    let sent = send(out, &mut [std::io::IoSlice::new(data)], 0, None)?;
+    // SAFETY: no more bytes than the buffer has; they were in the pipe a moment ago.
+    unsafe { real::read(input, buffer.as_mut_ptr().cast(), sent) };
+    Ok(sent)
+}
+
+/// A pipe of this library's own: the end to read from, and the one to write to.
+fn pipe() -> Result<[Hidden; 2], Errno> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    errno::of(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    // SAFETY: just made.
+    Ok(ends.map(|end| Hidden::of(unsafe { OwnedFd::from_raw_fd(end) })))
 }
