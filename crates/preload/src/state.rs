@@ -35,7 +35,7 @@ use crate::waiting::Waiters;
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
-pub(crate) use listener::status_flags;
+pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
 
 /// Connections that wait at a listener that was inherited.

@@ -248,6 +248,27 @@ static void closed_by_exec(void) {
   peer_reads(p.peer, 6);
 }
 
+// What socket(2) was told holds for the connection too: a program that was started does not keep it open.
+static void closed_by_exec_from_the_start(void) {
+  int number = remote("listen %d 16", version()), fd = socket(mode.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  socklen_t length;
+  struct sockaddr_storage name = to_peer(remote("port %d", number), &length);
+  R(connect(fd, (struct sockaddr *)&name, length));
+  int peer = remote("accept %d", number);
+  R(fcntl(fd, F_GETFD));
+  ended(spawn("child-look", fd, NULL));
+  R(fcntl(fd, F_GETFD));
+  pid_t child = fork();
+  if (child == 0) {
+    execlp("sleep", "sleep", "60", NULL);
+    _exit(100);
+  }
+  R(close(fd));
+  peer_reads(peer, 1);
+  kill(child, SIGKILL);
+  ended(child);
+}
+
 static void vforked(void) {
   struct pair p = pair();
   char number[16];
@@ -324,6 +345,7 @@ const struct test process_cases[] = {
     {"exec, standard input", as_standard_input, BOTH},
     {"exec, cat", to_cat, BOTH},
     {"exec, close-on-exec", closed_by_exec, BOTH},
+    {"exec, close-on-exec from the start", closed_by_exec_from_the_start, FAMILIES},
     {"exec, vfork", vforked, BOTH},
     {"passed by SCM_RIGHTS", passed, BOTH},
     END,

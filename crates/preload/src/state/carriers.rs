@@ -13,7 +13,7 @@ use host::{Lingering, Mask};
 use shm::attach::Received;
 use shm::session::{CarrierId, Event, Offered};
 
-use super::{Place, State, status_flags};
+use super::{Place, State, closes_on_exec, status_flags};
 use crate::address::id;
 use crate::kinds::{self, Kind};
 use crate::{clock, environment, real, report};
@@ -194,13 +194,8 @@ impl State {
             return kinds::get(fd);
         }
         let Some(named) = carried_by(fd, PATIENCE) else { return Kind::Stale };
-        // SAFETY: no memory is involved.
-        let fd_flags = unsafe { real::fcntl(fd, libc::F_GETFD, 0) };
-        let place = Place {
-            flags: status_flags(fd),
-            close_on_exec: fd_flags & libc::FD_CLOEXEC != 0,
-            ..Place::default()
-        };
+        let close_on_exec = closes_on_exec(fd);
+        let place = Place { flags: status_flags(fd), close_on_exec, ..Place::default() };
         let all: Vec<_> = self.carriers.keys().copied().collect();
         if let Some(own) = all.into_iter().find(|own| self.carrier_of(*own) == Some(named)) {
             // Another descriptor of this process has it.

@@ -258,6 +258,12 @@ impl State {
     }
 }
 
+/// Whether another program that is started does not get a descriptor of the kernel's (`FD_CLOEXEC`).
+pub(crate) fn closes_on_exec(fd: c_int) -> bool {
+    // SAFETY: no memory is involved.
+    unsafe { real::fcntl(fd, libc::F_GETFD, 0) & libc::FD_CLOEXEC != 0 }
+}
+
 /// What `F_GETFL` says of a file of the kernel's, but for how it was opened.
 pub(crate) fn status_flags(fd: c_int) -> c_int {
     // SAFETY: no memory is involved.

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
-use crate::state::{Place, State, status_flags};
+use crate::state::{Place, State, closes_on_exec, status_flags};
 use crate::{address, errno, real};
 
 /// `connect(2)`
@@ -86,7 +86,8 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
             errno::set(error);
             return -1;
         }
-        let place = Place { flags: status_flags(fd), ..Place::default() };
+        let close_on_exec = closes_on_exec(fd);
+        let place = Place { flags: status_flags(fd), close_on_exec, ..Place::default() };
         state.occupy(fd, place);
         state.take_over_watches(fd);
     }
