@@ -147,6 +147,28 @@ static void listener(void) {
   look("shut", epoll, 0);
 }
 
+// As Boost.Asio does: it registers every socket as soon as it has it.
+static void before_listen(void) {
+  int server = stream(), epoll = epoll_create1(0);
+  int version = mode.family == AF_INET6 && !mode.mapped ? 6 : 4;
+  nonblocking(server);
+  R(add(epoll, server, EPOLLIN | EPOLLPRI | EPOLLERR | EPOLLHUP | EPOLLET));
+  look("neither bound nor listening", epoll, 0);
+  YES(bind_own(server, true, 0) > 0);
+  R(listen(server, 5));
+  FD(accept(server, NULL, NULL));
+  look("idle", epoll, 0);
+  remote("connect %d %d", version, port_of(server));
+  look("one waits", epoll, 3000);
+  FD(accept(server, NULL, NULL));
+  R(change(epoll, EPOLL_CTL_MOD, server, EPOLLIN, 2));
+  look("none", epoll, 0);
+  remote("connect %d %d", version, port_of(server));
+  look("another", epoll, 3000);
+  R(epoll_ctl(epoll, EPOLL_CTL_DEL, server, NULL));
+  look("removed", epoll, 0);
+}
+
 static void errors(void) {
   struct pair p = pair();
   int epoll = epoll_create1(0);
@@ -238,6 +260,7 @@ const struct test epoll_cases[] = {
     {"epoll edge out", edge_out, ALL},
     {"epoll one-shot", one_shot, ALL},
     {"epoll listener", listener, FAMILIES},
+    {"epoll before listen", before_listen, FAMILIES},
     {"epoll errors", errors, ALL},
     {"epoll closing", closing, ALL},
     {"epoll states", states, FAMILIES},

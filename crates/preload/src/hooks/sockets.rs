@@ -125,7 +125,9 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
         let mut state = shared.lock();
         state.backlog = backlog;
         // Where the stack can't, the kernel listens nevertheless.
-        let _ = state.listen(fd, backlog);
+        if state.listen(fd, backlog).is_ok() {
+            state.share_watches(fd);
+        }
     }
     done
 }

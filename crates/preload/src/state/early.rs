@@ -1,5 +1,5 @@
-//! Sockets that are watched before they are connected, as NGINX watches those to its upstreams: until then they are the
-//! kernel's, and so is what watches them.
+//! Sockets that are watched before they are connected, as NGINX watches those to its upstreams, or before they listen, as
+//! Boost.Asio watches every socket: until then they are the kernel's, and so is what watches them.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -48,6 +48,20 @@ impl State {
             let waiter = self.waiters.epoll(epoll);
             let (id, now) = (self.id_of(fd), self.mask(fd));
             let _ = self.waiters.add(waiter, (id, fd), event, now);
+        }
+    }
+
+    /// A socket that was the kernel's listens in both worlds from now on: what watches it watches both.
+    pub(crate) fn share_watches(&mut self, fd: c_int) {
+        for (epoll, event) in self.early.0.remove(&fd).unwrap_or_default() {
+            if kinds::get(epoll) != Kind::Epoll {
+                continue;
+            }
+            let waiter = self.waiters.epoll(epoll);
+            let (id, now) = (self.id_of(fd), self.mask(fd));
+            let _ = self.waiters.add(waiter, (id, fd), event, now);
+            self.waiters.leave_end_to_kernel(waiter, (id, fd));
+            self.serve(fd);
         }
     }
 }
