@@ -94,6 +94,15 @@ static void odd(void) {
   FD_ZERO(&in);
   FD_SET(60, &in);
   R(select(61, &in, NULL, NULL, &limit));
+  // Microseconds for more than a second, as many programs have them.
+  peer_sends(p.peer, 5);
+  arrived(p.fd, 5);
+  limit = (struct timeval){.tv_usec = 3000000};
+  FD_ZERO(&in);
+  FD_SET(p.fd, &in);
+  R(select(p.fd + 1, &in, NULL, NULL, &limit));
+  line("left %ld s and more", (long)limit.tv_sec);
+  recv(p.fd, data, 10, 0);
   sigset_t none;
   sigemptyset(&none);
   struct timespec time = {.tv_nsec = 10000000};

@@ -242,8 +242,7 @@ pub unsafe extern "C" fn select(
         _ => return unsafe { real::select(count, reads, writes, others, timeout) },
     };
     // SAFETY: null, or a time as the application says.
-    let time = unsafe { timeout.as_ref() }
-        .map(|time| timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 });
+    let time = unsafe { timeout.as_ref() }.map(whole_seconds);
     let done = Alarm::after_time(time.as_ref()).and_then(|alarm| {
         // SAFETY: the caller's promise.
         unsafe { sets.wait(shared, alarm, std::ptr::null()) }.map(|count| (count, alarm))
@@ -280,6 +279,14 @@ pub unsafe extern "C" fn pselect(
     let alarm = Alarm::after_time(unsafe { timeout.as_ref() });
     // SAFETY: the caller's promise.
     errno::int(alarm.and_then(|alarm| unsafe { sets.wait(shared, alarm, mask) }))
+}
+
+/// A time of `select`, whose microseconds may be seconds and more, unlike the nanoseconds of all other calls.
+fn whole_seconds(time: &timeval) -> timespec {
+    let tv_sec = time.tv_sec.saturating_add(time.tv_usec / 1_000_000);
+    // Negative ones are no time.
+    let rest = if time.tv_usec < 0 { time.tv_usec } else { time.tv_usec % 1_000_000 };
+    timespec { tv_sec, tv_nsec: rest.saturating_mul(1000) }
 }
 
 /// What each set of `select` asks for, and which events are the answer.
@@ -368,5 +375,21 @@ impl Sets {
             }
         }
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn microseconds_may_be_more_than_a_second() {
+        let whole = |tv_sec, tv_usec| {
+            let time = whole_seconds(&timeval { tv_sec, tv_usec });
+            (time.tv_sec, time.tv_nsec)
+        };
+        assert_eq!(whole(0, 3_000_000), (3, 0));
+        assert_eq!(whole(1, 1_000_001), (2, 1000));
+        assert!(whole(5, -2_000_000).1 < 0, "no time");
     }
 }
