@@ -92,13 +92,15 @@ static void connecting(void) {
   socklen_t length;
   struct sockaddr_storage name = to_peer(80, &length);
   ((uint8_t *)&((struct sockaddr_in *)&name)->sin_addr)[3] = 77;
-  catch_signal(SIGALRM, 0);
+  catch_signal(SIGALRM, flags);
   alarm_in(40);
   R(connect(fd, (struct sockaddr *)&name, length));
   line("signals %d", (int)signals);
   nonblocking(fd);
   R(connect(fd, (struct sockaddr *)&name, length));
 }
+// Goes on until the peer turns out to be nobody.
+static void connecting_restarted(void) { flags = SA_RESTART, connecting(); }
 
 // The handler itself uses the socket.
 static int answered;
@@ -131,6 +133,7 @@ const struct test signal_cases[] = {
     {"EINTR sending", sending, BOTH},
     {"EINTR sending, restarted", sending_restarted, BOTH},
     {"EINTR connecting", connecting, PASSIVE4},
+    {"EINTR connecting, restarted", connecting_restarted, PASSIVE4},
     {"send in a handler", in_the_handler, BOTH},
     END,
 };

@@ -13,7 +13,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_ready;
 use crate::state::{Place, State, closes_on_exec, status_flags};
-use crate::{address, errno, real};
+use crate::{address, errno, real, signals};
 
 /// `connect(2)`
 #[unsafe(no_mangle)]
@@ -120,19 +120,24 @@ fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Re
 }
 
 /// Waits until a connection is established, or has failed.
-fn established(
-    shared: &Shared,
-    state: Held<'_>,
+fn established<'a>(
+    shared: &'a Shared,
+    mut state: Held<'a>,
     fd: c_int,
     (source, remote): (IpAddr, SocketAddr),
 ) -> Result<(), Errno> {
     let alarm = state.timeouts(fd).1;
-    let (mut state, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
-    match waited {
-        Err(error) => Err(error),
-        // Its time-out is over: it goes on by itself.
-        Ok(false) => Err(Errno::INPROGRESS),
-        // How it ended.
-        Ok(true) => begin(&mut state, fd, source, remote),
+    loop {
+        let (after, waited) = wait_ready(shared, state, fd, Mask::OUT, alarm)?;
+        state = after;
+        match waited {
+            // The call begins again, and finds the connection under way.
+            Err(Errno::INTR) if alarm.is_never() && signals::restart() => {}
+            Err(error) => return Err(error),
+            // Its time-out is over: it goes on by itself.
+            Ok(false) => return Err(Errno::INPROGRESS),
+            // How it ended.
+            Ok(true) => return begin(&mut state, fd, source, remote),
+        }
     }
 }
