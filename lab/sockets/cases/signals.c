@@ -102,6 +102,24 @@ static void connecting(void) {
 // Goes on until the peer turns out to be nobody.
 static void connecting_restarted(void) { flags = SA_RESTART, connecting(); }
 
+// A close that lingers is over when a signal comes, and has not failed.
+static void closing(void) {
+  p = pair();
+  int size = 20000;
+  struct linger linger = {.l_onoff = 1, .l_linger = 5};
+  remote("set %d %d %d %d", p.peer, SOL_SOCKET, SO_RCVBUF, size);
+  setsockopt(p.fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+  setsockopt(p.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+  nonblocking(p.fd);
+  // More than the peer takes.
+  for (int i = 0; i < 100 && send(p.fd, data, sizeof data, MSG_NOSIGNAL) != 0; i++) pause_ms(1);
+  catch_signal(SIGALRM, 0);
+  alarm_in(80);
+  R(close(p.fd));
+  line("signals %d", (int)signals);
+  R(close(p.fd));
+}
+
 // The handler itself uses the socket.
 static int answered;
 static void answer(int number) {
@@ -134,6 +152,7 @@ const struct test signal_cases[] = {
     {"EINTR sending, restarted", sending_restarted, BOTH},
     {"EINTR connecting", connecting, PASSIVE4},
     {"EINTR connecting, restarted", connecting_restarted, PASSIVE4},
+    {"EINTR closing", closing, BOTH},
     {"send in a handler", in_the_handler, BOTH},
     END,
 };

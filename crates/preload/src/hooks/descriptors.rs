@@ -48,9 +48,10 @@ fn close_session(shared: &Shared, fd: c_int) -> c_int {
     let waiter = state.waiters.take();
     let files = (&mut Vec::new(), std::ptr::null());
     let over = |state: &mut State| !state.sessions.is_lingering(&lingering);
-    let (mut state, waited) = wait_for(shared, state, waiter, files, alarm, over);
+    // A signal ends the wait, but the close is done (`sk_stream_wait_close`).
+    let (mut state, _) = wait_for(shared, state, waiter, files, alarm, over);
     state.waiters.release(waiter);
-    errno::int(waited.map(|_| 0))
+    0
 }
 
 /// `close_range(2)`
