@@ -145,6 +145,34 @@ static void structures(void) {
   try(&of_linger, p.fd, "0, 12", &linger, sizeof linger);
 }
 
+// What is set of a socket before it connects or listens, its connections have.
+static void set_before(void) {
+  static const struct { struct option option; int value; socklen_t length; } early[] = {
+      {OF(IPPROTO_TCP, TCP_MAXSEG), 1000, 4},        {OF(SOL_SOCKET, SO_MAX_PACING_RATE), 5000000, 8},
+      {OF(IPPROTO_TCP, TCP_USER_TIMEOUT), 7000, 4},  {OF(IPPROTO_IP, IP_TOS), 0x28, 4},
+      {OF(IPPROTO_IP, IP_TTL), 33, 4},               {OF(IPPROTO_IP, IP_MTU_DISCOVER), 2, 4},
+  };
+  enum { COUNT = sizeof early / sizeof *early };
+  int fd = stream(), version = mode.family == AF_INET6 && !mode.mapped ? 6 : 4;
+  for (int i = 0; i < COUNT; i++) {
+    const struct option *option = &early[i].option;
+    R(setsockopt(fd, option->level, option->number, &early[i].value, sizeof(int)));
+  }
+  if (mode.passive) {
+    YES(bind_own(fd, true, 0) > 0);
+    R(listen(fd, 5));
+    remote("connect %d %d", version, port_of(fd));
+    until(fd, POLLIN);
+    fd = accept(fd, NULL, NULL);
+  } else {
+    int number = remote("listen %d 16", version);
+    socklen_t length;
+    struct sockaddr_storage name = to_peer(remote("port %d", number), &length);
+    R(connect(fd, (struct sockaddr *)&name, length));
+  }
+  for (int i = 0; i < COUNT; i++) show(&early[i].option, fd, "of the connection", early[i].length);
+}
+
 // Buffers: doubled and bounded as the kernel does before it is asked on what.
 static void buffers(void) {
   static const struct option options[] = {OF(SOL_SOCKET, SO_SNDBUF), OF(SOL_SOCKET, SO_RCVBUF)};
@@ -166,6 +194,7 @@ const struct test option_cases[] = {
     {"options datagram", datagrams, PASSIVE4 | PASSIVE6},
     {"options unknown", unknown, BOTH},
     {"options of structures", structures, BOTH},
+    {"options set before", set_before, ALL},
     {"options buffers", buffers, PASSIVE4},
     END,
 };

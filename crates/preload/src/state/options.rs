@@ -39,14 +39,31 @@ const INHERITED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
     (libc::IPPROTO_TCP, libc::TCP_FASTOPEN),
     (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
+    (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP),
+    (libc::IPPROTO_IP, libc::IP_TOS),
+    (libc::IPPROTO_IP, libc::IP_TTL),
+    (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+];
+/// The same, of IPv6 sockets.
+const INHERITED_V6: &[(c_int, c_int)] = &[
+    (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
+    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
+    (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
 ];
 /// Structures among them, with their lengths.
 const LONGER: &[(c_int, c_int, usize)] = &[
     (libc::SOL_SOCKET, libc::SO_LINGER, 8),
     (libc::SOL_SOCKET, libc::SO_RCVTIMEO, 16),
     (libc::SOL_SOCKET, libc::SO_SNDTIMEO, 16),
+    (libc::SOL_SOCKET, SO_MAX_PACING_RATE, 8),
     (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
 ];
+
+/// `SO_MAX_PACING_RATE` (`asm-generic/socket.h`).
+const SO_MAX_PACING_RATE: c_int = 47;
+/// What `TCP_MAXSEG` is of a socket of which nobody has set it (`TCP_MSS_DEFAULT`): no limit.
+const PLAIN_SEGMENT: c_int = 536;
 
 /// Which buffer sizes were chosen by the application (`SO_BUF_LOCK`, Linux 5.14).
 const SO_BUF_LOCK: c_int = 72;
@@ -82,20 +99,11 @@ impl State {
     fn open_with_options_of(&mut self, fd: c_int, six: bool) -> Result<(), Errno> {
         let domain = if six { Domain::V6 } else { Domain::V4 };
         self.sessions.open(id(fd), domain, SocketKind::Stream)?;
-        let versions = if six {
-            [
-                (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
-                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-                (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
-            ]
-        } else {
-            [
-                (libc::IPPROTO_IP, libc::IP_TOS),
-                (libc::IPPROTO_IP, libc::IP_TTL),
-                (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
-            ]
-        };
-        copy_options(&mut self.sessions, fd, INHERITED.iter().copied().chain(versions));
+        let versions = if six { INHERITED_V6 } else { &[] };
+        let segment = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
+        let limit = word(fd, segment.0, segment.1).filter(|bytes| *bytes != PLAIN_SEGMENT);
+        let options = INHERITED.iter().chain(versions).copied().chain(limit.map(|_| segment));
+        copy_options(&mut self.sessions, fd, options);
         Ok(())
     }
 }
