@@ -133,6 +133,25 @@ static void listener_closed(void) {
   line("errno %s", error_name(errno));
 }
 
+// Of two sockets that share a port, the one that stays gets all connections.
+static void twin_closed(void) {
+  int twins[2], port = 0, on = 1;
+  for (int i = 0; i < 2; i++) {
+    twins[i] = stream();
+    R(setsockopt(twins[i], SOL_SOCKET, SO_REUSEPORT, &on, sizeof on));
+    port = bind_own(twins[i], true, port);
+    R(listen(twins[i], 5));
+    nonblocking(twins[i]);
+    FD(accept(twins[i], NULL, NULL));
+  }
+  R(close(twins[0]));
+  for (int i = 0; i < 4; i++) {
+    YES(remote("connect %d %d", version(), port) >= 0);
+    until(twins[1], POLLIN);
+    FD(accept(twins[1], NULL, NULL));
+  }
+}
+
 // Options of the listener that its connections have from the start.
 static void inherited(void) {
   int server = stream(), on = 1, small = 30000, idle = 77;
@@ -226,6 +245,7 @@ const struct test listen_cases[] = {
     {"accept waits", accept_waits, FAMILIES},
     {"listener calls", listener_calls, FAMILIES},
     {"listener closed", listener_closed, FAMILIES},
+    {"listener with a twin closed", twin_closed, FAMILIES},
     {"listener backlog", backlog, PASSIVE4 | PASSIVE6},
     {"listener inherited", inherited, FAMILIES},
     {"listener deferred", deferred, FAMILIES},

@@ -231,8 +231,13 @@ impl State {
         let now = clock::now();
         let known = self.listeners.get(&fd).map(|listener| (listener.number, listener.serves));
         let child = self.forked.map(|at| at + CHILDHOOD).filter(|until| now < *until);
+        // Sockets that share a port (`SO_REUSEPORT`) are one listener to the daemon.
+        let number = known.and_then(|(number, _)| number);
+        let mut others = self.listeners.iter().filter(|(other, _)| **other != fd);
+        let stays = number.is_some() && others.any(|(_, other)| other.number == number);
         let mut quiet_until = 0;
         match (known, child) {
+            _ if stays => {}
             // A child that will serve has not shown it yet: nobody would have the port meanwhile.
             (Some((Some(number), false)), Some(until)) => {
                 self.lingering.push(Lingering { number, until });
