@@ -22,6 +22,15 @@ const PATIENCE: u64 = 1;
 pub(crate) struct Shared {
     process: Process,
     state: Mutex<State>,
+    /// A thread takes a connection of the kernel's.
+    accepting: Mutex<()>,
+}
+
+/// The turn of this thread among those that accept; until it is over no handler of a signal runs in it.
+pub(crate) struct Turn<'a> {
+    // Let go first.
+    _turn: MutexGuard<'a, ()>,
+    _quiet: Quiet,
 }
 
 /// The state, while this thread has it; until then no handler of a signal runs in it.
@@ -59,6 +68,12 @@ impl Shared {
     pub(crate) fn try_lock(&self) -> Option<Held<'_>> {
         let quiet = Quiet::new();
         Some(Held { state: self.state.try_lock().ok()?, _quiet: quiet })
+    }
+
+    /// `None`: it is another thread's.
+    pub(crate) fn turn_to_accept(&self) -> Option<Turn<'_>> {
+        let quiet = Quiet::new();
+        Some(Turn { _turn: self.accepting.try_lock().ok()?, _quiet: quiet })
     }
 }
 
@@ -125,8 +140,9 @@ pub(crate) fn attached() -> Option<&'static Shared> {
     }
     match State::attach() {
         Ok(state) => {
-            let state = Mutex::new(state);
-            let fresh = Box::into_raw(Box::new(Shared { process: Process::current(), state }));
+            let (process, state) = (Process::current(), Mutex::new(state));
+            let fresh = Shared { process, state, accepting: Mutex::default() };
+            let fresh = Box::into_raw(Box::new(fresh));
             let null = std::ptr::null_mut();
             match CURRENT.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {

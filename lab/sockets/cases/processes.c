@@ -51,10 +51,7 @@ static void only_the_child(void) {
   line("connect after its end: %d", remote("connect %d %d", version(), port));
 }
 
-// Four children on one listener: every connection is served once, and by someone.
-static void four_children(void) {
-  int server = listening(64), port = port_of(server);
-  pid_t children[4];
+static void four_serve(int server, pid_t *children) {
   for (int i = 0; i < 4; i++)
     if ((children[i] = fork()) == 0)
       for (;;) {
@@ -62,11 +59,37 @@ static void four_children(void) {
         if (fd < 0 || send(fd, "served", 6, 0) != 6) _exit(1);
         close(fd);
       }
-  for (int i = 0; i < 20; i++) peer_reads(remote("connect %d %d", version(), port), 100);
+}
+
+static void four_end(const pid_t *children) {
   for (int i = 0; i < 4; i++) {
     kill(children[i], SIGTERM);
     waitpid(children[i], NULL, 0);
   }
+}
+
+// Four children on one listener: every connection is served once, and by someone.
+static void four_children(void) {
+  int server = listening(64), port = port_of(server);
+  pid_t children[4];
+  four_serve(server, children);
+  for (int i = 0; i < 20; i++) peer_reads(remote("connect %d %d", version(), port), 100);
+  four_end(children);
+}
+
+// All hear of a client on the own host, and those that it is not for go on to hear of others.
+static void local_client_first(void) {
+  int server = listening(64), port = port_of(server), own = stream();
+  pid_t children[4];
+  socklen_t length;
+  struct sockaddr_storage name = to_own(port, &length);
+  inet_pton(AF_INET, "127.0.0.1", &((struct sockaddr_in *)&name)->sin_addr);
+  four_serve(server, children);
+  pause_ms(100);
+  R(connect(own, (struct sockaddr *)&name, length));
+  R(recv(own, data, 6, MSG_WAITALL));
+  for (int i = 0; i < 20; i++) peer_reads(remote("connect 4 %d", port), 100);
+  four_end(children);
 }
 
 // A server of one process for each connection.
@@ -334,6 +357,7 @@ const struct test process_cases[] = {
     {"fork, child accepts", child_accepts, FAMILIES},
     {"fork, only the child", only_the_child, FAMILIES},
     {"fork, four children", four_children, FAMILIES},
+    {"fork, a local client first", local_client_first, PASSIVE4},
     {"fork, child per connection", child_per_connection, FAMILIES},
     {"fork, shared connection", shared_connection, ALL},
     {"fork, child ends", child_ends, ALL},

@@ -29,6 +29,31 @@ static void shared_listener(void) {
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 }
 
+static void *accepts_one(void *unused) {
+  int fd = accept(server, NULL, NULL);
+  if (fd >= 0 && send(fd, "served", 6, MSG_NOSIGNAL) == 6) served++;
+  close(fd);
+  return unused;
+}
+
+// All hear of a client on the own host, and those that it is not for go on to hear of others.
+static void local_client_first(void) {
+  pthread_t threads[4];
+  char word[8];
+  int own = stream();
+  socklen_t length;
+  server = listening(64);
+  struct sockaddr_storage name = to_own(port_of(server), &length);
+  inet_pton(AF_INET, "127.0.0.1", &((struct sockaddr_in *)&name)->sin_addr);
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, accepts_one, NULL);
+  pause_ms(50);
+  R(connect(own, (struct sockaddr *)&name, length));
+  R(recv(own, word, 6, MSG_WAITALL));
+  for (int i = 0; i < 3; i++) peer_reads(remote("connect 4 %d", port_of(server)), 100);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  line("served %d", served);
+}
+
 static void *serves(void *unused) {
   struct epoll_event event;
   char data[100];
@@ -149,6 +174,7 @@ static void many_writers(void) {
 
 const struct test thread_cases[] = {
     {"threads share a listener", shared_listener, FAMILIES},
+    {"threads accept, a local client first", local_client_first, PASSIVE4},
     {"threads share an epoll", shared_epoll, ALL},
     {"threads read and write", both_ways, ALL},
     {"threads woken by shutdown", woken_by_shutdown, BOTH},

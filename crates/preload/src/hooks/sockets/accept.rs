@@ -1,6 +1,6 @@
 //! Accepting connections: from the stack, and from the kernel's own socket.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_long, c_short};
 use std::net::SocketAddr;
 
 use host::{Errno, Mask};
@@ -46,8 +46,8 @@ pub unsafe extern "C" fn accept4(
         errno::set(Errno::INVAL);
         return -1;
     }
-    let accepted = take(shared, fd, flags);
-    match accepted {
+    // SAFETY: the caller's promise.
+    match unsafe { take(shared, fd, (from, length), flags) } {
         Ok(Taken::Session(new, remote)) => {
             // SAFETY: the caller's promise.
             match unsafe { address::write(remote, from, length) } {
@@ -59,8 +59,7 @@ pub unsafe extern "C" fn accept4(
                 }
             }
         }
-        // SAFETY: the caller's promise.
-        Ok(Taken::Kernels) => kernels(unsafe { real::accept4(fd, from, length, flags) }),
+        Ok(Taken::Kernels(new)) => kernels(new),
         Err(error) => {
             errno::set(error);
             -1
@@ -79,14 +78,24 @@ fn kernels(fd: c_int) -> c_int {
 /// Where a connection comes from.
 enum Taken {
     Session(c_int, SocketAddr),
-    Kernels,
+    /// What the kernel's `accept4` has returned.
+    Kernels(c_int),
 }
 
+/// Where the application wants the peer's address, and its length.
+type Name = (*mut sockaddr, *mut socklen_t);
+
 /// A connection of the stack's; else it is the kernel's turn.
-fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> {
+///
+/// # Safety
+/// As for `accept4`.
+unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Result<Taken, Errno> {
+    // SAFETY: the caller's promise.
+    let by_kernel = || Taken::Kernels(unsafe { real::accept4(listener, name.0, name.1, flags) });
     let mut state = shared.lock();
     if state.adopt(listener).is_err() {
-        return Ok(Taken::Kernels);
+        drop(state);
+        return Ok(by_kernel());
     }
     state.serve(listener);
     let nonblocking = state.is_nonblocking(listener);
@@ -99,7 +108,8 @@ fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> 
         }
         if nonblocking {
             // It has the last word.
-            return Ok(Taken::Kernels);
+            drop(state);
+            return Ok(by_kernel());
         }
         let file = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
         let mut files = vec![file];
@@ -116,10 +126,60 @@ fn take(shared: &Shared, listener: c_int, flags: c_int) -> Result<Taken, Errno> 
             waited => waited?,
         };
         if files.iter().any(|file| file.revents != 0) {
-            return Ok(Taken::Kernels);
-        }
-        if !found {
+            drop(state);
+            // SAFETY: the caller's promise.
+            if let Some(new) = unsafe { accept_in_turn(shared, listener, name, flags) } {
+                return Ok(Taken::Kernels(new));
+            }
+            // Whoever is faster needs the core.
+            std::thread::yield_now();
+            state = shared.lock();
+        } else if !found {
             return Err(Errno::AGAIN);
         }
     }
+}
+
+/// Accepts a connection that the kernel has at a listener that blocks. `None`: another thread or process takes it. All that
+/// share a listener hear of the same connection; who came too late would wait in the kernel, deaf to what comes by the stack.
+///
+/// # Safety
+/// As for `accept4`.
+unsafe fn accept_in_turn(
+    shared: &Shared,
+    listener: c_int,
+    (from, length): Name,
+    flags: c_int,
+) -> Option<c_int> {
+    let _turn = shared.turn_to_accept()?;
+    if !lock(listener, libc::F_WRLCK) {
+        return None;
+    }
+    let mut file = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
+    let (file, at_once) = (&raw mut file, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    let (name, flags) = ((from as c_long, length as c_long), c_long::from(flags));
+    // By number: a thread that is cancelled (`pthread_cancel`) is not while it has the lock.
+    // SAFETY: one file, and a time; then the caller's promise.
+    let accepted = unsafe {
+        let at_once = (&raw const at_once) as c_long;
+        let ready = real::syscall(libc::SYS_ppoll, file as c_long, 1, at_once, 0, 0, 0);
+        let accept = || {
+            real::syscall(libc::SYS_accept4, listener.into(), name.0, name.1, flags, 0, 0) as c_int
+        };
+        (ready > 0).then(accept)
+    };
+    let error = errno::get();
+    lock(listener, libc::F_UNLCK);
+    errno::set(error);
+    accepted
+}
+
+/// Locks a socket against other processes (`F_WRLCK`), or unlocks it. `false`: another process has it.
+fn lock(fd: c_int, how: c_int) -> bool {
+    // SAFETY: all zeros are a lock, from the beginning to the end.
+    let mut whole: libc::flock = unsafe { std::mem::zeroed() };
+    whole.l_type = how as c_short;
+    // SAFETY: a lock.
+    let done = unsafe { real::fcntl(fd, libc::F_SETLK, (&raw const whole) as c_long) };
+    done >= 0 || !matches!(errno::get(), Errno::AGAIN | Errno::ACCES)
 }
