@@ -321,10 +321,14 @@ impl Waiters {
         let mut count = 0;
         let waiting = self.list.get(waiter).map_or(0, |found| found.ready.len());
         for _ in 0..waiting {
+            let Some(found) = self.list.get_mut(waiter) else { break };
             if room.len() == 0 {
+                // Other threads that sleep are for the rest (`ep_done_scan`): this one may have taken their kick, too.
+                if found.sleeping > 0 {
+                    kick(found.kick.as_ref());
+                }
                 break;
             }
-            let Some(found) = self.list.get_mut(waiter) else { break };
             let Some((id, number)) = found.ready.pop_front() else { break };
             let now = self.mask(id, sessions);
             let Self { list, watches, .. } = self;

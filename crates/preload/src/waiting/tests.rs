@@ -1,5 +1,6 @@
 use host::{Domain, Id, Kind, Mask, Sessions};
 
+use crate::real;
 use crate::sockets::Sockets;
 use libc::epoll_event;
 use transport::Config;
@@ -130,4 +131,27 @@ fn what_is_removed_and_added_again_is_told_once() {
     waiters.forget_session(AT.0);
     waiters.add(waiter, AT, event(Mask::OUT.0, 5), sessions.mask(AT.0)).unwrap();
     assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+}
+
+#[test]
+fn who_leaves_something_wakes_another_thread() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let other = (Id(8), 8);
+    sessions.open(other.0, Domain::V4, Kind::Datagram).unwrap();
+    let waiter = waiters.epoll(3);
+    for at in [AT, other] {
+        waiters.add(waiter, at, event(Mask::OUT.0, 5), sessions.mask(at.0)).unwrap();
+    }
+    let is_kicked = |waiters: &Waiters| {
+        let mut count = [0_u8; 8];
+        // SAFETY: room for the count.
+        unsafe { real::read(waiters.kick_of(waiter), count.as_mut_ptr().cast(), 8) == 8 }
+    };
+    waiters.fall_asleep(waiter, u64::MAX);
+    assert!(!is_kicked(&waiters));
+    for (room, kicks) in [(2, false), (1, true), (2, false)] {
+        let mut events = [event(0, 0); 2];
+        assert_eq!(waiters.collect(waiter, &mut sessions, &mut events[..room]), room);
+        assert_eq!(is_kicked(&waiters), kicks, "room for {room} of 2");
+    }
 }
