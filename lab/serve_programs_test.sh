@@ -71,6 +71,12 @@ END
   check "HAProxy: 100 requests, 20 at a time" \
     get -Z --parallel-max 20 -o /dev/null 'http://10.0.1.1:8080/[1-100]'
   end "$server" TERM
+  # As distributions run it: a master, and a worker with a root and a user of its own.
+  mkdir -p "$served/root"
+  printf 'global\n  chroot %s\n  user nobody\n  group nogroup\n' "$served/root" >"$served/root.cfg"
+  server haproxy 8080 haproxy -W -db -f "$served/root.cfg" -f "$served/haproxy.cfg"
+  check "HAProxy: a worker in another root" says '^/some/path$' get http://10.0.1.1:8080/some/path
+  end "$server" TERM
   end "$backend"
 fi
 

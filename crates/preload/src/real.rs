@@ -98,6 +98,7 @@ real! {
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
     fn fork() -> pid_t;
+    fn chroot(path: *const c_char) -> c_int;
     fn _exit(status: c_int) -> c_int;
     fn execvpe(file: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
     fn fexecve(file: c_int, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;

@@ -145,6 +145,24 @@ static void child_ends(void) {
   peer_reads(p.peer, 5);
 }
 
+// A child that leaves all files behind before it serves.
+static void another_root(void) {
+  char folder[] = "/tmp/sockets-XXXXXX";
+  int server = listening(5), port = port_of(server);
+  YES(mkdtemp(folder) != NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    if (chroot(folder) < 0 || chdir("/") < 0) _exit(9);
+    _exit(serve_one(server, "child"));
+  }
+  R(close(server));
+  int peer = remote("connect %d %d", version(), port);
+  peer_reads(peer, 5);
+  peer_closes(peer);
+  ended(child);
+  R(rmdir(folder));
+}
+
 static void killed(void) {
   struct pair p = pair();
   pid_t child = fork();
@@ -361,6 +379,7 @@ const struct test process_cases[] = {
     {"fork, child per connection", child_per_connection, FAMILIES},
     {"fork, shared connection", shared_connection, ALL},
     {"fork, child ends", child_ends, ALL},
+    {"fork, another root", another_root, PASSIVE4},
     {"fork, killed", killed, BOTH},
     {"fork, exits", exits, ALL},
     {"exec, listener", executed_listener, FAMILIES},

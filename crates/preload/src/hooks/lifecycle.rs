@@ -1,6 +1,6 @@
-//! Forking and ending.
+//! Forking, another root, and ending.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
 use libc::pid_t;
@@ -69,6 +69,15 @@ pub(super) fn share() {
 pub unsafe extern "C" fn vfork() -> pid_t {
     // SAFETY: the child may do all that a child of `vfork` may, and more.
     unsafe { fork_sharing() }
+}
+
+/// `chroot(2)`: the daemon's socket is out of reach from there. So the process meets the daemon before, if it has not yet, as a
+/// worker that HAProxy has forked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chroot(path: *const c_char) -> c_int {
+    let _ = process::attached();
+    // SAFETY: the caller's promise.
+    unsafe { real::chroot(path) }
 }
 
 /// Run when the process ends by `exit`, or by returning from `main`.
