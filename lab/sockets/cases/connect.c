@@ -177,6 +177,20 @@ static void bound_first(void) {
   peer_reads(remote("accept %d", number), 5);
 }
 
+// MSG_FASTOPEN connects and sends in one, here without a cookie.
+static void by_sending(void) {
+  for (int waits = 1; waits >= 0; waits--) {
+    int number, port = peer_listener(&number), fd = stream();
+    socklen_t length;
+    struct sockaddr_storage name = to_peer(port, &length);
+    if (!waits) nonblocking(fd);
+    R(sendto(fd, "hello", 5, MSG_FASTOPEN, (struct sockaddr *)&name, length));
+    line("poll %s", events(until(fd, POLLOUT)));
+    R(send(fd, "again", 5, 0));
+    peer_reads(remote("accept %d", number), waits ? 10 : 5);
+  }
+}
+
 // Many connections one after the other, all with ports of their own.
 static void many(void) {
   int number, port = peer_listener(&number), fds[40], same = 0;
@@ -251,6 +265,7 @@ const struct test connect_cases[] = {
     {"connect bad", bad, PASSIVE4 | PASSIVE6},
     {"connect dissolved", dissolved, BOTH},
     {"connect bound", bound_first, FAMILIES},
+    {"connect by sending", by_sending, PASSIVE4 | PASSIVE6},
     {"connect many", many, PASSIVE4 | PASSIVE6},
     {"connect to self", to_self, PASSIVE4 | PASSIVE6},
     {"connect to self, refused", to_self_refused, FAMILIES},

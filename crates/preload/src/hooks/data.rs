@@ -10,6 +10,7 @@ use libc::{iovec, size_t, sockaddr, socklen_t, ssize_t};
 use super::datagrams;
 use super::receive::receive;
 use super::send::send as send_by;
+use super::sockets::open_first;
 use crate::kinds::Kind;
 use crate::{address, errno, memory, process, real, vectors};
 
@@ -328,6 +329,11 @@ pub unsafe extern "C" fn sendto(
     to: *const sockaddr,
     length: socklen_t,
 ) -> ssize_t {
+    // SAFETY: the caller's promise.
+    let flags = match unsafe { open_first(fd, flags, (to, length)) } {
+        Ok(flags) => flags,
+        Err(error) => return errno::size(Err(error)),
+    };
     let kind = process::kind(fd);
     if kind == Kind::Datagrams {
         let mut piece = iovec { iov_base: source.cast_mut(), iov_len: count };

@@ -7,6 +7,7 @@ use host::{Errno, Received};
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
 use super::data::{bytes, is_datagrams, is_ours, receive_vector, send_vector, whither};
+use super::sockets::open_first;
 use super::{control, datagrams, passing};
 use crate::clock::Alarm;
 use crate::{address, errno, memory};
@@ -115,15 +116,21 @@ pub unsafe extern "C" fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int
         return errno::size(Err(Errno::FAULT));
     }
     // SAFETY: a message as the application says.
-    match unsafe { message.as_ref() } {
+    let Some(known) = (unsafe { message.as_ref() }) else {
         // SAFETY: the caller's promise.
-        Some(message) if is_ours(fd) || is_datagrams(fd) => {
-            // SAFETY: the caller's promise.
-            errno::size(unsafe { send_message(fd, message, flags) })
-        }
+        return unsafe { passing::sendmsg(fd, message, flags) };
+    };
+    // SAFETY: the caller's promise.
+    let flags = match unsafe { open_first(fd, flags, (known.msg_name.cast(), known.msg_namelen)) } {
+        Ok(flags) => flags,
+        Err(error) => return errno::size(Err(error)),
+    };
+    if is_ours(fd) || is_datagrams(fd) {
         // SAFETY: the caller's promise.
-        _ => unsafe { passing::sendmsg(fd, message, flags) },
+        return errno::size(unsafe { send_message(fd, known, flags) });
     }
+    // SAFETY: the caller's promise.
+    unsafe { passing::sendmsg(fd, message, flags) }
 }
 
 /// # Safety

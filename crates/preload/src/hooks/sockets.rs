@@ -19,6 +19,7 @@ mod connect;
 
 pub use accept::{accept, accept4};
 pub use connect::connect;
+pub(super) use connect::open_first;
 
 /// `socket(2)`
 #[unsafe(no_mangle)]

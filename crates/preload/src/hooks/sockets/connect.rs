@@ -102,6 +102,48 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
     errno::int(result.map(|()| 0))
 }
 
+/// Before something is sent: `MSG_FASTOPEN` connects a socket that is not connected. Where `connect` would take the stack, this
+/// does, and what is sent follows, as it does without a cookie (`tcp_sendmsg_fastopen`). Gives the flags that are left.
+///
+/// # Errors
+/// As `connect`.
+///
+/// # Safety
+/// As for `sendto`.
+#[inline]
+pub(in crate::hooks) unsafe fn open_first(
+    fd: c_int,
+    flags: c_int,
+    (to, length): (*const sockaddr, socklen_t),
+) -> Result<c_int, Errno> {
+    // SAFETY: the caller's promise.
+    if flags & libc::MSG_FASTOPEN == 0 || !unsafe { takes_stack(fd, to, length) } {
+        return Ok(flags);
+    }
+    // SAFETY: the caller's promise.
+    errno::of(unsafe { connect(fd, to, length) })?;
+    Ok(flags & !libc::MSG_FASTOPEN)
+}
+
+/// Whether `connect` would make a session of a socket.
+///
+/// # Safety
+/// As for `connect`.
+unsafe fn takes_stack(fd: c_int, to: *const sockaddr, length: socklen_t) -> bool {
+    if process::kind(fd) != Kind::Fresh {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    let remote = match unsafe { address::read(to, length) } {
+        Ok(Some(remote)) if !address::is_the_hosts(remote.ip()) => remote,
+        _ => return false,
+    };
+    let Some(shared) = process::attached() else { return false };
+    let mut state = shared.lock();
+    let routed = state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port()));
+    matches!(routed, Routed::Millrace { .. }) && state.can_leave_from(fd)
+}
+
 fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
     let id = state.id_of(fd);
     loop {
