@@ -152,6 +152,18 @@ static void twin_closed(void) {
   }
 }
 
+// What is bound to a device gets what comes from there, and no other.
+static void of_a_device(void) {
+  int server = stream();
+  R(setsockopt(server, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3));
+  int port = bind_own(server, true, 0);
+  R(listen(server, 5));
+  nonblocking(server);
+  FD(accept(server, NULL, NULL));
+  line("connect from elsewhere: %d", remote("connect %d %d", version(), port));
+  FD(accept(server, NULL, NULL));
+}
+
 // Options of the listener that its connections have from the start.
 static void inherited(void) {
   int server = stream(), on = 1, small = 30000, idle = 77;
@@ -246,6 +258,7 @@ const struct test listen_cases[] = {
     {"listener calls", listener_calls, FAMILIES},
     {"listener closed", listener_closed, FAMILIES},
     {"listener with a twin closed", twin_closed, FAMILIES},
+    {"listener of a device", of_a_device, FAMILIES},
     {"listener backlog", backlog, PASSIVE4 | PASSIVE6},
     {"listener inherited", inherited, FAMILIES},
     {"listener deferred", deferred, FAMILIES},

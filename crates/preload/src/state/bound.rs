@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use host::Errno;
 
 use super::State;
+use super::options::has_device;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
 use crate::{kinds, real};
@@ -24,10 +25,14 @@ pub(super) struct Chosen {
 }
 
 impl State {
-    /// Whether a socket of the kernel's that is bound can connect from here: not from an address that the router has not.
+    /// Whether a socket of the kernel's that is bound can connect from here: not from a device, nor from an address that the router
+    /// has not.
     pub(crate) fn can_leave_from(&self, fd: c_int) -> bool {
         if kinds::untouched(fd).is_some() {
             return true;
+        }
+        if has_device(fd) {
+            return false;
         }
         let local = bound(fd).ok().flatten().map(|local| local.ip().to_canonical());
         local.is_none_or(|ip| ip.is_unspecified() || self.attachment.link.addresses().contains(&ip))

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use host::{Domain, Errno, Kind as SocketKind, Mask};
 
-use super::options::copy_options;
+use super::options::{copy_options, has_device};
 use super::{Place, State, status_flags, word};
 use crate::address::{self, bound, id};
 use crate::internal::{self, Hidden};
@@ -17,8 +17,6 @@ use crate::{clock, real, report};
 
 /// Ports that the kernel is asked for, until it has one of them free too.
 const ATTEMPTS: usize = 8;
-/// `SO_BINDTOIFINDEX` (Linux 5.0).
-const SO_BINDTOIFINDEX: c_int = 62;
 
 /// A UDP socket of this process.
 #[derive(Debug, Default)]
@@ -101,7 +99,7 @@ impl State {
             return Ok(());
         }
         // What is bound to a device of the kernel's is the kernel's.
-        if word(fd, libc::SOL_SOCKET, SO_BINDTOIFINDEX).unwrap_or(0) != 0 {
+        if has_device(fd) {
             return Err(Errno::OPNOTSUPP);
         }
         let local = bound(fd)?.ok_or(Errno::OPNOTSUPP)?;

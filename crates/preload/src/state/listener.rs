@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use host::Errno;
 
+use super::options::has_device;
 use super::{Place, State};
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
@@ -45,6 +46,9 @@ impl State {
         let own = self.aliases.get(&fd).copied().unwrap_or(fd);
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
         let fd = own;
+        if has_device(fd) {
+            return Err(Errno::OPNOTSUPP);
+        }
         if self.listeners.contains_key(&fd) {
             if self.sessions.name(id(fd)).is_ok_and(|name| name.port() == local.port()) {
                 return self.sessions.listen(id(fd), backlog);

@@ -20,6 +20,11 @@ pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (unsafe { real::getsockopt(fd, level, name, target, &raw mut length) } == 0).then_some(value)
 }
 
+/// Whether a socket of the kernel's is bound to a device: then it is the kernel's alone.
+pub(super) fn has_device(fd: c_int) -> bool {
+    word(fd, libc::SOL_SOCKET, SO_BINDTOIFINDEX).unwrap_or(0) != 0
+}
+
 /// Options that a session takes over from the socket of the kernel's that it began as.
 const INHERITED: &[(c_int, c_int)] = &[
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
@@ -60,6 +65,8 @@ const LONGER: &[(c_int, c_int, usize)] = &[
     (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
 ];
 
+/// `SO_BINDTOIFINDEX` (Linux 5.0).
+const SO_BINDTOIFINDEX: c_int = 62;
 /// `SO_MAX_PACING_RATE` (`asm-generic/socket.h`).
 const SO_MAX_PACING_RATE: c_int = 47;
 /// What `TCP_MAXSEG` is of a socket of which nobody has set it (`TCP_MSS_DEFAULT`): no limit.

@@ -46,6 +46,9 @@ pub enum BoundError {
     /// Without a port.
     #[error("the socket is not bound to a port; bind it first")]
     NotBound,
+    /// Bound to a device of the kernel's.
+    #[error("the socket is bound to a device (SO_BINDTODEVICE); bind it to an address alone")]
+    Device,
     /// The system refused.
     #[error("the socket cannot be looked at: {0}")]
     System(#[from] io::Error),
@@ -84,6 +87,10 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
     if address.port() == 0 {
         return Err(BoundError::NotBound);
     }
+    // On each device the port may be another user's.
+    if device(socket)? != 0 {
+        return Err(BoundError::Device);
+    }
     Ok(Bound {
         protocol,
         address: SocketAddr::new(address.ip().to_canonical(), address.port()),
@@ -95,6 +102,29 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
         inode: status.st_ino,
     })
 }
+
+/// The index of the device that a socket is bound to; 0: of none.
+fn device(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
+    let mut index: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which the number has.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_BINDTOIFINDEX,
+            (&raw mut index).cast(),
+            &raw mut length,
+        )
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(index)
+}
+
+/// `asm-generic/socket.h` (Linux 5.0).
+const SO_BINDTOIFINDEX: libc::c_int = 62;
 
 /// The number of the network namespace that a socket was made in (`SO_NETNS_COOKIE`, Linux 5.14).
 ///
@@ -172,6 +202,18 @@ mod tests {
         let mapped = make(false);
         bind(&mapped, &"[::ffff:127.0.0.1]:0".parse::<std::net::SocketAddrV6>().unwrap()).unwrap();
         assert!(examine(&mapped).unwrap().address.is_ipv4());
+    }
+
+    #[test]
+    fn what_is_bound_to_a_device_is_told_apart() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(examine(&socket).is_ok());
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_BINDTODEVICE);
+        // SAFETY: the name of a device, and its length.
+        let done =
+            unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, c"lo".as_ptr().cast(), 3) };
+        assert_eq!(done, 0, "anybody may, since Linux 5.7");
+        assert!(matches!(examine(&socket), Err(BoundError::Device)));
     }
 
     #[test]
