@@ -83,6 +83,8 @@ pub(crate) struct State {
     held: held::Held,
     /// Descriptors of sessions that have others: by each, the session's own.
     aliases: HashMap<c_int, c_int>,
+    /// Sessions' own descriptors at which the application has something else by now.
+    replaced: Vec<c_int>,
     /// Sessions that other processes may have too, by their own descriptors.
     carriers: HashMap<c_int, carriers::Carrier>,
     /// What the daemon has said, and nobody has acted on yet.
@@ -137,6 +139,7 @@ impl State {
             routes: HashMap::new(),
             held: held::Held::default(),
             aliases: HashMap::new(),
+            replaced: Vec::new(),
             carriers: HashMap::new(),
             deferred: Vec::new(),
             links: Links::default(),

@@ -136,6 +136,28 @@ static void closed_meanwhile(void) {
   peer_reads(p.peer, 1);
 }
 
+// As Java closes a socket in which another thread waits: by another file in its place.
+static void replaced_meanwhile(void) {
+  pthread_t thread;
+  int ends[2];
+  char byte;
+  p = pair();
+  R(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+  pthread_create(&thread, NULL, receives, (void *)10);
+  pause_ms(50);
+  R(dup2(ends[0], p.fd) == p.fd);
+  peer_sends(p.peer, 10);
+  ended(thread);
+  peer_reads(p.peer, 1);
+  R(write(p.fd, "x", 1));
+  R(read(ends[1], &byte, 1));
+  R(close(p.fd));
+  R(close(p.fd));
+  struct pair q = pair();
+  R(send(q.fd, "another", 7, 0));
+  peer_reads(q.peer, 7);
+}
+
 static void *adds(void *unused) {
   struct epoll_event event = {.events = EPOLLIN, .data.fd = p.fd};
   pause_ms(50);
@@ -179,6 +201,7 @@ const struct test thread_cases[] = {
     {"threads read and write", both_ways, ALL},
     {"threads woken by shutdown", woken_by_shutdown, BOTH},
     {"threads close meanwhile", closed_meanwhile, BOTH},
+    {"threads replace meanwhile", replaced_meanwhile, BOTH},
     {"threads add meanwhile", added_meanwhile, BOTH},
     {"threads write", many_writers, BOTH},
     END,

@@ -163,14 +163,17 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         // SAFETY: the caller's promise.
         unsafe { close(new) };
     }
-    // A session's number may now be kept for the next one.
-    if kinds::get(new) == Kind::Spare {
-        if let Some(shared) = process::current() {
-            shared.lock().give_way(new);
-        }
+    // A session's number may now be kept for the next one, or for calls that wait in it.
+    let mut state = match kinds::get(new) {
+        Kind::Spare | Kind::Internal => process::current().map(Shared::lock),
+        _ => None,
+    };
+    if let Some(state) = &mut state {
+        state.give_way(new);
     }
     // SAFETY: the caller's promise.
     let new = unsafe { real::dup3(old, new, flags) };
+    drop(state);
     taken_over(old, new, flags & libc::O_CLOEXEC != 0)
 }
 

@@ -171,6 +171,7 @@ impl State {
             // SAFETY: the application has closed it, as far as it knows.
             unsafe { real::close(own) };
         }
+        self.replaced.retain(|other| *other != own);
         self.carriers.remove(&own);
         // Who waits for it looks again.
         self.waiters.tell(id(own), Mask::ALL);
@@ -184,7 +185,7 @@ impl State {
         self.waiters.forget_session(id(own));
         let lingering = if is_given { None } else { self.sessions.close(id(own)) };
         self.turn();
-        self.put_back(own, false);
+        self.give_number_back(own, false);
         lingering
     }
 

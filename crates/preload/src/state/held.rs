@@ -33,6 +33,9 @@ impl State {
     pub(super) fn outlives_close(&mut self, own: c_int) -> bool {
         let Some(calls) = self.held.0.get_mut(&own) else { return false };
         calls.is_closed = true;
+        if self.replaced.contains(&own) {
+            return true;
+        }
         kinds::set(own, Kind::Internal);
         // SAFETY: no memory is involved.
         unsafe { real::fcntl(own, libc::F_SETFD, FD_CLOEXEC.into()) };

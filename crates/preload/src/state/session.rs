@@ -120,7 +120,8 @@ impl State {
         let has_others = self.aliases.values().any(|other| *other == own);
         if own != fd {
             self.put_back(fd, false);
-            if has_others || kinds::get(own) != Kind::Internal {
+            let is_closed = kinds::get(own) == Kind::Internal || self.replaced.contains(&own);
+            if has_others || !is_closed {
                 return None;
             }
         } else if has_others {
@@ -146,15 +147,27 @@ impl State {
         self.leave_name(own);
         self.turn();
         let reusable = self.place(own).reusable;
-        self.put_back(own, reusable);
+        self.give_number_back(own, reusable);
         lingering
     }
 
-    /// The application wants the number of a descriptor that it does not know: ours moves away.
+    /// The same as [`put_back`](Self::put_back), unless the number is the application's for another file.
+    pub(super) fn give_number_back(&mut self, own: c_int, reusable: bool) {
+        if let Some(at) = self.replaced.iter().position(|other| *other == own) {
+            self.replaced.swap_remove(at);
+        } else {
+            self.put_back(own, reusable);
+        }
+    }
+
+    /// The application wants the number of a descriptor that it does not know: ours moves away. A session that it has closed keeps
+    /// the number as its name, while calls wait in it, or it has other descriptors.
     pub(crate) fn give_way(&mut self, fd: c_int) {
         if let Some(at) = self.spares.iter().position(|spare| *spare == fd) {
             self.spares.swap_remove(at);
             internal::close(fd);
+        } else if self.sessions.has(id(fd)) && !self.replaced.contains(&fd) {
+            self.replaced.push(fd);
         }
     }
 }
