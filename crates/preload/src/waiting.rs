@@ -150,7 +150,10 @@ impl Waiters {
             self.nested.remove(&id);
             self.forget_session(id);
         }
-        self.release(waiter);
+        // A thread that sleeps there goes on to, as in Linux, and must not be told what others wait for: its place stays empty.
+        if self.list.get(waiter).is_none_or(|found| found.sleeping == 0) {
+            self.release(waiter);
+        }
     }
 
     fn of(&mut self, id: Id) -> &mut Vec<Watch> {

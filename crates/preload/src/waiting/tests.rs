@@ -155,3 +155,16 @@ fn who_leaves_something_wakes_another_thread() {
         assert_eq!(is_kicked(&waiters), kicks, "room for {room} of 2");
     }
 }
+
+#[test]
+fn who_sleeps_at_a_closed_instance_is_told_nothing_of_others() {
+    let mut waiters = Waiters::default();
+    let waiter = waiters.epoll(3);
+    waiters.fall_asleep(waiter, u64::MAX);
+    waiters.close_epoll(3);
+    let other = waiters.epoll(3);
+    assert_ne!(other, waiter);
+    waiters.wake(waiter, false);
+    waiters.close_epoll(3);
+    assert_eq!(waiters.epoll(3), other, "nobody sleeps there");
+}
