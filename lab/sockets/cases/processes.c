@@ -1,6 +1,7 @@
 // fork, exec, posix_spawn, vfork, and descriptors that are passed on.
 #include "cases.h"
 #include <spawn.h>
+#include <sys/select.h>
 
 static uint8_t data[4096];
 extern char **environ;
@@ -198,13 +199,13 @@ static pid_t spawn(const char *what, int fd, posix_spawn_file_actions_t *actions
   return child;
 }
 
-static void executed_listener(void) {
+static void executed_as(const char *what) {
   int server = listening(5), port = port_of(server);
   pid_t child = fork();
   if (child == 0) {
     char number[16];
     snprintf(number, sizeof number, "%d", server);
-    execl(program, program, "child-accept", number, prefix, NULL);
+    execl(program, program, what, number, prefix, NULL);
     _exit(100);
   }
   int peer = remote("connect %d %d", version(), port);
@@ -214,6 +215,9 @@ static void executed_listener(void) {
   peer_closes(peer);
   ended(child);
 }
+static void executed_listener(void) { executed_as("child-accept"); }
+static void executed_and_polled(void) { executed_as("child-poll"); }
+static void executed_and_selected(void) { executed_as("child-select"); }
 
 static void executed_clean(void) {
   int server = listening(5), port = port_of(server);
@@ -362,6 +366,18 @@ int executed(int count, char **words) {
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) < 0 || !listens) return 32;
     return serve_one(fd, "executed");
   }
+  // As a service that knows its sockets by their numbers.
+  if (strcmp(words[1], "child-poll") == 0) {
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    return poll(&one, 1, 6000) == 1 ? serve_one(fd, "executed") : 34;
+  }
+  if (strcmp(words[1], "child-select") == 0) {
+    fd_set in;
+    FD_ZERO(&in);
+    FD_SET(fd, &in);
+    struct timeval limit = {.tv_sec = 6};
+    return select(fd + 1, &in, NULL, NULL, &limit) == 1 ? serve_one(fd, "executed") : 35;
+  }
   if (strcmp(words[1], "child-echo") == 0 || strcmp(words[1], "child-cat") == 0) {
     int out = strcmp(words[1], "child-cat") == 0 ? 1 : fd;
     for (ssize_t n; (n = read(fd, data, sizeof data)) != 0;)
@@ -383,6 +399,8 @@ const struct test process_cases[] = {
     {"fork, killed", killed, BOTH},
     {"fork, exits", exits, ALL},
     {"exec, listener", executed_listener, FAMILIES},
+    {"exec, listener, polled", executed_and_polled, PASSIVE4},
+    {"exec, listener, selected", executed_and_selected, PASSIVE4},
     {"exec, listener, empty environment", executed_clean, PASSIVE4},
     {"exec, spawned with a connection", spawned, ALL},
     {"exec, standard input", as_standard_input, BOTH},

@@ -7,6 +7,7 @@ use host::{Errno, Mask};
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::epoll::mask as bits;
+use super::sockets::meet_inherited;
 use crate::clock::{self, Alarm};
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
@@ -61,6 +62,7 @@ pub unsafe extern "C" fn ppoll(
         // SAFETY: so many files, as the application says.
         unsafe { slice::from_raw_parts_mut(files, length) }
     };
+    meet_inherited(|| list.iter().map(|file| file.fd));
     let shared = process::for_files(|| list.iter().map(|file| file.fd));
     if let Some(shared) = shared.filter(|_| is_list && is_time) {
         // SAFETY: null, or a time as the application says.
@@ -235,6 +237,8 @@ pub unsafe extern "C" fn select(
 ) -> c_int {
     let sets = Sets { count, all: [reads, writes, others] };
     // SAFETY: the caller's promise.
+    meet_inherited(|| unsafe { sets.all_numbers() });
+    // SAFETY: the caller's promise.
     let shared = match process::for_files(|| unsafe { sets.all_numbers() }) {
         // SAFETY: the caller's promise.
         Some(shared) if unsafe { sets.has_ours() } => shared,
@@ -268,6 +272,8 @@ pub unsafe extern "C" fn pselect(
     mask: *const sigset_t,
 ) -> c_int {
     let sets = Sets { count, all: [reads, writes, others] };
+    // SAFETY: the caller's promise.
+    meet_inherited(|| unsafe { sets.all_numbers() });
     // SAFETY: the caller's promise.
     let shared = match process::for_files(|| unsafe { sets.all_numbers() }) {
         // SAFETY: the caller's promise.
@@ -379,17 +385,4 @@ impl Sets {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn microseconds_may_be_more_than_a_second() {
-        let whole = |tv_sec, tv_usec| {
-            let time = whole_seconds(&timeval { tv_sec, tv_usec });
-            (time.tv_sec, time.tv_nsec)
-        };
-        assert_eq!(whole(0, 3_000_000), (3, 0));
-        assert_eq!(whole(1, 1_000_001), (2, 1000));
-        assert!(whole(5, -2_000_000).1 < 0, "no time");
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use crate::process::{self, Shared};
 use crate::sockets::Sockets;
 use crate::state::word;
 use crate::waiting::World;
-use crate::{address, errno, real};
+use crate::{address, errno, inherited, real};
 
 mod accept;
 mod connect;
@@ -158,6 +158,20 @@ pub(super) fn inherited(fd: c_int) -> Kind {
         return Kind::Datagrams;
     }
     Kind::Kernel
+}
+
+/// Before a call that waits: sockets among its files that the program was started with, as systemd passes them, become known.
+pub(super) fn meet_inherited<I: Iterator<Item = c_int>>(files: impl FnOnce() -> I) {
+    if !inherited::has_unknown() {
+        return;
+    }
+    for fd in files().filter(|fd| inherited::take_unknown(*fd)) {
+        let kind = if kinds::get(fd) == Kind::Kernel { inherited(fd) } else { Kind::Kernel };
+        if kind != Kind::Kernel {
+            kinds::set(fd, kind);
+            let _ = process::attached();
+        }
+    }
 }
 
 /// `shutdown(2)`
