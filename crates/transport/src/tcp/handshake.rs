@@ -279,7 +279,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             (false, true) => options.timestamps(clock, echo),
             (false, false) => {}
         }
-        let scales = if answers { self.hot.rcv_scale != 0 } else { true };
+        // RFC 7323 2.2: whoever takes the peer's shift says so, by a shift of 0 if need be. With 0 at both ends there is
+        // nothing to say.
+        let scales = !answers || self.hot.rcv_scale != 0 || self.hot.snd_scale != 0;
         if scales && self.cold.options.window_scale {
             options.window_scale(self.hot.rcv_scale);
         }

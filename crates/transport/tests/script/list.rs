@@ -128,6 +128,7 @@ scripts! {
     window_scale
     window_scale_limit
     window_scale_refused
+    window_scale_zero
     window_shrunk
     window_shut_answered
     window_shut_silent
