@@ -233,16 +233,19 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.hot.life_at = due;
             return;
         }
+        // What is in flight, or waits for the window, has a timer of its own, which decides: its probes are not ours.
+        if !self.cold.flight.is_empty() || self.hot.has(flag::TIMER_IS_PERSIST) {
+            self.hot.life_at = self.now.saturating_add(keepalive.interval);
+            return;
+        }
         if self.hot.probes >= keepalive.count {
             return self.reset(Failure::TimedOut);
         }
-        if self.cold.flight.is_empty() {
-            if !self.probe() {
-                self.hot.life_at = self.now.saturating_add(SINK_PATIENCE);
-                return;
-            }
-            self.hot.probes += 1;
+        if !self.probe() {
+            self.hot.life_at = self.now.saturating_add(SINK_PATIENCE);
+            return;
         }
+        self.hot.probes += 1;
         self.hot.life_at = self.now.saturating_add(keepalive.interval);
     }
 }
