@@ -83,7 +83,7 @@ pub struct Keepalive {
     pub idle: u64,
     /// Between two probes: ns.
     pub interval: u64,
-    /// Probes without an answer until the connection fails.
+    /// Probes without an answer until the connection fails. With [`Options::user_timeout`], as many as that takes.
     pub count: u8,
 }
 
@@ -126,8 +126,8 @@ pub struct Options {
     pub urgent_inline: bool,
     /// Probing of an idle peer; `None`: none.
     pub keepalive: Option<Keepalive>,
-    /// How long data may stay unacknowledged (RFC 5482): ns; 0: as many retransmissions as
-    /// [`retries`](Self::retries) says.
+    /// How long data may stay unacknowledged (RFC 5482), and a peer that keepalive probes silent: ns; 0: as many
+    /// retransmissions as [`retries`](Self::retries) says, as many probes as [`Keepalive::count`] does.
     pub user_timeout: u64,
     /// Retransmissions until an established connection fails.
     pub retries: u8,

@@ -225,7 +225,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
     }
 
-    /// RFC 9293 3.8.4.
+    /// RFC 9293 3.8.4. A user timeout, if there is one, says how long the silence may last, and not the number of probes
+    /// (`tcp(7)`).
     fn keep_alive(&mut self) {
         let Some(keepalive) = self.cold.options.keepalive else { return };
         let due = self.hot.received_at.saturating_add(keepalive.idle);
@@ -238,14 +239,19 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.hot.life_at = self.now.saturating_add(keepalive.interval);
             return;
         }
-        if self.hot.probes >= keepalive.count {
+        let silence = self.now.saturating_sub(self.hot.received_at);
+        let over = match self.cold.options.user_timeout {
+            0 => self.hot.probes >= keepalive.count,
+            limit => self.hot.probes > 0 && silence >= limit,
+        };
+        if over {
             return self.reset(Failure::TimedOut);
         }
         if !self.probe() {
             self.hot.life_at = self.now.saturating_add(SINK_PATIENCE);
             return;
         }
-        self.hot.probes += 1;
+        self.hot.probes = self.hot.probes.saturating_add(1);
         self.hot.life_at = self.now.saturating_add(keepalive.interval);
     }
 }

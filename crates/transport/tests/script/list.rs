@@ -46,6 +46,7 @@ scripts! {
     isn_passive
     keepalive
     keepalive_times
+    keepalive_user_timeout
     keepalive_window_shut
     listen_odd
     lost_retransmission
