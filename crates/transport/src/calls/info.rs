@@ -242,7 +242,9 @@ fn data_counts<F: ByteFifo>(hot: &Hot, cold: &Cold<F>) -> DataCounts {
 }
 
 fn congestion_state<F>(hot: &Hot, cold: &Cold<F>) -> CongestionState {
-    let reduced = hot.has(flag::ECN | flag::ACCURATE) && hot.snd_una.before(cold.reduced_until);
+    let until = cold.reduced_until;
+    let in_flight = until != hot.snd_una && until.within(hot.snd_una, hot.snd_nxt);
+    let reduced = hot.has(flag::ECN | flag::ACCURATE) && in_flight;
     match () {
         () if hot.has(flag::LOSS) => CongestionState::Loss,
         () if hot.has(flag::RECOVERY) => CongestionState::Recovery,

@@ -220,8 +220,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// The peer saw a congestion mark (RFC 3168 6.1.2): once in a window. `marked`: the share of it that
     /// was marked, 1/65536.
     pub(super) fn on_echo(&mut self, marked: u32) {
-        // Beyond what was in flight then: what goes just behind it tells the peer to stop.
-        let again = self.hot.snd_una.after(self.cold.reduced_until);
+        // Beyond what was in flight then: what goes just behind it tells the peer to stop. A reduction of long ago says nothing,
+        // however often sequence numbers have gone round since.
+        let again = !self.cold.reduced_until.within(self.hot.snd_una, self.hot.snd_nxt);
         if again && !self.hot.has(flag::RECOVERY | flag::LOSS) {
             self.reduce(marked);
         }

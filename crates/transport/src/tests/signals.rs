@@ -4,11 +4,12 @@ use super::pair::*;
 use crate::options::{MILLISECOND, SECOND};
 use crate::*;
 
-#[test]
-fn a_mark_reduces_the_window_once_and_nothing_is_sent_again() {
+/// A transfer from the client, whose 30th segment is marked; `prepare` may change the client's connection before.
+fn marked(prepare: impl FnOnce(&mut Stack<Rings>, ConnectionId)) -> (Link, Info) {
     let mut link = Link::new();
     let options = Options { ecn: Ecn::Active, ..Options::default() };
     let ids = link.connect(&options, &options);
+    prepare(&mut link.stacks[CLIENT], ids[CLIENT]);
     let mut count = 0;
     link.fate = Box::new(move |_, packet| {
         // The capable ones only: ECT(0) on data.
@@ -25,6 +26,12 @@ fn a_mark_reduces_the_window_once_and_nothing_is_sent_again() {
     let data = pattern(300_000);
     assert!(link.transfer(ids, CLIENT, &data, 10 * SECOND) == data);
     let info = link.stacks[CLIENT].info(ids[CLIENT]).unwrap();
+    (link, info)
+}
+
+#[test]
+fn a_mark_reduces_the_window_once_and_nothing_is_sent_again() {
+    let (link, info) = marked(|_, _| {});
     assert!(info.threshold < u32::MAX, "the window was reduced");
     assert_eq!(link.stacks[CLIENT].counters().retransmissions, 0);
     // The server said so until the client answered, once, with CWR.
@@ -33,6 +40,16 @@ fn a_mark_reduces_the_window_once_and_nothing_is_sent_again() {
     };
     assert_eq!(flags(CLIENT, 0x80), 1);
     assert!(flags(SERVER, 0x40) >= 1);
+}
+
+#[test]
+fn a_reduction_of_two_gigabytes_ago_hides_no_mark() {
+    let (_, info) = marked(|client, id| {
+        let (hot, cold) = client.slab.get_mut(id).unwrap();
+        // Sequence numbers that far back look as if they were ahead.
+        cold.reduced_until = hot.snd_una.sub((1 << 31) + 100_000);
+    });
+    assert!(info.threshold < u32::MAX, "{info:?}");
 }
 
 /// The path becomes longer, by more than the time-out; `delay`: ns each way.
