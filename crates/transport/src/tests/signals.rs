@@ -159,3 +159,27 @@ fn two_duplicates_let_out_a_new_segment_each() {
         assert_eq!(link.stacks[CLIENT].info(ids[CLIENT]).unwrap().window, window);
     }
 }
+
+#[test]
+fn a_recovery_of_two_gigabytes_ago_hinders_none() {
+    let mut link = Link::new();
+    let options = Options {
+        sack: false,
+        receive_buffer: 65_000,
+        receive_buffer_limit: 0,
+        ..Options::default()
+    };
+    let ids = link.connect(&options, &options);
+    let (hot, cold) = link.stacks[CLIENT].slab.get_mut(ids[CLIENT]).unwrap();
+    // Sequence numbers that far back look as if they were ahead.
+    cold.recover = hot.snd_una.sub((1 << 31) + 100_000);
+    let mut count = 0;
+    link.fate = Box::new(move |_, packet| {
+        count += u32::from(packet.len() > 1000);
+        (packet.len() <= 1000 || count != 3).then_some(0)
+    });
+    let data = pattern(10 * 1448);
+    assert!(link.transfer(ids, CLIENT, &data, 10 * SECOND) == data);
+    let counters = link.stacks[CLIENT].counters();
+    assert_eq!((counters.retransmissions, counters.timeouts), (1, 0));
+}

@@ -132,8 +132,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if counts && !self.cold.flight.is_empty() && self.cold.flight.duplicates < outstanding {
             self.cold.flight.duplicates += 1;
         }
-        // RFC 6582 3.2 step 2: not for what was in flight at the last recovery.
-        let fresh = self.hot.snd_una.after(self.cold.recover) || self.cold.recover == self.cold.iss;
+        // RFC 6582 3.2 step 2: not for what was in flight at the last recovery. One of long ago says nothing, however often
+        // sequence numbers have gone round since.
+        let recover = self.cold.recover;
+        let fresh = recover == self.cold.iss || !recover.within(self.hot.snd_una, self.hot.snd_nxt);
         if self.cold.flight.duplicates >= 3 && !recovering && fresh {
             return self.cold.flight.lose_first(mss);
         }
