@@ -113,6 +113,7 @@ scripts! {
     tail_probe_closed_window
     tail_probe_new_data
     tail_probe_single
+    tail_probe_twice
     tail_probe_window
     tail_probe_writes
     time_wait_late

@@ -43,6 +43,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         self.note_life();
         let window_moved = self.update_window(segment);
         if ack == una && self.cold.flight.is_empty() && segment.sack_count == 0 {
+            if self.hot.has(flag::PROBING) && segment.length() == 0 && !window_moved {
+                // RFC 8985 7.4.2, case 2: both the probe and what it repeated arrived.
+                self.settle_probe(&Delivered::default(), true);
+            }
             return true;
         }
         if !self.hot.has(NOT_PLAIN) && segment.sack_count == 0 {
