@@ -24,6 +24,8 @@ pub(crate) mod bits {
     pub(crate) const AE: u16 = 0x100;
     /// On no wire: it came with a SYN, which was taken before.
     pub(crate) const WITH_SYN: u16 = 0x200;
+    /// On no wire: its window is a SYN's, which is never scaled (RFC 7323 2.2).
+    pub(crate) const UNSCALED: u16 = 0x400;
 }
 
 /// Kind of the Fast Open option (RFC 7413 4.1.1).

@@ -129,7 +129,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.start_congestion();
         }
         self.hot.state = State::Established;
-        self.take_window(segment, self.hot.snd_scale);
+        self.take_window(segment, self.scale_of(segment));
         self.take_handshake_field(segment);
         self.shared.counters.established += 1;
         self.start_keepalive();

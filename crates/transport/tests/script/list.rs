@@ -63,6 +63,7 @@ scripts! {
     open_plain
     open_refused
     open_simultaneous
+    open_simultaneous_window
     open_syn_lost
     orphan_limit
     orphan_window

@@ -36,7 +36,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
         // Simultaneous open (RFC 9293 3.5): the SYN was taken before, the rest counts.
         if segment.ack == self.hot.snd_nxt {
-            segment.flags = segment.flags & !bits::SYN | bits::WITH_SYN;
+            segment.flags = segment.flags & !bits::SYN | bits::WITH_SYN | bits::UNSCALED;
             segment.seq = segment.seq.add(1);
         }
         true

@@ -110,10 +110,14 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             return false;
         }
         let before = hot.snd_wnd;
-        // RFC 7323 2.2: never in a segment with a SYN.
-        let scale = if segment.has(bits::SYN) { 0 } else { self.hot.snd_scale };
-        self.take_window(segment, scale);
+        self.take_window(segment, self.scale_of(segment));
         self.hot.snd_wnd != before
+    }
+
+    /// The shift of a segment's window: none in one with a SYN (RFC 7323 2.2).
+    #[inline]
+    pub(crate) fn scale_of(&self, segment: &Segment<'_>) -> u8 {
+        if segment.has(bits::SYN | bits::UNSCALED) { 0 } else { self.hot.snd_scale }
     }
 
     pub(crate) fn take_window(&mut self, segment: &Segment<'_>, scale: u8) {
