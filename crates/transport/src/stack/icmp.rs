@@ -60,8 +60,12 @@ fn trouble_v6<'a>(bytes: &'a [u8], packet: &[u8]) -> Result<(Trouble, &'a [u8]),
     let (header, quoted) = icmpv6::Header::parse(bytes, outer.source(), outer.destination())
         .map_err(|_| Reason::IcmpOther)?;
     let trouble = match header.message() {
+        // RFC 8201 4: what claims that the path takes less than any may is discarded.
+        icmpv6::Message::PacketTooBig { mtu } if mtu < ipv6::MINIMUM_MTU as u32 => {
+            return Err(Reason::IcmpOther);
+        }
         icmpv6::Message::PacketTooBig { mtu } => {
-            Trouble::TooBig(mtu.clamp(1, u32::from(u16::MAX)) as u16)
+            Trouble::TooBig(mtu.min(u32::from(u16::MAX)) as u16)
         }
         icmpv6::Message::Unreachable { code } => {
             Trouble::of(Failure::of_unreachable_v6(code).ok_or(Reason::IcmpOther)?)
