@@ -50,6 +50,7 @@ fn trouble_v4(bytes: &[u8]) -> Result<(Trouble, &[u8]), Reason> {
             Trouble::of(Failure::of_unreachable_v4(code).ok_or(Reason::IcmpOther)?)
         }
         icmpv4::Message::TimeExceeded { .. } => Trouble::Soft(Failure::HostUnreachable),
+        icmpv4::Message::ParameterProblem { .. } => Trouble::Hard(Failure::Parameter),
         _ => return Err(Reason::IcmpOther),
     };
     Ok((trouble, quoted))
@@ -71,6 +72,7 @@ fn trouble_v6<'a>(bytes: &'a [u8], packet: &[u8]) -> Result<(Trouble, &'a [u8]),
             Trouble::of(Failure::of_unreachable_v6(code).ok_or(Reason::IcmpOther)?)
         }
         icmpv6::Message::TimeExceeded { .. } => Trouble::Soft(Failure::HostUnreachable),
+        icmpv6::Message::ParameterProblem { .. } => Trouble::Hard(Failure::Parameter),
         _ => return Err(Reason::IcmpOther),
     };
     Ok((trouble, quoted))

@@ -167,6 +167,7 @@ impl Runner {
             ("timed-out", Failure::TimedOut),
             ("unreachable", Failure::HostUnreachable),
             ("aborted", Failure::Aborted),
+            ("parameter", Failure::Parameter),
         ];
         if let Some((_, failure)) = failures.iter().find(|(name, _)| *name == wanted) {
             return self.expect_failure(id, *failure);

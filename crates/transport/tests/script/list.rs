@@ -33,6 +33,7 @@ scripts! {
     fast_open_client
     fast_open_server
     frto
+    icmp_parameter
     icmp_prohibited
     icmp_refused
     icmp_soft

@@ -196,6 +196,7 @@ pub(crate) fn icmp(quoted: &[u8], kind: &str, mtu: u16) -> Option<Vec<u8>> {
             "no-port" => Message::Unreachable { code: unreachable::PORT },
             "no-host" => Message::Unreachable { code: unreachable::ADDRESS },
             "prohibited" => Message::Unreachable { code: unreachable::ADMINISTRATIVELY_PROHIBITED },
+            "parameter" => Message::ParameterProblem { code: 0, pointer: 40 },
             _ => return None,
         };
         let network = network(v6, [router, host], Protocol::ICMPV6, 0);
@@ -209,6 +210,7 @@ pub(crate) fn icmp(quoted: &[u8], kind: &str, mtu: u16) -> Option<Vec<u8>> {
             "prohibited" => {
                 Message::Unreachable { code: unreachable::ADMINISTRATIVELY_PROHIBITED, mtu: 0 }
             }
+            "parameter" => Message::ParameterProblem { code: 0, pointer: 20 },
             _ => return None,
         };
         let network = network(v6, [router, host], Protocol::ICMPV4, 0);
