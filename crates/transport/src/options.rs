@@ -208,6 +208,15 @@ impl Options {
         let shift = (0..14).find(|shift| most >> shift <= 65_535).unwrap_or(14);
         if self.window_scale { shift } else { 0 }
     }
+
+    /// The segment size to announce: what the port takes (RFC 6691), or less. `mtu`, `ip_header`: bytes.
+    pub(crate) fn announced_mss(&self, mtu: u16, ip_header: u16) -> u16 {
+        let mss = mtu.saturating_sub(ip_header + 20);
+        match self.mss {
+            0 => mss,
+            limit => mss.min(limit),
+        }
+    }
 }
 
 impl Default for Options {

@@ -16,6 +16,7 @@ use crate::sequence::Seq;
 use crate::syn_cookie::{self, Kept};
 use crate::tcp::accurate::{ace, handshake_bits};
 use crate::tcp::cold::Cold;
+use crate::tcp::handshake::peer_mss;
 use crate::tcp::hot::flag;
 use crate::tcp::marks::{self, Offer};
 use crate::tcp::settings;
@@ -176,7 +177,7 @@ impl<B: Buffers> Stack<B> {
         sink: &mut S,
     ) {
         let secret = &self.shared.secret;
-        let mss = segment.mss.unwrap_or(536);
+        let mss = peer_mss(segment, ends.remote.is_ipv4());
         let seq = syn_cookie::make(secret, ends, segment.seq, mss, self.now);
         let kept = Kept {
             mss,
@@ -185,7 +186,7 @@ impl<B: Buffers> Stack<B> {
             ecn: marks::offer(segment, options) == Offer::Classic,
         };
         let mut bytes = OptionBytes::default();
-        bytes.mss(self.shared.path_mtu.saturating_sub(ends.ip_header() as u16 + 20));
+        bytes.mss(options.announced_mss(self.shared.path_mtu, ends.ip_header() as u16));
         let mut flags = bits::SYN | bits::ACK;
         if marks::offer(segment, options) == Offer::Accurate {
             // The acknowledgment says it again (RFC 9768 5.1).

@@ -203,13 +203,9 @@ impl<F> Cold<F> {
         }
     }
 
-    /// The segment size that we announce: what the port takes (RFC 6691), by the options less.
+    /// The segment size that we announce.
     pub(crate) fn announced_mss(&self, mtu: u16) -> u16 {
-        let mss = mtu.saturating_sub(self.ip_header() + 20);
-        match self.options.mss {
-            0 => mss,
-            limit => mss.min(limit),
-        }
+        self.options.announced_mss(mtu, self.ip_header())
     }
 
     /// Whether segments are spread over time.

@@ -21,6 +21,13 @@ pub(crate) const QUICK: u8 = 16;
 /// Segment size of a peer that announces none (RFC 9293 3.7.1): bytes, IPv4 and IPv6.
 const DEFAULT_MSS: (u16, u16) = (536, 1220);
 
+/// The segment size that the peer's SYN tells: bytes.
+pub(crate) fn peer_mss(syn: &Segment<'_>, is_v4: bool) -> u16 {
+    let default = if is_v4 { DEFAULT_MSS.0 } else { DEFAULT_MSS.1 };
+    // None at all says as much as none.
+    syn.mss.filter(|mss| *mss != 0).unwrap_or(default).max(48)
+}
+
 impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Takes the peer's SYN in: sequence number and options.
     pub(crate) fn take_syn(&mut self, segment: &Segment<'_>) {
@@ -31,9 +38,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         hot.rcv_nxt = segment.seq.add(1);
         hot.acked = hot.rcv_nxt;
         self.cold.urgent = hot.rcv_nxt;
-        let default = if self.cold.is_v4() { DEFAULT_MSS.0 } else { DEFAULT_MSS.1 };
-        // None at all says as much as none.
-        self.cold.peer_mss = segment.mss.filter(|mss| *mss != 0).unwrap_or(default).max(48);
+        self.cold.peer_mss = peer_mss(segment, self.cold.is_v4());
         match segment.window_scale {
             Some(shift) if options.window_scale => hot.snd_scale = shift,
             _ => (hot.snd_scale, hot.rcv_scale) = (0, 0),

@@ -19,6 +19,8 @@ scripts! {
     close_unsent_data
     closed_port
     cookies
+    cookies_mss
+    cookies_mss_v6
     cork
     cork_nodelay
     cubic
