@@ -51,6 +51,32 @@ fn a_lost_syn_is_sent_again_until_given_up() {
     assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::TimedOut)]);
 }
 
+/// What our clock says to a peer is anywhere, so that 0 may seem to be from the future or from long ago.
+#[test]
+fn an_answer_that_echoes_no_time_stamp_is_taken() {
+    let (mut link, options) = (Link::new(), Options::default());
+    let address = (ADDRESSES[SERVER], 80).into();
+    link.stacks[SERVER].listen(address, 100, &options).unwrap();
+    link.fate = Box::new(|_, packet| {
+        // SYN ACK: segment size, SACK and time stamps come first.
+        if packet[33] & 0x12 == 0x12 {
+            assert_eq!(&packet[46..48], &[8u8, 10]);
+            let word = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
+            let checksum = wire::checksum::update_u32((word(36) >> 16) as u16, word(52), 0);
+            packet[36..38].copy_from_slice(&checksum.to_be_bytes());
+            packet[52..56].fill(0);
+        }
+        Some(0)
+    });
+    let client = &mut link.stacks[CLIENT];
+    let from = ADDRESSES[CLIENT].into();
+    let ids = [(); 40].map(|()| client.connect(link.now, from, 0, address, &options).unwrap());
+    link.run(SECOND);
+    for id in ids {
+        assert_eq!(link.stacks[CLIENT].info(id).unwrap().state, State::Established);
+    }
+}
+
 #[test]
 fn both_open_at_once() {
     let mut link = Link::new();

@@ -27,8 +27,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if !segment.has(bits::SYN) {
             return self.drop(if acks { Reason::OutOfWindow } else { Reason::NoAck });
         }
-        // RFC 7323 3.2: an echo of what we never sent is somebody else's.
-        if let (true, Some((_, echo)), true) =
+        // RFC 7323 3.2: an echo of what we never sent is somebody else's. 0 echoes nothing: as Linux, it is let pass.
+        if let (true, Some((_, echo @ 1..)), true) =
             (acks, segment.timestamps, self.cold.options.timestamps)
         {
             let clock = crate::isn::timestamp(self.now, self.hot.ts_offset);
