@@ -141,7 +141,11 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// Sixth: the urgent pointer is noted. It points behind the urgent byte (RFC 6093 2.1).
     fn on_urgent(&mut self, segment: &Segment<'_>) {
         let urgent = segment.seq.add(u32::from(segment.urgent));
-        if urgent.after(self.cold.urgent.max(self.hot.rcv_nxt)) {
+        let (next, known) = (self.hot.rcv_nxt, self.cold.urgent);
+        // What was urgent long ago says nothing, however often sequence numbers have gone round since.
+        let is_ahead = known.within(next, self.hot.rcv_adv.add(u16::MAX.into()));
+        let newest = if is_ahead { known } else { next };
+        if urgent.after(newest) {
             self.cold.urgent = urgent;
             self.hot.set(flag::URGENT);
             if let Some(rare) = self.cold.rare.known() {

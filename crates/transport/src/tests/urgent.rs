@@ -74,6 +74,17 @@ fn what_is_sent_again_is_urgent_again() {
 }
 
 #[test]
+fn what_was_urgent_two_gigabytes_ago_hides_nothing() {
+    let (mut link, ids) = connected(true);
+    let (hot, cold) = link.stacks[SERVER].slab.get_mut(ids[SERVER]).unwrap();
+    // Sequence numbers that far back look as if they were ahead.
+    cold.urgent = hot.rcv_nxt.sub((1 << 31) + 1000);
+    urge(&mut link, ids[CLIENT], b"!");
+    assert!(link.events[SERVER].contains(&Event::Urgent(ids[SERVER])));
+    assert_eq!(link.stacks[SERVER].urgent(ids[SERVER]).unwrap().ahead, 0);
+}
+
+#[test]
 fn reading_stops_ahead_of_urgent_data_and_passes_over_it() {
     let (mut link, ids) = connected(false);
     let (id, mut buffer) = (ids[SERVER], [0; 10]);
