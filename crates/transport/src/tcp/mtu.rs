@@ -11,7 +11,7 @@ use crate::paths;
 use crate::reason::Reason;
 use crate::sequence::Seq;
 
-/// Path MTUs below these are not believed: bytes, IPv4 and IPv6 (RFC 1191 3, RFC 8200 5).
+/// Packets are not made smaller than these: bytes, IPv4 (Linux's `min_pmtu`) and IPv6 (RFC 8200 5).
 const LEAST: (u16, u16) = (552, 1280);
 /// What nearly every path takes: bytes, IPv4 and IPv6 (RFC 4821 7.2 search_low).
 const BASE: (u16, u16) = (1024, 1280);
@@ -127,8 +127,12 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let probe = self.cold.search.as_ref().map_or(0, |search| search.probe);
         // A router of old that does not say how much: RFC 1191 5 has plateaus.
         let current = self.cold.path_mtu;
-        let mtu = if mtu == 0 { plateau(current.max(probe)) } else { mtu }.max(least);
-        let discovers = self.cold.options.mtu_discovery;
+        let told = if mtu == 0 { plateau(current.max(probe)) } else { mtu };
+        let (mtu, discovers) = (told.max(least), self.cold.options.mtu_discovery);
+        if discovers && told < least && self.cold.is_v4() {
+            // Routers cut what is larger than such a path takes (RFC 1191 3: a host may cease to set DF); as Linux.
+            self.hot.set(flag::FRAGMENTS);
+        }
         if !discovers || mtu >= current.max(probe) {
             return self.drop(Reason::IcmpUnmatched);
         }
@@ -213,6 +217,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let search = self.search();
         (search.above, search.lost, search.raise_at) = (widest.saturating_add(1), 0, raise_at);
         search.halves = false;
+        if self.cold.options.mtu_discovery {
+            self.hot.clear(flag::FRAGMENTS);
+        }
         if self.cold.options.path_probing == PathProbing::Off || !self.hot.has(flag::SACK) {
             self.resize(self.cold.path_mtu.max(widest));
         }
