@@ -92,6 +92,7 @@ scripts! {
     rto
     rto_kept
     rto_recent
+    rtt_answer_again
     rtt_old_echo
     rtt_old_echo_duplicate
     rtt_old_echo_syn

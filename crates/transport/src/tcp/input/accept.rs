@@ -32,6 +32,11 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             // The answer was lost: once more.
             self.note_timestamp(segment);
             self.hot.set(flag::ACK_NOW);
+            if !self.cold.flight.is_empty() {
+                // RFC 6298 3: which of both is acknowledged then cannot be told.
+                self.cold.flight.resent(self.cold.iss, self.now);
+                self.note_again();
+            }
             return false;
         }
         // Simultaneous open (RFC 9293 3.5): the SYN was taken before, the rest counts.
