@@ -102,9 +102,9 @@ pub(crate) mod flag {
     pub(crate) const LATE: u64 = 1 << 47;
     /// Congestion marks are in use, with accurate feedback (RFC 9768).
     pub(crate) const ACCURATE: u64 = 1 << 39;
-    /// With it: nothing of ours may be marked any more.
+    /// Nothing of ours may be marked, or no more.
     pub(crate) const UNMARKABLE: u64 = 1 << 40;
-    /// With it: what comes back is no sign of congestion.
+    /// With accurate feedback: what comes back is no sign of congestion.
     pub(crate) const MARKS_MEAN_NOTHING: u64 = 1 << 41;
     /// The peer has acknowledged our FIN, and so all that was written.
     pub(crate) const FIN_ACKED: u64 = 1 << 50;

@@ -81,6 +81,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
         // Where both open at once, the peer offers what it wants, not what was agreed on.
         let crossing = !self.hot.has(flag::PASSIVE);
+        if offer == 0 && !crossing {
+            // RFC 3168 6.1.1: a SYN without the offer arrived, so nothing of ours should be capable.
+            self.hot.set(flag::UNMARKABLE);
+        }
         crossing || !self.hot.has(flag::ECN) || classic || offer == 0
     }
 
@@ -118,6 +122,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
                 _ => self.begin_accurate(answer, told),
             },
             _ => {}
+        }
+        if self.hot.has(flag::ECN) && self.ecn_offer(false) == 0 {
+            // RFC 3168 6.1.1: our last SYN left without the offer, so nothing of ours may be capable.
+            self.hot.set(flag::UNMARKABLE);
         }
     }
 

@@ -29,6 +29,8 @@ scripts! {
     dsack_undo
     ecn_passive
     ecn_sender
+    ecn_syn_again
+    ecn_syn_late
     ecn_syn_lost
     eifel
     eifel_earlier_recovery
