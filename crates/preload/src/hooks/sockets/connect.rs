@@ -81,15 +81,10 @@ pub unsafe extern "C" fn connect(fd: c_int, to: *const sockaddr, length: socklen
         }
     };
     if kind == Kind::Fresh {
-        if let Err(error) = state.open_like_kernels(fd).and_then(|()| state.keep_name(fd)) {
-            state.close_unborn(fd);
+        if let Err(error) = take_over(&mut state, fd) {
             errno::set(error);
             return -1;
         }
-        let close_on_exec = closes_on_exec(fd);
-        let place = Place { flags: status_flags(fd), close_on_exec, ..Place::default() };
-        state.occupy(fd, place);
-        state.take_over_watches(fd);
     }
     let begun = begin(&mut state, fd, source, remote);
     state.turn();
@@ -142,6 +137,19 @@ unsafe fn takes_stack(fd: c_int, to: *const sockaddr, length: socklen_t) -> bool
     let mut state = shared.lock();
     let routed = state.route(SocketAddr::new(remote.ip().to_canonical(), remote.port()));
     matches!(routed, Routed::Millrace { .. }) && state.can_leave_from(fd)
+}
+
+/// Makes a session of a socket of the kernel's, with all that was set of it.
+fn take_over(state: &mut State, fd: c_int) -> Result<(), Errno> {
+    if let Err(error) = state.open_like_kernels(fd).and_then(|()| state.keep_name(fd)) {
+        state.close_unborn(fd);
+        return Err(error);
+    }
+    let close_on_exec = closes_on_exec(fd);
+    let place = Place { flags: status_flags(fd), close_on_exec, ..Place::default() };
+    state.occupy(fd, place);
+    state.take_over_watches(fd);
+    Ok(())
 }
 
 fn begin(state: &mut State, fd: c_int, source: IpAddr, remote: SocketAddr) -> Result<(), Errno> {
