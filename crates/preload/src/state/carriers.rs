@@ -108,7 +108,9 @@ impl State {
     /// All descriptors of a session that the application has.
     fn descriptors_of(&self, own: c_int) -> Vec<c_int> {
         let others = self.aliases.iter().filter(|(_, of)| **of == own).map(|(fd, _)| *fd);
-        others.chain((kinds::get(own) == Kind::Session).then_some(own)).collect()
+        // At its own, there may be another session's by now.
+        let has_own = kinds::get(own) == Kind::Session && !self.aliases.contains_key(&own);
+        others.chain(has_own.then_some(own)).collect()
     }
 
     /// What a session's carrier is called.
