@@ -17,7 +17,7 @@
 //! | `sleeping` | a thread that sleeps until something needs it |
 //! | `signals` | the application's handlers: called when their thread does not have the state |
 //! | `caretaker` | minds the stack while the application does something else |
-//! | `inherited` | sessions that a program has of the one before it |
+//! | `inherited` | sessions and sockets that a program has of the one before it |
 //! | `hooks` | the names, by subject |
 
 mod address;
