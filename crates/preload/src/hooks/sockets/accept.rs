@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_short};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use host::{Errno, Mask};
 use libc::{sockaddr, socklen_t};
@@ -12,6 +13,9 @@ use crate::process::{self, Shared};
 use crate::signals;
 use crate::sleeping::wait_for;
 use crate::{address, errno, real};
+
+/// How long who came too late for a connection looks away.
+const BREATH: Duration = Duration::from_micros(100);
 
 /// `accept(2)`
 #[unsafe(no_mangle)]
@@ -131,8 +135,8 @@ unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Re
             if let Some(new) = unsafe { accept_in_turn(shared, listener, name, flags) } {
                 return Ok(Taken::Kernels(new));
             }
-            // Whoever is faster needs the core.
-            std::thread::yield_now();
+            // Whoever is faster takes it at once, unless it is stopped.
+            std::thread::sleep(BREATH);
             state = shared.lock();
         } else if !found {
             return Err(Errno::AGAIN);
