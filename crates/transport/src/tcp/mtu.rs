@@ -12,7 +12,7 @@ use crate::reason::Reason;
 use crate::sequence::Seq;
 
 /// Packets are not made smaller than these: bytes, IPv4 (Linux's `min_pmtu`) and IPv6 (RFC 8200 5).
-const LEAST: (u16, u16) = (552, 1280);
+pub(super) const LEAST: (u16, u16) = (552, 1280);
 /// What nearly every path takes: bytes, IPv4 and IPv6 (RFC 4821 7.2 search_low).
 const BASE: (u16, u16) = (1024, 1280);
 /// Below these a black hole is not suspected any more: bytes, IPv4 and IPv6.
