@@ -320,7 +320,7 @@ fn packets_to_many_neighbors_leave_by_their_port_as_by_the_nodes() {
             meet(&mut slow, if n < 6 { 2 } else { 1 }, &neighbor(n), mac(0xa0 + n as u8));
         }
         let mut sent = router.receive(0, &together);
-        // One that the use of which is to be noticed, amid the others.
+        // One whose use is to be noticed, amid the others.
         let hops = router.state.next_hops.clone();
         let stale = (0..hops.capacity() as u32)
             .find(|index| hops.get(*index).destination == mac(0xa3))
