@@ -46,20 +46,13 @@ const INHERITED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IP, libc::IP_RECVTTL),
     (libc::IPPROTO_IP, libc::IP_RECVTOS),
     (libc::IPPROTO_IP, libc::IP_RECVERR),
-    (libc::IPPROTO_IP, libc::IP_TOS),
-    (libc::IPPROTO_IP, libc::IP_TTL),
-    (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
 ];
 /// The same, of IPv6 sockets.
 const INHERITED_V6: &[(c_int, c_int)] = &[
-    (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
     (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
-    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-    (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
-    (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
 ];
 
 /// Options of which each switches off what others have set: those that are on are taken over.
@@ -140,7 +133,7 @@ impl State {
         let versions = if six { INHERITED_V6 } else { &[] };
         let stamps = STAMPS.into_iter().filter(|(level, name)| word(fd, *level, *name) > Some(0));
         let options = INHERITED.iter().chain(versions).copied().chain(stamps);
-        copy_options(&mut self.sessions, fd, options);
+        copy_options(&mut self.sessions, fd, six, options);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::c_int;
 
+use host::Id;
 use libc::epoll_event;
 
 use super::State;
@@ -42,26 +43,27 @@ impl State {
         for (epoll, event) in self.early.0.remove(&fd).unwrap_or_default() {
             // SAFETY: no memory is involved.
             unsafe { real::epoll_ctl(epoll, libc::EPOLL_CTL_DEL, fd, std::ptr::null_mut()) };
-            if kinds::get(epoll) != Kind::Epoll {
-                continue;
-            }
-            let waiter = self.waiters.epoll(epoll);
-            let (id, now) = (self.id_of(fd), self.mask(fd));
-            let _ = self.waiters.add(waiter, (id, fd), event, now);
+            self.watch_by(epoll, fd, event);
         }
     }
 
     /// A socket that was the kernel's listens in both worlds from now on: what watches it watches both.
     pub(crate) fn share_watches(&mut self, fd: c_int) {
         for (epoll, event) in self.early.0.remove(&fd).unwrap_or_default() {
-            if kinds::get(epoll) != Kind::Epoll {
-                continue;
-            }
-            let waiter = self.waiters.epoll(epoll);
-            let (id, now) = (self.id_of(fd), self.mask(fd));
-            let _ = self.waiters.add(waiter, (id, fd), event, now);
+            let Some((waiter, id)) = self.watch_by(epoll, fd, event) else { continue };
             self.waiters.leave_end_to_kernel(waiter, (id, fd));
             self.serve(fd);
         }
+    }
+
+    /// An epoll instance watches a session. Gives the place of its waiters, and what they wait for; `None`: it is closed.
+    fn watch_by(&mut self, epoll: c_int, fd: c_int, event: epoll_event) -> Option<(usize, Id)> {
+        if kinds::get(epoll) != Kind::Epoll {
+            return None;
+        }
+        let waiter = self.waiters.epoll(epoll);
+        let (id, now) = (self.id_of(fd), self.mask(fd));
+        let _ = self.waiters.add(waiter, (id, fd), event, now);
+        Some((waiter, id))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
 
 /// Whether a socket of the kernel's is bound to a device: then it is the kernel's alone.
 pub(super) fn has_device(fd: c_int) -> bool {
-    word(fd, libc::SOL_SOCKET, SO_BINDTOIFINDEX).unwrap_or(0) != 0
+    word(fd, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX).unwrap_or(0) != 0
 }
 
 /// Options that a session takes over from the socket of the kernel's that it began as.
@@ -45,12 +45,15 @@ const INHERITED: &[(c_int, c_int)] = &[
     (libc::IPPROTO_TCP, libc::TCP_FASTOPEN),
     (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT),
     (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP),
+];
+/// The same, of UDP sockets, too.
+const OF_NETWORK: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IP, libc::IP_TOS),
     (libc::IPPROTO_IP, libc::IP_TTL),
     (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
 ];
 /// The same, of IPv6 sockets.
-const INHERITED_V6: &[(c_int, c_int)] = &[
+const OF_NETWORK_V6: &[(c_int, c_int)] = &[
     (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY),
     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
     (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
@@ -61,14 +64,10 @@ const LONGER: &[(c_int, c_int, usize)] = &[
     (libc::SOL_SOCKET, libc::SO_LINGER, 8),
     (libc::SOL_SOCKET, libc::SO_RCVTIMEO, 16),
     (libc::SOL_SOCKET, libc::SO_SNDTIMEO, 16),
-    (libc::SOL_SOCKET, SO_MAX_PACING_RATE, 8),
+    (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, 8),
     (libc::IPPROTO_TCP, libc::TCP_CONGESTION, 16),
 ];
 
-/// `SO_BINDTOIFINDEX` (Linux 5.0).
-const SO_BINDTOIFINDEX: c_int = 62;
-/// `SO_MAX_PACING_RATE` (`asm-generic/socket.h`).
-const SO_MAX_PACING_RATE: c_int = 47;
 /// What `TCP_MAXSEG` is of a socket of which nobody has set it (`TCP_MSS_DEFAULT`): no limit.
 const PLAIN_SEGMENT: c_int = 536;
 
@@ -106,26 +105,27 @@ impl State {
     fn open_with_options_of(&mut self, fd: c_int, six: bool) -> Result<(), Errno> {
         let domain = if six { Domain::V6 } else { Domain::V4 };
         self.sessions.open(id(fd), domain, SocketKind::Stream)?;
-        let versions = if six { INHERITED_V6 } else { &[] };
         let segment = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);
         let limit = word(fd, segment.0, segment.1).filter(|bytes| *bytes != PLAIN_SEGMENT);
-        let options = INHERITED.iter().chain(versions).copied().chain(limit.map(|_| segment));
-        copy_options(&mut self.sessions, fd, options);
+        let options = INHERITED.iter().copied().chain(limit.map(|_| segment));
+        copy_options(&mut self.sessions, fd, six, options);
         Ok(())
     }
 }
 
-/// Gives a session what was set of the socket of the kernel's at `fd`.
+/// Gives a session what was set of the socket of the kernel's at `fd`: of the network, and of `words`. `six`: it is an IPv6 socket.
 pub(super) fn copy_options(
     sessions: &mut Sockets,
     fd: c_int,
+    six: bool,
     words: impl Iterator<Item = (c_int, c_int)>,
 ) {
     let mut options = Vec::new();
     let mut set = |level, name, value: &[u8]| {
         options.push(Setting { level, name, value: value.to_vec() });
     };
-    for (level, name) in words {
+    let of_version = if six { OF_NETWORK_V6 } else { &[] };
+    for (level, name) in words.chain(OF_NETWORK.iter().chain(of_version).copied()) {
         let Some(value) = word(fd, level, name) else { continue };
         set(level, name, &value.to_ne_bytes());
     }

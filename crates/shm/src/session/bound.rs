@@ -103,50 +103,37 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
     })
 }
 
-/// The index of the device that a socket is bound to; 0: of none.
+/// The index of the device that a socket is bound to (Linux 5.0); 0: of none.
 fn device(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
-    let mut index: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which the number has.
-    let done = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_BINDTOIFINDEX,
-            (&raw mut index).cast(),
-            &raw mut length,
-        )
-    };
-    if done != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(index)
+    option(socket, libc::SO_BINDTOIFINDEX).map(libc::c_int::from_ne_bytes)
 }
-
-/// `asm-generic/socket.h` (Linux 5.0).
-const SO_BINDTOIFINDEX: libc::c_int = 62;
 
 /// The number of the network namespace that a socket was made in (`SO_NETNS_COOKIE`, Linux 5.14).
 ///
 /// # Errors
 /// When it is no socket, or the kernel is older.
 pub fn namespace(socket: BorrowedFd<'_>) -> io::Result<u64> {
-    let mut cookie = 0_u64;
-    let mut length = size_of::<u64>() as libc::socklen_t;
+    option(socket, libc::SO_NETNS_COOKIE).map(u64::from_ne_bytes)
+}
+
+/// A number among a socket's options of level `SOL_SOCKET`.
+fn option<const N: usize>(socket: BorrowedFd<'_>, name: libc::c_int) -> io::Result<[u8; N]> {
+    let mut value = [0; N];
+    let mut length = N as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes, which the number has.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_NETNS_COOKIE,
-            (&raw mut cookie).cast(),
+            name,
+            value.as_mut_ptr().cast(),
             &raw mut length,
         )
     };
     if done != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(cookie)
+    Ok(value)
 }
 
 #[cfg(test)]
