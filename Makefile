@@ -64,28 +64,8 @@ lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps
 
-BENCH := $(RELEASE)/millrace-bench
-BRIEF := $(if $(QUICK),--quick)
-, := ,
 bench: build ## measure everything beside DPDK and the kernel, write out/report.html (QUICK=1: briefly)
-	@mkdir -p out
-	@echo "make bench: $(if $(QUICK),some minutes; figures mean little,half an hour on a quiet machine$(,) up to twice as long where others disturb it; QUICK=1 takes some minutes)"
-	@scripts/l3fwd >/dev/null || echo "l3fwd is left out"
-	$(BENCH) forward $$([ ! -x target/l3fwd/l3fwd ] || echo --l3fwd) $(BRIEF) --json out/forward.json
-	$(BENCH) tables $(BRIEF) --json out/tables.json
-	@if pkg-config --exists lwip 2>/dev/null; then cc -O2 -o $(RELEASE)/lwip-yardstick crates/bench/yardstick/lwip.c \
-	  $$(pkg-config --cflags --libs lwip); else echo "lwIP is left out: apt install liblwip-dev"; fi
-	$(BENCH) transport $(BRIEF) --json out/transport.json
-	$(BENCH) queue $(BRIEF) --json out/queue.json
-	$(BENCH) session $(BRIEF) --json out/session.json
-	$(BENCH) dma $(BRIEF) --json out/dma.json
-	$(BENCH) clients $(BRIEF) --json out/clients.json
-	$(BENCH) capacity $(BRIEF) --json out/capacity.json
-	$(BENCH) placement $(BRIEF) --json out/placement.json
-	@if [ "$$(id -u)" = 0 ]; then $(BENCH) serve $(BRIEF) $(if $(QUICK),--no-others --no-idle) --json out/serve.json; \
-	  else echo "serve is left out: it needs root"; fi
-	$(BENCH) rfc2544 scenarios/$(if $(QUICK),first-look,millraced).toml --quick --json out/rfc2544.json
-	$(BENCH) report out --plots out/plots
+	@QUICK=$(QUICK) scripts/bench $(RELEASE) out
 
 fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
 	@scripts/fuzz $(SECONDS_PER_FUZZ_TARGET)

@@ -181,12 +181,17 @@ impl Drop for Segment {
         if !self.process.is_current() || cfg!(miri) {
             return;
         }
-        // Step by step: all threads of the process that map or unmap something wait for each.
+        // Step by step: all threads of the process that map or unmap something wait for each. Pages are put down first,
+        // for which nobody waits since Linux 6.17, so that little is left to do while they wait.
         for offset in (0..self.length).step_by(STEP) {
             let length = STEP.min(self.length - offset);
             // SAFETY: a part of our own mapping, at a multiple of pages; every region holds the segment, so none
             // outlives it, and nothing else unmaps it.
-            let _ = unsafe { munmap(self.base.as_ptr().add(offset).cast(), length) };
+            let _ = unsafe {
+                let start = self.base.as_ptr().add(offset).cast();
+                let _ = madvise(start, length, Advice::LinuxDontNeed);
+                munmap(start, length)
+            };
         }
     }
 }
@@ -243,12 +248,12 @@ impl Growing {
         let (offset, part) = (*done as u64, length as u64);
         // All of it now: a page that cannot be had when it is first touched ends the process that touches it.
         fallocate(&segment.file, FallocateFlags::empty(), offset, part).map_err(system)?;
-        // A kernel before 5.14 can't: then pages are entered when they are first touched.
-        // SAFETY: a part of our own mapping; entering pages changes nothing that anybody sees.
-        let _ = unsafe {
-            let start = segment.base.as_ptr().add(*done).cast();
-            madvise(start, length, Advice::LinuxPopulateWrite)
-        };
+        // Page by page, and not by `MADV_POPULATE_WRITE`: that holds the lock of the whole address space, for which every
+        // thread waits that maps or unmaps something, a page fault since Linux 6.6 only that of this mapping.
+        for page in (*done..*done + length).step_by(PAGE) {
+            // SAFETY: a byte of our own mapping, zero as all of them, which nobody else has yet.
+            unsafe { segment.base.add(page).write_volatile(0) };
+        }
         *done += length;
         if *done < bytes {
             return Ok(Grown::Partly(self));
@@ -258,6 +263,8 @@ impl Growing {
     }
 }
 
+/// Bytes of the smallest pages of any machine.
+const PAGE: usize = 4096;
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
@@ -330,6 +337,16 @@ mod tests {
         assert!(matches!(Segment::create("test", usize::MAX), Err(SegmentError::Size(_))));
     }
 
+    /// Bytes of it that this process can touch without a page fault.
+    fn resident(segment: &Segment) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let first = format!("{:x}-", segment.base.as_ptr() as usize);
+        let mut lines = maps.lines().skip_while(|line| !line.starts_with(&first));
+        let rss = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+        let kib: usize = rss.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        kib * 1024
+    }
+
     #[test]
     fn a_large_one_is_made_in_steps_and_is_whole() {
         let length = 3 * STEP + 5000;
@@ -347,6 +364,7 @@ mod tests {
         assert!(blocks * 512 >= length, "every page is there: {blocks} blocks");
         let last = segment.region(3 * STEP + 4096, 64).unwrap();
         assert_eq!(last.word(0).unwrap().swap(7, Ordering::Relaxed), 0);
+        assert_eq!(resident(&segment), length.next_multiple_of(PAGE), "and entered");
         assert!(ftruncate(&segment, 0).is_err(), "sealed");
         drop(last);
         let range = format!("{:x}-", segment.base.as_ptr() as usize);
