@@ -8,7 +8,7 @@ mod router;
 use frames::from;
 use graph::Reason;
 use router::Router;
-use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
+use wire::{MacAddr, Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
 const ETHERNET: usize = 14;
 const ID: u32 = 0xabcd;
@@ -144,5 +144,64 @@ fn overlaps_and_fragments_that_come_alone_are_dropped_and_counted() {
         .collect();
     assert!(messages.contains(&icmpv4::Message::TimeExceeded { code: 1 }), "{messages:?}");
     assert_eq!(messages.len(), 2);
+    router.assert_no_buffer_is_out();
+}
+
+/// Code and pointer of the parameter problem that the sender of a frame is told of.
+fn problem(router: &mut Router, frame: &[u8]) -> (u8, u32) {
+    let (port, sent) = router.forward(0, frame);
+    let packet = &sent[ETHERNET..];
+    let header = ipv6::Header::parse(packet).unwrap();
+    let (from, to) = (header.source(), header.destination());
+    let (icmp, quoted) = icmpv6::Header::parse(&packet[40..], from, to).unwrap();
+    assert_eq!((port, quoted), (0, &frame[ETHERNET..]));
+    let icmpv6::Message::ParameterProblem { code, pointer } = icmp.message() else {
+        panic!("{icmp:?}")
+    };
+    (code, pointer)
+}
+
+#[test]
+fn extension_headers_that_ask_for_too_much_are_answered() {
+    let mut router = Router::with_hosts();
+    let own = || from(0, "2001:db8::1");
+    let udp = [4, 87, 8, 174, 0, 8, 0, 0];
+    let with = |first: u8, header: [u8; 8]| own().raw(first, &[header, udp].concat());
+    for (first, header, expected) in [
+        (43, [17, 0, 0, 1, 0, 0, 0, 0], (0, 42)),
+        (60, [17, 0, 0x87, 4, 0, 0, 0, 0], (2, 42)),
+        (0, [17, 0, 0xc7, 4, 0, 0, 0, 0], (2, 42)),
+        (60, [0, 0, 1, 4, 0, 0, 0, 0], (1, 40)),
+    ] {
+        assert_eq!(problem(&mut router, &with(first, header)), expected, "{first}");
+    }
+    assert_eq!(router.dropped(Reason::Ip6Extension), 4);
+    router.expect_drop(0, &with(60, [17, 0, 0x47, 4, 0, 0, 0, 0]), Reason::Ip6Extension);
+
+    let to_all = MacAddr::new([0x33, 0x33, 0, 0, 0, 1]);
+    let group = |kind: u8| {
+        let options = [17, 0, kind, 4, 0, 0, 0, 0];
+        from(0, "ff02::1").toward(to_all).raw(60, &[options, udp].concat())
+    };
+    assert_eq!(problem(&mut router, &group(0x87)), (2, 42), "to a group, too");
+    router.expect_drop(0, &group(0xc7), Reason::Ip6Extension);
+
+    // What may be skipped is.
+    let echo = own().echo(10);
+    let options = [58, 0, 0x07, 4, 0, 0, 0, 0];
+    let frame = own().raw(60, &[&options[..], &echo[ETHERNET + 40..]].concat());
+    let (_, sent) = router.forward(0, &frame);
+    assert_eq!(sent[ETHERNET + 48], 129, "an echo reply");
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn a_fragment_of_an_odd_length_is_answered_where_others_are_to_follow() {
+    let mut router = Router::with_hosts();
+    let parts = cut(&from(0, "2001:db8::1").echo(2000), 1001);
+    assert_eq!(problem(&mut router, &parts[0]), (0, 4));
+    let parts = cut(&from(0, "10.0.0.1").echo(2000), 1001);
+    router.expect_drop(0, &parts[0], Reason::LocalFragment);
+    assert_eq!(router.dropped(Reason::LocalFragment), 2);
     router.assert_no_buffer_is_out();
 }

@@ -221,6 +221,24 @@ fn a_reset_leaves_by_the_link_where_the_sender_is_link_local() {
 }
 
 #[test]
+fn a_packet_whose_route_leads_on_is_for_no_stack() {
+    let mut router = Router::with_hosts();
+    let mut stack = router.add_stack();
+    router.listen(&stack, Tcp, "[::]:80", 1).unwrap();
+    let whole = from(0, "2001:db8::1").payload(&syn(7));
+    let routed = |left: u8| {
+        let header = [6, 0, 0, left, 0, 0, 0, 0];
+        from(0, "2001:db8::1").raw(43, &[&header[..], &whole[ETHERNET + 40..]].concat())
+    };
+    assert_eq!(router.receive(0, &[&routed(0)]), []);
+    assert_eq!(stack.one(), routed(0)[ETHERNET..]);
+    let (_, told) = router.forward(0, &routed(1));
+    assert_eq!(told[ETHERNET + 40..ETHERNET + 42], [4, 0], "a parameter problem");
+    assert_eq!(stack.received(), []);
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
 fn what_a_stack_may_not_send_is_dropped_and_counted() {
     let mut router = Router::with_hosts();
     let mut stack = router.add_stack();

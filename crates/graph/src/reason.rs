@@ -72,7 +72,7 @@ reasons! {
     Ip6Truncated "ip6-truncated" "The packet is shorter than an IPv6 header.";
     Ip6Version "ip6-version" "The version field is not 6.";
     Ip6PayloadLength "ip6-payload-length" "The payload length exceeds the packet.";
-    Ip6Extension "ip6-extension" "The chain of extension headers is malformed or too long.";
+    Ip6Extension "ip6-extension" "The chain of extension headers is malformed or too long, or asks this router, its destination, for something it does not do.";
     Ip6HopLimit "ip6-hop-limit" "The hop limit expired here.";
     Ip6MartianSource "ip6-martian-source" "The source address must not appear on a network.";
     Ip6MartianDestination "ip6-martian-destination" "The destination address must not be forwarded.";
@@ -96,7 +96,7 @@ reasons! {
     IcmpNotAllowed "icmp-not-allowed" "An ICMPv6 echo request that must not be answered: its sender is not a single host, or there is no own address to answer from.";
     IcmpUnhandled "icmp-unhandled" "An ICMP message to this router that calls for no action.";
     LocalProtocol "local-protocol" "Addressed to this router, for a protocol that it does not serve.";
-    LocalFragment "local-fragment" "A fragment addressed to this router that fits no datagram: it overlaps another, or is too long.";
+    LocalFragment "local-fragment" "A fragment addressed to this router that fits no datagram: it overlaps another, is too long, or is not the last one and no multiple of 8 bytes long.";
     ReassemblyTimeout "reassembly-timeout" "A fragment addressed to this router whose datagram was not complete in time.";
     ReassemblyFull "reassembly-full" "A fragment addressed to this router that was evicted to make room for others.";
     LocalPort "local-port" "Addressed to this router, for a port that it does not serve.";

@@ -10,8 +10,10 @@ use crate::protocol::Protocol;
 pub use extension::{
     ChainError, Fragment, MAX_EXTENSION_BYTES, MAX_EXTENSIONS, UpperLayer, upper_layer,
 };
+pub use objection::{Objection, objection};
 
 mod extension;
+mod objection;
 
 /// Bytes of the fixed header.
 pub const HEADER_LENGTH: usize = 40;

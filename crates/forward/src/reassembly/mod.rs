@@ -83,6 +83,8 @@ pub(crate) enum Added {
     Whole(Vec<u8>),
     /// So many fragments were thrown away, this one among them.
     Refused(usize),
+    /// It was thrown away: others are to follow, and it is no multiple of 8 bytes.
+    Uneven,
 }
 
 /// What was given up.
@@ -128,8 +130,10 @@ impl Reassembly {
     pub(crate) fn add(&mut self, piece: &Piece<'_>, now: u64) -> Added {
         let payload = piece.packet.get(piece.payload..).unwrap_or(&[]);
         let end = piece.offset + payload.len();
-        let aligned = !piece.more || payload.len() % 8 == 0;
-        if payload.is_empty() || !aligned || piece.header + end > LONGEST {
+        if piece.more && payload.len() % 8 != 0 {
+            return Added::Uneven;
+        }
+        if payload.is_empty() || piece.header + end > LONGEST {
             return Added::Refused(1);
         }
         // RFC 6946: one that is whole by itself has nothing to do with others.

@@ -119,7 +119,7 @@ pub fn upper_layer(packet: &[u8]) -> Result<UpperLayer, ChainError> {
     }
 }
 
-fn is_extension(protocol: Protocol) -> bool {
+pub(super) fn is_extension(protocol: Protocol) -> bool {
     matches!(
         protocol,
         Protocol::HOP_BY_HOP
@@ -131,17 +131,24 @@ fn is_extension(protocol: Protocol) -> bool {
     )
 }
 
+/// Bytes of an extension header whose second byte is `length`.
+pub(super) fn length_of(protocol: Protocol, length: u8) -> usize {
+    match protocol {
+        Protocol::FRAGMENT => Fragment::HEADER_LENGTH,
+        // RFC 4302 2.2: in units of 4 bytes, less 2.
+        Protocol::AUTHENTICATION => (usize::from(length) + 2) * 4,
+        _ => (usize::from(length) + 1) * 8,
+    }
+}
+
 fn follow(packet: &[u8], mut upper: UpperLayer) -> Result<UpperLayer, ChainError> {
     for _ in 0..MAX_EXTENSIONS {
         let bytes = packet.get(upper.offset..).ok_or(ChainError::Truncated)?;
         let &[next, length, ..] = bytes else { return Err(ChainError::Truncated) };
-        let length = match upper.protocol {
-            Protocol::HOP_BY_HOP if upper.offset != HEADER_LENGTH => return Err(ChainError::Order),
-            Protocol::FRAGMENT => 8,
-            // RFC 4302 2.2: in units of 4 bytes, less 2.
-            Protocol::AUTHENTICATION => (usize::from(length) + 2) * 4,
-            _ => (usize::from(length) + 1) * 8,
-        };
+        if upper.protocol == Protocol::HOP_BY_HOP && upper.offset != HEADER_LENGTH {
+            return Err(ChainError::Order);
+        }
+        let length = length_of(upper.protocol, length);
         let this = bytes.get(..length).ok_or(ChainError::Truncated)?;
         if upper.protocol == Protocol::FRAGMENT {
             let (found, _) =

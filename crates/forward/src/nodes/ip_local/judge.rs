@@ -34,6 +34,9 @@ pub(super) fn judge(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -
 }
 
 fn judge_as<F: Host>(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict {
+    if let Some(verdict) = F::objection(packet) {
+        return verdict;
+    }
     let upper = match F::upper(packet) {
         Ok(upper) => upper,
         Err(reason) => return Verdict::Drop(reason),
@@ -108,6 +111,8 @@ trait Host: Family {
     /// Nobody has the port.
     const PORT_UNREACHABLE: IcmpError;
 
+    /// What becomes of a packet whose headers ask for something that nobody does here.
+    fn objection(packet: &[u8]) -> Option<Verdict>;
     /// What a packet carries, or why it is dropped.
     fn upper(packet: &[u8]) -> Result<Upper, Reason>;
     /// Nobody knows the protocol. `None`: it says that nobody has to.
@@ -122,6 +127,11 @@ impl Host for V4 {
     const ICMP: Protocol = Protocol::ICMPV4;
     const ECHOES_TO_GROUPS: bool = false;
     const PORT_UNREACHABLE: IcmpError = icmp(kind4::UNREACHABLE, icmpv4::unreachable::PORT, 0);
+
+    /// Source routes were dropped on the way here, and other options ask for nothing.
+    fn objection(_: &[u8]) -> Option<Verdict> {
+        None
+    }
 
     fn upper(packet: &[u8]) -> Result<Upper, Reason> {
         let header = ipv4::Header::peek(packet).ok_or(Reason::Ip4Truncated)?;
@@ -161,6 +171,17 @@ impl Host for V6 {
     const ICMP: Protocol = Protocol::ICMPV6;
     const ECHOES_TO_GROUPS: bool = true;
     const PORT_UNREACHABLE: IcmpError = icmp(kind6::UNREACHABLE, icmpv6::unreachable::PORT, 0);
+
+    fn objection(packet: &[u8]) -> Option<Verdict> {
+        let ipv6::Objection { code, pointer } = ipv6::objection(packet)?;
+        let reason = Reason::Ip6Extension;
+        let told = code.map(|code| {
+            let pointer = u16::try_from(pointer).unwrap_or(0);
+            let error = icmp(kind6::PARAMETER_PROBLEM, code, pointer);
+            Verdict::Refuse(Refusal { error, reason })
+        });
+        Some(told.unwrap_or(Verdict::Drop(reason)))
+    }
 
     fn upper(packet: &[u8]) -> Result<Upper, Reason> {
         let header = ipv6::Header::peek(packet).ok_or(Reason::Ip6Truncated)?;

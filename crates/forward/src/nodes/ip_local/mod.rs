@@ -13,13 +13,13 @@ use std::net::IpAddr;
 use dpdk::{BufferPool, Checksum};
 use graph::{Context, Handoff, InterfaceId, Node, Reason, Slot, StackId, Vector};
 use shm::session::GOOD_CHECKSUM;
-use wire::{MacAddr, icmpv4, ipv4, ipv6};
+use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
 
 use self::judge::{Verdict, judge};
 use self::reset::Reset;
 use super::bucket::TokenBucket;
 use super::disposal::refuse;
-use super::family::{icmp, kind4, kind6};
+use super::family::{Refusal, icmp, kind4, kind6};
 use super::fragment::filled;
 use super::local_reply::{self, ReplyPath};
 use super::snapshot::Snapshot;
@@ -39,6 +39,12 @@ graph::edges! {
         Error => "icmp-error",
     }
 }
+
+/// A fragment that is not the last one, and no multiple of 8 bytes: the field that is wrong is the payload length.
+const UNEVEN: Refusal = Refusal {
+    error: icmp(kind6::PARAMETER_PROBLEM, icmpv6::parameter_problem::FIELD, 4),
+    reason: Reason::LocalFragment,
+};
 
 /// The node.
 pub(crate) struct IpLocal {
@@ -73,13 +79,16 @@ impl IpLocal {
     fn take_fragment(&mut self, slot: Slot, cx: &mut Context<'_, Next>) -> bool {
         let vrf = self.interfaces.get().vrf_of(cx.vector.interface[usize::from(slot)]);
         let Some(piece) = fragment::piece(cx.vector, slot, vrf) else { return false };
-        let identification = piece.key.identification;
+        let (identification, six) = (piece.key.identification, piece.key.source.is_ipv6());
         match self.reassembly.add(&piece, cx.now) {
             Added::Waits => drop(cx.take(slot)),
             Added::Refused(fragments) => {
                 count(cx, Reason::LocalFragment, fragments - 1);
                 cx.drop(slot, Reason::LocalFragment);
             }
+            // RFC 8200 4.5
+            Added::Uneven if six => refuse(cx, slot, UNEVEN, Next::Error),
+            Added::Uneven => cx.drop(slot, Reason::LocalFragment),
             Added::Whole(datagram) => self.take_datagram(slot, datagram, identification, cx),
         }
         if let Some(expired) = self.reassembly.make_room() {
@@ -182,12 +191,13 @@ impl IpLocal {
         (value == [reserved::LOCAL]).then_some(reason)
     }
 
-    /// The stack that a packet is for. Stacks are in the default VRF: what came in by another one is for none.
+    /// The stack that a packet is for. Stacks are in the default VRF: what came in by another one is for none. Nor is what
+    /// the router objects to.
     fn stack_of(&mut self, interface: InterfaceId, packet: &[u8]) -> Option<StackId> {
         let id = self.steering.stack_of(packet)?;
         let interfaces = self.interfaces.get();
         let here = interfaces.vrfs.is_empty() || interfaces.vrf_of(interface) == DEFAULT_VRF;
-        here.then_some(id)
+        (here && ipv6::objection(packet).is_none()).then_some(id)
     }
 
     /// Gives the packet in `slot` to a stack.
@@ -328,6 +338,7 @@ impl Node for IpLocal {
         let packet = vector.network(slot);
         let interface = vector.interface[usize::from(slot)];
         let here = self.state.interfaces.load().vrf_of(interface) == DEFAULT_VRF;
+        let here = here && ipv6::objection(packet).is_none();
         if let Some(id) = self.steering.stack_of(packet).filter(|_| here) {
             return format!("for stack {id}");
         }
