@@ -15,9 +15,9 @@ use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::{DEFAULT_VRF, Settings};
 use router::{FLOWS, Router, SETTINGS, host, interfaces, mac, prefix_of};
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
-use wire::{Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
+use wire::{MacAddr, Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
-fn link(frame: &[u8]) -> (wire::MacAddr, wire::MacAddr) {
+fn link(frame: &[u8]) -> (MacAddr, MacAddr) {
     let (header, _) = ethernet::Header::parse(frame).unwrap();
     (header.destination, header.source)
 }
@@ -165,6 +165,30 @@ fn no_error_about_errors_groups_and_later_fragments() {
     let error = wire::build::Payload::Icmpv6 { message: error, data: &[0; 48] };
     let frame = from(1, "2001:db8:ffff::1").payload(&error);
     router.expect_drop(1, &frame, Reason::Ip6NoRoute);
+}
+
+#[test]
+fn no_error_about_what_came_to_many_stations() {
+    let mut router = Router::with_hosts();
+    let all_nodes = MacAddr::new([0x33, 0x33, 0, 0, 0, 1]);
+    for group in [all_nodes, MacAddr::BROADCAST] {
+        let frame = from(0, "2001:db8::1").toward(group).udp(10);
+        router.expect_drop(0, &frame, Reason::LocalPort);
+    }
+}
+
+#[test]
+fn a_link_local_source_is_told_that_its_packet_cannot_leave_the_link() {
+    let mut router = Router::with_hosts();
+    let frame = from(1, "2001:db8:12::5").source("fe80::77").udp(10);
+    let (port, sent) = router.forward(1, &frame);
+    assert_eq!((port, link(&sent)), (1, (host(1), mac(1))));
+    let header = ipv6::Header::parse(&sent[14..]).unwrap();
+    assert_eq!(header.source(), mac(1).link_local());
+    let (icmp, quoted) =
+        icmpv6::Header::parse(&sent[54..], header.source(), header.destination()).unwrap();
+    assert_eq!((icmp.message(), quoted), (icmpv6::Message::Unreachable { code: 2 }, &frame[14..]));
+    assert_eq!(router.drops(), [("ip6-link-local", 1)]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use dpdk::Buffer;
 use graph::{Context, IcmpError, InterfaceId, Node, Reason, Slot, Vector};
 use wire::checksum::Sum;
+use wire::ethernet::Header;
 use wire::icmpv6::parameter_problem;
 use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 use zerocopy::IntoBytes;
@@ -61,7 +62,7 @@ impl IcmpErrors {
         let at = usize::from(slot);
         let (error, id) = (cx.vector.icmp_error[at], cx.vector.interface[at]);
         let packet = cx.vector.network(slot);
-        let allowed = F::may_be_told(packet, error);
+        let allowed = F::may_be_told(packet, came_to_many(cx.vector, slot), error);
         let Some(source) = allowed.then(|| source(interfaces, id, packet)).flatten() else {
             return cx.free(slot);
         };
@@ -125,6 +126,12 @@ fn source(interfaces: &Interfaces, id: InterfaceId, packet: &[u8]) -> Option<IpA
     if interfaces.is_own(id, about) { Some(about) } else { interfaces.source(id, to) }
 }
 
+/// Whether a packet came in a frame for a group of stations. What a stack has sent has no addresses in its header.
+fn came_to_many(vector: &Vector, slot: Slot) -> bool {
+    let frame = vector.buffer(slot).map_or(&[][..], |buffer| buffer.data());
+    Header::parse(frame).is_ok_and(|(header, _)| header.destination.is_group())
+}
+
 /// Source and destination address of a packet.
 fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     if let Some(header) = ipv4::Header::peek(packet) {
@@ -141,8 +148,8 @@ trait Errors: Family {
     /// Bytes of an error at most, with its quotation.
     const LONGEST: usize;
 
-    /// Whether the sender of a packet may be told of an error.
-    fn may_be_told(packet: &[u8], error: IcmpError) -> bool;
+    /// Whether the sender of a packet may be told of an error. `to_many`: its frame was for a group of stations.
+    fn may_be_told(packet: &[u8], to_many: bool, error: IcmpError) -> bool;
 
     /// What an error says of its detail, behind type, code and checksum.
     fn rest_of_header(detail: u16) -> [u8; 4];
@@ -158,7 +165,7 @@ impl Errors for V4 {
     const LONGEST: usize = 576;
 
     /// RFC 1812 4.3.2.7
-    fn may_be_told(packet: &[u8], _: IcmpError) -> bool {
+    fn may_be_told(packet: &[u8], to_many: bool, _: IcmpError) -> bool {
         let Some(header) = ipv4::Header::peek(packet) else { return false };
         let (source, destination) = (header.source(), header.destination());
         let one_host = |address: Ipv4Addr| {
@@ -171,6 +178,7 @@ impl Errors for V4 {
                 .and_then(icmpv4::Header::peek)
                 .is_none_or(|(icmp, _)| icmp.message().is_error());
         header.fragment_offset() == 0
+            && !to_many
             && one_host(source)
             && !destination.is_multicast()
             && !destination.is_broadcast()
@@ -205,10 +213,10 @@ impl Errors for V6 {
     const LONGEST: usize = 1280;
 
     /// RFC 4443 2.4 (e)
-    fn may_be_told(packet: &[u8], error: IcmpError) -> bool {
+    fn may_be_told(packet: &[u8], to_many: bool, error: IcmpError) -> bool {
         let Some(header) = ipv6::Header::peek(packet) else { return false };
         let source = header.source();
-        let to_group = header.destination().is_multicast();
+        let to_group = to_many || header.destination().is_multicast();
         let told_to_groups = error.kind == kind6::PACKET_TOO_BIG
             || (error.kind == kind6::PARAMETER_PROBLEM && error.code == parameter_problem::OPTION);
         let about_error = match ipv6::upper_layer(packet) {

@@ -6,9 +6,10 @@
 use std::net::Ipv6Addr;
 
 use graph::{Context, InterfaceId, Node, Reason, Slot, Vector};
-use wire::{ipv4, ipv6};
+use wire::{icmpv6, ipv4, ipv6};
 
-use super::family::{V4, V6};
+use super::disposal::refuse;
+use super::family::{Refusal, V4, V6, icmp, kind6};
 use super::ip_input::{Destination, check};
 use super::{arc, snapshot::Snapshot};
 use crate::state::{Interface, Interfaces};
@@ -18,8 +19,15 @@ graph::edges! {
     pub(crate) Next {
         Local => "ip-local",
         Features => "input-features",
+        Error => "icmp-error",
     }
 }
+
+/// What the sender of a packet is told that was to leave the link on which its address means something (RFC 4443 3.1).
+const BEYOND_SCOPE: Refusal = Refusal {
+    error: icmp(kind6::UNREACHABLE, icmpv6::unreachable::BEYOND_SCOPE, 0),
+    reason: Reason::Ip6LinkLocal,
+};
 
 /// The node.
 pub(crate) struct IpGroup {
@@ -53,6 +61,9 @@ impl Node for IpGroup {
             match verdict {
                 Ok(()) => {
                     arc::send_by_input(interfaces, &[slot], (Next::Features, Next::Local), cx);
+                }
+                Err(Reason::Ip6LinkLocal) if was_to_leave(cx.vector.network(slot)) => {
+                    refuse(cx, slot, BEYOND_SCOPE, Next::Error);
                 }
                 Err(reason) => cx.drop(slot, reason),
             }
@@ -94,6 +105,13 @@ fn admit6(
     }
     // RFC 4291 2.8: a link-local address is one of the interface that the packet came in on.
     if interfaces.is_own(id, destination.into()) { Ok(()) } else { Err(Reason::Ip6LinkLocal) }
+}
+
+/// Whether a packet is from a link-local address to one that is none.
+fn was_to_leave(packet: &[u8]) -> bool {
+    ipv6::Header::peek(packet).is_some_and(|header| {
+        header.source().is_unicast_link_local() && !header.destination().is_unicast_link_local()
+    })
 }
 
 /// The groups of a router's interface (RFC 4291 2.8): all nodes, all routers, and the solicited
