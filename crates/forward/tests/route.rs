@@ -14,6 +14,7 @@ use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::{DEFAULT_VRF, Settings};
 use router::{FLOWS, Router, SETTINGS, host, interfaces, mac, prefix_of};
+use wire::build::Payload;
 use wire::flow::{FiveTuple, FiveTuple4, FiveTuple6};
 use wire::{MacAddr, Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
@@ -445,6 +446,56 @@ fn errors_from_outside_about_translated_packets_reach_who_sent_them() {
     // Of who is not in the flow, nothing is translated.
     let sent = router.forward(1, &from(1, "10.0.1.1").udp(10));
     assert_eq!(error4(&sent, 1).0, icmpv4::Message::Unreachable { code: 3, mtu: 0 });
+}
+
+#[test]
+fn errors_from_inside_about_translated_packets_show_no_inside_address() {
+    let mut router = with_translated_flow();
+    let ends = [
+        ("10.0.0.99", "10.0.0.77", "10.0.1.1", "10.11.2.3"),
+        ("2001:db8::99", "2001:db8::77", "2001:db8:1::1", "2001:db8:11::3"),
+    ];
+    for (host, on_the_way, outside, remote) in ends {
+        let answer = Payload::Udp { source_port: 2222, destination_port: 4444, data: &[7; 40] };
+        let answer = from(1, outside).source(remote).payload(&answer);
+        let (port, inside) = router.forward(1, &answer);
+        assert_eq!(port, 0);
+        for from_whom in [host, on_the_way] {
+            let data = &inside[14..];
+            let back = from(0, remote).source(from_whom);
+            let error = if data[0] >> 4 == 4 {
+                let message = icmpv4::Message::Unreachable { code: 3, mtu: 0 };
+                back.payload(&Payload::Icmpv4 { message, data })
+            } else {
+                let message = icmpv6::Message::Unreachable { code: 4 };
+                back.payload(&Payload::Icmpv6 { message, data })
+            };
+            let (port, sent) = router.forward(0, &error);
+            assert_eq!(port, 1);
+            let (ends, quoted) = match ipv4::Header::parse(&sent[14..]) {
+                Ok(header) => {
+                    let ends: (IpAddr, IpAddr) =
+                        (header.source().into(), header.destination().into());
+                    (ends, icmpv4::Header::parse(&sent[34..]).unwrap().1)
+                }
+                Err(_) => {
+                    let header = ipv6::Header::parse(&sent[14..]).unwrap();
+                    let (from, to) = (header.source(), header.destination());
+                    let quoted = icmpv6::Header::parse(&sent[54..], from, to).unwrap().1;
+                    ((from.into(), to.into()), quoted)
+                }
+            };
+            assert_eq!(ends, (router::ip(outside), router::ip(remote)), "from {from_whom}");
+            // As the answer was, with one hop less.
+            let mut wanted = answer[14..].to_vec();
+            match wanted[0] >> 4 {
+                4 => ipv4::decrement_ttl(ipv4::Header::checked_mut(&mut wanted).unwrap()).unwrap(),
+                _ => wanted[7] -= 1,
+            }
+            assert_eq!(quoted, wanted);
+        }
+    }
+    router.assert_no_buffer_is_out();
 }
 
 #[test]

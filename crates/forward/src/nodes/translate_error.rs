@@ -20,8 +20,6 @@ pub(super) struct Quoting {
     icmp: usize,
     /// Where the quoted packet begins.
     quoted: usize,
-    /// The error comes from where the packet was to go.
-    from_destination: bool,
 }
 
 impl Quoting {
@@ -30,15 +28,14 @@ impl Quoting {
         let upper = Upper::of(packet)?;
         let quoted = quotation(&upper, packet.get(upper.at..)?)?;
         let tuple = FiveTuple::of(quoted)?;
-        let (from, to): (IpAddr, IpAddr) = match &tuple {
-            FiveTuple::V4(flow) => (flow.source().into(), flow.destination().into()),
-            FiveTuple::V6(flow) => (flow.source().into(), flow.destination().into()),
+        let from: IpAddr = match &tuple {
+            FiveTuple::V4(flow) => flow.source().into(),
+            FiveTuple::V6(flow) => flow.source().into(),
         };
         (from == upper.destination).then(|| Self {
             answers: tuple.reversed(),
             icmp: upper.at,
             quoted: packet.len() - quoted.len(),
-            from_destination: upper.source == to,
         })
     }
 
@@ -58,8 +55,9 @@ impl Quoting {
             let sum = checksum::update_u16(u16::from_be_bytes([*a, *b]), !before, !after);
             [*a, *b] = sum.to_be_bytes();
         }
-        let source = rewrite.source.filter(|_| self.from_destination);
-        let outer = Rewrite { source, destination: rewrite.destination, ..Rewrite::default() };
+        // RFC 5508 4.2, requirement 5 (c): whoever on the inside has found the error, it comes from the outside address.
+        let Rewrite { source, destination, .. } = *rewrite;
+        let outer = Rewrite { source, destination, ..Rewrite::default() };
         translate::apply(packet, &outer);
     }
 }
