@@ -285,6 +285,28 @@ fn a_flow_goes_before_the_routes() {
     }
 }
 
+/// Source of a packet, where its payload begins, and the sum of its pseudo header.
+fn upper(packet: &[u8]) -> (std::net::IpAddr, usize, checksum::Sum) {
+    if let Ok(header) = ipv4::Header::parse(packet) {
+        let sum = checksum::Sum::new().pseudo_v4(
+            header.source(),
+            header.destination(),
+            header.protocol(),
+            header.total_length() - 20,
+        );
+        (header.source().into(), 20, sum)
+    } else {
+        let header = ipv6::Header::parse(packet).unwrap();
+        let sum = checksum::Sum::new().pseudo_v6(
+            header.source(),
+            header.destination(),
+            header.next_header(),
+            u32::from(header.payload_length()),
+        );
+        (header.source().into(), 40, sum)
+    }
+}
+
 #[test]
 fn a_flow_rewrites_addresses_ports_and_checksums() {
     let mut router = Router::routed_with(FLOWS);
@@ -300,28 +322,36 @@ fn a_flow_rewrites_addresses_ports_and_checksums() {
         assert_eq!(router.flows.get(&tuple), Some(flow(tuple, rewrite)));
         let (_, sent) = router.forward(0, &frame);
         let packet = &sent[14..];
-        let (source, at, sum) = if let Ok(header) = ipv4::Header::parse(packet) {
-            let sum = checksum::Sum::new().pseudo_v4(
-                header.source(),
-                header.destination(),
-                header.protocol(),
-                header.total_length() - 20,
-            );
-            (std::net::IpAddr::V4(header.source()), 20, sum)
-        } else {
-            let header = ipv6::Header::parse(packet).unwrap();
-            let sum = checksum::Sum::new().pseudo_v6(
-                header.source(),
-                header.destination(),
-                header.next_header(),
-                u32::from(header.payload_length()),
-            );
-            (std::net::IpAddr::V6(header.source()), 40, sum)
-        };
+        let (source, at, sum) = upper(packet);
         assert_eq!(source, router::ip(new));
         let (datagram, _) = udp::Header::parse(&packet[at..]).unwrap();
         assert_eq!((datagram.source_port(), datagram.destination_port()), (1111, 53));
         assert!(sum.bytes(&packet[at..]).is_valid(), "the UDP checksum follows");
+    }
+}
+
+#[test]
+fn a_flow_rewrites_udp_lite() {
+    let mut router = Router::routed_with(FLOWS);
+    for (destination, new) in [("10.11.2.3", "192.0.2.55"), ("2001:db8:11::3", "2001:db8:9::55")] {
+        // Ports, a checksum of everything, and data.
+        let mut frame = from(0, destination).raw(136, &[4, 87, 8, 174, 0, 0, 0, 0, 1, 2, 3, 4]);
+        let (_, at, sum) = upper(&frame[14..]);
+        let sum = sum.bytes(&frame[14 + at..]).finish();
+        frame[14 + at + 6..14 + at + 8].copy_from_slice(&sum.to_be_bytes());
+        let rewrite = Rewrite {
+            source: Some(router::ip(new)),
+            destination_port: Some(53),
+            ..Rewrite::default()
+        };
+        let tuple = FiveTuple::of(&frame[14..]).unwrap();
+        router.flows.insert(&flow(tuple, rewrite), &interfaces()).unwrap();
+        let (_, sent) = router.forward(0, &frame);
+        let (source, at, sum) = upper(&sent[14..]);
+        assert_eq!(source, router::ip(new));
+        let datagram = &sent[14 + at..];
+        assert_eq!(datagram[..4], [4, 87, 0, 53]);
+        assert!(sum.bytes(datagram).is_valid());
     }
 }
 

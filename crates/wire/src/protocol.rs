@@ -51,12 +51,14 @@ impl Protocol {
     pub const SCTP: Self = Self(132);
     /// Mobility header (RFC 6275 6.1).
     pub const MOBILITY: Self = Self(135);
+    /// UDP-Lite (RFC 3828).
+    pub const UDP_LITE: Self = Self(136);
 
     /// Whether the first four bytes are a source and a destination port.
     #[inline]
     #[must_use]
     pub fn has_ports(self) -> bool {
-        matches!(self, Self::TCP | Self::UDP | Self::SCTP)
+        matches!(self, Self::TCP | Self::UDP | Self::SCTP | Self::UDP_LITE)
     }
 }
 

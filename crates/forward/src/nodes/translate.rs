@@ -16,7 +16,7 @@ struct Layout {
     ports: Option<usize>,
     /// Checksum that covers addresses and ports.
     sum: Option<usize>,
-    /// Checksum 0 means that there is none (UDP), and is written as 0xffff.
+    /// Checksum 0 means that there is none (UDP, where UDP-Lite has no such packets), and is written as 0xffff.
     udp: bool,
 }
 
@@ -54,18 +54,19 @@ fn layout(packet: &[u8]) -> Option<Layout> {
     let sum = match protocol {
         _ if later => None,
         Protocol::TCP => Some(upper + 16),
-        Protocol::UDP => Some(upper + 6),
+        Protocol::UDP | Protocol::UDP_LITE => Some(upper + 6),
         Protocol::ICMPV6 => Some(upper + 2),
         _ => None,
     };
-    let ports = matches!(protocol, Protocol::TCP | Protocol::UDP) && !later;
+    let udp = matches!(protocol, Protocol::UDP | Protocol::UDP_LITE);
+    let ports = (udp || protocol == Protocol::TCP) && !later;
     Some(Layout {
         source: if four { 12 } else { 8 },
         destination: if four { 16 } else { 24 },
         header_sum: four.then_some(10),
         ports: ports.then_some(upper),
         sum,
-        udp: protocol == Protocol::UDP,
+        udp,
     })
 }
 

@@ -97,6 +97,8 @@ fn finds_ports_where_they_are() {
     assert_eq!(seen(&packet4((false, 0))), (1, 2, Protocol::UDP));
     assert_eq!(seen(&packet4((false, 0))[..23]), (0, 0, Protocol::UDP));
     assert_eq!(seen(&packet6(17, &[])), (1, 2, Protocol::UDP));
+    assert_eq!(seen(&packet6(132, &[])), (1, 2, Protocol::SCTP));
+    assert_eq!(seen(&packet6(136, &[])), (1, 2, Protocol::UDP_LITE));
     assert_eq!(seen(&packet6(60, &[17, 0, 1, 4, 0, 0, 0, 0])), (1, 2, Protocol::UDP));
     assert_eq!(seen(&packet6(58, &[])), (0, 0, Protocol::ICMPV6));
     assert_eq!(seen(&packet6(60, &[17, 9])), (0, 0, Protocol::DESTINATION_OPTIONS));

@@ -56,6 +56,11 @@ pub enum FlowError {
     /// Ports for a protocol that has none.
     #[error("protocol {0} has no ports; use 0 for source_port and destination_port")]
     NoPorts(u8),
+    /// New ports for a protocol whose checksum covers the whole packet.
+    #[error(
+        "protocol {0} keeps its ports; leave new_source_port and new_destination_port to TCP, UDP and UDP-Lite"
+    )]
+    FixedPorts(u8),
 }
 
 impl FlowError {
@@ -67,14 +72,17 @@ impl FlowError {
             Self::Family { key, .. } | Self::Mac { key, .. } => key,
             Self::Port { .. } | Self::Vrf { .. } => "egress_port",
             Self::NoMac(_) => "destination_mac",
-            Self::NoPorts(_) => "protocol",
+            Self::NoPorts(_) | Self::FixedPorts(_) => "protocol",
         }
     }
 }
 
+/// Its checksum is a CRC of the whole packet (RFC 9260 6.8), ports included.
+const SCTP: u8 = 132;
+
 /// Whether packets of that protocol have ports where TCP has them: TCP, UDP, SCTP, UDP-Lite.
 const fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, 6 | 17 | 132 | 136)
+    matches!(protocol, 6 | 17 | SCTP | 136)
 }
 
 impl Config {
@@ -108,11 +116,13 @@ impl Config {
                 return Err(FlowError::Mac { key, mac });
             }
         }
-        let numbered = [flow.source_port, flow.destination_port] != [0, 0]
-            || flow.new_source_port.is_some()
-            || flow.new_destination_port.is_some();
+        let renumbered = flow.new_source_port.is_some() || flow.new_destination_port.is_some();
+        let numbered = renumbered || [flow.source_port, flow.destination_port] != [0, 0];
         if numbered && !has_ports(flow.protocol) {
             return Err(FlowError::NoPorts(flow.protocol));
+        }
+        if renumbered && flow.protocol == SCTP {
+            return Err(FlowError::FixedPorts(flow.protocol));
         }
         let port = self.port(&flow.egress_port);
         if let Some((port, vrf)) = port.and_then(|port| Some((port, port.vrf.clone()?))) {

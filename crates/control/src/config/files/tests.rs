@@ -239,6 +239,24 @@ fn a_configuration_is_loaded_with_its_files() {
     assert!(missing.starts_with("/nonexistent: cannot be opened (No such file"), "{missing}");
 }
 
+#[test]
+fn ports_that_a_checksum_covers_are_not_replaced() {
+    let folder = Folder::new();
+    let config = folder.write(
+        "m.toml",
+        b"[limits]\nflows4=9\n[[port]]\nname='a'\n\
+        device='null'\naddresses=['192.0.2.1/24']\n[flows]\nfiles=['f']\n",
+    );
+    let line = |protocol: u8| format!("192.0.2.1,192.0.2.2,{protocol},1,2,a,02:00:00:00:00:01,7\n");
+    let lines: String = [6, 132, 136].into_iter().map(line).collect();
+    folder.write("f", format!("{HEADER},destination_mac,new_source_port\n{lines}").as_bytes());
+    assert_eq!(
+        folder.told(&Config::load(&config, Reach::Anywhere).unwrap_err()),
+        ["f:3: protocol: protocol 132 keeps its ports; \
+          leave new_source_port and new_destination_port to TCP, UDP and UDP-Lite"]
+    );
+}
+
 /// What `/etc/shadow`, a key or a mailbox may hold.
 const SECRETS: [&str; 4] = [
     "root:$6$hunter2:19000:0:99999:7:::\n",
