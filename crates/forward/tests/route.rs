@@ -86,6 +86,24 @@ fn malformed_ipv4_is_dropped_by_name() {
 }
 
 #[test]
+fn what_is_for_all_stations_of_a_link_stays_there() {
+    // No interface has an address, which would bring a route of its own for it.
+    let mut bare = interfaces();
+    for interface in bare.list.iter_mut().flatten() {
+        (interface.addresses4, interface.unnumbered) = (Vec::new(), true);
+    }
+    let mut router = Router::with(SETTINGS, Miss::Drop, bare);
+    let target = Target::Port(InterfaceId::new(1));
+    let route = Route::of_static(DEFAULT_VRF, prefix_of("0.0.0.0/0"), target);
+    router.rib.apply(&[Change::Add(route)]).unwrap();
+    assert_eq!(router.forward(0, &from(0, "192.0.2.1").udp(30)).0, 1);
+    for to in [mac(0), MacAddr::BROADCAST] {
+        let frame = from(0, "255.255.255.255").toward(to).udp(30);
+        router.expect_drop(0, &frame, Reason::LocalProtocol);
+    }
+}
+
+#[test]
 fn malformed_ipv6_is_dropped_by_name() {
     let mut router = Router::routed();
     let good = || from(0, "2001:db8:12::5").udp(30);

@@ -78,15 +78,13 @@ impl Node for IpGroup {
 /// Nothing here listens to IPv4 groups or broadcasts, and a unicast packet in a group frame is
 /// discarded (RFC 1122 3.3.6): what is left is to name the reason.
 fn refuse4(vector: &mut Vector, slot: Slot) -> Result<(), Reason> {
-    if check::<V4>(vector, slot, false)? == Destination::OnLink {
-        return Err(Reason::Ip4Multicast);
-    }
+    let on_link = check::<V4>(vector, slot, false)? == Destination::OnLink;
     let header = ipv4::Header::peek(vector.network(slot)).ok_or(Reason::Ip4Truncated)?;
-    if header.destination().is_broadcast() {
-        Err(Reason::LocalProtocol)
-    } else {
-        Err(Reason::Ip4MartianDestination)
-    }
+    Err(match on_link {
+        true if header.destination().is_broadcast() => Reason::LocalProtocol,
+        true => Reason::Ip4Multicast,
+        false => Reason::Ip4MartianDestination,
+    })
 }
 
 fn admit6(

@@ -88,7 +88,7 @@ impl<F: Validate> Node for IpInput<F> {
 pub(crate) enum Destination<K> {
     /// By the routes to this address.
     Routed(K),
-    /// No further than its link: it is to a group, or link-local.
+    /// No further than its link: it is to a group or to all stations, or link-local.
     OnLink,
 }
 
@@ -155,7 +155,8 @@ impl Validate for V4 {
             return Err(Reason::Ip4MartianDestination);
         }
         let length = usize::from(header.total_length());
-        if destination.is_multicast() {
+        // RFC 1812 5.3.5.1: not by a default route either, where no interface has an address of its own.
+        if destination.is_multicast() || destination.is_broadcast() {
             return Ok((length, Destination::OnLink));
         }
         Ok((length, Destination::Routed(destination.to_bits())))
