@@ -12,7 +12,7 @@ use wire::{EtherType, MacAddr, vlan};
 
 use super::family::{V4, V6};
 use super::plain::{HEADER, Ingress};
-use super::short_path::{Around, ShortPath};
+use super::short_path::{Edges, ShortPath};
 use super::snapshot::Snapshot;
 use crate::state::{Interface, Interfaces, Mode, State};
 
@@ -57,13 +57,12 @@ impl EthernetInput {
     ) -> Self {
         let look_up4 = if flows4 { Next::Flow4 } else { Next::Lookup4 };
         let look_up6 = if flows6 { Next::Flow6 } else { Next::Lookup6 };
-        let around = |look_up, rewrite| Around { look_up, rewrite, features: Next::Features };
-        let (around4, around6) =
-            (around(look_up4, Next::Rewrite4), around(look_up6, Next::Rewrite6));
+        let edges = |look_up, rewrite| Edges { look_up, rewrite, features: Next::Features };
+        let (edges4, edges6) = (edges(look_up4, Next::Rewrite4), edges(look_up6, Next::Rewrite6));
         Self {
             interfaces,
-            ip4: ShortPath::new(state.clone(), around4, flows4),
-            ip6: ShortPath::new(state.clone(), around6, flows6),
+            ip4: ShortPath::new(state.clone(), edges4, flows4),
+            ip6: ShortPath::new(state.clone(), edges6, flows6),
         }
     }
 }

@@ -21,17 +21,6 @@ use super::local_reply::{self, ReplyPath};
 use super::snapshot::Snapshot;
 use crate::state::{Interfaces, Settings};
 
-graph::edges! {
-    /// Next nodes of `icmp-error`.
-    pub(crate) Next {
-        Output4 => "ip4-output",
-        Output6 => "ip6-output",
-        Vrf4 => "ip4-vrf-output",
-        Vrf6 => "ip6-vrf-output",
-        Interface => "interface-output",
-    }
-}
-
 /// Bytes of an ICMP header in front of what is quoted.
 const ICMP: usize = 8;
 /// ICMPv6 type of a redirect (RFC 4861 4.5).
@@ -57,7 +46,7 @@ impl IcmpErrors {
     }
 
     /// Makes the error out of a packet, if its sender may be told.
-    fn tell<F: Errors>(&mut self, slot: Slot, cx: &mut Context<'_, Next>) {
+    fn tell<F: Errors>(&mut self, slot: Slot, cx: &mut Context<'_, ReplyPath>) {
         let interfaces = self.interfaces.get();
         let at = usize::from(slot);
         let (error, id) = (cx.vector.icmp_error[at], cx.vector.interface[at]);
@@ -77,32 +66,20 @@ impl IcmpErrors {
             return cx.drop(slot, Reason::NoBuffer);
         };
         match local_reply::prepare(cx.vector, slot, interfaces, to, peer) {
-            Some(path) => cx.send(slot, path.into()),
+            Some(path) => cx.send(slot, path),
             None => cx.drop(slot, Reason::NoBuffer),
         }
     }
 }
 
-impl From<ReplyPath> for Next {
-    fn from(path: ReplyPath) -> Self {
-        match path {
-            ReplyPath::Routed4 => Self::Output4,
-            ReplyPath::Routed6 => Self::Output6,
-            ReplyPath::Vrf4 => Self::Vrf4,
-            ReplyPath::Vrf6 => Self::Vrf6,
-            ReplyPath::Link => Self::Interface,
-        }
-    }
-}
-
 impl Node for IcmpErrors {
-    type Next = Next;
+    type Next = ReplyPath;
 
     fn name(&self) -> &'static str {
         "icmp-error"
     }
 
-    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, Next>) {
+    fn process(&mut self, slots: &[Slot], cx: &mut Context<'_, ReplyPath>) {
         let Settings { icmp_rate, tsc_hz, .. } = *self.settings.get();
         self.bucket.set_rate(icmp_rate, tsc_hz);
         for &slot in slots {

@@ -8,20 +8,21 @@ use wire::{EtherType, MacAddr};
 
 use crate::state::{DEFAULT_VRF, Interfaces, VrfId};
 
-/// How a packet made here leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReplyPath {
-    /// By the IPv4 routes of the default VRF.
-    Routed4,
-    /// By the IPv6 routes of the default VRF.
-    Routed6,
-    /// By the IPv4 routes of the VRF in `vrf`.
-    Vrf4,
-    /// By the IPv6 routes of the VRF in `vrf`.
-    Vrf6,
-    /// By the interface that the received packet came in on, to the MAC address that it came from:
-    /// a link-local address is in no route table.
-    Link,
+graph::edges! {
+    /// How a packet made here leaves: the next nodes of a node that makes them.
+    pub(crate) ReplyPath {
+        /// By the IPv4 routes of the default VRF.
+        Routed4 => "ip4-output",
+        /// By the IPv6 routes of the default VRF.
+        Routed6 => "ip6-output",
+        /// By the IPv4 routes of the VRF in `vrf`.
+        Vrf4 => "ip4-vrf-output",
+        /// By the IPv6 routes of the VRF in `vrf`.
+        Vrf6 => "ip6-vrf-output",
+        /// By the interface that the received packet came in on, to the MAC address that it came from:
+        /// a link-local address is in no route table.
+        Link => "interface-output",
+    }
 }
 
 impl ReplyPath {

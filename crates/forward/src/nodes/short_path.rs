@@ -17,7 +17,7 @@ use crate::state::{GROUP_BIT, Reader, State, Words, reserved};
 
 /// Where packets of a family go that the short path does not send.
 #[derive(Clone, Copy)]
-pub(super) struct Around<N> {
+pub(super) struct Edges<N> {
     /// A next hop is found there.
     pub(super) look_up: N,
     /// The next hop that was found is used there.
@@ -31,15 +31,15 @@ pub(super) struct ShortPath<F: Family, N> {
     /// Packets to be sent.
     pub(super) block: Block<F::Key>,
     state: State,
-    around: Around<N>,
-    /// Each packet goes to `around.look_up`.
+    edges: Edges<N>,
+    /// Each packet goes to `edges.look_up`.
     closed: bool,
 }
 
 impl<F: Family, N: Edge> ShortPath<F, N> {
     /// The path by these tables; `closed`: no packet takes it.
-    pub(super) fn new(state: State, around: Around<N>, closed: bool) -> Self {
-        Self { block: Block::new(), state, around, closed }
+    pub(super) fn new(state: State, edges: Edges<N>, closed: bool) -> Self {
+        Self { block: Block::new(), state, edges, closed }
     }
 
     /// Sends the packets of the block, which came in like this.
@@ -182,18 +182,18 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
             cx.vector.interface[at] = from.interface();
             cx.vector.network[at] = from.header() as u16;
             cx.vector.next_hop[at] = value;
-            cx.send(slot, self.around.rewrite);
+            cx.send(slot, self.edges.rewrite);
         } else if let Some(&key) = self.block.keys().get(place) {
             // The look-up knows what a reserved index says.
             note::<F, N>(slot, key, from, cx);
-            cx.send(slot, self.around.look_up);
+            cx.send(slot, self.edges.look_up);
         }
     }
 
     /// Sends the whole block to the nodes.
     #[inline(never)]
     fn send_on(&self, from: Ingress, cx: &mut Context<'_, N>) {
-        let Around { look_up, features, .. } = self.around;
+        let Edges { look_up, features, .. } = self.edges;
         let slots = self.block.slots();
         for (&slot, &key) in slots.iter().zip(self.block.keys()) {
             note::<F, N>(slot, key, from, cx);
