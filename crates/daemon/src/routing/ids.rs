@@ -3,19 +3,14 @@
 
 use std::collections::HashSet;
 
+use graph::InterfaceId;
+
 /// More names than there are numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("more than {limit} {what}")]
 pub(crate) struct TooMany {
     pub(crate) limit: usize,
     pub(crate) what: &'static str,
-}
-
-/// A number, and how many names had it before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Id {
-    pub(crate) number: u16,
-    pub(crate) generation: u16,
 }
 
 /// Whose a number is.
@@ -75,14 +70,14 @@ impl Ids {
 
     /// The number of a name, which may be gone.
     pub(crate) fn number(&self, name: &str) -> Option<u16> {
-        self.get(name).map(|id| id.number)
+        self.interface(name).map(InterfaceId::number)
     }
 
-    /// The number of a name, which may be gone, and its generation.
-    pub(crate) fn get(&self, name: &str) -> Option<Id> {
+    /// The interface that a name, which may be gone, is of: its number and generation.
+    pub(crate) fn interface(&self, name: &str) -> Option<InterfaceId> {
         let mut numbered = (0..=u16::MAX).zip(&self.entries);
         let (number, entry) = numbered.find(|(_, entry)| entry.name.as_deref() == Some(name))?;
-        Some(Id { number, generation: entry.generation })
+        Some(InterfaceId::with_generation(number, entry.generation))
     }
 
     /// The name of a number, which may be gone.
@@ -90,10 +85,10 @@ impl Ids {
         self.entries.get(usize::from(number))?.name.as_deref()
     }
 
-    /// The name of a number of that generation, which may be gone.
-    pub(crate) fn name_of(&self, id: Id) -> Option<&str> {
-        let entry = self.entries.get(usize::from(id.number))?;
-        entry.name.as_deref().filter(|_| entry.generation == id.generation)
+    /// The name of an interface, which may be gone.
+    pub(crate) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
+        let entry = self.entries.get(usize::from(id.number()))?;
+        entry.name.as_deref().filter(|_| entry.generation == id.generation())
     }
 
     /// All numbers of names, which may be gone.
@@ -125,13 +120,10 @@ mod tests {
             "b's number is not given out by the call that frees it"
         );
         ids.renumber(&["c", "a", "d", "e"], &unused, (8, "names")).unwrap();
-        assert_eq!(ids.get("e"), Some(Id { number: 1, generation: 1 }), "b had it before");
-        assert_eq!(ids.name_of(Id { number: 1, generation: 1 }), Some("e"));
-        assert_eq!(
-            ids.name_of(Id { number: 1, generation: 0 }),
-            None,
-            "what means b does not find e"
-        );
+        let (b, e) = (InterfaceId::new(1), InterfaceId::with_generation(1, 1));
+        assert_eq!(ids.interface("e"), Some(e), "b had it before");
+        assert_eq!(ids.interface_name(e), Some("e"));
+        assert_eq!(ids.interface_name(b), None, "what means b does not find e");
         assert_eq!(ids.name(2), Some("c"));
         assert_eq!(ids.len(), 4);
     }

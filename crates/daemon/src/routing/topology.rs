@@ -11,7 +11,7 @@ use forward::state::{
 };
 use graph::{InterfaceId, PortId};
 
-use super::ids::{Id, Ids, TooMany};
+use super::ids::{Ids, TooMany};
 use crate::ports::{Attachments, port_of, takes_unnumbered};
 use crate::workers::PORTS;
 
@@ -71,13 +71,12 @@ impl Topology {
 
     /// The interface of a name, which may be gone.
     pub(crate) fn interface(&self, name: &str) -> Option<InterfaceId> {
-        let Id { number, generation } = self.interfaces.get(name)?;
-        Some(InterfaceId::with_generation(number, generation))
+        self.interfaces.interface(name)
     }
 
     /// The name of an interface, which may be gone.
     pub(crate) fn interface_name(&self, id: InterfaceId) -> Option<&str> {
-        self.interfaces.name_of(Id { number: id.number(), generation: id.generation() })
+        self.interfaces.interface_name(id)
     }
 
     /// The number of a VRF, which may be gone; without a name it is the default one.
