@@ -120,6 +120,10 @@ fn malformed_ipv6_is_dropped_by_name() {
         (from(0, "ff05::99").udp(30), Reason::Ip6Multicast),
         (from(0, "fe80::99").udp(30), Reason::Ip6LinkLocal),
         (from(0, "::1").udp(30), Reason::Ip6MartianDestination),
+        (from(0, "2001:db8:12::5").source("::").udp(30), Reason::Ip6MartianSource),
+        (from(0, "ff02::1").source("::1").echo(8), Reason::Ip6MartianSource),
+        (from(0, "ff02::1").source("ff02::2").echo(8), Reason::Ip6MartianSource),
+        (from(0, "ff02::1").source("::").echo(8), Reason::IcmpNotAllowed),
     ] {
         router.expect_drop(0, &frame, reason);
     }

@@ -8,7 +8,7 @@ use wire::ndp::{self, Flags, Message};
 use wire::protocol::Protocol;
 use wire::{icmpv6, ipv6, prefix::Ipv6Prefix};
 
-use super::machine::{Event, Machine};
+use super::machine::{Event, Machine, State};
 use super::{Action, Packet, SlowPath, frame};
 use crate::rib::is_host;
 use crate::state::Interface;
@@ -88,7 +88,11 @@ impl<P: Packet> SlowPath<P> {
             None => Some(Reason::NdMalformed),
             Some(Discovery::Other) => Some(Reason::IcmpUnhandled),
             Some(Discovery::Solicitation { source, target, mac }) => {
-                self.solicited(interface, (source, mac), target, now, actions)
+                let refused = self.solicited(interface, (source, mac), target, now, actions);
+                if refused == Some(Reason::NeighborUnresolved) && self.may_wait(&packet, source) {
+                    return self.resolve((interface, source.into()), packet, now, actions);
+                }
+                refused
             }
             Some(Discovery::Advertisement { target, mac, flags }) => {
                 self.advertised(interface, (target, mac), flags, now, actions)
@@ -139,6 +143,18 @@ impl<P: Packet> SlowPath<P> {
         let frame = frame::advertisement(own_mac, target, to, from?, how == Ours::Own);
         actions.extend(frame.map(|frame| Action::Send { interface, frame }));
         None
+    }
+
+    /// Whether a solicitation whose sender's address is not known waits until it is, and comes here again then (RFC 4861
+    /// 7.2.4): the sender is on the link, and has not failed to answer. One to a group always says the address.
+    fn may_wait(&self, solicitation: &P, source: Ipv6Addr) -> bool {
+        let neighbor = (solicitation.interface(), source.into());
+        let state = self.known(neighbor).and_then(|index| self.table.get(index));
+        let to_group = ipv6::Header::peek(solicitation.network())
+            .is_none_or(|header| header.destination().is_multicast());
+        !to_group
+            && self.rib.is_on_link(neighbor.0, neighbor.1)
+            && state.is_none_or(|known| known.machine.state == State::Incomplete)
     }
 
     /// RFC 4861 7.2.5.

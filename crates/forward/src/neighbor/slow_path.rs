@@ -238,7 +238,7 @@ impl<P: Packet> SlowPath<P> {
     }
 
     /// A packet needs a neighbour.
-    fn resolve(
+    pub(super) fn resolve(
         &mut self,
         neighbor: (InterfaceId, IpAddr),
         packet: P,

@@ -193,12 +193,14 @@ impl Validate for V6 {
             })?;
         let (source, destination) = (header.source(), header.destination());
         let length = header.total_length();
-        // Before the martians: duplicate address detection comes from `::` (RFC 4862 5.4.2).
-        if destination.is_multicast() {
-            return Ok((length, Destination::OnLink));
-        }
-        if martians && special::is_martian_source_v6(source) {
+        let to_group = destination.is_multicast();
+        // Duplicate address detection comes from `::` (RFC 4862 5.4.2).
+        let is_no_host = special::is_martian_source_v6(source) && !source.is_unspecified();
+        if martians && (is_no_host || !to_group && source.is_unspecified()) {
             return Err(Reason::Ip6MartianSource);
+        }
+        if to_group {
+            return Ok((length, Destination::OnLink));
         }
         if martians && special::is_martian_destination_v6(destination) {
             return Err(Reason::Ip6MartianDestination);

@@ -117,6 +117,35 @@ fn solicitations_for_own_addresses_are_answered() {
 }
 
 #[test]
+fn who_asks_without_its_address_is_asked_for_that_and_answered() {
+    let mut bench = Bench::new();
+    let probe = solicitation(THEM, US, US, None);
+    bench.receive(Cause::Nd, &probe);
+    let asked = bench.take();
+    let [(_, question)] = frames(&asked)[..] else { panic!("{asked:?}") };
+    assert_eq!(question[14..], solicitation(US, "ff02::1:ff00:2", THEM, Some(OWN))[14..]);
+    bench.receive(Cause::Nd, &advertisement(US, THEM, Some(PEER), [false, true, true]));
+    let actions = bench.take();
+    let [again] = released(&actions)[..] else { panic!("{actions:?}") };
+    assert_eq!(again.bytes, probe[14..], "it comes by the look-up once more");
+    bench.receive(Cause::Nd, &probe);
+    let actions = bench.take();
+    assert_eq!(told(frames(&actions)[0].1).destination, v6(THEM));
+
+    // Who does not answer that is not asked for again at once, and strangers are not at all.
+    let silent = solicitation("2001:db8::3", US, US, None);
+    bench.receive(Cause::Nd, &silent);
+    assert_eq!(released(&bench.wait(4)).len(), 1);
+    assert_eq!(bench.state_of("2001:db8::3"), Some(Known::Failed));
+    for frame in [silent, solicitation("2001:db8:ffff::3", US, US, None)] {
+        bench.receive(Cause::Nd, &frame);
+        let actions = bench.take();
+        assert_eq!(drops(&actions), [Reason::NeighborUnresolved]);
+        assert_eq!(actions.len(), 1);
+    }
+}
+
+#[test]
 fn duplicate_address_detection_is_answered_to_all() {
     let mut bench = Bench::new();
     bench.receive(Cause::Nd, &solicitation("::", "ff02::1:ff00:1", US, None));
