@@ -191,6 +191,29 @@ fn no_error_about_errors_groups_and_later_fragments() {
 }
 
 #[test]
+fn a_malformed_option_is_told_of_with_its_place() {
+    let mut router = Router::with_hosts();
+    let with = |options: [u8; 4]| {
+        let mut frame = from(0, "10.11.2.3").udp(30);
+        drop(frame.splice(34..34, options));
+        frame[14] = 0x46;
+        let total = (frame.len() - 14) as u16;
+        frame[16..18].copy_from_slice(&total.to_be_bytes());
+        ipv4::write_checksum(&mut frame[14..]).unwrap();
+        frame
+    };
+    assert_eq!(router.forward(0, &with([1, 68, 3, 0])).0, 1, "options travel on");
+    for (options, pointer) in [([1, 68, 1, 0], 21), ([68, 5, 0, 0], 20)] {
+        let frame = with(options);
+        let (message, quoted) = error4(&router.forward(0, &frame), 0);
+        assert_eq!(message, icmpv4::Message::ParameterProblem { code: 0, pointer });
+        assert_eq!(quoted, frame[14..]);
+    }
+    assert_eq!(router.drops(), [("ip4-options", 2)]);
+    router.expect_drop(0, &with([131, 3, 4, 0]), Reason::Ip4SourceRoute);
+}
+
+#[test]
 fn no_error_about_what_came_to_many_stations() {
     let mut router = Router::with_hosts();
     let all_nodes = MacAddr::new([0x33, 0x33, 0, 0, 0, 1]);

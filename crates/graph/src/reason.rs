@@ -58,7 +58,7 @@ reasons! {
     Ip4HeaderLength "ip4-header-length" "The header length is below 20 bytes, or exceeds the packet.";
     Ip4TotalLength "ip4-total-length" "The total length is below the header length, or exceeds the packet.";
     Ip4Checksum "ip4-checksum" "The header checksum is wrong.";
-    Ip4Options "ip4-options" "An IPv4 option is malformed.";
+    Ip4Options "ip4-options" "An IPv4 option is malformed; the sender is told, within the ICMP rate limit.";
     Ip4SourceRoute "ip4-source-route" "The packet has a source-route option, which this router does not honour.";
     Ip4Ttl "ip4-ttl" "The time to live expired here.";
     Ip4MartianSource "ip4-martian-source" "The source address must not appear on a network.";

@@ -14,6 +14,8 @@ pub(crate) mod kind4 {
     pub(crate) const UNREACHABLE: u8 = 3;
     /// Time exceeded.
     pub(crate) const TIME_EXCEEDED: u8 = 11;
+    /// Parameter problem.
+    pub(crate) const PARAMETER_PROBLEM: u8 = 12;
 }
 
 /// ICMPv6 types that a router sends (RFC 4443).

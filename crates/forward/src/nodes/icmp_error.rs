@@ -16,7 +16,7 @@ use wire::{Protocol, icmpv4, icmpv6, ipv4, ipv6};
 use zerocopy::IntoBytes;
 
 use super::bucket::TokenBucket;
-use super::family::{Family, V4, V6, kind6};
+use super::family::{Family, V4, V6, kind4, kind6};
 use super::local_reply::{self, ReplyPath};
 use super::snapshot::Snapshot;
 use crate::state::{Interfaces, Settings};
@@ -128,8 +128,8 @@ trait Errors: Family {
     /// Whether the sender of a packet may be told of an error. `to_many`: its frame was for a group of stations.
     fn may_be_told(packet: &[u8], to_many: bool, error: IcmpError) -> bool;
 
-    /// What an error says of its detail, behind type, code and checksum.
-    fn rest_of_header(detail: u16) -> [u8; 4];
+    /// What an error says behind type, code and checksum.
+    fn rest_of_header(error: IcmpError) -> [u8; 4];
 
     /// Writes the IP header ahead of so many bytes of ICMP; gives the sum that the ICMP checksum begins with. `None`:
     /// addresses of the other family.
@@ -162,9 +162,11 @@ impl Errors for V4 {
             && !about_error
     }
 
-    fn rest_of_header(detail: u16) -> [u8; 4] {
-        let [high, low] = detail.to_be_bytes();
-        [0, 0, high, low]
+    fn rest_of_header(IcmpError { kind, detail, .. }: IcmpError) -> [u8; 4] {
+        match (kind, detail.to_be_bytes()) {
+            (kind4::PARAMETER_PROBLEM, [_, pointer]) => [pointer, 0, 0, 0],
+            (_, [high, low]) => [0, 0, high, low],
+        }
     }
 
     fn put_header(ip: &mut [u8], source: IpAddr, to: IpAddr, length: usize) -> Option<Sum> {
@@ -211,7 +213,7 @@ impl Errors for V6 {
             && !about_error
     }
 
-    fn rest_of_header(detail: u16) -> [u8; 4] {
+    fn rest_of_header(IcmpError { detail, .. }: IcmpError) -> [u8; 4] {
         u32::from(detail).to_be_bytes()
     }
 
@@ -235,7 +237,7 @@ impl Errors for V6 {
 fn write<F: Errors>(
     buffer: &mut Buffer,
     network: usize,
-    IcmpError { kind, code, detail }: IcmpError,
+    error: IcmpError,
     source: IpAddr,
 ) -> Option<IpAddr> {
     let headers = F::IP + ICMP;
@@ -249,8 +251,8 @@ fn write<F: Errors>(
     let (to, _) = ends(packet.get(headers..)?)?;
     let (ip, icmp) = packet.split_at_mut_checked(F::IP)?;
     let sum = F::put_header(ip, source, to, icmp.len())?;
-    let [a, b, c, d] = F::rest_of_header(detail);
-    icmp.get_mut(..ICMP)?.copy_from_slice(&[kind, code, 0, 0, a, b, c, d]);
+    let [a, b, c, d] = F::rest_of_header(error);
+    icmp.get_mut(..ICMP)?.copy_from_slice(&[error.kind, error.code, 0, 0, a, b, c, d]);
     let sum = sum.bytes(icmp).finish().to_be_bytes();
     icmp.get_mut(2..4)?.copy_from_slice(&sum);
     Some(to)

@@ -8,7 +8,8 @@ use graph::{Context, Edge as _, Node, Picked, Reason, Slot, Vector};
 use wire::{ipv4, ipv6, special};
 
 use super::arc;
-use super::family::{self, Family, Names, V4, V6};
+use super::disposal::refuse;
+use super::family::{self, Family, Names, Refusal, V4, V6, icmp, kind4};
 use super::snapshot::Snapshot;
 use crate::state::{Interfaces, Settings};
 
@@ -19,6 +20,7 @@ graph::edges! {
         Flow => "flow",
         Features => "input-features",
         Group => "ip-group",
+        Error => "icmp-error",
     }
 }
 
@@ -55,7 +57,7 @@ impl<F: Validate> Node for IpInput<F> {
         let named = Next::edges().into_iter().map(|(next, name)| match next {
             Next::Lookup => (next, lookup),
             Next::Flow => (next, flow),
-            Next::Features | Next::Group => (next, name),
+            Next::Features | Next::Group | Next::Error => (next, name),
         });
         named.collect()
     }
@@ -71,6 +73,10 @@ impl<F: Validate> Node for IpInput<F> {
                 }
                 // Never routed, also in a unicast frame, but perhaps for us.
                 Ok(Destination::OnLink) => cx.send(slot, Next::Group),
+                Err(Reason::Ip4Options) => {
+                    let problem = option_problem(cx.vector.network(slot));
+                    refuse(cx, slot, problem, Next::Error);
+                }
                 Err(reason) => cx.drop(slot, reason),
             }
         }
@@ -173,6 +179,13 @@ fn check_options(packet: &[u8]) -> Result<(), Reason> {
         }
     }
     Ok(())
+}
+
+/// Which byte of a packet's options is wrong (RFC 1812 4.3.3.5).
+#[cold]
+fn option_problem(packet: &[u8]) -> Refusal {
+    let at = ipv4::Options::new(packet).find_map(Result::err).map_or(0, |error| error.at);
+    Refusal { error: icmp(kind4::PARAMETER_PROBLEM, 0, at.into()), reason: Reason::Ip4Options }
 }
 
 impl Validate for V6 {
