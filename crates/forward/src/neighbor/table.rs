@@ -207,13 +207,14 @@ impl<P> Table<P> {
         let bounds = self.bounds;
         let Some(neighbor) = self.entries.get_mut(&index) else { return Some(packet) };
         let full = neighbor.waiting.len() >= bounds.queue;
-        let oldest = if full { neighbor.waiting.pop_front() } else { None };
-        self.waiting -= usize::from(oldest.is_some());
-        if bounds.queue == 0 || self.waiting >= bounds.waiting {
+        let others = self.waiting - usize::from(full && !neighbor.waiting.is_empty());
+        // The bounds may have been others when those came that wait.
+        if bounds.queue == 0 || others >= bounds.waiting {
             return Some(packet);
         }
+        let oldest = if full { neighbor.waiting.pop_front() } else { None };
         neighbor.waiting.push_back(packet);
-        self.waiting += 1;
+        self.waiting = others + 1;
         oldest
     }
 

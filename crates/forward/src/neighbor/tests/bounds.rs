@@ -69,6 +69,22 @@ fn packets_waiting_in_all_are_bounded() {
 }
 
 #[test]
+fn bounds_that_shrink_lose_no_packet_unnamed() {
+    for bounds in [Bounds { queue: 0, ..BOUNDS }, Bounds { queue: 2, waiting: 1, ..BOUNDS }] {
+        let mut bench = Bench::new();
+        let waits = [bench.forward("10.0.0.2"), bench.forward("10.0.0.2")];
+        let settings = **bench.state.settings.load();
+        bench.path.set_switches(Miss::Drop, settings, TIMING, bounds);
+        bench.take();
+        bench.forward("10.0.0.2");
+        assert_eq!(drops(&bench.take()), [Reason::NeighborQueueFull]);
+        bench.receive(Cause::Arp, &reply(2));
+        let actions = bench.take();
+        assert_eq!(released(&actions), [&waits[0], &waits[1]]);
+    }
+}
+
+#[test]
 fn beyond_the_bound_the_stale_one_unused_for_longest_goes() {
     let mut bench = Bench::with(Bounds { neighbors: 3, ..BOUNDS });
     known(&mut bench, 2);
