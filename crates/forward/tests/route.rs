@@ -269,6 +269,19 @@ fn echo_requests_are_answered() {
 }
 
 #[test]
+fn an_echo_to_all_routers_of_a_network_is_answered_by_one() {
+    let mut router = Router::with_hosts();
+    // Of the network that it came in by, and of another one.
+    for (all, own) in [("2001:db8::", "2001:db8::1"), ("2001:db8:2::", "2001:db8::1")] {
+        let (port, sent) = router.forward(0, &from(0, all).echo(10));
+        let header = ipv6::Header::parse(&sent[14..]).unwrap();
+        assert_eq!((port, IpAddr::V6(header.source())), (0, router::ip(own)), "{all}");
+        let (source, destination) = (header.source(), header.destination());
+        assert!(icmpv6::Header::parse(&sent[54..], source, destination).is_ok());
+    }
+}
+
+#[test]
 fn a_link_local_echo_is_answered_on_its_link() {
     let mut router = Router::with_hosts();
     let own = mac(2).link_local().to_string();

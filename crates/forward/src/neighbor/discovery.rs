@@ -6,7 +6,7 @@ use graph::{InterfaceId, Reason};
 use wire::MacAddr;
 use wire::ndp::{self, Flags, Message};
 use wire::protocol::Protocol;
-use wire::{icmpv6, ipv6, prefix::Ipv6Prefix};
+use wire::{icmpv6, ipv6};
 
 use super::machine::{Event, Machine, State};
 use super::{Action, Packet, SlowPath, frame};
@@ -68,16 +68,10 @@ enum Ours {
 }
 
 fn ours(interface: &Interface, address: Ipv6Addr) -> Option<Ours> {
-    let own = &interface.addresses6;
-    if own.iter().any(|(own, _)| *own == address) {
+    if interface.addresses6.iter().any(|(own, _)| *own == address) {
         return Some(Ours::Own);
     }
-    let anycast = |(own, length): &(Ipv6Addr, u8)| {
-        *length < 127
-            && !own.is_unicast_link_local()
-            && Ipv6Prefix::containing(*own, *length).is_ok_and(|net| net.address() == address)
-    };
-    own.iter().any(anycast).then_some(Ours::Anycast)
+    interface.is_of_routers(address).then_some(Ours::Anycast)
 }
 
 impl<P: Packet> SlowPath<P> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::{FeatureSet, InterfaceId, PortId};
-use wire::MacAddr;
+use wire::{Ipv6Prefix, MacAddr};
 
 use super::{DEFAULT_VRF, Features, InputFeature, VrfId};
 
@@ -90,6 +90,22 @@ impl Interfaces {
         }
     }
 
+    /// From which address to answer `to`, whose packet came in on this interface to `asked`: from there, or from an own address
+    /// where that stands for several hosts, as a group's and that of all routers of a network do (RFC 4443 4.2).
+    #[must_use]
+    pub fn answers_from(&self, id: InterfaceId, asked: IpAddr, to: IpAddr) -> Option<IpAddr> {
+        let routers = |asked| self.list.iter().flatten().any(|known| known.is_of_routers(asked));
+        let stands_for_several = match asked {
+            IpAddr::V4(asked) => asked.is_multicast() || asked.is_broadcast(),
+            IpAddr::V6(group) if group.is_multicast() => true,
+            IpAddr::V6(unicast) => {
+                let known = self.list.iter().flatten();
+                routers(unicast) && !known.flat_map(Interface::addresses).any(|own| own == asked)
+            }
+        };
+        if stands_for_several { self.source(id, to) } else { Some(asked) }
+    }
+
     /// Place of an interface among a bridge's members; `None`: it is not one of them.
     #[inline]
     #[must_use]
@@ -164,6 +180,17 @@ impl Interface {
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
         let v4 = self.addresses4.iter().map(|(address, _)| IpAddr::V4(*address));
         v4.chain(self.addresses6.iter().map(|(address, _)| IpAddr::V6(*address)))
+    }
+
+    /// Whether an address is that of all routers on one of its networks (RFC 4291 2.6.1); not between two routers (RFC 6164 5).
+    #[must_use]
+    pub fn is_of_routers(&self, address: Ipv6Addr) -> bool {
+        self.addresses6.iter().any(|(own, length)| {
+            let network = Ipv6Prefix::containing(*own, *length);
+            *length < 127
+                && !own.is_unicast_link_local()
+                && network.is_ok_and(|network| network.address() == address)
+        })
     }
 
     /// What IP packets that come in by it go through before they are looked up.

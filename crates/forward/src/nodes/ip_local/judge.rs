@@ -25,15 +25,18 @@ pub(super) enum Verdict {
     Drop(Reason),
 }
 
-/// `own`: from which address to answer another, when the request went to a group.
-pub(super) fn judge(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict {
+/// `from`: from which address to answer what was asked of one by another.
+pub(super) fn judge(packet: &mut [u8], from: impl Fn(IpAddr, IpAddr) -> Option<IpAddr>) -> Verdict {
     match packet.first().map(|byte| byte >> 4) {
-        Some(4) => judge_as::<V4>(packet, own),
-        _ => judge_as::<V6>(packet, own),
+        Some(4) => judge_as::<V4>(packet, from),
+        _ => judge_as::<V6>(packet, from),
     }
 }
 
-fn judge_as<F: Host>(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) -> Verdict {
+fn judge_as<F: Host>(
+    packet: &mut [u8],
+    from: impl Fn(IpAddr, IpAddr) -> Option<IpAddr>,
+) -> Verdict {
     if let Some(verdict) = F::objection(packet) {
         return verdict;
     }
@@ -44,7 +47,7 @@ fn judge_as<F: Host>(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) 
     let to_group = is_group(upper.destination);
     match upper.protocol {
         _ if to_group && !F::ECHOES_TO_GROUPS => Verdict::Drop(Reason::LocalProtocol),
-        protocol if protocol == F::ICMP => judge_icmp::<F>(packet, &upper, own),
+        protocol if protocol == F::ICMP => judge_icmp::<F>(packet, &upper, from),
         _ if to_group => Verdict::Drop(Reason::LocalProtocol),
         Protocol::TCP => Verdict::Reset,
         Protocol::UDP => {
@@ -60,7 +63,7 @@ fn judge_as<F: Host>(packet: &mut [u8], own: impl Fn(IpAddr) -> Option<IpAddr>) 
 fn judge_icmp<F: Host>(
     packet: &mut [u8],
     upper: &Upper,
-    own: impl Fn(IpAddr) -> Option<IpAddr>,
+    from: impl Fn(IpAddr, IpAddr) -> Option<IpAddr>,
 ) -> Verdict {
     let &Upper { source, destination, .. } = upper;
     match F::message(packet, upper) {
@@ -69,9 +72,9 @@ fn judge_icmp<F: Host>(
         Some(Message::Other) => return Verdict::Drop(Reason::IcmpUnhandled),
         Some(Message::EchoRequest) => {}
     }
-    // RFC 4443 4.2: a reply to a group request comes from an own unicast address.
-    let from = if is_group(destination) { own(source) } else { Some(destination) };
-    let Some(from) = from.filter(|_| !is_group(source) && !source.is_unspecified()) else {
+    let Some(from) =
+        from(destination, source).filter(|_| !is_group(source) && !source.is_unspecified())
+    else {
         return Verdict::Drop(Reason::IcmpNotAllowed);
     };
     match F::echo(packet, upper.at, from, source) {

@@ -130,7 +130,7 @@ impl IpLocal {
     ) {
         let id = cx.vector.interface[usize::from(slot)];
         let interfaces = self.interfaces.get();
-        let verdict = judge(datagram, |to| interfaces.source(id, to));
+        let verdict = judge(datagram, |asked, to| interfaces.answers_from(id, asked, to));
         match verdict {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             // RFC 6980: neighbour discovery does not come in fragments.
@@ -256,7 +256,7 @@ impl IpLocal {
         let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
         let verified = buffer.l4_checksum() == Checksum::Good;
         let packet = buffer.data_mut().get_mut(network..).unwrap_or(&mut []);
-        match judge(packet, |to| interfaces.source(id, to)) {
+        match judge(packet, |asked, to| interfaces.answers_from(id, asked, to)) {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             Verdict::Punt(cause) => cx.punt(slot, cause as u16),
             Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
