@@ -148,6 +148,16 @@ fn hostile_requests_are_refused_in_one_form_and_nothing_breaks() {
     assert_eq!(daemon.get("/v1/version").status, 200);
 }
 
+#[test]
+fn a_port_keeps_the_mtu_that_its_bridge_has_for_its_own_addresses() {
+    let daemon = Instance::start(&format!(
+        "{SMALL}[[port]]\nname = \"left\"\ndevice = \"null,no-rx=1\"\n\
+         [[bridge]]\nname = \"lan\"\nmembers = [\"left\"]\naddresses = [\"10.0.9.1/24\"]\n"
+    ));
+    let small = daemon.request("PATCH", "/v1/ports/left", r#"{"mtu": 1400}"#);
+    assert!(small.status == 502 && small.text().contains("bridge lan"), "{}", small.text());
+}
+
 /// Who may use the API may not read files as root.
 #[test]
 fn a_reload_opens_nothing_but_regular_files_of_its_folders() {
@@ -241,6 +251,8 @@ fn neighbors_flows_and_ports_are_shown_and_changed() {
     assert_eq!(down.json()["state"], "admin-down", "{}", down.text());
     let up = daemon.request("PATCH", "/v1/ports/left", r#"{"up": true}"#);
     assert_eq!(up.json()["state"], "up", "{}", up.text());
+    let small = daemon.request("PATCH", "/v1/ports/left", r#"{"mtu": 1279}"#);
+    assert!(small.status == 502 && small.text().contains("at least 1280"), "{}", small.text());
     let queues = daemon.get("/v1/queues").json();
     assert_eq!(queues.as_array().unwrap().len(), 2);
     let interfaces = daemon.get("/v1/interfaces").json();

@@ -6,6 +6,7 @@ use control::api::PortChange;
 use control::config;
 use dpdk::PortError;
 use graph::WorkerError;
+use wire::ipv6;
 
 use super::Changing;
 use crate::ports::{Condition, Devices, Ended, Needs, OpenError, Order, PortState, Queues, Ready};
@@ -24,6 +25,12 @@ pub(crate) enum ChangeError {
     Ended(#[from] Ended),
     #[error("VLAN sub-interface {name} has an MTU of {mtu}, which its port must have too")]
     Vlan { name: String, mtu: u16 },
+    #[error(
+        "bridge {name} has an MTU of {mtu} for its own addresses, which its members must have too"
+    )]
+    Bridge { name: String, mtu: u16 },
+    #[error("{name} has IPv6 addresses, which need an MTU of at least {least}", least = ipv6::MINIMUM_MTU)]
+    Ipv6 { name: String },
 }
 
 impl Changing {
@@ -250,6 +257,19 @@ fn with_section(config: &Config, section: &config::Port) -> Result<Config, Chang
     let above = |vlan: &&config::Vlan| vlan.port == section.name && vlan.mtu > section.mtu;
     if let Some(vlan) = config.vlans.iter().find(above) {
         return Err(ChangeError::Vlan { name: vlan.name.clone(), mtu: vlan.mtu });
+    }
+    let has_member = |bridge: &config::Bridge| {
+        bridge.members.iter().any(|member| member.interface == section.name)
+    };
+    let above = |bridge: &&config::Bridge| {
+        bridge.mtu > section.mtu && !bridge.addresses.is_empty() && has_member(bridge)
+    };
+    if let Some(bridge) = config.bridges.iter().find(above) {
+        return Err(ChangeError::Bridge { name: bridge.name.clone(), mtu: bridge.mtu });
+    }
+    let has_ipv6 = section.addresses.iter().any(|address| address.address().is_ipv6());
+    if has_ipv6 && usize::from(section.mtu) < ipv6::MINIMUM_MTU {
+        return Err(ChangeError::Ipv6 { name: section.name.clone() });
     }
     let mut config = config.clone();
     if let Some(place) = config.ports.iter_mut().find(|port| port.name == section.name) {
