@@ -1,6 +1,6 @@
 //! A token bucket that counts in TSC cycles.
 
-/// Lets `rate` events a second pass, with bursts of up to a tenth of a second's worth.
+/// Lets `rate` events a second pass, with bursts of up to a tenth of a second's worth; none of a rate of 0.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     rate: u32,
@@ -14,8 +14,8 @@ impl TokenBucket {
     /// `rate`: events/s; `hz`: TSC cycles/s.
     #[must_use]
     pub(crate) fn new(rate: u32, hz: u64) -> Self {
-        let cost = hz / u64::from(rate.max(1));
-        let limit = (hz / 10).max(cost);
+        let cost = hz.checked_div(u64::from(rate)).unwrap_or(u64::MAX);
+        let limit = if rate == 0 { 0 } else { (hz / 10).max(cost) };
         Self { rate, cost, limit, level: limit, last: 0 }
     }
 
@@ -60,6 +60,16 @@ mod tests {
         assert!(!bucket.take(5000));
         bucket.set_rate(20, 1000);
         assert!(bucket.take(5000) && bucket.take(5000) && !bucket.take(5000));
+    }
+
+    #[test]
+    fn a_rate_of_0_lets_nothing_pass() {
+        let mut bucket = TokenBucket::new(0, 1000);
+        assert!(![0, 5000, u64::MAX].into_iter().any(|now| bucket.take(now)));
+        bucket.set_rate(1, 1000);
+        assert!(bucket.take(u64::MAX));
+        bucket.set_rate(0, 1000);
+        assert!(!bucket.take(u64::MAX));
     }
 
     #[test]
