@@ -109,7 +109,7 @@ impl<H: Host> Guest for Attached<H> {
                 Err(refusal) => Err(refusal),
             },
             (Request::StartStack(number), Some(_)) if self.lodging(number).is_some() => {
-                self.seal(number).map(|()| Reply::StackStarted(number))
+                self.begin(number).map(|()| Reply::StackStarted(number))
             }
             (Request::StartStack(number), Some(id)) => match self.start(id, number).await {
                 Ok(()) => Ok(Reply::StackStarted(number)),
@@ -344,10 +344,10 @@ impl<H: Host> Attached<H> {
         self.lodgings.iter().find(|lodging| lodging.stack == stack)
     }
 
-    /// The process has mapped the memory of its sessions.
-    fn seal(&self, stack: u32) -> Result<(), Refusal> {
+    /// The process has mapped the memory of its sessions: it comes to its stack worker.
+    fn begin(&self, stack: u32) -> Result<(), Refusal> {
         let lodging = self.lodging(stack).ok_or_else(|| invalid("no such stack"))?;
-        lodging.segment.close().map_err(no_resources)
+        lodging.begin().map_err(no_resources)
     }
 
     pub(super) async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {

@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph::Doorbell;
-use shm::Segment;
+use shm::{Segment, SegmentError};
 use tokio::sync::oneshot;
 
 use tenant::Tenant;
@@ -71,7 +71,7 @@ impl StackWorkers {
         Ok(worker)
     }
 
-    /// A process comes to the stack of that number, with the memory of its sessions.
+    /// A place for a process, with the stack of that number and the memory of its sessions.
     ///
     /// Errors: no thread.
     pub(super) fn take_in(
@@ -82,8 +82,8 @@ impl StackWorkers {
     ) -> io::Result<Lodging> {
         let worker = self.choose(most)?;
         worker.load.fetch_add(1, Ordering::Relaxed);
-        worker.tell(Job::Come(Box::new(arrival)));
-        Ok(Lodging { stack, worker, segment })
+        let arrival = Mutex::new(Some(Box::new(arrival)));
+        Ok(Lodging { stack, worker, segment, arrival })
     }
 }
 
@@ -91,13 +91,28 @@ impl StackWorkers {
 pub(super) struct Lodging {
     pub(super) stack: u32,
     worker: Worker,
-    pub(super) segment: Arc<Segment>,
+    segment: Arc<Segment>,
+    /// `None`: it has come.
+    arrival: Mutex<Option<Box<Arrival>>>,
 }
 
 impl Lodging {
     /// The worker's number.
     pub(super) fn worker(&self) -> u16 {
         self.worker.number
+    }
+
+    /// The process comes: it has mapped its memory. A worker that touched it before could be made to wait for each page that
+    /// the process takes out, with everybody else whose stack it runs.
+    ///
+    /// Errors: [`Segment::close`].
+    pub(super) fn begin(&self) -> Result<(), SegmentError> {
+        self.segment.close()?;
+        let arrival = self.arrival.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(arrival) = arrival {
+            self.worker.tell(Job::Come(arrival));
+        }
+        Ok(())
     }
 
     /// The worker forgets the process.

@@ -1,0 +1,61 @@
+//! Processes whose stacks run on a stack worker, at the sessions socket of a running daemon.
+#![allow(missing_docs, reason = "a test program")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod instance;
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use instance::{Instance, PATIENCE, SMALL};
+use rustix::fs::{SealFlags, fcntl_get_seals};
+use shm::attach::Channel;
+use shm::session::{Hello, OpenShared, PROTOCOL, Reply, Request};
+
+const PORT: &str =
+    "[[port]]\nname = \"left\"\ndevice = \"null,no-rx=1\"\naddresses = [\"192.0.2.1/24\"]\n";
+/// Much longer than a stack worker takes to begin, and to say in the memory that it sleeps.
+const LONG: Duration = Duration::from_millis(500);
+
+fn ask(channel: &Channel, request: &Request) -> (Reply, Vec<OwnedFd>) {
+    channel.send(request, &[]).unwrap();
+    let received = channel.receive().unwrap();
+    (received.message, received.files)
+}
+
+/// Whether anything was written into a segment since it was made.
+fn is_touched(segment: &File) -> bool {
+    let mut bytes = vec![0; usize::try_from(segment.metadata().unwrap().len()).unwrap()];
+    segment.read_exact_at(&mut bytes, 0).unwrap();
+    bytes.iter().any(|byte| *byte != 0)
+}
+
+#[test]
+fn a_stack_worker_touches_no_memory_that_pages_can_be_taken_out_of() {
+    let daemon = Instance::start(&format!("{SMALL}{PORT}"));
+    let channel = Channel::connect(&daemon.path("sessions.sock")).unwrap();
+    let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "server".into() };
+    let welcome = ask(&channel, &Request::Hello(hello)).0;
+    assert!(matches!(welcome, Reply::Welcome(_)), "{welcome:?}");
+    let asked = OpenShared { sessions: 64, chunks: 16 };
+    let (reply, files) = ask(&channel, &Request::OpenShared(asked));
+    let Reply::SharedOpened(opened) = reply else { panic!("{reply:?}") };
+    let mut files = files.into_iter();
+    let segment = File::from(files.next().unwrap());
+    // The bells stay open.
+    let _bells: Vec<OwnedFd> = files.collect();
+    sleep(LONG);
+    assert!(!is_touched(&segment), "the worker does not wait until the memory is sealed");
+    let started = ask(&channel, &Request::StartStack(opened.stack)).0;
+    assert_eq!(started, Reply::StackStarted(opened.stack));
+    let seals = fcntl_get_seals(&segment).unwrap();
+    assert!(seals.contains(SealFlags::FUTURE_WRITE | SealFlags::SHRINK), "{seals:?}");
+    let start = Instant::now();
+    while !is_touched(&segment) {
+        assert!(start.elapsed() < PATIENCE, "the worker does not come");
+        sleep(Duration::from_millis(1));
+    }
+}
