@@ -44,3 +44,10 @@ pub(super) struct Travelling {
     /// Those that left by the last such call, to be fetched.
     pub(super) leaving: Vec<u8>,
 }
+
+impl Travelling {
+    /// Bytes.
+    pub(super) fn held(&self) -> usize {
+        self.coming.capacity() + self.leaving.capacity()
+    }
+}

@@ -44,7 +44,12 @@ impl Served {
             let rest = self.travelling.leaving.get(at as usize..).unwrap_or_default();
             rest.get(..rest.len().min(PIECE)).unwrap_or_default()
         });
-        answer(piece, |piece, to| to.bytes.extend_from_slice(piece))
+        let is_last = piece.is_ok_and(|piece| piece.len() < PIECE);
+        let bytes = answer(piece, |piece, to| to.bytes.extend_from_slice(piece));
+        if is_last {
+            self.travelling.leaving = Vec::new();
+        }
+        bytes
     }
 
     pub(super) fn take_piece(&mut self, from: &mut Reader<'_>) -> Result<(), Errno> {

@@ -94,6 +94,14 @@ impl Served {
         self.is_tight = is_tight;
     }
 
+    /// Bytes that it holds for the process beside what the stack does: what sessions that were closed have left, and
+    /// connections that travel.
+    #[must_use]
+    pub fn held_beside(&self) -> usize {
+        let left: usize = self.closing.iter().map(|closing| closing.rest.capacity()).sum();
+        left + self.travelling.held()
+    }
+
     /// Does what the process has asked for, up to a bound. Gives how much that was.
     pub fn serve(&mut self, now: u64) -> usize {
         self.now = self.now.max(now);

@@ -194,8 +194,8 @@ impl Tenant {
         );
         self.held += held_bytes() as isize - before as isize;
         // What the process sends stops at half, so that acknowledgments are always taken in.
-        let half = self.most / 2;
-        self.served.tighten(usize::try_from(self.held).is_ok_and(|held| held > half));
+        let held = usize::try_from(self.held).unwrap_or(0) + self.served.held_beside();
+        self.served.tighten(held > self.most / 2);
         came + done
     }
 

@@ -177,6 +177,10 @@ impl Bed {
         self.peer(|peer, _| peer.send(CLIENT, &[IoSlice::new(data)], Outgoing::default()))
     }
 
+    pub(super) fn held_beside(&self) -> usize {
+        self.host.lock().unwrap().served.held_beside()
+    }
+
     pub(super) fn is_broken(&self) -> bool {
         self.host.lock().unwrap().served.is_broken()
     }
