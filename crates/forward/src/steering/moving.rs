@@ -2,7 +2,8 @@
 
 use graph::StackId;
 
-use super::{Flow, ListenerId, Steering, SteeringError};
+use super::bind::Place;
+use super::{Bind, Flow, ListenerId, Steering, SteeringError};
 
 impl Steering {
     /// Whether a stack may have a flow, so that it may give its connection away: it leases the port or is or was a member of a
@@ -72,6 +73,18 @@ impl Steering {
     #[must_use]
     pub fn successor(&self, listener: ListenerId, id: StackId, flow: &Flow) -> Option<StackId> {
         self.groups.get(&listener)?.successor(self.reader().hash(flow), id)
+    }
+
+    /// Whether a stack may give a connection to the other members of a listener: it is or was one of them, and the listener
+    /// serves the connection's local end.
+    #[must_use]
+    pub fn may_hand(&self, listener: ListenerId, id: StackId, flow: &Flow) -> bool {
+        self.groups.get(&listener).is_some_and(|group| {
+            let Bind { protocol, port, .. } = group.bind;
+            (protocol, port) == (flow.protocol, flow.local.port())
+                && Place::serving(flow.local.ip()).contains(&Place::of(&group.bind))
+                && group.owner(id).is_some()
+        })
     }
 
     /// Whether a listener's member gets a share of new flows: one that only keeps the listener open does not.

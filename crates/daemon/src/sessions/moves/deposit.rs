@@ -187,7 +187,9 @@ impl Sessions {
             self.reset(parked);
             return Ok(false);
         };
-        let Some(to) = self.steering.successor(listener, from, &flow) else {
+        // A server's clients are not for everybody to invent.
+        let may = self.steering.may_hand(listener, from, &flow);
+        let Some(to) = self.steering.successor(listener, from, &flow).filter(|_| may) else {
             self.reset(parked);
             return Ok(false);
         };

@@ -54,6 +54,12 @@ impl Bed {
         self.sessions.moves.name(7, kind, Place::Parked(parked)).unwrap()
     }
 
+    /// A stack of another user.
+    fn stranger(&mut self) -> StackId {
+        let stranger = listener(&mut self.sessions, 8).0;
+        self.id(stranger)
+    }
+
     fn tend(&mut self, after: Duration) {
         self.sessions.tend(self.now + after);
     }
@@ -204,4 +210,23 @@ fn a_connection_waits_for_somebody_who_accepts() {
     let id = bed.offered(listener, to, 0);
     bed.tend(Duration::ZERO);
     assert_eq!((offers(&mut bed.told), offers(&mut bed.other_told)), (vec![id], vec![]));
+}
+
+#[test]
+fn nobody_gives_connections_to_a_listener_of_others() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    bed.serve(bed.two, 1);
+    let (parking, own) = bed.sessions.own_stack().unwrap();
+    let (server, stranger) = (bed.id(bed.one), bed.stranger());
+    for (from, offered) in [(stranger, 0), (server, 1)] {
+        bed.sessions.moves.charge(CHARGE);
+        bed.sessions.steering.redirect(own, &flow()).unwrap();
+        let (parking, flow) = (parking.clone(), Some(flow()));
+        let taking = Taking { parking, expected: None, flow, before: None, charge: CHARGE };
+        let handed = bed.sessions.end_hand((from, listener), (&taking, Vec::new()), Ok(None));
+        assert_eq!(handed, Ok(offered > 0));
+        let told = offers(&mut bed.told).len() + offers(&mut bed.other_told).len();
+        assert_eq!(told, offered);
+    }
 }

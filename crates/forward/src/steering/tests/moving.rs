@@ -151,6 +151,32 @@ fn what_nobody_accepted_goes_to_another_member() {
 }
 
 #[test]
+fn only_members_give_a_listener_connections_and_only_its_own() {
+    let mut steering = steering();
+    let (server, heir, other) =
+        (stack(&mut steering).0, stack(&mut steering).0, stack(&mut steering).0);
+    let listener = steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
+    steering.listen(heir, bind("0.0.0.0", 80), 1).unwrap();
+    steering.listen(other, bind("0.0.0.0", 81), 1).unwrap();
+    assert!(steering.may_hand(listener, server, &ours()));
+    assert!(!steering.may_hand(listener, other, &ours()), "it serves elsewhere");
+    assert!(!steering.may_hand(listener + 7, server, &ours()));
+    let foreign = [
+        flow(Tcp, "10.0.0.1:81", OURS.1),
+        flow(Udp, OURS.0, OURS.1),
+        flow(Tcp, "[2001:db8::1]:80", "[2001:db8::7]:7"),
+    ];
+    for flow in foreign {
+        assert!(!steering.may_hand(listener, server, &flow), "{flow:?}");
+    }
+    // One that has left gives away what it had.
+    steering.unlisten(server, listener).unwrap();
+    assert!(steering.may_hand(listener, server, &ours()));
+    steering.remove_stack(server).unwrap();
+    assert!(!steering.may_hand(listener, server, &ours()));
+}
+
+#[test]
 fn a_process_serves_a_port_that_it_leases() {
     let mut steering = steering();
     let reader = steering.reader();
