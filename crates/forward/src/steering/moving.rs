@@ -43,6 +43,12 @@ impl Steering {
         self.redirects.get(flow)
     }
 
+    /// How many connections have moved to a stack, beside those that are its by leases and listeners.
+    #[must_use]
+    pub fn moved_to(&self, id: StackId) -> usize {
+        self.redirects.count_of(id)
+    }
+
     /// Whether a connection from one of these ports has moved and goes on.
     #[must_use]
     pub fn has_moved_within(&self, first: u16, last: u16) -> bool {

@@ -93,6 +93,11 @@ impl Redirects {
         self.by_stack.get(&id).into_iter().flatten()
     }
 
+    /// How many those are.
+    pub(super) fn count_of(&self, id: StackId) -> usize {
+        self.by_stack.get(&id).map_or(0, BTreeSet::len)
+    }
+
     /// Whether a port from `first` to `last` has such a flow.
     pub(super) fn within(&self, first: u16, last: u16) -> bool {
         self.by_port.range(first..=last).next().is_some()

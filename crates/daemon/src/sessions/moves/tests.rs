@@ -28,7 +28,11 @@ fn flow() -> Flow {
 
 impl Bed {
     fn new() -> Self {
-        let mut sessions = sessions("");
+        Self::with("")
+    }
+
+    fn with(section: &str) -> Self {
+        let mut sessions = sessions(section);
         let own = listener(&mut sessions, 0).0;
         sessions.set_parking(Parking::without_thread(), own).unwrap();
         let (one, told) = listener(&mut sessions, 7);
@@ -229,4 +233,19 @@ fn nobody_gives_connections_to_a_listener_of_others() {
         let told = offers(&mut bed.told).len() + offers(&mut bed.other_told).len();
         assert_eq!(told, offered);
     }
+}
+
+#[test]
+fn so_many_connections_move_to_one_user_at_most() {
+    let mut bed = Bed::with("parked = 1\n");
+    let listener = bed.serve(bed.one, 1);
+    let (one, two) = (bed.id(bed.one), bed.id(bed.two));
+    let id = bed.offered(listener, two, 1);
+    let other = Flow { remote: "192.0.2.77:4001".parse().unwrap(), ..flow() };
+    bed.sessions.steering.redirect(one, &other).unwrap();
+    let refusal = bed.sessions.begin_withdraw(id, bed.two).err().unwrap();
+    assert!(refusal.message.contains("sessions.parked allows one user 1"), "{refusal}");
+    // It is there still, for when there is room.
+    bed.sessions.steering.end_redirect(&other).unwrap();
+    assert!(bed.sessions.begin_withdraw(id, bed.two).is_ok());
 }

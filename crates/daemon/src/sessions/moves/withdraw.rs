@@ -9,7 +9,7 @@ use transport::ConnectionId;
 use super::super::Sessions;
 use super::super::parking::Parking;
 use super::{Charge, Kind, Parked, Place, WAITING};
-use crate::processes::{invalid, no_resources, unknown};
+use crate::processes::{UserBound, invalid, no_resources, unknown};
 
 /// What becomes of a request.
 pub(in crate::sessions) enum Answered {
@@ -39,6 +39,7 @@ impl Sessions {
             return Err(invalid(format!("stack {number} has not been started")));
         }
         let to = stack.id;
+        self.admit_moved(process)?;
         let own = self.moves.own();
         let named = self.moves.named.get_mut(&id);
         let named =
@@ -65,6 +66,19 @@ impl Sessions {
                 Ok(Answered::Take(Leaving { parking, own: mine, connection, charge }))
             }
         }
+    }
+
+    /// Whether one more connection may move to a process. All users share the room for connections that are neither their stack's
+    /// by its ports nor by its listeners.
+    fn admit_moved(&mut self, process: u32) -> Result<(), Refusal> {
+        let uid = self.session(process)?.uid();
+        let own = self.moves.parking.as_ref().map(|own| own.id);
+        let users = self.list.values().filter(|session| session.uid() == uid);
+        let stacks = users.flat_map(|session| session.stacks.values().map(|stack| stack.id));
+        let has = stacks.filter(|id| Some(*id) != own).map(|id| self.steering.moved_to(id)).sum();
+        let (key, what) = ("parked", "connections that have moved");
+        let most = self.config.load().parked as usize;
+        UserBound { key, what, has, more: 1, most }.check("sessions", uid)
     }
 
     /// Has whoever has it asked for it, and the process told when it is there.

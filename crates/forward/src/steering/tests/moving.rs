@@ -72,6 +72,7 @@ fn there_is_room_for_so_many_connections_that_moved() {
     assert_eq!(steering.redirect(id, &nth(full)), Err(SteeringError::TooManyRedirects(4)));
     assert_eq!(steering.redirected(&nth(full)), None);
     assert_eq!(steering.redirect(id, &nth(1)), Ok(()), "one that is there");
+    assert_eq!(steering.moved_to(id), usize::from(full) - 1);
     steering.end_redirect(&nth(1)).unwrap();
     steering.redirect(id, &nth(full)).unwrap();
 }
