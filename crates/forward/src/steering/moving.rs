@@ -75,6 +75,12 @@ impl Steering {
         }
     }
 
+    /// Whether a stack is there.
+    #[must_use]
+    pub fn has(&self, id: StackId) -> bool {
+        self.stack(id).is_ok()
+    }
+
     /// Which member of a listener gets a connection that its member `id` has not accepted. `None`: there is no other.
     #[must_use]
     pub fn successor(&self, listener: ListenerId, id: StackId, flow: &Flow) -> Option<StackId> {

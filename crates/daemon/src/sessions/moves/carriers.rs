@@ -108,12 +108,13 @@ impl Sessions {
             self.moves.discharge(charge);
         }
         let mut discharged = Vec::new();
-        for named in self.moves.named.values_mut() {
-            if let Place::Parked(parked) = &named.place {
-                discharged.push(parked.charge);
-                named.place = Place::Gone;
-            }
-        }
+        self.moves.named.retain(|_, named| {
+            let Place::Parked(parked) = &named.place else { return true };
+            discharged.push(parked.charge);
+            named.place = Place::Gone;
+            // Nobody closes what waits to be accepted.
+            matches!(named.kind, Kind::Carrier { .. })
+        });
         discharged.into_iter().for_each(|charge| self.moves.discharge(charge));
     }
 }

@@ -44,7 +44,7 @@ impl Sessions {
         for (id, named) in &self.moves.named {
             let Kind::Offer { listener, to, asked } = named.kind else { continue };
             let Place::Parked(parked) = &named.place else { continue };
-            let gone = self.stack_number(to).is_none();
+            let gone = !self.steering.has(to);
             let has_come = asked == 0 && self.who_accepts(listener, to, parked.flow).is_some();
             if gone || has_come || now.saturating_duration_since(named.since) >= OFFER {
                 late.push((*id, listener, (to, gone), asked, parked.flow));
@@ -93,11 +93,5 @@ impl Sessions {
             let spare = |flow: &Flow| moves.withdrawn.contains_key(flow);
             steering.sweep_redirects(stack.id, spare);
         }
-    }
-
-    /// The number of a stack that is there.
-    fn stack_number(&self, id: StackId) -> Option<u32> {
-        let mut all = self.list.values().flat_map(|session| &session.stacks);
-        all.find(|(_, stack)| stack.id == id).map(|(number, _)| *number)
     }
 }

@@ -249,3 +249,17 @@ fn so_many_connections_move_to_one_user_at_most() {
     bed.sessions.steering.end_redirect(&other).unwrap();
     assert!(bed.sessions.begin_withdraw(id, bed.two).is_ok());
 }
+
+#[test]
+fn nothing_is_left_of_offers_when_the_own_stack_ends() {
+    let mut bed = Bed::new();
+    let listener = bed.serve(bed.one, 1);
+    let to = bed.id(bed.one);
+    bed.offered(listener, to, 1);
+    let carrier = bed.sessions.carry(7, bed.one.1).unwrap();
+    let own = bed.sessions.moves.parking.as_ref().unwrap().client;
+    bed.sessions.forget_process(own);
+    let left: Vec<CarrierId> = bed.sessions.moves.named.keys().copied().collect();
+    assert_eq!(left, [carrier]);
+    assert_eq!(bed.held(), Held { carriers: 1, ..Held::default() });
+}
