@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let place = Place::of(&config, places.api());
     let kept = Kept::find(&place);
+    let leases = kept.leases().to_vec();
     let mac = |port: &str, device: &str| kept.mac(port, device);
     let starting = daemon::start(args.config.clone(), config, mac, before.is_some());
     let (daemon, intake) = runtime.block_on(starting)?;
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
         }
     };
     if lineage.restarts() > 0 {
-        daemon.lock().sessions.expect_returns();
+        daemon.lock().sessions.expect_returns(&leases);
     }
     runtime.block_on(intake.open(&daemon, discard))?;
     let sockets = match claimed {

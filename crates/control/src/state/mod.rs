@@ -47,6 +47,18 @@ pub enum Record {
     Flow(Flow),
     /// A packet function that came by the API.
     Function(FunctionAdd),
+    /// Local ports of a process with a stack, which may have connections from there.
+    Lease(KeptLease),
+}
+
+/// A range of local ports that was leased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptLease {
+    /// Its first port.
+    pub first: u16,
+    /// The user of the process that leased it.
+    pub uid: u32,
 }
 
 /// The MAC address of a port.

@@ -34,6 +34,7 @@ fn records() -> Vec<Record> {
             core: Some(1),
             port: None,
         }),
+        Record::Lease(KeptLease { first: 10_240, uid: 1000 }),
     ]
 }
 
@@ -73,11 +74,11 @@ fn lines_that_are_missing_doubled_or_follow_the_end_are_refused() {
     let whole = String::from_utf8(written(&records())).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     let without: Vec<&str> = [&lines[..2], &lines[3..]].concat();
-    assert!(refused((without.join("\n") + "\n").as_bytes()).contains("6 records"));
+    assert!(refused((without.join("\n") + "\n").as_bytes()).contains("7 records"));
     let doubled: Vec<&str> = [&lines[..3], &lines[2..]].concat();
-    assert!(refused((doubled.join("\n") + "\n").as_bytes()).contains("8 records"));
-    assert!(refused((whole.clone() + lines[1] + "\n").as_bytes()).contains("line 10: it follows"));
-    assert!(refused((whole + "x").as_bytes()).contains("ends after line 9"));
+    assert!(refused((doubled.join("\n") + "\n").as_bytes()).contains("9 records"));
+    assert!(refused((whole.clone() + lines[1] + "\n").as_bytes()).contains("line 11: it follows"));
+    assert!(refused((whole + "x").as_bytes()).contains("ends after line 10"));
 }
 
 #[test]
@@ -102,6 +103,7 @@ fn what_a_line_may_not_say_is_refused_with_its_number() {
         (r#"{"route":{"prefix":"10.0.0.1/8","kind":"blackhole"}}"#, "line 2"),
         (r#"{"route":{"prefix":"10.0.0.0/8"}}"#, "line 2"),
         (r#"{"route":{"prefix":"10.0.0.0/8","kind":"local"}} {}"#, "trailing"),
+        (r#"{"lease":{"first":65536,"uid":0}}"#, "line 2"),
         (r#"{"end":0,"x":1}"#, "unknown field"),
         (r#"{"end":-1}"#, "line 2"),
     ] {

@@ -48,7 +48,7 @@ impl Gathering {
         }
         let Saved { routes, neighbors, learned, flows, functions, .. } = &mut self.counts;
         match record {
-            Record::Port(_) => {}
+            Record::Port(_) | Record::Lease(_) => {}
             Record::Neighbor(neighbor) if neighbor.learned => *learned += 1,
             Record::Neighbor(_) => *neighbors += 1,
             Record::Route(_) => *routes += 1,
@@ -58,7 +58,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// Of what there are few: ports and functions.
+    /// Of what there are few: ports, functions, leases.
     fn small(&mut self, daemon: &Daemon) -> io::Result<()> {
         for port in daemon.ports.iter() {
             let Some(mac) = port.mac_to_keep() else { continue };
@@ -68,6 +68,9 @@ impl Gathering {
         }
         for asked in daemon.functions.asked() {
             self.record(&Record::Function(asked.clone()))?;
+        }
+        for lease in daemon.sessions.kept_leases() {
+            self.record(&Record::Lease(lease))?;
         }
         Ok(())
     }

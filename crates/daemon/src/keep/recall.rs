@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use control::api::FunctionAdd;
 use control::config::{Config, Flow, Route, StaticNeighbor};
 use control::net::MacAddr;
-use control::state::{KeptNeighbor, KeptPort, Reader, Record, StateError};
+use control::state::{KeptLease, KeptNeighbor, KeptPort, Reader, Record, StateError};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
@@ -29,6 +29,7 @@ const TOLD: u64 = 10;
 pub(crate) struct Kept {
     file: Option<(PathBuf, File)>,
     macs: HashMap<(String, String), MacAddr>,
+    leases: Vec<KeptLease>,
 }
 
 impl Kept {
@@ -53,18 +54,27 @@ impl Kept {
     }
 
     fn check(path: &Path, file: File) -> Result<Self, StateError> {
-        let mut macs = HashMap::new();
+        let (mut macs, mut leases) = (HashMap::new(), Vec::new());
         for record in Reader::new(BufReader::new(&file))? {
-            if let Record::Port(KeptPort { name, device, mac }) = record? {
-                macs.insert((name, device), mac);
+            match record? {
+                Record::Port(KeptPort { name, device, mac }) => {
+                    macs.insert((name, device), mac);
+                }
+                Record::Lease(lease) => leases.push(lease),
+                _ => {}
             }
         }
-        Ok(Self { file: Some((path.to_owned(), file)), macs })
+        Ok(Self { file: Some((path.to_owned(), file)), macs, leases })
     }
 
     /// The MAC address that a port with this name and device had.
     pub(crate) fn mac(&self, name: &str, device: &str) -> Option<MacAddr> {
         self.macs.get(&(name.to_owned(), device.to_owned())).copied()
+    }
+
+    /// Local ports that processes leased.
+    pub(crate) fn leases(&self) -> &[KeptLease] {
+        &self.leases
     }
 
     /// The file.
@@ -136,7 +146,7 @@ impl Recall {
             let mut daemon = changing.lock();
             for record in part {
                 match record {
-                    Record::Port(_) => {}
+                    Record::Port(_) | Record::Lease(_) => {}
                     Record::Neighbor(neighbor) => self.neighbor(&mut daemon.routing, neighbor),
                     Record::Route(route) => routes.push(route),
                     Record::Flow(flow) => flows.push(flow),

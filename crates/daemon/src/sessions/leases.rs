@@ -1,8 +1,9 @@
 //! Local ports of outgoing connections.
 
 use control::config::LeasedPorts;
+use control::state::KeptLease;
 use forward::steering::SteeringError;
-use shm::attach::Refusal;
+use shm::attach::{Refusal, RefusalKind};
 use shm::session::{Lease, PortRange};
 
 use super::Sessions;
@@ -27,8 +28,10 @@ impl Sessions {
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
         for first in turn {
             let last = first.saturating_add(count - 1);
-            // Connections of a process that has ended go on from there, or somebody serves there: others may yet join.
-            if self.steering.has_moved_within(*first, last)
+            // Its process is expected back, connections of one that has ended go on from there, or somebody serves there: others
+            // may yet join.
+            if self.reserved.contains_key(first)
+                || self.steering.has_moved_within(*first, last)
                 || self.steering.serves_within(*first, last)
             {
                 continue;
@@ -62,6 +65,11 @@ impl Sessions {
             let problem = format!("no range of ports that are leased begins at {first}");
             return Err(invalid(problem));
         }
+        let uid = self.session(id)?.uid();
+        if self.reserved.get(&first).is_some_and(|owner| *owner != uid) {
+            let problem = format!("another user has leased the range that begins at {first}");
+            return Err(Refusal::new(RefusalKind::Permission, problem));
+        }
         let count = LeasedPorts::LEASE;
         let stack = self.stack(id, number)?;
         if !stack.leases.contains(&first) {
@@ -71,7 +79,18 @@ impl Sessions {
                 .map_err(|error| no_resources(error.to_string()))?;
             self.stack(id, number)?.leases.insert(first);
             self.links.note(first, number);
+            self.reserved.remove(&first);
         }
         Ok(PortRange { first, count })
+    }
+
+    /// What is leased, for a daemon that comes after this one.
+    pub(crate) fn kept_leases(&self) -> Vec<KeptLease> {
+        let mut kept = Vec::new();
+        for session in self.list.values() {
+            let leases = session.stacks.values().flat_map(|stack| &stack.leases);
+            kept.extend(leases.map(|first| KeptLease { first: *first, uid: session.uid() }));
+        }
+        kept
     }
 }

@@ -52,6 +52,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use control::config;
+use control::state::KeptLease;
 use forward::state::Interfaces;
 use forward::steering::{ListenerId, Steering};
 use graph::{StackCounters, StackId};
@@ -107,6 +108,8 @@ pub(crate) struct Sessions {
     secret: Secret,
     /// Where the latest lease began.
     last_lease: u16,
+    /// Ranges of ports for processes that are expected back: first ports, and users.
+    reserved: BTreeMap<u16, u32>,
     moves: Moves,
     links: Links,
     vacancies: Vacancies,
@@ -185,6 +188,7 @@ impl Sessions {
             paces: Paces::default(),
             secret: Secret::new(secret),
             last_lease: 0,
+            reserved: BTreeMap::new(),
             moves: Moves::default(),
             links: Links::default(),
             vacancies: Vacancies::default(),
@@ -193,10 +197,11 @@ impl Sessions {
     }
 
     /// The daemon was restarted: processes that it had before come back within a moment, and what comes for their connections
-    /// until then is not answered.
-    pub(crate) fn expect_returns(&mut self) {
+    /// until then is not answered. `leases`: what they leased is nobody else's until then.
+    pub(crate) fn expect_returns(&mut self, leases: &[KeptLease]) {
         self.steering.keep_quiet(true);
         self.returning = Some(Instant::now() + RETURNS);
+        self.reserved = leases.iter().map(|lease| (lease.first, lease.uid)).collect();
         // Who comes anew meanwhile is unlikely to get what another has yet to ask for: ranges used to be given from the first on.
         let all: Vec<u16> = self.config.load().ports.leases().collect();
         let random = self.secret.claims_key(0)[0] as usize;

@@ -251,3 +251,23 @@ fn whoever_may_not_stay_is_told_and_root_is_not_kept_out() {
     };
     assert!(told(user) && !told(root));
 }
+
+#[test]
+fn ranges_wait_for_those_who_had_them_before_a_restart() {
+    let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
+    let had = |first, uid| KeptLease { first, uid };
+    sessions.expect_returns(&[had(1000, 7), had(1256, 8)]);
+    let (one, other) = (process(&mut sessions, 7), process(&mut sessions, 9));
+    let lease = |sessions: &mut Sessions, id, first| {
+        sessions.lease(id, Lease { stack: 1, first }).map(|range| range.first)
+    };
+    assert_eq!(lease(&mut sessions, other.0, None), Ok(1512), "the one that nobody had");
+    assert!(lease(&mut sessions, other.0, None).is_err());
+    let refusal = lease(&mut sessions, other.0, Some(1000)).unwrap_err();
+    assert_eq!(refusal.kind, RefusalKind::Permission);
+    assert_eq!(lease(&mut sessions, one.0, Some(1000)), Ok(1000));
+    assert_eq!(sessions.kept_leases(), [had(1000, 7), had(1512, 9)]);
+    // Who does not come back in time has them no more.
+    sessions.tend(Instant::now() + RETURNS);
+    assert_eq!(lease(&mut sessions, other.0, None), Ok(1256));
+}

@@ -17,6 +17,7 @@ impl Sessions {
     pub(crate) fn tend(&mut self, now: Instant) {
         if self.returning.is_some_and(|until| now >= until) {
             self.returning = None;
+            self.reserved.clear();
             self.steering.keep_quiet(false);
         }
         self.end_recalls(now);
