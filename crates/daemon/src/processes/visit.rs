@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shm::Segment;
-use shm::attach::{Channel, ChannelError, Received, Refusal};
+use shm::attach::{Channel, ChannelError, PeerProcess, Received, Refusal};
 use shm::bell::allow_descriptors;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -137,7 +137,7 @@ pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: A
     let dismissal = guest.dismissal();
     let end = tokio::select! {
         end = talk(&*service, &mut guest, &connection, &shared) => end,
-        () = ended(pid) => End::Over("its process ended".to_owned()),
+        () = ended(&connection.channel, pid) => End::Over("its process ended".to_owned()),
         why = dismissal => End::Over(why),
     };
     match end {
@@ -194,8 +194,15 @@ async fn talk<S: Service>(
 
 /// When the process ends; never where that cannot be seen. One that forked would keep the socket open
 /// when it dies itself.
-async fn ended(process: i32) {
-    let process = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+async fn ended(channel: &Channel, number: i32) {
+    let process = match channel.peer_process() {
+        PeerProcess::Ended => return,
+        PeerProcess::There(process) => Some(process),
+        // Whoever has its number by now.
+        PeerProcess::Unknown => {
+            Pid::from_raw(number).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
+        }
+    };
     // The runtime waits for a process as it does for a pipe.
     match process.map(Receiver::from_owned_fd_unchecked) {
         Some(Ok(process)) => {

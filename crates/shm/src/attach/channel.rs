@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::net::{
@@ -20,6 +20,9 @@ pub const FILES: usize = 160;
 
 /// Groups that a process may be in: the kernel's limit (NGROUPS_MAX).
 const MOST_GROUPS: usize = 65_536;
+
+/// `SO_PEERPIDFD` (Linux 6.5).
+const PEERPIDFD: libc::c_int = 77;
 
 /// Why nothing was said or understood.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +56,17 @@ pub struct PeerCredentials {
     pub uid: u32,
     /// Group.
     pub gid: u32,
+}
+
+/// The process at the other end, whichever has its number by now.
+#[derive(Debug)]
+pub enum PeerProcess {
+    /// It was there a moment ago: readable when it has ended.
+    There(OwnedFd),
+    /// It has ended.
+    Ended,
+    /// The kernel does not say.
+    Unknown,
 }
 
 /// A message with its descriptors.
@@ -115,6 +129,32 @@ impl Channel {
             uid: credentials.uid.as_raw(),
             gid: credentials.gid.as_raw(),
         })
+    }
+
+    /// The process that has connected, or has made both ends.
+    #[must_use]
+    pub fn peer_process(&self) -> PeerProcess {
+        let mut file: libc::c_int = -1;
+        let mut length = size_of_val(&file) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes, which the number has.
+        let done = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                PEERPIDFD,
+                (&raw mut file).cast(),
+                &raw mut length,
+            )
+        };
+        if done == 0 && file >= 0 {
+            // SAFETY: the call has made it, and nobody else knows it.
+            return PeerProcess::There(unsafe { OwnedFd::from_raw_fd(file) });
+        }
+        match io::Error::last_os_error().raw_os_error() {
+            // Before Linux 6.16, one that was waited for has no descriptor any more.
+            Some(libc::ESRCH | libc::EINVAL) => PeerProcess::Ended,
+            _ => PeerProcess::Unknown,
+        }
     }
 
     /// The groups of who is at the other end, the first one included.
@@ -288,6 +328,8 @@ mod tests {
         let second = there.receive::<Request>().unwrap();
         assert_eq!((second.message, second.files.len()), (Request::Ports, 0));
         assert_eq!(there.peer().unwrap().pid, std::process::id() as i32);
+        // Nobody can say before Linux 6.5.
+        assert!(!matches!(there.peer_process(), PeerProcess::Ended));
         assert!(there.peer_groups().unwrap().contains(&there.peer().unwrap().gid));
         assert!(!there.is_closed());
         assert!(there.receive_now::<Request>().unwrap().is_none());

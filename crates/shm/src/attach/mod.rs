@@ -9,7 +9,9 @@ mod channel;
 mod message;
 mod reference;
 
-pub use channel::{Channel, ChannelError, FILES, MESSAGE, PeerCredentials, Received, parse, peek};
+pub use channel::{
+    Channel, ChannelError, FILES, MESSAGE, PeerCredentials, PeerProcess, Received, parse, peek,
+};
 pub use message::{
     BufferPlace, ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo,
     PortQueue, Refusal, RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome,
