@@ -51,8 +51,8 @@ impl Worker {
 pub(super) struct StackWorkers(Mutex<Vec<Worker>>);
 
 impl StackWorkers {
-    /// The one with the fewest processes, of so many at most: a process stays with its worker, and each of its connections
-    /// with both.
+    /// A place with the one that has the fewest processes, of so many at most: a process stays with its worker, and each of its
+    /// connections with both. Users' threads ask at the same time.
     fn choose(&self, most: u16) -> io::Result<Worker> {
         let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let load = |worker: &&Worker| worker.load.load(Ordering::Relaxed);
@@ -60,10 +60,11 @@ impl StackWorkers {
         if let Some(idlest) =
             idlest.filter(|idlest| load(idlest) == 0 || workers.len() >= usize::from(most))
         {
+            idlest.load.fetch_add(1, Ordering::Relaxed);
             return Ok(idlest.clone());
         }
         let (jobs, coming) = mpsc::channel();
-        let (bell, load) = (Arc::new(Doorbell::new()?), Arc::default());
+        let (bell, load) = (Arc::new(Doorbell::new()?), Arc::new(AtomicUsize::new(1)));
         let number = workers.len() as u16;
         let worker = Worker { number, jobs, bell: Arc::clone(&bell), load };
         worker::start(number, coming, bell)?;
@@ -81,7 +82,6 @@ impl StackWorkers {
         arrival: Arrival,
     ) -> io::Result<Lodging> {
         let worker = self.choose(most)?;
-        worker.load.fetch_add(1, Ordering::Relaxed);
         let arrival = Mutex::new(Some(Box::new(arrival)));
         Ok(Lodging { stack, worker, segment, arrival })
     }
@@ -131,11 +131,7 @@ mod tests {
     #[test]
     fn a_process_comes_to_the_worker_with_the_fewest_and_workers_begin_when_they_are_needed() {
         let workers = StackWorkers::default();
-        let comes = |most| {
-            let worker = workers.choose(most).unwrap();
-            worker.load.fetch_add(1, Ordering::Relaxed);
-            worker
-        };
+        let comes = |most| workers.choose(most).unwrap();
         let (first, second) = (comes(2), comes(2));
         assert_eq!((first.number, second.number), (0, 1));
         let third = comes(2);
