@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use control::api::{ClientCounters, PortCounters, StackCounters, StackTcp};
+use tokio::task::spawn_blocking;
 
 use super::prometheus::{self, Exposition};
 use super::{Api, vrfs};
@@ -84,10 +85,14 @@ const TCP: [TcpCounter; 9] = [
     )
 )]
 pub(crate) async fn get(State(api): State<Api>) -> impl IntoResponse {
-    let mut text = Exposition::default();
-    // Not while the daemon is held: there may be many.
+    // Not on this thread, which has other things to do: there may be millions.
     let look = api.daemon.lock().sessions.look();
-    connections(&look, &mut text);
+    let counted = spawn_blocking(move || {
+        let mut text = Exposition::default();
+        connections(&look, &mut text);
+        text
+    });
+    let mut text = counted.await.unwrap_or_default();
     let daemon = api.daemon.lock();
     ports(&daemon, &mut text);
     workers(&daemon, &mut text);

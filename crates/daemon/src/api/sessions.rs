@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use control::api::{ConnectionPage, ConnectionQuery, ConnectionState, ErrorBody, Listener, Stack};
+use tokio::task::spawn_blocking;
 
 use super::Api;
 use super::answer::{Answer, Parameters, Refusal};
@@ -60,5 +61,7 @@ pub(crate) async fn connections(
     // The daemon is not held while stacks are waited for, nor while their memory is read.
     let look = api.daemon.lock().sessions.look();
     look.refresh(&wanted).await;
-    Ok(Json(look.page(&wanted)))
+    // This thread has other things to do: there may be millions.
+    let page = spawn_blocking(move || look.page(&wanted)).await;
+    page.map(Json).map_err(|error| Refusal::failed(error, "ask again"))
 }
