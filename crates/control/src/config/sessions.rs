@@ -84,6 +84,13 @@ impl LeasedPorts {
         (self.first..=self.last).step_by(each).filter(move |first| self.last - first >= 255)
     }
 
+    /// The first port of the range that a port is in. `None`: it is in none.
+    #[must_use]
+    pub fn lease_of(self, port: u16) -> Option<u16> {
+        let first = self.contains(port).then(|| port - (port - self.first) % Self::LEASE)?;
+        (self.last - first >= Self::LEASE - 1).then_some(first)
+    }
+
     /// Whether the port is among them.
     #[must_use]
     pub fn contains(self, port: u16) -> bool {
@@ -136,6 +143,13 @@ mod tests {
         assert_eq!(leases("1024-1600"), Ok(vec![1024, 1280]));
         assert_eq!(leases("65024 - 65535"), Ok(vec![65_024, 65_280]));
         assert_eq!(LeasedPorts::default().leases().count(), 88);
+        let ports: LeasedPorts = "1024-1600".parse().unwrap();
+        for (port, first) in [(1024, 1024), (1279, 1024), (1280, 1280), (1535, 1280)] {
+            assert_eq!(ports.lease_of(port), Some(first), "{port}");
+        }
+        for port in [1, 1023, 1536, 1600, 1601] {
+            assert_eq!(ports.lease_of(port), None, "{port}");
+        }
         for wrong in ["", "1", "0-300", "1-255", "300-1", "1-65536", "a-b", "1-300-400"] {
             assert!(leases(wrong).is_err(), "{wrong}");
         }

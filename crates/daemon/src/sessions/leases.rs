@@ -1,5 +1,7 @@
 //! Local ports of outgoing connections.
 
+use std::collections::BTreeSet;
+
 use control::config::LeasedPorts;
 use control::state::KeptLease;
 use forward::steering::SteeringError;
@@ -8,7 +10,10 @@ use shm::session::{Lease, PortRange};
 
 use super::Sessions;
 use super::bounds::Usage;
-use crate::processes::{invalid, no_resources};
+use crate::processes::{UserBound, invalid, no_resources};
+
+/// Of so many ranges, one is root's.
+const ROOTS: usize = 8;
 
 impl Sessions {
     /// A range of ports for a stack. Ranges are gone round, so that one that was given back is not used again at once: its
@@ -23,6 +28,9 @@ impl Sessions {
         let all: Vec<u16> = ports.leases().collect();
         if let Some(first) = wanted {
             return self.lease_again(id, number, first, &all);
+        }
+        if self.session(id)?.uid() != 0 {
+            self.leave_some_to_root(ports, None)?;
         }
         let next = all.partition_point(|first| *first <= self.last_lease);
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
@@ -82,6 +90,50 @@ impl Sessions {
             self.reserved.remove(&first);
         }
         Ok(PortRange { first, count })
+    }
+
+    /// Whether a user may serve a port, as far as that keeps its range from others: it may keep as many as it may lease. Root may.
+    pub(super) fn admit_served(&mut self, id: u32, port: u16) -> Result<(), Refusal> {
+        let uid = self.session(id)?.uid();
+        let (ports, most) = {
+            let config = self.config.load();
+            (config.ports, usize::from(config.leases))
+        };
+        let Some(range) = ports.lease_of(port).filter(|_| uid != 0) else { return Ok(()) };
+        let own = self.kept_ranges(ports, |other| other == uid);
+        if own.contains(&range) {
+            return Ok(());
+        }
+        let (key, what) = ("leases", "ranges of ports, leased or served,");
+        UserBound { key, what, has: own.len(), more: 1, most }.check("sessions", uid)?;
+        self.leave_some_to_root(ports, Some(range))
+    }
+
+    /// Whether users other than root may keep one more range: this one, or any.
+    fn leave_some_to_root(&self, ports: LeasedPorts, range: Option<u16>) -> Result<(), Refusal> {
+        let kept = self.kept_ranges(ports, |other| other != 0);
+        let all = ports.leases().count();
+        if kept.len() < all - all / ROOTS || range.is_some_and(|range| kept.contains(&range)) {
+            return Ok(());
+        }
+        Err(no_resources(format!(
+            "users other than root lease or serve {} of the {all} ranges of ports in {ports}, and the \
+             rest is root's; give sessions.ports more",
+            kept.len()
+        )))
+    }
+
+    /// The ranges that the processes of some users keep from others.
+    fn kept_ranges(&self, ports: LeasedPorts, whose: impl Fn(u32) -> bool) -> BTreeSet<u16> {
+        let mut kept = BTreeSet::new();
+        for session in self.list.values().filter(|session| whose(session.uid())) {
+            for stack in session.stacks.values() {
+                let served = stack.listeners.values().map(|has| has.bind.port);
+                kept.extend(served.filter_map(|port| ports.lease_of(port)));
+                kept.extend(&stack.leases);
+            }
+        }
+        kept
     }
 
     /// What is leased, for a daemon that comes after this one.

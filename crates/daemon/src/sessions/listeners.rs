@@ -72,6 +72,7 @@ impl Sessions {
             (stack.id, stack.listeners.values().any(|has| has.bind == proof.bind));
         if !known {
             self.admit(id, &Usage { listeners: 1, ..Usage::default() })?;
+            self.admit_served(id, proof.bind.port)?;
         }
         let listened = self.steering.listen(stack_id, proof.bind, weight);
         let listener = listened.map_err(|error| match error {

@@ -271,3 +271,40 @@ fn ranges_wait_for_those_who_had_them_before_a_restart() {
     sessions.tend(Instant::now() + RETURNS);
     assert_eq!(lease(&mut sessions, other.0, None), Ok(1256));
 }
+
+#[test]
+fn who_serves_keeps_so_many_ranges_from_others_as_it_may_lease() {
+    let mut sessions = sessions("ports = \"1000-3047\"\nleases = 2\n");
+    let (one, root) = (process(&mut sessions, 7), process(&mut sessions, 0));
+    let serve = |sessions: &mut Sessions, (id, stack): (u32, u32), port: u16| {
+        let proof = proof(&format!("0.0.0.0:{port}"), sessions.list[&id].uid());
+        sessions.listen(id, Listen { stack, weight: 1 }, proof).map(drop)
+    };
+    for port in [1000, 1255, 1256, 80, 3048] {
+        assert_eq!(serve(&mut sessions, one, port), Ok(()), "{port}");
+    }
+    let refusal = serve(&mut sessions, one, 1512).unwrap_err();
+    assert!(refusal.message.contains("sessions.leases allows one user 2"), "{refusal}");
+    for port in [1512, 1768, 2024] {
+        assert_eq!(serve(&mut sessions, root, port), Ok(()), "root may");
+    }
+}
+
+#[test]
+fn other_users_leave_ranges_to_root() {
+    let mut sessions = sessions("ports = \"1000-3047\"\nleases = 8\n");
+    let (one, two, root) =
+        (process(&mut sessions, 7), process(&mut sessions, 8), process(&mut sessions, 0));
+    let lease = |sessions: &mut Sessions, (id, stack): (u32, u32)| {
+        sessions.lease(id, Lease { stack, first: None }).map(|range| range.first)
+    };
+    for user in [one, two, one, two, one, two, one] {
+        assert!(lease(&mut sessions, user).is_ok());
+    }
+    let refusal = lease(&mut sessions, two).unwrap_err();
+    assert!(refusal.message.contains("the rest is root's"), "{refusal}");
+    let asked = Listen { stack: two.1, weight: 1 };
+    let refusal = sessions.listen(two.0, asked, proof("0.0.0.0:3000", 8)).unwrap_err();
+    assert!(refusal.message.contains("the rest is root's"), "{refusal}");
+    assert_eq!(lease(&mut sessions, root), Ok(2792));
+}
