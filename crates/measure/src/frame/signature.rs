@@ -29,7 +29,8 @@ pub struct Signature {
     pub trial: u16,
     /// Which stream of the trial: the number of the port that sent it.
     pub stream: u8,
-    /// Its number in the stream, from 0; the low 40 bits count: at 100 million frames/s they last three hours.
+    /// Its number in the stream, from 0; the low 40 bits count: at 100 million frames/s they last three hours, and then begin
+    /// again.
     pub sequence: u64,
     /// When it was to be sent: ns since the trial began; the low 48 bits count, which last three days.
     pub sent: u64,

@@ -115,19 +115,21 @@ impl Receiver {
     pub fn take(&mut self, arrival: Arrival, now: u64) {
         match arrival {
             Arrival::Intact(signature) if self.is_ours(&signature) => {
-                if self.sequence.take(signature.sequence) {
+                let number = self.sequence.whole(signature.sequence);
+                if self.sequence.take(number) {
                     let delay = now.saturating_sub(signature.sent);
                     self.latency.record(delay);
                     if let Some(variation) = &mut self.variation {
-                        variation.take(signature.sequence, delay);
+                        variation.take(number, delay);
                     }
-                    self.both += u64::from(self.damaged.has(signature.sequence));
+                    self.both += u64::from(self.damaged.has(number));
                 }
             }
             Arrival::Corrupt(Some(signature)) if self.is_ours(&signature) => {
                 self.corrupted += 1;
-                if self.damaged.take(signature.sequence) {
-                    self.both += u64::from(self.sequence.has(signature.sequence));
+                let number = self.sequence.whole(signature.sequence);
+                if self.damaged.take(number) {
+                    self.both += u64::from(self.sequence.has(number));
                 }
             }
             Arrival::Corrupt(None) => {
@@ -253,6 +255,39 @@ mod tests {
         let counts = receiver.counts(4, 0);
         assert_eq!((counts.delivered, counts.corrupted, counts.lost), (2, 4, 1));
         assert_eq!(counts.loss(), 0.5);
+    }
+
+    #[test]
+    fn frames_are_told_apart_when_their_numbers_begin_again() {
+        let mut receiver = Receiver::new(1, 0).watching_variation();
+        // As the wire has it: the low bits.
+        let read = |number| {
+            let whole = Signature { trial: 1, stream: 0, sequence: number, sent: 10 };
+            Signature::read(&whole.bytes()).unwrap()
+        };
+        let all = Signature::SEQUENCES;
+        // The last one of the first lap is late, and the second one of the next comes twice.
+        for number in [all - 3, all - 2, all, all + 1, all - 1, all + 1] {
+            receiver.take(Arrival::Intact(read(number)), 20);
+        }
+        // One that had arrived intact, and one that had not.
+        for number in [all, all + 2] {
+            receiver.take(Arrival::Corrupt(Some(read(number))), 20);
+        }
+        // From the third last of the first lap to the fourth of the next, of which the fourth is lost.
+        let counts = receiver.counts(7, 0);
+        let expected = Counts {
+            offered: 7,
+            delivered: 5,
+            lost: 1,
+            corrupted: 2,
+            duplicated: 1,
+            reordered: 1,
+            reordering_extent: 2,
+            ..Counts::default()
+        };
+        assert_eq!(counts, expected);
+        assert_eq!(receiver.variation().unwrap().summary().unwrap().pairs, 2);
     }
 
     #[test]

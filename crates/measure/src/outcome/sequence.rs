@@ -1,5 +1,7 @@
 //! Which frames of a stream arrived, how often, and in which order.
 
+use crate::frame::Signature;
+
 /// How far a frame may lie behind the newest one to be told from a copy: frames, a power of two. A million frames are 70 ms
 /// at 14.88 million frames/s, more than any device holds.
 const WINDOW: u64 = 1 << 20;
@@ -34,6 +36,22 @@ impl Default for Sequence {
 }
 
 impl Sequence {
+    /// The whole of a number of which a frame has only the low bits ([`Signature::SEQUENCES`]): of all that it may be, the one
+    /// that is closest to the next.
+    #[inline]
+    #[must_use]
+    pub fn whole(&self, low: u64) -> u64 {
+        const HALF: u64 = Signature::SEQUENCES / 2;
+        let near = self.next - self.next % Signature::SEQUENCES + low;
+        if near + HALF < self.next {
+            near + Signature::SEQUENCES
+        } else if near >= self.next + HALF && near >= Signature::SEQUENCES {
+            near - Signature::SEQUENCES
+        } else {
+            near
+        }
+    }
+
     /// Counts a number. Whether it came for the first time.
     #[inline]
     pub fn take(&mut self, number: u64) -> bool {
@@ -181,6 +199,24 @@ mod tests {
     fn one_late_frame_is_reordered_and_not_those_that_overtook_it() {
         // RFC 4737 3.3: 3 comes when 8 would be next.
         assert_eq!(ours(&[0, 1, 2, 4, 5, 6, 7, 3, 8]), [9, 0, 1, 4, 0]);
+    }
+
+    #[test]
+    fn low_bits_stand_for_the_closest_number() {
+        let after = |number| {
+            let mut sequence = Sequence::default();
+            sequence.take(number);
+            sequence
+        };
+        let all = Signature::SEQUENCES;
+        let fresh = Sequence::default();
+        assert_eq!([0, 5, all - 1].map(|low| fresh.whole(low)), [0, 5, all - 1]);
+        // Ahead over the end, and back behind it; the same when they began again long ago.
+        for lap in [all, 3 * all] {
+            assert_eq!(after(lap - 2).whole(1), lap + 1);
+            assert_eq!(after(lap + 5).whole(all - 3), lap - 3);
+            assert_eq!(after(lap + 5).whole(7), lap + 7);
+        }
     }
 
     #[test]
