@@ -30,7 +30,7 @@ pub(super) fn measure(
         if session.is_stopped() {
             break;
         }
-        burst.tell(length, outcome.is_some_and(|outcome| outcome.loss() == 0.0));
+        burst.tell(length, outcome.map(|outcome| outcome.loss() == 0.0));
     }
     Ok(burst.summary(throughput / bits, top / bits))
 }

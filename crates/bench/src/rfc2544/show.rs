@@ -5,7 +5,7 @@ use measure::load::Sizes;
 use measure::outcome::VariationSummary;
 
 use super::frame_loss::Point;
-use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario};
+use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario, Test};
 use super::{Measured, Taken};
 use crate::results::{Samples, table};
 use crate::terminal::say;
@@ -133,6 +133,12 @@ fn digits(value: f64) -> String {
 fn remarks(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<String> {
     let mut remarks = Vec::new();
     for (sizes, measured) in all {
+        if scenario.trials.tests.contains(&Test::BackToBack) && measured.back_to_back.is_none() {
+            remarks.push(format!(
+                "{sizes} B: no search for the longest burst has an answer, as it was interrupted, or the tester could not send the next \
+                 longer one"
+            ));
+        }
         let Some(found) = &measured.throughput else { continue };
         if found.rate() <= 0.0 {
             remarks.push(format!(
@@ -244,6 +250,7 @@ fn bursts(all: &[(Sizes, Measured)]) {
         let found = measured.back_to_back.as_ref()?;
         Some(vec![
             sizes.to_string(),
+            format!("{} of {}", found.searches, found.searches + found.void),
             format!("{:.0}", found.mean),
             found.least.to_string(),
             found.most.to_string(),
@@ -253,8 +260,12 @@ fn bursts(all: &[(Sizes, Measured)]) {
     });
     let rows: Vec<_> = rows.collect();
     if !rows.is_empty() {
-        let header = ["frame B", "burst (mean)", "least", "most", "deviation", "buffer us"];
-        say!("back-to-back frames:\n{}", table(&header, rows));
+        let header =
+            ["frame B", "searches", "burst (mean)", "least", "most", "deviation", "buffer us"];
+        say!(
+            "back-to-back frames; a search does not count where the tester could not send the next longer burst:\n{}",
+            table(&header, rows)
+        );
     }
 }
 
@@ -288,12 +299,27 @@ mod tests {
         )
     }
 
-    #[test]
-    fn answers_that_contradict_each_other_are_pointed_at() {
+    fn scenario(trials: &str) -> Scenario {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("scenario.toml");
-        std::fs::write(&file, "title = \"x\"\ndevice = { kind = \"none\" }\n").unwrap();
-        let scenario = Scenario::read(Path::new(&file)).unwrap().remove(0);
+        let text = format!("title = \"x\"\ndevice = {{ kind = \"none\" }}\n{trials}\n");
+        std::fs::write(&file, text).unwrap();
+        Scenario::read(Path::new(&file)).unwrap().remove(0)
+    }
+
+    #[test]
+    fn bursts_without_an_answer_are_pointed_at() {
+        let bursts = scenario("trials = { tests = [\"back-to-back\"] }");
+        let [said] = &remarks(&bursts, &[(Sizes::One(64), Measured::default())])[..] else {
+            panic!()
+        };
+        assert!(said.contains("64 B: no search for the longest burst"), "{said}");
+        assert!(remarks(&scenario(""), &[(Sizes::One(64), Measured::default())]).is_empty());
+    }
+
+    #[test]
+    fn answers_that_contradict_each_other_are_pointed_at() {
+        let scenario = scenario("");
         let said = |rate, lossless| remarks(&scenario, &[measured(rate, lossless)]);
         assert!(said(0.2e9, 0.2).is_empty() && said(0.3e9, 0.2).is_empty());
         let [remark] = &said(0.15e9, 0.2)[..] else { panic!() };

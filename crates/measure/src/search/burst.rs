@@ -10,14 +10,19 @@ pub struct Burst {
     longest: u32,
     repeats: u32,
     search: Throughput,
+    /// Whether the trial of the shortest burst that failed in this search was void.
+    is_void: bool,
     lengths: Vec<u32>,
+    void: u32,
 }
 
 /// What the repeated searches gave.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BurstSummary {
-    /// How many searches.
+    /// How many searches have an answer.
     pub searches: u32,
+    /// How many have none, as the trial above the longest burst was void: the sender could do no more, the device perhaps.
+    pub void: u32,
     /// Frames: mean of the longest bursts. It is what RFC 9004 6 has reported.
     pub mean: f64,
     /// The shortest of them.
@@ -38,20 +43,29 @@ impl Burst {
     #[must_use]
     pub fn new(longest: u32, repeats: u32) -> Self {
         let search = Throughput::new(Strategy::Bisection, longest);
-        Self { longest, repeats, search, lengths: Vec::new() }
+        Self { longest, repeats, search, is_void: false, lengths: Vec::new(), void: 0 }
     }
 
     /// The length of the next burst: frames; `None`: all searches are over.
     #[must_use]
     pub fn next(&self) -> Option<u32> {
-        if self.lengths.len() as u64 >= u64::from(self.repeats) { None } else { self.search.next() }
+        if self.done() >= self.repeats { None } else { self.search.next() }
     }
 
-    /// Tells whether a burst passed.
-    pub fn tell(&mut self, length: u32, passed: bool) {
-        self.search.tell(length, passed);
+    /// Tells whether a burst passed; `None`: its trial was void.
+    pub fn tell(&mut self, length: u32, passed: Option<bool>) {
+        if passed != Some(true) {
+            // Each burst that fails is shorter than all before it.
+            self.is_void = passed.is_none();
+        }
+        self.search.tell(length, passed == Some(true));
         if self.search.next().is_none() {
-            self.lengths.push(self.search.answer().unwrap_or(0));
+            if self.is_void {
+                self.void += 1;
+            } else {
+                self.lengths.push(self.search.answer().unwrap_or(0));
+            }
+            self.is_void = false;
             self.search = Throughput::new(Strategy::Bisection, self.longest);
         }
     }
@@ -59,10 +73,10 @@ impl Burst {
     /// Searches that are over.
     #[must_use]
     pub fn done(&self) -> u32 {
-        self.lengths.len() as u32
+        self.lengths.len() as u32 + self.void
     }
 
-    /// What the searches gave that are over; `None`: none is. `throughput` and `line_rate`: frames/s.
+    /// What the searches gave that are over; `None`: none is, or none has an answer. `throughput` and `line_rate`: frames/s.
     #[must_use]
     pub fn summary(&self, throughput: f64, line_rate: f64) -> Option<BurstSummary> {
         let (least, most) = (*self.lengths.iter().min()?, *self.lengths.iter().max()?);
@@ -73,7 +87,8 @@ impl Burst {
         // RFC 9004 6: while the burst comes, the device forwards at its throughput; only the rest is in its buffer.
         let buffer = mean / line_rate * (1.0 - throughput / line_rate);
         Some(BurstSummary {
-            searches: self.done(),
+            searches: self.lengths.len() as u32,
+            void: self.void,
             mean,
             least,
             most,

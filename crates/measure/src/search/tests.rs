@@ -67,7 +67,7 @@ fn bursts_are_searched_for_again_and_again() {
         let limit = limits.next().unwrap();
         while burst.done() == done {
             let length = burst.next().unwrap();
-            burst.tell(length, length <= limit);
+            burst.tell(length, Some(length <= limit));
         }
     }
     assert_eq!(burst.next(), None);
@@ -83,15 +83,36 @@ fn bursts_are_searched_for_again_and_again() {
 fn a_burst_at_the_limit_says_so() {
     let mut burst = Burst::new(64, 1);
     while let Some(length) = burst.next() {
-        burst.tell(length, true);
+        burst.tell(length, Some(true));
     }
     let summary = burst.summary(1.0, 2.0).unwrap();
     assert!(summary.at_limit && summary.buffer.is_none());
     let mut none = Burst::new(64, 1);
     while let Some(length) = none.next() {
-        none.tell(length, false);
+        none.tell(length, Some(false));
     }
     assert_eq!(none.summary(1.0, 2.0).unwrap().mean, 0.0);
+}
+
+#[test]
+fn a_search_that_a_void_trial_has_ended_has_no_answer() {
+    // Bursts above the limit are lost, or void, of which those above 32 say nothing: the device lost shorter ones as well.
+    let search = |burst: &mut Burst, limit: u32, void: std::ops::RangeInclusive<u32>| {
+        let done = burst.done();
+        while burst.done() == done {
+            let length = burst.next().unwrap();
+            let passed = (!void.contains(&length)).then_some(length <= limit);
+            burst.tell(length, passed);
+        }
+    };
+    let mut burst = Burst::new(64, 3);
+    search(&mut burst, 10, 11..=64);
+    assert!(burst.summary(1.0, 2.0).is_none() && burst.done() == 1);
+    search(&mut burst, 20, 32..=64);
+    search(&mut burst, 40, 41..=41);
+    assert_eq!(burst.next(), None);
+    let summary = burst.summary(1.0, 2.0).unwrap();
+    assert_eq!((summary.searches, summary.void, summary.mean), (1, 2, 20.0));
 }
 
 #[test]
