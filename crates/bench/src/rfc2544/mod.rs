@@ -184,16 +184,28 @@ fn measure(
 ) -> Result<(), Failure> {
     let sizes = scenario.sizes();
     let alone = Scenario { device: Device::None {}, ..scenario.clone() };
+    // The tester alone is a step as well.
+    let bar = crate::terminal::progress(sizes.len() * (1 + scenario.trials.tests.len()));
+    bar.enable_steady_tick(Duration::from_millis(200));
     // Only trials run on the tester's core: what is started is not to inherit it.
     let mut bed = Bed::new(&alone, place, pool)?;
     let own = machine::on(core, || {
         let until = Until { stop, is_whole: &|| true };
-        let limits = sizes.iter().map(|size| trial::limit(&mut bed.tester, *size, ALONE, until));
+        let limits = sizes.iter().map(|size| {
+            bar.set_message(format!("{size} B: the tester alone"));
+            let limit = trial::limit(&mut bed.tester, *size, ALONE, until);
+            bar.inc(1);
+            limit
+        });
         limits.collect::<Result<Vec<_>, _>>()
     })?;
     drop(bed);
-    let bar = crate::terminal::progress(sizes.len() * scenario.trials.tests.len());
-    bar.enable_steady_tick(Duration::from_millis(200));
+    if stop.load(Ordering::Relaxed) {
+        // The last of these trials was cut short, and the device has not been looked at.
+        bar.finish_and_clear();
+        return Ok(());
+    }
+    bar.set_message("the device starts");
     let mut session = Session {
         scenario,
         bed: Bed::new(scenario, place, pool)?,

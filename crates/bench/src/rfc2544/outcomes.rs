@@ -61,6 +61,7 @@ fn of_size(scenario: &Scenario, sizes: Sizes, measured: &Measured) -> Vec<Outcom
             ("share_of_top", (found.rate() / found.top).into()),
             ("trials", found.tried.len().into()),
             ("by_tester", found.by_tester.into()),
+            ("cut_short", found.is_cut.into()),
             ("p1", all.percentile(1.0).into()),
             ("p99", all.percentile(99.0).into()),
             ("counts", serde_json::to_value(found.counts).unwrap_or(Value::Null)),

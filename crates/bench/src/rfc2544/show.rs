@@ -112,7 +112,12 @@ fn throughput(sizes: Sizes, measured: &Measured, least: u16) -> Vec<String> {
             row.push(millions(rate));
             row.push(digits(rate / 1e9));
             row.push(format!("{:.1}", 100.0 * rate / found.top));
-            row.push(if is_tester { "tester or line" } else { "device" }.into());
+            let limit = match is_tester {
+                _ if found.is_cut => "interrupted",
+                true => "tester or line",
+                false => "device",
+            };
+            row.push(limit.into());
         }
     }
     let Taken { trials, void, disturbed } = measured.taken;
@@ -284,6 +289,7 @@ mod tests {
             top: 1e9,
             counts: Counts::default(),
             by_tester: false,
+            is_cut: false,
             tried: Vec::new(),
         };
         let point = |share: f64| Point {
@@ -305,6 +311,19 @@ mod tests {
         let text = format!("title = \"x\"\ndevice = {{ kind = \"none\" }}\n{trials}\n");
         std::fs::write(&file, text).unwrap();
         Scenario::read(Path::new(&file)).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_search_that_was_cut_short_has_no_limit() {
+        let limit = |is_cut, by_tester| {
+            let (sizes, mut all) = measured(0.5e9, 0.5);
+            let found = all.throughput.as_mut().unwrap();
+            (found.is_cut, found.by_tester) = (is_cut, by_tester);
+            throughput(sizes, &all, 64)[5].clone()
+        };
+        assert_eq!(limit(true, false), "interrupted");
+        assert_eq!(limit(true, true), "interrupted");
+        assert_eq!([limit(false, false), limit(false, true)], ["device", "tester or line"]);
     }
 
     #[test]

@@ -23,22 +23,50 @@ pub(super) struct Measured {
     pub(super) counts: Counts,
     /// The trials of the step above the last answer were void: the tester can do no more, the device may.
     pub(super) by_tester: bool,
+    /// An interrupt has cut the only search short: its answer is the highest load that had passed by then.
+    pub(super) is_cut: bool,
     /// All trials, in their order.
     pub(super) tried: Vec<Tried>,
 }
 
 impl Measured {
+    /// Nothing yet; no load will be above `top`: bit/s.
+    fn new(top: f64) -> Self {
+        Self {
+            rates: Vec::new(),
+            top,
+            counts: Counts::default(),
+            by_tester: false,
+            is_cut: false,
+            tried: Vec::new(),
+        }
+    }
+
     /// The median of the searches: bit/s.
     pub(super) fn rate(&self) -> f64 {
         Samples(self.rates.clone()).median()
     }
+
+    /// Takes the answer of a search. `false`: it was cut short, and says less than those before it.
+    fn take(&mut self, found: &Found) -> bool {
+        if found.is_cut && !self.rates.is_empty() {
+            return false;
+        }
+        self.rates.push(found.rate);
+        self.counts = self.counts.plus(found.counts);
+        self.by_tester = found.by_tester;
+        self.is_cut = found.is_cut;
+        true
+    }
 }
 
-/// One answer: bit/s on the wire, what the trial there counted, and whether the load above was void.
+/// One answer: bit/s on the wire, what the trial there counted, whether the load above was void, and whether loads were left that
+/// could be tried.
 struct Found {
     rate: f64,
     counts: Counts,
     by_tester: bool,
+    is_cut: bool,
 }
 
 /// A search of one grid.
@@ -48,8 +76,9 @@ struct Search<'a> {
     top: f64,
     /// Which search of how many, for people.
     which: &'a str,
-    /// Whether the grid's top is known to fail.
+    /// Whether the grid's top is known to fail, and whether all of its trials were void.
     top_fails: bool,
+    top_is_void: bool,
 }
 
 /// Searches as often as the scenario says. `None`: it was interrupted before any load had passed.
@@ -60,21 +89,12 @@ pub(super) fn measure(
 ) -> Result<Option<Measured>, Failure> {
     let searches = session.scenario.trials.searches;
     session.tried.clear();
-    let mut measured = Measured {
-        rates: Vec::new(),
-        top,
-        counts: Counts::default(),
-        by_tester: false,
-        tried: Vec::new(),
-    };
+    let mut measured = Measured::new(top);
     for number in 1..=searches {
         let which =
             if searches > 1 { format!(", search {number} of {searches}") } else { String::new() };
         let Some(found) = search(session, sizes, top, &which)? else { break };
-        measured.rates.push(found.rate);
-        measured.counts = measured.counts.plus(found.counts);
-        measured.by_tester = found.by_tester;
-        if session.is_stopped() {
+        if !measured.take(&found) || session.is_stopped() {
             break;
         }
     }
@@ -90,13 +110,18 @@ fn search(
     which: &str,
 ) -> Result<Option<Found>, Failure> {
     let mut grid = Grid::new(top, session.scenario.trials.resolution);
-    let mut search = Search { sizes, top, which, top_fails: false };
+    let mut search = Search { sizes, top, which, top_fails: false, top_is_void: false };
     let mut lossy = None;
     loop {
         let found = search.steps(session, &grid)?;
-        if session.is_stopped() || found.as_ref().is_some_and(|found| found.rate > 0.0) {
+        if found.as_ref().is_some_and(|found| found.rate > 0.0) {
             return Ok(found);
         }
+        if session.is_stopped() {
+            // Lower loads were left.
+            return Ok(None);
+        }
+        search.top_is_void = found.as_ref().is_none_or(|found| found.by_tester);
         // If all trials were void there is no answer, not even that the device loses frames at every load.
         lossy = found.or(lossy);
         (grid, search.top_fails) = (grid.below(), true);
@@ -149,7 +174,9 @@ impl Search<'_> {
         Ok(found.or(none).map(|(step, counts)| Found {
             rate: grid.load(step),
             counts,
-            by_tester: lowest_void == Some(step + 1),
+            by_tester: lowest_void == Some(step + 1)
+                || self.top_is_void && step + 1 == grid.steps(),
+            is_cut: search.next().is_some(),
         }))
     }
 }
@@ -171,4 +198,20 @@ fn attempt(
         }
     }
     Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_was_cut_short_counts_only_alone() {
+        let found =
+            |rate, is_cut| Found { rate, counts: Counts::default(), by_tester: false, is_cut };
+        let mut whole = Measured::new(1e9);
+        assert!(whole.take(&found(5e8, false)) && !whole.take(&found(1e8, true)));
+        assert_eq!((&whole.rates[..], whole.is_cut), (&[5e8][..], false));
+        let mut cut = Measured::new(1e9);
+        assert!(cut.take(&found(1e8, true)) && cut.is_cut);
+    }
 }
