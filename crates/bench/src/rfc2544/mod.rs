@@ -185,7 +185,7 @@ fn measure(
     let sizes = scenario.sizes();
     let alone = Scenario { device: Device::None {}, ..scenario.clone() };
     // The tester alone is a step as well.
-    let bar = crate::terminal::progress(sizes.len() * (1 + scenario.trials.tests.len()));
+    let bar = crate::terminal::progress(sizes.len() * (1 + scenario.trials.in_order().count()));
     bar.enable_steady_tick(Duration::from_millis(200));
     // Only trials run on the tester's core: what is started is not to inherit it.
     let mut bed = Bed::new(&alone, place, pool)?;
@@ -241,7 +241,8 @@ impl Session<'_> {
     /// All tests with one frame size.
     fn measure(&mut self, sizes: Sizes, into: &mut Measured) -> Result<(), Failure> {
         let top = self.top(into.own);
-        for test in &self.scenario.trials.tests {
+        let scenario = self.scenario;
+        for test in scenario.trials.in_order() {
             match test {
                 Test::Throughput => into.throughput = throughput::measure(self, sizes, top)?,
                 Test::Latency => {

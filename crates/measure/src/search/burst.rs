@@ -34,7 +34,7 @@ pub struct BurstSummary {
     /// Whether the longest burst that was tried passed in any of them: the buffer may be larger than this can tell.
     pub at_limit: bool,
     /// Time that the device's buffer holds, corrected for what left it meanwhile (RFC 9004 6): s. `None`: the device forwards at
-    /// full rate, and a burst tells nothing of its buffer.
+    /// full rate, and a burst tells nothing of its buffer; or its throughput is not known.
     pub buffer: Option<f64>,
 }
 
@@ -94,7 +94,8 @@ impl Burst {
             most,
             deviation,
             at_limit: most >= self.longest,
-            buffer: (most < self.longest && throughput < line_rate).then_some(buffer),
+            buffer: (most < self.longest && throughput > 0.0 && throughput < line_rate)
+                .then_some(buffer),
         })
     }
 }

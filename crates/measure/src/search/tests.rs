@@ -77,6 +77,8 @@ fn bursts_are_searched_for_again_and_again() {
     // A hundred frames at 1000/s, half of which left meanwhile: 50 ms.
     assert_eq!(summary.buffer, Some(0.05));
     assert_eq!(burst.summary(1000.0, 1000.0).unwrap().buffer, None);
+    // How many left meanwhile nobody knows.
+    assert_eq!(burst.summary(0.0, 1000.0).unwrap().buffer, None);
 }
 
 #[test]

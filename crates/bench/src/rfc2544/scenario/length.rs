@@ -21,7 +21,7 @@ impl Scenario {
 impl Trials {
     fn seconds_of_a_size(&self) -> f64 {
         let trial = self.seconds + self.settle;
-        let of = |test: &Test| match test {
+        let of = |test: Test| match test {
             Test::Throughput => {
                 let steps = Grid::new(1.0, self.resolution).steps();
                 let loads = Throughput::new(self.strategy(), steps).left();
@@ -36,7 +36,7 @@ impl Trials {
                 f64::from(self.burst_searches) * BURST_TRIALS * (self.burst_seconds + self.settle)
             }
         };
-        self.tests.iter().map(of).sum()
+        self.in_order().map(of).sum()
     }
 }
 

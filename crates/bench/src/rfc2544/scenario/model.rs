@@ -258,6 +258,12 @@ impl Flows {
 }
 
 impl Trials {
+    /// What is measured: each once, and the throughput before what needs it.
+    pub(in crate::rfc2544) fn in_order(&self) -> impl Iterator<Item = Test> {
+        let all = [Test::Throughput, Test::Latency, Test::FrameLoss, Test::BackToBack];
+        all.into_iter().filter(|test| self.tests.contains(test))
+    }
+
     /// The size of the rings as an argument of memif: the power of two.
     pub(in crate::rfc2544) fn ring_option(&self) -> String {
         format!("rsize={}", self.rings.trailing_zeros())

@@ -76,6 +76,19 @@ fn what_cannot_be_is_refused_with_what_can() {
 }
 
 #[test]
+fn tests_have_what_they_need_before_them() {
+    let tests = |listed: &str| {
+        let text = format!(
+            "title = \"x\"\ndevice = {{ kind = \"none\" }}\ntrials = {{ tests = [{listed}] }}\n"
+        );
+        Scenario::parse(&text).unwrap()[0].trials.in_order().collect::<Vec<_>>()
+    };
+    let all = tests(r#""back-to-back", "latency", "throughput", "latency""#);
+    assert_eq!(all, [Test::Throughput, Test::Latency, Test::BackToBack]);
+    assert_eq!(tests(r#""frame-loss""#), [Test::FrameLoss]);
+}
+
+#[test]
 fn both_versions_and_long_frames_need_more_of_the_links() {
     let read = |frames: &str| {
         let text =
