@@ -54,14 +54,14 @@ impl Scenario {
         for (key, value, least, most) in bounds.into_iter().chain(loads) {
             // A number that is none is out of all bounds.
             if !(least..=most).contains(&value) {
-                return Err(Wrong::Bounds { key, value, least, most });
+                return Err(Wrong::bounds(key, value, [least, most]));
             }
         }
         if frames.sizes()?.is_empty() {
             return Err(Wrong::Empty("frames.sizes"));
         }
         if !trials.rings.is_power_of_two() {
-            return Err(Wrong::Rings(trials.rings));
+            return Err(Wrong::rings(trials.rings));
         }
         if trials.rings != USUAL_RINGS && !self.device.shares_memory() {
             return Err(Wrong::NoRings);
@@ -98,7 +98,7 @@ impl Scenario {
             let routed = *forwarding == Forwarding::Routes;
             let [value, least, most] = [value, least, most].map(f64::from);
             if !(least..=most).contains(&value) {
-                return Err(Wrong::Bounds { key, value, least, most });
+                return Err(Wrong::bounds(key, value, [least, most]));
             }
             if value > least && !routed {
                 return Err(Wrong::NotRouted(key));
@@ -106,7 +106,7 @@ impl Scenario {
         }
         let (routes, most) = (*routes, self.most_routes());
         if !routes.is_power_of_two() || routes > most {
-            return Err(Wrong::Routes { routes, most });
+            return Err(Wrong::routes(routes, most));
         }
         if *forwarding == Forwarding::FlowTable && self.frames.vlan.is_some() {
             return Err(Wrong::FlowVlan);

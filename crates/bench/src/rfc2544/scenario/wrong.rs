@@ -11,8 +11,8 @@ pub(in crate::rfc2544) enum Wrong {
     Frame(FrameError),
     #[error("frames.sizes: {0}")]
     Size(measure::load::SizeError),
-    #[error("{key}: {value} is out of bounds; use {least} to {most}")]
-    Bounds { key: &'static str, value: f64, least: f64, most: f64 },
+    #[error("{key}: {value} is out of bounds ({least} to {most}); use {nearest}")]
+    Bounds { key: &'static str, value: f64, least: f64, most: f64, nearest: f64 },
     #[error("{0}: nothing is listed; leave the key out, or name at least one")]
     Empty(&'static str),
     #[error(
@@ -22,13 +22,13 @@ pub(in crate::rfc2544) enum Wrong {
     #[error("device.forwarding: flows leave by ports, not by VLANs; leave frames.vlan out")]
     FlowVlan,
     #[error(
-        "device.routes: {routes} cannot share a network evenly; use a power of two, up to {most} with so many flows"
+        "device.routes: {routes} cannot share a network evenly; use {nearest}, or another power of two, up to {most} with so many flows"
     )]
-    Routes { routes: u32, most: u32 },
+    Routes { routes: u32, most: u32, nearest: u32 },
     #[error("{key}: core {core} is none of those that the bench may use; use one of {usable}")]
     Core { key: &'static str, core: usize, usable: String },
-    #[error("trials.rings: {0} is no power of two; use {next}", next = .0.next_power_of_two())]
-    Rings(u32),
+    #[error("trials.rings: {rings} is no power of two; use {nearest}")]
+    Rings { rings: u32, nearest: u32 },
     #[error(
         "trials.rings: only links of shared memory have such rings; leave the key out, or use a device that the bench starts between memif ports"
     )]
@@ -47,4 +47,29 @@ pub(in crate::rfc2544) enum Wrong {
         "flows.count: {count} flows that differ in their ports alone are too many; use 65536 or fewer, or vary = \"destination\""
     )]
     Ports { count: u32 },
+}
+
+impl Wrong {
+    /// A value that is not within `least` to `most`; a number that is none counts as too small.
+    pub(super) fn bounds(key: &'static str, value: f64, [least, most]: [f64; 2]) -> Self {
+        let nearest = if value > most { most } else { least };
+        Self::Bounds { key, value, least, most, nearest }
+    }
+
+    /// Routes that are no power of two, or more than `most`, which is one.
+    pub(super) fn routes(routes: u32, most: u32) -> Self {
+        Self::Routes { routes, most, nearest: nearest_power(routes.clamp(1, most)) }
+    }
+
+    /// Rings that are no power of two.
+    pub(super) fn rings(rings: u32) -> Self {
+        Self::Rings { rings, nearest: nearest_power(rings) }
+    }
+}
+
+/// The power of two that is closest to a number from 1 to 2^31, the smaller one of two.
+fn nearest_power(number: u32) -> u32 {
+    let above = number.next_power_of_two();
+    let below = above / 2;
+    if number - below <= above - number { below } else { above }
 }
