@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::pairs::Pair;
 use super::statistics::{Interval, least_p, mann_whitney, median, ratio_of_medians};
-use super::unit::{RATIO, Wording, wording};
+use super::unit::{PLAIN, RATIO, Wording, wording};
 use crate::archive::{Entry, Results};
 use crate::results::Better;
 
@@ -50,7 +50,8 @@ pub(crate) struct Side {
 pub(crate) enum Verdict {
     Worse,
     Better,
-    /// By more than noise, but the unit does not tell which way is better.
+    /// By more than noise, but the unit does not tell which way is better, or figures lie below 0: of a difference, such as that
+    /// of two delays, neither more nor less is better.
     Different,
     /// No more than noise.
     Noise,
@@ -187,6 +188,7 @@ fn weigh(before: &Trials, after: &Trials, wording: Wording, new: Judged) -> Judg
     let interval = ratio_of_medians(&a, &b);
     let test = mann_whitney(&all_a, &all_b);
     let one = |found: &Interval| found.low <= 1.0 && found.high >= 1.0;
+    let is_difference = all_a.iter().chain(&all_b).any(|sample| *sample < 0.0);
     let verdict = if all_a.iter().chain(&all_b).all(|sample| *sample == own.value) {
         Verdict::Same
     } else if least_p(all_a.len(), all_b.len()) > CHANCE {
@@ -194,7 +196,7 @@ fn weigh(before: &Trials, after: &Trials, wording: Wording, new: Judged) -> Judg
     } else if test.is_none_or(|test| test.p > CHANCE) || interval.as_ref().is_some_and(one) {
         Verdict::Noise
     } else {
-        match wording.better {
+        match wording.better.filter(|_| !is_difference) {
             None => Verdict::Different,
             Some(Better::More) if grown => Verdict::Better,
             Some(Better::Less) if !grown => Verdict::Better,
@@ -216,7 +218,11 @@ fn weigh(before: &Trials, after: &Trials, wording: Wording, new: Judged) -> Judg
 impl Judged {
     /// How its change is spoken of.
     pub(super) fn wording(&self) -> Wording {
-        if self.ratio_to.is_some() { RATIO } else { wording(&self.unit) }
+        match self.verdict {
+            Verdict::Different => PLAIN,
+            _ if self.ratio_to.is_some() => RATIO,
+            _ => wording(&self.unit),
+        }
     }
 
     /// By how much its figures got worse, as far as that is more than noise: percent.

@@ -99,6 +99,21 @@ fn what_comes_from_nothing_has_no_ratio_but_is_more_than_noise() {
 }
 
 #[test]
+fn of_what_may_lie_below_nothing_no_way_is_better() {
+    // The frame that came most early after the one before it: that it comes ever earlier is no gain.
+    let apart = |least: f64| {
+        let samples = [0.0, 1.0, 2.0, 3.0, 4.0].map(|more| least + more);
+        [run("Xeon", [entry("inter packet delay variation, least", "ns", &samples)])]
+    };
+    let judged = compare(&apart(-500.0), &apart(-900.0));
+    assert_eq!(judged[0].verdict, Verdict::Different);
+    let said = judged[0].line();
+    assert!(said.contains(": less, more than noise; whether that is better"), "{said}");
+    assert_eq!(judged[0].worse_by(), None);
+    assert_eq!(compare(&apart(500.0), &apart(900.0))[0].verdict, Verdict::Worse);
+}
+
+#[test]
 fn four_runs_on_each_side_are_judged_run_by_run() {
     // Each run has its own luck, far more than its samples tell: pooled, they would seem to differ.
     let runs = |means: [f64; 4]| {

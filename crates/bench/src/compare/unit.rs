@@ -17,6 +17,9 @@ pub(crate) struct Wording {
 pub(crate) const RATIO: Wording =
     Wording { better: Some(Better::More), grown: "better", shrunk: "worse" };
 
+/// Of what nobody knows which way is better.
+pub(crate) const PLAIN: Wording = Wording { better: None, grown: "more", shrunk: "less" };
+
 /// How a change in this unit is spoken of: events per second are better the more there are; times, cycles, memory and shares of a
 /// core or of losses the fewer.
 pub(crate) fn wording(unit: &str) -> Wording {
@@ -30,7 +33,7 @@ pub(crate) fn wording(unit: &str) -> Wording {
         "bytes" | "B" | "kB" | "MB" | "KiB" | "MiB" => less("larger", "smaller"),
         "cores" | "share" => less("more", "less"),
         "pieces of work" => Wording { better: Some(Better::More), grown: "more", shrunk: "less" },
-        _ => Wording { better: None, grown: "more", shrunk: "less" },
+        _ => PLAIN,
     }
 }
 
