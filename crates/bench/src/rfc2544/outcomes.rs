@@ -93,15 +93,21 @@ fn latencies(
     of: &dyn Fn(&str, &'static str, Vec<f64>) -> Outcome,
 ) -> Vec<Outcome> {
     let load = [("load", latency.load.into())];
+    // RFC 8219 7.2: of all trials the median, and how far they lie apart.
+    let of_trials = |name: String, samples: Vec<f64>| {
+        let all = Samples(samples.clone());
+        of(&name, "ns", samples)
+            .with(&load)
+            .seeing(&[("p1", all.percentile(1.0).into()), ("p99", all.percentile(99.0).into())])
+    };
     let mut results = Vec::new();
     for (name, quantity) in QUANTITIES {
         let samples = latency.trials.iter().map(quantity).collect();
-        results.push(of(&format!("latency {name}"), "ns", samples).with(&load));
+        results.push(of_trials(format!("latency {name}"), samples));
     }
     for (name, difference) in DIFFERENCES {
         let samples = latency.variations.iter().map(difference).collect();
-        let name = format!("inter packet delay variation, {name}");
-        results.push(of(&name, "ns", samples).with(&load));
+        results.push(of_trials(format!("inter packet delay variation, {name}"), samples));
     }
     let curve = serde_json::to_value(latency.all.distribution()).unwrap_or(Value::Null);
     let frames = latency.all.summary().map_or(0, |all| all.frames);
@@ -111,4 +117,36 @@ fn latencies(
             .seeing(&[("ns_and_share", curve)]),
     );
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::outcome::{Latency, Variation};
+
+    use super::*;
+
+    #[test]
+    fn latencies_say_how_far_their_trials_lie_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("scenario.toml");
+        std::fs::write(&file, "title = \"x\"\ndevice = { kind = \"none\" }\n").unwrap();
+        let scenario = Scenario::read(&file).unwrap().remove(0);
+        let trial = |time: u64| {
+            let mut latency = Latency::default();
+            latency.record(time);
+            latency.summary().unwrap()
+        };
+        let latency = Latencies {
+            load: 1.0,
+            trials: (1..=20).map(|number| trial(100 * number)).collect(),
+            variations: Vec::new(),
+            all: Latency::default(),
+            variation: Variation::default(),
+        };
+        let measured = Measured { latency: vec![latency], ..Measured::default() };
+        let results = outcomes(&scenario, &[(Sizes::One(64), measured)]);
+        let typical = results.iter().find(|result| result.name == "latency p50").unwrap();
+        assert_eq!((typical.value, typical.samples.0.len()), (1050.0, 20));
+        assert_eq!([&typical.observed["p1"], &typical.observed["p99"]], [&100.0, &2000.0]);
+    }
 }

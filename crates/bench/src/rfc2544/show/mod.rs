@@ -1,5 +1,7 @@
 //! Tables for people.
 
+mod spread;
+
 use measure::frame::Transport;
 use measure::load::Sizes;
 use measure::outcome::VariationSummary;
@@ -7,7 +9,7 @@ use measure::outcome::VariationSummary;
 use super::frame_loss::Point;
 use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario, Test};
 use super::{Measured, Taken};
-use crate::results::{Samples, table};
+use crate::results::table;
 use crate::terminal::say;
 
 /// What will be measured, in a few lines.
@@ -90,9 +92,10 @@ pub(super) fn print(scenario: &Scenario, all: &[(Sizes, Measured)]) {
         );
     }
     remarks(scenario, all).iter().for_each(|remark| say!("{remark}"));
-    searches(all);
+    spread::searches(all);
     updates(all);
     latencies(all);
+    spread::trials(all);
     losses(all, least);
     bursts(all);
 }
@@ -163,23 +166,6 @@ fn remarks(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<String> {
         }
     }
     remarks
-}
-
-/// How far the answers of several searches lie apart (RFC 8219 7.1).
-fn searches(all: &[(Sizes, Measured)]) {
-    let rows = all.iter().filter_map(|(sizes, measured)| {
-        let found = measured.throughput.as_ref().filter(|found| found.rates.len() > 1)?;
-        let rates = Samples(found.rates.iter().map(|rate| rate / 1e9).collect());
-        let mut row = vec![sizes.to_string(), rates.0.len().to_string()];
-        let shown = [rates.median(), rates.percentile(1.0), rates.percentile(99.0)];
-        row.extend(shown.map(|rate| format!("{rate:.3}")));
-        Some(row)
-    });
-    let rows: Vec<_> = rows.collect();
-    if !rows.is_empty() {
-        let header = ["frame B", "searches", "Gbit/s (median)", "1st percentile", "99th"];
-        say!("throughput of all searches, each way:\n{}", table(&header, rows));
-    }
 }
 
 fn updates(all: &[(Sizes, Measured)]) {
