@@ -25,6 +25,7 @@ pub(crate) use judge::{Judged, Verdict};
 
 use crate::archive::{self, Run};
 use crate::failure::Failure;
+use crate::results::write_json;
 use crate::terminal::{progress, say};
 
 /// Compares, and says what came of it.
@@ -49,9 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         );
     }
     if let Some(path) = &args.json {
-        let failed = |source| Failure::File { path: path.clone(), source };
-        let file = std::fs::File::create(path).map_err(failed)?;
-        serde_json::to_writer_pretty(file, &judged)?;
+        write_json(path, &judged)?;
     }
     refuse(&judged, args.fail_on_worse)
 }

@@ -30,15 +30,22 @@ impl Report {
         if let Some(disturbed) = written.environment.disturbed() {
             say!("{disturbed}");
         }
-        let Some(path) = path else { return Ok(()) };
-        let failed = |source| Failure::File { path: path.into(), source };
-        let file = std::fs::File::create(path).map_err(failed)?;
-        Ok(serde_json::to_writer_pretty(file, &written)?)
+        path.map_or(Ok(()), |path| write_json(path, &written))
     }
 
     fn written(&self) -> Written<'_> {
         Written { environment: self.environment.finish(), results: &self.results }
     }
+}
+
+/// Writes something to a file as JSON; the folder is made where there is none.
+pub(crate) fn write_json(path: &Path, what: &impl Serialize) -> Result<(), Failure> {
+    let failed = |source| Failure::File { path: path.into(), source };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let file = std::fs::File::create(path).map_err(failed)?;
+    Ok(serde_json::to_writer_pretty(file, what)?)
 }
 
 #[cfg(test)]
@@ -47,6 +54,18 @@ mod tests {
 
     use super::*;
     use crate::results::{Better, Samples};
+
+    #[test]
+    fn the_folder_of_a_report_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("before/1/forward.json");
+        write_json(&path, &[1, 2]).unwrap();
+        write_json(&path, &[3]).unwrap();
+        let written: Vec<u32> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(written, [3]);
+        let why = write_json(&path.join("below a file"), &0).unwrap_err().to_string();
+        assert!(why.contains("forward.json"), "{why}");
+    }
 
     #[test]
     fn a_report_has_the_agreed_form() {
