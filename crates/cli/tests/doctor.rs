@@ -204,7 +204,17 @@ fn what_fails_is_said_and_the_rest_is_done() {
         shown.output
     );
     assert!(shown.output.contains("1 of 2 changed\n"), "{}", shown.output);
-    assert_eq!(fs::read_to_string(folder.path().join("moved")).unwrap(), "1\n");
+    let moved = folder.path().join("moved");
+    assert_eq!(fs::read_to_string(&moved).unwrap(), "1\n");
+    // What was not changed is not undone: meanwhile it is what somebody else has set.
+    fs::write(&moved, "2\n").unwrap();
+    let undo =
+        Command::new("sh").arg("millrace-undo.sh").current_dir(folder.path()).status().unwrap();
+    assert!(undo.success());
+    assert_eq!(fs::read_to_string(&moved).unwrap(), "2\n");
+    let transparent = folder.path().join("root/sys/kernel/mm/transparent_hugepage/enabled");
+    assert_eq!(fs::read_to_string(transparent).unwrap(), "always\n");
+    assert!(!folder.path().join("millrace-undo.sh.new").exists());
 }
 
 #[test]

@@ -78,10 +78,10 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Whether something is other than before all the same.
+    /// Whether something is other than before all the same, or may be: a service that was told to stop may do so later.
     #[must_use]
     pub const fn has_changed(&self) -> bool {
-        matches!(self, Self::Less { .. })
+        matches!(self, Self::Less { .. } | Self::Stop { .. })
     }
 }
 
@@ -114,6 +114,18 @@ pub fn write_script(path: &Path, script: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
     file.write_all(script.as_bytes())?;
     file.sync_all()
+}
+
+/// Puts another script in the place of one that [`write_script`] wrote; at no time is there none.
+///
+/// # Errors
+/// What the kernel says; then the first script is there still.
+pub fn replace_script(path: &Path, script: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    write_script(&new, script)?;
+    std::fs::rename(&new, path).inspect_err(|_| drop(std::fs::remove_file(&new)))
 }
 
 /// Makes one change on the machine below `root`.

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use doctor::apply::{ApplyError, apply, undo_script, write_script};
+use doctor::apply::{ApplyError, apply, replace_script, undo_script, write_script};
 use doctor::{Change, Finding};
 use serde::Serialize;
 
@@ -64,13 +64,24 @@ pub(super) fn run(
     let results: Vec<_> = changes.iter().map(|change| apply(&options.root, change)).collect();
     let made = results.iter().filter(|result| result.is_ok()).count();
     // A number that the kernel made smaller has changed all the same.
-    let untouched =
-        results.iter().all(|result| result.as_ref().is_err_and(|error| !error.has_changed()));
-    if untouched {
+    let has_changed = |result: &Result<(), ApplyError>| {
+        result.as_ref().map_or_else(ApplyError::has_changed, |_| true)
+    };
+    let both = changes.iter().zip(&results);
+    let undo: Vec<Change> =
+        both.filter(|(_, result)| has_changed(result)).map(|(change, _)| change.clone()).collect();
+    if undo.is_empty() {
         // Nothing to undo, and in the way of the next attempt.
         std::fs::remove_file(&script).map_err(|error| Failure::file(&script, error))?;
+    } else if undo.len() < changes.len() {
+        // What was left alone may be what somebody else has set: it is to stay.
+        let replaced = replace_script(&script, &undo_script(&options.root, &undo));
+        if let Err(error) = replaced {
+            let name = script.display();
+            tell(json, &format!("{name} undoes also what was not changed, because of {error}"))?;
+        }
     }
-    let kept = (!untouched).then_some(script.as_path());
+    let kept = (!undo.is_empty()).then_some(script.as_path());
     if json {
         return report(&changes, results, kept);
     }

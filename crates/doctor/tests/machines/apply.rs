@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
-use millrace_doctor::apply::{ApplyError, apply, undo_script, write_script};
+use millrace_doctor::apply::{ApplyError, apply, replace_script, undo_script, write_script};
 use millrace_doctor::{Change, checks};
 
 use crate::fixture::{Tree, setup, untuned};
@@ -75,6 +75,20 @@ fn a_script_that_exists_stays() {
     }
     assert_eq!(tree.get("there.sh"), "mine");
     assert!(!tree.path().join("elsewhere.sh").exists());
+}
+
+#[test]
+fn a_script_gives_way_to_another() {
+    let tree = Tree::new();
+    let script = tree.path().join("undo.sh");
+    write_script(&script, "first").unwrap();
+    replace_script(&script, "second").unwrap();
+    assert_eq!(tree.get("undo.sh"), "second");
+    assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o700);
+    // Where the new one cannot be written, the old one stays.
+    tree.put("undo.sh.new", "mine");
+    assert!(replace_script(&script, "third").is_err());
+    assert_eq!((tree.get("undo.sh"), tree.get("undo.sh.new")), ("second".into(), "mine".into()));
 }
 
 #[test]
