@@ -8,11 +8,19 @@ use crate::archive::Run;
 const PASSING: &[&str] =
     &["began.", "ended.", "command", "stolen", "others", "rounds.", "disturbed"];
 
+/// What files said, such as a scenario of `rfc2544`.
+const CONFIGURATION: &str = "configuration.";
+
 /// Facts whose values differ between the sides: `kernel: 6.1.0 against 6.12.0`.
 pub(super) fn differences(before: &[Run], after: &[Run]) -> Vec<String> {
     let (before, after) = (facts(before), facts(after));
     let names: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let differing = names.into_iter().filter(|name| before.get(*name) != after.get(*name));
+    // What only one side has measured, or has not told, needs no words for each of its keys.
+    let is_known = |name: &&String| {
+        !name.starts_with(CONFIGURATION) || before.contains_key(*name) && after.contains_key(*name)
+    };
+    let names = names.into_iter().filter(is_known);
+    let differing = names.filter(|name| before.get(*name) != after.get(*name));
     let text = |values: Option<&BTreeSet<String>>| {
         let values = values.into_iter().flatten().cloned();
         let values = values.collect::<Vec<_>>().join(" or ");
@@ -53,5 +61,19 @@ mod tests {
             differences(&before[..1], &[run("x", Vec::new())]),
             ["kernel: 6.1 against not known"]
         );
+    }
+
+    #[test]
+    fn what_was_configured_otherwise_is_named() {
+        let with = |scenario: &str, seconds: u64| {
+            let mut run = run("x", Vec::new());
+            let trials = serde_json::json!({scenario: {"trials": {"seconds": seconds, "loss": 0}}});
+            run.environment.insert("configuration".into(), trials);
+            [run]
+        };
+        let expected = ["configuration.first look.trials.seconds: 60 against 2"];
+        assert_eq!(differences(&with("first look", 60), &with("first look", 2)), expected);
+        assert!(differences(&with("first look", 60), &with("jumbo", 2)).is_empty());
+        assert!(differences(&with("first look", 60), &[run("x", Vec::new())]).is_empty());
     }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use dpdk::Eal;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::cores::{cores, outermost};
 use super::disturbance::{self, Disturbance, Rounds};
@@ -32,6 +33,9 @@ pub(crate) struct Environment {
     revision: Option<String>,
     /// What was asked for.
     command: String,
+    /// What files said besides, by the names of what they describe.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    configuration: Map<String, Value>,
     #[serde(flatten)]
     settings: Settings,
     /// The machine when the run began.
@@ -68,6 +72,7 @@ impl Environment {
             version: env!("CARGO_PKG_VERSION"),
             revision: revision(),
             command: command(),
+            configuration: Map::new(),
             settings: Settings::read(Path::new("/")),
             began: Moment::now(outermost()),
         }
@@ -76,6 +81,11 @@ impl Environment {
     /// The same for a run whose other processes had DPDK's memory in hugepages, or had not.
     pub(crate) fn with_hugepages(self, hugepages: bool) -> Self {
         Self { hugepages, ..self }
+    }
+
+    /// The same for a run that files have configured.
+    pub(crate) fn with_configuration(self, configuration: Map<String, Value>) -> Self {
+        Self { configuration, ..self }
     }
 
     /// The run is over: how the machine is now.

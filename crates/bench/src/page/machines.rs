@@ -30,7 +30,10 @@ pub(super) fn environments(runs: &[Run]) -> Sheet {
             own.flat_map(Run::facts).collect()
         })
         .collect();
-    let names: BTreeSet<&String> = facts.iter().flatten().map(|(name, _)| name).collect();
+    // What files configured is not the machine's.
+    let own = |name: &&String| !name.starts_with("configuration.");
+    let names: BTreeSet<&String> =
+        facts.iter().flatten().map(|(name, _)| name).filter(own).collect();
     let value = |facts: &[(String, String)], name: &str| {
         let own = facts.iter().filter(|(other, _)| other == name);
         let values: BTreeSet<&str> = own.map(|(_, value)| value.as_str()).collect();
@@ -80,5 +83,13 @@ mod tests {
         assert_eq!(value(&runs, "stolen"), "0.1 to 2");
         assert_eq!(value(&runs, "command"), "4 values");
         assert_eq!(value(&runs[..2], "command"), "a; b");
+    }
+
+    #[test]
+    fn what_was_configured_is_none_of_the_machines_facts() {
+        let mut run = run("Xeon", json!([]));
+        run.environment.insert("configuration".into(), json!({"x": {"trials": {"seconds": 2}}}));
+        let sheet = environments(&[run]);
+        assert_eq!(sheet.rows, [["cpu", "Xeon"]]);
     }
 }

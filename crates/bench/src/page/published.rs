@@ -35,7 +35,7 @@ enum Of {
     Value(f64, &'static str),
     /// Its ratio to the yardstick.
     Ratio,
-    /// The share of the highest load that was carried: percent.
+    /// The share of the highest load that was carried, which is the line rate or what the tester can do: percent.
     Share,
 }
 
@@ -193,7 +193,8 @@ impl Ours {
             }
             Of::Share => {
                 let share = entry.observed.get("share_of_top")?.as_f64()?;
-                format!("{:.0} %", share * 100.0)
+                // Of what the tester can do, where no line rate is given: theirs is always of the line's.
+                format!("{:.0} % of the top", share * 100.0)
             }
         };
         let named = |name: &String| self.with.iter().any(|(own, _)| own == name);
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(ours("PCIe bytes for a received packet of 64 B"), "128 bytes");
         let less = ours("the same, less than with descriptors written back");
         assert_eq!(less, "1.50 times descriptors written back");
-        assert_eq!(ours("zero-loss load, 1 core"), "40 % (flows 1)");
+        assert_eq!(ours("zero-loss load, 1 core"), "40 % of the top (flows 1)");
         assert_eq!(ours("zero-loss load, 2 cores"), "");
         let together = ours("the same, forwarder and transmitter on one logical core");
         assert_eq!(together, "9.00 Mpps (frame 64, receive_transmit same L3)");

@@ -38,7 +38,9 @@ pub(crate) struct Impaired {
 }
 
 /// What it does to frames; each way counts for itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::Args, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, clap::Args, serde::Deserialize, serde::Serialize,
+)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Faults {
     /// Drop every so many-th frame; 0: none.

@@ -131,7 +131,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = interrupt::keep_results();
     let memory = if args.no_huge { Memory::Plain } else { Memory::Auto };
     let eal = bed::environment(&scenarios, memory)?;
-    let environment = Environment::of(eal, "none");
+    let configuration = scenario::configuration(&scenarios);
+    let environment = Environment::of(eal, "none").with_configuration(configuration);
     say!("{}", environment.line());
     let place = Place {
         programs: process::programs(args.programs.as_deref())?,

@@ -1,6 +1,6 @@
 //! The device under test, as a scenario file says.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::rfc2544::args::Faults;
 
@@ -8,7 +8,7 @@ use crate::rfc2544::args::Faults;
 pub(in crate::rfc2544) const NEXT_HOPS: u32 = 64;
 
 /// The device under test.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(
     tag = "kind",
     rename_all = "kebab-case",
@@ -43,7 +43,7 @@ pub(in crate::rfc2544) enum Device {
 }
 
 /// Our daemon as the device under test.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(in crate::rfc2544) struct Millraced {
     /// Its workers' cores; the first that the process may use if none is given.
@@ -82,7 +82,7 @@ impl Default for Millraced {
 }
 
 /// By what our daemon forwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::rfc2544) enum Forwarding {
     /// Routes: a longest-prefix match.
@@ -97,7 +97,7 @@ pub(in crate::rfc2544) enum Forwarding {
 }
 
 /// How the tester is attached to our daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::rfc2544) enum Attach {
     /// By memif.

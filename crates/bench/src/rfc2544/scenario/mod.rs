@@ -22,6 +22,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use measure::load::Sizes;
+use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use wrong::Wrong;
@@ -29,6 +30,12 @@ use wrong::Wrong;
 pub(super) use device::{Attach, Device, Forwarding, Millraced, NEXT_HOPS};
 pub(super) use model::{Scenario, Test};
 pub(super) use needs::Machine;
+
+/// What scenarios measure, by their names, for the results: all of their keys.
+pub(super) fn configuration(scenarios: &[Scenario]) -> Map<String, Value> {
+    let keys = |scenario: &Scenario| serde_json::to_value(scenario).unwrap_or(Value::Null);
+    scenarios.iter().map(|scenario| (scenario.name(), keys(scenario))).collect()
+}
 
 impl Scenario {
     /// Reads and checks a file: all of its variants.

@@ -3,7 +3,7 @@
 use measure::frame::{CHECK_SEQUENCE, FrameError, LONGEST, Layout, Transport, Vary};
 use measure::load::{Mix, Order, Sizes};
 use measure::search::Strategy;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use wire::vlan::TAG_LENGTH;
 
 use super::device::Device;
@@ -20,20 +20,21 @@ pub(super) const USUAL_RINGS: u32 = 1024;
 const USUAL_MTU: u16 = 1500;
 
 /// A scenario.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(in crate::rfc2544) struct Scenario {
     /// What it is called in reports.
+    #[serde(skip_serializing)]
     pub(in crate::rfc2544) title: String,
     /// Its number in the carriers' white paper, such as 1.3.
     pub(in crate::rfc2544) case: Option<String>,
     /// What it shows.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(in crate::rfc2544) about: String,
     /// Which of the file's variants it is.
     #[serde(skip)]
     pub(in crate::rfc2544) variant: Option<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(in crate::rfc2544) needs: Needs,
     pub(in crate::rfc2544) device: Device,
     #[serde(default)]
@@ -45,7 +46,7 @@ pub(in crate::rfc2544) struct Scenario {
 }
 
 /// Frames.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(in crate::rfc2544) struct Frames {
     /// Bytes, frame check sequence included; `operator` and `imix` are mixes. All of RFC 2544's if not given.
@@ -59,7 +60,7 @@ pub(in crate::rfc2544) struct Frames {
 }
 
 /// A size in a file.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a frame size is expected: bytes, `operator` or `imix`")]
 enum Size {
     Bytes(u16),
@@ -67,7 +68,7 @@ enum Size {
 }
 
 /// Flows each way.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(in crate::rfc2544) struct Flows {
     pub(in crate::rfc2544) count: u32,
@@ -75,14 +76,14 @@ pub(in crate::rfc2544) struct Flows {
     pub(super) vary: VaryWord,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum OrderWord {
     Sequential,
     Scattered,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum VaryWord {
     Destination,
@@ -91,7 +92,7 @@ pub(super) enum VaryWord {
 }
 
 /// Trials.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(in crate::rfc2544) struct Trials {
     /// Length of a trial: s.
@@ -122,7 +123,7 @@ pub(in crate::rfc2544) struct Trials {
     pub(in crate::rfc2544) burst_seconds: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum StrategyWord {
     Stepwise,
@@ -130,7 +131,7 @@ enum StrategyWord {
 }
 
 /// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::rfc2544) enum Test {
     Throughput,

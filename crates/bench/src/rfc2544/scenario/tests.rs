@@ -113,6 +113,24 @@ fn both_versions_and_long_frames_need_more_of_the_links() {
 }
 
 #[test]
+fn results_say_what_was_configured() {
+    let text = "title = \"x\"\ncase = \"1.3\"\nframes = { sizes = [64, \"imix\"] }\n[device]\nkind = \"millraced\"\n\
+                [needs]\ncores = 1\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\ndevice.next-hops = 2\n";
+    let mut scenarios = Scenario::parse(text).unwrap();
+    scenarios.iter_mut().for_each(|scenario| scenario.trials.quicken());
+    let all = configuration(&scenarios);
+    assert_eq!(all.keys().collect::<Vec<_>>(), ["1.3 x, a", "1.3 x, b"]);
+    let [a, b] = [&all["1.3 x, a"], &all["1.3 x, b"]];
+    assert_eq!(a["trials"]["seconds"], 2.0);
+    assert_eq!(a["trials"]["rings"], 1024);
+    assert_eq!(a["frames"]["sizes"], serde_json::json!([64, "imix"]));
+    assert_eq!(a["flows"]["order"], "sequential");
+    assert_eq!(a["device"]["kind"], "millraced");
+    assert_eq!([a, b].map(|one| one["device"]["next-hops"].as_u64()), [Some(1), Some(2)]);
+    assert!(a.get("title").is_none() && a.get("needs").is_none());
+}
+
+#[test]
 fn cores_are_those_of_the_machine() {
     let read = |device: &str| {
         let text = format!("title = \"x\"\ndevice = {{ {device} }}\n");
