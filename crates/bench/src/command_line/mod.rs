@@ -3,7 +3,7 @@
 mod number;
 mod run;
 
-pub(crate) use number::{NotANumber, number, short};
+pub(crate) use number::{NotANumber, decimal, number, short};
 pub(crate) use run::Run;
 
 /// The arguments that stand on a line.

@@ -20,6 +20,22 @@ pub(crate) fn number(text: &str) -> Result<usize, NotANumber> {
     if (1..=MOST).contains(&number) { Ok(number) } else { Err(NotANumber) }
 }
 
+/// The text is no number, or one out of range.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("a number from {least} to {most} is expected")]
+pub(crate) struct NotWithin {
+    least: f64,
+    most: f64,
+}
+
+/// A number that may have a fraction, from `LEAST` to `MOST` hundredths.
+pub(crate) fn decimal<const LEAST: u32, const MOST: u32>(text: &str) -> Result<f64, NotWithin> {
+    let [least, most] = [LEAST, MOST].map(|hundredths| f64::from(hundredths) / 100.0);
+    let number: Option<f64> = text.parse().ok();
+    // A number that is none is out of all bounds.
+    number.filter(|number| (least..=most).contains(number)).ok_or(NotWithin { least, most })
+}
+
 /// A number as [`number`] reads it.
 pub(crate) fn short(number: usize) -> String {
     match number {
@@ -41,6 +57,17 @@ mod tests {
         }
         for wrong in ["", "0", "k", "-1", "1G", "99999999999", "18446744073709551615k"] {
             assert_eq!(number(wrong), Err(NotANumber), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_within_their_bounds() {
+        for (text, value) in [("0.02", 0.02), ("0.4", 0.4), ("60", 60.0)] {
+            assert_eq!(decimal::<2, 6_000>(text), Ok(value));
+        }
+        for wrong in ["", "0", "0.01", "61", "-1", "NaN", "inf", "1s"] {
+            let why = decimal::<2, 6_000>(wrong).unwrap_err().to_string();
+            assert_eq!(why, "a number from 0.02 to 60 is expected", "{wrong}");
         }
     }
 

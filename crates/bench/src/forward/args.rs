@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::cases::{Case, Family, Routes};
-use crate::command_line::{Run, number};
+use crate::command_line::{Run, decimal, number};
 use crate::l3fwd::LookUp;
 use crate::load::Frames;
 
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',')]
     pub(super) family: Vec<Family>,
     /// How long each contestant is measured in a round, in turns of a tenth of a second: seconds.
-    #[arg(long, default_value_t = 0.4)]
+    #[arg(long, default_value_t = 0.4, value_parser = decimal::<2, 6_000>)]
     pub(super) seconds: f64,
     /// Packets that a receive queue is asked for at once: 1 to 256.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -116,6 +116,7 @@ mod tests {
         assert_eq!(cases("--quick").len(), 1);
         assert_eq!(cases("").len(), 6);
         assert!("5".parse::<Family>().is_err());
+        assert!(parse::<Args>("--seconds 61").is_err(), "it was taken for 60");
     }
 
     #[test]

@@ -83,7 +83,8 @@ fn measure(
 ) -> Result<Findings, Failure> {
     let cases = cases::of(args);
     let folder = tempfile::tempdir()?;
-    let bar = progress(cases.len());
+    let sizes = cases::sizes(&cases);
+    let bar = progress(cases.len() + sizes.len() + wake::PAUSES.len());
     let mut contests = Vec::new();
     let (small, jumbo): (Vec<Case>, Vec<Case>) = cases.iter().partition(|case| !case.is_jumbo());
     for group in [small, jumbo].iter().filter(|group| !group.is_empty()) {
@@ -100,16 +101,25 @@ fn measure(
             break;
         }
     }
-    bar.finish_and_clear();
-    if interrupt::came() {
-        return Ok(Findings { contests, trips: Vec::new(), wake_ups: Vec::new() });
+    let (mut trips, mut wake_ups) = (Vec::new(), Vec::new());
+    for size in sizes {
+        if interrupt::came() {
+            break;
+        }
+        bar.set_message(format!("{size} B: single packets"));
+        trips.push((size, ours.trips(size)?));
+        bar.inc(1);
     }
-    let sizes = cases::sizes(&cases).into_iter();
-    let trips = sizes.map(|size| Ok((size, ours.trips(size)?))).collect::<Result<_, Failure>>()?;
     let packets = if args.quick { WAKE_UPS / 10 } else { WAKE_UPS };
-    let pauses = wake::PAUSES.into_iter();
-    let wake_ups =
-        pauses.map(|pause| ours.wake_ups(packets, pause)).collect::<Result<_, Failure>>()?;
+    for pause in wake::PAUSES {
+        if interrupt::came() {
+            break;
+        }
+        bar.set_message(format!("wake-up, a packet every {pause:?}"));
+        wake_ups.push(ours.wake_ups(packets, pause)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
     Ok(Findings { contests, trips, wake_ups })
 }
 
