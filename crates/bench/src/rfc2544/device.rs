@@ -109,7 +109,7 @@ impl UnderTest {
                 words.extend(["--core".into(), core.to_string()]);
                 words.extend(faults.all().map(|(name, value)| format!("--{name}={value}")));
                 let program = std::env::current_exe()?;
-                let child = launch(&program, &words, folder.path(), &sockets)?;
+                let child = launch(&program, &words, folder.path(), &sockets, patience(0))?;
                 running.push(Process::Child(child));
                 [ours(left), ours(right)]
             }
@@ -137,7 +137,9 @@ impl UnderTest {
         let mut ready = sockets.outer.to_vec();
         ready.push(api.to_owned());
         ready.extend(sockets.guest.iter().filter(|_| has_guest).cloned());
-        let child = launch(&place.programs.join("millraced"), &words, folder, &ready)?;
+        let patience = patience(millraced::entries(scenario, daemon));
+        let program = place.programs.join("millraced");
+        let child = launch(&program, &words, folder, &ready, patience)?;
         let mut running = Vec::new();
         if has_guest {
             let devices = sockets.guest.iter().enumerate().map(|(number, socket)| {
@@ -183,21 +185,40 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// How long a program may take to start that reads so many entries of tables.
+fn patience(entries: u64) -> Duration {
+    /// Without entries: s.
+    const BARE: u64 = 60;
+    /// Entries of a second, on a machine that is slow and has other work.
+    const FEWEST: u64 = 25_000;
+    Duration::from_secs(BARE + entries / FEWEST)
+}
+
 /// Starts a program, which ends with this one, and waits until these files are there.
 fn launch(
     program: &Path,
     words: &[String],
     folder: &Path,
     ready: &[PathBuf],
+    patience: Duration,
 ) -> Result<Running, Failure> {
-    /// How long it may take.
-    const PATIENCE: Duration = Duration::from_secs(60);
     let mut command = bound();
     command.arg(program).args(words);
     let are_there = |_: &Running| ready.iter().all(|path| path.exists());
     let log = folder.join("log");
-    let running = Running::start(&text(program), command, &log, PATIENCE, are_there)?;
+    let running = Running::start(&text(program), command, &log, patience, are_there)?;
     // A socket is there a moment before its port takes connections.
     std::thread::sleep(Duration::from_millis(200));
     Ok(running)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_tables_may_take_longer() {
+        assert_eq!(patience(0).as_secs(), 60);
+        assert!(patience(2 * 16_777_216).as_secs() > 1200);
+    }
 }

@@ -54,6 +54,16 @@ pub(super) fn configure(
     Ok(std::fs::write(config, text)?)
 }
 
+/// Entries of the tables that it reads when it starts.
+pub(super) fn entries(scenario: &Scenario, daemon: &Millraced) -> u64 {
+    let each_way = match daemon.forwarding {
+        Forwarding::Routes => daemon.routes.saturating_add(daemon.acl),
+        Forwarding::FlowTable => scenario.flows.count,
+        Forwarding::Bridge | Forwarding::Guest => 0,
+    };
+    2 * scenario.frames.versions().len() as u64 * u64::from(each_way)
+}
+
 fn memory(scenario: &Scenario, daemon: &Millraced) -> String {
     let buffers = daemon.buffers.map(|buffers| format!("buffers = {buffers}\n"));
     let large = scenario.frames.mtu().map(|_| format!("buffer-size = {LARGE_BUFFER}\n"));
@@ -119,17 +129,39 @@ fn guest() -> String {
 mod tests {
     use super::*;
 
+    /// A scenario, which is written to a folder, and the daemon in it.
+    fn read(scenario: &str, folder: &Path) -> (Scenario, Millraced) {
+        let file = folder.join("scenario.toml");
+        std::fs::write(&file, format!("title = \"x\"\n{scenario}")).unwrap();
+        let scenario = Scenario::read(&file).unwrap().remove(0);
+        let daemon = scenario.device.millraced().unwrap().clone();
+        (scenario, daemon)
+    }
+
+    #[test]
+    fn entries_are_those_of_both_ways_and_all_versions() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |text: &str| {
+            let (scenario, daemon) = read(text, folder.path());
+            entries(&scenario, &daemon)
+        };
+        let both = "frames = { ipv6-share = 0.5 }";
+        assert_eq!(of("device = { kind = \"millraced\", routes = 4, acl = 10 }"), 28);
+        assert_eq!(of(&format!("{both}\ndevice = {{ kind = \"millraced\", routes = 4 }}")), 16);
+        let flows = "flows = { count = 16_777_216 }\n";
+        let table = "device = { kind = \"millraced\", forwarding = \"flow-table\" }";
+        assert_eq!(of(&format!("{flows}{table}")), 2 * 16_777_216);
+        let bridge = "device = { kind = \"millraced\", forwarding = \"bridge\" }";
+        assert_eq!(of(&format!("{flows}{bridge}")), 0);
+    }
+
     /// The configuration, and the files beside it.
     fn written(scenario: &str) -> (String, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("millrace.toml");
         let path = |name: &str| PathBuf::from(format!("/run/{name}"));
         let sockets = Sockets { outer: ["l", "r"].map(path), guest: ["gl", "gr"].map(path) };
-        let text = format!("title = \"x\"\n{scenario}");
-        let file = folder.path().join("scenario.toml");
-        std::fs::write(&file, text).unwrap();
-        let scenario = Scenario::read(&file).unwrap().remove(0);
-        let daemon = scenario.device.millraced().unwrap().clone();
+        let (scenario, daemon) = read(scenario, folder.path());
         configure(&scenario, &daemon, 3, &sockets, &config).unwrap();
         (std::fs::read_to_string(&config).unwrap(), folder)
     }
