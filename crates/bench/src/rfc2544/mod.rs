@@ -6,6 +6,7 @@
 //! | `device`, `millraced`, `kernel`, `impaired` | devices under test that the bench starts |
 //! | `addresses` | of the tester, the device and the flows |
 //! | `neighbor` | ARP and neighbour discovery |
+//! | `seats` | cores of the tester, and of a device that names none |
 //! | `bed` | the tester's ports and the device between them |
 //! | `clock`, `lane`, `trial` | one trial |
 //! | `throughput`, `latency`, `frame_loss`, `back_to_back` | the tests of RFC 2544 26 |
@@ -26,10 +27,12 @@ mod millraced;
 mod neighbor;
 mod outcomes;
 mod scenario;
+mod seats;
 mod show;
 mod throughput;
 mod trial;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -47,6 +50,7 @@ use bed::Bed;
 use device::Place;
 use millraced::Updates;
 use scenario::{Device, Machine, Scenario, Test};
+use seats::Seats;
 use trial::{Load, Outcome, Until};
 
 /// How often a void trial is repeated.
@@ -124,7 +128,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         missing.is_empty()
     });
     let cores = machine::cores();
-    scenarios.iter().try_for_each(|scenario| scenario.fits(&args.scenario, &cores))?;
+    let topology = doctor::Machine::read(Path::new("/"), None).topology;
+    let seats =
+        Seats::of(&cores, |core| u16::try_from(core).map_or(0, |core| topology.node_of(core)));
+    scenarios.iter().try_for_each(|scenario| scenario.fits(&args.scenario, &cores, seats.far))?;
     if args.check || scenarios.is_empty() {
         return Ok(());
     }
@@ -136,15 +143,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     say!("{}", environment.line());
     let place = Place {
         programs: process::programs(args.programs.as_deref())?,
-        core: cores.first().copied().unwrap_or(0),
-        second: second(&cores),
+        core: seats.device,
+        second: seats.second,
         hugepages: eal.hugepages(),
     };
-    let core = cores.last().copied().unwrap_or(0);
+    let core = seats.tester;
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
     let pool = bed::pool("rfc2544")?;
     for scenario in &scenarios {
         say!("{}", show::plan(scenario));
+        let far = seats.far.filter(|_| scenario.is_far());
+        let place = Place { core: far.unwrap_or(seats.device), ..place.clone() };
         if scenario.shares(core, place.core) {
             say!("tester and device share core {core}: the figures mean little");
         }
@@ -166,12 +175,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let report = Report { environment, results };
     report.write(args.json.as_deref())?;
     outcome
-}
-
-/// The core of what a device needs besides: the second one if the last, which is the tester's, is yet another.
-fn second(cores: &[usize]) -> usize {
-    let second = if cores.len() > 2 { cores.get(1) } else { cores.first() };
-    second.copied().unwrap_or(0)
 }
 
 /// Measures the tester alone, then the device; what is complete is kept whatever happens then.

@@ -78,8 +78,11 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether the cores that it names are among those that may be used.
-    pub(super) fn check_cores(&self, usable: &[usize]) -> Result<(), Wrong> {
+    /// Whether the cores that it names are among those that may be used, and there is one `far` from the tester if it wants that.
+    pub(super) fn check_cores(&self, usable: &[usize], far: Option<usize>) -> Result<(), Wrong> {
+        if self.is_far() && far.is_none() {
+            return Err(Wrong::OneNode);
+        }
         let strange = self.device.cores().into_iter().find(|(_, core)| !usable.contains(core));
         strange.map_or(Ok(()), |(key, core)| {
             let usable: Vec<String> = usable.iter().map(ToString::to_string).collect();
@@ -90,6 +93,9 @@ impl Scenario {
     /// Whether our daemon can be such a device.
     fn check_daemon(&self, daemon: &Millraced) -> Result<(), Wrong> {
         let Millraced { forwarding, routes, next_hops, acl, updates, .. } = daemon;
+        if daemon.other_node && !daemon.cores.is_empty() {
+            return Err(Wrong::NodeAndCores);
+        }
         for (key, value, least, most) in [
             ("device.next-hops", *next_hops, 1, NEXT_HOPS),
             ("device.acl", *acl, 0, MOST_FLOWS),

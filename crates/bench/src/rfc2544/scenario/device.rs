@@ -48,6 +48,8 @@ pub(in crate::rfc2544) enum Device {
 pub(in crate::rfc2544) struct Millraced {
     /// Its workers' cores; the first that the process may use if none is given.
     pub(in crate::rfc2544) cores: Vec<usize>,
+    /// Its worker has the first core of another NUMA node than the tester's.
+    pub(in crate::rfc2544) other_node: bool,
     /// Its packet buffers.
     pub(in crate::rfc2544) buffers: Option<u32>,
     pub(in crate::rfc2544) forwarding: Forwarding,
@@ -69,6 +71,7 @@ impl Default for Millraced {
     fn default() -> Self {
         Self {
             cores: Vec::new(),
+            other_node: false,
             buffers: None,
             forwarding: Forwarding::default(),
             attach: Attach::default(),

@@ -46,10 +46,21 @@ impl Scenario {
         Self::parse(&text).map_err(wrong)
     }
 
-    /// Whether it can be measured on these cores, of which the tester has one. `path`: the file that it was read from.
-    pub(super) fn fits(&self, path: &Path, usable: &[usize]) -> Result<(), Failure> {
+    /// Whether it can be measured on these cores, of which the tester has one, and `far` is on another NUMA node than that. `path`:
+    /// the file that it was read from.
+    pub(super) fn fits(
+        &self,
+        path: &Path,
+        usable: &[usize],
+        far: Option<usize>,
+    ) -> Result<(), Failure> {
         let wrong = |wrong: Wrong| Failure::Scenario { path: path.into(), why: wrong.to_string() };
-        self.check_cores(usable).map_err(wrong)
+        self.check_cores(usable, far).map_err(wrong)
+    }
+
+    /// Whether the device is to be on another NUMA node than the tester.
+    pub(super) fn is_far(&self) -> bool {
+        self.device.millraced().is_some_and(|daemon| daemon.other_node)
     }
 
     /// Whether the device shares a core with the tester. `first`: the device's, if it names none.

@@ -137,18 +137,31 @@ fn cores_are_those_of_the_machine() {
         Scenario::parse(&text).unwrap().remove(0)
     };
     let two = read("kind = \"millraced\", cores = [0, 2]");
-    assert!(two.check_cores(&[0, 1, 2]).is_ok());
-    let said = two.check_cores(&[0, 1]).unwrap_err().to_string();
+    assert!(two.check_cores(&[0, 1, 2], None).is_ok());
+    let said = two.check_cores(&[0, 1], None).unwrap_err().to_string();
     assert_eq!(
         said,
         "device.cores: core 2 is none of those that the bench may use; use one of 0, 1"
     );
     assert!(two.shares(2, 0) && !two.shares(1, 1));
     let one = read("kind = \"testpmd\", core = 7");
-    assert!(one.check_cores(&[0, 1]).is_err());
+    assert!(one.check_cores(&[0, 1], None).is_err());
     // Where no core is named, it is the first.
     let none = read("kind = \"millraced\"");
-    assert!(none.check_cores(&[0]).is_ok() && none.shares(0, 0) && !none.shares(1, 0));
+    assert!(none.check_cores(&[0], None).is_ok() && none.shares(0, 0) && !none.shares(1, 0));
+}
+
+#[test]
+fn another_node_has_to_be_there() {
+    let text = "title = \"x\"\ndevice = { kind = \"millraced\", other-node = true }\n";
+    let far = Scenario::parse(text).unwrap().remove(0);
+    assert!(far.is_far() && far.check_cores(&[0, 1], Some(1)).is_ok());
+    let said = far.check_cores(&[0, 1], None).unwrap_err().to_string();
+    assert!(said.contains("on one NUMA node; leave the key out"), "{said}");
+    let both = "device = { kind = \"millraced\", other-node = true, cores = [1] }";
+    assert!(wrong(both).contains("leave one"));
+    let near = Scenario::parse("title = \"x\"\ndevice = { kind = \"millraced\" }\n").unwrap();
+    assert!(!near[0].is_far() && near[0].check_cores(&[0, 1], None).is_ok());
 }
 
 #[test]

@@ -27,6 +27,12 @@ pub(in crate::rfc2544) enum Wrong {
     Routes { routes: u32, most: u32, nearest: u32 },
     #[error("{key}: core {core} is none of those that the bench may use; use one of {usable}")]
     Core { key: &'static str, core: usize, usable: String },
+    #[error(
+        "device.other-node: all cores that the bench may use are on one NUMA node; leave the key out, or let it use more (taskset)"
+    )]
+    OneNode,
+    #[error("device.other-node chooses a core, and device.cores names some; leave one of them out")]
+    NodeAndCores,
     #[error("trials.rings: {rings} is no power of two; use {nearest}")]
     Rings { rings: u32, nearest: u32 },
     #[error(

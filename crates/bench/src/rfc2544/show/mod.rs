@@ -54,8 +54,9 @@ fn of_daemon(daemon: &Millraced) -> String {
         Attach::Memif => "memif",
         Attach::VhostUser => "vhost-user",
     };
-    let Millraced { routes, next_hops, acl, updates, .. } = daemon;
+    let Millraced { routes, next_hops, acl, updates, other_node, .. } = daemon;
     let more = [
+        (*other_node, "on another NUMA node than the tester".to_owned()),
         (*routes > 1, format!("{routes} routes each way")),
         (*next_hops > 1, format!("{next_hops} next hops each")),
         (*acl > 0, format!("behind an access list of {acl} entries each way")),
