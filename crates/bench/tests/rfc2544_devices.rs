@@ -232,3 +232,33 @@ fn a_device_that_goes_away_ends_the_trial_with_what_was_measured() {
     let report = report(folder.path()).unwrap();
     assert!(!named(report["results"].as_array().unwrap(), "tester alone").is_empty());
 }
+
+#[test]
+fn trials_before_a_device_goes_away_are_kept() {
+    let _alone = alone();
+    let Some(daemon) = daemon() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut router = Router::start(&daemon, folder.path());
+    let device = Router::device(folder.path());
+    let scenario = format!(
+        "title = \"x\"\n{device}\nframes = {{ sizes = [128] }}\n{TRIALS}tests = [\"throughput\", \"latency\"]\n\
+         latency-seconds = 0.5\nlatency-trials = 1000\n"
+    );
+    let mut command = bench(folder.path(), &scenario);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    // A trial has some 4,000 frames of both ways: many more than the search takes.
+    while router.received() < 60_000 {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    router.child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = said(&output);
+    assert!(!output.status.success() && said.contains("went down"), "{said}");
+    let report = report(folder.path()).unwrap();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!(named(results, "throughput")[0]["observed"]["cut_short"], false);
+    let trials = named(results, "latency p50")[0]["samples"].as_array().unwrap().len();
+    assert!((1..1000).contains(&trials), "{trials}");
+}

@@ -86,6 +86,8 @@ struct Session<'a> {
     taken: Taken,
     /// Those since somebody took them last.
     tried: Vec<Tried>,
+    /// Why there can be no more: the device went away.
+    gone: Option<Failure>,
 }
 
 /// Numbers of trials.
@@ -219,6 +221,7 @@ fn measure(
         settle: Duration::from_secs_f64(scenario.trials.settle),
         taken: Taken::default(),
         tried: Vec::new(),
+        gone: None,
     };
     let outcome = machine::on(core, || {
         for (size, own) in sizes.iter().zip(own) {
@@ -262,6 +265,9 @@ impl Session<'_> {
                 }
             }
             self.bar.inc(1);
+            if let Some(gone) = self.gone.take() {
+                return Err(gone);
+            }
         }
         Ok(())
     }
@@ -271,8 +277,9 @@ impl Session<'_> {
         self.scenario.trials.line_rate.map_or(own, |gigabits| own.min(gigabits * 1e9))
     }
 
+    /// Whether there are no more trials: tests keep what they have.
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.gone.is_some() || self.stop.load(Ordering::Relaxed)
     }
 
     /// A load for so many seconds.
@@ -286,7 +293,7 @@ impl Session<'_> {
     }
 
     /// Runs a trial, again if it is void, or if more than `tolerated` was lost while others took time from the machine. `None`:
-    /// all were void, or the user wants no more.
+    /// all were void, the device is gone, or the user wants no more.
     fn trial(&mut self, load: &Load, tolerated: f64) -> Result<Option<Outcome>, Failure> {
         let (mut voids, mut disturbed) = (0, 0);
         while voids <= REPEATS {
@@ -296,10 +303,11 @@ impl Session<'_> {
             }
             self.taken.trials += 1;
             self.taken.disturbed += u32::from(outcome.disturbed);
-            self.changed()?;
             if outcome.broken {
-                return Err(gone(load, &outcome));
+                self.gone = Some(gone(load, &outcome));
+                return Ok(None);
             }
+            self.changed()?;
             let void = outcome.is_void(tolerated);
             self.taken.void += u32::from(void);
             self.tried.push(Tried::of(load, &outcome, void));

@@ -23,7 +23,8 @@ pub(super) struct Measured {
     pub(super) counts: Counts,
     /// The trials of the step above the last answer were void: the tester can do no more, the device may.
     pub(super) by_tester: bool,
-    /// An interrupt has cut the only search short: its answer is the highest load that had passed by then.
+    /// An interrupt, or a device that went away, has cut the only search short: its answer is the highest load that had passed by
+    /// then.
     pub(super) is_cut: bool,
     /// All trials, in their order.
     pub(super) tried: Vec<Tried>,
