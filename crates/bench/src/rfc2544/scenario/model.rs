@@ -262,7 +262,7 @@ impl Trials {
     /// What is measured: each once, and the throughput before what needs it.
     pub(in crate::rfc2544) fn in_order(&self) -> impl Iterator<Item = Test> {
         let all = [Test::Throughput, Test::Latency, Test::FrameLoss, Test::BackToBack];
-        all.into_iter().filter(|test| self.tests.contains(test))
+        all.into_iter().filter(move |test| self.tests.contains(test))
     }
 
     /// The size of the rings as an argument of memif: the power of two.
