@@ -97,6 +97,41 @@ fn json_has_everything() {
     assert_eq!(siblings["state"], "bad");
 }
 
+/// The names in an object, in order.
+#[cfg(test)]
+fn keys(value: &serde_json::Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn json_has_the_names_that_scripts_rely_on() {
+    let folder = server();
+    let report = json(&millrace(folder.path(), &["--json"]));
+    assert_eq!(keys(&report), ["findings", "kernel_parameters", "machine", "setup"]);
+    assert_eq!(keys(&report["machine"]), ["cores", "kernel", "nodes", "processor", "virtual"]);
+    let setup = ["buffer_size", "buffers", "busy", "hugepages", "origin", "ports", "workers"];
+    assert_eq!(keys(&report["setup"]), setup);
+    let findings = report["findings"].as_array().unwrap();
+    let ksm = findings.iter().find(|finding| finding["name"] == "KSM").unwrap();
+    let finding =
+        ["better", "changes", "group", "is", "name", "remedies", "source", "state", "why"];
+    assert_eq!(keys(ksm), finding);
+    assert_eq!(keys(&ksm["remedies"][0]), ["kind", "text"]);
+    assert_eq!(keys(&ksm["changes"][0]), ["before", "kind", "path", "value"]);
+    let states = ["good", "could-be-better", "bad", "choice", "cannot-be-told", "does-not-apply"];
+    assert!(findings.iter().all(|finding| states.contains(&finding["state"].as_str().unwrap())));
+    let plan = json(&millrace(folder.path(), &["--json", "plan"]));
+    assert_eq!(keys(&plan), ["notes", "ports", "workers"]);
+    assert_eq!(keys(&plan["workers"][0]), ["core", "node", "why"]);
+    let port = ["device", "port", "queues", "software_rss", "why"];
+    assert_eq!(keys(&plan["ports"][0]), port);
+    let made = json(&millrace(folder.path(), &["--json", "--apply", "--yes"]));
+    assert_eq!(keys(&made), ["changes", "undo_script"]);
+    assert_eq!(keys(&made["changes"][0]), ["before", "command", "kind", "path", "value"]);
+}
+
 #[test]
 fn a_configuration_says_what_is_judged() {
     let folder = server();
