@@ -55,18 +55,18 @@ impl<B: Buffers> Stack<B> {
         let now = self.now;
         let full = self.shared.orphans >= self.shared.config.orphans;
         let Ok((hot, cold)) = self.held(id) else { return };
-        if cold.options.linger == Some(0) {
+        let unread = cold.fifos.as_ref().is_some_and(|pair| !pair.receive.is_empty());
+        if cold.options.linger == Some(0) && !unread {
             return self.abort(id);
         }
-        let unread = cold.fifos.as_ref().is_some_and(|pair| !pair.receive.is_empty());
         match hot.state {
             State::Closed => {}
             State::SynSent => hot.state = State::Closed,
+            _ if unread && hot.state != State::TimeWait => return self.cut_off(id),
             _ if full && hot.state != State::TimeWait => {
                 self.shared.counters.orphans_reset += 1;
-                return self.abort(id);
+                return self.cut_off(id);
             }
-            _ if unread && hot.state != State::TimeWait => return self.abort(id),
             State::FinWait2 => {
                 hot.life_at = now.saturating_add(cold.options.fin_wait_2);
                 let at = hot.life_at;
@@ -78,8 +78,19 @@ impl<B: Buffers> Stack<B> {
         self.release(id);
     }
 
-    /// Resets the connection. `Gone` follows.
+    /// Resets the connection. One that both ends have closed ends without a word (RFC 9293 3.10.5: CLOSING,
+    /// LAST-ACK). `Gone` follows.
     pub fn abort(&mut self, id: ConnectionId) {
+        let Ok((hot, _)) = self.held(id) else { return };
+        if matches!(hot.state, State::Closing | State::LastAck) {
+            hot.state = State::Closed;
+            return self.release(id);
+        }
+        self.cut_off(id);
+    }
+
+    /// The peer is told by a reset, if it can be.
+    fn cut_off(&mut self, id: ConnectionId) {
         let Ok((hot, _)) = self.held(id) else { return };
         if hot.state.is_synchronized() && hot.state != State::TimeWait
             || hot.state == State::SynReceived

@@ -8,6 +8,7 @@ scripts! {
     black_hole
     challenge_limit
     close_abort
+    close_abort_both
     close_active
     close_both
     close_both_ack_lost
