@@ -91,6 +91,7 @@ scripts! {
     rack_timer
     rack_timer_progress
     receive_tuning
+    reset_fin
     reset_validation
     rto
     rto_kept

@@ -56,7 +56,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.answer(segment);
             return false;
         }
-        if !self.is_in_window(segment) {
+        if !self.is_in_window(segment) && !self.is_reset_at_fin(segment) {
             if reset {
                 self.drop(Reason::ResetOutOfWindow);
                 return false;
@@ -136,9 +136,17 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         inside(segment.seq) || inside(last) || covers
     }
 
+    /// A reset with the number of the FIN ahead of it, from a host that does not count its FIN. Only the peer knows that
+    /// number, too; Linux takes such a reset (`tcp_reset_check`).
+    fn is_reset_at_fin(&self, segment: &Segment<'_>) -> bool {
+        segment.has(bits::RST)
+            && segment.seq == self.hot.rcv_nxt.sub(1)
+            && matches!(self.hot.state, State::CloseWait | State::Closing | State::LastAck)
+    }
+
     /// Second: a reset is taken at the window's edge only (RFC 5961 3.2).
     fn on_reset(&mut self, segment: &Segment<'_>) {
-        if segment.seq != self.hot.rcv_nxt {
+        if segment.seq != self.hot.rcv_nxt && !self.is_reset_at_fin(segment) {
             self.drop(Reason::ResetChallenged);
             return self.challenge();
         }
