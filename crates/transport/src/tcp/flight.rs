@@ -114,6 +114,8 @@ pub(crate) struct Delivered {
     reached: Seq,
     /// The newest record that says what the path's delay is: sent at, end.
     latest: Option<(u64, Seq)>,
+    /// Round-trip time of the last such record that was looked at: ns.
+    rtt: u64,
 }
 
 impl Delivered {

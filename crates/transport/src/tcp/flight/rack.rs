@@ -21,7 +21,7 @@ pub(crate) struct Rack {
     sent_at: u64,
     /// Its end.
     end: Seq,
-    /// Its round-trip time: ns.
+    /// Round-trip time of what was delivered last (RFC 8985 5.3): ns.
     rtt: u64,
     /// Least round-trip time seen: ns; 0: none.
     pub(crate) min_rtt: u64,
@@ -82,8 +82,11 @@ impl Rack {
         let newer = news
             .latest
             .is_none_or(|(at, end)| sent.sent_at > at || sent.sent_at == at && sent.end.after(end));
-        if !doubtful && newer {
-            news.latest = Some((sent.sent_at, sent.end));
+        if !doubtful {
+            news.rtt = rtt;
+            if newer {
+                news.latest = Some((sent.sent_at, sent.end));
+            }
         }
         if again {
             return;
@@ -140,7 +143,7 @@ impl Flight {
     pub(crate) fn rack_update(&mut self, news: &Delivered, una: Seq, next: Seq) {
         let rack = &mut self.rack;
         if let Some((sent_at, end)) = news.latest {
-            rack.rtt = news.now.saturating_sub(sent_at);
+            rack.rtt = news.rtt;
             if sent_at > rack.sent_at || sent_at == rack.sent_at && end.after(rack.end) {
                 (rack.sent_at, rack.end) = (sent_at, end);
             }

@@ -177,6 +177,24 @@ fn every_record_says_what_it_knows() {
 }
 
 #[test]
+fn the_round_trip_is_that_of_what_was_delivered_last() {
+    // RFC 8985 6.2 step 2: RACK.rtt is set by each segment, however long ago it was sent.
+    let mut flight = flight(5);
+    let mut first = news(&flight, 2000);
+    flight.sack(Seq(400), Seq(500), &mut first);
+    flight.rack_update(&first, Seq(0), Seq(500));
+    flight.resent(Seq(0), 2010);
+    // What was sent again comes with something from before: what lies behind both has as much time.
+    let mut second = news(&flight, 3510);
+    flight.acknowledge(Seq(200), &mut second);
+    flight.rack_update(&second, Seq(200), Seq(500));
+    assert_eq!(flight.rack.round_trip(), Some(3510 - 1001));
+    // That and a quarter of the least one, 996, after they were sent, at 1002 and 1003.
+    assert_eq!(flight.detect_loss(true, 1_000_000, 3759).0, 0);
+    assert_eq!(flight.detect_loss(true, 1_000_000, 3760).0, 100);
+}
+
+#[test]
 fn order_holds_across_the_wrap() {
     let start = Seq(u32::MAX - 99);
     let mut flight = Flight::default();

@@ -12,7 +12,7 @@ fn round_trip(slot: &mut Slot, spares: &mut Spares, start: u32, whole: bool) -> 
     }
     assert!(slot.is_empty() && slot.is_at_rest());
     // RACK's, which has nothing to find.
-    news.latest = None;
+    (news.latest, news.rtt) = (None, 0);
     news
 }
 
