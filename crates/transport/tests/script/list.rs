@@ -104,6 +104,7 @@ scripts! {
     sack_duplicate
     sack_fin
     sack_overlap
+    sack_overtaken
     sack_receiver
     sack_retransmissions
     sack_small_blocks

@@ -38,6 +38,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
                 self.challenge();
                 return false;
             }
+            if segment.sack_count > 0 && self.hot.has(flag::SACK) && !self.cold.flight.is_empty() {
+                self.take_late_blocks(segment);
+            }
             return true;
         }
         self.note_life();
@@ -98,6 +101,18 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.progress(&news);
         }
         true
+    }
+
+    /// An acknowledgment that a later one has overtaken: its SACK blocks may be news all the same (as in Linux).
+    #[cold]
+    fn take_late_blocks(&mut self, segment: &Segment<'_>) {
+        self.cold.flight.open(self.flights);
+        let older = self.echo_is_older(segment);
+        let mut news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
+        let prior = self.pipe();
+        self.take_sack(segment, &mut news);
+        self.detect_loss(&mut news, false);
+        self.inform(&news, prior);
     }
 
     /// SND.WND by SND.WL1 and SND.WL2. Gives whether it changed.
