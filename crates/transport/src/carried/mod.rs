@@ -13,4 +13,4 @@ pub use error::ImportError;
 pub use values::Carried;
 
 /// Of the format. A stack reads its own only.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;

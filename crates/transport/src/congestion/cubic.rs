@@ -205,10 +205,6 @@ impl CongestionControl for Cubic {
         self.now.window = f64::from(self.now.threshold);
     }
 
-    fn on_recovered(&mut self, _: u64) {
-        self.before = None;
-    }
-
     fn on_rto(&mut self, _: &Congestion) {
         // 4.8; what is remembered is from before the first time-out in a row.
         if self.now.window > 1.0 {

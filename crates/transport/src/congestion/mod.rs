@@ -155,8 +155,9 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// A recovery begins: the first loss of a window. Remembers what [`undo`](Self::undo) needs.
     fn on_loss(&mut self, loss: &Congestion);
 
-    /// Everything in flight was acknowledged: the recovery is over.
-    fn on_recovered(&mut self, now: u64);
+    /// Everything in flight was acknowledged: the recovery is over. [`undo`](Self::undo) may still follow, unless the algorithm
+    /// [sets the window itself](Self::rules_recovery).
+    fn on_recovered(&mut self, _now: u64) {}
 
     /// The retransmission timer ran out. Remembers what [`undo`](Self::undo) needs, the first time.
     fn on_rto(&mut self, loss: &Congestion);

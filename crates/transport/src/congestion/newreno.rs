@@ -73,10 +73,6 @@ impl CongestionControl for NewReno {
         self.window = self.threshold;
     }
 
-    fn on_recovered(&mut self, _: u64) {
-        self.before = None;
-    }
-
     fn on_rto(&mut self, loss: &Congestion) {
         // RFC 5681 3.1: the threshold is not reduced again while the same data is in trouble.
         if self.window > self.mss {

@@ -161,6 +161,8 @@ pub(crate) struct Flight {
     pub(crate) probe: Probe,
     /// The recovery or time-out that may be taken back began with this as SND.UNA.
     pub(crate) undo_from: Seq,
+    /// It is over, and may still be taken back.
+    pub(crate) may_undo: bool,
     /// Most bytes in flight, lost and sacked ones included, since `usage_end` was SND.NXT.
     usage: u32,
     usage_end: Seq,
@@ -304,6 +306,7 @@ carried!(Flight {
     reduction,
     probe,
     undo_from,
+    may_undo,
     usage,
     usage_end,
     sacked_segments,

@@ -89,6 +89,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         self.hot.clear(flag::PROBING);
         let in_flight = self.pipe().saturating_add(news.bytes);
         self.begin_congestion();
+        // What a recovery before it did is settled by this reduction.
+        self.cold.flight.may_undo = false;
         self.hot.set(flag::REDUCED);
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_loss(&Congestion { now: self.now, in_flight, lost: news.acked });

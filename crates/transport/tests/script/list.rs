@@ -28,6 +28,7 @@ scripts! {
     defer_accept
     delayed_ack
     dsack_undo
+    dsack_undo_late
     ecn_passive
     ecn_sender
     ecn_syn_again

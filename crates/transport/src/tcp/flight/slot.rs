@@ -52,6 +52,7 @@ static EMPTY: Flight = Flight {
     reduction: crate::tcp::prr::Reduction::NONE,
     probe: super::Probe { end: Seq(0), again: false },
     undo_from: Seq(0),
+    may_undo: false,
     usage: 0,
     usage_end: Seq(0),
 };

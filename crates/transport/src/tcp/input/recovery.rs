@@ -52,8 +52,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         news.duplicate = true;
         let rare = self.cold.rare.note();
         rare.duplicates = rare.duplicates.wrapping_add(1);
-        // From before this recovery, it says nothing of what was sent again in it.
-        if end.after(self.cold.flight.undo_from) {
+        // From before this recovery, or sent after it, it says nothing of what was sent again in it.
+        let over = !self.hot.has(flag::RECOVERY | flag::LOSS) && end.after(self.cold.recover);
+        if end.after(self.cold.flight.undo_from) && !over {
             let again = end.since(start);
             self.cold.undo_left = self.cold.undo_left.saturating_sub(again);
         }
@@ -67,6 +68,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             if !una.before(self.cold.recover) && self.hot.has(flag::RECOVERY | flag::LOSS) {
                 self.leave_recovery();
             }
+        } else if news.duplicate && self.cold.flight.may_undo && self.cold.undo_left == 0 {
+            self.undo_late();
         }
         if self.hot.has(flag::PROBING) && (news.acked > 0 || news.probe_duplicate || plain) {
             self.settle_probe(news, plain);
@@ -185,6 +188,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         self.hot.clear(flag::RECOVERY | flag::LOSS | flag::FORWARDING);
         self.cold.flight.duplicates = 0;
         self.cold.flight.rack.recovered();
+        // Duplicates of what was sent again may still come.
+        self.cold.flight.may_undo = self.cold.undo_left > 0;
         if let Some(congestion) = &mut self.cold.congestion {
             congestion.on_recovered(self.now);
             self.follow_congestion();
@@ -216,6 +221,19 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
                 congestion.undo(self.now);
             }
             self.leave_recovery();
+        }
+    }
+
+    /// The peer has told of every retransmission of the last recovery as a duplicate, the last time when the recovery was over: a
+    /// retransmission arrives behind what it repeats. What is left to take back is the window, as in Linux (`tcp_try_undo_dsack`).
+    #[cold]
+    fn undo_late(&mut self) {
+        self.cold.flight.may_undo = false;
+        if let Some(congestion) = &mut self.cold.congestion {
+            if !congestion.rules_recovery() {
+                congestion.undo(self.now);
+                self.follow_congestion();
+            }
         }
     }
 }
