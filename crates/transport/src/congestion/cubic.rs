@@ -40,8 +40,8 @@ struct Shape {
 #[derive(Debug)]
 pub struct Cubic {
     now: Shape,
-    /// Before the last reduction.
-    before: Option<Box<Shape>>,
+    /// Before the last reduction, with `reduced`.
+    before: Option<Box<(Shape, bool)>>,
     /// Nothing was acknowledged in new data since then: growth stands still: ns; `NEVER`: it does not.
     paused_at: u64,
     /// The round in which the delay is measured ends when so much is delivered, modulo 2^32.
@@ -50,6 +50,8 @@ pub struct Cubic {
     rounds: [u32; 2],
     mss: u16,
     samples: u8,
+    /// The threshold is that of a reduction, not of the end of the first slow start.
+    reduced: bool,
 }
 
 /// Segments of a window, as far as an imported one is believed.
@@ -73,6 +75,7 @@ carried!(Cubic {
     rounds,
     mss in 1..=u16::MAX,
     samples,
+    reduced,
 });
 
 const _: () = assert!(size_of::<Cubic>() <= 72, "a block of 80 bytes with the allocator's word");
@@ -102,6 +105,7 @@ impl Cubic {
             rounds: [u32::MAX; 2],
             mss,
             samples: 0,
+            reduced: known,
         }
     }
 
@@ -114,7 +118,8 @@ impl Cubic {
     }
 
     fn reduce(&mut self) {
-        self.before = Some(Box::new(self.now));
+        self.before = Some(Box::new((self.now, self.reduced)));
+        self.reduced = true;
         let shape = &mut self.now;
         // 4.7: fast convergence, so that a new flow finds room.
         let fast = shape.window < f64::from(shape.highest);
@@ -146,7 +151,9 @@ impl Cubic {
         let at = |t: f64| C * (t - k).powi(3) + highest;
         // 4.4 and 4.5 aim at one round-trip time ahead, at most half as much again.
         let target = at(t + rtt).clamp(shape.window, shape.window * 1.5);
-        let alpha = if shape.reno >= highest { 1.0 } else { ALPHA };
+        // 4.3: the window when the threshold was set, which fast convergence and a time-out leave as it is.
+        let prior = f64::from(shape.threshold) / if self.reduced { BETA } else { 1.0 };
+        let alpha = if shape.reno >= prior { 1.0 } else { ALPHA };
         shape.reno += alpha * acked / shape.window;
         let cubic = shape.window + (target - shape.window) / shape.window * acked;
         shape.window = if at(t) < shape.reno { shape.reno.max(shape.window) } else { cubic };
@@ -168,6 +175,7 @@ impl Cubic {
             let margin = (last / 8).clamp(DELAY.0, DELAY.1);
             if current >= last.saturating_add(margin) {
                 self.now.threshold = self.now.window as f32;
+                self.reduced = false;
             }
         }
     }
@@ -224,8 +232,9 @@ impl CongestionControl for Cubic {
     fn undo(&mut self, _: u64) {
         // 4.9
         if let Some(before) = self.before.take() {
-            let window = self.now.window.max(before.window);
-            self.now = Shape { window, ..*before };
+            let (shape, reduced) = *before;
+            let window = self.now.window.max(shape.window);
+            (self.now, self.reduced) = (Shape { window, ..shape }, reduced);
         }
     }
 
@@ -262,112 +271,4 @@ impl CongestionControl for Cubic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::congestion::RateSample;
-
-    const LOSS: Congestion = Congestion { now: 0, in_flight: 0, lost: 1000 };
-
-    fn ack(now: u64, acked: u32) -> Ack {
-        Ack {
-            now,
-            acked,
-            delivered: acked,
-            total_delivered: 0,
-            prior_in_flight: 0,
-            in_flight: 0,
-            window_limited: true,
-            in_recovery: false,
-            srtt: 100_000_000,
-            min_rtt: 100_000_000,
-            sample: RateSample::default(),
-        }
-    }
-
-    #[test]
-    fn returns_to_the_old_window_after_k_seconds() {
-        let mut cubic =
-            Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
-        cubic.on_loss(&LOSS);
-        assert_eq!((cubic.window(), cubic.threshold()), (70_000, 70_000));
-        // K = cbrt(30 / 0.4) = 4.2 s; a window is acknowledged each round trip.
-        let mut at_k = 0;
-        for round in 1..=100u64 {
-            let window = cubic.window();
-            for _ in 0..window / 1000 {
-                cubic.on_ack(&ack(round * 100_000_000, 1000));
-            }
-            if round == 42 {
-                at_k = cubic.window();
-            }
-        }
-        assert!((95_000..=103_000).contains(&at_k), "{at_k}");
-        assert!(cubic.window() > 140_000, "{}", cubic.window());
-    }
-
-    #[test]
-    fn a_spurious_timeout_is_undone() {
-        let mut cubic =
-            Cubic::new(&Start { mss: 1000, window: 10_000, threshold: u32::MAX, now: 0, seed: 0 });
-        cubic.on_rto(&LOSS);
-        cubic.on_rto(&LOSS);
-        assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
-        cubic.undo(0);
-        assert_eq!((cubic.window(), cubic.threshold()), (10_000, u32::MAX));
-    }
-
-    #[test]
-    fn growth_after_a_timeout_begins_where_slow_start_ends() {
-        // 4.8: K is 0 and W_max the window then, however large it was before.
-        let mut cubic = Cubic::new(&Start {
-            mss: 1000,
-            window: 1_000_000,
-            now: 0,
-            seed: 0,
-            threshold: u32::MAX,
-        });
-        cubic.on_rto(&LOSS);
-        while cubic.window() < cubic.threshold() {
-            cubic.on_ack(&ack(0, 1000));
-        }
-        assert_eq!(cubic.window(), 700_000);
-        // A second on: 0.4 of a segment by the cubic function. The old K of 9 s would have made it 80.
-        for round in 1..=10u64 {
-            (0..700).for_each(|_| cubic.on_ack(&ack(round * 100_000_000, 1000)));
-        }
-        assert!(cubic.window() < 710_000, "{}", cubic.window());
-    }
-
-    #[test]
-    fn time_without_use_does_not_count() {
-        let grown = |pause: u64| {
-            let mut cubic = Cubic::new(&Start {
-                mss: 1000,
-                window: 100_000,
-                now: 0,
-                seed: 0,
-                threshold: u32::MAX,
-            });
-            cubic.on_loss(&LOSS);
-            cubic.on_ack(&ack(0, 1000));
-            cubic.on_unused(1_000_000);
-            cubic.on_ack(&ack(1_000_000 + pause, 1000));
-            cubic.window()
-        };
-        assert_eq!(grown(60_000_000_000), grown(0));
-    }
-
-    #[test]
-    fn a_rising_delay_ends_slow_start() {
-        let mut cubic =
-            Cubic::new(&Start { mss: 1000, window: 20_000, threshold: u32::MAX, now: 0, seed: 0 });
-        for round in 0..3u64 {
-            for _ in 0..10 {
-                let rtt = Some(100_000_000 + round * 30_000_000);
-                let sample = RateSample { rtt, prior_delivered: round, ..RateSample::default() };
-                cubic.on_ack(&Ack { sample, total_delivered: round + 1, ..ack(round, 1000) });
-            }
-        }
-        assert!(cubic.threshold() < u32::MAX);
-    }
-}
+mod tests;

@@ -1,0 +1,121 @@
+use super::*;
+use crate::congestion::RateSample;
+
+const LOSS: Congestion = Congestion { now: 0, in_flight: 0, lost: 1000 };
+
+fn ack(now: u64, acked: u32) -> Ack {
+    Ack {
+        now,
+        acked,
+        delivered: acked,
+        total_delivered: 0,
+        prior_in_flight: 0,
+        in_flight: 0,
+        window_limited: true,
+        in_recovery: false,
+        srtt: 100_000_000,
+        min_rtt: 100_000_000,
+        sample: RateSample::default(),
+    }
+}
+
+#[test]
+fn returns_to_the_old_window_after_k_seconds() {
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
+    cubic.on_loss(&LOSS);
+    assert_eq!((cubic.window(), cubic.threshold()), (70_000, 70_000));
+    // K = cbrt(30 / 0.4) = 4.2 s; a window is acknowledged each round trip.
+    let mut at_k = 0;
+    for round in 1..=100u64 {
+        let window = cubic.window();
+        for _ in 0..window / 1000 {
+            cubic.on_ack(&ack(round * 100_000_000, 1000));
+        }
+        if round == 42 {
+            at_k = cubic.window();
+        }
+    }
+    assert!((95_000..=103_000).contains(&at_k), "{at_k}");
+    assert!(cubic.window() > 140_000, "{}", cubic.window());
+}
+
+#[test]
+fn a_spurious_timeout_is_undone() {
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 10_000, threshold: u32::MAX, now: 0, seed: 0 });
+    cubic.on_rto(&LOSS);
+    cubic.on_rto(&LOSS);
+    assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
+    cubic.undo(0);
+    assert_eq!((cubic.window(), cubic.threshold()), (10_000, u32::MAX));
+}
+
+#[test]
+fn growth_after_a_timeout_begins_where_slow_start_ends() {
+    // 4.8: K is 0 and W_max the window then, however large it was before.
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 1_000_000, now: 0, seed: 0, threshold: u32::MAX });
+    cubic.on_rto(&LOSS);
+    while cubic.window() < cubic.threshold() {
+        cubic.on_ack(&ack(0, 1000));
+    }
+    assert_eq!(cubic.window(), 700_000);
+    // A second on: 0.4 of a segment by the cubic function. The old K of 9 s would have made it 80.
+    for round in 1..=10u64 {
+        (0..700).for_each(|_| cubic.on_ack(&ack(round * 100_000_000, 1000)));
+    }
+    assert!(cubic.window() < 710_000, "{}", cubic.window());
+}
+
+#[test]
+fn time_without_use_does_not_count() {
+    let grown = |pause: u64| {
+        let mut cubic =
+            Cubic::new(&Start { mss: 1000, window: 100_000, now: 0, seed: 0, threshold: u32::MAX });
+        cubic.on_loss(&LOSS);
+        cubic.on_ack(&ack(0, 1000));
+        cubic.on_unused(1_000_000);
+        cubic.on_ack(&ack(1_000_000 + pause, 1000));
+        cubic.window()
+    };
+    assert_eq!(grown(60_000_000_000), grown(0));
+}
+
+#[test]
+fn a_rising_delay_ends_slow_start() {
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 20_000, threshold: u32::MAX, now: 0, seed: 0 });
+    for round in 0..3u64 {
+        for _ in 0..10 {
+            let rtt = Some(100_000_000 + round * 30_000_000);
+            let sample = RateSample { rtt, prior_delivered: round, ..RateSample::default() };
+            cubic.on_ack(&Ack { sample, total_delivered: round + 1, ..ack(round, 1000) });
+        }
+    }
+    assert!(cubic.threshold() < u32::MAX);
+}
+
+#[test]
+fn the_estimate_of_reno_grows_faster_from_the_window_before_the_reduction_on() {
+    // 4.3: that window is 70 segments, though fast convergence aims at 59.5 of them. Time stands still, so that the cubic
+    // function has nothing to say.
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
+    cubic.on_loss(&LOSS);
+    cubic.on_loss(&LOSS);
+    assert_eq!(cubic.window(), 49_000);
+    let mut rounds = |from: u32| {
+        let mut round = || {
+            let before = cubic.window();
+            let one = Ack { srtt: 1_000_000, ..ack(0, 1000) };
+            (0..before / 1000).for_each(|_| cubic.on_ack(&one));
+            (before, cubic.window() - before)
+        };
+        while round().0 < from {}
+        (0..8).map(|_| round().1).sum::<u32>()
+    };
+    let (slow, fast) = (rounds(60_000), rounds(70_000));
+    assert!((3_800..=4_400).contains(&slow), "{slow}");
+    assert!((7_500..=8_100).contains(&fast), "{fast}");
+}
