@@ -80,6 +80,17 @@ carried!(Cubic {
 
 const _: () = assert!(size_of::<Cubic>() <= 72, "a block of 80 bytes with the allocator's word");
 
+impl Shape {
+    /// Segments have another size: so many times as many are as many bytes. Growth begins anew from there.
+    fn scale(&mut self, factor: f64) {
+        self.window = (self.window * factor).max(1.0);
+        for segments in [&mut self.threshold, &mut self.highest, &mut self.initial] {
+            *segments = (f64::from(*segments) * factor) as f32;
+        }
+        self.epoch = NEVER;
+    }
+}
+
 impl Cubic {
     /// Slow start from the initial window.
     #[must_use]
@@ -251,9 +262,16 @@ impl CongestionControl for Cubic {
     }
 
     fn set_mss(&mut self, mss: u32) {
-        let bytes = self.now.window * self.mss();
-        self.mss = mss.clamp(1, 65_535) as u16;
-        self.now.window = (bytes / self.mss()).max(1.0);
+        let mss = mss.clamp(1, 65_535) as u16;
+        if mss == self.mss {
+            return;
+        }
+        let factor = self.mss() / f64::from(mss);
+        self.mss = mss;
+        self.now.scale(factor);
+        if let Some(before) = &mut self.before {
+            before.0.scale(factor);
+        }
     }
 
     fn window(&self) -> u32 {

@@ -97,6 +97,24 @@ fn a_rising_delay_ends_slow_start() {
 }
 
 #[test]
+fn smaller_segments_are_as_many_bytes() {
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
+    cubic.on_loss(&LOSS);
+    cubic.on_ack(&ack(0, 1000));
+    let window = cubic.window();
+    cubic.set_mss(500);
+    assert_eq!((cubic.window(), cubic.threshold()), (window, 70_000));
+    // Growth goes on towards the same window: 200 segments now.
+    for round in 1..=42u64 {
+        (0..cubic.window() / 500).for_each(|_| cubic.on_ack(&ack(round * 100_000_000, 500)));
+    }
+    assert!(cubic.window() > 90_000, "{}", cubic.window());
+    cubic.undo(0);
+    assert_eq!((cubic.window(), cubic.threshold()), (100_000, u32::MAX));
+}
+
+#[test]
 fn the_estimate_of_reno_grows_faster_from_the_window_before_the_reduction_on() {
     // 4.3: that window is 70 segments, though fast convergence aims at 59.5 of them. Time stands still, so that the cubic
     // function has nothing to say.
