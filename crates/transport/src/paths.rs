@@ -8,11 +8,30 @@ use crate::options::SECOND;
 /// How long a path MTU is believed: ns (RFC 1191 6.3: 10 minutes).
 pub(crate) const LIFE: u64 = 600 * SECOND;
 
+/// Packets are not made smaller than these: bytes, IPv4 (Linux's `min_pmtu`) and IPv6 (RFC 8200 5).
+pub(crate) const LEAST: (u16, u16) = (552, 1280);
+
+/// What a path takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// Bytes of an IP packet.
+    pub(crate) mtu: u16,
+    /// It takes less than packets are made: routers may cut them (RFC 1191 3: a host may cease to set DF; as Linux does).
+    pub(crate) narrow: bool,
+}
+
+impl Limit {
+    /// Of the path to `peer`, which takes `mtu` bytes, as a router says.
+    pub(crate) fn told(peer: IpAddr, mtu: u16) -> Self {
+        let least = if peer.is_ipv4() { LEAST.0 } else { LEAST.1 };
+        Self { mtu: mtu.max(least), narrow: mtu < least && peer.is_ipv4() }
+    }
+}
+
 /// What is known of a path.
 #[derive(Debug, Clone, Copy)]
 struct Path {
-    /// Bytes of an IP packet.
-    mtu: u16,
+    limit: Limit,
     /// ns.
     expires: u64,
 }
@@ -29,23 +48,23 @@ impl Paths {
         Self { known: BTreeMap::new(), most }
     }
 
-    /// What a packet to `peer` may be: bytes. `None`: nothing is known that still holds.
-    pub(crate) fn mtu(&mut self, peer: IpAddr, now: u64) -> Option<u16> {
+    /// What the path to `peer` takes. `None`: nothing is known that still holds.
+    pub(crate) fn find(&mut self, peer: IpAddr, now: u64) -> Option<Limit> {
         let path = self.known.get(&peer)?;
         if path.expires <= now {
             self.known.remove(&peer);
             return None;
         }
-        Some(path.mtu)
+        Some(path.limit)
     }
 
-    /// The same, at a glance.
+    /// Bytes of a packet to `peer`, at a glance.
     pub(crate) fn known(&self, peer: IpAddr, now: u64) -> Option<u16> {
-        self.known.get(&peer).filter(|path| path.expires > now).map(|path| path.mtu)
+        self.known.get(&peer).filter(|path| path.expires > now).map(|path| path.limit.mtu)
     }
 
-    /// The path to `peer` takes `mtu` bytes.
-    pub(crate) fn learn(&mut self, peer: IpAddr, mtu: u16, now: u64) {
+    /// The path to `peer` takes so much.
+    pub(crate) fn learn(&mut self, peer: IpAddr, limit: Limit, now: u64) {
         if self.known.len() >= self.most && !self.known.contains_key(&peer) {
             let oldest = self.known.iter().min_by_key(|(_, path)| path.expires);
             match oldest.map(|(peer, _)| *peer) {
@@ -53,7 +72,7 @@ impl Paths {
                 None => return,
             };
         }
-        self.known.insert(peer, Path { mtu, expires: now.saturating_add(LIFE) });
+        self.known.insert(peer, Path { limit, expires: now.saturating_add(LIFE) });
     }
 
     /// The path to `peer` takes all that the port does.
@@ -70,18 +89,30 @@ mod tests {
     fn is_bounded_and_expires() {
         let mut paths = Paths::new(2);
         let peer = |n: u8| IpAddr::from([10, 0, 0, n]);
-        paths.learn(peer(1), 1300, 5);
-        paths.learn(peer(2), 1400, 6);
-        paths.learn(peer(1), 1200, 7);
-        paths.learn(peer(3), 1100, 8);
-        assert_eq!(paths.mtu(peer(2), 9), None, "the oldest made room");
-        assert_eq!((paths.mtu(peer(1), 9), paths.mtu(peer(3), 9)), (Some(1200), Some(1100)));
+        let of = |mtu: u16| Limit { mtu, narrow: false };
+        paths.learn(peer(1), of(1300), 5);
+        paths.learn(peer(2), of(1400), 6);
+        paths.learn(peer(1), of(1200), 7);
+        paths.learn(peer(3), of(1100), 8);
+        assert_eq!(paths.find(peer(2), 9), None, "the oldest made room");
+        let found = (paths.find(peer(1), 9), paths.find(peer(3), 9));
+        assert_eq!(found, (Some(of(1200)), Some(of(1100))));
         assert_eq!((paths.known(peer(1), 9), paths.known(peer(1), 7 + LIFE)), (Some(1200), None));
-        assert_eq!(paths.mtu(peer(1), 7 + LIFE), None);
+        assert_eq!(paths.find(peer(1), 7 + LIFE), None);
         paths.forget(peer(3));
-        assert_eq!((paths.mtu(peer(3), 9), paths.known.len()), (None, 0));
+        assert_eq!((paths.find(peer(3), 9), paths.known.len()), (None, 0));
         let mut none = Paths::new(0);
-        none.learn(peer(1), 1300, 5);
-        assert_eq!(none.mtu(peer(1), 5), None);
+        none.learn(peer(1), of(1300), 5);
+        assert_eq!(none.find(peer(1), 5), None);
+    }
+
+    #[test]
+    fn what_is_told_has_a_least() {
+        let (v4, v6) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([1u16; 8]));
+        let told = Limit::told;
+        assert_eq!(told(v4, 1400), Limit { mtu: 1400, narrow: false });
+        assert_eq!(told(v4, 552), Limit { mtu: 552, narrow: false });
+        assert_eq!(told(v4, 551), Limit { mtu: 552, narrow: true });
+        assert_eq!(told(v6, 1000), Limit { mtu: 1280, narrow: false });
     }
 }

@@ -53,7 +53,7 @@ impl Waiting {
     pub(crate) fn of<F>(hot: &Hot, cold: &Cold<F>, now: u64) -> Self {
         let (ends, options) = (cold.ends(), &cold.options);
         let timestamps = if hot.has(flag::TIMESTAMPS) { TIMESTAMPS } else { 0 };
-        let whole = if options.mtu_discovery { DONT_FRAGMENT } else { 0 };
+        let whole = if hot.has(flag::FRAGMENTS) { 0 } else { DONT_FRAGMENT };
         Self {
             remote: to_v6(ends.remote.ip()),
             local: to_v6(ends.local.ip()),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::handle::UdpId;
+use crate::paths::Limit;
 use crate::stack::Stack;
 use crate::udp::{Received, Run, UdpError, UdpOptions, UdpReport, UdpTrouble};
 
@@ -201,7 +202,7 @@ impl<B: Buffers> Stack<B> {
     pub fn note_first_link(&mut self, now: u64, peer: IpAddr, mtu: u16) {
         self.now = self.now.max(now);
         if mtu < self.path_mtu(peer) {
-            self.shared.paths.learn(peer, mtu, self.now);
+            self.shared.paths.learn(peer, Limit { mtu, narrow: false }, self.now);
         }
     }
 

@@ -117,9 +117,9 @@ impl<B: Buffers> Stack<B> {
         options: Arc<Options>,
         listener: Option<ListenerId>,
     ) -> Option<ConnectionId> {
-        let known = self.shared.paths.mtu(ends.remote.ip(), self.now);
+        let known = self.shared.paths.find(ends.remote.ip(), self.now);
         let known = known.filter(|_| options.mtu_discovery && self.shared.path == 0);
-        let mtu = known.map_or(self.shared.path_mtu, |mtu| mtu.min(self.shared.config.mtu));
+        let mtu = known.map_or(self.shared.path_mtu, |path| path.mtu.min(self.shared.config.mtu));
         let mut cold = Cold::new(*ends, options, mtu);
         cold.path = self.shared.path;
         cold.iss = isn::initial(&self.shared.secret, ends, self.now);
@@ -132,6 +132,9 @@ impl<B: Buffers> Stack<B> {
         let offset = isn::timestamp_offset(&self.shared.secret, ends);
         let (hot, cold) = self.slab.get_mut(id)?;
         hot.ts_offset = offset;
+        if known.is_some_and(|path| path.narrow) {
+            hot.set(flag::NARROW);
+        }
         settings::apply(hot, cold);
         hot.set(flag::IN_TABLE | if self.shared.path == 0 { 0 } else { flag::ASIDE });
         if let Some(listener) = listener {

@@ -110,6 +110,8 @@ pub(crate) mod flag {
     pub(crate) const FIN_ACKED: u64 = 1 << 50;
     /// Routers may fragment what is sent.
     pub(crate) const FRAGMENTS: u64 = 1 << 51;
+    /// The path takes less than packets are made, which is a reason for that.
+    pub(crate) const NARROW: u64 = 1 << 45;
     /// The handshake's last acknowledgment came; the connection waits for data (`TCP_DEFER_ACCEPT`).
     pub(crate) const DEFERRED: u64 = 1 << 52;
     /// It came from another stack, which chose what its time stamps are ahead of the clock.

@@ -7,12 +7,10 @@ use super::hot::flag;
 use crate::fifo::ByteFifo;
 use crate::options::PathProbing;
 use crate::packet::Sink;
-use crate::paths;
+use crate::paths::{self, Limit};
 use crate::reason::Reason;
 use crate::sequence::Seq;
 
-/// Packets are not made smaller than these: bytes, IPv4 (Linux's `min_pmtu`) and IPv6 (RFC 8200 5).
-pub(super) const LEAST: (u16, u16) = (552, 1280);
 /// What nearly every path takes: bytes, IPv4 and IPv6 (RFC 4821 7.2 search_low).
 const BASE: (u16, u16) = (1024, 1280);
 /// Below these a black hole is not suspected any more: bytes, IPv4 and IPv6.
@@ -113,28 +111,28 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let (mtu, widest) = (self.cold.path_mtu, self.widest());
         let Some(search) = &self.cold.search else { return };
         let peer = self.cold.ends().remote.ip();
-        if mtu >= self.shared.config.mtu {
+        let limit = Limit { mtu, narrow: self.hot.has(flag::NARROW) };
+        if limit.narrow || mtu < widest && search.above.saturating_sub(mtu) <= WORTH {
+            self.shared.paths.learn(peer, limit, self.now);
+        } else if mtu >= self.shared.config.mtu {
             self.shared.paths.forget(peer);
-        } else if mtu < widest && search.above.saturating_sub(mtu) <= WORTH {
-            self.shared.paths.learn(peer, mtu, self.now);
         }
     }
 
     /// ICMP says that the path takes only `mtu` bytes (0: less than now): what is in flight is cut
     /// smaller and sent again.
     pub(super) fn shrink(&mut self, mtu: u16) {
-        let least = self.by_version(LEAST);
         let probe = self.cold.search.as_ref().map_or(0, |search| search.probe);
         // A router of old that does not say how much: RFC 1191 5 has plateaus.
         let current = self.cold.path_mtu;
         let told = if mtu == 0 { plateau(current.max(probe)) } else { mtu };
-        let (mtu, discovers) = (told.max(least), self.cold.options.mtu_discovery);
-        if discovers && told < least && self.cold.is_v4() {
-            // Routers cut what is larger than such a path takes (RFC 1191 3: a host may cease to set DF); as Linux.
-            self.hot.set(flag::FRAGMENTS);
-        }
-        if !discovers || mtu >= current.max(probe) {
+        let Limit { mtu, narrow } = Limit::told(self.cold.ends().remote.ip(), told);
+        let narrows = narrow && !self.hot.has(flag::NARROW);
+        if !self.cold.options.mtu_discovery || !narrows && mtu >= current.max(probe) {
             return self.drop(Reason::IcmpUnmatched);
+        }
+        if narrows {
+            self.hot.set(flag::NARROW | flag::FRAGMENTS);
         }
         let (now, next) = (self.now, self.hot.snd_nxt);
         let search = self.search();
@@ -144,9 +142,12 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         search.raise_at = now.saturating_add(paths::LIFE);
         if mtu < current {
             self.resize(mtu);
+        } else if narrows {
+            self.remember();
         }
-        // Not a sign of congestion (RFC 1191 6.4): the window stays.
-        self.cold.flight.lose_oversized(u32::from(self.hot.mss));
+        // Not a sign of congestion (RFC 1191 6.4): the window stays. What was not to be cut is lost if the path takes less.
+        let fits = self.hot.mss.saturating_sub(mtu.saturating_sub(told));
+        self.cold.flight.lose_oversized(u32::from(fits));
         self.hot.cwnd = self.hot.cwnd.max(u32::from(self.hot.mss));
         self.touch();
     }
@@ -218,7 +219,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         (search.above, search.lost, search.raise_at) = (widest.saturating_add(1), 0, raise_at);
         search.halves = false;
         if self.cold.options.mtu_discovery {
-            self.hot.clear(flag::FRAGMENTS);
+            self.hot.clear(flag::FRAGMENTS | flag::NARROW);
         }
         if self.cold.options.path_probing == PathProbing::Off || !self.hot.has(flag::SACK) {
             self.resize(self.cold.path_mtu.max(widest));
@@ -283,5 +284,5 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
 }
 
 fn plateau(mtu: u16) -> u16 {
-    [1492, 1006, 576].into_iter().find(|plateau| *plateau < mtu).unwrap_or(552)
+    [1492, 1006, 576, 552].into_iter().find(|plateau| *plateau < mtu).unwrap_or(68)
 }

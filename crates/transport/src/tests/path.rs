@@ -49,6 +49,14 @@ fn a_router_of_old_does_not_say_how_much() {
         too_big(&mut link, sent, 0);
         assert_eq!(info(&link, ids[CLIENT]).path_mtu, plateau);
     }
+    // The plateaus go on below what packets are made: from then on, routers may cut them.
+    let may_be_cut = |link: &Link| link.seen.last().unwrap().1[6] & 0x40 == 0;
+    link.flush();
+    assert!(!may_be_cut(&link));
+    too_big(&mut link, 552, 0);
+    link.flush();
+    assert!(may_be_cut(&link));
+    assert_eq!(info(&link, ids[CLIENT]).path_mtu, 552);
 }
 
 #[test]

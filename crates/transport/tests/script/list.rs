@@ -76,6 +76,7 @@ scripts! {
     orphan_window
     pacing
     pacing_messages
+    path_mtu_switch
     path_mtu_tiny
     path_mtu_v4
     path_mtu_v6

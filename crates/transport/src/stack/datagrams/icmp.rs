@@ -9,6 +9,7 @@ use crate::ends::{Ends, to_v6};
 use crate::event::Event;
 use crate::fifo::Buffers;
 use crate::packet::{Departure, Sink};
+use crate::paths::Limit;
 use crate::reason::Reason;
 use crate::stack::Stack;
 use crate::tcp::icmp::Trouble;
@@ -63,12 +64,12 @@ impl<B: Buffers> Stack<B> {
         let trouble = match trouble {
             Trouble::TooBig(mtu) => {
                 info = mtu.into();
-                // Below these nothing is believed (RFC 1191 3, RFC 8200 5).
-                let mtu = mtu.max(if ends.remote.is_ipv4() { 552 } else { 1280 });
-                if mtu >= self.shared.config.mtu {
+                let limit = Limit::told(ends.remote.ip(), mtu);
+                let mtu = limit.mtu;
+                if mtu >= self.shared.config.mtu && !limit.narrow {
                     return Err(Reason::IcmpUnmatched);
                 }
-                self.shared.paths.learn(ends.remote.ip(), mtu, self.now);
+                self.shared.paths.learn(ends.remote.ip(), limit, self.now);
                 // As Linux: over IPv6 who wants all is told all the same.
                 let is_wanted = wants_all && ends.remote.is_ipv6();
                 if socket.options.fragmentation == Fragmentation::Allowed && !is_wanted {

@@ -38,9 +38,9 @@ impl<B: Buffers> Stack<B> {
             0 => message.data.len(),
             size => message.data.len().min(size.into()),
         };
-        let path = self.shared.paths.mtu(ends.remote.ip(), self.now);
+        let known = self.shared.paths.find(ends.remote.ip(), self.now);
         let (port, whole) = (self.shared.config.mtu, ends.ip_header() + HEADER_LENGTH);
-        let path = path.unwrap_or(port);
+        let (path, narrow) = known.map_or((port, false), |path| (path.mtu.min(port), path.narrow));
         let most = match socket.options.fragmentation {
             Fragmentation::Refused => usize::from(path).saturating_sub(whole),
             Fragmentation::Probing => usize::from(port).saturating_sub(whole),
@@ -53,7 +53,7 @@ impl<B: Buffers> Stack<B> {
         let options = socket.options.clone();
         let dont_fragment = match options.fragmentation {
             Fragmentation::Allowed => false,
-            Fragmentation::BeyondPath => whole + size <= usize::from(path),
+            Fragmentation::BeyondPath => whole + size <= usize::from(path) && !narrow,
             Fragmentation::Refused | Fragmentation::Probing => true,
         };
         // Stacks that share an address have counters of their own, which start alike.

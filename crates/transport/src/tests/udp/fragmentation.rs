@@ -64,6 +64,24 @@ fn what_the_path_does_not_take_may_be_cut_the_rest_may_not() {
 }
 
 #[test]
+fn what_goes_by_a_path_below_552_bytes_may_be_cut() {
+    // RFC 1191 3: a path may take as little as 68 bytes; nothing is made as small as that, and Linux believes no less than 552.
+    let mut sender = Sender::new(Fragmentation::BeyondPath);
+    let original = sender.send(400).unwrap();
+    assert!(!may_be_cut(&original));
+    sender.learn(&original, 296);
+    assert_eq!(sender.hosts.stacks[CLIENT].path_mtu(v4(SERVER, 0).ip()), 552);
+    assert_eq!(sender.send(1), Err(UdpError::Trouble(UdpTrouble::TooBig(552))));
+    assert!([1, 400, 600].into_iter().all(|length| may_be_cut(&sender.send(length).unwrap())));
+    // Who lets nobody cut gets no more than that.
+    let mut strict = Sender::new(Fragmentation::Refused);
+    let original = strict.send(400).unwrap();
+    strict.learn(&original, 296);
+    assert_eq!(strict.send(1), Err(UdpError::Trouble(UdpTrouble::TooBig(552))));
+    assert!(!may_be_cut(&strict.send(400).unwrap()));
+}
+
+#[test]
 fn a_probe_goes_beyond_what_is_known_of_the_path() {
     let mut sender = Sender::new(Fragmentation::Probing);
     let original = sender.send(1472).unwrap();
