@@ -67,7 +67,13 @@ impl<B: Buffers> Stack<B> {
     /// [`SocketError::Gone`].
     pub fn set_quick_ack(&mut self, id: ConnectionId, on: bool) -> Result<(), SocketError> {
         let (hot, _) = held(self.slab.get_mut(id))?;
-        hot.quick = if on { QUICK } else { 0 };
+        if on {
+            hot.quick = QUICK;
+            hot.clear(flag::CONVERSES);
+        } else {
+            hot.quick = 0;
+            hot.set(flag::CONVERSES);
+        }
         if on && hot.ack_at != NEVER {
             hot.set(flag::ACK_NOW);
         }

@@ -99,7 +99,7 @@ impl<B: Buffers> Stack<B> {
             tcb.take_ecn_offer(segment);
             tcb.hot.snd_wnd = u32::from(segment.window);
             tcb.hot.received_at = tcb.now;
-            tcb.cold.counts.note_received(segment.data.len(), tcb.now);
+            tcb.cold.counts.note_received(segment.data.len());
             tcb.take_fast_open(segment);
             tcb.output();
         });

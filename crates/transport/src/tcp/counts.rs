@@ -147,12 +147,15 @@ impl Counts {
 
     /// A segment came, with `data` bytes.
     #[inline]
-    pub(crate) fn note_received(&mut self, data: usize, now: u64) {
+    pub(crate) fn note_received(&mut self, data: usize) {
         self.segments_in = self.segments_in.wrapping_add(1);
-        if data > 0 {
-            self.data_in = self.data_in.wrapping_add(1);
-            self.received_at = stamp(now);
-        }
+        self.data_in = self.data_in.wrapping_add(u32::from(data > 0));
+    }
+
+    /// Its data was taken.
+    #[inline]
+    pub(crate) fn note_data(&mut self, now: u64) {
+        self.received_at = stamp(now);
     }
 
     /// SND.UNA moves.

@@ -128,6 +128,8 @@ pub(crate) mod flag {
     pub(crate) const ORPHAN: u64 = 1 << 61;
     /// The peer has called data urgent that was not read yet: reading stops there.
     pub(crate) const URGENT: u64 = 1 << 58;
+    /// What is sent answers what came just before, and carries its acknowledgment.
+    pub(crate) const CONVERSES: u64 = 1 << 46;
     /// It takes another path than the network.
     pub(crate) const ASIDE: u64 = 1 << 57;
     /// Any kind.

@@ -30,7 +30,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if (self.shared.path != 0 || self.hot.has(flag::ASIDE)) && !self.is_from_here() {
             return;
         }
-        self.cold.counts.note_received(segment.data.len(), self.now);
+        self.cold.counts.note_received(segment.data.len());
         if self.on_predicted(segment) {
             if self.is_quiet() {
                 return;

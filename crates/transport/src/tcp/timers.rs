@@ -21,6 +21,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             return self.output();
         }
         let is_ack_due = self.hot.ack_at <= self.now;
+        if is_ack_due {
+            // No answer has come in time to carry it.
+            self.hot.clear(flag::CONVERSES);
+        }
         if is_ack_due && self.hot.deadline_but_ack() > self.now && self.is_quiet() {
             return self.acknowledge_now();
         }

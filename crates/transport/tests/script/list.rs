@@ -87,6 +87,7 @@ scripts! {
     prr_progress
     push
     quick_ack
+    quick_ack_idle
     quick_ack_switch
     rack_reordering
     rack_threshold

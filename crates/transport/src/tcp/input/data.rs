@@ -8,6 +8,7 @@ use crate::reason::Reason;
 use crate::segment::{CONGESTION_EXPERIENCED, Segment, bits};
 use crate::sequence::Seq;
 use crate::tcp::Tcb;
+use crate::tcp::handshake::QUICK;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
 
@@ -100,6 +101,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             }
             let rare = self.cold.rare.note();
             rare.out_of_order = rare.out_of_order.wrapping_add(1);
+            self.cold.counts.note_data(self.now);
             // RFC 5681 4.2: at once.
             self.acknowledge_now();
             return taken;
@@ -120,6 +122,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.note_size(data.len());
         }
         self.schedule_ack();
+        self.cold.counts.note_data(self.now);
         self.tell_readable();
         taken
     }
@@ -145,6 +148,21 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         } else if unacknowledged > u32::from(hot.rcv_mss) {
             hot.set(flag::ACK_NOW);
         } else if hot.ack_at == NEVER {
+            self.delay_ack();
+        }
+    }
+
+    /// The acknowledgment waits for more, or for an answer that carries it. But after a pause longer than a time-out the peer
+    /// begins with a small window again, so acknowledgments are quick until that has grown, unless both sides talk in turn (as
+    /// Linux's `tcp_event_data_recv`).
+    #[inline]
+    fn delay_ack(&mut self) {
+        let pause = self.cold.counts.received_ago(self.now).unwrap_or(0);
+        let hot = &mut *self.hot;
+        if pause > u64::from(hot.rto) * 1000 && !hot.has(flag::CONVERSES) {
+            hot.quick = QUICK - 1;
+            hot.set(flag::ACK_NOW);
+        } else {
             hot.ack_at = self.now.saturating_add(self.cold.options.delayed_ack);
         }
     }

@@ -273,7 +273,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if self.cold.flight.is_empty() {
             self.restart_idle();
         }
-        let answers = self.hot.quick > 0 && self.answers();
+        let answers = self.answers();
         let probes = marks & mark::PATH_PROBE != 0;
         let size = if probes { next.since(start) } else { self.full_size() } as u16;
         let end = self.transmit((start, next), marks, false);
@@ -286,6 +286,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         self.hot.snd_nxt = end;
         if answers {
             self.hot.quick = 0;
+            self.hot.set(flag::CONVERSES);
         }
         if sent.data() % u32::from(self.hot.mss) != 0 {
             self.cold.small_end = end;
@@ -298,9 +299,16 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         end == next
     }
 
-    /// Whether what is sent now answers what came just before. What is said both ways needs no quick
-    /// acknowledgments: they go with the next word.
+    /// Whether what is sent now answers what came just before, where that is not known. What is said both ways needs no
+    /// quick acknowledgments: they go with the next word.
+    #[inline]
     pub(super) fn answers(&self) -> bool {
+        let hot = &*self.hot;
+        let may = !hot.has(flag::CONVERSES) && (hot.quick > 0 || hot.ack_at != NEVER);
+        may && self.is_answer()
+    }
+
+    fn is_answer(&self) -> bool {
         let pending = self.hot.ack_at != NEVER || self.hot.has(flag::ACK_NOW);
         let had_data = self.hot.rcv_nxt != self.cold.irs.add(1);
         let ago = self.now.saturating_sub(self.hot.received_at);

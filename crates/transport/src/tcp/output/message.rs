@@ -57,7 +57,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     #[inline(always)]
     fn send_short(&mut self, data: usize) -> bool {
         self.restart_idle();
-        let answers = self.hot.quick > 0 && self.answers();
+        let answers = self.answers();
         let (edge, start) = (self.hot.rcv_adv, self.hot.snd_nxt);
         let window = self.advertise();
         let hot = &mut *self.hot;
@@ -95,6 +95,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         hot.snd_nxt = end;
         if answers {
             hot.quick = 0;
+            hot.set(flag::CONVERSES);
         }
         if data != usize::from(hot.mss) {
             self.cold.small_end = end;
