@@ -149,6 +149,21 @@ pub(crate) fn key(packet: &[u8]) -> Option<FiveTuple> {
     }
 }
 
+/// The flow of a packet whose segment was checked: also where a fragment header says that it is whole (RFC 6946), which
+/// [`key`] takes for a fragment.
+pub(crate) fn whole_key(packet: &[u8]) -> Option<FiveTuple> {
+    let key = key(packet)?;
+    let FiveTuple::V6(flow) = key else { return Some(key) };
+    let upper = ipv6::upper_layer(packet).ok()?;
+    if upper.fragment.is_none() {
+        return Some(key);
+    }
+    let &[a, b, c, d, ..] = packet.get(upper.offset..)? else { return None };
+    let source = (flow.source(), u16::from_be_bytes([a, b]));
+    let destination = (flow.destination(), u16::from_be_bytes([c, d]));
+    Some(FiveTuple::V6(FiveTuple6::new(source, destination, upper.protocol)))
+}
+
 /// A whole TCP segment over IPv4, without IP options or padding, and both addresses in a word. `None`: malformed, or
 /// merely unusual; [`upper`] tells.
 #[inline(always)]

@@ -206,7 +206,7 @@ impl<B: Buffers> Stack<B> {
         segment: &Segment<'_>,
         sink: &mut S,
     ) -> Result<(), Reason> {
-        let key = segment::key(packet).ok_or(Reason::IpHeader)?;
+        let key = segment::whole_key(packet).ok_or(Reason::IpHeader)?;
         let ends = Ends::of_received(&key);
         if !ends.is_possible() {
             return Err(Reason::Source);

@@ -51,6 +51,41 @@ fn a_lost_syn_is_sent_again_until_given_up() {
     assert_eq!(link.events[CLIENT], [Event::Failed(id, Failure::TimedOut)]);
 }
 
+/// Puts a fragment header ahead of what an IPv6 packet holds; `more`: fragments follow it.
+fn add_fragment_header(packet: &mut Vec<u8>, more: bool) {
+    let length = u16::from_be_bytes([packet[4], packet[5]]) + 8;
+    packet[4..6].copy_from_slice(&length.to_be_bytes());
+    let next = std::mem::replace(&mut packet[6], 44);
+    drop(packet.splice(40..40, [next, 0, 0, u8::from(more), 0, 0, 0, 1]));
+}
+
+/// RFC 6946: a packet that is all there, though it has a fragment header, is no fragment.
+#[test]
+fn segments_with_a_fragment_header_that_are_whole_are_taken() {
+    let (mut link, options) = (Link::new(), Options::default());
+    let server: std::net::SocketAddr = "[fd00::2]:80".parse().unwrap();
+    let listener = link.stacks[SERVER].listen(server, 5, &options).unwrap();
+    link.fate = Box::new(|_, packet| {
+        add_fragment_header(packet, false);
+        Some(0)
+    });
+    let id = link.stacks[CLIENT]
+        .connect(link.now, "fd00::1".parse().unwrap(), 0, server, &options)
+        .unwrap();
+    link.run(SECOND);
+    let accepted = link.stacks[SERVER].accept(listener).unwrap();
+    let data = pattern(20_000);
+    assert!(link.transfer([id, accepted], CLIENT, &data, SECOND) == data);
+    // One that is not all there is.
+    link.fate = Box::new(|_, packet| {
+        add_fragment_header(packet, true);
+        Some(0)
+    });
+    link.stacks[CLIENT].send(id, b"more").unwrap();
+    link.run(SECOND / 100);
+    assert!(link.stacks[SERVER].counters().dropped(Reason::Fragment) > 0);
+}
+
 /// What our clock says to a peer is anywhere, so that 0 may seem to be from the future or from long ago.
 #[test]
 fn an_answer_that_echoes_no_time_stamp_is_taken() {
