@@ -53,6 +53,14 @@ carried!(Search {
     raise_at @ time,
 });
 
+impl Search {
+    /// Whether something in flight must be acknowledged before the next probe. A number of long ago says nothing, however
+    /// often sequence numbers have gone round since.
+    fn waits(&self, una: Seq, next: Seq) -> bool {
+        self.end != una && self.end.within(una, next)
+    }
+}
+
 impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     fn by_version(&self, (v4, v6): (u16, u16)) -> u16 {
         if self.cold.is_v4() { v4 } else { v6 }
@@ -187,7 +195,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let barred = flag::RECOVERY | flag::LOSS | flag::PROBING;
         let flight = &self.cold.flight;
         let troubled = flight.lost > 0 || flight.sacked > 0 || self.hot.has(barred);
-        if troubled || search.probe != 0 || self.hot.snd_una.before(search.end) {
+        if troubled || search.probe != 0 || search.waits(self.hot.snd_una, self.hot.snd_nxt) {
             return;
         }
         if search.raise_at <= self.now {
@@ -285,4 +293,21 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
 
 fn plateau(mtu: u16) -> u16 {
     [1492, 1006, 576, 552].into_iter().find(|plateau| *plateau < mtu).unwrap_or(68)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_acknowledged_two_gigabytes_ago_holds_up_no_probe() {
+        let end = Seq(1000);
+        let search =
+            Search { above: 0, probe: 0, lost: 0, halves: false, start: end, end, raise_at: 0 };
+        let waits = |una: u32| search.waits(Seq(una), Seq(una).add(5000));
+        assert!(waits(999) && waits(u32::MAX - 3000));
+        assert!(
+            !waits(1000) && !waits(1001) && !waits(1000 + (1 << 31) + 1) && !waits(u32::MAX - 9000)
+        );
+    }
 }
