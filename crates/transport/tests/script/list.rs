@@ -149,5 +149,6 @@ scripts! {
     window_shrunk
     window_shut_answered
     window_shut_silent
+    window_taken_back
     zero_window
 }

@@ -26,12 +26,24 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             self.tell_more(&mut options, plain);
         }
         let flags = bits::ACK | self.feedback(plain);
-        if self.put(self.hot.snd_nxt, flags, window, &options) {
+        if self.put(self.acceptable_seq(), flags, window, &options) {
             self.cold.gaps.told();
         } else {
             self.take_back(before);
             self.hot.set(flag::ACK_NOW);
         }
+    }
+
+    /// The number of a segment without data: SND.NXT. When the peer has taken back its window from beneath what was sent (RFC 9293
+    /// 3.8.6), it is the window's edge: beyond that, the peer would not look at it (as Linux's `tcp_acceptable_seq`).
+    #[inline]
+    fn acceptable_seq(&self) -> Seq {
+        let hot = &*self.hot;
+        let edge = hot.snd_una.add(hot.snd_wnd);
+        // What scaling cuts off the window was not taken back.
+        let is_cut = edge.before(hot.snd_nxt) && hot.snd_nxt.since(edge) >> hot.snd_scale > 0;
+        // Before the handshake is over there is no window to go by.
+        if is_cut && hot.state != State::SynReceived { edge } else { hot.snd_nxt }
     }
 
     /// Adds to an acknowledgment what it tells beside: blocks, and counters of marks.
@@ -64,7 +76,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             return true;
         }
         let options = self.options();
-        let gone = self.put(self.hot.snd_nxt, bits::RST | bits::ACK, 0, &options);
+        let gone = self.put(self.acceptable_seq(), bits::RST | bits::ACK, 0, &options);
         self.shared.counters.resets_out += u64::from(gone);
         gone
     }
