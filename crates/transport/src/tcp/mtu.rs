@@ -4,6 +4,7 @@
 use super::Tcb;
 use super::flight::mark;
 use super::hot::flag;
+use super::state::State;
 use crate::fifo::ByteFifo;
 use crate::options::PathProbing;
 use crate::packet::Sink;
@@ -157,6 +158,10 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let fits = self.hot.mss.saturating_sub(mtu.saturating_sub(told));
         self.cold.flight.lose_oversized(u32::from(fits));
         self.hot.cwnd = self.hot.cwnd.max(u32::from(self.hot.mss));
+        if self.hot.state == State::SynSent && self.hot.snd_nxt != self.cold.iss.add(1) {
+            // It was the data of the SYN that did not fit: it goes again without, at once, as in Linux.
+            self.repeat_syn();
+        }
         self.touch();
     }
 

@@ -149,7 +149,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     }
 
     /// Our SYN, or the answer to the peer's, once more.
-    fn repeat_syn(&mut self) {
+    pub(super) fn repeat_syn(&mut self) {
         if self.cold.flight.is_empty() {
             // The sink did not even take the first.
             self.send_syn();

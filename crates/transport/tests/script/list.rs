@@ -38,6 +38,7 @@ scripts! {
     eifel_earlier_recovery
     fast_open_client
     fast_open_server
+    fast_open_too_big
     frto
     icmp_parameter
     icmp_prohibited
