@@ -1,6 +1,7 @@
 //! ICMP errors about a connection's segments (RFC 9293 3.9.2.2, RFC 5927, RFC 1191, RFC 8201).
 
 use super::Tcb;
+use super::hot::flag;
 use super::state::State;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
@@ -27,6 +28,16 @@ impl Trouble {
 }
 
 impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
+    /// Whether a handshake goes on that somebody here waits for: whoever has opened the connection, or is to accept what Fast
+    /// Open has made.
+    fn is_attempt(&self) -> bool {
+        match self.hot.state {
+            State::SynSent => true,
+            State::SynReceived => !self.hot.has(flag::PASSIVE) || self.hot.has(flag::QUEUED),
+            _ => false,
+        }
+    }
+
     /// `seq`: of the segment that the error quotes.
     pub(crate) fn on_icmp(&mut self, seq: Seq, trouble: Trouble) {
         // RFC 5927 4.1: only about what is in flight, SND.UNA =< SEQ < SND.NXT.
@@ -38,10 +49,12 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             Trouble::TooBig(mtu) => self.shrink(mtu),
             // RFC 5461 4.1: nobody waits for the time-out of an attempt that the network says fails. RFC 5927 5.2: what is
             // synchronised goes on whatever it says.
-            Trouble::Hard(failure) | Trouble::Soft(failure) if self.hot.state == State::SynSent => {
+            Trouble::Hard(failure) | Trouble::Soft(failure) if self.is_attempt() => {
                 self.give_fast_open_up();
                 self.fail(failure);
             }
+            // Nobody here knows of it, and the client's SYN comes again (as Linux's `tcp_req_err`).
+            Trouble::Hard(_) | Trouble::Soft(_) if self.hot.has(flag::HALF_OPEN) => self.end(),
             Trouble::Hard(failure) | Trouble::Soft(failure) => {
                 self.cold.soft_failure = Some(failure);
             }

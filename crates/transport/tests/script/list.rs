@@ -40,6 +40,7 @@ scripts! {
     fast_open_server
     fast_open_too_big
     frto
+    icmp_half_open
     icmp_parameter
     icmp_prohibited
     icmp_refused
