@@ -63,6 +63,7 @@ scripts! {
     nagle
     nagle_minshall
     newreno
+    newreno_small
     nodelay
     open_active
     open_answer_lost

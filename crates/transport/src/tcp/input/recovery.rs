@@ -129,7 +129,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             flight.duplicates = 0;
             return 0;
         }
-        let outstanding = self.hot.snd_nxt.since(self.hot.snd_una) / mss;
+        // Segments, which may be small ones: what is one record of several are full ones.
+        let records = self.cold.flight.sent.len() as u32;
+        let outstanding = records.max(self.hot.snd_nxt.since(self.hot.snd_una) / mss);
         // After a time-out they tell of what was taken for lost, which is not counted anyway.
         let counts = plain && !self.hot.has(flag::LOSS);
         if counts && !self.cold.flight.is_empty() && self.cold.flight.duplicates < outstanding {
