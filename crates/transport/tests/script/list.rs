@@ -140,6 +140,7 @@ scripts! {
     timestamps_bad_ack
     timestamps_echo
     timestamps_syn_again
+    timestamps_syn_echo
     unacceptable
     urgent
     user_timeout

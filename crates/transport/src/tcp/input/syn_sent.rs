@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::fifo::ByteFifo;
+use crate::isn::timestamp;
 use crate::packet::Sink;
 use crate::reason::Reason;
 use crate::segment::{Segment, bits};
@@ -31,8 +32,14 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         if let (true, Some((_, echo @ 1..)), true) =
             (acks, segment.timestamps, self.cold.options.timestamps)
         {
-            let clock = crate::isn::timestamp(self.now, self.hot.ts_offset);
-            if clock.wrapping_sub(echo) as i32 > (1 << 30) {
+            let clock = timestamp(self.now, self.hot.ts_offset);
+            // Since the first SYN, and 1 ms for what is rounded when a connection moves; where it came from a clock that is older
+            // than this one, nobody knows.
+            let age = match self.cold.progress_at {
+                0 => 1 << 30,
+                first => clock.wrapping_sub(timestamp(first, self.hot.ts_offset)).saturating_add(1),
+            };
+            if clock.wrapping_sub(echo) > age {
                 return self.refuse(segment, Reason::Paws);
             }
         }
