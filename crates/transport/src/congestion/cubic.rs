@@ -252,6 +252,8 @@ impl CongestionControl for Cubic {
     fn on_restart(&mut self, _: u64, idle: u64, rto: u64) {
         let halvings = idle.checked_div(rto).unwrap_or(0).min(31) as i32;
         let floor = f64::from(self.now.initial).min(self.now.window);
+        // RFC 2861: slow start leads back to three quarters of what the path took, as in Linux.
+        self.now.threshold = self.now.threshold.max((self.now.window * 0.75) as f32);
         self.now.window = (self.now.window / 2f64.powi(halvings)).max(floor);
         self.now.epoch = NEVER;
     }

@@ -97,6 +97,8 @@ impl CongestionControl for NewReno {
     fn on_restart(&mut self, _: u64, idle: u64, rto: u64) {
         // RFC 5681 4.1 restarts from the initial window; RFC 2861 halves per RTO, which is kinder.
         let halvings = idle.checked_div(rto).unwrap_or(0).min(31) as u32;
+        // RFC 2861: slow start leads back to three quarters of what the path took, as in Linux.
+        self.threshold = self.threshold.max(self.window / 4 * 3);
         self.window = (self.window >> halvings).max(self.initial.min(self.window));
     }
 
@@ -175,5 +177,19 @@ mod tests {
         assert_eq!((reno.window(), reno.threshold()), (1000, 5000));
         reno.undo(0);
         assert_eq!((reno.window(), reno.threshold()), (10_000, u32::MAX));
+    }
+
+    #[test]
+    fn slow_start_after_a_pause_leads_back_to_three_quarters() {
+        let mut reno =
+            NewReno::new(&Start { mss: 1000, window: 10_000, threshold: 8_000, now: 0, seed: 0 });
+        (0..400).for_each(|_| reno.on_ack(&ack(1000)));
+        let window = reno.window();
+        assert!(window > 20_000, "{window}");
+        // The second pause finds a window that is no measure of the path.
+        for _ in 0..2 {
+            reno.on_restart(0, 10, 1);
+            assert_eq!((reno.window(), reno.threshold()), (10_000, window / 4 * 3));
+        }
     }
 }

@@ -137,3 +137,19 @@ fn the_estimate_of_reno_grows_faster_from_the_window_before_the_reduction_on() {
     assert!((3_800..=4_400).contains(&slow), "{slow}");
     assert!((7_500..=8_100).contains(&fast), "{fast}");
 }
+
+#[test]
+fn slow_start_after_a_pause_leads_back_to_three_quarters() {
+    let mut cubic =
+        Cubic::new(&Start { mss: 1000, window: 10_000, threshold: 8_000, now: 0, seed: 0 });
+    for round in 1..=60u64 {
+        (0..cubic.window() / 1000).for_each(|_| cubic.on_ack(&ack(round * 100_000_000, 1000)));
+    }
+    let window = cubic.window();
+    assert!(window > 20_000, "{window}");
+    for _ in 0..2 {
+        cubic.on_restart(0, 10, 1);
+        assert_eq!(cubic.window(), 10_000);
+        assert!(cubic.threshold().abs_diff(window / 4 * 3) < 10, "{}", cubic.threshold());
+    }
+}
