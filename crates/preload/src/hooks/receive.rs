@@ -35,6 +35,7 @@ pub(super) fn receive(
     let alarm = state.timeouts(fd).0;
     let mut targets = targets;
     let mut has = Received::default();
+    let mut looked = false;
     state.take_parked(fd)?;
     loop {
         let got = state.sessions.recv(id, targets, incoming);
@@ -59,9 +60,9 @@ pub(super) fn receive(
                 }
             }
             Err(Errno::AGAIN) if incoming.errors => return Err(Errno::AGAIN),
-            // What has come may lie in the rings yet; whether it has, nobody waits for.
+            // What has come may lie in the rings yet; whether it has, nobody waits for, however much comes for others.
             Err(Errno::AGAIN | Errno::INVAL) if incoming.urgent => {
-                if state.run() == 0 {
+                if std::mem::replace(&mut looked, true) || state.run() == 0 {
                     return got;
                 }
             }
