@@ -140,6 +140,23 @@ static void spliced_to_full_pipe(void) {
   R(splice(p.fd, NULL, ends[1], NULL, 10, SPLICE_F_NONBLOCK));
 }
 
+// A pipe that nobody reads takes nothing, whether the socket has something or not.
+static void spliced_to_broken_pipe(void) {
+  struct pair p = pair();
+  int ends[2];
+  R(pipe(ends));
+  R(splice(p.fd, NULL, ends[0], NULL, 10, 0));
+  R(close(ends[0]));
+  catch_signal(SIGPIPE, 0);
+  R(splice(p.fd, NULL, ends[1], NULL, 10, 0));
+  line("SIGPIPE %d", (int)pipes);
+  peer_sends(p.peer, 10);
+  arrived(p.fd, 10);
+  R(splice(p.fd, NULL, ends[1], NULL, 10, SPLICE_F_NONBLOCK));
+  line("SIGPIPE %d", (int)pipes);
+  R(recv(p.fd, data, 100, 0));
+}
+
 // A socket is no file: what the calls of files say of it.
 static void no_file(void) {
   struct pair p = pair();
@@ -189,6 +206,7 @@ const struct test file_cases[] = {
     {"splice", spliced, ALL},
     {"splice to a full socket", spliced_to_full, BOTH},
     {"splice to a full pipe", spliced_to_full_pipe, BOTH},
+    {"splice to a broken pipe", spliced_to_broken_pipe, BOTH},
     {"calls of files", no_file, BOTH},
     {"stdio", stdio, BOTH},
     END,

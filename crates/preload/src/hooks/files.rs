@@ -1,6 +1,6 @@
 //! From and to files: `sendfile` and `splice`.
 
-use std::ffi::{c_int, c_uint, c_ulong};
+use std::ffi::{c_int, c_short, c_uint, c_ulong};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use host::Errno;
@@ -9,7 +9,6 @@ use libc::{off_t, size_t, ssize_t};
 use super::send::send;
 use crate::internal::Hidden;
 use crate::kinds::Kind;
-use crate::state::status_flags;
 use crate::{errno, process, real};
 
 /// Bytes that are read of a file at once.
@@ -161,7 +160,35 @@ fn from_session(input: c_int, out: c_int, count: usize, flags: c_uint) -> Result
 
 /// Waits for room in a pipe, unless the call or the pipe forbids it. Gives how many bytes the pipe takes without waiting for
 /// whoever reads it, which may be this thread.
+///
+/// # Errors
+/// `EPIPE`, with its signal, when nobody reads it: whatever the socket has (`wait_for_space`). `EBADF`: it is an end to read
+/// from. `EAGAIN`, `EINTR`.
 fn await_room(pipe: c_int, flags: c_uint) -> Result<usize, Errno> {
+    // SAFETY: no memory is involved.
+    let mode = errno::of(unsafe { real::fcntl(pipe, libc::F_GETFL, 0) })?;
+    if mode & libc::O_ACCMODE == libc::O_RDONLY {
+        return Err(Errno::BADF);
+    }
+    let mut file = libc::pollfd { fd: pipe, events: libc::POLLOUT, revents: 0 };
+    let mut wait = |time| -> Result<c_short, Errno> {
+        // SAFETY: one file.
+        errno::of(unsafe { super::poll::poll(&raw mut file, 1, time) })?;
+        Ok(file.revents)
+    };
+    let mut ready = wait(0)?;
+    let waits = flags & libc::SPLICE_F_NONBLOCK == 0 && mode & libc::O_NONBLOCK == 0;
+    if ready == 0 && waits {
+        ready = wait(-1)?;
+    }
+    if ready & libc::POLLERR != 0 {
+        // SAFETY: the signal goes to this thread.
+        unsafe { libc::raise(libc::SIGPIPE) };
+        return Err(Errno::PIPE);
+    }
+    if ready == 0 {
+        return Err(Errno::AGAIN);
+    }
     let mut held: c_int = 0;
     // SAFETY: a word to write to.
     let asked = unsafe { real::ioctl(pipe, libc::FIONREAD as c_ulong, (&raw mut held).cast()) };
@@ -170,12 +197,8 @@ fn await_room(pipe: c_int, flags: c_uint) -> Result<usize, Errno> {
         let all = errno::of(unsafe { real::fcntl(pipe, libc::F_GETPIPE_SZ, 0) })?;
         return Ok(all.unsigned_abs() as usize);
     }
-    let waits = flags & libc::SPLICE_F_NONBLOCK == 0 && status_flags(pipe) & libc::O_NONBLOCK == 0;
-    let mut file = libc::pollfd { fd: pipe, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one file.
-    let ready = unsafe { super::poll::poll(&raw mut file, 1, if waits { -1 } else { 0 }) };
     // As much as fits for certain where anything does (`poll(2)`).
-    if errno::of(ready)? > 0 { Ok(libc::PIPE_BUF) } else { Err(Errno::AGAIN) }
+    Ok(libc::PIPE_BUF)
 }
 
 /// Only what the session takes is taken out of the pipe: what it sends is a copy.
