@@ -1,5 +1,6 @@
 // Other names of the same calls: fortified, 64-bit, glibc's own, syscall().
 #include "cases.h"
+#include <linux/close_range.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -140,11 +141,52 @@ static void server_by_number(void) {
   R(syscall(100000));
 }
 
+// Calls that wait, and those that share sockets with files.
+static void others_by_number(void) {
+  struct pair p = pair();
+  int ends[2], file = memfd_create("file", 0), epoll = FD(epoll_create1(0));
+  fd_set in;
+  sigset_t none;
+  sigemptyset(&none);
+  struct { sigset_t *set; size_t length; } mask = {&none, 8};
+  struct timespec limit = {.tv_sec = 3};
+  R(pipe(ends));
+  remote_later(50, "send %d 10", p.peer);
+  FD_ZERO(&in);
+  FD_SET(p.fd, &in);
+  R(syscall(SYS_pselect6, p.fd + 1, &in, NULL, NULL, &limit, &mask));
+  YES(FD_ISSET(p.fd, &in));
+  mask.length = 4;
+  R(syscall(SYS_pselect6, p.fd + 1, &in, NULL, NULL, &limit, &mask));
+  struct epoll_event event = {.events = EPOLLIN};
+  R(syscall(SYS_epoll_ctl, epoll, EPOLL_CTL_ADD, p.fd, &event));
+  limit = (struct timespec){.tv_sec = 3};
+  R(syscall(SYS_epoll_pwait2, epoll, &event, 1, &limit, NULL, 8));
+  R(syscall(SYS_splice, p.fd, NULL, ends[1], NULL, 10, 0));
+  R(syscall(SYS_splice, ends[0], NULL, p.fd, NULL, 10, 0));
+  peer_reads(p.peer, 10);
+  pattern(data, 100, 0);
+  R(write(file, data, 100));
+  off_t offset = 5;
+  R(syscall(SYS_sendfile, p.fd, file, &offset, 10));
+  line("offset %ld", (long)offset);
+  peer_reads(p.peer, 10);
+  R(syscall(SYS_close_range, p.fd, p.fd, 0));
+  peer_reads(p.peer, 1);
+  // Whatever else lies there stays.
+  R(syscall(SYS_close_range, 100u, ~0u, 0));
+  R(close_range(100, ~0u, CLOSE_RANGE_UNSHARE));
+  struct pair q = pair();
+  R(send(q.fd, "alive", 5, 0));
+  peer_reads(q.peer, 5);
+}
+
 const struct test name_cases[] = {
     {"names, fortified", fortified, ALL},
     {"names, 64 bits", of_64_bits, BOTH},
     {"names, of glibc", of_glibc, BOTH},
     {"names, syscall()", by_number, BOTH},
     {"names, syscall() of a server", server_by_number, FAMILIES},
+    {"names, syscall() of others", others_by_number, BOTH},
     END,
 };

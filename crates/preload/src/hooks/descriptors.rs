@@ -61,13 +61,22 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
         .filter(|(fd, _)| (first..=last).contains(&fd.unsigned_abs()))
         .map(|(fd, _)| fd)
         .collect();
-    if let (Some(shared), CLOSE_ON_EXEC) = (process::current(), flags) {
+    let (unshares, how) = (flags & UNSHARE != 0, flags & !UNSHARE);
+    if let (Some(shared), CLOSE_ON_EXEC) = (process::current(), how) {
         let mut state = shared.lock();
         ours.iter().for_each(|fd| state.place(*fd).close_on_exec = true);
     }
-    if ours.is_empty() || flags != 0 {
+    if ours.is_empty() || how != 0 {
         // SAFETY: the caller's promise.
         return unsafe { real::close_range(first, last, flags) };
+    }
+    if unshares {
+        // The thread has a table of its own from here on, in which this library's files stay open too.
+        // SAFETY: no memory is involved.
+        let done = unsafe { libc::unshare(libc::CLONE_FILES) };
+        if done < 0 {
+            return done;
+        }
     }
     let mut from = first;
     for fd in ours {
@@ -346,7 +355,8 @@ pub unsafe extern "C" fn sockatmark(fd: c_int) -> c_int {
     if done < 0 { done } else { answer }
 }
 
-/// `CLOSE_RANGE_CLOEXEC` (`uapi/linux/close_range.h`).
+/// `CLOSE_RANGE_UNSHARE` and `CLOSE_RANGE_CLOEXEC` (`uapi/linux/close_range.h`).
+const UNSHARE: c_int = 2;
 const CLOSE_ON_EXEC: c_int = 4;
 /// What `F_SETFL` sets of a socket; the rest it ignores.
 const SETTABLE: c_int = libc::O_NONBLOCK | libc::O_APPEND | libc::O_ASYNC | libc::O_NOATIME;

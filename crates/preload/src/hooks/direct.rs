@@ -1,9 +1,23 @@
 //! `syscall(2)`, for programs that call the kernel by number.
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong};
+use std::ptr::null;
 
-use super::{data, descriptors, epoll, messages, poll, sockets};
-use crate::real;
+use libc::sigset_t;
+
+use super::{data, descriptors, epoll, files, messages, options, poll, sockets};
+use crate::{memory, real};
+
+/// Bytes of the kernel's set of signals.
+const SET: usize = 8;
+
+/// The arguments of a call, as they came.
+type Arguments = [c_long; 6];
+
+/// Calls of one subject. `None`: it is none of them.
+type Group = unsafe fn(c_long, Arguments) -> Option<c_long>;
+
+const GROUPS: [Group; 4] = [move_data, use_sockets, use_descriptors, wait];
 
 /// An argument as what it stands for.
 macro_rules! pointer {
@@ -23,9 +37,20 @@ pub unsafe extern "C" fn syscall(
     e: c_long,
     f: c_long,
 ) -> c_long {
-    let (fd, second, third, fourth) = (a as c_int, b as c_int, c as c_int, d as c_int);
     // SAFETY: the caller's promise: the arguments are those of the call of that number.
-    unsafe {
+    let ours = GROUPS.iter().find_map(|group| unsafe { group(number, [a, b, c, d, e, f]) });
+    // SAFETY: as above.
+    ours.unwrap_or_else(|| unsafe { real::syscall(number, a, b, c, d, e, f) })
+}
+
+/// Calls that receive and send.
+///
+/// # Safety
+/// The arguments are those of the call of that number.
+unsafe fn move_data(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> {
+    let (fd, second, third, fourth) = (a as c_int, b as c_int, c as c_int, d as c_int);
+    // SAFETY: the caller's promise.
+    Some(unsafe {
         match number {
             libc::SYS_read => data::read(fd, pointer!(b), c as usize) as c_long,
             libc::SYS_write => data::write(fd, pointer!(b), c as usize) as c_long,
@@ -46,55 +71,120 @@ pub unsafe extern "C" fn syscall(
             libc::SYS_sendmmsg => {
                 c_long::from(messages::sendmmsg(fd, pointer!(b), c as c_uint, fourth))
             }
-            libc::SYS_socket => c_long::from(sockets::socket(fd, second, third)),
-            libc::SYS_bind => c_long::from(sockets::bind(fd, pointer!(b), c as u32)),
-            libc::SYS_listen => c_long::from(sockets::listen(fd, second)),
-            libc::SYS_accept => c_long::from(sockets::accept(fd, pointer!(b), pointer!(c))),
-            libc::SYS_accept4 => {
-                c_long::from(sockets::accept4(fd, pointer!(b), pointer!(c), fourth))
+            libc::SYS_sendfile => files::sendfile(fd, second, pointer!(c), d as usize) as c_long,
+            libc::SYS_splice => {
+                let offsets = (pointer!(b), pointer!(d));
+                files::splice(fd, offsets.0, third, offsets.1, e as usize, f as c_uint) as c_long
             }
-            libc::SYS_connect => c_long::from(sockets::connect(fd, pointer!(b), c as u32)),
-            libc::SYS_shutdown => c_long::from(sockets::shutdown(fd, second)),
-            libc::SYS_getsockname => {
-                c_long::from(sockets::getsockname(fd, pointer!(b), pointer!(c)))
-            }
-            libc::SYS_getpeername => {
-                c_long::from(sockets::getpeername(fd, pointer!(b), pointer!(c)))
-            }
+            _ => return None,
+        }
+    })
+}
+
+/// Calls that make sockets what they are, and ask.
+///
+/// # Safety
+/// As for [`move_data`].
+unsafe fn use_sockets(number: c_long, [a, b, c, d, e, _]: Arguments) -> Option<c_long> {
+    let (fd, second, third, fourth) = (a as c_int, b as c_int, c as c_int, d as c_int);
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        match number {
+            libc::SYS_socket => sockets::socket(fd, second, third),
+            libc::SYS_bind => sockets::bind(fd, pointer!(b), c as u32),
+            libc::SYS_listen => sockets::listen(fd, second),
+            libc::SYS_accept => sockets::accept(fd, pointer!(b), pointer!(c)),
+            libc::SYS_accept4 => sockets::accept4(fd, pointer!(b), pointer!(c), fourth),
+            libc::SYS_connect => sockets::connect(fd, pointer!(b), c as u32),
+            libc::SYS_shutdown => sockets::shutdown(fd, second),
+            libc::SYS_getsockname => sockets::getsockname(fd, pointer!(b), pointer!(c)),
+            libc::SYS_getpeername => sockets::getpeername(fd, pointer!(b), pointer!(c)),
             libc::SYS_getsockopt => {
-                let value = (pointer!(d), pointer!(e));
-                c_long::from(super::options::getsockopt(fd, second, third, value.0, value.1))
+                options::getsockopt(fd, second, third, pointer!(d), pointer!(e))
             }
             libc::SYS_setsockopt => {
                 let value: *mut _ = pointer!(d);
-                c_long::from(super::options::setsockopt(fd, second, third, value, e as u32))
+                options::setsockopt(fd, second, third, value, e as u32)
             }
-            libc::SYS_close => c_long::from(descriptors::close(fd)),
-            libc::SYS_dup => c_long::from(descriptors::dup(fd)),
-            libc::SYS_dup3 => c_long::from(descriptors::dup3(fd, second, third)),
-            libc::SYS_fcntl => c_long::from(descriptors::fcntl(fd, second, c)),
-            libc::SYS_ioctl => c_long::from(descriptors::ioctl(fd, b as c_ulong, pointer!(c))),
-            libc::SYS_ppoll => {
-                let files: *mut _ = pointer!(a);
-                c_long::from(poll::ppoll(files, b as libc::nfds_t, pointer!(c), pointer!(d)))
-            }
-            libc::SYS_epoll_create1 => c_long::from(epoll::epoll_create1(fd)),
-            libc::SYS_epoll_ctl => c_long::from(epoll::epoll_ctl(fd, second, third, pointer!(d))),
+            _ => return None,
+        }
+    };
+    Some(c_long::from(done))
+}
+
+/// Calls about descriptors.
+///
+/// # Safety
+/// As for [`move_data`].
+unsafe fn use_descriptors(number: c_long, [a, b, c, ..]: Arguments) -> Option<c_long> {
+    let (fd, second, third) = (a as c_int, b as c_int, c as c_int);
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        match number {
+            libc::SYS_close => descriptors::close(fd),
+            libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, third),
+            libc::SYS_dup => descriptors::dup(fd),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_dup2 => descriptors::dup2(fd, second),
+            libc::SYS_dup3 => descriptors::dup3(fd, second, third),
+            libc::SYS_fcntl => descriptors::fcntl(fd, second, c),
+            libc::SYS_ioctl => descriptors::ioctl(fd, b as c_ulong, pointer!(c)),
+            _ => return None,
+        }
+    };
+    Some(c_long::from(done))
+}
+
+/// Calls that wait for several files.
+///
+/// # Safety
+/// As for [`move_data`].
+unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> {
+    let (fd, second, third, fourth) = (a as c_int, b as c_int, c as c_int, d as c_int);
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        match number {
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_epoll_create => epoll::epoll_create(fd),
+            libc::SYS_epoll_create1 => epoll::epoll_create1(fd),
+            libc::SYS_epoll_ctl => epoll::epoll_ctl(fd, second, third, pointer!(d)),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_epoll_wait => epoll::epoll_wait(fd, pointer!(b), third, fourth),
             libc::SYS_epoll_pwait => {
-                c_long::from(epoll::epoll_pwait(fd, pointer!(b), third, fourth, pointer!(e)))
+                epoll::epoll_pwait(fd, pointer!(b), third, fourth, pointer!(e))
+            }
+            libc::SYS_epoll_pwait2 => {
+                epoll::epoll_pwait2(fd, pointer!(b), third, pointer!(d), pointer!(e))
             }
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_dup2 => c_long::from(descriptors::dup2(fd, second)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_poll => c_long::from(poll::poll(pointer!(a), b as libc::nfds_t, third)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_epoll_wait => c_long::from(epoll::epoll_wait(fd, pointer!(b), third, fourth)),
+            libc::SYS_poll => poll::poll(pointer!(a), b as libc::nfds_t, third),
+            libc::SYS_ppoll => {
+                poll::ppoll(pointer!(a), b as libc::nfds_t, pointer!(c), pointer!(d))
+            }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_select => {
-                let sets = (pointer!(b), pointer!(c), pointer!(d));
-                c_long::from(poll::select(fd, sets.0, sets.1, sets.2, pointer!(e)))
+                poll::select(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e))
             }
-            _ => real::syscall(number, a, b, c, d, e, f),
+            libc::SYS_pselect6 => {
+                let mask = signals(pointer!(f))?;
+                poll::pselect(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e), mask)
+            }
+            _ => return None,
         }
+    };
+    Some(c_long::from(done))
+}
+
+/// The set of signals of `pselect6`, which says where it is and how long. `None`: the kernel is to say what is wrong.
+///
+/// # Safety
+/// `place` is null, or that can be read there if anything can.
+unsafe fn signals(place: *mut [usize; 2]) -> Option<*const sigset_t> {
+    if place.is_null() {
+        return Some(null());
     }
+    memory::readable(place, size_of::<[usize; 2]>()).ok()?;
+    // SAFETY: the caller's promise.
+    let [set, length] = unsafe { place.read_unaligned() };
+    (set == 0 || length == SET).then_some(set as *const sigset_t)
 }
