@@ -273,6 +273,21 @@ static void reset(void) {
   R(read(p.fd, data, 100));
 }
 
+// What has come before the reset is given; the error stays for those who ask.
+static void reset_midway(void) {
+  struct pair p = pair();
+  peer_sends(p.peer, 10);
+  arrived(p.fd, 10);
+  remote_later(60, "reset %d", p.peer);
+  R(recv(p.fd, data, 100, MSG_WAITALL));
+  line("poll %s", events(until(p.fd, POLLERR)));
+  int error = -1;
+  socklen_t length = sizeof error;
+  R(getsockopt(p.fd, SOL_SOCKET, SO_ERROR, &error, &length));
+  line("SO_ERROR %s", error_name(error));
+  R(recv(p.fd, data, 100, 0));
+}
+
 const struct test receive_cases[] = {
     {"recv", plain, ALL},
     {"recv peek", peek, ALL},
@@ -292,5 +307,6 @@ const struct test receive_cases[] = {
     {"recv low mark", low_mark, BOTH},
     {"recv much", much, ALL},
     {"recv reset", reset, ALL},
+    {"recv reset midway", reset_midway, BOTH},
     END,
 };

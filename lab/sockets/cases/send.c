@@ -228,6 +228,30 @@ static void reset_while_sending(void) {
   line("error %s", error_name(error));
 }
 
+static void say_error(int fd) {
+  int error = -1;
+  socklen_t length = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+  line("SO_ERROR %s", error_name(error));
+}
+
+// A call that has sent something when the connection is reset says how much, and leaves the error to those who ask.
+static void reset_midway(void) {
+  catch_signal(SIGPIPE, 0);
+  for (int asks = 1; asks >= 0; asks--) {
+    struct pair p = pair();
+    small_buffers(p);
+    remote_later(100, "reset %d", p.peer);
+    ssize_t n = send(p.fd, data, sizeof data, 0);
+    YES(n > 0 && n < (ssize_t)sizeof data);
+    line("poll %s", events(until(p.fd, POLLERR)));
+    if (asks) say_error(p.fd);
+    PIPE(send(p.fd, "x", 1, 0));
+    say_error(p.fd);
+    PIPE(send(p.fd, "x", 1, 0));
+  }
+}
+
 const struct test send_cases[] = {
     {"send", plain, ALL},
     {"send with an address", with_address, ALL},
@@ -244,5 +268,6 @@ const struct test send_cases[] = {
     {"send not connected", not_connected, FAMILIES},
     {"send urgent", urgent, BOTH},
     {"send until reset", reset_while_sending, ALL},
+    {"send reset midway", reset_midway, ALL},
     END,
 };

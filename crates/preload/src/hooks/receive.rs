@@ -38,6 +38,13 @@ pub(super) fn receive(
     let mut looked = false;
     state.take_parked(fd)?;
     loop {
+        // After data was taken, an error is the next call's to tell; until then `poll` and SO_ERROR do (`sk_err`).
+        if has.bytes > 0
+            && state.sessions.mask(id).has(Mask::ERR)
+            && state.sessions.pending(id).is_ok_and(|pending| pending <= incoming.offset)
+        {
+            return Ok(has);
+        }
         let got = state.sessions.recv(id, targets, incoming);
         match got {
             Ok(got) => {

@@ -52,6 +52,10 @@ fn try_send(
     let mut sent = 0;
     state.take_parked(fd)?;
     loop {
+        // After data was taken, an error is the next call's to tell; until then `poll` and SO_ERROR do (`sk_err`).
+        if sent > 0 && state.sessions.mask(id).has(Mask::ERR) {
+            return Ok(sent);
+        }
         match state.sessions.send(id, data, outgoing) {
             Ok(count) => {
                 sent += count;
@@ -72,15 +76,15 @@ fn try_send(
                 let at = call.wait(&mut state, fd);
                 let (after, waited) = wait_ready(shared, state, at, Mask::OUT, alarm)?;
                 state = after;
-                if waited != Ok(true) {
+                if waited != Ok(true) && !state.sessions.mask(id).has(Mask::ERR) {
                     // Linux: room too small to be worth waking for is used at the end.
                     let last = state.sessions.send(id, data, outgoing).unwrap_or(0);
                     state.turn();
                     sent += last;
                     IoSlice::advance_slices(&mut data, last);
-                    if sent > 0 {
-                        return Ok(sent);
-                    }
+                }
+                if waited != Ok(true) && sent > 0 {
+                    return Ok(sent);
                 }
                 again(waited, alarm)?;
             }
@@ -89,6 +93,8 @@ fn try_send(
                 state = regained(shared, state, fd).ok_or(Errno::PIPE)?;
                 id = state.id_of(fd);
             }
+            // The next call says so, too; any other error is said once, and has come just now.
+            Err(Errno::PIPE) if sent > 0 => return Ok(sent),
             Err(error) if sent > 0 => {
                 state.shared_place(fd).error = error.0;
                 return Ok(sent);
