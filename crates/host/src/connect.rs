@@ -56,7 +56,9 @@ impl Sessions {
                     return Err(Errno::ISCONN);
                 }
                 let remote = target(session.domain, session.settings.has(flag::V6_ONLY), remote)?;
-                let deferred = session.settings.has(flag::FAST_OPEN_CONNECT);
+                // One that is bound connects at once, as it does without a cookie.
+                let deferred =
+                    session.settings.has(flag::FAST_OPEN_CONNECT) && session.role == Role::Fresh;
                 let options = &session.settings.stream;
                 if deferred && self.stack.fast_open_room(self.now, remote.ip(), options) > 0 {
                     self.get_mut(id)?.rare().deferred = Some((source, remote));

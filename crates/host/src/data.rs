@@ -39,7 +39,8 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Errno::AGAIN`] when there is no room, or the connection is not established yet; [`Errno::PIPE`], for
-    /// which the caller raises `SIGPIPE`, of streams; why a connection failed, once. Of datagrams
+    /// which the caller raises `SIGPIPE`, of streams; why a connection failed, once;
+    /// [`Errno::ADDRNOTAVAIL`] as of [`connect`](Self::connect) where that has waited for data. Of datagrams
     /// [`Errno::DESTADDRREQ`], [`Errno::MSGSIZE`], [`Errno::ACCES`] (broadcast), [`Errno::NETUNREACH`],
     /// [`Errno::INVAL`], [`Errno::AFNOSUPPORT`]. [`Errno::OPNOTSUPP`] for urgent datagrams. [`Errno::BADF`].
     #[inline]

@@ -216,7 +216,7 @@ impl Sessions {
         Err(Errno::PIPE)
     }
 
-    /// The first data of a connect that has waited for it.
+    /// The first data of a connect that has waited for it, as it still does when there is no port to connect from.
     pub(crate) fn send_deferred(
         &mut self,
         id: Id,
@@ -226,8 +226,12 @@ impl Sessions {
         let deferred = self.get(id)?.rare.as_ref().and_then(|rare| rare.deferred);
         let (source, remote) = deferred.ok_or(Errno::NOTCONN)?;
         self.return_to_bound(id);
-        let connection = self.begin(id, source, remote)?;
-        self.write(connection, data, outgoing)
+        let begun = self.begin(id, source, remote);
+        if begun == Err(Errno::ADDRNOTAVAIL) {
+            self.become_role(id, Role::Deferred);
+            self.get_mut(id)?.progress = Progress::Connecting;
+        }
+        self.write(begun?, data, outgoing)
     }
 
     /// `MSG_FASTOPEN`: connects and sends in one.

@@ -249,6 +249,34 @@ fn a_connect_may_wait_for_the_first_data() {
 }
 
 #[test]
+fn a_connect_that_waits_for_data_may_want_more_ports_then() {
+    let mut pair = fast();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    pair.client().set_option(CLIENT, 6, 30, &1i32.to_ne_bytes()).unwrap();
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Ok(()));
+    pair.client().remove_ports(10_240);
+    assert_eq!(send(pair.client(), CLIENT, b"early"), Err(Errno::ADDRNOTAVAIL));
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::ISCONN));
+    pair.client().add_ports(20_480, 16);
+    assert_eq!(send(pair.client(), CLIENT, b"early"), Ok(5));
+    pair.exchange();
+    pair.server().accept(LISTENER, SERVER).unwrap();
+    assert_eq!(recv(pair.server(), SERVER, 9).unwrap(), b"early");
+}
+
+#[test]
+fn a_bound_socket_connects_at_once() {
+    let mut pair = fast();
+    pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();
+    pair.client().set_option(CLIENT, 6, 30, &1i32.to_ne_bytes()).unwrap();
+    pair.client().bind(CLIENT, at(v4(0), 777)).unwrap();
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+    pair.settle();
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Ok(()));
+    assert_eq!(pair.client().name(CLIENT), Ok(at(v4(0), 777)));
+}
+
+#[test]
 fn a_send_may_connect() {
     let mut pair = fast();
     pair.client().open(CLIENT, Domain::V4, Kind::Stream).unwrap();

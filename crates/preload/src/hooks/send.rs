@@ -88,6 +88,8 @@ fn try_send(
                 }
                 again(waited, alarm)?;
             }
+            // A connect that has waited for data (`TCP_FASTOPEN_CONNECT`), and for which its ports are used up.
+            Err(Errno::ADDRNOTAVAIL) if state.lease() => {}
             Err(Errno::BADF) => {
                 call.moved(&mut state);
                 state = regained(shared, state, fd).ok_or(Errno::PIPE)?;
