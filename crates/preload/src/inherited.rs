@@ -1,4 +1,5 @@
-//! What a program that was just started has of the one before it in this process: sessions among its descriptors, and sockets.
+//! What a program has of others: of the one before it in this process sessions among its descriptors, and sockets; of other
+//! processes what they pass on.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use std::time::Duration;
 use crate::kinds::{self, Kind};
 use crate::state::{carried_by, word};
 
-/// IP sockets that the program was started with, of which no more is known yet: a bit for each of the lowest numbers.
+/// IP sockets that the program was started with or passed, of which no more is known yet: a bit for each of the lowest numbers.
 static UNKNOWN: AtomicU64 = AtomicU64::new(0);
 
 fn bit(fd: c_int) -> u64 {
@@ -27,6 +28,13 @@ pub(crate) fn take_unknown(fd: c_int) -> bool {
         && UNKNOWN.fetch_and(!bit, Ordering::Relaxed) & bit != 0
 }
 
+/// A descriptor of another's making: if it is of an IP socket, there may be more to know.
+pub(crate) fn note(fd: c_int) {
+    if matches!(domain(fd), Some(libc::AF_INET | libc::AF_INET6)) {
+        UNKNOWN.fetch_or(bit(fd), Ordering::Relaxed);
+    }
+}
+
 fn domain(fd: c_int) -> Option<c_int> {
     word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN)
 }
@@ -38,8 +46,8 @@ extern "C" fn look() {
     for fd in open {
         if carried_by(fd, Duration::ZERO).is_some() {
             kinds::set(fd, Kind::Elsewhere);
-        } else if matches!(domain(fd), Some(libc::AF_INET | libc::AF_INET6)) {
-            UNKNOWN.fetch_or(bit(fd), Ordering::Relaxed);
+        } else {
+            note(fd);
         }
     }
 }

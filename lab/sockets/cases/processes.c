@@ -219,6 +219,31 @@ static void executed_listener(void) { executed_as("child-accept"); }
 static void executed_and_polled(void) { executed_as("child-poll"); }
 static void executed_and_selected(void) { executed_as("child-select"); }
 
+// A server that does nothing but receive by the socket that it was started with, or passed.
+static void receives(pid_t child, int fd, int port) {
+  int status = -1, peer = remote("udp %d", version());
+  R(close(fd));
+  // What comes before it has begun may find nobody.
+  for (int i = 0; i < 100 && waitpid(child, &status, WNOHANG) == 0; i++) {
+    remote("sendto %d %d %d 5", peer, version(), port);
+    pause_ms(50);
+  }
+  kill(child, SIGKILL);
+  line("the child ended with %d", status);
+}
+
+static void executed_receiver(void) {
+  int fd = datagram(), port = bind_own(fd, true, 0);
+  char number[16];
+  snprintf(number, sizeof number, "%d", fd);
+  pid_t child = fork();
+  if (child == 0) {
+    execl(program, program, "child-receive", number, prefix, NULL);
+    _exit(100);
+  }
+  receives(child, fd, port);
+}
+
 static void executed_clean(void) {
   int server = listening(5), port = port_of(server);
   pid_t child = fork();
@@ -352,6 +377,26 @@ static void passed(void) {
   ended(child);
 }
 
+static void passed_receiver(void) {
+  int fd = datagram(), port = bind_own(fd, true, 0), ends[2];
+  R(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+  pid_t child = fork();
+  struct iovec part = {data, 1};
+  union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } extra = {0};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &extra, .msg_controllen = sizeof extra};
+  if (child == 0) {
+    close(fd);
+    if (recvmsg(ends[1], &message, 0) != 1) _exit(20);
+    _exit(recv(*(int *)CMSG_DATA(CMSG_FIRSTHDR(&message)), data, sizeof data, 0) != 5);
+  }
+  extra.header.cmsg_len = CMSG_LEN(sizeof(int));
+  extra.header.cmsg_level = SOL_SOCKET;
+  extra.header.cmsg_type = SCM_RIGHTS;
+  *(int *)CMSG_DATA(&extra.header) = fd;
+  R(sendmsg(ends[0], &message, 0));
+  receives(child, fd, port);
+}
+
 // What the program does when a case has executed it.
 int executed(int count, char **words) {
   if (count < 4) return 30;
@@ -378,6 +423,7 @@ int executed(int count, char **words) {
     struct timeval limit = {.tv_sec = 6};
     return select(fd + 1, &in, NULL, NULL, &limit) == 1 ? serve_one(fd, "executed") : 35;
   }
+  if (strcmp(words[1], "child-receive") == 0) return recv(fd, data, sizeof data, 0) == 5 ? 0 : 36;
   if (strcmp(words[1], "child-echo") == 0 || strcmp(words[1], "child-cat") == 0) {
     int out = strcmp(words[1], "child-cat") == 0 ? 1 : fd;
     for (ssize_t n; (n = read(fd, data, sizeof data)) != 0;)
@@ -401,6 +447,7 @@ const struct test process_cases[] = {
     {"exec, listener", executed_listener, FAMILIES},
     {"exec, listener, polled", executed_and_polled, PASSIVE4},
     {"exec, listener, selected", executed_and_selected, PASSIVE4},
+    {"exec, udp", executed_receiver, PASSIVE4 | PASSIVE6},
     {"exec, listener, empty environment", executed_clean, PASSIVE4},
     {"exec, spawned with a connection", spawned, ALL},
     {"exec, standard input", as_standard_input, BOTH},
@@ -409,5 +456,6 @@ const struct test process_cases[] = {
     {"exec, close-on-exec from the start", closed_by_exec_from_the_start, FAMILIES},
     {"exec, vfork", vforked, BOTH},
     {"passed by SCM_RIGHTS", passed, BOTH},
+    {"passed by SCM_RIGHTS, udp", passed_receiver, PASSIVE4},
     END,
 };

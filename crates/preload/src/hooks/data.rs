@@ -10,9 +10,9 @@ use libc::{iovec, size_t, sockaddr, socklen_t, ssize_t};
 use super::datagrams;
 use super::receive::receive;
 use super::send::send as send_by;
-use super::sockets::open_first;
+use super::sockets::{meet_inherited, open_first};
 use crate::kinds::Kind;
-use crate::{address, errno, memory, process, real, vectors};
+use crate::{address, errno, inherited, memory, process, real, vectors};
 
 /// Pieces that need no memory.
 const FEW: usize = 16;
@@ -26,7 +26,7 @@ pub(super) fn is_ours(fd: c_int) -> bool {
 }
 
 #[inline]
-fn is_sessions(kind: Kind) -> bool {
+pub(super) fn is_sessions(kind: Kind) -> bool {
     matches!(kind, Kind::Session | Kind::Stale | Kind::Spare | Kind::Internal)
 }
 
@@ -34,6 +34,17 @@ fn is_sessions(kind: Kind) -> bool {
 #[inline]
 pub(super) fn is_datagrams(fd: c_int) -> bool {
     process::kind(fd) == Kind::Datagrams
+}
+
+/// What `fd` is to a call that receives: it may be the first about a socket that the program was started with.
+#[inline]
+pub(super) fn receiver(fd: c_int) -> Kind {
+    let kind = process::kind(fd);
+    if kind != Kind::Kernel || !inherited::has_unknown() {
+        return kind;
+    }
+    meet_inherited(|| std::iter::once(fd));
+    process::kind(fd)
 }
 
 /// # Safety
@@ -129,7 +140,7 @@ pub(super) fn bytes(received: Result<Received, Errno>) -> ssize_t {
 /// `read(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, target: *mut c_void, count: size_t) -> ssize_t {
-    let kind = process::kind(fd);
+    let kind = receiver(fd);
     if kind == Kind::Datagrams {
         // SAFETY: the caller's promise.
         return unsafe { receive_datagram(fd, target, count, 0) };
@@ -161,7 +172,7 @@ pub unsafe extern "C" fn __read_chk(
 /// `readv(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
-    let kind = process::kind(fd);
+    let kind = receiver(fd);
     if kind == Kind::Datagrams {
         return errno::size(vectors::count(count).and_then(|count| {
             let mut message = datagrams::message(&mut iovec { iov_base: null_mut(), iov_len: 0 });
@@ -186,7 +197,7 @@ pub unsafe extern "C" fn recv(
     count: size_t,
     flags: c_int,
 ) -> ssize_t {
-    let kind = process::kind(fd);
+    let kind = receiver(fd);
     if kind == Kind::Datagrams {
         // SAFETY: the caller's promise.
         return unsafe { receive_datagram(fd, target, count, flags) };
@@ -222,7 +233,7 @@ pub unsafe extern "C" fn recvfrom(
     from: *mut sockaddr,
     length: *mut socklen_t,
 ) -> ssize_t {
-    let kind = process::kind(fd);
+    let kind = receiver(fd);
     if kind == Kind::Datagrams && (from.is_null() || !length.is_null()) {
         let mut piece = iovec { iov_base: target, iov_len: count };
         // SAFETY: null, or a length as the application says.

@@ -6,10 +6,13 @@ use std::slice;
 use host::{Errno, Received};
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
-use super::data::{bytes, is_datagrams, is_ours, receive_vector, send_vector, whither};
+use super::data::{
+    bytes, is_datagrams, is_ours, is_sessions, receive_vector, receiver, send_vector, whither,
+};
 use super::sockets::open_first;
 use super::{control, datagrams, passing};
 use crate::clock::Alarm;
+use crate::kinds::Kind;
 use crate::{address, errno, memory};
 
 /// Messages of one call at most (`UIO_MAXIOV`).
@@ -21,11 +24,14 @@ pub unsafe extern "C" fn recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) 
     if memory::writable(message, size_of::<msghdr>()).is_err() {
         return errno::size(Err(Errno::FAULT));
     }
+    let kind = receiver(fd);
     // SAFETY: a message as the application says.
     match unsafe { message.as_mut() } {
-        // SAFETY: the caller's promise.
-        Some(message) if is_ours(fd) => bytes(unsafe { receive_message(fd, message, flags) }),
-        Some(message) if is_datagrams(fd) => {
+        Some(message) if is_sessions(kind) => {
+            // SAFETY: the caller's promise.
+            bytes(unsafe { receive_message(fd, message, flags) })
+        }
+        Some(message) if kind == Kind::Datagrams => {
             // SAFETY: the caller's promise.
             errno::size(unsafe { datagrams::receive(fd, message, flags) })
         }
@@ -78,7 +84,8 @@ pub unsafe extern "C" fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    if !(is_ours(fd) || is_datagrams(fd)) || messages.is_null() {
+    let kind = receiver(fd);
+    if !(is_sessions(kind) || kind == Kind::Datagrams) || messages.is_null() {
         // SAFETY: the caller's promise.
         return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
     }

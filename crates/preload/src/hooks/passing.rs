@@ -8,7 +8,7 @@ use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
 use crate::kinds::{self, Kind};
 use crate::state::carried_by;
-use crate::{process, real};
+use crate::{inherited, process, real};
 
 /// Calls `act` with each descriptor that a message carries.
 ///
@@ -134,4 +134,7 @@ pub(super) unsafe fn recvmmsg(
 fn recognize(fd: c_int) {
     let is_carrier = carried_by(fd, Duration::ZERO).is_some();
     kinds::set(fd, if is_carrier { Kind::Elsewhere } else { Kind::Kernel });
+    if !is_carrier {
+        inherited::note(fd);
+    }
 }
