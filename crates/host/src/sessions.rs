@@ -131,7 +131,7 @@ impl Sessions {
     }
 
     /// Another number for a session. `false`: there is no such session, or the number is taken.
-    pub(crate) fn rename(&mut self, id: Id, new: Id) -> bool {
+    pub fn rename(&mut self, id: Id, new: Id) -> bool {
         if self.has(new) {
             return false;
         }

@@ -12,14 +12,19 @@ const ROOM: u64 = 64;
 /// They begin here at most: a higher number would make the kernel's table of files longer.
 const HIGHEST: u64 = 4096;
 
-/// Moves a descriptor up, where no program expects one.
-pub(crate) fn raise(file: OwnedFd) -> OwnedFd {
+/// Another descriptor for the same file, where no program expects one.
+fn raised(fd: RawFd) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
     // SAFETY: room for the answer.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     let lowest = limit.rlim_cur.min(HIGHEST).saturating_sub(ROOM).max(3);
     // SAFETY: a descriptor that is ours.
-    let moved = unsafe { real::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest as _) };
+    unsafe { real::fcntl(fd, libc::F_DUPFD_CLOEXEC, lowest as _) }
+}
+
+/// Moves a descriptor up, where no program expects one.
+pub(crate) fn raise(file: OwnedFd) -> OwnedFd {
+    let moved = raised(file.as_raw_fd());
     if moved < 0 {
         return file;
     }
@@ -86,4 +91,9 @@ pub(crate) fn epoll() -> Option<Hidden> {
 pub(crate) fn placeholder(base: &Hidden) -> c_int {
     // SAFETY: no memory is involved.
     unsafe { real::fcntl(base.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 0) }
+}
+
+/// The same, where no program expects one.
+pub(crate) fn high_placeholder(base: &Hidden) -> c_int {
+    raised(base.as_raw_fd())
 }

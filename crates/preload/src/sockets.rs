@@ -285,6 +285,23 @@ impl Sockets {
         }
     }
 
+    /// Gives a stream another number. Gives whether it has it.
+    pub(crate) fn rename(&mut self, id: Id, new: Id, now: u64) -> bool {
+        if let Self::Inline(sessions) = self {
+            return sessions.rename(id, new);
+        }
+        // On a stack worker, it leaves and comes back.
+        let Ok(parcel) = self.export(id, now) else { return false };
+        if let Some(ends) = &parcel.ends {
+            self.hold(ends, now + AWAY);
+        }
+        let has_come = self.import(new, now, 0, &parcel.bytes).is_ok();
+        if !has_come {
+            let _ = self.import(id, now, 0, &parcel.bytes);
+        }
+        has_come
+    }
+
     pub(crate) fn export_closed(&mut self, now: u64) -> Vec<Parcel> {
         match self {
             Self::Inline(sessions) => sessions.export_closed(now),
@@ -314,3 +331,5 @@ impl Sockets {
 
 /// Until it is looked again whether there is memory for what is to be sent: ns.
 const STARVING: u64 = 5_000_000;
+/// How long what comes for a connection that is between two numbers gets no answer: ns.
+const AWAY: u64 = 2_000_000_000;

@@ -85,6 +85,8 @@ pub(crate) struct State {
     aliases: HashMap<c_int, c_int>,
     /// Sessions' own descriptors at which the application has something else by now.
     replaced: Vec<c_int>,
+    /// A descriptor at which the application is about to put something else: it is not closed meanwhile.
+    replacing: Option<c_int>,
     /// Sessions that other processes may have too, by their own descriptors.
     carriers: HashMap<c_int, carriers::Carrier>,
     /// What the daemon has said, and nobody has acted on yet.
@@ -140,6 +142,7 @@ impl State {
             held: held::Held::default(),
             aliases: HashMap::new(),
             replaced: Vec::new(),
+            replacing: None,
             carriers: HashMap::new(),
             deferred: Vec::new(),
             links: Links::default(),
@@ -298,9 +301,15 @@ impl State {
 
     /// A descriptor for a new session.
     pub(crate) fn placeholder(&mut self) -> Result<c_int, Errno> {
-        let fd = match self.spares.pop() {
-            Some(fd) => fd,
-            None => crate::errno::of(internal::placeholder(&self.base))?,
+        let fd = loop {
+            let fd = match self.spares.pop() {
+                Some(fd) => fd,
+                None => crate::errno::of(internal::placeholder(&self.base))?,
+            };
+            let Some(at) = self.replaced.iter().position(|own| *own == fd) else { break fd };
+            // What was put there is closed: an earlier session has its own number again.
+            self.replaced.swap_remove(at);
+            kinds::set(fd, Kind::Internal);
         };
         if usize::try_from(fd).is_ok() && kinds::set(fd, Kind::Spare) {
             Ok(fd)
@@ -312,7 +321,9 @@ impl State {
 
     /// Gives a descriptor back that no session uses any more.
     pub(crate) fn put_back(&mut self, fd: c_int, reusable: bool) {
-        if reusable && self.spares.len() < SPARES {
+        if self.replacing == Some(fd) {
+            kinds::set(fd, Kind::Kernel);
+        } else if reusable && self.spares.len() < SPARES {
             kinds::set(fd, Kind::Spare);
             self.spares.push(fd);
         } else {

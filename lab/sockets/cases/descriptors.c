@@ -2,6 +2,8 @@
 #include "cases.h"
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <termios.h>
 
@@ -85,6 +87,90 @@ static void onto_file(void) {
   R(fcntl(ends[1], F_GETFD));
   R(write(ends[1], "word", 4));
   peer_reads(p.peer, 4);
+}
+
+// As a shell redirects, and takes that back.
+static void saved_and_restored(void) {
+  struct pair p = pair();
+  int saved = FD(dup(p.fd)), nothing = open("/dev/null", O_RDWR);
+  R(dup2(nothing, p.fd) == p.fd);
+  R(write(p.fd, "nowhere", 7));
+  R(write(saved, "one", 3));
+  peer_reads(p.peer, 3);
+  R(dup2(saved, p.fd) == p.fd);
+  R(close(saved));
+  R(write(p.fd, "two", 3));
+  peer_reads(p.peer, 3);
+  peer_sends(p.peer, 4);
+  R(recv(p.fd, data, 4, MSG_WAITALL));
+  R(close(p.fd));
+  peer_reads(p.peer, 1);
+  R(fcntl(p.fd, F_GETFD));
+}
+
+// The number of a connection that has others is free for another connection.
+static void number_again(void) {
+  struct pair p = pair();
+  int copy = FD(dup(p.fd)), nothing = open("/dev/null", O_RDWR), epoll = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLIN, .data.u32 = 7};
+  R(epoll_ctl(epoll, EPOLL_CTL_ADD, copy, &event));
+  R(dup2(nothing, p.fd) == p.fd);
+  int number = remote("listen %d 5", mode.family == AF_INET6 && !mode.mapped ? 6 : 4), fresh = stream();
+  socklen_t length;
+  struct sockaddr_storage name = to_peer(remote("port %d", number), &length);
+  R(dup2(fresh, p.fd) == p.fd);
+  R(close(fresh));
+  R(connect(p.fd, (struct sockaddr *)&name, length));
+  int peer = remote("accept %d", number);
+  R(write(p.fd, "new", 3));
+  R(write(copy, "old", 3));
+  peer_reads(peer, 3);
+  peer_reads(p.peer, 3);
+  peer_sends(p.peer, 20);
+  R(epoll_wait(epoll, &event, 1, 3000));
+  line("%u", event.data.u32);
+  R(recv(copy, data, 20, MSG_WAITALL));
+  peer_sends(peer, 10);
+  R(recv(p.fd, data, 10, MSG_WAITALL));
+  R(close(copy));
+  peer_reads(p.peer, 1);
+  R(close(p.fd));
+  peer_reads(peer, 1);
+}
+
+// A forked child has what the numbers stand for by then.
+static void forked_after(void) {
+  struct pair p = pair(), q = pair();
+  int copy = FD(dup(p.fd)), status = -1;
+  R(dup2(q.fd, p.fd) == p.fd);
+  R(close(q.fd));
+  pid_t child = fork();
+  if (child == 0) _exit(write(copy, "first", 5) != 5 || write(p.fd, "second", 6) != 6);
+  peer_reads(p.peer, 5);
+  peer_reads(q.peer, 6);
+  waitpid(child, &status, 0);
+  line("the child ended with %d", status);
+  R(write(copy, "third", 5));
+  R(write(p.fd, "fourth", 6));
+  peer_reads(p.peer, 5);
+  peer_reads(q.peer, 6);
+}
+
+// Whatever the stack itself has among the highest numbers, a connection goes on.
+static void onto_any_number(void) {
+  struct pair p = pair();
+  struct rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  int end = limit.rlim_cur < 4200 ? limit.rlim_cur : 4200, begin = end > 400 ? end - 300 : 100;
+  for (int fd = begin; fd < end; fd++)
+    if (dup2(STDOUT_FILENO, fd) == fd) close(fd);
+  R(write(p.fd, "one", 3));
+  peer_reads(p.peer, 3);
+  remote_later(50, "send %d 10", p.peer);
+  R(recv(p.fd, data, 10, MSG_WAITALL));
+  struct pair q = pair();
+  R(write(q.fd, "two", 3));
+  peer_reads(q.peer, 3);
 }
 
 static void listener_copies(void) {
@@ -230,6 +316,10 @@ const struct test descriptor_cases[] = {
     {"dup wrong", duplicates_wrong, BOTH},
     {"dup replaces", replaced, ALL},
     {"dup onto a file", onto_file, BOTH},
+    {"dup saved and restored", saved_and_restored, BOTH},
+    {"dup, the number again", number_again, BOTH},
+    {"dup, then fork", forked_after, BOTH},
+    {"dup onto any number", onto_any_number, BOTH},
     {"dup listener", listener_copies, PASSIVE4 | PASSIVE6},
     {"fcntl", status_flags, ALL},
     {"ioctl", controls, ALL},

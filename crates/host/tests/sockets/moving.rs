@@ -295,3 +295,25 @@ fn what_does_not_travel_stays() {
     assert_eq!(pair.server().import(MOVED, now, 0, b"GET / HTTP"), Err(ImportError::Format));
     pair.server().import(MOVED, now, 0, &parcel.bytes).unwrap();
 }
+
+#[test]
+fn a_session_may_have_another_number() {
+    let mut pair = Pair::connected();
+    assert_eq!(send(pair.client(), CLIENT, b"before"), Ok(6));
+    pair.settle();
+    assert!(pair.server().rename(SERVER, MOVED));
+    assert!(!pair.server().has(SERVER));
+    let told = pair.server().next_ready().unwrap();
+    assert_eq!((told.id, told.woken.has(Mask::IN)), (MOVED, true), "what was not told yet");
+    assert_eq!(recv(pair.server(), MOVED, 9).unwrap(), b"before");
+    pair.quiet();
+    assert_eq!(send(pair.client(), CLIENT, b"after"), Ok(5));
+    pair.settle();
+    assert_eq!(pair.server().next_ready().map(|ready| ready.id), Some(MOVED));
+    assert_eq!(recv(pair.server(), MOVED, 9).unwrap(), b"after");
+    assert!(!pair.server().rename(MOVED, LISTENER), "another one has it");
+    assert!(!pair.server().rename(SERVER, Id(41)), "there is none");
+    assert_eq!(send(pair.server(), MOVED, b"answer"), Ok(6));
+    pair.settle();
+    assert_eq!(recv(pair.client(), CLIENT, 9).unwrap(), b"answer");
+}

@@ -2,11 +2,11 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 
-use host::Errno;
+use host::{Errno, Lingering};
 
 use crate::clock::Alarm;
 use crate::kinds::{self, Kind};
-use crate::process::{self, Shared};
+use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_for;
 use crate::state::State;
 use crate::{errno, real};
@@ -25,14 +25,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
                 if kind == Kind::Session {
                     return close_session(shared, fd);
                 }
-                let mut state = shared.lock();
-                match kind {
-                    Kind::Listener => state.close_listener(fd),
-                    Kind::Datagrams => state.close_datagrams(fd),
-                    Kind::Elsewhere => state.forget(fd),
-                    Kind::Epoll => state.waiters.close_epoll(fd),
-                    _ => {}
-                }
+                shared.lock().close_known(fd, kind);
             }
             kinds::set(fd, Kind::Kernel);
         }
@@ -43,7 +36,14 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 
 fn close_session(shared: &Shared, fd: c_int) -> c_int {
     let mut state = shared.lock();
-    let Some(lingering) = state.close_session(fd) else { return 0 };
+    if let Some(lingering) = state.close_session(fd) {
+        linger(shared, state, lingering);
+    }
+    0
+}
+
+/// Waits for what a socket that was closed has left to send (`SO_LINGER`).
+fn linger<'a>(shared: &'a Shared, mut state: Held<'a>, lingering: Lingering) {
     let alarm = Alarm::after(lingering.timeout);
     let waiter = state.waiters.take();
     let files = (&mut Vec::new(), std::ptr::null());
@@ -51,7 +51,6 @@ fn close_session(shared: &Shared, fd: c_int) -> c_int {
     // A signal ends the wait, but the close is done (`sk_stream_wait_close`).
     let (mut state, _) = wait_for(shared, state, waiter, files, alarm, over);
     state.waiters.release(waiter);
-    0
 }
 
 /// `close_range(2)`
@@ -168,22 +167,27 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         errno::set(if is_open { Errno::INVAL } else { Errno::BADF });
         return -1;
     }
-    if !matches!(process::known(new), Kind::Kernel | Kind::Fresh | Kind::Internal | Kind::Spare) {
-        // SAFETY: the caller's promise.
-        unsafe { close(new) };
-    }
-    // A session's number may now be kept for the next one, or for calls that wait in it.
-    let mut state = match kinds::get(new) {
-        Kind::Spare | Kind::Internal => process::current().map(Shared::lock),
-        _ => None,
+    let shared = match process::known(new) {
+        Kind::Kernel | Kind::Fresh => None,
+        _ => process::current(),
     };
-    if let Some(state) = &mut state {
-        state.give_way(new);
-    }
+    let mut state = shared.map(Shared::lock);
+    // The number passes from one file to the other, and no other thread gets it in between.
+    let lingering = match state.as_mut().map(|state| state.vacate(new)).transpose() {
+        Ok(lingering) => lingering.flatten(),
+        Err(error) => {
+            errno::set(error);
+            return -1;
+        }
+    };
     // SAFETY: the caller's promise.
     let new = unsafe { real::dup3(old, new, flags) };
     drop(state);
-    taken_over(old, new, flags & libc::O_CLOEXEC != 0)
+    let new = taken_over(old, new, flags & libc::O_CLOEXEC != 0);
+    if let (Some(shared), Some(lingering)) = (shared, lingering) {
+        linger(shared, shared.lock(), lingering);
+    }
+    new
 }
 
 /// `fcntl(2)`

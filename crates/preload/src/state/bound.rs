@@ -24,6 +24,15 @@ pub(super) struct Chosen {
     left: VecDeque<(u64, u32)>,
 }
 
+impl Chosen {
+    /// A session has another descriptor for its own.
+    pub(super) fn rename(&mut self, own: c_int, new: c_int) {
+        if let Some(number) = self.held.remove(&own) {
+            self.held.insert(new, number);
+        }
+    }
+}
+
 impl State {
     /// Whether a socket of the kernel's that is bound can connect from here: not from a device, nor from an address that the router
     /// has not.

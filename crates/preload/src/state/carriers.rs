@@ -4,6 +4,7 @@
 //! `SCM_RIGHTS` carry it. One process at a time has the connection behind it, or the daemon; who uses a descriptor of a session that
 //! is elsewhere fetches it.
 
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -40,6 +41,14 @@ pub(crate) struct Carrier {
 pub(crate) fn carried_by(fd: c_int, patience: Duration) -> Option<CarrierId> {
     // SAFETY: the application's, or ours, open during this call.
     carrier_id(unsafe { BorrowedFd::borrow_raw(fd) }, patience)
+}
+
+/// The descriptors that stand for a session, by those that are others' too. `is_session`: its own number is one of a session.
+fn standing_for(own: c_int, aliases: &HashMap<c_int, c_int>, is_session: bool) -> Vec<c_int> {
+    let others = aliases.iter().filter(|(_, of)| **of == own).map(|(fd, _)| *fd);
+    // At its own, there may be another session's by now.
+    let has_own = is_session && !aliases.contains_key(&own);
+    others.chain(has_own.then_some(own)).collect()
 }
 
 impl State {
@@ -107,10 +116,7 @@ impl State {
 
     /// All descriptors of a session that the application has.
     fn descriptors_of(&self, own: c_int) -> Vec<c_int> {
-        let others = self.aliases.iter().filter(|(_, of)| **of == own).map(|(fd, _)| *fd);
-        // At its own, there may be another session's by now.
-        let has_own = kinds::get(own) == Kind::Session && !self.aliases.contains_key(&own);
-        others.chain(has_own.then_some(own)).collect()
+        standing_for(own, &self.aliases, kinds::get(own) == Kind::Session)
     }
 
     /// What a session's carrier is called.
@@ -205,6 +211,9 @@ impl State {
             self.aliases.insert(fd, own);
             self.occupy(fd, place);
             return Kind::Session;
+        }
+        if self.claim_number(fd).is_err() {
+            return Kind::Stale;
         }
         let Some((at, bytes)) = self.withdraw(named) else { return Kind::Stale };
         let now = clock::now();
@@ -321,5 +330,26 @@ impl State {
             report::say(&format!("a connection that does not arrive: {error}"));
         }
         self.turn();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_its_own_number_unless_another_one_is_there() {
+        let mut aliases = HashMap::from([(7, 5), (9, 8)]);
+        let sorted = |own, aliases: &HashMap<c_int, c_int>, is_session| {
+            let mut all = standing_for(own, aliases, is_session);
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(sorted(5, &aliases, true), [5, 7]);
+        assert_eq!(sorted(5, &aliases, false), [7], "closed, or a file is there");
+        assert_eq!(sorted(6, &aliases, true), [6], "nothing else stands for it");
+        aliases.insert(5, 8);
+        assert_eq!(sorted(5, &aliases, true), [7], "another session's duplicate is there");
+        assert_eq!(sorted(8, &aliases, true), [5, 8, 9]);
     }
 }

@@ -126,6 +126,7 @@ impl State {
 
     /// A session as the socket of the kernel's is, in place of the one that was there.
     fn new_session(&mut self, fd: c_int) -> Result<(), Errno> {
+        self.claim_number(fd)?;
         self.sessions.close(id(fd));
         let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
         let domain = if six { Domain::V6 } else { Domain::V4 };

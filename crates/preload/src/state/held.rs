@@ -28,6 +28,11 @@ impl State {
         own
     }
 
+    /// Whether calls wait in a session.
+    pub(super) fn is_held(&self, own: c_int) -> bool {
+        self.held.0.contains_key(&own)
+    }
+
     /// Whether calls wait in a session that the application closes: then it ends when they return. Its number stays taken until
     /// then; a program that is started has it no more.
     pub(super) fn outlives_close(&mut self, own: c_int) -> bool {

@@ -86,6 +86,7 @@ pub(super) type Untouched = [Option<(u64, Template)>; 2];
 impl State {
     /// Opens a session at `fd` with what was set of the socket of the kernel's.
     pub(crate) fn open_like_kernels(&mut self, fd: c_int) -> Result<(), Errno> {
+        self.claim_number(fd)?;
         let Some(six) = kinds::untouched(fd) else {
             let six = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) == Some(libc::AF_INET6);
             return self.open_with_options_of(fd, six);

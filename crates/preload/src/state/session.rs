@@ -8,7 +8,7 @@ use libc::epoll_event;
 
 use super::{Place, State};
 use crate::address::id;
-use crate::clock::Alarm;
+use crate::clock::{self, Alarm};
 use crate::internal;
 use crate::kinds::{self, Kind};
 use crate::real;
@@ -160,14 +160,89 @@ impl State {
         }
     }
 
-    /// The application wants the number of a descriptor that it does not know: ours moves away. A session that it has closed keeps
-    /// the number as its name, while calls wait in it, or it has other descriptors.
-    pub(crate) fn give_way(&mut self, fd: c_int) {
+    /// The application has closed a file of the kernel's that is more to this library.
+    pub(crate) fn close_known(&mut self, fd: c_int, kind: Kind) {
+        match kind {
+            Kind::Listener => self.close_listener(fd),
+            Kind::Datagrams => self.close_datagrams(fd),
+            Kind::Elsewhere => self.forget(fd),
+            Kind::Epoll => self.waiters.close_epoll(fd),
+            _ => {}
+        }
+    }
+
+    /// The application puts another file at a descriptor: what is there ends as by `close`, but the number stays taken until then.
+    /// Gives what the application has to wait for (`SO_LINGER`).
+    ///
+    /// # Errors
+    /// [`Errno::BADF`]: it is a file that this library works with, which stays; the application cannot have the number.
+    pub(crate) fn vacate(&mut self, fd: c_int) -> Result<Option<Lingering>, Errno> {
+        let mut lingering = None;
+        match kinds::get(fd) {
+            Kind::Session => {
+                self.replacing = Some(fd);
+                lingering = self.close_session(fd);
+                self.replacing = None;
+            }
+            kind => self.close_known(fd, kind),
+        }
         if let Some(at) = self.spares.iter().position(|spare| *spare == fd) {
             self.spares.swap_remove(at);
-            internal::close(fd);
-        } else if self.sessions.has(id(fd)) && !self.replaced.contains(&fd) {
+        } else if kinds::get(fd) == Kind::Internal {
+            self.give_way(fd)?;
+        }
+        kinds::set(fd, Kind::Kernel);
+        Ok(lingering)
+    }
+
+    /// The application wants the number of a descriptor that it does not know. A session that it has closed there keeps the number as
+    /// its name only while calls wait in it.
+    fn give_way(&mut self, fd: c_int) -> Result<(), Errno> {
+        if !self.sessions.has(id(fd)) || self.replaced.contains(&fd) {
+            return Err(Errno::BADF);
+        }
+        if !self.rename(fd) {
             self.replaced.push(fd);
         }
+        Ok(())
+    }
+
+    /// A socket is about to become a session at its descriptor: an earlier one that still has the number as its name gets another.
+    ///
+    /// # Errors
+    /// [`Errno::EXIST`]: calls wait in that.
+    pub(super) fn claim_number(&mut self, fd: c_int) -> Result<(), Errno> {
+        let Some(at) = self.replaced.iter().position(|own| *own == fd) else { return Ok(()) };
+        if !self.rename(fd) {
+            return Err(Errno::EXIST);
+        }
+        self.replaced.swap_remove(at);
+        Ok(())
+    }
+
+    /// Gives a session that the application has at other descriptors a number of this library's own. Gives whether it has one: not
+    /// while calls wait in it, which know it by its number.
+    fn rename(&mut self, own: c_int) -> bool {
+        if self.is_held(own) || self.waiters.is_awaited(id(own)) {
+            return false;
+        }
+        let new = internal::high_placeholder(&self.base);
+        if new < 0 || !kinds::set(new, Kind::Internal) {
+            return false;
+        }
+        if !self.sessions.rename(id(own), id(new), clock::now()) {
+            internal::close(new);
+            return false;
+        }
+        let place = *self.place(own);
+        *self.place(new) = Place { reusable: false, ..place };
+        self.aliases.values_mut().filter(|of| **of == own).for_each(|of| *of = new);
+        if let Some(carrier) = self.carriers.remove(&own) {
+            self.carriers.insert(new, carrier);
+        }
+        self.chosen.rename(own, new);
+        let now = self.sessions.mask(id(new));
+        self.waiters.rename(id(own), id(new), now);
+        true
     }
 }

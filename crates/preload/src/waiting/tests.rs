@@ -168,3 +168,31 @@ fn who_sleeps_at_a_closed_instance_is_told_nothing_of_others() {
     waiters.close_epoll(3);
     assert_eq!(waiters.epoll(3), other, "nobody sleeps there");
 }
+
+#[test]
+fn a_session_with_another_number_is_watched_there() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let (waiter, new) = (waiters.epoll(3), Id(9));
+    waiters.add(waiter, AT, event(Mask::OUT.0, 5), sessions.mask(AT.0)).unwrap();
+    assert!(sessions.rename(AT.0, new, 0));
+    let now = sessions.mask(new);
+    waiters.rename(AT.0, new, now);
+    for _ in 0..2 {
+        assert_eq!(found(&mut waiters, waiter, &mut sessions), [(Mask::OUT.0, 5)]);
+    }
+    assert!(waiters.remove(waiter, AT).is_err());
+    assert_eq!(waiters.remove(waiter, (new, AT.1)), Ok(()));
+}
+
+#[test]
+fn calls_wait_otherwise_than_epoll_instances() {
+    let (mut sessions, mut waiters) = (sessions(), Waiters::default());
+    let (epoll, call) = (waiters.epoll(3), waiters.take());
+    assert!(!waiters.is_awaited(AT.0));
+    waiters.add(epoll, AT, event(Mask::IN.0, 5), sessions.mask(AT.0)).unwrap();
+    assert!(!waiters.is_awaited(AT.0));
+    waiters.add(call, AT, event(Mask::IN.0, 0), sessions.mask(AT.0)).unwrap();
+    assert!(waiters.is_awaited(AT.0));
+    waiters.remove(call, AT).unwrap();
+    assert!(!waiters.is_awaited(AT.0));
+}
