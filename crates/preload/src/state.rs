@@ -4,6 +4,7 @@ mod attachment;
 mod bound;
 mod carriers;
 mod datagrams;
+mod device;
 mod early;
 mod held;
 mod leaving;
@@ -35,6 +36,7 @@ use crate::waiting::Waiters;
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
+pub(crate) use device::concerns_device;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
 

@@ -164,6 +164,20 @@ static void of_a_device(void) {
   FD(accept(server, NULL, NULL));
 }
 
+// The same when it listens already, and when it is free again.
+static void of_a_device_later(void) {
+  int server = listening(5), port = port_of(server);
+  R(setsockopt(server, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3));
+  nonblocking(server);
+  line("connect from elsewhere: %d", remote("connect %d %d", version(), port));
+  FD(accept(server, NULL, NULL));
+  R(setsockopt(server, SOL_SOCKET, SO_BINDTODEVICE, "", 0));
+  FD(accept(server, NULL, NULL));
+  YES(remote("connect %d %d", version(), port) >= 0);
+  until(server, POLLIN);
+  FD(accept(server, NULL, NULL));
+}
+
 // Options of the listener that its connections have from the start.
 static void inherited(void) {
   int server = stream(), on = 1, small = 30000, idle = 77;
@@ -259,6 +273,7 @@ const struct test listen_cases[] = {
     {"listener closed", listener_closed, FAMILIES},
     {"listener with a twin closed", twin_closed, FAMILIES},
     {"listener of a device", of_a_device, FAMILIES},
+    {"listener of a device later", of_a_device_later, FAMILIES},
     {"listener backlog", backlog, PASSIVE4 | PASSIVE6},
     {"listener inherited", inherited, FAMILIES},
     {"listener deferred", deferred, FAMILIES},

@@ -278,6 +278,23 @@ static void answered_by_a_child(void) {
   line("the child ended with %d", status);
 }
 
+// What is bound to a device hears of nothing that comes elsewhere, whenever that was said; and again when it is free.
+static void of_a_device(void) {
+  struct talk t = talk(true);
+  struct pollfd one = {.fd = t.fd, .events = POLLIN};
+  peer_sends_to(t, 10);
+  R(poll(&one, 1, 3000));
+  R(recv(t.fd, data, 100, MSG_DONTWAIT));
+  R(setsockopt(t.fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3));
+  peer_sends_to(t, 11);
+  R(poll(&one, 1, 100));
+  R(recv(t.fd, data, 100, MSG_DONTWAIT));
+  R(setsockopt(t.fd, SOL_SOCKET, SO_BINDTODEVICE, "", 0));
+  peer_sends_to(t, 12);
+  R(poll(&one, 1, 3000));
+  R(recv(t.fd, data, 100, MSG_DONTWAIT));
+}
+
 const struct test udp_cases[] = {
     {"udp unconnected", unconnected, FAMILIES},
     {"udp from one address", from_one_address, FAMILIES},
@@ -292,6 +309,7 @@ const struct test udp_cases[] = {
     {"udp packet info", packet_info, FAMILIES},
     {"udp errors", errors, FAMILIES},
     {"udp shut", shut, FAMILIES},
+    {"udp of a device", of_a_device, PASSIVE4 | PASSIVE6},
     {"udp corked", corked, PASSIVE4 | PASSIVE6},
     END,
 };

@@ -8,6 +8,7 @@ use libc::socklen_t;
 
 use crate::kinds::{self, Kind};
 use crate::process::Shared;
+use crate::state::concerns_device;
 use crate::waiting::World;
 use crate::{errno, memory, process, real};
 
@@ -38,6 +39,10 @@ pub unsafe extern "C" fn setsockopt(
         // SAFETY: the caller's promise.
         let done = unsafe { real::setsockopt(fd, level, name, value, length) };
         if done < 0 {
+            return done;
+        }
+        if concerns_device(level, name) {
+            shared.lock().heed_device(fd, kind);
             return done;
         }
     }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use host::Errno;
 
 use super::State;
-use super::options::has_device;
+use super::device::has_device;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
 use crate::{kinds, real};

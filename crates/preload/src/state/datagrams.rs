@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 
 use host::{Domain, Errno, Kind as SocketKind, Mask};
 
-use super::options::{copy_options, has_device};
+use super::device::has_device;
+use super::options::copy_options;
 use super::{Place, State, status_flags, word};
 use crate::address::{self, bound, id};
 use crate::internal::{self, Hidden};
@@ -64,6 +65,13 @@ const STAMPS: [(c_int, c_int); 6] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS_NEW),
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPING_NEW),
 ];
+
+impl Datagrams {
+    /// The peer that Millrace connects.
+    pub(super) fn remote(&self) -> Option<SocketAddr> {
+        self.ends.map(|(_, remote)| remote)
+    }
+}
 
 impl State {
     /// The descriptor under which a session is known.

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use host::Errno;
 
-use super::options::has_device;
+use super::device::has_device;
 use super::{Place, State};
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
@@ -228,6 +228,13 @@ impl State {
         }
         if self.listen(heir, self.backlog).is_ok() && serves {
             self.serve(heir);
+        }
+    }
+
+    /// The kernel alone serves a listener from now on.
+    pub(super) fn leave_to_kernel(&mut self, fd: c_int) {
+        if self.listeners.contains_key(&fd) {
+            self.end_listener(fd);
         }
     }
 

@@ -20,11 +20,6 @@ pub(crate) fn word(fd: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (unsafe { real::getsockopt(fd, level, name, target, &raw mut length) } == 0).then_some(value)
 }
 
-/// Whether a socket of the kernel's is bound to a device: then it is the kernel's alone.
-pub(super) fn has_device(fd: c_int) -> bool {
-    word(fd, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX).unwrap_or(0) != 0
-}
-
 /// Options that a session takes over from the socket of the kernel's that it began as.
 const INHERITED: &[(c_int, c_int)] = &[
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
