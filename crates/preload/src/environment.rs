@@ -9,9 +9,11 @@ use shm::session::Placement;
 
 /// Says why something is not so, on standard error.
 const DEBUG: &str = "MILLRACE_DEBUG";
+/// `on`: the program may have `io_uring`.
+const IO_URING: &str = "MILLRACE_IO_URING";
 /// Variables that a program started by this one has to have.
-const KEPT: [&str; 5] =
-    ["LD_PRELOAD", SESSIONS_VARIABLE, PLACEMENT_VARIABLE, DEBUG, LINKS_VARIABLE];
+const KEPT: [&str; 6] =
+    ["LD_PRELOAD", SESSIONS_VARIABLE, PLACEMENT_VARIABLE, DEBUG, LINKS_VARIABLE, IO_URING];
 
 /// `NAME=VALUE` of those that were there.
 static SAVED: OnceLock<Vec<CString>> = OnceLock::new();
@@ -47,6 +49,11 @@ pub(crate) fn sessions_socket() -> Option<PathBuf> {
 /// Whether connections within this machine may go past the daemon.
 pub(crate) fn wants_links() -> bool {
     value(LINKS_VARIABLE) != Some("off")
+}
+
+/// Whether the program may use rings of the kernel's, which knows nothing of sessions.
+pub(crate) fn allows_io_uring() -> bool {
+    value(IO_URING) == Some("on")
 }
 
 /// Where the stack is to run, if it is not for the daemon to say.

@@ -3,10 +3,11 @@
 use std::ffi::{c_int, c_long, c_uint, c_ulong};
 use std::ptr::null;
 
+use host::Errno;
 use libc::sigset_t;
 
 use super::{data, descriptors, epoll, files, messages, options, poll, sockets};
-use crate::{memory, real};
+use crate::{environment, errno, memory, real};
 
 /// Bytes of the kernel's set of signals.
 const SET: usize = 8;
@@ -169,6 +170,11 @@ unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> 
                 let mask = signals(pointer!(f))?;
                 poll::pselect(fd, pointer!(b), pointer!(c), pointer!(d), pointer!(e), mask)
             }
+            // What a ring does with a session's descriptor, it does with the placeholder: libuv registers sockets by one.
+            libc::SYS_io_uring_setup if !environment::allows_io_uring() => {
+                // As where it is forbidden (`kernel.io_uring_disabled`).
+                errno::int(Err(Errno::PERM))
+            }
             _ => return None,
         }
     };
@@ -187,4 +193,16 @@ unsafe fn signals(place: *mut [usize; 2]) -> Option<*const sigset_t> {
     // SAFETY: the caller's promise.
     let [set, length] = unsafe { place.read_unaligned() };
     (set == 0 || length == SET).then_some(set as *const sigset_t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_refused_as_where_they_are_forbidden() {
+        // SAFETY: the kernel would find no parameters, and say so.
+        let made = unsafe { syscall(libc::SYS_io_uring_setup, 4, 0, 0, 0, 0, 0) };
+        assert_eq!((made, errno::get()), (-1, Errno::PERM));
+    }
 }
