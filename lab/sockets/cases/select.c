@@ -122,9 +122,24 @@ static void odd(void) {
   line("signals %d", (int)signals);
 }
 
+// A call that a signal has ended says how much time was left, so that whoever calls again does not begin anew.
+static void interrupted(void) {
+  struct pair p = pair();
+  struct timeval limit = {.tv_sec = 5};
+  fd_set in;
+  FD_ZERO(&in);
+  FD_SET(p.fd, &in);
+  struct itimerval soon = {.it_value.tv_usec = 50000};
+  catch_signal(SIGALRM, SA_RESTART);
+  R(setitimer(ITIMER_REAL, &soon, NULL));
+  R(select(p.fd + 1, &in, NULL, NULL, &limit));
+  YES(limit.tv_sec < 5);
+}
+
 const struct test select_cases[] = {
     {"select states", states, ALL},
     {"select wakes", wakes, ALL},
     {"select odd", odd, BOTH},
+    {"select interrupted", interrupted, BOTH},
     END,
 };

@@ -247,18 +247,20 @@ pub unsafe extern "C" fn select(
     };
     // SAFETY: null, or a time as the application says.
     let time = unsafe { timeout.as_ref() }.map(whole_seconds);
-    let done = Alarm::after_time(time.as_ref()).and_then(|alarm| {
-        // SAFETY: the caller's promise.
-        unsafe { sets.wait(shared, alarm, std::ptr::null()) }.map(|count| (count, alarm))
-    });
-    // Linux says how much time was left.
-    if let (Ok((_, alarm)), false) = (&done, timeout.is_null()) {
+    let alarm = match Alarm::after_time(time.as_ref()) {
+        Ok(alarm) => alarm,
+        Err(error) => return errno::int(Err(error)),
+    };
+    // SAFETY: the caller's promise.
+    let done = unsafe { sets.wait(shared, alarm, std::ptr::null()) };
+    // Linux says how much time was left, however the call has ended (`poll_select_finish`).
+    if !timeout.is_null() {
         let left = alarm.0.saturating_sub(clock::now()) / 1000;
         let (seconds, rest) = ((left / 1_000_000) as i64, (left % 1_000_000) as i64);
         // SAFETY: as above.
         unsafe { timeout.write(timeval { tv_sec: seconds, tv_usec: rest }) };
     }
-    errno::int(done.map(|(count, _)| count))
+    errno::int(done)
 }
 
 /// `pselect(2)`
