@@ -53,6 +53,12 @@ impl Alarm {
         self.is_never() || self.0 >= now() + MILLISECOND
     }
 
+    /// How long it is until then, as C has it.
+    pub(crate) fn left(self) -> timespec {
+        let left = self.0.saturating_sub(now());
+        timespec { tv_sec: (left / SECOND) as i64, tv_nsec: (left % SECOND) as i64 }
+    }
+
     pub(crate) fn is_over(self) -> bool {
         self.0 != u64::MAX && now() >= self.0
     }

@@ -278,6 +278,24 @@ static void answered_by_a_child(void) {
   line("the child ended with %d", status);
 }
 
+// The time of a call for several messages is looked at when one has come.
+static void several_in_time(void) {
+  struct talk t = talk(false);
+  struct iovec parts[4];
+  struct mmsghdr messages[4] = {0};
+  struct timespec limit = {.tv_nsec = 100000000};
+  for (int i = 0; i < 4; i++) {
+    parts[i] = (struct iovec){data + 100 * i, 100};
+    messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1};
+  }
+  peer_sends_to(t, 10);
+  peer_sends_to(t, 11);
+  remote_later(300, "sendto %d %d %d 12", t.peer, version(), port_of(t.fd));
+  R(recvmmsg(t.fd, messages, 4, 0, &limit));
+  line("left %ld.%09ld", (long)limit.tv_sec, limit.tv_nsec);
+  for (int i = 0; i < 3; i++) line("length %u", messages[i].msg_len);
+}
+
 // What is bound to a device hears of nothing that comes elsewhere, whenever that was said; and again when it is free.
 static void of_a_device(void) {
   struct talk t = talk(true);
@@ -306,6 +324,7 @@ const struct test udp_cases[] = {
     {"udp truncation", truncation, FAMILIES},
     {"udp sizes", sizes, PASSIVE4 | PASSIVE6},
     {"udp several", several, FAMILIES},
+    {"udp several in time", several_in_time, PASSIVE4},
     {"udp packet info", packet_info, FAMILIES},
     {"udp errors", errors, FAMILIES},
     {"udp shut", shut, FAMILIES},

@@ -90,9 +90,11 @@ pub unsafe extern "C" fn recvmmsg(
         return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
     }
     // SAFETY: null, or a time as the application says.
-    if let Err(error) = Alarm::after_time(unsafe { timeout.as_ref() }) {
-        return errno::int(Err(error));
-    }
+    let mut timeout = unsafe { timeout.as_mut() };
+    let alarm = match Alarm::after_time(timeout.as_deref()) {
+        Ok(alarm) => alarm,
+        Err(error) => return errno::int(Err(error)),
+    };
     // SAFETY: so many, as the application says.
     let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
     let mut flags = flags;
@@ -111,6 +113,13 @@ pub unsafe extern "C" fn recvmmsg(
         }
         if flags & libc::MSG_WAITFORONE != 0 {
             flags |= libc::MSG_DONTWAIT;
+        }
+        // Linux looks at the time when a message has come, and only then (`do_recvmmsg`).
+        if let Some(timeout) = &mut timeout {
+            **timeout = alarm.left();
+        }
+        if alarm.is_over() {
+            break;
         }
     }
     done
