@@ -1,10 +1,10 @@
 //! What is behind the lock: the stack, its sockets, and who waits for them.
 
+mod alone;
 mod attachment;
 mod bound;
 mod carriers;
 mod datagrams;
-mod device;
 mod early;
 mod held;
 mod leaving;
@@ -33,10 +33,10 @@ use crate::kinds::{self, Kind};
 use crate::sockets::Sockets;
 use crate::waiting::Waiters;
 
+pub(crate) use alone::decides;
 use attachment::{Attachment, Way};
 pub(crate) use carriers::carried_by;
 pub(crate) use datagrams::is_the_kernels;
-pub(crate) use device::concerns_device;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
 

@@ -178,6 +178,15 @@ static void of_a_device_later(void) {
   FD(accept(server, NULL, NULL));
 }
 
+// A server that wants its peers to be near is not reached from afar.
+static void of_near_peers(void) {
+  int server = listening(5), least = 255;
+  struct pollfd one = {.fd = server, .events = POLLIN};
+  R(setsockopt(server, IPPROTO_IP, IP_MINTTL, &least, sizeof least));
+  remote_later(0, "connect %d %d", version(), port_of(server));
+  R(poll(&one, 1, 300));
+}
+
 // Options of the listener that its connections have from the start.
 static void inherited(void) {
   int server = stream(), on = 1, small = 30000, idle = 77;
@@ -274,6 +283,7 @@ const struct test listen_cases[] = {
     {"listener with a twin closed", twin_closed, FAMILIES},
     {"listener of a device", of_a_device, FAMILIES},
     {"listener of a device later", of_a_device_later, FAMILIES},
+    {"listener of near peers", of_near_peers, PASSIVE4},
     {"listener backlog", backlog, PASSIVE4 | PASSIVE6},
     {"listener inherited", inherited, FAMILIES},
     {"listener deferred", deferred, FAMILIES},

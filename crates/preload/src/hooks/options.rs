@@ -8,12 +8,15 @@ use libc::socklen_t;
 
 use crate::kinds::{self, Kind};
 use crate::process::Shared;
-use crate::state::concerns_device;
+use crate::state::decides;
 use crate::waiting::World;
 use crate::{errno, memory, process, real};
 
 /// Longest value of an option that is looked at: bytes.
 const LONGEST: u32 = 4096;
+/// Keys by which segments are signed (`uapi/linux/tcp.h`).
+const TCP_MD5SIG_EXT: c_int = 32;
+const TCP_AO_ADD_KEY: c_int = 38;
 
 /// `setsockopt(2)`
 #[unsafe(no_mangle)]
@@ -32,17 +35,17 @@ pub unsafe extern "C" fn setsockopt(
     let shared = match process::current() {
         Some(shared) if matches!(kind, Kind::Session | Kind::Listener | Kind::Datagrams) => shared,
         // SAFETY: the caller's promise.
-        _ => return unsafe { real::setsockopt(fd, level, name, value, length) },
+        _ => return unsafe { set_kernels((fd, kind), level, name, value, length) },
     };
     if kind != Kind::Session {
         // What connects by the kernel has it too, and a forked process finds it there.
         // SAFETY: the caller's promise.
-        let done = unsafe { real::setsockopt(fd, level, name, value, length) };
+        let done = unsafe { set_kernels((fd, kind), level, name, value, length) };
         if done < 0 {
             return done;
         }
-        if concerns_device(level, name) {
-            shared.lock().heed_device(fd, kind);
+        if decides(level, name) {
+            shared.lock().decide(fd, kind);
             return done;
         }
     }
@@ -79,6 +82,31 @@ pub unsafe extern "C" fn setsockopt(
         Kind::Listener | Kind::Datagrams => 0,
         _ => errno::int(done.map(|()| 0)),
     }
+}
+
+/// Sets an option of the kernel's socket.
+///
+/// # Safety
+/// As for `setsockopt`.
+unsafe fn set_kernels(
+    (fd, kind): (c_int, Kind),
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    length: socklen_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let done = unsafe { real::setsockopt(fd, level, name, value, length) };
+    if done == 0 && matches!(kind, Kind::Fresh | Kind::Listener) && signs(level, name) {
+        // Its connections may be the stack's, which signs nothing: as where the kernel does not know how.
+        return errno::int(Err(Errno::NOPROTOOPT));
+    }
+    done
+}
+
+/// Whether an option has segments signed: whoever sets it relies on that.
+fn signs(level: c_int, name: c_int) -> bool {
+    level == libc::IPPROTO_TCP && matches!(name, libc::TCP_MD5SIG | TCP_MD5SIG_EXT | TCP_AO_ADD_KEY)
 }
 
 /// Whether the stack says what an option is like: of a UDP socket, whose options the kernel keeps, only what happened to it.
@@ -142,4 +170,30 @@ pub unsafe extern "C" fn getsockopt(
         }
         0
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hooks::{descriptors, sockets};
+
+    #[test]
+    fn signatures_that_the_stack_does_not_make_are_refused() {
+        // A `struct tcp_md5sig`: the peer's address, the key's length, and the key.
+        let mut key = [0_u8; 216];
+        key[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+        key[4..8].copy_from_slice(&[192, 0, 2, 1]);
+        key[130..132].copy_from_slice(&4_u16.to_ne_bytes());
+        key[136..140].copy_from_slice(b"word");
+        let (level, name) = (libc::IPPROTO_TCP, libc::TCP_MD5SIG);
+        // SAFETY: as many bytes as are said.
+        let (done, error) = unsafe {
+            let fd = sockets::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
+            let done = setsockopt(fd, level, name, key.as_ptr().cast(), key.len() as socklen_t);
+            let error = errno::get();
+            descriptors::close(fd);
+            (done, error)
+        };
+        assert_eq!((done, error), (-1, Errno::NOPROTOOPT));
+    }
 }

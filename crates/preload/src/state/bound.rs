@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use host::Errno;
 
 use super::State;
-use super::device::has_device;
+use super::alone::is_alone;
 use crate::address::{bound, id};
 use crate::clock::{self, SECOND};
 use crate::{kinds, real};
@@ -34,13 +34,13 @@ impl Chosen {
 }
 
 impl State {
-    /// Whether a socket of the kernel's that is bound can connect from here: not from a device, nor from an address that the router
+    /// Whether a socket of the kernel's can connect from here: not one that is the kernel's alone, nor from an address that the router
     /// has not.
     pub(crate) fn can_leave_from(&self, fd: c_int) -> bool {
         if kinds::untouched(fd).is_some() {
             return true;
         }
-        if has_device(fd) {
+        if is_alone(fd) {
             return false;
         }
         let local = bound(fd).ok().flatten().map(|local| local.ip().to_canonical());

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use host::{Domain, Errno, Kind as SocketKind, Mask};
 
-use super::device::has_device;
+use super::alone::is_alone;
 use super::options::copy_options;
 use super::{Place, State, status_flags, word};
 use crate::address::{self, bound, id};
@@ -99,8 +99,7 @@ impl State {
         if self.datagrams.contains_key(&fd) {
             return Ok(());
         }
-        // What is bound to a device of the kernel's is the kernel's.
-        if has_device(fd) {
+        if is_alone(fd) {
             return Err(Errno::OPNOTSUPP);
         }
         let local = bound(fd)?.ok_or(Errno::OPNOTSUPP)?;

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use host::Errno;
 
-use super::device::has_device;
+use super::alone::is_alone;
 use super::{Place, State};
 use crate::address::{bound, id};
 use crate::kinds::{self, Kind};
@@ -46,7 +46,7 @@ impl State {
         let own = self.aliases.get(&fd).copied().unwrap_or(fd);
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
         let fd = own;
-        if has_device(fd) {
+        if is_alone(fd) {
             return Err(Errno::OPNOTSUPP);
         }
         if self.listeners.contains_key(&fd) {

@@ -1,5 +1,4 @@
-//! Sockets that are bound to a device (`SO_BINDTODEVICE`): Millrace's ports are none of the kernel's devices, so such a socket is
-//! the kernel's alone.
+//! Sockets that are the kernel's alone, because of what was set of them.
 
 use std::ffi::c_int;
 
@@ -8,21 +7,32 @@ use crate::kinds::Kind;
 use crate::waiting::World;
 use crate::{address, real};
 
-/// Whether a socket of the kernel's is bound to a device.
-pub(super) fn has_device(fd: c_int) -> bool {
-    word(fd, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX).unwrap_or(0) != 0
+/// What the stack does not do, and whoever asks for it must not go without: Millrace's ports are none of the kernel's devices; what
+/// comes from afar would come through; addresses of others are not the stack's; completions would be waited for in vain.
+const DECIDING: [(c_int, c_int); 6] = [
+    (libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX),
+    (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
+    (libc::IPPROTO_IP, libc::IP_MINTTL),
+    (libc::IPPROTO_IP, libc::IP_TRANSPARENT),
+    (libc::IPPROTO_IPV6, libc::IPV6_MINHOPCOUNT),
+    (libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT),
+];
+
+/// Whether a socket of the kernel's stays that.
+pub(super) fn is_alone(fd: c_int) -> bool {
+    DECIDING.iter().any(|(level, name)| word(fd, *level, *name) > Some(0))
 }
 
-/// Whether an option binds a socket to a device, or sets it free.
-pub(crate) fn concerns_device(level: c_int, name: c_int) -> bool {
-    level == libc::SOL_SOCKET && matches!(name, libc::SO_BINDTODEVICE | libc::SO_BINDTOIFINDEX)
+/// Whether an option decides whose a socket is.
+pub(crate) fn decides(level: c_int, name: c_int) -> bool {
+    DECIDING.contains(&(level, name)) || (level, name) == (libc::SOL_SOCKET, libc::SO_BINDTODEVICE)
 }
 
 impl State {
-    /// The kernel has bound a socket to a device, or to none any more, which may be the stack's too: it ends to be so, or begins.
-    pub(crate) fn heed_device(&mut self, fd: c_int, kind: Kind) {
+    /// Such an option was set of a socket that may be the stack's too: it ends to be so, or begins.
+    pub(crate) fn decide(&mut self, fd: c_int, kind: Kind) {
         let own = self.own(fd);
-        match (kind, has_device(own)) {
+        match (kind, is_alone(own)) {
             (Kind::Listener, true) => self.leave_to_kernel(own),
             // The kernel listens nevertheless.
             (Kind::Listener, false) => drop(self.adopt(own)),
