@@ -254,6 +254,21 @@ static void crowd(void) {
   R(epoll_wait(epoll, (struct epoll_event[32]){0}, 32, 0));
 }
 
+// An instance that was closed tells nothing, nor does another that has its number.
+static void closed_before_connect(void) {
+  int number = remote("listen %d 5", mode.family == AF_INET6 && !mode.mapped ? 6 : 4), fd = stream();
+  int first = epoll_create1(0);
+  struct epoll_event event = {.events = EPOLLOUT, .data.u32 = 1};
+  socklen_t length;
+  struct sockaddr_storage name = to_peer(remote("port %d", number), &length);
+  R(epoll_ctl(first, EPOLL_CTL_ADD, fd, &event));
+  R(close(first));
+  int second = epoll_create1(0);
+  YES(second == first);
+  R(connect(fd, (struct sockaddr *)&name, length));
+  R(epoll_wait(second, &event, 1, 100));
+}
+
 const struct test epoll_cases[] = {
     {"epoll level", level, ALL},
     {"epoll edge", edge, ALL},
@@ -261,6 +276,7 @@ const struct test epoll_cases[] = {
     {"epoll one-shot", one_shot, ALL},
     {"epoll listener", listener, FAMILIES},
     {"epoll before listen", before_listen, FAMILIES},
+    {"epoll closed before connect", closed_before_connect, PASSIVE4 | PASSIVE6},
     {"epoll errors", errors, ALL},
     {"epoll closing", closing, ALL},
     {"epoll states", states, FAMILIES},

@@ -38,6 +38,11 @@ impl State {
         self.early.0.remove(&fd);
     }
 
+    /// An epoll instance is closed: another may have its number.
+    pub(super) fn forget_instance(&mut self, epoll: c_int) {
+        self.early.0.values_mut().for_each(|watches| watches.retain(|(known, _)| *known != epoll));
+    }
+
     /// A socket that was the kernel's is the stack's from now on: so is what watches it.
     pub(crate) fn take_over_watches(&mut self, fd: c_int) {
         for (epoll, event) in self.early.0.remove(&fd).unwrap_or_default() {

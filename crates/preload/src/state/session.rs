@@ -166,7 +166,10 @@ impl State {
             Kind::Listener => self.close_listener(fd),
             Kind::Datagrams => self.close_datagrams(fd),
             Kind::Elsewhere => self.forget(fd),
-            Kind::Epoll => self.waiters.close_epoll(fd),
+            Kind::Epoll => {
+                self.waiters.close_epoll(fd);
+                self.forget_instance(fd);
+            }
             _ => {}
         }
     }
