@@ -1,7 +1,7 @@
 //! What each descriptor is to us: one byte, read without a lock, so that calls about files of others cost one load.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 /// Descriptors that can be ours. Higher ones are the kernel's.
 const MOST: usize = 1 << 20;
@@ -35,6 +35,11 @@ pub(crate) enum Kind {
 static KINDS: [AtomicU8; MOST] = [const { AtomicU8::new(0) }; MOST];
 /// One more than the highest that ever was ours.
 static END: AtomicI32 = AtomicI32::new(0);
+
+/// Which epoll instance a descriptor is of, by number; 0: none that is known. Duplicates are made before there is a state, too.
+static INSTANCES: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
+/// Epoll instances so far.
+static INSTANCE_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// There was one that is elsewhere.
 static ELSEWHERE: AtomicBool = AtomicBool::new(false);
@@ -82,6 +87,35 @@ pub(crate) fn set(fd: c_int, kind: Kind) -> bool {
         END.fetch_max(fd + 1, Ordering::Relaxed);
     }
     true
+}
+
+fn instance(fd: c_int) -> Option<&'static AtomicU32> {
+    usize::try_from(fd).ok().and_then(|fd| INSTANCES.get(fd))
+}
+
+/// An epoll instance was made.
+pub(crate) fn set_epoll(fd: c_int) {
+    let number = INSTANCE_COUNT.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    if let Some(place) = instance(fd).filter(|_| set(fd, Kind::Epoll)) {
+        place.store(number, Ordering::Relaxed);
+    }
+}
+
+/// An epoll instance has another descriptor.
+pub(crate) fn copy_epoll(old: c_int, new: c_int) {
+    let number = instance(old).map_or(0, |place| place.load(Ordering::Relaxed));
+    if let Some(place) = instance(new).filter(|_| set(new, Kind::Epoll)) {
+        place.store(number, Ordering::Relaxed);
+    }
+}
+
+/// Whether two descriptors are of one epoll instance.
+pub(crate) fn are_one_epoll(one: c_int, other: c_int) -> bool {
+    let number = |fd| {
+        let place = instance(fd).filter(|_| get(fd) == Kind::Epoll);
+        place.map_or(0, |place| place.load(Ordering::Relaxed))
+    };
+    number(one) != 0 && number(one) == number(other)
 }
 
 /// A TCP socket was made here, of which nothing is set.
@@ -142,5 +176,23 @@ mod tests {
         assert_eq!((untouched(FIRST), untouched(FIRST + 1)), (None, None));
         set(FIRST, Kind::Kernel);
         set(FIRST + 1, Kind::Kernel);
+    }
+    #[test]
+    fn duplicates_are_of_one_epoll_instance() {
+        let [first, second, copy] = [FIRST + 2, FIRST + 3, FIRST + 4];
+        set_epoll(first);
+        set_epoll(second);
+        assert!(!are_one_epoll(first, second));
+        copy_epoll(first, copy);
+        assert!(are_one_epoll(first, copy) && are_one_epoll(copy, first));
+        assert!(!are_one_epoll(second, copy));
+        // Closed, and another one has its number.
+        set(first, Kind::Kernel);
+        assert!(!are_one_epoll(first, copy));
+        set_epoll(first);
+        assert!(!are_one_epoll(first, copy));
+        for fd in [first, second, copy] {
+            set(fd, Kind::Kernel);
+        }
     }
 }

@@ -7,6 +7,7 @@ use host::{Errno, Id, Mask};
 use libc::epoll_event;
 
 use crate::internal::Hidden;
+use crate::kinds;
 use crate::sockets::Sockets;
 
 mod files;
@@ -124,7 +125,8 @@ impl Waiters {
     /// That of an epoll instance, made if there is none.
     pub(crate) fn epoll(&mut self, epoll: c_int) -> usize {
         self.epolls.get(epoll).unwrap_or_else(|| {
-            let waiter = self.take();
+            let twin = self.epolls.find(|other| kinds::are_one_epoll(epoll, other));
+            let waiter = twin.unwrap_or_else(|| self.take());
             self.epolls.insert(epoll, waiter);
             waiter
         })

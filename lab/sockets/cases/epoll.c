@@ -269,6 +269,30 @@ static void closed_before_connect(void) {
   R(epoll_wait(second, &event, 1, 100));
 }
 
+// Instances that were duplicated, or watched by another, before the program had a socket, as Tokio has them.
+static void duplicated_first(void) {
+  int epoll = epoll_create1(0), copy = FD(fcntl(epoll, F_DUPFD_CLOEXEC, 3));
+  struct pair p = pair();
+  R(add(copy, p.fd, EPOLLIN));
+  peer_sends(p.peer, 10);
+  look("by the other", epoll, 3000);
+  R(change(epoll, EPOLL_CTL_MOD, p.fd, EPOLLOUT, 2));
+  look("by the copy", copy, 0);
+  R(close(copy));
+  look("still", epoll, 0);
+}
+
+static void nested_first(void) {
+  int inner = epoll_create1(0), outer = epoll_create1(0);
+  R(add(outer, inner, EPOLLIN));
+  struct pair p = pair();
+  R(add(inner, p.fd, EPOLLIN));
+  look("idle", outer, 0);
+  peer_sends(p.peer, 10);
+  look("outer", outer, 3000);
+  look("inner", inner, 0);
+}
+
 const struct test epoll_cases[] = {
     {"epoll level", level, ALL},
     {"epoll edge", edge, ALL},
@@ -277,6 +301,8 @@ const struct test epoll_cases[] = {
     {"epoll listener", listener, FAMILIES},
     {"epoll before listen", before_listen, FAMILIES},
     {"epoll closed before connect", closed_before_connect, PASSIVE4 | PASSIVE6},
+    {"epoll duplicated first", duplicated_first, BOTH},
+    {"epoll nested first", nested_first, BOTH},
     {"epoll errors", errors, ALL},
     {"epoll closing", closing, ALL},
     {"epoll states", states, FAMILIES},

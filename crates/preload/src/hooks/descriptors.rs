@@ -123,9 +123,11 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
         (Kind::Session, Some(shared)) => shared.lock().duplicate(old, new, close_on_exec),
         (Kind::Listener, Some(shared)) => shared.lock().duplicate_listener(old, new),
         (Kind::Datagrams, Some(shared)) => shared.lock().duplicate_datagrams(old, new),
-        (Kind::Epoll, Some(shared)) => {
-            shared.lock().waiters.duplicate_epoll(old, new);
-            kinds::set(new, kind);
+        (Kind::Epoll, shared) => {
+            kinds::copy_epoll(old, new);
+            if let Some(shared) = shared {
+                shared.lock().waiters.duplicate_epoll(old, new);
+            }
         }
         _ => {
             kinds::touch(old);

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
     // SAFETY: no memory is involved.
     let fd = unsafe { real::epoll_create1(flags) };
     if fd >= 0 {
-        kinds::set(fd, Kind::Epoll);
+        kinds::set_epoll(fd);
     }
     fd
 }
@@ -78,7 +78,8 @@ pub unsafe extern "C" fn epoll_ctl(
     let listens = kind == Kind::Listener;
     let is_datagrams = kind == Kind::Datagrams;
     let is_epoll = kind == Kind::Epoll && kinds::get(epoll) == Kind::Epoll;
-    if is_epoll && process::current().is_none() {
+    // One that is watched before the program has a socket may get some yet.
+    if is_epoll && process::attached().is_none() {
         // SAFETY: the caller's promise.
         return unsafe { real::epoll_ctl(epoll, operation, fd, event) };
     }

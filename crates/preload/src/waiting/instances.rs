@@ -32,6 +32,12 @@ impl Instances {
         Some(waiter)
     }
 
+    /// The waiter of the first descriptor that is as wanted.
+    pub(super) fn find(&self, is_wanted: impl Fn(c_int) -> bool) -> Option<usize> {
+        let mut all = self.0.iter().zip(0..).filter(|(waiter, _)| **waiter != NONE);
+        all.find(|(_, fd)| is_wanted(*fd)).map(|(waiter, _)| *waiter as usize)
+    }
+
     /// Whether a waiter has a descriptor.
     pub(super) fn has(&self, waiter: usize) -> bool {
         self.0.iter().any(|other| *other as usize == waiter)
