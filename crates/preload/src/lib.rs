@@ -17,11 +17,13 @@
 //! | `sleeping` | a thread that sleeps until something needs it |
 //! | `signals` | the application's handlers: called when their thread does not have the state |
 //! | `caretaker` | minds the stack while the application does something else |
+//! | `arrival` | tells threads that wait in the kernel that the process has a state |
 //! | `inherited` | sessions and sockets that a program has of the one before it |
 //! | `hooks` | the names, by subject |
 
 mod address;
 mod arguments;
+mod arrival;
 mod call;
 mod caretaker;
 mod clock;

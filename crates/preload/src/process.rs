@@ -13,7 +13,7 @@ use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
 use crate::signals::Quiet;
 use crate::state::State;
-use crate::{errno, real, report};
+use crate::{arrival, errno, real, report};
 
 /// After an attempt to reach the daemon that failed: seconds until the next.
 const PATIENCE: u64 = 1;
@@ -148,6 +148,7 @@ pub(crate) fn attached() -> Option<&'static Shared> {
                 Ok(_) => {
                     // SAFETY: just leaked: it lives as long as the process.
                     let shared = unsafe { fresh.as_ref() };
+                    arrival::ring();
                     if let Some(shared) = shared {
                         let mut seen = 0;
                         caretaker::start(move || shared.mind(&mut seen));

@@ -230,7 +230,12 @@ pub(crate) fn again(waited: Result<bool, Errno>, alarm: Alarm) -> Result<(), Err
     }
 }
 
-fn poll(files: &mut [pollfd], longest: u64, mask: *const libc::sigset_t) -> Result<c_int, Errno> {
+/// Waits for files of the kernel's for so long (ns; `u64::MAX`: for ever). Gives how many have events.
+pub(crate) fn poll(
+    files: &mut [pollfd],
+    longest: u64,
+    mask: *const libc::sigset_t,
+) -> Result<c_int, Errno> {
     let timeout = libc::timespec {
         tv_sec: i64::try_from(longest / SECOND).unwrap_or(i64::MAX),
         tv_nsec: (longest % SECOND) as i64,

@@ -178,6 +178,27 @@ static void added_meanwhile(void) {
   pthread_join(thread, NULL);
 }
 
+static void *waits(void *unused) {
+  struct epoll_event event;
+  int n = epoll_wait(epoll, &event, 1, 5000);
+  line("the thread has %d events", n);
+  return unused;
+}
+
+// A thread that waits before the program has any socket hears of those that another opens, as in Tokio's programs.
+static void waits_first(void) {
+  pthread_t thread;
+  epoll = epoll_create1(0);
+  pthread_create(&thread, NULL, waits, NULL);
+  pause_ms(100);
+  server = listening(5);
+  struct epoll_event event = {.events = EPOLLIN};
+  R(epoll_ctl(epoll, EPOLL_CTL_ADD, server, &event));
+  remote("connect %d %d", mode.family == AF_INET6 ? 6 : 4, port_of(server));
+  pthread_join(thread, NULL);
+  FD(accept(server, NULL, NULL));
+}
+
 static void *writes(void *word) {
   for (int i = 0; i < 100; i++)
     if (send(p.fd, word, 4, 0) != 4) line("send: %s", error_name(errno));
@@ -203,6 +224,7 @@ const struct test thread_cases[] = {
     {"threads close meanwhile", closed_meanwhile, BOTH},
     {"threads replace meanwhile", replaced_meanwhile, BOTH},
     {"threads add meanwhile", added_meanwhile, BOTH},
+    {"threads wait first", waits_first, PASSIVE4 | PASSIVE6},
     {"threads write", many_writers, BOTH},
     END,
 };

@@ -173,6 +173,10 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         Kind::Kernel | Kind::Fresh => None,
         _ => process::current(),
     };
+    if shared.is_none() && !process::is_open(new) {
+        errno::set(Errno::BADF);
+        return -1;
+    }
     let mut state = shared.map(Shared::lock);
     // The number passes from one file to the other, and no other thread gets it in between.
     let lingering = match state.as_mut().map(|state| state.vacate(new)).transpose() {

@@ -2,17 +2,18 @@
 //! registering one is no system call.
 
 use std::ffi::c_int;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::slice;
 
 use host::{Errno, Mask};
 use libc::{epoll_event, pollfd, sigset_t};
 
-use crate::clock::Alarm;
+use crate::clock::{self, Alarm};
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
-use crate::sleeping::{Wait, wait_while};
+use crate::sleeping::{Wait, poll, wait_while};
 use crate::state::State;
-use crate::{errno, memory, real};
+use crate::{arrival, errno, memory, real};
 
 /// Events of one call at most (`EP_MAX_EVENTS`); the kernel refuses more.
 const MOST: c_int = c_int::MAX / size_of::<epoll_event>() as c_int;
@@ -217,14 +218,15 @@ pub unsafe extern "C" fn epoll_pwait(
     timeout: c_int,
     mask: *const sigset_t,
 ) -> c_int {
-    let shared = match process::current() {
-        Some(shared) if takes(epoll, events, most) => shared,
+    let alarm = Alarm::after_ms(timeout);
+    let shared = process::current();
+    if !takes(epoll, events, most) || shared.is_none() && !may_come(alarm) {
         // SAFETY: the caller's promise.
-        _ => return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) },
-    };
+        return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
+    }
     // SAFETY: room for so many events, as the application says.
     let events = unsafe { slice::from_raw_parts_mut(events, most.unsigned_abs() as usize) };
-    errno::int(wait(shared, epoll, events, Alarm::after_ms(timeout), mask))
+    errno::int(wait_either(shared, epoll, events, alarm, mask))
 }
 
 /// `epoll_pwait2(2)`
@@ -241,19 +243,75 @@ pub unsafe extern "C" fn epoll_pwait2(
         Ok(alarm) => alarm,
         Err(error) => return errno::int(Err(error)),
     };
-    let shared = match process::current() {
-        Some(shared) if takes(epoll, events, most) => shared,
+    let shared = process::current();
+    if !takes(epoll, events, most) || shared.is_none() && !may_come(alarm) {
         // SAFETY: the caller's promise.
-        _ => return unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) },
-    };
+        return unsafe { real::epoll_pwait2(epoll, events, most, timeout, mask) };
+    }
     // SAFETY: room for so many events, as the application says.
     let events = unsafe { slice::from_raw_parts_mut(events, most.unsigned_abs() as usize) };
-    errno::int(wait(shared, epoll, events, alarm, mask))
+    errno::int(wait_either(shared, epoll, events, alarm, mask))
 }
 
 /// Whether a call is one that the kernel would not refuse.
 fn takes(epoll: c_int, events: *const epoll_event, most: c_int) -> bool {
     kinds::get(epoll) == Kind::Epoll && (1..=MOST).contains(&most) && !events.is_null()
+}
+
+/// Whether the process may have a state while a call waits that has begun without.
+fn may_come(alarm: Alarm) -> bool {
+    !alarm.is_over() && arrival::may_come()
+}
+
+/// Waits, whether the process has a state already or not.
+fn wait_either(
+    shared: Option<&'static Shared>,
+    epoll: c_int,
+    events: &mut [epoll_event],
+    alarm: Alarm,
+    mask: *const sigset_t,
+) -> Result<c_int, Errno> {
+    let found = match shared {
+        Some(shared) => Continue(shared),
+        None => await_state(epoll, events, alarm, mask)?,
+    };
+    match found {
+        Continue(shared) => wait(shared, epoll, events, alarm, mask),
+        Break(count) => Ok(count),
+    }
+}
+
+/// Waits for the kernel's files only while there is no state. Gives the state, or how many events there are without.
+fn await_state(
+    epoll: c_int,
+    events: &mut [epoll_event],
+    alarm: Alarm,
+    mask: *const sigset_t,
+) -> Result<ControlFlow<c_int, &'static Shared>, Errno> {
+    let mut hears = true;
+    loop {
+        let bell = if hears { arrival::bell() } else { None };
+        if let Some(shared) = process::current() {
+            return Ok(Continue(shared));
+        }
+        let event = |fd| pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // What is negative is passed over.
+        let mut files = [event(epoll), event(bell.unwrap_or(-1))];
+        let longest =
+            if alarm.is_never() { u64::MAX } else { alarm.0.saturating_sub(clock::now()) };
+        poll(&mut files, longest, mask)?;
+        let [has_events, has_rung] = files.map(|file| file.revents != 0);
+        if has_events {
+            let count = kernel_events(epoll, events)?;
+            if count > 0 {
+                return Ok(Break(count));
+            }
+        } else if !has_rung {
+            return Ok(Break(0));
+        }
+        // The application has put another file there.
+        hears &= !has_rung || process::current().is_some();
+    }
 }
 
 fn wait(
