@@ -76,6 +76,14 @@ impl<'a, N: Edge> Context<'a, N> {
         }
     }
 
+    /// The same of the packets in the slots from `start` on, each by its port.
+    #[inline]
+    pub fn transmit_each(&mut self, start: usize, ports: &[PortId]) {
+        if let Some(burst) = self.vector.buffers.get_mut(start..start + ports.len()) {
+            self.exits.transmit_each(burst, ports, self.now);
+        }
+    }
+
     /// Drops the packet and counts why.
     #[inline]
     pub fn drop(&mut self, slot: Slot, reason: Reason) {

@@ -86,6 +86,15 @@ impl Exits {
         }
     }
 
+    /// The same of packets that leave by a port each.
+    pub fn transmit_each(&mut self, burst: &mut [Option<Buffer>], ports: &[PortId], now: u64) {
+        if !self.output.push_each(ports, burst, now, &self.counters) {
+            for buffer in burst.iter_mut().filter_map(Option::take) {
+                self.drop(buffer, Reason::PortDown);
+            }
+        }
+    }
+
     /// Sends packets by `port`, those before them first. Without a copy where this worker has a transmit queue of the
     /// port whose driver can (`mapped`: the memory is mapped for devices) and nobody captures, else in buffers of
     /// `copies`. What is left in `packets` is the caller's.

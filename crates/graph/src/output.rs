@@ -7,6 +7,8 @@ use crate::{Counters, HandoffSender, PortId, Reason};
 
 /// Packets gathered per port before they go to the driver: the burst most drivers are tuned for.
 const BURST: usize = 64;
+/// Places in the transmit buffer of a port: all packets of a burst for several ports find one, whatever waits.
+const PLACES: usize = 2 * BURST;
 
 /// Attempts to hand a burst to a driver whose queue is full, before the rest is dropped.
 const ATTEMPTS: usize = 4;
@@ -28,7 +30,7 @@ struct PortBuffer {
     /// or none while there is no path. One comparison finds out.
     plain: usize,
     len: usize,
-    waiting: [Option<Buffer>; BURST],
+    waiting: [Option<Buffer>; PLACES],
     since: u64,
     /// Packets that left the buffer, whatever became of them.
     left: u64,
@@ -63,7 +65,7 @@ impl Output {
             path: None,
             plain: 0,
             len: 0,
-            waiting: [const { None }; BURST],
+            waiting: [const { None }; PLACES],
             since: 0,
             left: 0,
         };
@@ -154,6 +156,46 @@ impl Output {
         true
     }
 
+    /// As [`Self::push`], of packets that leave by a port each: `false`, and they are left, when some of the ports have no path.
+    pub(crate) fn push_each(
+        &mut self,
+        ports: &[PortId],
+        burst: &mut [Option<Buffer>],
+        now: u64,
+        counters: &Counters,
+    ) -> bool {
+        let mut all = true;
+        // Fewer than a burst wait for each port, so that there is room for another one.
+        for (ports, burst) in ports.chunks(BURST).zip(burst.chunks_mut(BURST)) {
+            for (&port, place) in ports.iter().zip(burst) {
+                // Packets wait only where there is a path.
+                let entry = match self.ports.get_mut(port.number()) {
+                    Some(entry) if entry.len > 0 && entry.id == port => Some(entry),
+                    _ => begin(&mut self.ports, &mut self.waiting, port, now),
+                };
+                match entry {
+                    Some(entry) => entry.put_from(place),
+                    None => all = false,
+                }
+            }
+            self.flush_full(counters);
+        }
+        all
+    }
+
+    /// Sends what waits for ports for which a burst does.
+    fn flush_full(&mut self, counters: &Counters) {
+        let Self { ports, waiting, tap, .. } = self;
+        waiting.retain(|port| {
+            let Some(entry) = ports.get_mut(port.number()) else { return false };
+            let full = entry.len >= BURST;
+            if full {
+                entry.flush(counters, tap);
+            }
+            !full
+        });
+    }
+
     /// As [`Self::push`], for the first and the last packet of a burst, and without a path.
     #[inline(never)]
     fn push_at_edge(
@@ -163,11 +205,8 @@ impl Output {
         now: u64,
         counters: &Counters,
     ) -> Result<(), Buffer> {
-        let Some(entry) = leading_to(&mut self.ports, port) else { return Err(buffer) };
-        if entry.len == 0 {
-            entry.since = now;
-            self.waiting.push(port);
-        }
+        let Self { ports, waiting, .. } = self;
+        let Some(entry) = begin(ports, waiting, port, now) else { return Err(buffer) };
         entry.put(buffer);
         if entry.len == BURST {
             entry.flush(counters, &mut self.tap);
@@ -251,7 +290,14 @@ impl PortBuffer {
     #[inline(always)]
     fn put(&mut self, buffer: Buffer) {
         // The place is empty. Forgetting the nothing in it spares a look whether to drop it.
-        std::mem::forget(self.waiting[self.len % BURST].replace(buffer));
+        std::mem::forget(self.waiting[self.len % PLACES].replace(buffer));
+        self.len += 1;
+    }
+
+    /// Puts the packet at a place, which is empty then.
+    #[inline(always)]
+    fn put_from(&mut self, place: &mut Option<Buffer>) {
+        std::mem::swap(&mut self.waiting[self.len % PLACES], place);
         self.len += 1;
     }
 
@@ -265,7 +311,7 @@ impl PortBuffer {
 
     fn flush(&mut self, counters: &Counters, tap: &mut Option<Box<Tap>>) {
         let port = self.id;
-        let burst = &mut self.waiting[..self.len.min(BURST)];
+        let burst = &mut self.waiting[..self.len.min(PLACES)];
         self.len = 0;
         if let Some(tap) = tap {
             tap.burst(burst, port, Direction::Transmit);
@@ -299,6 +345,22 @@ impl PortBuffer {
 fn leading_to(ports: &mut [PortBuffer], port: PortId) -> Option<&mut PortBuffer> {
     let entry = ports.get_mut(port.number())?;
     (entry.id == port && entry.path.is_some()).then_some(entry)
+}
+
+/// The same for the first packet that waits there.
+#[inline(never)]
+fn begin<'a>(
+    ports: &'a mut [PortBuffer],
+    waiting: &mut Vec<PortId>,
+    port: PortId,
+    now: u64,
+) -> Option<&'a mut PortBuffer> {
+    let entry = leading_to(ports, port)?;
+    if entry.len == 0 {
+        entry.since = now;
+        waiting.push(port);
+    }
+    Some(entry)
 }
 
 /// Gives a burst to a driver by `send`, which says what it took; the others are left at the end.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -200,7 +201,12 @@ async fn ended(channel: &Channel, number: i32) {
         PeerProcess::There(process) => Some(process),
         // Whoever has its number by now.
         PeerProcess::Unknown => {
-            Pid::from_raw(number).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
+            match Pid::from_raw(number).map(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK)) {
+                // A child may still hold the connection.
+                Some(Err(Errno::SRCH)) => return,
+                Some(Ok(process)) => Some(process),
+                Some(Err(_)) | None => None,
+            }
         }
     };
     // The runtime waits for a process as it does for a pipe.

@@ -108,14 +108,16 @@ impl Sessions {
                 for listener in lost {
                     stack.listeners.remove(&listener);
                     let left = self.steering.unlisten(stack.id, listener);
-                    tracing::warn!(
-                        stack = number,
-                        listener,
-                        "{} no longer serves port {}: user {} has bound it; {left:?}",
-                        session.name,
-                        proof.bind.port,
-                        proof.owner
-                    );
+                    self.log.say("servers that lost their port", || {
+                        tracing::warn!(
+                            stack = number,
+                            listener,
+                            "{} no longer serves port {}: user {} has bound it; {left:?}",
+                            session.name,
+                            proof.bind.port,
+                            proof.owner
+                        );
+                    });
                 }
             }
         }

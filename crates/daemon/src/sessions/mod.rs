@@ -63,7 +63,8 @@ use shm::session::{Hello, OpenStack, PROTOCOL, Placement, Reply, VERSION, Welcom
 use tokio::sync::{Notify, mpsc};
 
 use crate::processes::{
-    Answer, Control, Door, Paces, Process, check_name, invalid, no_resources, printable, unknown,
+    Answer, Control, Door, Paces, Process, Sparing, check_name, invalid, no_resources, printable,
+    unknown,
 };
 use crate::routing::Routing;
 use crate::workers::Workers;
@@ -101,6 +102,7 @@ pub(crate) struct Sessions {
     config: Arc<ArcSwap<config::Sessions>>,
     list: BTreeMap<u32, Session>,
     last: u32,
+    log: Sparing,
     /// Which packets are whose.
     steering: Steering,
     paces: Paces,
@@ -184,6 +186,7 @@ impl Sessions {
             config: Arc::new(ArcSwap::from_pointee(config.clone())),
             list: BTreeMap::new(),
             last: 0,
+            log: Sparing::default(),
             steering,
             paces: Paces::default(),
             secret: Secret::new(secret),
@@ -254,7 +257,10 @@ impl Sessions {
         }
         self.last = self.last.wrapping_add(1).max(1);
         let client = self.last;
-        tracing::info!(process = client, pid = process.credentials.pid, uid, "{name} connected");
+        let pid = process.credentials.pid;
+        self.log.say("processes", || {
+            tracing::info!(process = client, pid, uid, "{name} connected");
+        });
         let stacks = BTreeMap::new();
         let session = Session { name, library, process, stacks, dismissed, news };
         self.list.insert(client, session);
@@ -275,7 +281,10 @@ impl Sessions {
         let stacks = std::mem::take(&mut session.stacks).into_values();
         let left = stacks.map(|stack| self.take_back(stack, workers)).collect();
         self.forget_process(id);
-        tracing::info!(process = id, "{} is gone: {why}; all it had was taken back", session.name);
+        self.log.say("processes", || {
+            let name = &session.name;
+            tracing::info!(process = id, "{name} is gone: {why}; all it had was taken back");
+        });
         if !self.list.values().any(|other| other.uid() == session.uid()) {
             self.paces.forget(session.uid());
         }

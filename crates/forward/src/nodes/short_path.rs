@@ -7,7 +7,7 @@
 //! the ingress, and a trace, which is to tell of each node.
 
 use dpdk::Buffer;
-use graph::{Context, Edge, Slot};
+use graph::{Context, Edge, PortId, Slot};
 
 use super::family::Family;
 use super::lookup;
@@ -71,8 +71,7 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         if from.is_tagged() || first.tag().is_some() {
             return self.transmit::<true>(0, from, values, cx);
         }
-        let row = first.is_plain_and_fresh() && is_row(self.block.slots());
-        let sent = if row { self.transmit_row(first, values, cx) } else { 0 };
+        let sent = if is_row(self.block.slots()) { self.transmit_row(values, cx) } else { 0 };
         self.transmit::<false>(sent, from, values, cx);
     }
 
@@ -158,18 +157,26 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         cx.transmit(slot, hop.port());
     }
 
-    /// Rewrites packets in slots one behind the other, and puts them into the transmit buffer of their port together. Returns how
-    /// many: up to one that needs something else, or leaves by another port than the first one, whose next hop is plain and fresh.
-    fn transmit_row(&self, first: Words, values: &[u32], cx: &mut Context<'_, N>) -> usize {
+    /// Rewrites packets in slots one behind the other, and puts them into the transmit buffers of their ports together.
+    /// Returns how many: up to one that needs something else.
+    fn transmit_row(&self, values: &[u32], cx: &mut Context<'_, N>) -> usize {
         let start = self.block.slots().first().map_or(0, |slot| usize::from(*slot));
         let Some(row) = cx.vector.buffers.get_mut(start..start + values.len()) else { return 0 };
         let next_hops = self.state.next_hops.reader();
-        let sent = if alike(values) {
-            write_row::<F, true>(first, next_hops, values, row)
-        } else {
-            write_row::<F, false>(first, next_hops, values, row)
-        };
-        cx.transmit_all(start..start + sent, first.port());
+        if alike(values) {
+            let hop = next_hops.words(values.first().copied().unwrap_or_default());
+            let sent = write_alike::<F>(hop, row);
+            cx.transmit_all(start..start + sent, hop.port());
+            return sent;
+        }
+        let mut ports = [PortId::NONE; BLOCK];
+        let sent = write_row::<F>(next_hops, values, row, &mut ports);
+        match &ports[..sent.min(BLOCK)] {
+            [port, ..] if alike(&ports[..sent.min(BLOCK)]) => {
+                cx.transmit_all(start..start + sent, *port)
+            }
+            ports => cx.transmit_each(start, ports),
+        }
         sent
     }
 
@@ -206,24 +213,43 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
     }
 }
 
-/// Rewrites packets without tags, and returns how many: up to one that needs something else, or whose next hop differs from the first
-/// one in more than interface, MTU and addresses. `ALIKE`: none differs. As in [`ShortPath::transmit_run`], the loop calls nothing.
+/// Rewrites packets without tags that have one next hop, and returns how many: up to one that needs something else. As in
+/// [`ShortPath::transmit_run`], the loop calls nothing.
 #[inline(never)]
-fn write_row<F: Family, const ALIKE: bool>(
-    first: Words,
-    next_hops: Reader<'_>,
-    values: &[u32],
-    row: &mut [Option<Buffer>],
-) -> usize {
-    for (done, (place, &value)) in row.iter_mut().zip(values).enumerate() {
-        let hop = if ALIKE { first } else { next_hops.words(value) };
+fn write_alike<F: Family>(hop: Words, row: &mut [Option<Buffer>]) -> usize {
+    if !hop.is_plain_and_fresh() {
+        return 0;
+    }
+    for (done, place) in row.iter_mut().enumerate() {
         let Some(buffer) = place else { return done };
-        let alike = ALIKE || hop.leaves_as(first);
-        if !(alike && rewrite::write_leaving::<F, false, false>(hop, buffer, HEADER)) {
+        if !rewrite::write_leaving::<F, false, false>(hop, buffer, HEADER) {
             return done;
         }
     }
-    values.len()
+    row.len()
+}
+
+/// The same with packets that have next hops of their own; fills in the ports that they leave by.
+#[inline(never)]
+fn write_row<F: Family>(
+    next_hops: Reader<'_>,
+    values: &[u32],
+    row: &mut [Option<Buffer>],
+    ports: &mut [PortId],
+) -> usize {
+    let mut done = 0;
+    for ((place, &value), port) in row.iter_mut().zip(values).zip(ports) {
+        let hop = next_hops.words(value);
+        let Some(buffer) = place else { break };
+        if !hop.is_plain_and_fresh()
+            || !rewrite::write_leaving::<F, false, false>(hop, buffer, HEADER)
+        {
+            break;
+        }
+        *port = hop.port();
+        done += 1;
+    }
+    done
 }
 
 /// Whether all are equal.

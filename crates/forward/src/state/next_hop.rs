@@ -228,13 +228,6 @@ impl Words {
         self.head as u16 == u16::from_le_bytes([Kind::Forward as u8, PLAIN])
     }
 
-    /// Whether a packet leaves as by `other`: both of one kind, next node and port. Interface, MTU and addresses may differ.
-    #[inline(always)]
-    #[must_use]
-    pub fn leaves_as(self, other: Self) -> bool {
-        self.head as u32 == other.head as u32
-    }
-
     /// Whether a frame leaves by a port, with a VLAN tag or without, and goes through no feature before.
     #[inline(always)]
     #[must_use]

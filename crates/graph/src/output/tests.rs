@@ -55,6 +55,46 @@ fn packets_in_a_row_go_behind_those_that_wait() {
 }
 
 #[test]
+fn packets_for_several_ports_keep_the_order_of_each() {
+    for waiting in [0, 1, 40, 63] {
+        let mut outside = Outside::new(3, 100, 256);
+        give(&mut outside, 0..waiting, 0);
+        // Every third one by port 2, which comes to less than a burst, the others by port 0.
+        let port = |n: u8| PortId::new(if n % 3 == 0 { 2 } else { 0 });
+        let ports: Vec<PortId> = (waiting..160).map(port).collect();
+        let mut row: Vec<_> = (waiting..160).map(|n| Some(packet(&pool(), &[n]))).collect();
+        outside.exits.transmit_each(&mut row, &ports, 50);
+        assert!(row.iter().all(Option::is_none));
+        let by = |port: u16| -> Vec<u8> {
+            let of = |n: &u8| if *n < waiting { port == 0 } else { (n % 3 == 0) == (port == 2) };
+            (0..160).filter(of).collect()
+        };
+        let sent = outside.sent(0);
+        assert!(sent.len() >= 64, "a burst does not wait");
+        assert!(outside.sent(2).is_empty(), "less than one does");
+        outside.exits.output.flush_due(149, &outside.counters);
+        assert!(outside.sent(2).is_empty());
+        outside.exits.output.flush_due(150, &outside.counters);
+        assert_eq!(outside.sent(2), by(2));
+        assert_eq!([sent, outside.sent(0)].concat(), by(0));
+        assert!(outside.sent(1).is_empty());
+    }
+}
+
+#[test]
+fn of_packets_for_several_ports_those_without_a_path_are_dropped() {
+    let mut outside = Outside::new(3, u64::MAX, 64);
+    outside.exits.set_path(PortId::new(1), None);
+    let numbers = [0, 1, 2, 42, 0, 1];
+    let mut row = numbers.map(|n| Some(packet(&pool(), &[n as u8])));
+    outside.exits.transmit_each(&mut row, &numbers.map(PortId::new), 0);
+    assert!(row.iter().all(Option::is_none));
+    outside.exits.output.flush(&outside.counters);
+    assert_eq!([outside.sent(0), outside.sent(1), outside.sent(2)], [vec![0, 0], vec![], vec![2]]);
+    assert_eq!(outside.drops(Reason::PortDown), 3);
+}
+
+#[test]
 fn what_the_queue_does_not_take_is_dropped_and_counted() {
     let pool = own_pool("txfull", 127);
     let mut outside = Outside::new(1, 0, 10);

@@ -39,7 +39,10 @@ impl Sessions {
             return Err(invalid(format!("stack {number} has not been started")));
         }
         let to = stack.id;
-        self.admit_moved(process)?;
+        let there = self.moves.named.get(&id);
+        if there.is_some_and(|named| matches!(named.place, Place::Parked(_))) {
+            self.admit_moved(process)?;
+        }
         let own = self.moves.own();
         let named = self.moves.named.get_mut(&id);
         let named =
