@@ -35,8 +35,7 @@ fn used(outcome: &Outcome, path: &LinkOptions, from: u64) -> f64 {
 #[test]
 fn flows_of_a_kind_share_evenly() {
     for (algorithm, least) in
-        // CUBIC's alpha stays small until its window of before (RFC 9438 4.3), so a new flow takes longer.
-        [(Algorithm::Cubic, 0.85), (Algorithm::NewReno, 0.95), (Algorithm::Bbr, 0.9)]
+        [(Algorithm::Cubic, 0.95), (Algorithm::NewReno, 0.95), (Algorithm::Bbr, 0.9)]
     {
         // The second begins when the first has everything.
         let flows = [flow(algorithm, 0), flow(algorithm, 5 * SECOND)];

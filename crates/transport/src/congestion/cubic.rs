@@ -40,8 +40,8 @@ struct Shape {
 #[derive(Debug)]
 pub struct Cubic {
     now: Shape,
-    /// Before the last reduction, with `reduced`.
-    before: Option<Box<(Shape, bool)>>,
+    /// Before the last reduction.
+    before: Option<Box<Shape>>,
     /// Nothing was acknowledged in new data since then: growth stands still: ns; `NEVER`: it does not.
     paused_at: u64,
     /// The round in which the delay is measured ends when so much is delivered, modulo 2^32.
@@ -50,8 +50,6 @@ pub struct Cubic {
     rounds: [u32; 2],
     mss: u16,
     samples: u8,
-    /// The threshold is that of a reduction, not of the end of the first slow start.
-    reduced: bool,
 }
 
 /// Segments of a window, as far as an imported one is believed.
@@ -75,7 +73,6 @@ carried!(Cubic {
     rounds,
     mss in 1..=u16::MAX,
     samples,
-    reduced,
 });
 
 const _: () = assert!(size_of::<Cubic>() <= 72, "a block of 80 bytes with the allocator's word");
@@ -116,7 +113,6 @@ impl Cubic {
             rounds: [u32::MAX; 2],
             mss,
             samples: 0,
-            reduced: known,
         }
     }
 
@@ -129,8 +125,7 @@ impl Cubic {
     }
 
     fn reduce(&mut self) {
-        self.before = Some(Box::new((self.now, self.reduced)));
-        self.reduced = true;
+        self.before = Some(Box::new(self.now));
         let shape = &mut self.now;
         // 4.7: fast convergence, so that a new flow finds room.
         let fast = shape.window < f64::from(shape.highest);
@@ -162,9 +157,7 @@ impl Cubic {
         let at = |t: f64| C * (t - k).powi(3) + highest;
         // 4.4 and 4.5 aim at one round-trip time ahead, at most half as much again.
         let target = at(t + rtt).clamp(shape.window, shape.window * 1.5);
-        // 4.3: the window when the threshold was set, which fast convergence and a time-out leave as it is.
-        let prior = f64::from(shape.threshold) / if self.reduced { BETA } else { 1.0 };
-        let alpha = if shape.reno >= prior { 1.0 } else { ALPHA };
+        let alpha = if shape.reno >= highest { 1.0 } else { ALPHA };
         shape.reno += alpha * acked / shape.window;
         let cubic = shape.window + (target - shape.window) / shape.window * acked;
         shape.window = if at(t) < shape.reno { shape.reno.max(shape.window) } else { cubic };
@@ -186,7 +179,6 @@ impl Cubic {
             let margin = (last / 8).clamp(DELAY.0, DELAY.1);
             if current >= last.saturating_add(margin) {
                 self.now.threshold = self.now.window as f32;
-                self.reduced = false;
             }
         }
     }
@@ -243,9 +235,8 @@ impl CongestionControl for Cubic {
     fn undo(&mut self, _: u64) {
         // 4.9
         if let Some(before) = self.before.take() {
-            let (shape, reduced) = *before;
-            let window = self.now.window.max(shape.window);
-            (self.now, self.reduced) = (Shape { window, ..shape }, reduced);
+            let window = self.now.window.max(before.window);
+            self.now = Shape { window, ..*before };
         }
     }
 
@@ -272,7 +263,7 @@ impl CongestionControl for Cubic {
         self.mss = mss;
         self.now.scale(factor);
         if let Some(before) = &mut self.before {
-            before.0.scale(factor);
+            before.scale(factor);
         }
     }
 
