@@ -40,8 +40,6 @@ pub(crate) use datagrams::is_the_kernels;
 pub(crate) use listener::{closes_on_exec, status_flags};
 pub(crate) use options::word;
 
-/// Connections that wait at a listener that was inherited.
-const BACKLOG: c_int = 511;
 /// Placeholders that are kept for the next session.
 const SPARES: usize = 128;
 
@@ -116,8 +114,6 @@ pub(crate) struct State {
     rests: bool,
     /// Listeners that were closed after a fork, and are kept for the child for a moment.
     lingering: Vec<listener::Lingering>,
-    /// Of the last `listen`: a forked process, which inherits the socket, has no other way to know.
-    pub(crate) backlog: c_int,
 }
 
 impl State {
@@ -160,7 +156,6 @@ impl State {
             forked: None,
             rests: false,
             lingering: Vec::new(),
-            backlog: BACKLOG,
         };
         state.show_connections();
         Ok(state)

@@ -124,9 +124,8 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
     }
     if let Some(shared) = process::attached() {
         let mut state = shared.lock();
-        state.backlog = backlog;
         // Where the stack can't, the kernel listens nevertheless.
-        if state.listen(fd, backlog).is_ok() {
+        if state.listen(fd).is_ok() {
             state.share_watches(fd);
         }
     }

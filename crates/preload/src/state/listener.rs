@@ -1,6 +1,7 @@
 //! Listening sockets: the kernel's, which local clients reach, and beside it the stack's.
 
 use std::ffi::c_int;
+use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 
 use host::Errno;
@@ -40,9 +41,25 @@ const SELDOM: u64 = 10_000_000;
 /// How long packets for a listener that was closed may still come: ns. A client's first repetition comes after 1 s.
 const LATECOMERS: u64 = 500_000_000;
 
+/// Connections that may wait where the kernel does not say how many.
+const BACKLOG: c_int = 511;
+/// Where it says that of a socket that listens, in words (tcp(7), `TCP_INFO`).
+const WAITING_AT_MOST: usize = offset_of!(libc::tcp_info, tcpi_sacked) / size_of::<c_int>();
+
+/// How many connections may wait at a socket that listens, whoever has said so: this process, or one that it has the socket from.
+fn backlog(fd: c_int) -> c_int {
+    let mut info = [BACKLOG; WAITING_AT_MOST + 1];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    let target = (&raw mut info).cast();
+    // SAFETY: the kernel writes `length` bytes at most, which the array has.
+    unsafe { real::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, target, &raw mut length) };
+    info[WAITING_AT_MOST]
+}
+
 impl State {
     /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
-    pub(crate) fn listen(&mut self, fd: c_int, backlog: c_int) -> Result<(), Errno> {
+    pub(crate) fn listen(&mut self, fd: c_int) -> Result<(), Errno> {
+        let backlog = backlog(fd);
         let own = self.aliases.get(&fd).copied().unwrap_or(fd);
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
         let fd = own;
@@ -96,7 +113,7 @@ impl State {
             let Ok(Some(local)) = bound(fd) else { continue };
             let opened = self.open_like_kernels(fd);
             let bound = opened.and_then(|()| self.sessions.bind(id(fd), local));
-            let listens = bound.and_then(|()| self.sessions.listen(id(fd), self.backlog));
+            let listens = bound.and_then(|()| self.sessions.listen(id(fd), backlog(fd)));
             if let Err(error) = listens {
                 report::say(&format!("the stack can't listen at {local}: {error}"));
             }
@@ -201,7 +218,7 @@ impl State {
         if self.listens(fd) {
             return Ok(());
         }
-        self.listen(fd, self.backlog)
+        self.listen(fd)
     }
 
     /// The application has duplicated its descriptor.
@@ -226,7 +243,7 @@ impl State {
         for own in self.aliases.values_mut().filter(|own| **own == fd) {
             *own = heir;
         }
-        if self.listen(heir, self.backlog).is_ok() && serves {
+        if self.listen(heir).is_ok() && serves {
             self.serve(heir);
         }
     }
