@@ -191,6 +191,31 @@ static void by_sending(void) {
   }
 }
 
+// TCP_FASTOPEN_CONNECT: without a cookie, connect is as ever; where none is needed, it waits for the first data.
+static void by_first_data(void) {
+  for (int freely = 0; freely <= 1; freely++) {
+    int number, port = peer_listener(&number), fd = stream(), on = 1, value = -1;
+    socklen_t length = sizeof value;
+    R(setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on));
+    if (freely) R(setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof on));
+    R(to(fd, port));
+    R(getsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &value, &length));
+    line("TCP_FASTOPEN_CONNECT %d", value);
+    line("poll %s", events(until(fd, POLLOUT)));
+    // One that waits for data would be waited for, on the kernel for ever.
+    if (!freely) R(to(fd, port));
+    R(send(fd, "first", 5, 0));
+    int peer = remote("accept %d", number);
+    peer_reads(peer, 5);
+    R(send(fd, "second", 6, 0));
+    peer_reads(peer, 6);
+    peer_sends(peer, 10);
+    char data[16];
+    R(recv(fd, data, 10, MSG_WAITALL));
+    R(setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on));
+  }
+}
+
 // Many connections one after the other, all with ports of their own.
 static void many(void) {
   int number, port = peer_listener(&number), fds[40], same = 0;
@@ -266,6 +291,7 @@ const struct test connect_cases[] = {
     {"connect dissolved", dissolved, BOTH},
     {"connect bound", bound_first, FAMILIES},
     {"connect by sending", by_sending, PASSIVE4 | PASSIVE6},
+    {"connect by first data", by_first_data, FAMILIES},
     {"connect many", many, PASSIVE4 | PASSIVE6},
     {"connect to self", to_self, PASSIVE4 | PASSIVE6},
     {"connect to self, refused", to_self_refused, FAMILIES},
