@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <rte_interrupts.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
@@ -192,6 +195,19 @@ int millrace_port_link(uint16_t port, uint32_t *speed)
 	rc = rte_eth_link_get_nowait(port, &link);
 	*speed = link.link_speed;
 	return rc != 0 ? rc : link.link_status == RTE_ETH_LINK_UP;
+}
+
+void millrace_wait_for_bursts(void);
+
+/*
+ * The process's `munmap`, for its libraries, too: what DPDK's interrupt thread unmaps is memory of a memif peer that has gone,
+ * in which bursts may be under way (port/bursts.rs).
+ */
+int munmap(void *address, size_t length)
+{
+	if (rte_thread_is_intr())
+		millrace_wait_for_bursts();
+	return syscall(SYS_munmap, address, length);
 }
 
 /* Lets the device of a port reach memory that is not DPDK's, at its own addresses. */

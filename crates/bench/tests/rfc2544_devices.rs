@@ -47,7 +47,7 @@ fn report(folder: &Path) -> Option<Value> {
 
 fn said(output: &Output) -> String {
     let texts = [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text));
-    texts.join("\n")
+    format!("{}: {}", output.status, texts.join("\n"))
 }
 
 /// All results of a scenario that can be measured.

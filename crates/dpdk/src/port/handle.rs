@@ -4,6 +4,7 @@ use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::bursts::Bursts;
 use super::xdp::{self, Socket};
 use super::{PortConfig, PortError};
 use crate::device::{combined_queues, interface_index};
@@ -80,6 +81,11 @@ impl Handle {
         })?;
         let interface = device.interface().and_then(interface_index);
         Ok(Self { id, device: device.clone(), interface, sockets: Vec::new(), bus, name: c_name })
+    }
+
+    /// For a new queue, where the driver needs to know of its bursts.
+    pub(super) fn bursts(&self) -> Option<Bursts> {
+        (self.device.kind() == DeviceKind::Memif).then(Bursts::new)
     }
 
     /// Turns a driver's return code into a result.

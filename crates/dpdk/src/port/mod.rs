@@ -12,9 +12,12 @@
 //! | `vhost-user`; `virtio-user,server=1` | link down, receives 0, sends 0 | `Down` | connects again by itself |
 //! | `virtio-user` as client | link down | `Gone` | open again |
 //!
+//! What a `memif` port shared with a peer that has gone is unmapped once no burst is under way that could read it (`bursts`).
+//!
 //! `afxdp` keeps 2048 buffers of its pool for each queue at every close; see `Opening::pool_for`.
 //! Receive interrupts exist for `pci`, `tap`, `vhost-user` and `virtio-user`.
 
+mod bursts;
 mod config;
 mod handle;
 mod health;

@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use super::PortError;
+use super::bursts::Bursts;
 use super::handle::Handle;
 use crate::{Buffer, DeviceKind, SharedBuffer, SharedPool, ffi};
 
@@ -17,13 +18,16 @@ pub struct RxQueue {
     handle: Arc<Handle>,
     /// Where its buffers come from, when their memory can be lent.
     shared: Option<Box<SharedPool>>,
+    /// Where the driver needs to know of them.
+    bursts: Option<Bursts>,
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl RxQueue {
     pub(super) fn new(handle: &Arc<Handle>, queue: u16, shared: Option<Box<SharedPool>>) -> Self {
         let handle = Arc::clone(handle);
-        Self { port: handle.id, queue, handle, shared, one_thread: PhantomData }
+        let bursts = handle.bursts();
+        Self { port: handle.id, queue, handle, shared, bursts, one_thread: PhantomData }
     }
 
     /// The pool that feeds it, when it was opened with one whose memory can be lent.
@@ -46,12 +50,16 @@ impl RxQueue {
     pub fn burst(&mut self, slots: &mut [Option<Buffer>]) -> usize {
         debug_assert!(slots.iter().all(Option::is_none));
         let n = slots.len().min(usize::from(u16::MAX)) as u16;
+        let (port, queue) = (self.port, self.queue);
         // SAFETY: the queue was set up and its port is open and started while `handle` lives; only
         // this thread has the queue; `Option<Buffer>` is a nullable mbuf pointer, and what the
         // driver writes are mbufs that it gives away.
-        let got =
-            unsafe { ffi::millrace_rx_burst(self.port, self.queue, slots.as_mut_ptr().cast(), n) };
-        let got = usize::from(got);
+        let mut take =
+            || unsafe { ffi::millrace_rx_burst(port, queue, slots.as_mut_ptr().cast(), n) };
+        let got = usize::from(match &mut self.bursts {
+            None => take(),
+            Some(bursts) => bursts.run(take),
+        });
         match &mut self.shared {
             None => got,
             Some(pool) => slots.get_mut(..got).map_or(0, |burst| pool.sort(burst)),
@@ -152,13 +160,16 @@ pub struct TxQueue {
     queue: u16,
     limits: Limits,
     handle: Arc<Handle>,
+    /// Where the driver needs to know of them.
+    bursts: Option<Bursts>,
     one_thread: PhantomData<Cell<()>>,
 }
 
 impl TxQueue {
     pub(super) fn new(handle: &Arc<Handle>, queue: u16, limits: Limits) -> Self {
         let handle = Arc::clone(handle);
-        Self { port: handle.id, queue, limits, handle, one_thread: PhantomData }
+        let bursts = handle.bursts();
+        Self { port: handle.id, queue, limits, handle, bursts, one_thread: PhantomData }
     }
 
     /// Hands the packets at the front of `slots`, up to the first empty slot, to the driver, which
@@ -234,10 +245,14 @@ impl TxQueue {
     /// caller's.
     #[inline(always)]
     unsafe fn give<T>(&mut self, slots: &mut [Option<T>], ready: u16) -> usize {
+        let (port, queue) = (self.port, self.queue);
         // SAFETY: the queue was set up and its port is open and started while `handle` lives; only
         // this thread has the queue; the rest is what the caller says.
-        let sent = unsafe {
-            ffi::millrace_tx_burst(self.port, self.queue, slots.as_mut_ptr().cast(), ready)
+        let mut give =
+            || unsafe { ffi::millrace_tx_burst(port, queue, slots.as_mut_ptr().cast(), ready) };
+        let sent = match &mut self.bursts {
+            None => give(),
+            Some(bursts) => bursts.run(give),
         };
         for slot in slots.iter_mut().take(usize::from(sent)) {
             // SAFETY: the driver owns the packet now, so the slot is overwritten without a drop.
