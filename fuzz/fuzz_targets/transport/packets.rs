@@ -1,6 +1,6 @@
 //! Packets put right, changed, made up and looked at.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wire::build::{Network, Payload, packet};
 use wire::checksum::Sum;
@@ -155,8 +155,8 @@ pub fn icmp_error(quoted: &[u8], bytes: &mut Bytes<'_>) -> Option<Vec<u8>> {
 
 /// What a sent segment says of its sender's window, for who looks at the right edge.
 pub struct Told {
-    /// IPv6, and both ports.
-    pub flow: (bool, u16, u16),
+    /// Where it is from, and where to.
+    pub flow: (SocketAddr, SocketAddr),
     pub flags: u8,
     pub ack: u32,
     pub window: u16,
@@ -183,7 +183,7 @@ pub fn check(packet: &[u8]) -> Option<Told> {
             assert!(segment.options().all(|option| option.is_ok()), "{:?}", segment.options);
             let header = segment.header;
             Some(Told {
-                flow: (source.is_ipv6(), header.source_port(), header.destination_port()),
+                flow: ((source, header.source_port()).into(), (destination, header.destination_port()).into()),
                 flags: header.flags().0,
                 ack: header.acknowledgment(),
                 window: header.window(),

@@ -27,8 +27,8 @@ struct Host {
     wire: VecDeque<Vec<u8>>,
     /// What it has sent last.
     sent: VecDeque<Vec<u8>>,
-    /// Right edges of windows by version and ports, without scale.
-    edges: HashMap<(bool, u16, u16), u32>,
+    /// Right edges of windows by where segments are from and to, without scale.
+    edges: HashMap<(SocketAddr, SocketAddr), u32>,
 }
 
 pub struct World {
