@@ -13,6 +13,8 @@ pub use newreno::NewReno;
 
 mod bbr;
 mod cubic;
+#[cfg(test)]
+mod fixture;
 mod newreno;
 
 /// Which algorithm.

@@ -123,54 +123,26 @@ impl CongestionControl for NewReno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::RateSample;
-
-    fn ack(acked: u32) -> Ack {
-        Ack {
-            now: 0,
-            acked,
-            delivered: acked,
-            total_delivered: 0,
-            prior_in_flight: 0,
-            in_flight: 0,
-            window_limited: true,
-            in_recovery: false,
-            srtt: 0,
-            min_rtt: 0,
-            sample: RateSample::default(),
-        }
-    }
+    use crate::congestion::fixture::{ack, start};
 
     #[test]
     fn doubles_then_adds_a_segment_a_window() {
-        let mut reno = NewReno::new(&Start {
-            mss: 1000,
-            window: 10_000,
-            threshold: u32::MAX,
-            now: 0,
-            seed: 0,
-        });
-        reno.on_ack(&ack(10_000));
+        let mut reno = NewReno::new(&start(10_000, u32::MAX));
+        reno.on_ack(&ack(0, 10_000));
         assert_eq!(reno.window(), 20_000);
         reno.on_loss(&Congestion { now: 0, in_flight: 20_000, lost: 1000 });
         assert_eq!((reno.window(), reno.threshold()), (10_000, 10_000));
         for _ in 0..10 {
-            reno.on_ack(&ack(1000));
+            reno.on_ack(&ack(0, 1000));
         }
         assert_eq!(reno.window(), 11_000);
-        reno.on_ack(&Ack { window_limited: false, ..ack(11_000) });
+        reno.on_ack(&Ack { window_limited: false, ..ack(0, 11_000) });
         assert_eq!(reno.window(), 11_000);
     }
 
     #[test]
     fn a_spurious_timeout_is_undone() {
-        let mut reno = NewReno::new(&Start {
-            mss: 1000,
-            window: 10_000,
-            threshold: u32::MAX,
-            now: 0,
-            seed: 0,
-        });
+        let mut reno = NewReno::new(&start(10_000, u32::MAX));
         let loss = Congestion { now: 0, in_flight: 10_000, lost: 10_000 };
         reno.on_rto(&loss);
         reno.on_rto(&loss);
@@ -181,9 +153,8 @@ mod tests {
 
     #[test]
     fn slow_start_after_a_pause_leads_back_to_three_quarters() {
-        let mut reno =
-            NewReno::new(&Start { mss: 1000, window: 10_000, threshold: 8_000, now: 0, seed: 0 });
-        (0..400).for_each(|_| reno.on_ack(&ack(1000)));
+        let mut reno = NewReno::new(&start(10_000, 8_000));
+        (0..400).for_each(|_| reno.on_ack(&ack(0, 1000)));
         let window = reno.window();
         assert!(window > 20_000, "{window}");
         // The second pause finds a window that is no measure of the path.

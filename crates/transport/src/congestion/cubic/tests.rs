@@ -1,28 +1,12 @@
 use super::*;
 use crate::congestion::RateSample;
+use crate::congestion::fixture::{ack, start};
 
 const LOSS: Congestion = Congestion { now: 0, in_flight: 0, lost: 1000 };
 
-fn ack(now: u64, acked: u32) -> Ack {
-    Ack {
-        now,
-        acked,
-        delivered: acked,
-        total_delivered: 0,
-        prior_in_flight: 0,
-        in_flight: 0,
-        window_limited: true,
-        in_recovery: false,
-        srtt: 100_000_000,
-        min_rtt: 100_000_000,
-        sample: RateSample::default(),
-    }
-}
-
 #[test]
 fn returns_to_the_old_window_after_k_seconds() {
-    let mut cubic =
-        Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
+    let mut cubic = Cubic::new(&start(100_000, u32::MAX));
     cubic.on_loss(&LOSS);
     assert_eq!((cubic.window(), cubic.threshold()), (70_000, 70_000));
     // K = cbrt(30 / 0.4) = 4.2 s; a window is acknowledged each round trip.
@@ -42,8 +26,7 @@ fn returns_to_the_old_window_after_k_seconds() {
 
 #[test]
 fn a_spurious_timeout_is_undone() {
-    let mut cubic =
-        Cubic::new(&Start { mss: 1000, window: 10_000, threshold: u32::MAX, now: 0, seed: 0 });
+    let mut cubic = Cubic::new(&start(10_000, u32::MAX));
     cubic.on_rto(&LOSS);
     cubic.on_rto(&LOSS);
     assert_eq!((cubic.window(), cubic.threshold()), (1000, 7000));
@@ -54,8 +37,7 @@ fn a_spurious_timeout_is_undone() {
 #[test]
 fn growth_after_a_timeout_begins_where_slow_start_ends() {
     // 4.8: K is 0 and W_max the window then, however large it was before.
-    let mut cubic =
-        Cubic::new(&Start { mss: 1000, window: 1_000_000, now: 0, seed: 0, threshold: u32::MAX });
+    let mut cubic = Cubic::new(&start(1_000_000, u32::MAX));
     cubic.on_rto(&LOSS);
     while cubic.window() < cubic.threshold() {
         cubic.on_ack(&ack(0, 1000));
@@ -71,8 +53,7 @@ fn growth_after_a_timeout_begins_where_slow_start_ends() {
 #[test]
 fn time_without_use_does_not_count() {
     let grown = |pause: u64| {
-        let mut cubic =
-            Cubic::new(&Start { mss: 1000, window: 100_000, now: 0, seed: 0, threshold: u32::MAX });
+        let mut cubic = Cubic::new(&start(100_000, u32::MAX));
         cubic.on_loss(&LOSS);
         cubic.on_ack(&ack(0, 1000));
         cubic.on_unused(1_000_000);
@@ -84,8 +65,7 @@ fn time_without_use_does_not_count() {
 
 #[test]
 fn a_rising_delay_ends_slow_start() {
-    let mut cubic =
-        Cubic::new(&Start { mss: 1000, window: 20_000, threshold: u32::MAX, now: 0, seed: 0 });
+    let mut cubic = Cubic::new(&start(20_000, u32::MAX));
     for round in 0..3u64 {
         for _ in 0..10 {
             let rtt = Some(100_000_000 + round * 30_000_000);
@@ -98,8 +78,7 @@ fn a_rising_delay_ends_slow_start() {
 
 #[test]
 fn smaller_segments_are_as_many_bytes() {
-    let mut cubic =
-        Cubic::new(&Start { mss: 1000, window: 100_000, threshold: u32::MAX, now: 0, seed: 0 });
+    let mut cubic = Cubic::new(&start(100_000, u32::MAX));
     cubic.on_loss(&LOSS);
     cubic.on_ack(&ack(0, 1000));
     let window = cubic.window();
@@ -116,8 +95,7 @@ fn smaller_segments_are_as_many_bytes() {
 
 #[test]
 fn slow_start_after_a_pause_leads_back_to_three_quarters() {
-    let mut cubic =
-        Cubic::new(&Start { mss: 1000, window: 10_000, threshold: 8_000, now: 0, seed: 0 });
+    let mut cubic = Cubic::new(&start(10_000, 8_000));
     for round in 1..=60u64 {
         (0..cubic.window() / 1000).for_each(|_| cubic.on_ack(&ack(round * 100_000_000, 1000)));
     }
