@@ -183,7 +183,10 @@ pub fn check(packet: &[u8]) -> Option<Told> {
             assert!(segment.options().all(|option| option.is_ok()), "{:?}", segment.options);
             let header = segment.header;
             Some(Told {
-                flow: ((source, header.source_port()).into(), (destination, header.destination_port()).into()),
+                flow: (
+                    (source, header.source_port()).into(),
+                    (destination, header.destination_port()).into(),
+                ),
                 flags: header.flags().0,
                 ack: header.acknowledgment(),
                 window: header.window(),
