@@ -13,10 +13,8 @@ use crate::failure::Failure;
 use crate::fifo::Pair;
 use crate::handle::ListenerId;
 use crate::options::Options;
+use crate::paths::LEAST;
 use crate::sequence::Seq;
-
-/// Bytes of an IPv6 packet that every path takes (RFC 8200 5).
-const LEAST_V6: u16 = 1280;
 
 /// The cold part of a connection: what segments touch when they carry data comes first.
 #[derive(Debug)]
@@ -142,7 +140,7 @@ impl<F> Cold<F> {
             max_window: 0,
             peer_mss: 536,
             search: None,
-            path_mtu: if whole { path_mtu } else { path_mtu.min(LEAST_V6) },
+            path_mtu: if whole { path_mtu } else { path_mtu.min(LEAST.1) },
             accurate: None,
             progress_at: 0,
             urgent: zero,
