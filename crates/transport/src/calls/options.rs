@@ -70,12 +70,11 @@ impl<B: Buffers> Stack<B> {
         if on {
             hot.quick = QUICK;
             hot.clear(flag::CONVERSES);
+            if hot.ack_at != NEVER {
+                hot.set(flag::ACK_NOW);
+            }
         } else {
-            hot.quick = 0;
-            hot.set(flag::CONVERSES);
-        }
-        if on && hot.ack_at != NEVER {
-            hot.set(flag::ACK_NOW);
+            hot.converse();
         }
         self.touch(id);
         Ok(())

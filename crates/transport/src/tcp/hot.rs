@@ -232,6 +232,13 @@ impl Hot {
         self.flags &= !flag;
     }
 
+    /// Both sides talk in turn: acknowledgments wait for answers that carry them.
+    #[inline(always)]
+    pub(crate) fn converse(&mut self) {
+        self.quick = 0;
+        self.set(flag::CONVERSES);
+    }
+
     /// Bytes that the peer may still send.
     #[inline(always)]
     pub(crate) fn rcv_wnd(&self) -> u32 {

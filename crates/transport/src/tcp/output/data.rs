@@ -285,8 +285,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         let sent = self.note_sent((start, end), marks, size);
         self.hot.snd_nxt = end;
         if answers {
-            self.hot.quick = 0;
-            self.hot.set(flag::CONVERSES);
+            self.hot.converse();
         }
         if sent.data() % u32::from(self.hot.mss) != 0 {
             self.cold.small_end = end;

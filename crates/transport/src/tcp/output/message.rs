@@ -94,8 +94,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         hot.clear(flag::ACK_NOW);
         hot.snd_nxt = end;
         if answers {
-            hot.quick = 0;
-            hot.set(flag::CONVERSES);
+            hot.converse();
         }
         if data != usize::from(hot.mss) {
             self.cold.small_end = end;
