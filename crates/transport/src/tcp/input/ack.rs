@@ -74,10 +74,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
     /// The same, when more than one segment is in flight, or there is more to do about it.
     fn on_ack_of_many(&mut self, segment: &Segment<'_>, window_moved: bool) -> bool {
         let (ack, una) = (segment.ack, self.hot.snd_una);
-        self.cold.flight.open(self.flights);
-        let older = self.echo_is_older(segment);
-        let mut news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
-        let prior = self.pipe();
+        let (mut news, prior) = self.open_flight(segment);
         if segment.sack_count > 0 && self.hot.has(flag::SACK) {
             self.take_sack(segment, &mut news);
         }
@@ -103,13 +100,18 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         true
     }
 
+    /// What a segment delivers, which is nothing yet, and the bytes in flight before it.
+    #[inline(always)]
+    fn open_flight(&mut self, segment: &Segment<'_>) -> (Delivered, u32) {
+        self.cold.flight.open(self.flights);
+        let older = self.echo_is_older(segment);
+        (Delivered::new(self.now, self.cold.flight.rack.highest(), older), self.pipe())
+    }
+
     /// An acknowledgment that a later one has overtaken: its SACK blocks may be news all the same (as in Linux).
     #[cold]
     fn take_late_blocks(&mut self, segment: &Segment<'_>) {
-        self.cold.flight.open(self.flights);
-        let older = self.echo_is_older(segment);
-        let mut news = Delivered::new(self.now, self.cold.flight.rack.highest(), older);
-        let prior = self.pipe();
+        let (mut news, prior) = self.open_flight(segment);
         self.take_sack(segment, &mut news);
         self.detect_loss(&mut news, false);
         self.inform(&news, prior);
