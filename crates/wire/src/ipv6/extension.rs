@@ -10,6 +10,8 @@ use crate::protocol::Protocol;
 pub const MAX_EXTENSIONS: usize = 8;
 /// Bytes of extension headers followed before a packet is refused.
 pub const MAX_EXTENSION_BYTES: usize = 1024;
+/// Where the fixed header names what follows it.
+pub(super) const NEXT_HEADER_AT: usize = 6;
 
 /// Why a chain is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -108,7 +110,7 @@ pub fn upper_layer(packet: &[u8]) -> Result<UpperLayer, ChainError> {
     let upper = UpperLayer {
         protocol: header.next_header(),
         offset: HEADER_LENGTH,
-        named_at: 6,
+        named_at: NEXT_HEADER_AT,
         fragment: None,
     };
     if is_extension(upper.protocol) {

@@ -1,12 +1,10 @@
 //! Extension headers for which a packet's destination discards it (RFC 8200 4, 4.2, 4.4).
 
-use super::extension::{MAX_EXTENSIONS, is_extension, length_of};
+use super::extension::{MAX_EXTENSIONS, NEXT_HEADER_AT, is_extension, length_of};
 use super::{HEADER_LENGTH, Header};
 use crate::icmpv6::parameter_problem;
 use crate::protocol::Protocol;
 
-/// Where the fixed header names what follows it.
-const NEXT_HEADER_AT: usize = 6;
 /// One byte of padding, which has no length (RFC 8200 4.2).
 const PAD1: u8 = 0;
 
@@ -25,11 +23,11 @@ pub struct Objection {
 #[must_use]
 pub fn objection(packet: &[u8]) -> Option<Objection> {
     let header = Header::peek(packet)?;
-    if !is_extension(header.next_header()) {
+    let first = header.next_header();
+    if !is_extension(first) {
         return None;
     }
     let end = header.total_length().min(packet.len());
-    let first = header.next_header();
     examine(packet.get(..end)?, first, header.destination().is_multicast())
 }
 
