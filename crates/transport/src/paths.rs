@@ -16,12 +16,12 @@ pub(crate) const LEAST: (u16, u16) = (552, 1280);
 pub(crate) struct Limit {
     /// Bytes of an IP packet.
     pub(crate) mtu: u16,
-    /// It takes less than packets are made: routers may cut them (RFC 1191 3: a host may cease to set DF; as Linux does).
+    /// The path takes even less, so routers may cut packets (RFC 1191 3: a host may cease to set DF; as Linux does).
     pub(crate) narrow: bool,
 }
 
 impl Limit {
-    /// Of the path to `peer`, which takes `mtu` bytes, as a router says.
+    /// A router says that the path to `peer` takes `mtu` bytes.
     pub(crate) fn told(peer: IpAddr, mtu: u16) -> Self {
         let least = if peer.is_ipv4() { LEAST.0 } else { LEAST.1 };
         Self { mtu: mtu.max(least), narrow: mtu < least && peer.is_ipv4() }
@@ -63,7 +63,7 @@ impl Paths {
         self.known.get(&peer).filter(|path| path.expires > now).map(|path| path.limit.mtu)
     }
 
-    /// The path to `peer` takes so much.
+    /// The path to `peer` takes packets up to `limit`.
     pub(crate) fn learn(&mut self, peer: IpAddr, limit: Limit, now: u64) {
         if self.known.len() >= self.most && !self.known.contains_key(&peer) {
             let oldest = self.known.iter().min_by_key(|(_, path)| path.expires);

@@ -149,8 +149,8 @@ pub(crate) fn key(packet: &[u8]) -> Option<FiveTuple> {
     }
 }
 
-/// The flow of a packet whose segment was checked: also where a fragment header says that it is whole (RFC 6946), which
-/// [`key`] takes for a fragment.
+/// The flow of a packet whose segment was checked, even if it has a fragment header although it is whole (RFC 6946):
+/// [`key`] takes that for a fragment.
 pub(crate) fn whole_key(packet: &[u8]) -> Option<FiveTuple> {
     let key = key(packet)?;
     let FiveTuple::V6(flow) = key else { return Some(key) };

@@ -54,7 +54,7 @@ pub struct UdpOptions {
 pub enum Fragmentation {
     /// Whoever is in front of a link that takes less. What the network says about that is not told.
     Allowed,
-    /// Nobody, unless the path is known to take less, or less than 552 bytes over IPv4: then it is as above.
+    /// Nobody, unless the path is known to take less than the packet, or less than 552 bytes over IPv4: then as above.
     BeyondPath,
     /// Nobody; what the path is known not to take is refused.
     Refused,

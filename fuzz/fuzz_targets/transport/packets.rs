@@ -155,7 +155,7 @@ pub fn icmp_error(quoted: &[u8], bytes: &mut Bytes<'_>) -> Option<Vec<u8>> {
 
 /// What a sent segment says of its sender's window, for who looks at the right edge.
 pub struct Told {
-    /// Where it is from, and where to.
+    /// Source and destination.
     pub flow: (SocketAddr, SocketAddr),
     pub flags: u8,
     pub ack: u32,

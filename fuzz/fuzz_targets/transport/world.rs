@@ -27,7 +27,7 @@ struct Host {
     wire: VecDeque<Vec<u8>>,
     /// What it has sent last.
     sent: VecDeque<Vec<u8>>,
-    /// Right edges of windows by where segments are from and to, without scale.
+    /// Right edges of windows by the segments' source and destination, without scale.
     edges: HashMap<(SocketAddr, SocketAddr), u32>,
 }
 

@@ -78,7 +78,7 @@ carried!(Cubic {
 const _: () = assert!(size_of::<Cubic>() <= 72, "a block of 80 bytes with the allocator's word");
 
 impl Shape {
-    /// Segments have another size: so many times as many are as many bytes. Growth begins anew from there.
+    /// The segment size changed: `factor` times as many segments make up the same bytes. Growth begins anew from there.
     fn scale(&mut self, factor: f64) {
         self.window = (self.window * factor).max(1.0);
         for segments in [&mut self.threshold, &mut self.highest, &mut self.initial] {

@@ -114,7 +114,7 @@ pub(crate) struct Delivered {
     reached: Seq,
     /// The newest record that says what the path's delay is: sent at, end.
     latest: Option<(u64, Seq)>,
-    /// Round-trip time of the last such record that was looked at: ns.
+    /// Round-trip time of the record that said so last, whether or not it is the newest: ns.
     rtt: u64,
 }
 

@@ -110,7 +110,7 @@ pub(crate) mod flag {
     pub(crate) const FIN_ACKED: u64 = 1 << 50;
     /// Routers may fragment what is sent.
     pub(crate) const FRAGMENTS: u64 = 1 << 51;
-    /// The path takes less than packets are made, which is a reason for that.
+    /// The path takes less than the smallest packets that are made, which is one reason for `FRAGMENTS`.
     pub(crate) const NARROW: u64 = 1 << 45;
     /// The handshake's last acknowledgment came; the connection waits for data (`TCP_DEFER_ACCEPT`).
     pub(crate) const DEFERRED: u64 = 1 << 52;
@@ -128,7 +128,7 @@ pub(crate) mod flag {
     pub(crate) const ORPHAN: u64 = 1 << 61;
     /// The peer has called data urgent that was not read yet: reading stops there.
     pub(crate) const URGENT: u64 = 1 << 58;
-    /// What is sent answers what came just before, and carries its acknowledgment.
+    /// Both sides talk in turn: what is sent answers what came just before, and carries its acknowledgment.
     pub(crate) const CONVERSES: u64 = 1 << 46;
     /// It takes another path than the network.
     pub(crate) const ASIDE: u64 = 1 << 57;
@@ -232,7 +232,7 @@ impl Hot {
         self.flags &= !flag;
     }
 
-    /// Both sides talk in turn: acknowledgments wait for answers that carry them.
+    /// Acknowledgments wait for answers that carry them from now on.
     #[inline(always)]
     pub(crate) fn converse(&mut self) {
         self.quick = 0;

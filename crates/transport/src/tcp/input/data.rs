@@ -152,9 +152,9 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
     }
 
-    /// The acknowledgment waits for more, or for an answer that carries it. But after a pause longer than a time-out the peer
-    /// begins with a small window again, so acknowledgments are quick until that has grown, unless both sides talk in turn (as
-    /// Linux's `tcp_event_data_recv`).
+    /// The acknowledgment waits for more data, or for an answer that carries it. After a pause longer than a time-out, though,
+    /// the peer begins with a small window again: acknowledgments are quick until it has grown, unless both sides talk in turn
+    /// (as Linux's `tcp_event_data_recv`).
     #[inline]
     fn delay_ack(&mut self) {
         let pause = self.cold.counts.received_ago(self.now).unwrap_or(0);

@@ -226,8 +226,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
     }
 
-    /// The peer has told of every retransmission of the last recovery as a duplicate, the last time when the recovery was over: a
-    /// retransmission arrives behind what it repeats. What is left to take back is the window, as in Linux (`tcp_try_undo_dsack`).
+    /// The last recovery is over, and the peer has now told of all its retransmissions as duplicates, since each arrives behind
+    /// what it repeats. The window is what is left to restore, as in Linux (`tcp_try_undo_dsack`).
     #[cold]
     fn undo_late(&mut self) {
         self.cold.flight.may_undo = false;

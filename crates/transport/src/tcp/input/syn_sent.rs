@@ -33,8 +33,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
             (acks, segment.timestamps, self.cold.options.timestamps)
         {
             let clock = timestamp(self.now, self.hot.ts_offset);
-            // Since the first SYN, and 1 ms for what is rounded when a connection moves; where it came from a clock that is older
-            // than this one, nobody knows.
+            // Since the first SYN, and 1 ms for what is rounded when a connection moves. 0: the SYN is from before this clock
+            // began, and nobody knows how long.
             let age = match self.cold.progress_at {
                 0 => 1 << 30,
                 first => clock.wrapping_sub(timestamp(first, self.hot.ts_offset)).saturating_add(1),

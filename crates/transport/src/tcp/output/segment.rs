@@ -34,8 +34,8 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
         }
     }
 
-    /// The number of a segment without data: SND.NXT. When the peer has taken back its window from beneath what was sent (RFC 9293
-    /// 3.8.6), it is the window's edge: beyond that, the peer would not look at it (as Linux's `tcp_acceptable_seq`).
+    /// The sequence number of a segment without data: SND.NXT, or the window's edge when the peer has taken its window back from
+    /// beneath what was sent (RFC 9293 3.8.6), because it ignores what lies beyond (as Linux's `tcp_acceptable_seq`).
     #[inline]
     fn acceptable_seq(&self) -> Seq {
         let hot = &*self.hot;
