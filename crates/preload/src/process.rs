@@ -156,7 +156,9 @@ pub(crate) fn attached() -> Option<&'static Shared> {
                     shared
                 }
                 Err(faster) => {
-                    // SAFETY: another thread's, leaked like this one's.
+                    // SAFETY: made above, and nobody else has seen it.
+                    drop(unsafe { Box::from_raw(fresh) });
+                    // SAFETY: another thread's, which lives as long as the process.
                     unsafe { faster.as_ref() }
                 }
             }
