@@ -27,8 +27,29 @@ pub(crate) fn printable(said: &str) -> String {
 /// Errors: what it is told.
 pub(crate) fn check_name(name: &str, library: &str) -> Result<(), Refusal> {
     let fits = !name.is_empty() && name.len() <= LONGEST_NAME && library.len() <= LONGEST_NAME;
-    if !fits || name.chars().any(char::is_control) {
-        return Err(invalid("the client's name must have 1 to 63 printable bytes"));
+    if !fits || name.chars().chain(library.chars()).any(char::is_control) {
+        let problem = "the name must have 1 to 63 printable bytes, the library's 63 at most";
+        return Err(invalid(problem));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_printable() {
+        assert_eq!(check_name("name", ""), Ok(()));
+        let long = "n".repeat(LONGEST_NAME + 1);
+        for (name, library) in [
+            ("", "library"),
+            ("two\nlines", "library"),
+            (long.as_str(), "library"),
+            ("name", "\u{1b}[2J"),
+            ("name", long.as_str()),
+        ] {
+            assert!(check_name(name, library).is_err(), "{name:?} {library:?}");
+        }
+    }
 }
