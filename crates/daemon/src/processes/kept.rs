@@ -46,21 +46,26 @@ impl Kept {
 
     /// Keeps a connection. Who holds the other end can send nothing more on it.
     pub(super) fn keep(&self, socket: OwnedFd, gone: impl FnOnce() + Send + 'static) {
-        self.with(|list| {
+        // What was sent before is never looked at, and goes with the socket.
+        let deaf = shutdown(&socket, Shutdown::Read);
+        let refused = self.with(|list| {
             list.last += 1;
             let number = list.last;
-            // What was sent before is never looked at, and goes with the socket.
-            let deaf = shutdown(&socket, Shutdown::Read);
             // A hang-up is told without being asked for.
             let added = deaf.and_then(|()| {
                 let data = EventData::new_u64(number);
                 epoll::add(&self.arrivals, &socket, data, EventFlags::empty())
             });
-            match added {
-                Ok(()) => drop(list.kept.insert(number, (socket, Box::new(gone)))),
-                Err(_) => gone(),
+            if added.is_err() {
+                return Some((socket, gone));
             }
+            list.kept.insert(number, (socket, Box::new(gone)));
+            None
         });
+        if let Some((socket, gone)) = refused {
+            drop(socket);
+            gone();
+        }
     }
 
     /// Takes out those that nobody holds any more. Gives whether there were any.
