@@ -24,14 +24,14 @@ impl Sessions {
         let stack = self.stack(id, number)?.id;
         self.admit(id, &Usage { leases: 1, ..Usage::default() })?;
         let ports = self.config.load().ports;
-        let count = LeasedPorts::LEASE;
-        let all: Vec<u16> = ports.leases().collect();
         if let Some(first) = wanted {
-            return self.lease_again(id, number, first, &all);
+            return self.lease_again(id, number, first, ports);
         }
         if self.session(id)?.uid() != 0 {
             self.leave_some_to_root(ports, None)?;
         }
+        let count = LeasedPorts::LEASE;
+        let all: Vec<u16> = ports.leases().collect();
         let next = all.partition_point(|first| *first <= self.last_lease);
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
         for first in turn {
@@ -67,21 +67,24 @@ impl Sessions {
         id: u32,
         number: u32,
         first: u16,
-        all: &[u16],
+        ports: LeasedPorts,
     ) -> Result<PortRange, Refusal> {
-        if !all.contains(&first) {
+        if !ports.leases().any(|range| range == first) {
             let problem = format!("no range of ports that are leased begins at {first}");
             return Err(invalid(problem));
         }
         let uid = self.session(id)?.uid();
-        if self.reserved.get(&first).is_some_and(|owner| *owner != uid) {
+        let owner = self.reserved.get(&first).copied();
+        if owner.is_some_and(|owner| owner != uid) {
             let problem = format!("another user has leased the range that begins at {first}");
             return Err(Refusal::new(RefusalKind::Permission, problem));
         }
         let count = LeasedPorts::LEASE;
-        let stack = self.stack(id, number)?;
-        if !stack.leases.contains(&first) {
-            let stack = stack.id;
+        if !self.stack(id, number)?.leases.contains(&first) {
+            if uid != 0 && owner.is_none() {
+                self.leave_some_to_root(ports, Some(first))?;
+            }
+            let stack = self.stack(id, number)?.id;
             self.steering
                 .lease(stack, first, count)
                 .map_err(|error| no_resources(error.to_string()))?;

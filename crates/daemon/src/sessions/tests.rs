@@ -303,6 +303,9 @@ fn other_users_leave_ranges_to_root() {
     }
     let refusal = lease(&mut sessions, two).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "{refusal}");
+    let again = Lease { stack: two.1, first: Some(2792) };
+    let refusal = sessions.lease(two.0, again).unwrap_err();
+    assert!(refusal.message.contains("the rest is root's"), "as if it had been its own: {refusal}");
     let asked = Listen { stack: two.1, weight: 1 };
     let refusal = sessions.listen(two.0, asked, proof("0.0.0.0:3000", 8)).unwrap_err();
     assert!(refusal.message.contains("the rest is root's"), "{refusal}");
