@@ -8,7 +8,7 @@ use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
 use super::epoll::mask as bits;
 use super::sockets::meet_inherited;
-use crate::clock::{self, Alarm};
+use crate::clock::Alarm;
 use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sleeping::{MOMENT, wait_for};
@@ -255,10 +255,9 @@ pub unsafe extern "C" fn select(
     let done = unsafe { sets.wait(shared, alarm, std::ptr::null()) };
     // Linux says how much time was left, however the call has ended (`poll_select_finish`).
     if !timeout.is_null() {
-        let left = alarm.0.saturating_sub(clock::now()) / 1000;
-        let (seconds, rest) = ((left / 1_000_000) as i64, (left % 1_000_000) as i64);
+        let left = alarm.left();
         // SAFETY: as above.
-        unsafe { timeout.write(timeval { tv_sec: seconds, tv_usec: rest }) };
+        unsafe { timeout.write(timeval { tv_sec: left.tv_sec, tv_usec: left.tv_nsec / 1000 }) };
     }
     errno::int(done)
 }
