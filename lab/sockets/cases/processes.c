@@ -353,32 +353,9 @@ static void vforked(void) {
   peer_reads(p.peer, 6);
 }
 
-static void passed(void) {
-  struct pair p = pair();
+// Passes a descriptor to a child, which does nothing but `use` it and end with what that gives.
+static pid_t passed_to_child(int fd, int (*use)(int fd)) {
   int ends[2];
-  R(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-  pid_t child = fork();
-  struct iovec part = {data, 1};
-  union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } extra = {0};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &extra, .msg_controllen = sizeof extra};
-  if (child == 0) {
-    close(p.fd);
-    if (recvmsg(ends[1], &message, 0) != 1) _exit(20);
-    int fd = *(int *)CMSG_DATA(CMSG_FIRSTHDR(&message));
-    _exit(send(fd, "passed", 6, 0) != 6);
-  }
-  extra.header.cmsg_len = CMSG_LEN(sizeof(int));
-  extra.header.cmsg_level = SOL_SOCKET;
-  extra.header.cmsg_type = SCM_RIGHTS;
-  *(int *)CMSG_DATA(&extra.header) = p.fd;
-  R(sendmsg(ends[0], &message, 0));
-  R(close(p.fd));
-  peer_reads(p.peer, 100);
-  ended(child);
-}
-
-static void passed_receiver(void) {
-  int fd = datagram(), port = bind_own(fd, true, 0), ends[2];
   R(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
   pid_t child = fork();
   struct iovec part = {data, 1};
@@ -387,14 +364,30 @@ static void passed_receiver(void) {
   if (child == 0) {
     close(fd);
     if (recvmsg(ends[1], &message, 0) != 1) _exit(20);
-    _exit(recv(*(int *)CMSG_DATA(CMSG_FIRSTHDR(&message)), data, sizeof data, 0) != 5);
+    _exit(use(*(int *)CMSG_DATA(CMSG_FIRSTHDR(&message))));
   }
   extra.header.cmsg_len = CMSG_LEN(sizeof(int));
   extra.header.cmsg_level = SOL_SOCKET;
   extra.header.cmsg_type = SCM_RIGHTS;
   *(int *)CMSG_DATA(&extra.header) = fd;
   R(sendmsg(ends[0], &message, 0));
-  receives(child, fd, port);
+  return child;
+}
+
+static int sends(int fd) { return send(fd, "passed", 6, 0) != 6; }
+static int receives_one(int fd) { return recv(fd, data, sizeof data, 0) != 5; }
+
+static void passed(void) {
+  struct pair p = pair();
+  pid_t child = passed_to_child(p.fd, sends);
+  R(close(p.fd));
+  peer_reads(p.peer, 100);
+  ended(child);
+}
+
+static void passed_receiver(void) {
+  int fd = datagram(), port = bind_own(fd, true, 0);
+  receives(passed_to_child(fd, receives_one), fd, port);
 }
 
 // What the program does when a case has executed it.
