@@ -177,6 +177,7 @@ mod tests {
         set(FIRST, Kind::Kernel);
         set(FIRST + 1, Kind::Kernel);
     }
+
     #[test]
     fn duplicates_are_of_one_epoll_instance() {
         let [first, second, copy] = [FIRST + 2, FIRST + 3, FIRST + 4];

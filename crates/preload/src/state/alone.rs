@@ -7,8 +7,8 @@ use crate::kinds::Kind;
 use crate::waiting::World;
 use crate::{address, real};
 
-/// What the stack does not do, and whoever asks for it must not go without: Millrace's ports are none of the kernel's devices; what
-/// comes from afar would come through; addresses of others are not the stack's; completions would be waited for in vain.
+/// What the stack does not do, although whoever sets it relies on it: Millrace's ports are none of the kernel's devices; what comes
+/// from afar would get through; other hosts' addresses are not the stack's; completions would never come.
 const DECIDING: [(c_int, c_int); 6] = [
     (libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX),
     (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
