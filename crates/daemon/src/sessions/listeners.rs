@@ -108,7 +108,7 @@ impl Sessions {
                 for listener in lost {
                     stack.listeners.remove(&listener);
                     let left = self.steering.unlisten(stack.id, listener);
-                    self.log.say("servers that lost their port", || {
+                    self.losses.say("servers that lost their port", || {
                         tracing::warn!(
                             stack = number,
                             listener,

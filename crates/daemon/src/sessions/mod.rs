@@ -102,7 +102,10 @@ pub(crate) struct Sessions {
     config: Arc<ArcSwap<config::Sessions>>,
     list: BTreeMap<u32, Session>,
     last: u32,
+    /// What the log says of processes that come and go.
     log: Sparing,
+    /// What it says of servers that lose their port: not left out because many come and go.
+    losses: Sparing,
     /// Which packets are whose.
     steering: Steering,
     paces: Paces,
@@ -187,6 +190,7 @@ impl Sessions {
             list: BTreeMap::new(),
             last: 0,
             log: Sparing::default(),
+            losses: Sparing::default(),
             steering,
             paces: Paces::default(),
             secret: Secret::new(secret),
