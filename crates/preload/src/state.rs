@@ -342,7 +342,7 @@ impl State {
 
     /// What all descriptors of a session share.
     pub(crate) fn shared_place(&mut self, fd: c_int) -> &mut Place {
-        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        let own = self.own(fd);
         self.place(own)
     }
 

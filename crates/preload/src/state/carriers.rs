@@ -100,15 +100,13 @@ impl State {
 
     /// Whether other processes may have a session too.
     pub(crate) fn is_carried(&self, fd: c_int) -> bool {
-        !self.carriers.is_empty()
-            && self.carriers.contains_key(self.aliases.get(&fd).unwrap_or(&fd))
+        !self.carriers.is_empty() && self.carriers.contains_key(&self.own(fd))
     }
 
     /// The descriptors that sessions have for their own.
     pub(super) fn session_descriptors(&self) -> Vec<c_int> {
         let sessions = kinds::all().filter(|(_, kind)| *kind == Kind::Session);
-        let mut all: Vec<_> =
-            sessions.map(|(fd, _)| self.aliases.get(&fd).copied().unwrap_or(fd)).collect();
+        let mut all: Vec<_> = sessions.map(|(fd, _)| self.own(fd)).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -135,7 +133,7 @@ impl State {
 
     /// A descriptor of a session is passed on: the receiver finds its carrier named.
     pub(crate) fn pass_on(&mut self, fd: c_int) {
-        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        let own = self.own(fd);
         if self.carry(own) {
             self.carrier_of(own);
         }

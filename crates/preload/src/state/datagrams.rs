@@ -74,11 +74,6 @@ impl Datagrams {
 }
 
 impl State {
-    /// The descriptor under which a session is known.
-    pub(crate) fn own(&self, fd: c_int) -> c_int {
-        self.aliases.get(&fd).copied().unwrap_or(fd)
-    }
-
     /// What is known of a UDP socket. `None`: the stack has none for it.
     pub(crate) fn datagrams(&mut self, fd: c_int) -> Option<&mut Datagrams> {
         let own = self.own(fd);

@@ -23,7 +23,7 @@ struct Calls {
 impl State {
     /// A call is about to wait in a session. Gives the descriptor at which the session stays until it returns.
     pub(crate) fn retain(&mut self, fd: c_int) -> c_int {
-        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
+        let own = self.own(fd);
         self.held.0.entry(own).or_default().count += 1;
         own
     }

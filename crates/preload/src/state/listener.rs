@@ -60,9 +60,8 @@ impl State {
     /// The kernel listens at `fd`: so does the stack, from now on or with another backlog.
     pub(crate) fn listen(&mut self, fd: c_int) -> Result<(), Errno> {
         let backlog = backlog(fd);
-        let own = self.aliases.get(&fd).copied().unwrap_or(fd);
         let Some(local) = bound(fd)? else { return Err(Errno::OPNOTSUPP) };
-        let fd = own;
+        let fd = self.own(fd);
         if is_alone(fd) {
             return Err(Errno::OPNOTSUPP);
         }
@@ -134,7 +133,7 @@ impl State {
 
     /// The application takes connections from `fd`: from now on new ones are for this process too.
     pub(crate) fn serve(&mut self, fd: c_int) {
-        let fd = self.aliases.get(&fd).copied().unwrap_or(fd);
+        let fd = self.own(fd);
         let Some(listener) = self.listeners.get_mut(&fd) else { return };
         listener.wanted = true;
         if let (false, Some(_)) = (listener.serves, listener.number) {
@@ -144,7 +143,7 @@ impl State {
 
     /// The application has stopped waiting for connections at `fd`: new ones are for other processes, if there are any.
     pub(crate) fn rest(&mut self, fd: c_int) {
-        let fd = self.aliases.get(&fd).copied().unwrap_or(fd);
+        let fd = self.own(fd);
         if self.waiters.is_watched(id(fd)) {
             return;
         }
@@ -210,7 +209,7 @@ impl State {
 
     /// Whether this process listens at `fd`: what it has inherited, it does not know yet.
     fn listens(&self, fd: c_int) -> bool {
-        self.listeners.contains_key(&self.aliases.get(&fd).copied().unwrap_or(fd))
+        self.listeners.contains_key(&self.own(fd))
     }
 
     /// Makes sure that this process listens at `fd`: it may have inherited it.
@@ -223,7 +222,7 @@ impl State {
 
     /// The application has duplicated its descriptor.
     pub(crate) fn duplicate_listener(&mut self, old: c_int, new: c_int) {
-        let own = self.aliases.get(&old).copied().unwrap_or(old);
+        let own = self.own(old);
         self.aliases.insert(new, own);
         kinds::set(new, Kind::Listener);
     }

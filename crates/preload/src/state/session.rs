@@ -14,12 +14,17 @@ use crate::kinds::{self, Kind};
 use crate::real;
 
 impl State {
+    /// The descriptor under which a session is known.
+    pub(crate) fn own(&self, fd: c_int) -> c_int {
+        self.aliases.get(&fd).copied().unwrap_or(fd)
+    }
+
     /// The session at `fd`: its own, unless it is a duplicate.
     pub(crate) fn id_of(&self, fd: c_int) -> Id {
         if self.aliases.is_empty() {
             return id(fd);
         }
-        id(self.aliases.get(&fd).copied().unwrap_or(fd))
+        id(self.own(fd))
     }
 
     /// A session begins at a descriptor.
@@ -108,7 +113,7 @@ impl State {
 
     /// The application has duplicated a session's descriptor.
     pub(crate) fn duplicate(&mut self, old: c_int, new: c_int, close_on_exec: bool) {
-        let own = self.aliases.get(&old).copied().unwrap_or(old);
+        let own = self.own(old);
         self.aliases.insert(new, own);
         self.occupy(new, Place { close_on_exec, ..Place::default() });
     }
