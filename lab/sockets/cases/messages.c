@@ -83,6 +83,7 @@ static void several(void) {
   R(recvmmsg(p.fd, messages, 3, MSG_WAITFORONE, NULL));
   struct timespec limit = {.tv_sec = -1};
   R(recvmmsg(p.fd, messages, 1, 0, &limit));
+  R(recvmmsg(p.fd, messages, 1, 0, (struct timespec *)8));
 }
 
 const struct test message_cases[] = {

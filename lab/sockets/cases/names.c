@@ -108,6 +108,10 @@ static void by_number(void) {
   struct pollfd one = {.fd = p.fd, .events = POLLOUT};
   struct timespec limit = {0};
   R(syscall(SYS_ppoll, &one, 1, &limit, NULL, 8));
+  sigset_t set;
+  sigemptyset(&set);
+  R(syscall(SYS_ppoll, &one, 1, &limit, &set, 8));
+  R(syscall(SYS_ppoll, &one, 1, &limit, &set, 4));
   struct sockaddr_storage name;
   length = sizeof name;
   R(syscall(SYS_getsockname, p.fd, &name, &length));

@@ -151,15 +151,15 @@ unsafe fn wait(number: c_long, [a, b, c, d, e, f]: Arguments) -> Option<c_long> 
             libc::SYS_epoll_ctl => epoll::epoll_ctl(fd, second, third, pointer!(d)),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_epoll_wait => epoll::epoll_wait(fd, pointer!(b), third, fourth),
-            libc::SYS_epoll_pwait => {
+            libc::SYS_epoll_pwait if is_set(e, f) => {
                 epoll::epoll_pwait(fd, pointer!(b), third, fourth, pointer!(e))
             }
-            libc::SYS_epoll_pwait2 => {
+            libc::SYS_epoll_pwait2 if is_set(e, f) => {
                 epoll::epoll_pwait2(fd, pointer!(b), third, pointer!(d), pointer!(e))
             }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_poll => poll::poll(pointer!(a), b as libc::nfds_t, third),
-            libc::SYS_ppoll => {
+            libc::SYS_ppoll if is_set(d, e) => {
                 poll::ppoll(pointer!(a), b as libc::nfds_t, pointer!(c), pointer!(d))
             }
             #[cfg(target_arch = "x86_64")]
@@ -192,7 +192,12 @@ unsafe fn signals(place: *mut [usize; 2]) -> Option<*const sigset_t> {
     memory::readable(place, size_of::<[usize; 2]>()).ok()?;
     // SAFETY: the caller's promise.
     let [set, length] = unsafe { place.read_unaligned() };
-    (set == 0 || length == SET).then_some(set as *const sigset_t)
+    is_set(set as c_long, length as c_long).then_some(set as *const sigset_t)
+}
+
+/// Whether a set of signals is none, or as long as the kernel's are. Otherwise, the kernel is to say what is wrong.
+fn is_set(set: c_long, length: c_long) -> bool {
+    set == 0 || length as usize == SET
 }
 
 #[cfg(test)]

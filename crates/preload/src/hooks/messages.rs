@@ -89,6 +89,11 @@ pub unsafe extern "C" fn recvmmsg(
         // SAFETY: the caller's promise.
         return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
     }
+    if !timeout.is_null()
+        && let Err(error) = memory::writable(timeout, size_of::<timespec>())
+    {
+        return errno::int(Err(error));
+    }
     // SAFETY: null, or a time as the application says.
     let mut timeout = unsafe { timeout.as_mut() };
     let alarm = match Alarm::after_time(timeout.as_deref()) {

@@ -53,7 +53,7 @@ impl<F: ByteFifo, S: Sink + ?Sized> Tcb<'_, F, S> {
                 self.give_fast_open_up();
                 self.fail(failure);
             }
-            // Nobody here knows of it, and the client's SYN comes again (as Linux's `tcp_req_err`).
+            // Nobody here knows of it, and the client's SYN comes again.
             Trouble::Hard(_) | Trouble::Soft(_) if self.hot.has(flag::HALF_OPEN) => self.end(),
             Trouble::Hard(failure) | Trouble::Soft(failure) => {
                 self.cold.soft_failure = Some(failure);
