@@ -80,18 +80,22 @@ impl Exits {
     /// Puts packets into the transmit buffer of `port`, all of them.
     pub fn transmit_all(&mut self, burst: &mut [Option<Buffer>], port: PortId, now: u64) {
         if !self.output.push_all(port, burst, now, &self.counters) {
-            for buffer in burst.iter_mut().filter_map(Option::take) {
-                self.drop(buffer, Reason::PortDown);
-            }
+            self.drop_left(burst);
         }
     }
 
     /// The same of packets that leave by a port each.
     pub fn transmit_each(&mut self, burst: &mut [Option<Buffer>], ports: &[PortId], now: u64) {
         if !self.output.push_each(ports, burst, now, &self.counters) {
-            for buffer in burst.iter_mut().filter_map(Option::take) {
-                self.drop(buffer, Reason::PortDown);
-            }
+            self.drop_left(burst);
+        }
+    }
+
+    /// Drops the packets that no port took.
+    #[cold]
+    fn drop_left(&mut self, burst: &mut [Option<Buffer>]) {
+        for buffer in burst.iter_mut().filter_map(Option::take) {
+            self.drop(buffer, Reason::PortDown);
         }
     }
 

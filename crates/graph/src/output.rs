@@ -138,13 +138,9 @@ impl Output {
         counters: &Counters,
     ) -> bool {
         let Self { ports, waiting, tap, .. } = self;
-        let Some(entry) = leading_to(ports, port) else { return false };
         let mut rest = burst;
         while !rest.is_empty() {
-            if entry.len == 0 {
-                entry.since = now;
-                waiting.push(port);
-            }
+            let Some(entry) = begin(ports, waiting, port, now) else { return false };
             let (part, after) = rest.split_at_mut(rest.len().min(BURST.saturating_sub(entry.len)));
             entry.put_all(part);
             rest = after;
@@ -156,7 +152,7 @@ impl Output {
         true
     }
 
-    /// As [`Self::push`], of packets that leave by a port each: `false`, and they are left, when some of the ports have no path.
+    /// As [`Self::push`], of packets that leave by a port each: `false` when some ports have no path, whose packets are left.
     pub(crate) fn push_each(
         &mut self,
         ports: &[PortId],
@@ -183,7 +179,7 @@ impl Output {
         all
     }
 
-    /// Sends what waits for ports for which a burst does.
+    /// Sends what waits for each port that has a whole burst.
     fn flush_full(&mut self, counters: &Counters) {
         let Self { ports, waiting, tap, .. } = self;
         waiting.retain(|port| {
@@ -347,7 +343,7 @@ fn leading_to(ports: &mut [PortBuffer], port: PortId) -> Option<&mut PortBuffer>
     (entry.id == port && entry.path.is_some()).then_some(entry)
 }
 
-/// The same for the first packet that waits there.
+/// The same for a packet that is to wait there: the first one starts the drain time.
 #[inline(never)]
 fn begin<'a>(
     ports: &'a mut [PortBuffer],
