@@ -71,7 +71,8 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
         if from.is_tagged() || first.tag().is_some() {
             return self.transmit::<true>(0, from, values, cx);
         }
-        let sent = if is_row(self.block.slots()) { self.transmit_row(values, cx) } else { 0 };
+        let sent =
+            if is_row(self.block.slots()) { self.transmit_row(first, values, cx) } else { 0 };
         self.transmit::<false>(sent, from, values, cx);
     }
 
@@ -158,24 +159,21 @@ impl<F: Family, N: Edge> ShortPath<F, N> {
     }
 
     /// Rewrites packets in slots one behind the other, and puts them into the transmit buffers of their ports together.
-    /// Returns how many: up to one that needs something else.
-    fn transmit_row(&self, values: &[u32], cx: &mut Context<'_, N>) -> usize {
+    /// Returns how many: up to one that needs something else. `first`: the first one's next hop.
+    fn transmit_row(&self, first: Words, values: &[u32], cx: &mut Context<'_, N>) -> usize {
         let start = self.block.slots().first().map_or(0, |slot| usize::from(*slot));
         let Some(row) = cx.vector.buffers.get_mut(start..start + values.len()) else { return 0 };
-        let next_hops = self.state.next_hops.reader();
         if alike(values) {
-            let hop = next_hops.words(values.first().copied().unwrap_or_default());
-            let sent = write_alike::<F>(hop, row);
-            cx.transmit_all(start..start + sent, hop.port());
+            let sent = write_alike::<F>(first, row);
+            cx.transmit_all(start..start + sent, first.port());
             return sent;
         }
         let mut ports = [PortId::NONE; BLOCK];
-        let sent = write_row::<F>(next_hops, values, row, &mut ports);
-        match &ports[..sent.min(BLOCK)] {
-            [port, ..] if alike(&ports[..sent.min(BLOCK)]) => {
-                cx.transmit_all(start..start + sent, *port)
-            }
-            ports => cx.transmit_each(start, ports),
+        let sent = write_row::<F>(self.state.next_hops.reader(), values, row, &mut ports);
+        let ports = &ports[..sent.min(BLOCK)];
+        match ports {
+            [port, ..] if alike(ports) => cx.transmit_all(start..start + sent, *port),
+            _ => cx.transmit_each(start, ports),
         }
         sent
     }
