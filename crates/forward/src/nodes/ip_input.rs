@@ -208,8 +208,8 @@ impl Validate for V6 {
         let length = header.total_length();
         let to_group = destination.is_multicast();
         // Duplicate address detection comes from `::` (RFC 4862 5.4.2).
-        let is_no_host = special::is_martian_source_v6(source) && !source.is_unspecified();
-        if martians && (is_no_host || !to_group && source.is_unspecified()) {
+        let may_be_unknown = to_group && source.is_unspecified();
+        if martians && special::is_martian_source_v6(source) && !may_be_unknown {
             return Err(Reason::Ip6MartianSource);
         }
         if to_group {

@@ -16,7 +16,7 @@ struct Layout {
     ports: Option<usize>,
     /// Checksum that covers addresses and ports.
     sum: Option<usize>,
-    /// Checksum 0 means that there is none (UDP, where UDP-Lite has no such packets), and is written as 0xffff.
+    /// Checksum 0 means that there is none, and a sum of 0 is written as 0xffff: UDP, and UDP-Lite, whose packets all have one.
     udp: bool,
 }
 
