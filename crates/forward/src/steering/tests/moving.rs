@@ -12,12 +12,16 @@ fn claim(claims: &mut ClaimsWriter, flow: &Flow) {
     assert!(claims.insert(tag(KEY, flow.protocol, flow.local, flow.remote)));
 }
 
+/// Stacks that claim nothing.
+fn ids<const N: usize>(steering: &mut Steering) -> [StackId; N] {
+    std::array::from_fn(|_| stack(steering).0)
+}
+
 #[test]
 fn a_connection_that_moved_is_found_before_leases_and_listeners() {
     let mut steering = steering();
     let reader = steering.reader();
-    let (server, lessee, heir) =
-        (stack(&mut steering).0, stack(&mut steering).0, stack(&mut steering).0);
+    let [server, lessee, heir] = ids(&mut steering);
     steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
     steering.lease(lessee, 20_000, 256).unwrap();
     let flows = [
@@ -49,7 +53,7 @@ fn a_connection_that_moved_is_found_before_leases_and_listeners() {
 fn what_moved_to_a_stack_ends_with_it() {
     let mut steering = steering();
     let reader = steering.reader();
-    let (server, heir) = (stack(&mut steering).0, stack(&mut steering).0);
+    let [server, heir] = ids(&mut steering);
     steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
     steering.redirect(heir, &ours()).unwrap();
     assert!(steering.has_moved_within(80, 80) && !steering.has_moved_within(81, 90));
@@ -82,7 +86,7 @@ fn only_who_has_a_connection_may_give_it_away() {
     let mut steering = steering();
     let (server, mut claims) = stack(&mut steering);
     let (second, mut others) = stack(&mut steering);
-    let (lessee, stranger) = (stack(&mut steering).0, stack(&mut steering).0);
+    let [lessee, stranger] = ids(&mut steering);
     let listener = steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
     steering.listen(second, bind("0.0.0.0", 80), 1).unwrap();
     steering.lease(lessee, 20_000, 256).unwrap();
@@ -138,8 +142,7 @@ fn redirects_end_when_the_claim_does() {
 #[test]
 fn what_nobody_accepted_goes_to_another_member() {
     let mut steering = steering();
-    let (leaver, heavy, light) =
-        (stack(&mut steering).0, stack(&mut steering).0, stack(&mut steering).0);
+    let [leaver, heavy, light] = ids(&mut steering);
     let listener = steering.listen(leaver, bind("0.0.0.0", 80), 1).unwrap();
     assert_eq!(steering.successor(listener, leaver, &ours()), None);
     steering.listen(light, bind("0.0.0.0", 80), 0).unwrap();
@@ -154,8 +157,7 @@ fn what_nobody_accepted_goes_to_another_member() {
 #[test]
 fn only_members_give_a_listener_connections_and_only_its_own() {
     let mut steering = steering();
-    let (server, heir, other) =
-        (stack(&mut steering).0, stack(&mut steering).0, stack(&mut steering).0);
+    let [server, heir, other] = ids(&mut steering);
     let listener = steering.listen(server, bind("0.0.0.0", 80), 1).unwrap();
     steering.listen(heir, bind("0.0.0.0", 80), 1).unwrap();
     steering.listen(other, bind("0.0.0.0", 81), 1).unwrap();
