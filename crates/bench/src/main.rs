@@ -70,9 +70,12 @@ mod transport;
 mod turns;
 mod worker;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use crate::failure::Failure;
 
 /// Measures Millrace beside DPDK's own programs and tables, in one run.
 #[derive(Debug, Parser)]
@@ -135,7 +138,26 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match CommandLine::parse().command {
+    let matches = CommandLine::command().get_matches();
+    let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match check_json(&matches).and_then(|()| run(line.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            terminal::complain(format_args!("{failure}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Before anything is measured, refuses a file that results cannot be written to. All commands call it `--json`.
+fn check_json(matches: &ArgMatches) -> Result<(), Failure> {
+    let command = matches.subcommand().map(|(_, own)| own);
+    let path = command.and_then(|own| own.try_get_one::<PathBuf>("json").ok().flatten());
+    path.map_or(Ok(()), |path| results::check_writable(path))
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
         Command::Forward(args) => forward::run(&args),
         Command::Clients(args) => clients::run(&args),
         Command::Capacity(args) => capacity::run(&args),
@@ -153,24 +175,45 @@ fn main() -> ExitCode {
         Command::Rfc2544Impaired(args) => rfc2544::impaired::run(&args),
         Command::ServeHold(args) => serve::hold::run(&args),
         Command::QueuePeer(args) => queue::peer::run(&args),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            terminal::complain(format_args!("{failure}"));
-            ExitCode::FAILURE
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
-    use super::CommandLine;
+    use super::*;
 
     #[test]
     fn no_command_line_contradicts_itself() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_refused_whatever_the_command() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let below = file.path().join("x.json");
+        let check = |line: &str| {
+            let words = line.split_whitespace();
+            check_json(&CommandLine::command().try_get_matches_from(words).unwrap())
+        };
+        let mut line = CommandLine::command();
+        line.build();
+        let own = |command: &&clap::Command| {
+            command.get_arguments().any(|argument| argument.get_id() == "json")
+        };
+        let commands: Vec<&str> =
+            line.get_subcommands().filter(own).map(clap::Command::get_name).collect();
+        assert!(commands.len() >= 12, "{commands:?}");
+        for command in commands {
+            let needed = match command {
+                "rfc2544" => "x.toml",
+                "compare" => "a b",
+                _ => "",
+            };
+            let wrong = format!("millrace-bench {command} {needed} --json {}", below.display());
+            let why = check(&wrong).unwrap_err().to_string();
+            assert!(why.contains("x.json"), "{command}: {why}");
+            check(&format!("millrace-bench {command} {needed}")).unwrap();
+        }
+        check("millrace-bench report x").unwrap();
     }
 }

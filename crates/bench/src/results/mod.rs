@@ -9,7 +9,7 @@ mod table;
 
 pub(crate) use outcome::{Better, Outcome};
 pub(crate) use plot::{Axis, Line, Plot};
-pub(crate) use report::{Report, write_json};
+pub(crate) use report::{Report, check_writable, write_json};
 pub(crate) use samples::Samples;
 pub(crate) use table::{print, table, verdict};
 

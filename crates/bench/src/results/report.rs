@@ -1,5 +1,6 @@
 //! All results of a run, as JSON.
 
+use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 use serde::Serialize;
@@ -40,12 +41,32 @@ impl Report {
 
 /// Writes something to a file as JSON; the folder is made where there is none.
 pub(crate) fn write_json(path: &Path, what: &impl Serialize) -> Result<(), Failure> {
+    let file = open(path, OpenOptions::new().write(true).create(true).truncate(true))?;
+    Ok(serde_json::to_writer_pretty(file, what)?)
+}
+
+/// Refuses a file that [`write_json`] could not write, before there is anything to write. What is in it stays.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        // Whoever reads a pipe would take this look for its end.
+        return Ok(());
+    }
+    let is_new = path.symlink_metadata().is_err();
+    open(path, OpenOptions::new().append(true).create(true))?;
+    if is_new {
+        let failed = |source| Failure::File { path: path.into(), source };
+        std::fs::remove_file(path).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Opens a file, and makes its folder where there is none.
+fn open(path: &Path, options: &OpenOptions) -> Result<File, Failure> {
     let failed = |source| Failure::File { path: path.into(), source };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    let file = std::fs::File::create(path).map_err(failed)?;
-    Ok(serde_json::to_writer_pretty(file, what)?)
+    options.open(path).map_err(failed)
 }
 
 #[cfg(test)]
@@ -65,6 +86,20 @@ mod tests {
         assert_eq!(written, [3]);
         let why = write_json(&path.join("below a file"), &0).unwrap_err().to_string();
         assert!(why.contains("forward.json"), "{why}");
+    }
+
+    #[test]
+    fn a_look_at_a_file_leaves_it_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/forward.json");
+        check_writable(&path).unwrap();
+        assert!(!path.exists(), "no empty file is left for `compare` to stumble over");
+        std::fs::write(&path, "[1]").unwrap();
+        check_writable(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1]");
+        for wrong in [path.join("below a file"), folder.path().to_owned()] {
+            assert!(check_writable(&wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]
