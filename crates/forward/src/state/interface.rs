@@ -94,13 +94,13 @@ impl Interfaces {
     /// where that stands for several hosts, as a group's and that of all routers of a network do (RFC 4443 4.2).
     #[must_use]
     pub fn answers_from(&self, id: InterfaceId, asked: IpAddr, to: IpAddr) -> Option<IpAddr> {
-        let routers = |asked| self.list.iter().flatten().any(|known| known.is_of_routers(asked));
         let stands_for_several = match asked {
             IpAddr::V4(asked) => asked.is_multicast() || asked.is_broadcast(),
             IpAddr::V6(group) if group.is_multicast() => true,
             IpAddr::V6(unicast) => {
-                let known = self.list.iter().flatten();
-                routers(unicast) && !known.flat_map(Interface::addresses).any(|own| own == asked)
+                let vrf = self.vrf_of(id);
+                let routers = |known: &Interface| known.vrf == vrf && known.is_of_routers(unicast);
+                !self.is_own(id, asked) && self.list.iter().flatten().any(routers)
             }
         };
         if stands_for_several { self.source(id, to) } else { Some(asked) }

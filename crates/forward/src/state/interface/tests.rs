@@ -45,3 +45,19 @@ fn frames_of_a_port_find_no_interface_of_another_with_its_number() {
         assert_eq!([None, Some(5)].map(|vlan| all.of_frame(other, vlan)), [None; 2], "{other:?}");
     }
 }
+
+#[test]
+fn the_address_of_all_routers_is_that_of_the_vrf() {
+    let v6 = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    let with = |own: &str, length, vrf| {
+        Some(Interface { addresses6: vec![(v6(own), length)], vrf, ..interface("a", 0) })
+    };
+    let list = vec![with("2001:db8::1", 64, DEFAULT_VRF), with("2001:db8::", 128, 1)];
+    let all = Interfaces { list, ..Interfaces::default() };
+    let answers = |id| {
+        let [asked, to] = ["2001:db8::", "2001:db8::9"].map(|text| IpAddr::V6(v6(text)));
+        all.answers_from(InterfaceId::new(id), asked, to)
+    };
+    assert_eq!(answers(0), Some(IpAddr::V6(v6("2001:db8::1"))));
+    assert_eq!(answers(1), Some(IpAddr::V6(v6("2001:db8::"))), "its own there");
+}
