@@ -106,14 +106,15 @@ pub fn undo_script(root: &Path, changes: &[Change]) -> String {
     script
 }
 
-/// Writes the script, and waits until it is on disk. A file that is there, or a symbolic link, stays as it is.
+/// Writes the script, and waits until it is on disk. A file that is there, or a symbolic link, stays as it is; a script that could
+/// be written only in part does not.
 ///
 /// # Errors
 /// What the kernel says; `AlreadyExists` when there is something at `path`.
 pub fn write_script(path: &Path, script: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
-    file.write_all(script.as_bytes())?;
-    file.sync_all()
+    let written = file.write_all(script.as_bytes()).and_then(|()| file.sync_all());
+    written.inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 
 /// Puts another script in the place of one that [`write_script`] wrote; at no time is there none.
