@@ -56,14 +56,12 @@ fn of_size(scenario: &Scenario, sizes: Sizes, measured: &Measured) -> Vec<Outcom
     let mut results = vec![of("tester alone", "frames/s", vec![measured.own / bits])];
     if let Some(found) = &measured.throughput {
         let rates: Vec<f64> = found.rates.iter().map(|rate| rate / bits).collect();
-        let all = Samples(rates.clone());
-        results.push(of("throughput", "frames/s", rates).seeing(&[
+        let throughput = with_percentiles(of("throughput", "frames/s", rates));
+        results.push(throughput.seeing(&[
             ("share_of_top", (found.rate() / found.top).into()),
             ("trials", found.tried.len().into()),
             ("by_tester", found.by_tester.into()),
             ("cut_short", found.is_cut.into()),
-            ("p1", all.percentile(1.0).into()),
-            ("p99", all.percentile(99.0).into()),
             ("counts", serde_json::to_value(found.counts).unwrap_or(Value::Null)),
             ("tried", serde_json::to_value(&found.tried).unwrap_or(Value::Null)),
         ]));
@@ -93,13 +91,7 @@ fn latencies(
     of: &dyn Fn(&str, &'static str, Vec<f64>) -> Outcome,
 ) -> Vec<Outcome> {
     let load = [("load", latency.load.into())];
-    // RFC 8219 7.2: of all trials the median, and how far they lie apart.
-    let of_trials = |name: String, samples: Vec<f64>| {
-        let all = Samples(samples.clone());
-        of(&name, "ns", samples)
-            .with(&load)
-            .seeing(&[("p1", all.percentile(1.0).into()), ("p99", all.percentile(99.0).into())])
-    };
+    let of_trials = |name: String, samples| with_percentiles(of(&name, "ns", samples).with(&load));
     let mut results = Vec::new();
     for (name, quantity) in QUANTITIES {
         let samples = latency.trials.iter().map(quantity).collect();
@@ -117,6 +109,12 @@ fn latencies(
             .seeing(&[("ns_and_share", curve)]),
     );
     results
+}
+
+/// With how far its samples lie apart, which RFC 8219 7 has reported beside their median.
+fn with_percentiles(outcome: Outcome) -> Outcome {
+    let [p1, p99] = [1.0, 99.0].map(|percent| outcome.samples.percentile(percent));
+    outcome.seeing(&[("p1", p1.into()), ("p99", p99.into())])
 }
 
 #[cfg(test)]
