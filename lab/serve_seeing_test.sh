@@ -108,4 +108,44 @@ check "a trace shows what goes into the stack, by its number in show stacks" say
 check "and is delivered to it" says "delivered to stack $stack\$" cat "$lab/trace"
 check "and what comes out of it" says "from stack $stack: .*10\.0\.1\.1.*10\.0\.1\.2" cat "$lab/trace"
 check "nodes begin one after the other" says '^ +[1-9][0-9]* ns  ip-local' cat "$lab/trace"
+captured() { millrace capture --write "$lab/followed.pcapng" --host 10.0.1.2 --transport-port 80 "$@" >/dev/null 2>&1; }
+captured --timeout 4 &
+capture=$!
+sleep 1
+get -o /dev/null http://10.0.1.1/1
+wait "$capture"
+# Packets of the capture that match a display filter.
+seen() { tshark -r "$lab/followed.pcapng" -Y "$1" 2>/dev/null | wc -l; }
+check "a capture has what goes into the stack" equal "$(seen 'ip.src == 10.0.1.2 && http.request')" 1
+check "and what comes out of it" equal "$(seen 'ip.src == 10.0.1.1 && http.response')" 1
+check "from the handshake" equal "$(seen 'tcp.flags.syn == 1')" 2
+check "to the last words" test "$(seen 'tcp.flags.fin == 1')" -ge 2
 end "$nginx" TERM
+
+# 5. Connections that nobody accepts are seen to wait.
+cat >"$served/waits.py" <<'END'
+import select, socket, sys
+listener = socket.create_server(("", 80), backlog=9)
+while not select.select([sys.stdin], [], [], 0.05)[0]:
+    pass
+for _ in range(3):
+    listener.accept()
+select.select([], [], [], 60)
+END
+mkfifo "$served/word"
+serve python3 "$served/waits.py" <"$served/word" 2>"$served/logs/waits" &
+waits=$!
+exec {word}>"$served/word"
+waiting() { equal "$(value 'show listeners' "[.[] | select(.address == \"0.0.0.0:80\") | .members[].waiting] | add")" "$1"; }
+check "a listener without clients has none" within 5 waiting 0
+exec_on a python3 -c '
+import socket, time
+kept = [socket.create_connection(("10.0.1.1", 80), 10) for _ in range(7)]
+time.sleep(60)' &
+clients=$!
+check "seven wait" within 5 waiting 7
+check "as the connections say" says 'not accepted yet' millrace show sessions --info
+echo go >&"$word"
+check "four are left once three are accepted" within 5 waiting 4
+end "$waits" KILL
+end "$clients" KILL

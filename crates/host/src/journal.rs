@@ -148,6 +148,7 @@ fn record(info: &Info, since: u64, now: u64) -> Record {
         remote: canonical(info.ends.remote),
         state: shown(info.state),
         opened_here: info.opened_here,
+        waits: info.waits,
         linked: false,
         negotiated: (info.negotiated.1, info.negotiated.2),
         scales: info.scales,

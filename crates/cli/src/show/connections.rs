@@ -81,13 +81,22 @@ fn details(connections: &[Connection]) -> Result<(), Failure> {
             one.remote,
             process(one),
             one.stack,
-            if one.outgoing { "opened here" } else { "accepted" },
+            origin(one),
             path(one),
             age(one.age)
         ))?;
         line(format!("    {}", words(one).join(" ")))?;
     }
     Ok(())
+}
+
+/// Who has opened it.
+fn origin(one: &Connection) -> &'static str {
+    match (one.outgoing, one.waits) {
+        (true, _) => "opened here",
+        (false, true) => "not accepted yet",
+        (false, false) => "accepted",
+    }
 }
 
 /// Where its packets pass.

@@ -101,6 +101,7 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
         "#uid",
         "#weight",
         "#share",
+        "#waiting",
     ]);
     for listener in &listeners {
         let protocol = match listener.protocol {
@@ -108,11 +109,11 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
             Transport::Udp => "udp",
         };
         let only = if listener.only_v6 { " only" } else { "" };
-        let head = |rest: [String; 6]| {
-            let [stack, name, pid, uid, weight, share] = rest;
+        let head = |rest: [String; 7]| {
+            let [stack, name, pid, uid, weight, share, waiting] = rest;
             let (number, address) = (listener.number, listener.address);
             let (protocol, address) = (protocol.to_owned(), format!("{address}{only}"));
-            [number.to_string(), protocol, address, stack, name, pid, uid, weight, share]
+            [number.to_string(), protocol, address, stack, name, pid, uid, weight, share, waiting]
         };
         for member in &listener.members {
             let share = 100.0 * f64::from(member.share) / 256.0;
@@ -123,11 +124,12 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
                 member.uid.to_string(),
                 member.weight.to_string(),
                 format!("{share:.1} %"),
+                member.waiting.to_string(),
             ]));
         }
         let nobody = |stack: String, name: &str| {
-            let [pid, uid, weight, share] = [(); 4].map(|()| "-".to_owned());
-            head([stack, name.to_owned(), pid, uid, weight, share])
+            let [pid, uid, weight, share, waiting] = [(); 5].map(|()| "-".to_owned());
+            head([stack, name.to_owned(), pid, uid, weight, share, waiting])
         };
         // Those that have flows still, and get no more.
         for stack in &listener.earlier {

@@ -135,6 +135,9 @@ pub struct Connection {
     pub state: ConnectionState,
     /// The process has opened it itself.
     pub outgoing: bool,
+    /// The process has not accepted it yet.
+    #[serde(default)]
+    pub waits: bool,
     /// It is on a link: its packets do not pass through the daemon.
     #[serde(default)]
     pub linked: bool,

@@ -155,4 +155,7 @@ pub struct ListenerMember {
     pub weight: u8,
     /// The share that it has: 256ths of new flows.
     pub share: u16,
+    /// Connections that its process has not accepted yet, as the stack says.
+    #[serde(default)]
+    pub waiting: u64,
 }

@@ -32,10 +32,20 @@ pub(crate) async fn stacks(State(api): State<Api>) -> Json<Vec<Stack>> {
     path = "/v1/sessions/listeners",
     responses(
         (status = 200, description = "Every listener, with the stacks that share its new flows", body = Vec<Listener>),
+        (status = "5XX", description = "Failed", body = ErrorBody),
     )
 )]
-pub(crate) async fn listeners(State(api): State<Api>) -> Json<Vec<Listener>> {
-    Json(api.daemon.lock().sessions.show_listeners())
+pub(crate) async fn listeners(State(api): State<Api>) -> Answer<Vec<Listener>> {
+    let (mut listeners, look) = {
+        let daemon = api.daemon.lock();
+        (daemon.sessions.show_listeners(), daemon.sessions.look())
+    };
+    look.refresh(&Wanted::default()).await;
+    read(move || {
+        look.count_waiting(&mut listeners);
+        listeners
+    })
+    .await
 }
 
 /// `GET /v1/sessions/connections`
@@ -61,7 +71,11 @@ pub(crate) async fn connections(
     // The daemon is not held while stacks are waited for, nor while their memory is read.
     let look = api.daemon.lock().sessions.look();
     look.refresh(&wanted).await;
-    // This thread has other things to do: there may be millions.
-    let page = spawn_blocking(move || look.page(&wanted)).await;
-    page.map(Json).map_err(|error| Refusal::failed(error, "ask again"))
+    read(move || look.page(&wanted)).await
+}
+
+/// Reads stacks' tables while this thread does other things: there may be millions of connections.
+async fn read<T: Send + 'static>(tables: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
+    let done = spawn_blocking(tables).await;
+    done.map(Json).map_err(|error| Refusal::failed(error, "ask again"))
 }

@@ -1,10 +1,11 @@
 //! Stacks' connections, for people: read out of the stacks' memory while nobody waits for the daemon.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::Prefix;
-use control::api::{self, ConnectionPage, ConnectionState, StackTcp, Transport};
+use control::api::{self, ConnectionPage, ConnectionState, Listener, StackTcp, Transport};
 use shm::connections::{ConnectionsReader, Count, Record, State};
 use shm::session::TransportProtocol;
 use tokio::time::sleep;
@@ -92,6 +93,24 @@ impl Look {
         page
     }
 
+    /// Fills in how many connections wait at each listener's members to be accepted.
+    pub(crate) fn count_waiting(&self, listeners: &mut [Listener]) {
+        for subject in &self.0 {
+            for record in subject.connections.records().filter(|record| record.waits) {
+                let at = |listener: &&mut Listener| takes(listener, record.local);
+                // The most specific address has it.
+                let listener = listeners.iter_mut().filter(at).min_by_key(|listener| {
+                    (listener.address.ip().is_unspecified(), listener.address.is_ipv6())
+                });
+                let members = listener.into_iter().flat_map(|listener| &mut listener.members);
+                let mut members = members.filter(|member| member.stack == subject.number);
+                if let Some(member) = members.next() {
+                    member.waiting += 1;
+                }
+            }
+        }
+    }
+
     /// Connections by stack, its name, and state, of those that there are.
     pub(crate) fn states(&self) -> Vec<(u32, &str, Vec<StateCount>)> {
         let states = |subject: &Subject| {
@@ -148,6 +167,16 @@ pub(super) fn tcp(table: &ConnectionsReader) -> StackTcp {
     }
 }
 
+/// Whether connections to an address are a listener's.
+fn takes(listener: &Listener, local: SocketAddr) -> bool {
+    let (own, address) = (listener.address.ip(), local.ip());
+    let is_any = own.is_unspecified()
+        && (own.is_ipv4() == address.is_ipv4() || own.is_ipv6() && !listener.only_v6);
+    listener.protocol == Transport::Tcp
+        && listener.address.port() == local.port()
+        && (is_any || own == address)
+}
+
 fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {
     let since = |at: u64| now.saturating_sub(at) / 1_000_000;
     let ago = |ms: u32| (ms != u32::MAX).then_some(ms);
@@ -164,6 +193,7 @@ fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {
         remote: record.remote,
         state: state_of(record.state),
         outgoing: record.opened_here,
+        waits: record.waits,
         linked: record.linked,
         age: since(record.since),
         written: since(record.at),

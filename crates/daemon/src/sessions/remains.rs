@@ -94,6 +94,7 @@ mod tests {
             remote: remote.parse().unwrap(),
             state,
             opened_here: false,
+            waits: false,
             linked: false,
             negotiated: (true, false),
             scales: (7, 7),

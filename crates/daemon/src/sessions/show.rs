@@ -21,7 +21,7 @@ impl Sessions {
             .collect()
     }
 
-    /// Every listener.
+    /// Every listener, without what waits at them: a [`Look`](super::Look) sees that.
     pub(crate) fn show_listeners(&self) -> Vec<api::Listener> {
         self.steering.listeners().map(|listener| self.show_listener(&listener)).collect()
     }
@@ -44,6 +44,7 @@ impl Sessions {
                 uid: session.uid(),
                 weight: member.weight,
                 share: member.buckets as u16,
+                waiting: 0,
             })
         });
         let bind = &listener.bind;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shm::Segment;
 use shm::connections::{ConnectionsReader, ConnectionsWriter, Count, Record, State, bytes};
 
-use millrace_host::Sessions;
+use millrace_host::{Errno, Sessions};
 
 use crate::pair::{CLIENT, LISTENER, Pair, SERVER, at, recv, send, v4};
 
@@ -22,6 +22,21 @@ fn show(sessions: &mut Sessions, places: u32) -> ConnectionsReader {
 
 fn all(table: &ConnectionsReader) -> Vec<Record> {
     table.records().collect()
+}
+
+#[test]
+fn a_connection_is_shown_to_wait_until_it_is_accepted() {
+    let mut pair = Pair::default();
+    let server = show(pair.server(), 4);
+    pair.listen(LISTENER, at(v4(1), 80));
+    assert_eq!(pair.connect(CLIENT, at(v4(1), 80)), Err(Errno::INPROGRESS));
+    pair.settle();
+    let waits = |table| all(table).iter().map(|one| one.waits).collect::<Vec<_>>();
+    assert_eq!(waits(&server), [true]);
+    pair.server().accept(LISTENER, SERVER).unwrap();
+    let later = pair.now + SECOND;
+    pair.server().look(later);
+    assert_eq!(waits(&server), [false]);
 }
 
 #[test]

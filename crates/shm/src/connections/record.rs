@@ -106,6 +106,8 @@ pub struct Record {
     pub state: State,
     /// It was opened from here.
     pub opened_here: bool,
+    /// Nobody has accepted it yet.
+    pub waits: bool,
     /// It is on a link to another process of the machine.
     pub linked: bool,
     /// SACK and ECN are in use.
@@ -165,6 +167,7 @@ const SACK: u8 = 2;
 const ECN: u8 = 4;
 const OPENED_HERE: u8 = 8;
 const LINKED: u8 = 16;
+const WAITS: u8 = 32;
 
 impl Record {
     pub(super) fn encode(&self) -> [u64; WORDS] {
@@ -173,7 +176,8 @@ impl Record {
             | bit(self.negotiated.0, SACK)
             | bit(self.negotiated.1, ECN)
             | bit(self.opened_here, OPENED_HERE)
-            | bit(self.linked, LINKED);
+            | bit(self.linked, LINKED)
+            | bit(self.waits, WAITS);
         let protocol = match self.protocol {
             TransportProtocol::Tcp => 6,
             TransportProtocol::Udp => 17,
@@ -268,6 +272,7 @@ impl Record {
             remote: (remote, port(1)).into(),
             state: State::ALL.into_iter().find(|one| *one as u8 == state)?,
             opened_here: flags & OPENED_HERE != 0,
+            waits: flags & WAITS != 0,
             linked: flags & LINKED != 0,
             negotiated: (flags & SACK != 0, flags & ECN != 0),
             scales: (theirs, ours),

@@ -35,6 +35,7 @@ fn record(key: u32) -> Record {
         remote: end((key + 1) & 0xffff),
         state: State::Established,
         opened_here: key % 3 == 0,
+        waits: key % 13 == 0,
         linked: key % 11 == 0,
         negotiated: (key % 5 == 0, key % 7 == 0),
         scales: (key as u8, (key as u8).wrapping_add(1)),

@@ -4,6 +4,7 @@ use crate::fifo::Buffers;
 use crate::handle::ConnectionId;
 use crate::sequence::Seq;
 use crate::stack::Stack;
+use crate::tcp::hot::flag;
 use crate::tcp::state::State;
 
 /// What is another as soon as a connection has sent or received something, to be compared with an earlier look.
@@ -17,6 +18,7 @@ pub struct Glance {
     received: [Seq; 2],
     window: u32,
     backoff: u8,
+    waits: bool,
 }
 
 impl<B: Buffers> Stack<B> {
@@ -49,6 +51,7 @@ impl<B: Buffers> Stack<B> {
             received: [hot.rcv_nxt, hot.rcv_adv],
             window: hot.snd_wnd,
             backoff: hot.backoff,
+            waits: hot.has(flag::QUEUED),
         })
     }
 }

@@ -94,6 +94,8 @@ pub struct Info {
     pub syn_data: u16,
     /// It was opened from here.
     pub opened_here: bool,
+    /// Nobody has accepted it yet.
+    pub waits: bool,
     /// SND.UNA, SND.NXT and RCV.NXT.
     pub sequences: (Seq, Seq, Seq),
     /// Our time stamp of now and the peer's last one (RFC 7323), where they are in use.
@@ -206,6 +208,7 @@ impl<B: Buffers> Stack<B> {
             probes: hot.probes,
             syn_data: cold.rare.syn_data,
             opened_here: !hot.has(flag::PASSIVE),
+            waits: hot.has(flag::QUEUED),
             sequences: (hot.snd_una, hot.snd_nxt, hot.rcv_nxt),
             timestamps: hot
                 .has(flag::TIMESTAMPS)
