@@ -8,17 +8,49 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::sync_channel;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::Duration;
 
 /// Of a thread that calls the kernel twice: bytes.
 const STACK: usize = 64 << 10;
 
-/// Closes a socket without waiting for what closing it takes. Gives the thread that does; where the system lets a thread have no
-/// table of descriptors of its own (`close_range` and `unshare` fail), that one waits.
+/// After something that the system has too few of, and between two looks whether a thread has ended.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Closes sockets without waiting for what closing them takes.
+#[derive(Debug, Default)]
+pub struct Abandoned {
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Abandoned {
+    /// Threads that have not ended. They end at once, where the system lets them.
+    pub const MOST: usize = 64;
+
+    /// Closes one in a thread, as soon as there are fewer than [`MOST`](Self::MOST). Each time that none can be had, `complain`
+    /// hears why.
+    pub fn close(&mut self, mut socket: OwnedFd, complain: impl Fn(io::Error)) {
+        loop {
+            self.threads.retain(|thread| !thread.is_finished());
+            if self.threads.len() < Self::MOST {
+                match abandon(socket) {
+                    Ok(thread) => return self.threads.push(thread),
+                    Err((error, back)) => {
+                        complain(error);
+                        socket = back;
+                    }
+                }
+            }
+            sleep(BREATH);
+        }
+    }
+}
+
+/// Gives the thread that closes it; where the system lets a thread have no table of descriptors of its own (`close_range` and
+/// `unshare` fail), that one waits.
 ///
-/// # Errors
-/// No thread; and the socket again, which is still open.
-pub fn abandon(socket: OwnedFd) -> Result<JoinHandle<()>, (io::Error, OwnedFd)> {
+/// Errors: no thread; and the socket again, which is still open.
+fn abandon(socket: OwnedFd) -> Result<JoinHandle<()>, (io::Error, OwnedFd)> {
     let (tell, told) = sync_channel(1);
     let (give, given) = sync_channel::<OwnedFd>(1);
     let body = move || {

@@ -38,7 +38,7 @@ mod sync;
 pub mod tokens;
 
 #[cfg(not(loom))]
-pub use abandon::abandon;
+pub use abandon::Abandoned;
 #[cfg(not(loom))]
 pub use copy::read_shared;
 pub use courtesy::Courtesy;

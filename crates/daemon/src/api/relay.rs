@@ -18,7 +18,7 @@ use axum::serve::Listener;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt::socket_peercred};
-use shm::abandon;
+use shm::Abandoned;
 use shm::bell::forbid_descriptors;
 use tokio::io::{AsyncWriteExt as _, copy};
 use tokio::net::{UnixListener, UnixStream};
@@ -56,7 +56,7 @@ impl Incoming {
 
     fn relayed(listener: net::UnixListener) -> io::Result<Self> {
         let (give, relayed) = mpsc::channel(WAITING);
-        let door = Door { users: HashMap::new(), give };
+        let door = Door { users: HashMap::new(), give, abandoned: Abandoned::default() };
         thread::Builder::new().name("api".into()).spawn(move || door.watch(&listener))?;
         Ok(Self::Relayed(relayed))
     }
@@ -95,6 +95,8 @@ impl Listener for Incoming {
 struct Door {
     users: HashMap<u32, mpsc::Sender<OwnedFd>>,
     give: mpsc::Sender<net::UnixStream>,
+    /// Connections that are closed unheard.
+    abandoned: Abandoned,
 }
 
 impl Door {
@@ -128,14 +130,8 @@ impl Door {
             }
             Err(_) => socket,
         };
-        let mut unheard = Some(unheard);
-        while let Some(socket) = unheard.take() {
-            if let Err((error, socket)) = abandon(socket) {
-                tracing::warn!("a thread to close a connection: {error}");
-                unheard = Some(socket);
-                thread::sleep(BREATH);
-            }
-        }
+        let complain = |error| tracing::warn!("a thread to close a connection: {error}");
+        self.abandoned.close(unheard, complain);
     }
 
     fn user(&mut self, uid: u32) -> io::Result<&mpsc::Sender<OwnedFd>> {

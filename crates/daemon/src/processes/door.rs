@@ -8,13 +8,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, listen};
-use shm::abandon;
+use shm::Abandoned;
 use shm::attach::{Channel, Refusal, RefusalKind};
 use shm::bell::forbid_descriptors;
 
@@ -29,8 +29,6 @@ const SPARE: usize = 16;
 const WAITING: i32 = 64;
 /// Between two lines in the log about processes that may not come, or connections that were closed unheard.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Threads that close connections at once. They end at once, where the system lets them ([`shm::abandon`]).
-const CLOSERS: usize = 64;
 /// After something that the system has too few of: a descriptor, memory, a thread.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -41,8 +39,8 @@ pub(crate) struct Door<S> {
     desks: HashMap<User, Desk>,
     /// Whether no descriptors come, so that closing a connection closes nothing else.
     forbids: bool,
-    /// Threads that close connections.
-    closing: Vec<JoinHandle<()>>,
+    /// Connections that are closed unheard.
+    abandoned: Abandoned,
     /// Connections of which nothing was said in the log yet.
     unsaid: Unsaid,
     said: Option<Instant>,
@@ -72,8 +70,8 @@ impl<S: Service> Door<S> {
             );
         }
         let (service, desks) = (Arc::new(service), HashMap::new());
-        let (closing, unsaid) = (Vec::new(), Unsaid::default());
-        Self { listener, service, desks, forbids, closing, unsaid, said: None }
+        let (abandoned, unsaid) = (Abandoned::default(), Unsaid::default());
+        Self { listener, service, desks, forbids, abandoned, unsaid, said: None }
     }
 
     /// Opens it.
@@ -131,22 +129,10 @@ impl<S: Service> Door<S> {
     }
 
     /// Closes a connection unheard. Descriptors may lie in it, whose closing takes as long as their owner likes.
-    fn shut(&mut self, mut socket: OwnedFd) {
-        if self.forbids {
-            return;
-        }
-        loop {
-            self.closing.retain(|thread| !thread.is_finished());
-            if self.closing.len() < CLOSERS {
-                match abandon(socket) {
-                    Ok(thread) => return self.closing.push(thread),
-                    Err((error, back)) => {
-                        tracing::warn!("a thread to close a connection: {error}");
-                        socket = back;
-                    }
-                }
-            }
-            thread::sleep(BREATH);
+    fn shut(&mut self, socket: OwnedFd) {
+        if !self.forbids {
+            let complain = |error| tracing::warn!("a thread to close a connection: {error}");
+            self.abandoned.close(socket, complain);
         }
     }
 
@@ -271,7 +257,7 @@ mod tests {
         let (done, over) = channel();
         thread::spawn(move || {
             let mut deaf = Vec::new();
-            for _ in 0..=CLOSERS {
+            for _ in 0..=Abandoned::MOST {
                 let (ours, theirs) = UnixStream::pair().unwrap();
                 deaf.push(send_lingering(&theirs));
                 door.shut(ours.into());
