@@ -144,6 +144,8 @@ check "it is not taken for dead, as nobody listens" is_in probe
 release
 check "its answer is heard in the end" within 20 is_in '(reachable|stale|delay)'
 kill "$pinging"
+# The worker is heard of later than the answer that it brought.
+check "and the worker is back" within 20 says '[0-9]+ +up ' millrace show workers
 
 check "a datagram ends the worker" datagram 7778
 check "that is noticed too" within 10 says 'no answer' millrace show workers

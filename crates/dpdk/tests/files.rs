@@ -5,15 +5,16 @@
 )]
 
 mod captures;
+mod ports;
 
 use std::path::Path;
 
 use millrace_dpdk::{
-    Buffer, BufferPool, Device, Eal, EalOptions, Health, Memory, Opened, Port, PortConfig,
-    PortError, RxQueue, Taken, TxQueue,
+    Buffer, BufferPool, Health, Opened, Port, PortConfig, PortError, RxQueue, Taken, TxQueue,
 };
 
 use captures::{read_capture, write_capture};
+use ports::open;
 
 const NONE: Option<Buffer> = None;
 
@@ -33,14 +34,9 @@ fn drain(rx: &mut RxQueue, tx: &mut TxQueue) -> usize {
     }
 }
 
-fn open(device: &str, pool: BufferPool) -> Opened {
-    Port::open(&device.parse::<Device>().unwrap(), &PortConfig::new(pool)).unwrap()
-}
-
 #[test]
 fn files_and_null() {
-    let options = EalOptions { memory: Memory::Plain, megabytes: 128, ..EalOptions::default() };
-    Eal::init(&options).unwrap();
+    ports::start(128);
     let pool = BufferPool::new("files", 2047, 2048, 64, None).unwrap();
     let directory = std::env::temp_dir().join(format!("millrace-files-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();

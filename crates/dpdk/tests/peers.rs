@@ -4,19 +4,16 @@
     reason = "clippy's exemption for tests misses test files' own functions"
 )]
 
+mod ports;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use millrace_dpdk::{
-    Buffer, BufferPool, Device, Eal, EalOptions, Health, Memory, Opened, Port, PortConfig, RxQueue,
-    TxQueue,
-};
+use millrace_dpdk::{Buffer, BufferPool, Health, Opened, RxQueue, TxQueue};
+
+use ports::open;
 
 const BURST: usize = 32;
-
-fn open(device: &str, pool: BufferPool) -> Opened {
-    Port::open(&device.parse::<Device>().unwrap(), &PortConfig::new(pool)).unwrap()
-}
 
 /// Sends and receives as fast as it can.
 fn run(mut rx: RxQueue, mut tx: TxQueue, pool: BufferPool, stop: &AtomicBool) {
@@ -36,8 +33,7 @@ fn run(mut rx: RxQueue, mut tx: TxQueue, pool: BufferPool, stop: &AtomicBool) {
 /// The driver takes the memory of a peer down in a thread of DPDK's, whatever the port's own does meanwhile.
 #[test]
 fn a_peers_memory_stays_until_bursts_are_over() {
-    let options = EalOptions { memory: Memory::Plain, megabytes: 128, ..EalOptions::default() };
-    Eal::init(&options).unwrap();
+    ports::start(128);
     let pool = BufferPool::new("peers", 8191, 2048, 64, None).unwrap();
     let folder = std::env::temp_dir().join(format!("millrace-peers-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

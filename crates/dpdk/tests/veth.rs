@@ -4,14 +4,17 @@
 //! Needs root; prints why and passes without it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test file outside #[cfg(test)]")]
 
+mod ports;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use millrace_dpdk::{
-    Adjustment, Buffer, BufferPool, Cause, Device, Eal, EalOptions, Health, Memory, Opened, Port,
-    PortConfig,
+    Adjustment, Buffer, BufferPool, Cause, Device, Health, Opened, Port, PortConfig,
 };
+
+use ports::open;
 
 /// An EtherType for experiments (IEEE Std 802): the kernel ignores it.
 const MARK: [u8; 2] = [0x88, 0xb5];
@@ -26,10 +29,6 @@ fn make_veth() {
     ip("link add mr-a type veth peer name mr-b");
     ip("link set mr-a up");
     ip("link set mr-b up");
-}
-
-fn open(device: &str, pool: BufferPool) -> Opened {
-    Port::open(&device.parse::<Device>().unwrap(), &PortConfig::new(pool)).unwrap()
 }
 
 fn frame(pool: BufferPool, number: usize) -> Buffer {
@@ -97,8 +96,7 @@ fn interfaces_and_peers() {
     if !enter_namespace() {
         return;
     }
-    let options = EalOptions { memory: Memory::Plain, megabytes: 160, ..EalOptions::default() };
-    Eal::init(&options).unwrap();
+    ports::start(160);
     let pool = BufferPool::new("veth", 16383, 2048, 64, None).unwrap();
     let directory = std::env::temp_dir().join(format!("millrace-veth-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();

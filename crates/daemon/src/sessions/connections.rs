@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use control::Prefix;
 use control::api::{self, ConnectionPage, ConnectionState, Listener, StackTcp, Transport};
+use forward::steering::Bind;
 use shm::connections::{ConnectionsReader, Count, Record, State};
 use shm::session::TransportProtocol;
 use tokio::time::sleep;
@@ -97,12 +98,11 @@ impl Look {
     pub(crate) fn count_waiting(&self, listeners: &mut [Listener]) {
         for subject in &self.0 {
             for record in subject.connections.records().filter(|record| record.waits) {
-                let at = |listener: &&mut Listener| takes(listener, record.local);
-                // The most specific address has it.
-                let listener = listeners.iter_mut().filter(at).min_by_key(|listener| {
-                    (listener.address.ip().is_unspecified(), listener.address.is_ipv6())
-                });
-                let members = listener.into_iter().flat_map(|listener| &mut listener.members);
+                let serving = listeners
+                    .iter_mut()
+                    .filter_map(|listener| Some((serves(listener, record.local)?, listener)));
+                let listener = serving.min_by_key(|(particularity, _)| *particularity);
+                let members = listener.into_iter().flat_map(|(_, listener)| &mut listener.members);
                 let mut members = members.filter(|member| member.stack == subject.number);
                 if let Some(member) = members.next() {
                     member.waiting += 1;
@@ -167,14 +167,18 @@ pub(super) fn tcp(table: &ConnectionsReader) -> StackTcp {
     }
 }
 
-/// Whether connections to an address are a listener's.
-fn takes(listener: &Listener, local: SocketAddr) -> bool {
-    let (own, address) = (listener.address.ip(), local.ip());
-    let is_any = own.is_unspecified()
-        && (own.is_ipv4() == address.is_ipv4() || own.is_ipv6() && !listener.only_v6);
-    listener.protocol == Transport::Tcp
-        && listener.address.port() == local.port()
-        && (is_any || own == address)
+/// Whether connections to an address may be a listener's, and how particularly it serves them.
+fn serves(listener: &Listener, local: SocketAddr) -> Option<usize> {
+    if listener.protocol != Transport::Tcp || listener.address.port() != local.port() {
+        return None;
+    }
+    let bind = Bind {
+        protocol: TransportProtocol::Tcp,
+        address: listener.address.ip(),
+        port: local.port(),
+        only_v6: listener.only_v6,
+    };
+    bind.serves(local.ip())
 }
 
 fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {

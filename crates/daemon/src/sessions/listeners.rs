@@ -46,13 +46,8 @@ pub(super) fn proven(
 
 /// Whether a packet can be for both.
 fn overlap(one: &Bind, other: &Bind) -> bool {
-    let takes = |a: &Bind, b: &Bind| {
-        a.address == b.address
-            || a.address.is_unspecified()
-                && (a.address.is_ipv4() == b.address.is_ipv4() || a.address.is_ipv6() && !a.only_v6)
-    };
     (one.protocol, one.port) == (other.protocol, other.port)
-        && (takes(one, other) || takes(other, one))
+        && (one.serves(other.address).is_some() || other.serves(one.address).is_some())
 }
 
 impl Sessions {

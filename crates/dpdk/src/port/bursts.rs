@@ -28,8 +28,9 @@ impl Bursts {
         Self(count)
     }
 
-    /// Runs one. The driver's mark is read after this has been counted.
-    #[inline]
+    /// Runs one. The driver's mark is read after this has been counted. Out of the way of the other drivers' bursts.
+    #[cold]
+    #[inline(never)]
     pub(super) fn run<T>(&mut self, burst: impl FnOnce() -> T) -> T {
         let begun = self.0.load(Ordering::Relaxed).wrapping_add(1);
         self.0.store(begun, Ordering::Relaxed);

@@ -21,6 +21,15 @@ pub struct Bind {
     pub only_v6: bool,
 }
 
+impl Bind {
+    /// Whether it serves packets to an address, and how particularly: 0 is an address of its own. Among listeners on a
+    /// port the one with the least has them.
+    #[must_use]
+    pub fn serves(&self, address: IpAddr) -> Option<usize> {
+        Place::serving(address.to_canonical()).iter().position(|place| *place == Place::of(self))
+    }
+}
+
 /// Which addresses a listener serves. More particular ones come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Place {
