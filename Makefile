@@ -55,6 +55,7 @@ tsan: setup ## what processes and threads share, under ThreadSanitizer (needs a 
 lint: setup ## formatting, clippy, rustdoc, shellcheck, layers, licences, header
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	scripts/header --check
 	scripts/check-layers
 	scripts/check-cycles

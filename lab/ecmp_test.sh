@@ -51,16 +51,31 @@ done
 if [ "$LAB_ROUTER" = millrace ]; then
   paths() { value "route get $1" '[.next_hops[].interface] | sort | join(" ")'; }
   leads() { equal "$(paths "$1")" "$2"; }
-  # The daemon looks at links ten times a second; the command that asks takes some of the time, too.
-  off_within() {
-    local began
-    began=$(date +%s%3N)
-    on b ip link set path2 down
-    until leads 198.51.100.7 'path1 path3 path4' >/dev/null; do
-      [ "$(($(date +%s%3N) - began))" -lt "$1" ] || return 1
-    done
+  # How long flows stood still while a command ran, one line: LAB_OUTAGES times, as one says little.
+  outage() {
+    local receiver sender
+    exec_on b "$lab_root/lab/outage" receive 9000 &
+    receiver=$!
+    exec_on a "$lab_root/lab/outage" send 198.51.100.7 9000 1.5 &
+    sender=$!
+    sleep 0.5
+    "$@"
+    wait "$sender" "$receiver"
   }
-  check "a link that is down carries nothing, half a second later at the latest" off_within 500
+  is_short() { awk '$1 == 64 && $3 > 0 && $8 < 500 {good = 1} END {exit !good}' "$lab/outage"; }
+  on b ip address add 198.51.100.7/32 dev lo
+  for ((i = 1; i <= ${LAB_OUTAGES:-1}; i++)); do
+    outage on b ip link set path2 down >"$lab/outage"
+    cat "$lab/outage"
+    # It takes less than 100 ms on a machine that has a core for the daemon; half a second allows for one that hasn't.
+    check "flows on a link that goes down stand still for half a second at most" is_short
+    check "they have left it" within 5 leads 198.51.100.7 'path1 path3 path4'
+    [ "$i" -eq "${LAB_OUTAGES:-1}" ] && break
+    on b ip link set path2 up
+    check "and return with it" within 5 leads 198.51.100.7 'path1 path2 path3 path4'
+    pings a 10.0.12.2 >/dev/null
+  done
+  on b ip address del 198.51.100.7/32 dev lo
   check "nor in IPv6" leads 2001:db8:f::7 'path1 path3 path4'
   check "its network is out of the table" leads 10.0.12.2 ''
   # 800 flows on 3 paths: 267 each, standard deviation 13.

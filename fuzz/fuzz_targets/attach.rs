@@ -55,7 +55,9 @@ fn serve(socket: &Channel) {
                 let answer = answer.unwrap_or(Reply::Closed(0));
                 // As many as the answer speaks of, if there are so many.
                 let count = match &answer {
-                    Reply::Opened(opened) => 1 + opened.channels.len() + usize::from(opened.workers),
+                    Reply::Opened(opened) => {
+                        1 + opened.channels.len() + usize::from(opened.workers)
+                    }
                     _ => files.len(),
                 };
                 if socket.send(&answer, &files[..count.min(files.len())]).is_err() {

@@ -19,7 +19,7 @@ use millrace_forward::Cause;
 use millrace_forward::neighbor::{Action, Bounds, SlowPath, Timing};
 use millrace_forward::nodes::RELEASED;
 use millrace_forward::state::{Bridge, BridgeMember, Mode};
-use wire::{ethernet, icmpv4, icmpv6, ipv4, ipv6, EtherType, Protocol};
+use wire::{EtherType, Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
 use router::Router;
 
@@ -41,7 +41,8 @@ impl Bed {
     fn new() -> Self {
         let mut all = router::interfaces();
         // Ports 0 and 1 route; port 2 is the only member of a bridge with an IP interface.
-        let member = BridgeMember { interface: InterfaceId::new(2), vlans: vec![1, 5], untagged: Some(1) };
+        let member =
+            BridgeMember { interface: InterfaceId::new(2), vlans: vec![1, 5], untagged: Some(1) };
         all.bridges.push(Bridge {
             name: "br0".to_owned(),
             members: vec![member],

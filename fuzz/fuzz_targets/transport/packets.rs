@@ -44,14 +44,17 @@ pub fn repair(packet: &mut [u8]) -> Option<()> {
     } else {
         ipv6::Header::peek_mut(packet)?.set_payload_length(length.checked_sub(40)? as u16);
     }
-    let place = start + match protocol {
-        Protocol::TCP => 16,
-        Protocol::UDP => 6,
-        Protocol::ICMPV4 | Protocol::ICMPV6 => 2,
-        _ => return None,
-    };
+    let place = start
+        + match protocol {
+            Protocol::TCP => 16,
+            Protocol::UDP => 6,
+            Protocol::ICMPV4 | Protocol::ICMPV6 => 2,
+            _ => return None,
+        };
     if protocol == Protocol::UDP {
-        packet.get_mut(start + 4..start + 6)?.copy_from_slice(&((length - start) as u16).to_be_bytes());
+        packet
+            .get_mut(start + 4..start + 6)?
+            .copy_from_slice(&((length - start) as u16).to_be_bytes());
     }
     packet.get_mut(place..place + 2)?.fill(0);
     let sum = match protocol {

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use transport::options::{Keepalive, PathProbing};
 use transport::{
-    Algorithm, Config, ConnectionId, Ecn, Event, Fragmentation, ListenerId, Message, Options, Packet,
-    PacketList, Rings, Stack, UdpId, UdpOptions,
+    Algorithm, Config, ConnectionId, Ecn, Event, Fragmentation, ListenerId, Message, Options,
+    Packet, PacketList, Rings, Stack, UdpId, UdpOptions,
 };
 
 use crate::bytes::Bytes;
