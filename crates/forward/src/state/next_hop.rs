@@ -10,130 +10,26 @@
 //!   read the kind before;
 //! - `kind` is in the first word and is written last, with release order.
 
+mod kind;
+pub mod reserved;
+mod words;
+
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use graph::{InterfaceId, PortId};
 use wire::MacAddr;
+
+pub use kind::{Kind, NextNode};
+use words::{
+    Entry, FEATURES, GENERATION, HEAD, MACS, NEXT_NODE, PLAIN, TAGGED, TAIL, UNTAGGED, USED,
+};
+pub use words::{Reader, Words};
 
 /// Set in a look-up's value when the rest is the number of a [`Group`].
 pub const GROUP_BIT: u32 = 1 << 30;
 
 /// Slots of a group: the most next hops that a route has, and the resolution of weights.
 pub const GROUP_SLOTS: usize = 64;
-
-/// Indices that mean the same in every table.
-pub mod reserved {
-    use super::super::{VRF_NUMBERS, VrfId};
-
-    /// No route: must be what the tables return for a miss.
-    pub const MISS: u32 = 0;
-    /// A blackhole route.
-    pub const BLACKHOLE: u32 = 1;
-    /// An unreachable route.
-    pub const UNREACHABLE: u32 = 2;
-    /// The router's own address.
-    pub const LOCAL: u32 = 3;
-    /// The broadcast address of a connected network.
-    pub const BROADCAST: u32 = 4;
-    /// To be looked up in the default VRF; so much more: in the VRF of that number.
-    const VRF: u32 = 16;
-    /// First index that is given out.
-    pub const FIRST: u32 = VRF + 1 + VRF_NUMBERS as u32;
-
-    /// To be looked up in that VRF.
-    #[must_use]
-    pub fn of_vrf(id: VrfId) -> u32 {
-        VRF + u32::from(id)
-    }
-
-    /// The VRF in which a packet is to be looked up.
-    #[inline]
-    #[must_use]
-    pub fn vrf(index: u32) -> Option<VrfId> {
-        (VRF..FIRST).contains(&index).then(|| (index - VRF) as VrfId)
-    }
-}
-
-/// What is done with a packet for a next hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// The index is not in use.
-    Invalid,
-    /// Rewrite, and send on to [`NextHop::next`].
-    Forward,
-    /// As `Forward`, and mark the next hop as used: its neighbour is stale (RFC 4861 7.3.2).
-    ForwardStale,
-    /// The neighbour's MAC address is not known: the control thread takes the packet.
-    Unresolved,
-    /// A connected network: the destination itself is the neighbour, and not known yet.
-    Glean,
-    /// For this router.
-    Local,
-    /// Broadcast on a connected network.
-    Broadcast,
-    /// Dropped in silence.
-    Blackhole,
-    /// Dropped, and the sender is told that the network cannot be reached.
-    Unreachable,
-    /// Dropped, and the sender is told that the host cannot be reached: its neighbour did not answer.
-    HostUnreachable,
-    /// A miss that is dropped in silence.
-    MissDrop,
-    /// A miss that is answered with an ICMP error.
-    MissUnreachable,
-    /// A miss that goes back out of the port it came in by.
-    MissReflect,
-}
-
-impl Kind {
-    const ALL: [Self; 13] = [
-        Self::Invalid,
-        Self::Forward,
-        Self::ForwardStale,
-        Self::Unresolved,
-        Self::Glean,
-        Self::Local,
-        Self::Broadcast,
-        Self::Blackhole,
-        Self::Unreachable,
-        Self::HostUnreachable,
-        Self::MissDrop,
-        Self::MissUnreachable,
-        Self::MissReflect,
-    ];
-
-    /// Whether packets are sent to a MAC address.
-    #[must_use]
-    pub fn has_address(self) -> bool {
-        matches!(self, Self::Forward | Self::ForwardStale)
-    }
-
-    #[inline(always)]
-    fn from_byte(byte: u8) -> Self {
-        Self::ALL.get(usize::from(byte)).copied().unwrap_or(Self::Invalid)
-    }
-}
-
-/// The node that gets a packet when its new Ethernet header is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub enum NextNode {
-    /// `port-output`: it leaves by the egress port.
-    #[default]
-    Port,
-    /// `bridge-output`: it goes into the bridge whose IP interface the egress is.
-    Bridge,
-}
-
-impl NextNode {
-    const ALL: [Self; 2] = [Self::Port, Self::Bridge];
-
-    #[inline(always)]
-    fn from_byte(byte: u8) -> Self {
-        Self::ALL.get(usize::from(byte)).copied().unwrap_or_default()
-    }
-}
 
 /// A next hop, as read in one go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,121 +69,6 @@ impl NextHop {
             vlan: None,
             destination: none,
             source: none,
-        }
-    }
-}
-
-/// No VLAN tag, in the word that holds one.
-const UNTAGGED: u16 = 0xffff;
-
-/// kind (8 bits), flags (8: [`PLAIN`], [`TAGGED`], [`FEATURES`], next node), port (16), number of the interface (16), MTU (16).
-const HEAD: usize = 0;
-/// Destination MAC (48 bits), first 2 bytes of the source (16), in the order of the wire.
-const MACS: usize = 1;
-/// Last 4 bytes of the source MAC (32 bits), VLAN tag or `UNTAGGED` (16), generation of the interface (16).
-const TAIL: usize = 2;
-/// The generation in it, which the fast path does not read.
-const GENERATION: u64 = 0xffff << 48;
-/// Not 0: used since the control thread last looked.
-const USED: usize = 3;
-
-/// Beside the kind of a next hop, [`Kind::Forward`] or [`Kind::ForwardStale`], whose packets go straight to a port: one
-/// comparison tells.
-const PLAIN: u8 = 1;
-/// Beside [`PLAIN`]: with a VLAN tag.
-const TAGGED: u8 = 2;
-/// The egress interface has features on the output arc. Never beside [`PLAIN`].
-const FEATURES: u8 = 4;
-/// Where among the flags the next node begins, which is 0 beside [`PLAIN`].
-const NEXT_NODE: u32 = 4;
-
-#[derive(Debug)]
-#[repr(align(32))]
-struct Entry([AtomicU64; 4]);
-
-/// A next hop as it lies in memory.
-#[derive(Debug, Clone, Copy)]
-pub struct Words {
-    head: u64,
-    macs: u64,
-    tail: u64,
-}
-
-impl Words {
-    /// Whether it is the common case: a frame without a VLAN tag leaves by a port, and goes through no feature before.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_plain(self) -> bool {
-        (self.head >> 8) as u8 == PLAIN
-    }
-
-    /// Whether it is plain, and its neighbour is not stale.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_plain_and_fresh(self) -> bool {
-        self.head as u16 == u16::from_le_bytes([Kind::Forward as u8, PLAIN])
-    }
-
-    /// Whether a frame leaves by a port, with a VLAN tag or without, and goes through no feature before.
-    #[inline(always)]
-    #[must_use]
-    pub fn leaves(self) -> bool {
-        (self.head >> 8) as u8 & PLAIN != 0
-    }
-
-    /// Whether the control thread wants to know that it is used.
-    #[inline(always)]
-    #[must_use]
-    pub fn is_stale(self) -> bool {
-        self.head as u8 == Kind::ForwardStale as u8
-    }
-
-    /// The VLAN tag, of a next hop that a frame leaves by.
-    #[inline(always)]
-    #[must_use]
-    pub fn tag(self) -> Option<u16> {
-        let tagged = (self.head >> 8) as u8 & TAGGED != 0;
-        tagged.then_some((self.tail >> 32) as u16)
-    }
-
-    /// Egress port.
-    #[inline(always)]
-    #[must_use]
-    pub fn port(self) -> PortId {
-        PortId::from_bits((self.head >> 16) as u16)
-    }
-
-    /// Largest IP packet: bytes.
-    #[inline(always)]
-    #[must_use]
-    pub fn mtu(self) -> u16 {
-        (self.head >> 48) as u16
-    }
-
-    /// Both MAC addresses, in the order of the wire.
-    #[inline(always)]
-    #[must_use]
-    pub fn addresses(self) -> ([u8; 8], [u8; 4]) {
-        (self.macs.to_le_bytes(), (self.tail as u32).to_le_bytes())
-    }
-}
-
-/// All next hops, as they lie in memory.
-#[derive(Debug, Clone, Copy)]
-pub struct Reader<'a>(&'a [Entry]);
-
-impl Reader<'_> {
-    /// The words at an index; of [`Kind::Invalid`] where there is none.
-    #[inline(always)]
-    #[must_use]
-    pub fn words(self, index: u32) -> Words {
-        match self.0.get(index as usize) {
-            Some(Entry(words)) => Words {
-                head: words[HEAD].load(Ordering::Acquire),
-                macs: words[MACS].load(Ordering::Relaxed),
-                tail: words[TAIL].load(Ordering::Relaxed),
-            },
-            None => Words { head: 0, macs: 0, tail: 0 },
         }
     }
 }
