@@ -1,35 +1,23 @@
-//! A process with stacks, on its user's thread.
+//! A process with stacks, on its user's thread: what it asks for, and who answers.
+
+mod leaving;
+mod stacks;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use control::config;
-use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{
-    CarrierId, Hello, Listen, Listening, OpenStack, Reply, Request, Route, StackOpened, examine,
-};
+use shm::session::{CarrierId, Hello, Listen, Listening, Reply, Request, Route, examine};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::sleep;
 
 use super::listeners::proven;
 use super::parking::Starting;
 use super::shared::{Lodging, StackWorkers};
-use super::sockets::listening;
-use super::{Host, LastWords, Lent, News};
-use crate::processes::{
-    Answer, Control, Guest, Made, Process, QueueBells, Shared, Theirs, grow, invalid, no_resources,
-};
-
-/// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
-const LOOKS: usize = 50;
-/// Peers that are told of a process's end at once, before the next [`BREATH`].
-const AT_ONCE: usize = 64;
-/// Between two looks.
-const BREATH: Duration = Duration::from_millis(1);
+use super::{Host, Lent, News};
+use crate::processes::{Answer, Control, Guest, Process, Shared, invalid, no_resources};
 
 /// What a process may be told without having asked, before it listens.
 const NEWS: usize = 256;
@@ -222,36 +210,6 @@ impl<H: Host> Attached<H> {
         }
     }
 
-    /// What its peers are to be told. The memory is looked at here, whatever its owner has written there.
-    async fn last_words(&self) -> Vec<LastWords> {
-        let Some(id) = self.number() else { return Vec::new() };
-        let remains = self.control.ask(move |host| host.lend().remains(id)).await;
-        remains.map(|remains| remains.last_words()).unwrap_or_default()
-    }
-
-    /// Tells them, so many at a time.
-    async fn say(&self, mut words: Vec<LastWords>) {
-        while !words.is_empty() {
-            let some = words.drain(..words.len().min(AT_ONCE));
-            let packets: Vec<Vec<u8>> = some.flat_map(|words| words.packets()).collect();
-            let said = self.control.ask(move |host| host.lend().routing.send(&packets)).await;
-            if said.is_none() {
-                return;
-            }
-            if !words.is_empty() {
-                sleep(BREATH).await;
-            }
-        }
-    }
-
-    /// Others may have the sockets that this process has served.
-    async fn look_at_sockets(&self) {
-        if self.control.ask(|host| host.lend().sessions.has_vacancies()).await == Some(true) {
-            let listening = listening();
-            self.control.ask(move |host| host.lend().fill_vacancies(&listening)).await;
-        }
-    }
-
     /// Its number. `None`: it has not said hello.
     fn number(&self) -> Option<u32> {
         Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
@@ -278,99 +236,6 @@ impl<H: Host> Attached<H> {
         self.ask(attach).await.map(Reply::Welcome)
     }
 
-    /// Opens a stack: the control thread says how much memory it takes, which is made here, and then hands both to the
-    /// workers.
-    async fn open(
-        &mut self,
-        id: u32,
-        asked: OpenStack,
-    ) -> Result<(StackOpened, Arc<Segment>, Theirs), Refusal> {
-        self.open_with(id, asked, 0).await
-    }
-
-    /// The same, where `more` bytes of memory will belong to it beside its queues.
-    pub(super) async fn open_with(
-        &mut self,
-        id: u32,
-        asked: OpenStack,
-        more: usize,
-    ) -> Result<(StackOpened, Arc<Segment>, Theirs), Refusal> {
-        let shared = Arc::clone(&self.shared);
-        let Shared { bells, turns, .. } = &*shared;
-        let _turn = turns.acquire().await.map_err(no_resources)?;
-        let size = move |mut lent: Lent<'_>| lent.size_of_stack(id, &asked, more);
-        let (bytes, workers) = self.ask(size).await?;
-        let segment = grow(&format!("millrace-stack-{id}"), bytes).await?;
-        let token = u64::from(id) << 32 | bells.next();
-        let made = bells.make(token, 1, workers).map_err(|error| {
-            no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))
-        });
-        let opened = match made {
-            Ok((made, theirs)) => {
-                let made = Made { segment: Arc::clone(&segment), bells: made };
-                let open = self.ask(move |mut lent| lent.open_stack(id, asked, more, made));
-                open.await.map(|opened| (opened, theirs))
-            }
-            Err(refusal) => Err(refusal),
-        };
-        match opened {
-            Ok((opened, theirs)) => {
-                self.tokens.push((opened.stack, token));
-                Ok((opened, segment, theirs))
-            }
-            Err(refusal) => {
-                bells.close(|other| other == token);
-                Err(refusal)
-            }
-        }
-    }
-
-    /// Bells of a stack that was opened, which end with it.
-    pub(super) fn make_bells(
-        &mut self,
-        stack: u32,
-        channels: u16,
-        workers: usize,
-    ) -> std::io::Result<(QueueBells, Theirs)> {
-        let bells = &self.shared.bells;
-        let process = u64::from(self.id.load(Ordering::Relaxed));
-        let token = process << 32 | bells.next();
-        let made = bells.make(token, channels, workers)?;
-        self.tokens.push((stack, token));
-        Ok(made)
-    }
-
-    fn lodging(&self, stack: u32) -> Option<&Lodging> {
-        self.lodgings.iter().find(|lodging| lodging.stack == stack)
-    }
-
-    /// The process has mapped the memory of its sessions: it comes to its stack worker.
-    fn begin(&self, stack: u32) -> Result<(), Refusal> {
-        let lodging = self.lodging(stack).ok_or_else(|| invalid("no such stack"))?;
-        lodging.begin().map_err(no_resources)
-    }
-
-    pub(super) async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
-        self.ask(move |mut lent| lent.start_stack(id, number)).await?.done().await
-    }
-
-    pub(super) async fn close(&mut self, id: u32, number: u32) -> Result<Reply, Refusal> {
-        if let Some(at) = self.lodgings.iter().position(|lodging| lodging.stack == number) {
-            self.lodgings.swap_remove(at).leave().await;
-        }
-        let shared = Arc::clone(&self.shared);
-        let _turn = shared.turns.acquire().await;
-        let left = self.ask(move |mut lent| lent.close_stack(id, number)).await?;
-        let memory = left.taken().await;
-        let closed = self.tokens.iter().filter(|(stack, _)| *stack == number);
-        for (_, token) in closed {
-            self.shared.bells.close(|other| other == *token);
-        }
-        self.tokens.retain(|(stack, _)| *stack != number);
-        self.unmap(vec![memory]).await;
-        Ok(Reply::StackClosed(number))
-    }
-
     /// The socket is looked at and closed here: both can take as long as its owner likes.
     async fn listen(
         &self,
@@ -394,19 +259,5 @@ impl<H: Host> Attached<H> {
 
     async fn route(&self, asked: Route) -> Result<Reply, Refusal> {
         self.ask(move |lent| Ok(lent.route(&asked))).await.map(Reply::Routed)
-    }
-
-    /// Waits until no worker looks at the memory any more, so that it is unmapped by this thread.
-    async fn unmap(&self, memory: Vec<Arc<Segment>>) {
-        for _ in 0..LOOKS {
-            if memory.iter().all(|segment| Arc::strong_count(segment) == 1) {
-                return;
-            }
-            let reclaim = self.control.ask(|host| host.lend().sessions.reclaim());
-            if reclaim.await.is_none() {
-                return;
-            }
-            sleep(BREATH).await;
-        }
     }
 }

@@ -1,0 +1,64 @@
+//! When a process is gone: its peers are told, its sockets looked at, its memory unmapped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shm::Segment;
+use tokio::time::sleep;
+
+use super::super::sockets::listening;
+use super::super::{Host, LastWords};
+use super::Attached;
+
+/// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
+const LOOKS: usize = 50;
+/// Peers that are told of a process's end at once, before the next [`BREATH`].
+const AT_ONCE: usize = 64;
+/// Between two looks.
+const BREATH: Duration = Duration::from_millis(1);
+
+impl<H: Host> Attached<H> {
+    /// What its peers are to be told. The memory is looked at here, whatever its owner has written there.
+    pub(super) async fn last_words(&self) -> Vec<LastWords> {
+        let Some(id) = self.number() else { return Vec::new() };
+        let remains = self.control.ask(move |host| host.lend().remains(id)).await;
+        remains.map(|remains| remains.last_words()).unwrap_or_default()
+    }
+
+    /// Tells them, so many at a time.
+    pub(super) async fn say(&self, mut words: Vec<LastWords>) {
+        while !words.is_empty() {
+            let some = words.drain(..words.len().min(AT_ONCE));
+            let packets: Vec<Vec<u8>> = some.flat_map(|words| words.packets()).collect();
+            let said = self.control.ask(move |host| host.lend().routing.send(&packets)).await;
+            if said.is_none() {
+                return;
+            }
+            if !words.is_empty() {
+                sleep(BREATH).await;
+            }
+        }
+    }
+
+    /// Others may have the sockets that this process has served.
+    pub(super) async fn look_at_sockets(&self) {
+        if self.control.ask(|host| host.lend().sessions.has_vacancies()).await == Some(true) {
+            let listening = listening();
+            self.control.ask(move |host| host.lend().fill_vacancies(&listening)).await;
+        }
+    }
+
+    /// Waits until no worker looks at the memory any more, so that it is unmapped by this thread.
+    pub(super) async fn unmap(&self, memory: Vec<Arc<Segment>>) {
+        for _ in 0..LOOKS {
+            if memory.iter().all(|segment| Arc::strong_count(segment) == 1) {
+                return;
+            }
+            let reclaim = self.control.ask(|host| host.lend().sessions.reclaim());
+            if reclaim.await.is_none() {
+                return;
+            }
+            sleep(BREATH).await;
+        }
+    }
+}
