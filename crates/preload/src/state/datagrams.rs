@@ -1,23 +1,23 @@
 //! UDP sockets: the kernel's, and beside it the stack's, with the same port. The network reaches the one by Millrace, the
 //! host itself reaches the other.
 
+mod company;
+mod peer;
+mod ports;
+
 use std::ffi::c_int;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use host::{Domain, Errno, Kind as SocketKind, Mask};
+use host::{Domain, Errno, Kind as SocketKind};
 
 use super::alone::is_alone;
 use super::options::copy_options;
 use super::{Place, State, status_flags, word};
 use crate::address::{self, bound, id};
-use crate::internal::{self, Hidden};
 use crate::kinds::{self, Kind};
 use crate::waiting::World;
-use crate::{clock, real, report};
-
-/// Ports that the kernel is asked for, until it has one of them free too.
-const ATTEMPTS: usize = 8;
+use crate::{real, report};
 
 /// A UDP socket of this process.
 #[derive(Debug, Default)]
@@ -80,11 +80,6 @@ impl State {
         self.datagrams.get_mut(&own)
     }
 
-    /// Where the only peer of a UDP socket is.
-    pub(crate) fn peer_world(&mut self, fd: c_int) -> Option<World> {
-        self.datagrams(fd).and_then(|known| known.peer)
-    }
-
     /// The stack has a UDP socket too, from now on: with the port that the kernel's is bound to, if there is one.
     ///
     /// # Errors
@@ -140,89 +135,6 @@ impl State {
         Ok(())
     }
 
-    /// The kernel has bound the socket: the network reaches it there too.
-    pub(crate) fn bind_datagrams(&mut self, fd: c_int, local: SocketAddr) -> Result<(), Errno> {
-        let fd = self.own(fd);
-        self.sessions.bind(id(fd), local)?;
-        let number = self.prove(fd, 0);
-        let serves = number.is_some()
-            && self.datagrams.values().any(|other| other.number == number && other.serves);
-        if let Some(known) = self.datagrams.get_mut(&fd) {
-            (known.number, known.serves) = (number, false);
-        }
-        if serves {
-            // What was shown last counts.
-            self.serve_datagrams(fd);
-        }
-        Ok(())
-    }
-
-    /// The application receives: from now on new flows are for this process too.
-    pub(crate) fn serve_datagrams(&mut self, fd: c_int) {
-        let fd = self.own(fd);
-        let known = self.datagrams.get(&fd).map(|known| (known.serves, known.number));
-        let Some((false, Some(_))) = known else { return };
-        let number = self.prove(fd, 1);
-        if let Some(known) = self.datagrams.get_mut(&fd) {
-            (known.number, known.serves) = (number, true);
-        }
-    }
-
-    /// A port for a socket that has none: a leased one, in both worlds.
-    pub(crate) fn bind_anywhere(&mut self, fd: c_int) -> Result<(), Errno> {
-        let fd = self.own(fd);
-        if self.sessions.name(id(fd))?.port() != 0 {
-            return Ok(());
-        }
-        for _ in 0..ATTEMPTS {
-            let local = bound(fd)?.ok_or(Errno::OPNOTSUPP)?;
-            if local.port() != 0 {
-                return self.bind_datagrams(fd, local);
-            }
-            if self.sessions.bind(id(fd), local).is_err() {
-                if !self.lease() {
-                    return Err(Errno::AGAIN);
-                }
-                self.sessions.bind(id(fd), local).map_err(|_| Errno::AGAIN)?;
-            }
-            let port = self.sessions.name(id(fd))?.port();
-            let (name, length) = address::encode(SocketAddr::new(local.ip(), port));
-            // SAFETY: an address, and its length.
-            if unsafe { real::bind(fd, (&raw const name).cast(), length) } == 0 {
-                return Ok(());
-            }
-            // Another process has it.
-            self.new_session(fd)?;
-        }
-        Err(Errno::AGAIN)
-    }
-
-    /// Sets the only peer, which Millrace reaches.
-    pub(crate) fn connect_datagrams(
-        &mut self,
-        fd: c_int,
-        source: IpAddr,
-        remote: SocketAddr,
-    ) -> Result<(), Errno> {
-        let fd = self.own(fd);
-        if self.peer_world(fd) == Some(World::Kernel) {
-            self.leave_kernels_peer(fd)?;
-        }
-        let now = clock::now();
-        match self.sessions.connect(id(fd), now, source, remote) {
-            // No leased port is left.
-            Err(Errno::AGAIN) if self.lease() => {
-                self.sessions.connect(id(fd), now, source, remote)?;
-            }
-            other => other?,
-        }
-        self.settle_peer(fd, Some(World::Millrace));
-        if let Some(known) = self.datagrams.get_mut(&fd) {
-            known.ends = Some((source, remote));
-        }
-        Ok(())
-    }
-
     /// Has all UDP sockets anew on a stack that does not know them.
     pub(super) fn datagrams_again(&mut self) {
         let all: Vec<_> =
@@ -240,109 +152,6 @@ impl State {
                 report::say(&format!("the network does not reach a UDP socket any more: {error}"));
             }
         }
-    }
-
-    /// Millrace has no peer for the socket any more.
-    pub(crate) fn disconnect_datagrams(&mut self, fd: c_int) -> Result<(), Errno> {
-        let fd = self.own(fd);
-        match self.peer_world(fd) {
-            Some(World::Millrace) => {
-                self.sessions.disconnect(id(fd))?;
-                self.discard_kernels(fd);
-                self.settle_peer(fd, None);
-            }
-            Some(World::Kernel) => {
-                self.settle_peer(fd, None);
-                self.rebind(fd)?;
-            }
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// The kernel reaches the only peer: what comes from the network is not for the socket.
-    pub(crate) fn connected_by_kernel(&mut self, fd: c_int) -> Result<(), Errno> {
-        let fd = self.own(fd);
-        self.release_number(fd);
-        self.settle_peer(fd, Some(World::Kernel));
-        self.new_session(fd)
-    }
-
-    fn settle_peer(&mut self, fd: c_int, peer: Option<World>) {
-        self.waiters.halves.settle(id(fd), peer);
-        if let Some(known) = self.datagrams.get_mut(&fd) {
-            (known.peer, known.ends) = (peer, None);
-        }
-    }
-
-    fn leave_kernels_peer(&mut self, fd: c_int) -> Result<(), Errno> {
-        address::disconnect(fd)?;
-        self.settle_peer(fd, None);
-        self.rebind(fd)
-    }
-
-    /// The session anew, with the address that the kernel's socket has now.
-    fn rebind(&mut self, fd: c_int) -> Result<(), Errno> {
-        self.release_number(fd);
-        self.new_session(fd)?;
-        match bound(fd)? {
-            Some(local) if local.port() != 0 => self.bind_datagrams(fd, local),
-            _ => Ok(()),
-        }
-    }
-
-    /// What strangers have sent to the kernel's half, while the socket had a peer elsewhere.
-    fn discard_kernels(&mut self, fd: c_int) {
-        let mut byte = 0_u8;
-        // SAFETY: room for a byte.
-        while unsafe { real::recv(fd, (&raw mut byte).cast(), 1, libc::MSG_DONTWAIT) } >= 0 {}
-        self.waiters.halves.clear(id(fd));
-    }
-
-    /// Has what comes by the kernel told to those who wait for the session.
-    pub(crate) fn accompany(&mut self, fd: c_int) {
-        let fd = self.own(fd);
-        let Some(known) = self.datagrams.get_mut(&fd) else { return };
-        if known.accompanied || known.peer == Some(World::Millrace) {
-            return;
-        }
-        if self.company.is_none() {
-            self.company = internal::epoll();
-        }
-        let Some(company) = &self.company else { return };
-        let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
-        let mut event = libc::epoll_event { events, u64: u64::from(fd.unsigned_abs()) };
-        // SAFETY: an event.
-        let done = unsafe {
-            real::epoll_ctl(company.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event)
-        };
-        known.accompanied = done == 0;
-        self.meet_company();
-    }
-
-    /// Tells those who wait what has come by the kernel. One system call, where there is anything to look at.
-    pub(crate) fn meet_company(&mut self) {
-        let Some(company) = self.company.as_ref().map(Hidden::as_raw_fd) else { return };
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        loop {
-            let (room, most) = (events.as_mut_ptr(), events.len() as c_int);
-            // SAFETY: room for so many.
-            let count = unsafe { real::epoll_pwait(company, room, most, 0, std::ptr::null()) };
-            let count = usize::try_from(count).unwrap_or(0);
-            for event in events.iter().take(count) {
-                let (ready, id) = (Mask(event.events), host::Id(event.u64 as u32));
-                self.waiters.halves.note(id, ready);
-                self.waiters.tell(id, ready);
-            }
-            if count < events.len() {
-                return;
-            }
-        }
-    }
-
-    /// Readable when something has come by the kernel for a session.
-    pub(crate) fn company_bell(&self) -> Option<c_int> {
-        self.company.as_ref().map(Hidden::as_raw_fd)
     }
 
     /// The application has duplicated its descriptor.
@@ -388,29 +197,6 @@ impl State {
         self.turn();
         self.sessions.close(id(fd));
         known.ends
-    }
-
-    /// The daemon steers no more to the port for this socket.
-    fn release_number(&mut self, fd: c_int) {
-        let Some(number) = self.datagrams.get_mut(&fd).and_then(|known| known.number.take()) else {
-            return;
-        };
-        if !self.datagrams.values().any(|other| other.number == Some(number)) {
-            let _ = self.attachment.link.unlisten(self.attachment.number(), number);
-        }
-    }
-
-    /// Shows a daemon that does not know them all UDP sockets with ports. Leased ports are no longer; the kernel's halves
-    /// prove them now.
-    pub(super) fn prove_datagrams(&mut self) {
-        let all: Vec<_> = self.datagrams.iter().map(|(fd, known)| (*fd, known.serves)).collect();
-        for (fd, serves) in all {
-            let bound = bound(fd).ok().flatten().is_some_and(|local| local.port() != 0);
-            let number = if bound { self.prove(fd, u8::from(serves)) } else { None };
-            if let Some(known) = self.datagrams.get_mut(&fd) {
-                known.number = number;
-            }
-        }
     }
 }
 
