@@ -1,52 +1,26 @@
 //! Hosts on two sides of a path, and time.
 
+mod host;
+mod moving;
+
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use transport::{Config, ConnectionId, Contents, Event, Packet, Stack};
+use transport::{Config, Event, Packet, Stack};
 
 use crate::buffers::{CountedRings, HostStack};
 use crate::capture::{self, Record};
-use crate::departed::Departed;
 use crate::link::{Fate, Link, LinkOptions};
 use crate::random::Random;
 use crate::router;
 use crate::segment::Port;
 use crate::steering::Steering;
 
-/// What runs on a host.
-pub trait Application {
-    /// Something may have happened: packets, a timer, or the time that was asked for. Gives when to be
-    /// asked again at the latest: ns; `u64::MAX`: only when something happens.
-    fn run(&mut self, now: u64, stack: &mut HostStack, events: &[Event]) -> u64;
-
-    /// The host has another stack from now on, without sockets; connections follow by [`moved`](Self::moved).
-    fn restarted(&mut self, _stack: &mut HostStack) {}
-
-    /// A connection came from the old stack into the new one.
-    fn moved(&mut self, _old: ConnectionId, _new: ConnectionId) {}
-
-    /// A connection with `remote` leaves for the host's other stack, where [`moved`](Self::moved) tells of its arrival:
-    /// what belongs to it goes there now.
-    fn hand_over(&mut self, _connection: ConnectionId, _remote: SocketAddr, _other: &mut Self)
-    where
-        Self: Sized,
-    {
-    }
-}
-
-/// How a connection goes from one stack of a host to the other.
-#[derive(Debug, Clone, Copy)]
-pub struct Passage {
-    /// What becomes of its data.
-    pub contents: Contents,
-    /// How long it is in neither: ns.
-    pub gap: u64,
-    /// How long its packets still come to the stack that it has left: ns.
-    pub lag: u64,
-}
+pub use host::Application;
+use host::Host;
+pub use moving::Passage;
 
 /// Where a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,74 +29,6 @@ pub enum Side {
     Left,
     /// Its packets take the second link.
     Right,
-}
-
-struct Host<A> {
-    stack: HostStack,
-    buffers: CountedRings,
-    application: A,
-    side: Side,
-    /// Its own way to the path, added in both directions: ns.
-    delay: u64,
-    port: Port,
-    wakes_at: u64,
-    config: Config,
-    /// What its stack's clock is ahead of simulated time: ns.
-    ahead: u64,
-    /// Its connections while they are on the way from one stack to the next.
-    away: Option<Departed>,
-    /// Connections on the way from its twin.
-    arriving: Vec<Departed>,
-}
-
-impl<A: Application> Host<A> {
-    /// When it has something to do by itself: ns of simulated time.
-    fn deadline(&self) -> Option<u64> {
-        match &self.away {
-            Some(departed) => Some(departed.back_at()),
-            None => {
-                let timer = self.stack.next_deadline().map(|at| at.saturating_sub(self.ahead));
-                let arrivals = self.arriving.iter().map(Departed::back_at);
-                arrivals.chain(timer).min()
-            }
-        }
-    }
-
-    /// Takes in what has arrived from its twin.
-    fn take_in(&mut self, now: u64) {
-        let arriving = std::mem::take(&mut self.arriving).into_iter();
-        let (due, rest): (Vec<_>, Vec<_>) =
-            arriving.partition(|departed| departed.back_at() <= now);
-        self.arriving = rest;
-        for departed in due {
-            if departed.left_at() < now {
-                self.wakes_at = now;
-            }
-            let failed = departed.arrive(&mut self.stack, now, |old, new| {
-                self.application.moved(old, new);
-            });
-            self.arriving.extend(failed);
-        }
-    }
-
-    /// Whether it can do anything: its connections may be on the way, and arrive now.
-    fn is_back(&mut self, now: u64) -> bool {
-        let Some(departed) = self.away.take_if(|departed| departed.back_at() <= now) else {
-            return self.away.is_none();
-        };
-        let Ok(stack) = Stack::new(self.config.clone(), self.buffers.clone()) else { return false };
-        self.stack = stack;
-        self.ahead = departed.ahead();
-        let departed_at = departed.left_at();
-        self.application.restarted(&mut self.stack);
-        self.away = departed.arrive(&mut self.stack, now, |old, new| {
-            self.application.moved(old, new);
-        });
-        if departed_at < now {
-            self.wakes_at = now;
-        }
-        self.away.is_none()
-    }
 }
 
 /// Two sides, a link each way, and hosts that run an `A`.
@@ -204,94 +110,6 @@ impl<A: Application> Network<A> {
             arriving: Vec::new(),
         });
         Some(self.hosts.len() - 1)
-    }
-
-    /// Gives a host a second stack beside its own, as two workers of a machine have: with the same addresses and secrets,
-    /// and a clock that is `ahead` (ns) of simulated time. It gets the packets of connections that are handed to it
-    /// ([`hand`](Self::hand)). Gives its number; `None` as [`add`](Self::add).
-    pub fn twin(&mut self, of: usize, ahead: u64, application: A) -> Option<usize> {
-        let host = self.hosts.get(of)?;
-        let (config, buffers) = (host.config.clone(), host.buffers.clone());
-        let twin = Host {
-            stack: Stack::new(config.clone(), buffers.clone()).ok()?,
-            buffers,
-            application,
-            side: host.side,
-            delay: host.delay,
-            port: host.port.another(),
-            wakes_at: self.now,
-            config,
-            ahead,
-            away: None,
-            arriving: Vec::new(),
-        };
-        self.hosts.push(twin);
-        Some(self.hosts.len() - 1)
-    }
-
-    /// Hands a connection of one stack to the other stack of its host, packets in flight or not.
-    ///
-    /// # Errors
-    /// It could not be exported.
-    pub fn hand(
-        &mut self,
-        (from, to): (usize, usize),
-        id: ConnectionId,
-        passage: &Passage,
-    ) -> Result<(), String> {
-        let now = self.now;
-        let (lower, upper) =
-            self.hosts.split_at_mut_checked(from.max(to)).ok_or("no such stacks")?;
-        let (lower, upper) = (lower.get_mut(from.min(to)), upper.first_mut());
-        let (lower, upper) = lower.zip(upper).ok_or("no two such stacks")?;
-        let (source, target) = if from < to { (lower, upper) } else { (upper, lower) };
-        let ends = source.stack.info(id).ok_or("no such connection")?.ends;
-        // Who has it no longer, and who has it not yet, drops its packets without a word.
-        source.stack.hold(&ends, now + passage.lag + 1 + source.ahead);
-        target.stack.hold(&ends, now + passage.gap + 1 + target.ahead);
-        let clock = now + source.ahead;
-        let gap = passage.gap;
-        let departed =
-            Departed::leave_alone(&mut source.stack, id, passage.contents, clock, now, gap)?;
-        source.application.hand_over(id, ends.remote, &mut target.application);
-        target.arriving.push(departed.towards(target.ahead));
-        target.wakes_at = target.wakes_at.min(source.wakes_at);
-        target.take_in(now);
-        self.steering.turn(now + passage.lag, &ends, to);
-        Ok(())
-    }
-
-    /// Gives a host a new stack, with a clock that is `ahead` of simulated time, and moves all connections into
-    /// it, which takes `gap` (both ns): meanwhile packets for the host are lost. Gives how many there were.
-    ///
-    /// # Errors
-    /// A connection could not be exported, or left something behind.
-    pub fn restart(
-        &mut self,
-        host: usize,
-        contents: Contents,
-        gap: u64,
-        ahead: u64,
-    ) -> Result<usize, String> {
-        let now = self.now;
-        let host = self.hosts.get_mut(host).ok_or("no such host")?;
-        if host.away.is_some() {
-            return Ok(0);
-        }
-        let departed =
-            Departed::leave(&mut host.stack, contents, now + host.ahead, now, gap, ahead)?;
-        let count = departed.len();
-        host.away = Some(departed);
-        host.is_back(now);
-        Ok(count)
-    }
-
-    /// Why connections did not arrive in a host's new stack.
-    #[must_use]
-    pub fn lost_on_the_way(&self) -> Option<String> {
-        let away = |host: &Host<A>| host.away.as_ref()?.trouble();
-        let arriving = |host: &Host<A>| host.arriving.iter().find_map(Departed::trouble);
-        self.hosts.iter().find_map(|host| away(host).or_else(|| arriving(host)))
     }
 
     /// From then on, a link is another: ns of simulated time.
