@@ -1,28 +1,14 @@
 //! One packet: an owned pointer to a DPDK mbuf.
 
+mod mbuf;
+mod received;
+
 use std::ptr::NonNull;
 
 use crate::Segments;
 use crate::ffi::{self, Mbuf};
 
-const RX_VLAN: u64 = 1 << 0;
-const RX_RSS_HASH: u64 = 1 << 1;
-const RX_L4_BAD: u64 = 1 << 3;
-const RX_IP_BAD: u64 = 1 << 4;
-const RX_VLAN_STRIPPED: u64 = 1 << 6;
-const RX_IP_GOOD: u64 = 1 << 7;
-const RX_L4_GOOD: u64 = 1 << 8;
-
-/// What the device says of a checksum in a received packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checksum {
-    /// The device did not look.
-    Unknown,
-    /// Right.
-    Good,
-    /// Wrong.
-    Bad,
-}
+pub use received::Checksum;
 
 /// A packet, owned. Dropping it gives it back to its pool.
 ///
@@ -166,64 +152,6 @@ impl Buffer {
         true
     }
 
-    /// The DPDK port that it was received on.
-    #[inline(always)]
-    #[must_use]
-    pub fn port(&self) -> u16 {
-        self.mbuf().port
-    }
-
-    /// Sets the port that it counts as received on.
-    #[inline(always)]
-    pub fn set_port(&mut self, port: u16) {
-        self.mbuf_mut().port = port;
-    }
-
-    /// What the device found out about the headers: `RTE_PTYPE_*`, 0 when nothing.
-    #[inline(always)]
-    #[must_use]
-    pub fn packet_type(&self) -> u32 {
-        self.mbuf().packet_type
-    }
-
-    /// The RSS hash, where the device computed one.
-    #[inline(always)]
-    #[must_use]
-    pub fn rss_hash(&self) -> Option<u32> {
-        let mbuf = self.mbuf();
-        (mbuf.ol_flags & RX_RSS_HASH != 0).then_some(mbuf.rss)
-    }
-
-    /// All of DPDK's receive flags: `RTE_MBUF_F_*`.
-    #[inline(always)]
-    #[must_use]
-    pub fn flags(&self) -> u64 {
-        self.mbuf().ol_flags
-    }
-
-    /// What the device says of the IPv4 header checksum.
-    #[inline(always)]
-    #[must_use]
-    pub fn ip_checksum(&self) -> Checksum {
-        verdict(self.mbuf().ol_flags, RX_IP_GOOD, RX_IP_BAD)
-    }
-
-    /// What the device says of the TCP or UDP checksum.
-    #[inline(always)]
-    #[must_use]
-    pub fn l4_checksum(&self) -> Checksum {
-        verdict(self.mbuf().ol_flags, RX_L4_GOOD, RX_L4_BAD)
-    }
-
-    /// The tag control information of a VLAN tag that the device took off the packet.
-    #[inline(always)]
-    #[must_use]
-    pub fn stripped_vlan(&self) -> Option<u16> {
-        let mbuf = self.mbuf();
-        let stripped = RX_VLAN | RX_VLAN_STRIPPED;
-        (mbuf.ol_flags & stripped == stripped).then_some(mbuf.vlan_tci)
-    }
-
     /// How many segments the packet has.
     #[inline(always)]
     #[must_use]
@@ -342,46 +270,6 @@ impl std::fmt::Debug for Buffer {
             .field("port", &self.port())
             .field("segments", &self.mbuf().nb_segs)
             .finish()
-    }
-}
-
-impl Mbuf {
-    /// Where the segment's bytes start.
-    #[inline(always)]
-    pub(crate) fn start(&self) -> *const u8 {
-        self.buf_addr.wrapping_add(usize::from(self.data_off))
-    }
-
-    /// The segment's bytes.
-    #[inline(always)]
-    pub(crate) fn data(&self) -> &[u8] {
-        // SAFETY: DPDK and the setters of `Buffer` keep data_off + data_len <= buf_len, and
-        // buf_addr points at buf_len bytes of the pool's memory that belong to this segment.
-        unsafe { std::slice::from_raw_parts(self.start(), usize::from(self.data_len)) }
-    }
-
-    /// The segment's bytes, to change.
-    #[inline(always)]
-    pub(crate) fn data_mut(&mut self) -> &mut [u8] {
-        let start = self.start().cast_mut();
-        // SAFETY: as in `data`, and `&mut self` excludes other references to the segment.
-        unsafe { std::slice::from_raw_parts_mut(start, usize::from(self.data_len)) }
-    }
-
-    /// Free bytes after the segment's data.
-    pub(crate) fn room(&self) -> usize {
-        usize::from(self.buf_len)
-            .saturating_sub(usize::from(self.data_off) + usize::from(self.data_len))
-    }
-}
-
-#[inline(always)]
-fn verdict(flags: u64, good: u64, bad: u64) -> Checksum {
-    match (flags & good != 0, flags & bad != 0) {
-        (true, false) => Checksum::Good,
-        (false, true) => Checksum::Bad,
-        // Both bits mean `none` in DPDK: the packet has no valid checksum yet, its content is.
-        _ => Checksum::Unknown,
     }
 }
 
