@@ -1,0 +1,173 @@
+//! Where packets leave, and with which headers.
+
+use graph::{Handoff, InterfaceId, Reason};
+use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
+use millrace_forward::rib::{Change, Miss, Route, Target, Via};
+use millrace_forward::state::{DEFAULT_VRF, Settings};
+use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
+
+use crate::frames::from;
+use crate::router::{self, Router, SETTINGS, host, interfaces, mac, prefix_of};
+use crate::{error4, error6, link};
+
+#[test]
+fn ipv4_goes_to_its_next_hop_with_one_hop_less() {
+    let mut router = Router::routed();
+    let frame = from(0, "10.11.2.3").udp(30);
+    let (port, sent) = router.forward(0, &frame);
+    assert_eq!((port, link(&sent)), (1, (host(1), mac(1))));
+    let header = ipv4::Header::parse(&sent[14..]).unwrap();
+    assert_eq!(header.ttl(), 63);
+    assert_eq!(sent[34..], frame[34..], "the payload is untouched");
+}
+
+#[test]
+fn ipv6_goes_to_its_next_hop_with_one_hop_less() {
+    let mut router = Router::routed();
+    let frame = from(0, "2001:db8:12::5").udp(30);
+    let (port, sent) = router.forward(0, &frame);
+    assert_eq!((port, link(&sent)), (2, (host(2), mac(2))));
+    assert_eq!(ipv6::Header::parse(&sent[14..]).unwrap().hop_limit(), 63);
+    assert_eq!(sent[22..], frame[22..]);
+}
+
+#[test]
+fn link_padding_does_not_travel_on() {
+    let mut router = Router::routed();
+    let mut frame = from(0, "10.11.2.3").udp(1);
+    let length = frame.len();
+    frame.resize(64, 0xee);
+    assert_eq!(router.forward(0, &frame).1.len(), length);
+}
+
+#[test]
+fn what_is_for_all_stations_of_a_link_stays_there() {
+    // No interface has an address, which would bring a route of its own for it.
+    let mut bare = interfaces();
+    for interface in bare.list.iter_mut().flatten() {
+        (interface.addresses4, interface.unnumbered) = (Vec::new(), true);
+    }
+    let mut router = Router::with(SETTINGS, Miss::Drop, bare);
+    let target = Target::Port(InterfaceId::new(1));
+    let route = Route::of_static(DEFAULT_VRF, prefix_of("0.0.0.0/0"), target);
+    router.rib.apply(&[Change::Add(route)]).unwrap();
+    assert_eq!(router.forward(0, &from(0, "192.0.2.1").udp(30)).0, 1);
+    for to in [mac(0), MacAddr::BROADCAST] {
+        let frame = from(0, "255.255.255.255").toward(to).udp(30);
+        router.expect_drop(0, &frame, Reason::LocalProtocol);
+    }
+}
+
+#[test]
+fn too_big_is_told_or_fragmented() {
+    let mut router = Router::with_hosts();
+    let mut narrow = interfaces();
+    if let Some(interface) = &mut narrow.list[1] {
+        interface.mtu = 1280;
+    }
+    router.rib.set_interfaces(
+        &narrow,
+        &(0..3).map(|port| (InterfaceId::new(port), host(port))).collect(),
+    );
+    router.set_interfaces(narrow);
+    let sent = router.forward(0, &from(0, "10.11.2.3").dont_fragment().udp(1400));
+    assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 4, mtu: 1280 });
+    let sent = router.forward(0, &from(0, "2001:db8:11::3").udp(1400));
+    assert_eq!(error6(&sent, 0).0, icmpv6::Message::PacketTooBig { mtu: 1280 });
+
+    let frame = from(0, "10.11.2.3").udp(1400);
+    let fragments = router.receive(0, &[&frame]);
+    let mut payload = Vec::new();
+    for (at, (port, sent)) in fragments.iter().enumerate() {
+        assert_eq!((*port, link(sent)), (1, (host(1), mac(1))));
+        let header = ipv4::Header::parse(&sent[14..]).unwrap();
+        assert!(header.total_length() <= 1280);
+        assert_eq!((header.ttl(), header.identification()), (63, 0x1234));
+        assert_eq!(usize::from(header.fragment_offset()) * 8, payload.len());
+        assert_eq!(header.more_fragments(), at + 1 < fragments.len());
+        payload.extend_from_slice(&sent[34..14 + usize::from(header.total_length())]);
+    }
+    assert_eq!((fragments.len(), &payload[..]), (2, &frame[34..]));
+}
+
+#[test]
+fn a_miss_can_be_reflected() {
+    let mut router = Router::new(Miss::Reflect, interfaces());
+    let (port, sent) = router.forward(2, &from(2, "203.0.113.7").udp(10));
+    assert_eq!((port, link(&sent)), (2, (host(2), mac(2))));
+}
+
+#[test]
+fn route_kinds_do_what_they_say() {
+    let mut router = Router::with_hosts();
+    let add = |prefix: &str, target| {
+        Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(prefix), target))
+    };
+    let kinds = [
+        add("10.11.1.0/24", Target::Blackhole),
+        add("10.11.2.0/24", Target::Unreachable),
+        add("10.11.3.0/24", Target::Local),
+    ];
+    router.rib.apply(&kinds).unwrap();
+    router.expect_drop(0, &from(0, "10.11.1.1").udp(10), Reason::Blackhole);
+    let sent = router.forward(0, &from(0, "10.11.2.1").udp(10));
+    assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 1, mtu: 0 });
+    let (_, sent) = router.forward(0, &from(0, "10.11.3.1").echo(10));
+    assert_eq!(
+        ipv4::Header::parse(&sent[14..]).unwrap().source(),
+        std::net::Ipv4Addr::new(10, 11, 3, 1)
+    );
+    assert_eq!(router.forward(0, &from(0, "10.11.4.1").udp(10)).0, 1, "the /16 still holds");
+}
+
+#[test]
+fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
+    let mut router = Router::routed();
+    for (waits, other, neighbor) in [
+        ("10.0.1.7", "10.12.0.1", "10.0.1.7/32"),
+        ("2001:db8:1::7", "2001:db8:12::1", "2001:db8:1::7/128"),
+    ] {
+        assert_eq!(router.receive(0, &[&from(0, waits).udp(30)]), [], "its neighbour is not known");
+        let packet = router.punts.pop().unwrap().packet;
+        // Another packet takes its place in the vector meanwhile.
+        assert_eq!(router.forward(0, &from(0, other).udp(30)).0, 2);
+        let known =
+            Route::of_static(DEFAULT_VRF, prefix_of(neighbor), Target::Port(InterfaceId::new(1)));
+        router.rib.apply(&[Change::Add(known)]).unwrap();
+        let sent = router.inject(packet, millrace_forward::nodes::RELEASED);
+        assert_eq!(sent.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1]);
+    }
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn routers_in_a_row_spread_flows_each_in_its_own_way() {
+    let mut router = Router::with_hosts();
+    let via = |port: u16| Via {
+        address: router::ip(&format!("10.0.{port}.99")),
+        interface: None,
+        weight: 1,
+    };
+    let prefix = prefix_of("198.51.100.0/24");
+    let target = Target::Via(vec![via(1), via(2)]);
+    let rib = std::mem::replace(&mut router.rib, router::no_routes());
+    let (timing, bounds) = (Timing::default(), Bounds::default());
+    let mut slow = SlowPath::<Handoff>::new(rib, router.state.clone(), timing, bounds, 0);
+    slow.apply(&[Change::Add(Route::of_static(DEFAULT_VRF, prefix, target))]).unwrap();
+    for port in 1..3 {
+        let address = router::ip(&format!("10.0.{port}.99"));
+        slow.add_neighbor(InterfaceId::new(port), address, host(port), 0, &mut Vec::new()).unwrap();
+    }
+    let mut ways = |seed: u64| -> Vec<u16> {
+        let settings = Settings { hash_seed: seed, ..SETTINGS };
+        slow.set_switches(Miss::Unreachable, settings, timing, bounds);
+        let frames = (0..200).map(|host| from(0, &format!("198.51.100.{host}")).udp(10));
+        frames.map(|frame| router.forward(0, &frame).0).collect()
+    };
+    let (first, again, second) = (ways(1), ways(1), ways(2));
+    assert_eq!(first, again);
+    // Of what the first router sends to the second, that uses both of its ways.
+    let to_second = first.iter().zip(&second).filter(|(first, _)| **first == 1);
+    let onward = to_second.filter(|(_, second)| **second == 1).count();
+    assert!((20..80).contains(&onward), "{onward} of about 100");
+}
