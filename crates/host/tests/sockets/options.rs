@@ -1,9 +1,11 @@
-//! Options: what Linux says of them before anybody has set them (read from Linux 6.18), what it takes, and
-//! what it refuses.
+//! Options: what Linux says of them, what it takes, and what it refuses.
+
+mod fresh;
+mod stream;
 
 use millrace_host::{Domain, Errno, Id, Kind, Sessions};
 
-use crate::pair::{CLIENT, LISTENER, Pair, SERVER, at, v4};
+use crate::pair::{CLIENT, Pair};
 
 const SOCKET: i32 = 1;
 const IP: i32 = 0;
@@ -24,193 +26,6 @@ fn set(
     value: i32,
 ) -> Result<(), Errno> {
     sessions.set_option(id, level, name, &value.to_ne_bytes())
-}
-
-/// What `getsockopt` says of a fresh socket: name and value.
-fn check(domain: Domain, kind: Kind, level: i32, expected: &[(i32, i32)]) {
-    let mut pair = Pair::default();
-    let client = pair.client();
-    client.open(CLIENT, domain, kind).unwrap();
-    for (name, value) in expected {
-        let told = get(client, CLIENT, level, *name);
-        assert_eq!(told, Ok(*value), "{domain:?} {kind:?} level {level} name {name}");
-        // What it is may be said, where it may be set at all.
-        if READ_ONLY.contains(&(level, *name)) {
-            continue;
-        }
-        assert_eq!(set(client, CLIENT, (level, *name), *value), Ok(()), "{level} {name}");
-        assert_eq!(get(client, CLIENT, level, *name), told, "{level} {name}");
-    }
-}
-
-/// Those that can only be read, or not said as they are told, or not of a stream: sizes are doubled, 0 is out of range.
-const READ_ONLY: &[(i32, i32)] = &[
-    (SOCKET, 3),
-    (SOCKET, 4),
-    (SOCKET, 7),
-    (SOCKET, 8),
-    (SOCKET, 18),
-    (SOCKET, 19),
-    (SOCKET, 30),
-    (SOCKET, 38),
-    (SOCKET, 39),
-    (SOCKET, 48),
-    (SOCKET, 56),
-    (TCP, 19),
-    (IP, 3),
-    (IP, 5),
-    (IP, 22),
-    (IP, 25),
-    (IP, 32),
-    (IPV6, 17),
-    (IPV6, 22),
-];
-
-#[test]
-fn fresh_sockets_say_what_linux_says() {
-    let both = [
-        (1, 0),
-        (2, 0),
-        (4, 0),
-        (5, 0),
-        (6, 0),
-        (9, 0),
-        (10, 0),
-        (11, 0),
-        (12, 0),
-        (14, 0),
-        (15, 0),
-        (18, 1),
-        (19, 1),
-        (29, 0),
-        (30, 0),
-        (35, 0),
-        (36, 0),
-        (40, 0),
-        (41, 0),
-        (42, -1),
-        (43, 0),
-        (44, 0),
-        (45, 0),
-        (46, 0),
-        (48, 64),
-        (49, -1),
-        (56, 0),
-        (60, 0),
-        (62, 0),
-        (63, 0),
-        (64, 0),
-        (69, 0),
-        (73, 0),
-        (75, 0),
-    ];
-    let ip = [
-        (1, 0),
-        (2, 64),
-        (3, 0),
-        (5, 0),
-        (6, 0),
-        (7, 0),
-        (8, 0),
-        (10, 1),
-        (11, 0),
-        (12, 0),
-        (13, 0),
-        (15, 0),
-        (18, 0),
-        (19, 0),
-        (20, 0),
-        (21, 0),
-        (22, 0),
-        (23, 0),
-        (24, 0),
-        (25, 0),
-        (26, 0),
-        (32, 0),
-        (34, 1),
-        (50, 0),
-        (51, 0),
-        (49, 1),
-    ];
-    for domain in [Domain::V4, Domain::V6] {
-        let number = if domain == Domain::V4 { 2 } else { 10 };
-        for kind in [Kind::Stream, Kind::Datagram] {
-            check(domain, kind, SOCKET, &both);
-            check(domain, kind, SOCKET, &[(39, number)]);
-            check(domain, kind, IP, &ip);
-        }
-        let stream = [(3, 1), (7, 16_384), (8, 131_072), (38, 6), (74, 1), (72, 0)];
-        check(domain, Kind::Stream, SOCKET, &stream);
-        check(domain, Kind::Datagram, SOCKET, &[(3, 2), (7, 212_992), (8, 212_992), (38, 17)]);
-        check(domain, Kind::Datagram, IP, &[(33, 1)]);
-        let udp = [(1, 0), (100, 0), (101, 0), (102, 0), (103, 0), (104, 0)];
-        check(domain, Kind::Datagram, UDP, &udp);
-        let tcp = [
-            (1, 0),
-            (3, 0),
-            (4, 7200),
-            (5, 75),
-            (6, 9),
-            (7, 6),
-            (8, 60),
-            (9, 0),
-            (10, 0),
-            (12, 1),
-            (16, 0),
-            (17, 0),
-            (18, 0),
-            (19, 0),
-            (23, 0),
-            (25, 0),
-            (27, 0),
-            (30, 0),
-            (34, 0),
-            (36, 0),
-            (37, 0),
-            (44, 120_000),
-            (45, 200_000),
-        ];
-        check(domain, Kind::Stream, TCP, &tcp);
-    }
-    let ipv6 = [
-        (2, 0),
-        (3, 0),
-        (4, 0),
-        (5, 0),
-        (8, 0),
-        (11, 0),
-        (16, 64),
-        (17, 0),
-        (19, 1),
-        (22, 0),
-        (23, 1),
-        (25, 0),
-        (26, 0),
-        (29, 1),
-        (30, 0),
-        (31, 0),
-        (33, 0),
-        (49, 0),
-        (51, 0),
-        (53, 0),
-        (56, 0),
-        (58, 0),
-        (60, 0),
-        (62, 0),
-        (66, 0),
-        (67, 0),
-        (70, 1),
-        (72, 1280),
-        (73, 0),
-        (74, 0),
-        (75, 0),
-        (76, 0),
-        (77, 0),
-        (78, 0),
-    ];
-    check(Domain::V6, Kind::Stream, IPV6, &ipv6);
-    check(Domain::V6, Kind::Datagram, IPV6, &ipv6);
-    check(Domain::V6, Kind::Datagram, IPV6, &[(18, 1)]);
 }
 
 #[test]
@@ -252,80 +67,6 @@ fn buffers_are_doubled() {
 }
 
 #[test]
-fn what_a_stream_is_told_is_kept_within_bounds() {
-    let mut pair = Pair::connected();
-    let client = pair.client();
-    for (name, good, told) in [
-        (1, 1, 1),
-        (3, 7, 1),
-        (4, 30, 30),
-        (5, 32_767, 32_767),
-        (6, 127, 127),
-        (7, 1, 1),
-        (8, -5, -1),
-        (8, 1000, 120),
-        (8, 0, 60),
-        (9, 10, 15),
-        (10, 5, 1152),
-        (10, 50_000, 50_000),
-        (18, 5000, 5000),
-        (25, 16_384, 16_384),
-        (45, 100_000, 100_000),
-        (12, 0, 0),
-        (17, 1, 0),
-    ] {
-        assert_eq!(set(client, CLIENT, (TCP, name), good), Ok(()), "{name}");
-        assert_eq!(get(client, CLIENT, TCP, name), Ok(told), "{name}");
-    }
-    for (name, bad, errno) in [
-        (2, 87, Errno::INVAL),
-        (4, 0, Errno::INVAL),
-        (4, 32_768, Errno::INVAL),
-        (6, 128, Errno::INVAL),
-        (7, 0, Errno::INVAL),
-        (10, 0, Errno::INVAL),
-        (17, 2, Errno::INVAL),
-        (18, -1, Errno::INVAL),
-        (19, 1, Errno::PERM),
-        (23, 5, Errno::INVAL),
-        (27, 1, Errno::NOPROTOOPT),
-        (30, 1, Errno::INVAL),
-        (31, 1, Errno::NOENT),
-        (44, 5, Errno::NOPROTOOPT),
-    ] {
-        assert_eq!(set(client, CLIENT, (TCP, name), bad), Err(errno), "{name}");
-    }
-    // What an accepted one starts with is its listener's.
-    let server = pair.server();
-    set(server, LISTENER, (TCP, 4), 77).unwrap();
-    assert_eq!(get(server, SERVER, TCP, 4), Ok(7200));
-    pair.connect(Id(9), at(v4(1), 80)).unwrap_err();
-    pair.settle();
-    let server = pair.server();
-    server.accept(LISTENER, Id(10)).unwrap();
-    assert_eq!(get(server, Id(10), TCP, 4), Ok(77));
-    assert_eq!(get(server, LISTENER, SOCKET, 30), Ok(1));
-    assert_eq!(get(server, Id(10), SOCKET, 30), Ok(0));
-}
-
-#[test]
-fn congestion_control_has_linux_names() {
-    let mut pair = Pair::connected();
-    let client = pair.client();
-    let name = |text: &[u8]| {
-        let mut bytes = [0; 16];
-        bytes[..text.len()].copy_from_slice(text);
-        bytes
-    };
-    assert_eq!(*client.option(CLIENT, TCP, 13, 64).unwrap(), name(b"cubic"));
-    assert_eq!(client.set_option(CLIENT, TCP, 13, b"reno\0junk"), Ok(()));
-    assert_eq!(*client.option(CLIENT, TCP, 13, 64).unwrap(), name(b"reno"));
-    assert_eq!(client.set_option(CLIENT, TCP, 13, b"vegas"), Err(Errno::NOENT));
-    assert_eq!(client.set_option(CLIENT, TCP, 13, b"bbr"), Ok(()));
-    assert_eq!(*client.option(CLIENT, TCP, 13, 4).unwrap(), *b"bbr\0");
-}
-
-#[test]
 fn times_and_lingering_are_structs() {
     let mut pair = Pair::connected();
     let client = pair.client();
@@ -344,31 +85,6 @@ fn times_and_lingering_are_structs() {
     client.set_option(CLIENT, SOCKET, 13, &linger(0, 3)).unwrap();
     assert_eq!(client.option(CLIENT, SOCKET, 13, 64).unwrap().to_vec(), linger(0, 9));
     assert_eq!(client.set_option(CLIENT, SOCKET, 13, &[1, 0, 0, 0]), Err(Errno::INVAL));
-}
-
-#[test]
-fn tcp_info_is_linux_struct() {
-    let mut pair = Pair::connected();
-    let info = pair.client().option(CLIENT, TCP, 11, 256).unwrap();
-    let word = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().unwrap());
-    assert_eq!(
-        (info.len(), info[0], info[5]),
-        (248, 1, 7),
-        "established; time stamps, SACK, scale"
-    );
-    assert_eq!((word(16), word(60)), (1448, 1500), "segment size, path MTU");
-    assert_eq!(word(84), 1448, "announced, less the time stamps");
-    assert!((1900..2200).contains(&word(68)), "round-trip time: us, {}", word(68));
-    assert_eq!(pair.client().option(CLIENT, TCP, 11, 104).unwrap().len(), 104);
-    pair.connect(Id(9), at(v4(1), 80)).unwrap_err();
-    pair.settle();
-    let info = pair.server().option(LISTENER, TCP, 11, 256).unwrap();
-    assert_eq!((info[0], info[24], info[28]), (10, 1, 16), "listening; one waits; backlog");
-    pair.client().open(Id(11), Domain::V4, Kind::Stream).unwrap();
-    assert_eq!(pair.client().option(Id(11), TCP, 11, 256).unwrap()[0], 7);
-    assert_eq!(pair.connect(Id(12), at(v4(1), 80)), Err(Errno::INPROGRESS));
-    let info = pair.client().option(Id(12), TCP, 11, 256).unwrap();
-    assert_eq!((info[0], &info[84..88]), (2, &1460_u32.to_ne_bytes()[..]), "no time stamps yet");
 }
 
 #[test]
@@ -460,23 +176,4 @@ proptest::proptest! {
             }
         }
     }
-}
-
-#[test]
-fn a_stream_begins_with_the_options_of_another() {
-    let mut pair = Pair::default();
-    let client = pair.client();
-    client.open(CLIENT, Domain::V6, Kind::Stream).unwrap();
-    set(client, CLIENT, (TCP, 4), 77).unwrap();
-    let template = client.template(CLIENT).unwrap();
-    // What is set later is that one's own.
-    set(client, CLIENT, (TCP, 4), 78).unwrap();
-    let other = Id(40);
-    client.open_like(other, &template).unwrap();
-    assert_eq!(client.kind(other), Ok((Domain::V6, Kind::Stream)));
-    assert_eq!(get(client, other, TCP, 4), Ok(77));
-    assert_eq!(client.open_like(other, &template), Err(Errno::EXIST));
-    client.open(Id(41), Domain::V4, Kind::Datagram).unwrap();
-    assert_eq!(client.template(Id(41)).err(), Some(Errno::INVAL));
-    assert_eq!(client.template(Id(42)).err(), Some(Errno::BADF));
 }
