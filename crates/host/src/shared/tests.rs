@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::options::Setting;
 use crate::{Domain, Errno, How, Id, Incoming, Kind, Mask, Outgoing};
 
 mod bed;
 mod datagrams;
+mod moving;
+mod options;
 
-use bed::{Bed, CLIENT, DELAY, LISTENER, SERVER, SESSIONS, at};
+use bed::{Bed, CLIENT, DELAY, SERVER, SESSIONS, at};
 
 fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at % 251) as u8).collect()
@@ -124,54 +125,6 @@ fn what_was_written_before_a_close_arrives_and_the_number_is_free() {
 }
 
 #[test]
-fn options_come_in_one_record() {
-    let mut bed = Bed::new(64);
-    let second = [1_i64.to_ne_bytes(), 0_i64.to_ne_bytes()].concat();
-    let linger = [1_i32.to_ne_bytes(), 2_i32.to_ne_bytes()].concat();
-    let on = 1_i32.to_ne_bytes().to_vec();
-    // TCP_NODELAY, none, SO_RCVTIMEO, SO_LINGER.
-    let all = [(6, 1, on.clone()), (6, 9999, on.clone()), (1, 20, second), (1, 13, linger.clone())];
-    let all = all.map(|(level, name, value)| Setting { level, name, value });
-    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
-    bed.remote.set_options(SERVER, &all).unwrap();
-    let template = bed.remote.template(SERVER).unwrap();
-    bed.remote.open_like(CLIENT, &template).unwrap();
-    for id in [SERVER, CLIENT] {
-        assert_eq!(*bed.remote.option(id, 6, 1, 4).unwrap(), *on);
-        assert_eq!(*bed.remote.option(id, 1, 13, 8).unwrap(), *linger);
-        assert_eq!(bed.remote.timeouts(id), Ok((Some(1_000_000_000), None)));
-    }
-    assert_eq!(bed.remote.open_like(CLIENT, &template), Err(Errno::EXIST));
-    bed.remote.listen(LISTENER, 1).unwrap_err();
-    assert!(bed.remote.template(LISTENER).is_err() && !bed.is_broken());
-}
-
-#[test]
-fn nobody_waits_for_a_switch() {
-    let mut bed = Bed::connected(64);
-    let (on, off) = (1_i32.to_ne_bytes(), 0_i32.to_ne_bytes());
-    let host = Arc::clone(&bed.host);
-    // TCP_CORK around what is sent, as servers do. Whoever asked the worker would wait for ever: it is held.
-    let held = host.lock().unwrap();
-    bed.remote.set_option(SERVER, 6, 3, &on).unwrap();
-    for piece in [b"head", b"body"] {
-        bed.remote.send(SERVER, &[IoSlice::new(piece)], Outgoing::default()).unwrap();
-    }
-    drop(held);
-    bed.settle();
-    assert_eq!(bed.peer_reads(10), Err(Errno::AGAIN), "held back by the cork");
-    assert_eq!(&*bed.remote.option(SERVER, 6, 3, 4).unwrap(), on);
-    bed.remote.set_option(SERVER, 6, 3, &off).unwrap();
-    bed.settle();
-    assert_eq!(bed.peer_reads(10).unwrap(), b"headbody");
-    assert_eq!(&*bed.remote.option(SERVER, 6, 3, 4).unwrap(), off);
-    // What may be wrong is asked about.
-    assert_eq!(bed.remote.set_option(SERVER, 6, 3, &on[..2]), Err(Errno::INVAL));
-    assert_eq!(bed.remote.set_option(Id(60), 6, 3, &on), Err(Errno::BADF));
-    assert!(!bed.is_broken());
-}
-
-#[test]
 fn errors_are_told_once_and_calls_go_to_the_stack() {
     let mut bed = Bed::connected(64);
     assert_eq!(bed.remote.name(SERVER), Ok(at(1, 80)));
@@ -217,135 +170,6 @@ fn a_shut_direction_ends_behind_what_was_written() {
     bed.peer_writes(b"answer").unwrap();
     bed.settle();
     assert_eq!(bed.read(10).unwrap(), b"answer");
-}
-
-#[test]
-fn connections_that_leave_are_whole() {
-    let mut bed = Bed::connected(64);
-    bed.peer(|peer, now| {
-        peer.open(Id(9), Domain::V4, Kind::Stream).unwrap();
-        let _ = peer.connect(Id(9), now, at(2, 0).ip(), at(1, 80));
-    });
-    bed.settle();
-    bed.peer(|peer, _| {
-        let data = bytes(40_000);
-        peer.send(Id(9), &[IoSlice::new(&data)], Outgoing::default()).unwrap()
-    });
-    bed.settle();
-    let parcels = bed.remote.export_unaccepted(LISTENER);
-    assert_eq!(parcels.len(), 1);
-    assert!(parcels[0].bytes.len() > 2 * PIECE, "in pieces");
-    assert_eq!(bed.held_beside(), 0, "all of it was fetched");
-    assert_eq!(bed.remote.accept(LISTENER, Id(7)), Err(Errno::AGAIN));
-    bed.remote.import_unheld(0, &parcels[0].bytes).unwrap();
-    assert!(bed.remote.accept(LISTENER, Id(7)).is_ok());
-    assert_eq!(bed.remote.pending(Id(7)), Ok(40_000));
-}
-
-#[test]
-fn a_connection_moves_with_all_that_was_not_read_or_sent() {
-    for (ends, reads) in [(false, 0), (true, 70_000), (false, 90_000)] {
-        let mut bed = Bed::connected(256);
-        let (coming, going) = (bytes(180_000), bytes(700_000));
-        let mut sent = bed.peer_writes(&coming).unwrap();
-        bed.settle();
-        // In the FIFO, and behind it in the stack.
-        assert!(bed.remote.pending(SERVER).unwrap() > 100_000);
-        let mut got = bed.read(reads).unwrap_or_default();
-        let mut written = 0;
-        while let Ok(some) = bed.write(&going[written..]) {
-            written += some;
-            bed.settle();
-        }
-        // SO_RCVTIMEO.
-        let second = [1_i64.to_ne_bytes(), 0_i64.to_ne_bytes()].concat();
-        bed.remote.set_option(SERVER, 1, 20, &second).unwrap();
-        if ends {
-            bed.remote.shutdown(SERVER, How::Write).unwrap();
-        }
-        let parcel = bed.remote.export(SERVER).unwrap();
-        assert_eq!(bed.remote.mask(SERVER), Mask::NONE);
-        assert_eq!(bed.read(1), Err(Errno::BADF));
-        // The place is used by another meanwhile.
-        bed.remote.open(SERVER, Domain::V6, Kind::Stream).unwrap();
-        bed.remote.close(SERVER);
-        let moved = bed.remote.import(SERVER, 0, &parcel.bytes).unwrap();
-        assert_eq!(moved, parcel.ends);
-        assert_eq!(bed.remote.timeouts(SERVER), Ok((Some(1_000_000_000), None)));
-        assert!(bed.remote.mask(SERVER).has(Mask::IN));
-        // Behind all that was written before.
-        let more = bed.write(&[7]);
-        assert_eq!(more, if ends { Err(Errno::PIPE) } else { Ok(1) });
-        let expected = [&going[..written], &[7][..more.unwrap_or(0)]].concat();
-        let mut arrived = Vec::new();
-        for _ in 0..10_000 {
-            bed.settle();
-            while let Ok(some) = bed.read(50_000) {
-                got.extend(some);
-            }
-            while let Ok(some) = bed.peer_reads(50_000) {
-                if some.is_empty() {
-                    break;
-                }
-                arrived.extend(some);
-            }
-            sent += bed.peer_writes(&coming[sent..]).unwrap_or(0);
-            if (got.len(), arrived.len()) == (coming.len(), expected.len()) {
-                break;
-            }
-        }
-        assert!(got == coming && arrived == expected, "{ends} {} {}", got.len(), arrived.len());
-        bed.settle();
-        let end = if ends { Ok(vec![]) } else { Err(Errno::AGAIN) };
-        assert_eq!(bed.peer_reads(1), end);
-        assert!(!bed.is_broken());
-    }
-    // What is no connection.
-    let mut bed = Bed::connected(64);
-    assert_eq!(bed.remote.export(LISTENER).unwrap_err(), Errno::OPNOTSUPP);
-    assert!(bed.remote.has(LISTENER));
-    assert_eq!(bed.remote.import(Id(9), 0, b"nonsense"), Err(Errno::INVAL));
-    assert!(!bed.remote.has(Id(9)));
-}
-
-#[test]
-fn what_comes_while_a_connection_is_away_is_not_answered() {
-    let mut bed = Bed::connected(64);
-    let parcel = bed.remote.export(SERVER).unwrap();
-    bed.peer_writes(b"early").unwrap();
-    bed.settle();
-    assert_eq!(bed.peer_reads(1), Err(Errno::AGAIN), "no reset");
-    bed.remote.import(SERVER, 0, &parcel.bytes).unwrap();
-    bed.host.lock().unwrap().now += 1_000_000_000;
-    bed.settle();
-    assert_eq!(bed.read(10).unwrap(), b"early");
-}
-
-#[test]
-fn what_a_process_that_ends_leaves_is_whole() {
-    let mut bed = Bed::connected(64);
-    let data = bytes(1_000_000);
-    let mut sent = 0;
-    while let Ok(some) = bed.write(&data[sent..]) {
-        sent += some;
-        bed.settle();
-    }
-    // More than the stack's own buffer takes: the rest waits in the FIFO.
-    bed.remote.close(SERVER);
-    let parcels = bed.remote.export_closed();
-    assert_eq!(parcels.len(), 1);
-    assert!(bed.remote.is_drained());
-    bed.remote.import_unheld(0, &parcels[0].bytes).unwrap();
-    let mut got = Vec::new();
-    for _ in 0..10_000 {
-        bed.settle();
-        match bed.peer_reads(50_000) {
-            Ok(some) if some.is_empty() => break,
-            Ok(some) => got.extend(some),
-            Err(error) => assert_eq!(error, Errno::AGAIN),
-        }
-    }
-    assert!(got == data[..sent] && !bed.is_broken());
 }
 
 #[test]

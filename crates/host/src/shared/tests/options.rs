@@ -1,0 +1,53 @@
+//! Options of sockets on a stack worker.
+
+use super::bed::LISTENER;
+use super::*;
+use crate::options::Setting;
+
+#[test]
+fn options_come_in_one_record() {
+    let mut bed = Bed::new(64);
+    let second = [1_i64.to_ne_bytes(), 0_i64.to_ne_bytes()].concat();
+    let linger = [1_i32.to_ne_bytes(), 2_i32.to_ne_bytes()].concat();
+    let on = 1_i32.to_ne_bytes().to_vec();
+    // TCP_NODELAY, none, SO_RCVTIMEO, SO_LINGER.
+    let all = [(6, 1, on.clone()), (6, 9999, on.clone()), (1, 20, second), (1, 13, linger.clone())];
+    let all = all.map(|(level, name, value)| Setting { level, name, value });
+    bed.remote.open(SERVER, Domain::V4, Kind::Stream).unwrap();
+    bed.remote.set_options(SERVER, &all).unwrap();
+    let template = bed.remote.template(SERVER).unwrap();
+    bed.remote.open_like(CLIENT, &template).unwrap();
+    for id in [SERVER, CLIENT] {
+        assert_eq!(*bed.remote.option(id, 6, 1, 4).unwrap(), *on);
+        assert_eq!(*bed.remote.option(id, 1, 13, 8).unwrap(), *linger);
+        assert_eq!(bed.remote.timeouts(id), Ok((Some(1_000_000_000), None)));
+    }
+    assert_eq!(bed.remote.open_like(CLIENT, &template), Err(Errno::EXIST));
+    bed.remote.listen(LISTENER, 1).unwrap_err();
+    assert!(bed.remote.template(LISTENER).is_err() && !bed.is_broken());
+}
+
+#[test]
+fn nobody_waits_for_a_switch() {
+    let mut bed = Bed::connected(64);
+    let (on, off) = (1_i32.to_ne_bytes(), 0_i32.to_ne_bytes());
+    let host = Arc::clone(&bed.host);
+    // TCP_CORK around what is sent, as servers do. Whoever asked the worker would wait for ever: it is held.
+    let held = host.lock().unwrap();
+    bed.remote.set_option(SERVER, 6, 3, &on).unwrap();
+    for piece in [b"head", b"body"] {
+        bed.remote.send(SERVER, &[IoSlice::new(piece)], Outgoing::default()).unwrap();
+    }
+    drop(held);
+    bed.settle();
+    assert_eq!(bed.peer_reads(10), Err(Errno::AGAIN), "held back by the cork");
+    assert_eq!(&*bed.remote.option(SERVER, 6, 3, 4).unwrap(), on);
+    bed.remote.set_option(SERVER, 6, 3, &off).unwrap();
+    bed.settle();
+    assert_eq!(bed.peer_reads(10).unwrap(), b"headbody");
+    assert_eq!(&*bed.remote.option(SERVER, 6, 3, 4).unwrap(), off);
+    // What may be wrong is asked about.
+    assert_eq!(bed.remote.set_option(SERVER, 6, 3, &on[..2]), Err(Errno::INVAL));
+    assert_eq!(bed.remote.set_option(Id(60), 6, 3, &on), Err(Errno::BADF));
+    assert!(!bed.is_broken());
+}
