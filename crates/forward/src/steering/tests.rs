@@ -1,19 +1,17 @@
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use graph::StackId;
-use proptest::prelude::*;
 use shm::Segment;
 use shm::claims::{self, ClaimsReader, ClaimsWriter, tag};
 use shm::session::TransportProtocol::{self, Tcp, Udp};
 use tables::Epoch;
 
-use super::buckets::{BUCKETS, assign, targets};
 use super::*;
 
+mod model;
 mod moving;
+mod shares;
 mod vacant;
 
 const KEY: [u64; 2] = [3, 4];
@@ -286,180 +284,4 @@ fn what_workers_may_look_at_stays_until_they_have_looked_again() {
     worker.quiescent();
     steering.reclaim();
     assert_eq!(steering.waiting(), 0);
-}
-
-/// What happens to the steering.
-#[derive(Debug, Clone)]
-enum Step {
-    Add,
-    End(usize),
-    Listen(usize, usize, u8),
-    Unlisten(usize, usize),
-    Open(usize, u16),
-    Close(usize),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
-        2 => Just(Step::Add),
-        1 => (0..8usize).prop_map(Step::End),
-        4 => (0..8usize, 0..BINDS.len(), 0..4u8).prop_map(|(a, b, w)| Step::Listen(a, b, w)),
-        2 => (0..8usize, 0..BINDS.len()).prop_map(|(a, b)| Step::Unlisten(a, b)),
-        8 => (0..LOCALS.len(), 1..500u16).prop_map(|(at, port)| Step::Open(at, port)),
-        2 => (0..50usize).prop_map(Step::Close),
-    ];
-    prop::collection::vec(step, 1..120)
-}
-
-/// Address, and whether IPv6 only; the more particular first.
-const BINDS: [(&str, bool); 5] =
-    [("10.0.0.1", false), ("2001:db8::1", false), ("0.0.0.0", false), ("::", true), ("::", false)];
-const LOCALS: [&str; 4] = ["10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8::2"];
-
-fn serves(bind: usize, local: IpAddr) -> bool {
-    match bind {
-        0 | 1 => BINDS[bind].0.parse() == Ok(local),
-        2 => local.is_ipv4(),
-        3 => local.is_ipv6(),
-        _ => true,
-    }
-}
-
-/// The same, as plain as can be.
-#[derive(Default)]
-struct Model {
-    stacks: Vec<(StackId, ClaimsWriter)>,
-    members: BTreeMap<(usize, StackId), u8>,
-    flows: Vec<(Flow, StackId)>,
-}
-
-impl Model {
-    /// Who may get a new flow.
-    fn takers(&self, local: IpAddr) -> Vec<StackId> {
-        let of = |bind| self.members.iter().filter(move |((at, _), _)| *at == bind);
-        let serving = (0..BINDS.len()).filter(|bind| serves(*bind, local));
-        let Some(bind) = serving.into_iter().find(|bind| of(*bind).count() > 0) else {
-            return Vec::new();
-        };
-        let active = of(bind).any(|(_, weight)| *weight > 0);
-        of(bind).filter(|(_, weight)| !active || **weight > 0).map(|((_, id), _)| *id).collect()
-    }
-}
-
-fn bind_of(at: usize) -> Bind {
-    let (address, only_v6) = BINDS[at];
-    Bind { only_v6, ..bind(address, 80) }
-}
-
-fn run(steering: &mut Steering, model: &mut Model, step: &Step) {
-    let reader = steering.reader();
-    match *step {
-        Step::Add if model.stacks.len() < 8 => model.stacks.push(stack(steering)),
-        Step::Add => {}
-        Step::End(at) if at < model.stacks.len() => {
-            let (id, _) = model.stacks.remove(at);
-            steering.remove_stack(id).unwrap();
-            model.members.retain(|(_, member), _| *member != id);
-            model.flows.retain(|(_, owner)| *owner != id);
-        }
-        Step::Listen(at, bind, weight) if at < model.stacks.len() => {
-            let id = model.stacks[at].0;
-            steering.listen(id, bind_of(bind), weight).unwrap();
-            model.members.insert((bind, id), weight);
-        }
-        Step::Unlisten(at, bind) if at < model.stacks.len() => {
-            let id = model.stacks[at].0;
-            let known = steering.listeners().find(|view| view.bind == bind_of(bind));
-            let done = known.map(|view| steering.unlisten(id, view.id).is_ok());
-            assert_eq!(done.unwrap_or(false), model.members.remove(&(bind, id)).is_some());
-        }
-        Step::Open(at, port) => {
-            let local: IpAddr = LOCALS[at].parse().unwrap();
-            let remote = if local.is_ipv4() { "192.0.2.7" } else { "2001:db8::7" };
-            let remote = (remote.parse::<IpAddr>().unwrap(), port).into();
-            let flow = Flow { protocol: Tcp, local: (local, 80).into(), remote };
-            if model.flows.iter().any(|(known, _)| *known == flow) {
-                return;
-            }
-            let takers = model.takers(local);
-            let found = reader.find(&flow, true);
-            assert_eq!(found.is_some(), !takers.is_empty());
-            let Some(owner) = found else { return };
-            assert!(takers.contains(&owner), "{owner} of {takers:?}");
-            let (_, claims) = model.stacks.iter_mut().find(|(id, _)| *id == owner).unwrap();
-            if claims.len() < 40 && claims.insert(tag(KEY, Tcp, flow.local, flow.remote)) {
-                model.flows.push((flow, owner));
-            }
-        }
-        Step::Close(at) if at < model.flows.len() => {
-            let (flow, owner) = model.flows.swap_remove(at);
-            let (_, claims) = model.stacks.iter_mut().find(|(id, _)| *id == owner).unwrap();
-            claims.remove(tag(KEY, Tcp, flow.local, flow.remote));
-        }
-        _ => {}
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
-    fn flows_stay_and_new_ones_go_where_they_should(steps in steps()) {
-        let mut steering = steering();
-        let mut model = Model::default();
-        let reader = steering.reader();
-        for step in &steps {
-            run(&mut steering, &mut model, step);
-            for (flow, owner) in &model.flows {
-                prop_assert_eq!(reader.find(flow, false), Some(*owner), "{:?} after {:?}", flow, step);
-                prop_assert!(reader.lets_send(*owner, flow));
-            }
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn only_buckets_that_must_change_hands_do(
-        weights in prop::collection::vec(0..6u8, 0..12),
-        owners in prop::collection::vec(prop::option::of(0..12usize), BUCKETS),
-    ) {
-        let mut owners: [Option<usize>; BUCKETS] = owners.try_into().unwrap();
-        owners.iter_mut().for_each(|owner| *owner = owner.filter(|at| *at < weights.len()));
-        let count = |owners: &[Option<usize>; BUCKETS], at| {
-            owners.iter().filter(|owner| **owner == Some(at)).count()
-        };
-        let has: Vec<usize> = (0..weights.len()).map(|at| count(&owners, at)).collect();
-        let wanted = targets(&weights, &has);
-        let total: usize = wanted.iter().sum();
-        prop_assert_eq!(total, if weights.is_empty() { 0 } else { BUCKETS });
-        let active = weights.iter().any(|weight| *weight > 0);
-        for (target, weight) in wanted.iter().zip(&weights) {
-            prop_assert_eq!(*target > 0, !active || *weight > 0);
-        }
-        let before = owners;
-        assign(&mut owners, &wanted);
-        for (at, target) in wanted.iter().enumerate() {
-            prop_assert_eq!(count(&owners, at), *target);
-        }
-        let changed = before.iter().zip(&owners).filter(|(a, b)| a.is_some() && a != b).count();
-        let surplus: usize =
-            has.iter().zip(&wanted).map(|(has, wanted)| has.saturating_sub(*wanted)).sum();
-        prop_assert_eq!(changed, surplus);
-        // Asked again, nothing moves.
-        let again = owners;
-        let has: Vec<usize> = (0..weights.len()).map(|at| count(&owners, at)).collect();
-        assign(&mut owners, &targets(&weights, &has));
-        prop_assert_eq!(owners, again);
-    }
-
-    #[test]
-    fn shares_follow_weights(weights in prop::collection::vec(1..20u8, 1..20)) {
-        let wanted = targets(&weights, &vec![0; weights.len()]);
-        let total: usize = weights.iter().map(|weight| usize::from(*weight)).sum();
-        let shared = BUCKETS - weights.len();
-        for (target, weight) in wanted.iter().zip(&weights) {
-            let exact = 1.0 + (shared * usize::from(*weight)) as f64 / total as f64;
-            prop_assert!((*target as f64 - exact).abs() < 1.0, "{} for {}", target, exact);
-        }
-    }
 }
