@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     scenarios.retain(|scenario| {
         let missing = scenario.needs.missing(&machine);
         if !missing.is_empty() {
-            say!("{}\nnot here: this machine lacks {}", show::plan(scenario), missing.join("; "));
+            say!("{}\nnot here: it needs {}", show::plan(scenario), missing.join("; "));
         } else if args.check {
             say!("{}", show::plan(scenario));
         }

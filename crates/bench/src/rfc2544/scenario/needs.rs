@@ -60,7 +60,7 @@ impl Needs {
     pub(in crate::rfc2544) fn missing(&self, machine: &Machine) -> Vec<String> {
         let Self { nodes, cores, memory, hugepages, also } = self;
         let lacks = |what: &str, need: u64, has: u64| {
-            (has < need).then(|| format!("{need} {what} (there are {has})"))
+            (has < need).then(|| format!("{need} {what} (here: {has})"))
         };
         [
             lacks("NUMA nodes", *nodes as u64, machine.nodes as u64),
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(machine, Machine { nodes: 2, cores: 2, memory: 2048, hugepages: 4096 });
         let needs = |text: &str| toml::from_str::<Needs>(text).unwrap().missing(&machine);
         assert!(needs("nodes = 2\ncores = 2\nmemory = 2048\nhugepages = 4096").is_empty());
-        assert_eq!(needs("cores = 6"), ["6 cores (there are 2)"]);
+        assert_eq!(needs("cores = 6"), ["6 cores (here: 2)"]);
         assert_eq!(needs("nodes = 4\nhugepages = 5000\nalso = [\"a card\"]").len(), 3);
         assert!(Machine::here().cores >= 1 && Machine::here().memory > 0);
     }
