@@ -76,6 +76,9 @@ install: ## install what `make build` made under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(RELEASE)/millraced $(DESTDIR)$(PREFIX)/sbin/millraced
 	install -m 755 $(RELEASE)/millrace $(RELEASE)/millrace-bench $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/share/millrace/scenarios/operator
+	install -m 644 scenarios/*.toml $(DESTDIR)$(PREFIX)/share/millrace/scenarios
+	install -m 644 scenarios/operator/*.toml $(DESTDIR)$(PREFIX)/share/millrace/scenarios/operator
 	install -D -m 644 $(RELEASE)/libmillrace_preload.so $(DESTDIR)$(PREFIX)/lib/millrace/libmillrace_preload.so
 	scripts/install-library $(RELEASE)/libmillrace.so $(PREFIX) $(DESTDIR)
 	@if [ -z "$(DESTDIR)" ] && command -v ldconfig >/dev/null; then ldconfig; fi

@@ -104,6 +104,12 @@ pub(crate) fn programs(named: Option<&Path>) -> io::Result<PathBuf> {
     Ok(named.unwrap_or(beside).to_owned())
 }
 
+/// The daemon: in the folder of Millrace's programs, or where `make install` puts it, which is `sbin` beside that folder.
+pub(crate) fn daemon(programs: &Path) -> PathBuf {
+    let [beside, installed] = ["millraced", "../sbin/millraced"].map(|place| programs.join(place));
+    if !beside.exists() && installed.exists() { installed } else { beside }
+}
+
 /// What processes take.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Usage {
@@ -211,6 +217,20 @@ mod tests {
         assert_eq!(seconds(stat, [13, 14]), 300.0 / ticks);
         assert_eq!(seconds(stat, [15, 16]), 107.0 / ticks);
         assert!(usage_of(std::process::id()).memory > 0.0);
+    }
+
+    #[test]
+    fn the_daemon_is_found_where_it_is_installed() {
+        let root = tempfile::tempdir().unwrap();
+        let [bin, sbin] = ["bin", "sbin"].map(|name| root.path().join(name));
+        for folder in [&bin, &sbin] {
+            fs::create_dir(folder).unwrap();
+        }
+        assert_eq!(daemon(&bin), bin.join("millraced"));
+        fs::write(sbin.join("millraced"), "").unwrap();
+        assert_eq!(daemon(&bin), bin.join("../sbin/millraced"));
+        fs::write(bin.join("millraced"), "").unwrap();
+        assert_eq!(daemon(&bin), bin.join("millraced"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Check the scenario and say what would be measured.
     #[arg(long)]
     pub(super) check: bool,
-    /// Folder of millraced [default: that of this program].
+    /// Folder of millraced [default: that of this program, or `sbin` beside it].
     #[arg(long, value_name = "DIR")]
     pub(super) programs: Option<PathBuf>,
     /// Do without hugepages, even if there are some.

@@ -13,7 +13,7 @@ use super::millraced::{self, Sockets, Updates};
 use super::scenario::{Attach, Device, Forwarding, Millraced, Scenario};
 use crate::failure::Failure;
 use crate::namespace::bound;
-use crate::process::Running;
+use crate::process::{self, Running};
 use crate::testpmd::{self, Testpmd};
 
 /// Packet buffers of dpdk-testpmd, and bytes of each with headroom.
@@ -138,7 +138,7 @@ impl UnderTest {
         ready.push(api.to_owned());
         ready.extend(sockets.guest.iter().filter(|_| has_guest).cloned());
         let patience = patience(millraced::entries(scenario, daemon));
-        let program = place.programs.join("millraced");
+        let program = process::daemon(&place.programs);
         let child = launch(&program, &words, folder, &ready, patience)?;
         let mut running = Vec::new();
         if has_guest {

@@ -244,7 +244,7 @@ fn start_daemon(
         "[[port]]\nname = \"bench\"\ndevice = \"tap:bench\"\naddresses = [\"{OURS}/24\"]\n"
     );
     std::fs::write(&config, format!("[workers]\ncores = [{core}]\n\n{port}"))?;
-    let program = programs.join("millraced");
+    let program = process::daemon(programs);
     let mut command = entering(namespace);
     command.arg(&program).arg("--config").arg(&config).arg("--socket").arg(&socket);
     let tap = ["ip", "link", "show", "bench"];
