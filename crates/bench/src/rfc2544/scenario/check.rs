@@ -1,6 +1,6 @@
 //! Whether a scenario can be measured.
 
-use super::device::{Forwarding, Millraced, NEXT_HOPS};
+use super::device::{Device, Forwarding, Millraced, NEXT_HOPS};
 use super::model::{Scenario, Test, USUAL_RINGS, VaryWord};
 use super::wrong::Wrong;
 
@@ -68,6 +68,15 @@ impl Scenario {
         }
         if let Some(daemon) = self.device.millraced() {
             self.check_daemon(daemon)?;
+        }
+        if let Device::External { ports, macs } = &self.device {
+            for port in ports {
+                port.parse::<dpdk::Device>().map_err(Wrong::Port)?;
+            }
+            let strange = |mac: &&String| mac.parse::<wire::MacAddr>().is_err();
+            if let Some(mac) = macs.iter().flatten().find(strange) {
+                return Err(Wrong::Mac(mac.clone()));
+            }
         }
         if flows.vary == VaryWord::Ports && flows.count > 1 << 16 {
             return Err(Wrong::Ports { count: flows.count });

@@ -78,6 +78,13 @@ fn what_cannot_be_is_refused_with_what_can() {
         let said = wrong(&format!("device = {{ kind = \"millraced\", {keys} }}"));
         assert!(said.contains(words), "{keys}: {said}");
     }
+    for (keys, words) in [
+        ("ports = [\"null\", \"modem:1\"]", "device.ports: `modem:1` is no device"),
+        ("ports = [\"null\", \"null\"], macs = [\"02:00:00:00:00:01\", \"x\"]", "`x` is no MAC"),
+    ] {
+        let said = wrong(&format!("device = {{ kind = \"external\", {keys} }}"));
+        assert!(said.contains(words), "{keys}: {said}");
+    }
     assert!(wrong("device = { kind = \"modem\" }").contains("testpmd"));
     assert!(wrong("").contains("device"));
 }

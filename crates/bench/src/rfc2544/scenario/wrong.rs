@@ -25,6 +25,10 @@ pub(in crate::rfc2544) enum Wrong {
         "device.routes: {routes} cannot share a network evenly; use {nearest}, or another power of two, up to {most} with so many flows"
     )]
     Routes { routes: u32, most: u32, nearest: u32 },
+    #[error("device.ports: {0}")]
+    Port(dpdk::DeviceError),
+    #[error("device.macs: `{0}` is no MAC address; write six bytes, such as 02:00:00:00:00:01")]
+    Mac(String),
     #[error("{key}: core {core} is none of those that the bench may use; use one of {usable}")]
     Core { key: &'static str, core: usize, usable: String },
     #[error(
