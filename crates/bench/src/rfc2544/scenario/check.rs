@@ -19,7 +19,7 @@ impl Scenario {
             let tenths = share * 10.0;
             // A number that is none is no tenth.
             if !((tenths - tenths.round()).abs() < 1e-6 && (0.1..=0.9).contains(&share)) {
-                return Err(Wrong::Share(share));
+                return Err(Wrong::share(share));
             }
             if frames.ipv6 {
                 return Err(Wrong::Versions);

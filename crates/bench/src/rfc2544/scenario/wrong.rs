@@ -43,8 +43,10 @@ pub(in crate::rfc2544) enum Wrong {
         "trials.rings: only links of shared memory have such rings; leave the key out, or use a device that the bench starts between memif ports"
     )]
     NoRings,
-    #[error("frames.ipv6-share: {0} is no tenth of the frames; use 0.1, 0.2, ... 0.9")]
-    Share(f64),
+    #[error(
+        "frames.ipv6-share: {share} is no tenth of the frames; use {nearest}, or another tenth from 0.1 to 0.9"
+    )]
+    Share { share: f64, nearest: f64 },
     #[error(
         "frames.ipv6 says that all frames are IPv6, and frames.ipv6-share how many; leave one of them out"
     )]
@@ -64,6 +66,12 @@ impl Wrong {
     pub(super) fn bounds(key: &'static str, value: f64, [least, most]: [f64; 2]) -> Self {
         let nearest = if value > most { most } else { least };
         Self::Bounds { key, value, least, most, nearest }
+    }
+
+    /// A share that is no tenth; a number that is none counts as too small.
+    pub(super) fn share(share: f64) -> Self {
+        let tenths = if share.is_nan() { 0.0 } else { (share * 10.0).round() };
+        Self::Share { share, nearest: tenths.clamp(1.0, 9.0) / 10.0 }
     }
 
     /// Routes that are no power of two, or more than `most`, which is one.
