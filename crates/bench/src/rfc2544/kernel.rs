@@ -10,7 +10,8 @@ use crate::process::Running;
 pub(super) fn start(scenario: &Scenario) -> Result<(Running, [String; 2]), Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::UnderTest(
-            "making network namespaces needs root: run it as root".into(),
+            "the kernel routes in a network namespace, which only root can make: run this as root"
+                .into(),
         ));
     }
     let namespace = make()?;

@@ -56,7 +56,7 @@ struct Findings {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::Serve(
-            "it makes network namespaces and a daemon of its own: run it as root".into(),
+            "serve makes network namespaces and starts a daemon in one: run it as root".into(),
         ));
     }
     interrupt::keep_results();
