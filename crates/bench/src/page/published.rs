@@ -173,6 +173,35 @@ const PUBLISHED: &[Published] = &[
         "64 %",
         &[("scenario", "1.8 size of the flow table, 16,777,216 flows each way"), ("frame", "66")],
     ),
+    operator(
+        "zero-loss load in a guest (SR-IOV), 20,000 flows each way",
+        "80 %",
+        &[
+            ("scenario", "2.7 size of the flow table, SR-IOV, 20,000 flows each way"),
+            ("frame", "66"),
+        ],
+    ),
+    operator(
+        "zero-loss load in a guest (SR-IOV), 16,777,216 flows each way",
+        "51 %",
+        &[
+            ("scenario", "2.7 size of the flow table, SR-IOV, 16,777,216 flows each way"),
+            ("frame", "66"),
+        ],
+    ),
+    operator(
+        "zero-loss load of a virtual switch",
+        "43 to 60 %",
+        &[("scenario", "3.4 NUMA placement, virtual switch, all on one node"), ("frame", "66")],
+    ),
+    operator(
+        "zero-loss load of a virtual switch, card on the other node",
+        "5 %",
+        &[
+            ("scenario", "3.4 NUMA placement, virtual switch, card on the other node"),
+            ("frame", "66"),
+        ],
+    ),
 ];
 
 impl Ours {
@@ -258,6 +287,9 @@ mod tests {
                 {"name": "forwarding by channels", "value": 12e6, "parameters": {"channels": 2}},
                 {"name": "throughput", "value": 1e6, "observed": {"share_of_top": 0.4},
                     "parameters": {"scenario": "1.2 one core and two, 1 core", "frame": 66, "flows": 1}},
+                {"name": "throughput", "value": 1e6, "observed": {"share_of_top": 0.3},
+                    "parameters": {"scenario": "3.4 NUMA placement, virtual switch, all on one node", "frame": 66,
+                        "flows": 20_000}},
             ]),
         )];
         let sheet = sheet(&runs, &["Xeon".to_owned()]);
@@ -271,6 +303,7 @@ mod tests {
         assert_eq!(less, "1.50 times descriptors written back");
         assert_eq!(ours("zero-loss load, 1 core"), "40 % of the top (flows 1)");
         assert_eq!(ours("zero-loss load, 2 cores"), "");
+        assert_eq!(ours("zero-loss load of a virtual switch"), "30 % of the top (flows 20000)");
         let together = ours("the same, forwarder and transmitter on one logical core");
         assert_eq!(together, "9.00 Mpps (frame 64, receive_transmit same L3)");
         assert_eq!(ours("the same, forwarder on another node"), "");
