@@ -80,6 +80,8 @@ struct Session<'a> {
     bed: Bed,
     stop: &'a AtomicBool,
     bar: &'a ProgressBar,
+    /// Where the bar stands when the test that is going on is over: ms.
+    planned: u64,
     least: u16,
     settle: Duration,
     /// So far.
@@ -190,8 +192,7 @@ fn measure(
 ) -> Result<(), Failure> {
     let sizes = scenario.sizes();
     let alone = Scenario { device: Device::None {}, ..scenario.clone() };
-    // The tester alone is a step as well.
-    let bar = crate::terminal::progress(sizes.len() * (1 + scenario.trials.in_order().count()));
+    let bar = crate::terminal::timed(Duration::from_secs_f64(scenario.seconds()));
     bar.enable_steady_tick(Duration::from_millis(200));
     // Only trials run on the tester's core: what is started is not to inherit it.
     let mut bed = Bed::new(&alone, place, pool)?;
@@ -200,7 +201,7 @@ fn measure(
         let limits = sizes.iter().map(|size| {
             bar.set_message(format!("{size} B: the tester alone"));
             let limit = trial::limit(&mut bed.tester, *size, ALONE, until);
-            bar.inc(1);
+            bar.inc(milliseconds(ALONE));
             limit
         });
         limits.collect::<Result<Vec<_>, _>>()
@@ -217,6 +218,7 @@ fn measure(
         bed: Bed::new(scenario, place, pool)?,
         stop,
         bar: &bar,
+        planned: 0,
         least: scenario.frames.least(),
         settle: Duration::from_secs_f64(scenario.trials.settle),
         taken: Taken::default(),
@@ -250,6 +252,8 @@ impl Session<'_> {
         let top = self.top(into.own);
         let scenario = self.scenario;
         for test in scenario.trials.in_order() {
+            let seconds = scenario.trials.seconds_of(test);
+            self.planned = self.bar.position() + milliseconds(seconds);
             match test {
                 Test::Throughput => into.throughput = throughput::measure(self, sizes, top)?,
                 Test::Latency => {
@@ -264,7 +268,7 @@ impl Session<'_> {
                     into.back_to_back = back_to_back::measure(self, sizes, top, throughput)?;
                 }
             }
-            self.bar.inc(1);
+            self.bar.set_position(self.planned);
             if let Some(gone) = self.gone.take() {
                 return Err(gone);
             }
@@ -298,6 +302,9 @@ impl Session<'_> {
         let (mut voids, mut disturbed) = (0, 0);
         while voids <= REPEATS {
             let outcome = self.bed.run(load, self.stop)?;
+            // Trials that are repeated are not in the plan.
+            let passed = self.bar.position() + milliseconds(outcome.seconds);
+            self.bar.set_position(passed.min(self.planned));
             if self.is_stopped() {
                 return Ok(None);
             }
@@ -338,6 +345,11 @@ impl Tried {
             disturbed: outcome.disturbed,
         }
     }
+}
+
+/// The unit of the bar.
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1e3) as u64
 }
 
 /// Why a trial has ended early, and what it has seen.

@@ -14,14 +14,21 @@ const BEGINNING: f64 = 3.0;
 impl Scenario {
     /// How long it takes at most if no trial is repeated, in words.
     pub(in crate::rfc2544) fn length(&self) -> String {
-        words(BEGINNING + self.sizes().len() as f64 * (1.0 + self.trials.seconds_of_a_size()))
+        words(self.seconds())
+    }
+
+    /// The same: s.
+    pub(in crate::rfc2544) fn seconds(&self) -> f64 {
+        let of_a_size: f64 = self.trials.in_order().map(|test| self.trials.seconds_of(test)).sum();
+        BEGINNING + self.sizes().len() as f64 * (1.0 + of_a_size)
     }
 }
 
 impl Trials {
-    fn seconds_of_a_size(&self) -> f64 {
+    /// How long a test of one frame size takes at most if no trial is repeated: s.
+    pub(in crate::rfc2544) fn seconds_of(&self, test: Test) -> f64 {
         let trial = self.seconds + self.settle;
-        let of = |test: Test| match test {
+        match test {
             Test::Throughput => {
                 let steps = Grid::new(1.0, self.resolution).steps();
                 let loads = Throughput::new(self.strategy(), steps).left();
@@ -35,8 +42,7 @@ impl Trials {
             Test::BackToBack => {
                 f64::from(self.burst_searches) * BURST_TRIALS * (self.burst_seconds + self.settle)
             }
-        };
-        self.in_order().map(of).sum()
+        }
     }
 }
 
