@@ -41,9 +41,6 @@ const FLOWS: usize = 10_000;
 const ROUTES: usize = 10_000;
 /// Packets that the receive queue is asked for at once, as in the daemon.
 const BURST: u16 = 64;
-/// Work for each packet at which the rate is measured.
-const TIMES: [u32; 8] = [0, 1, 2, 4, 8, 16, 32, 64];
-const TIMES_QUICK: [u32; 3] = [0, 1, 8];
 /// Length of a sample, and of what passes before the first one.
 const SAMPLE: Duration = Duration::from_millis(20);
 /// How long the worker may take to answer.
@@ -128,7 +125,8 @@ struct Stand<'a> {
     /// The core that a client keeps to.
     core: usize,
     samples: u32,
-    times: &'static [u32],
+    /// Work at which the rate is measured.
+    work: Vec<u32>,
     args: &'a Args,
 }
 
@@ -137,8 +135,7 @@ impl<'a> Stand<'a> {
         let (egress, pool, core) = (bed.egress_ports(), bed.pool, bed.cores[0]);
         let quick = args.run.quick;
         let samples = if quick { 2 } else { args.run.rounds };
-        let times: &[u32] = if quick { &TIMES_QUICK } else { &TIMES };
-        Self { worker, egress, pool, core, samples, times, args }
+        Self { worker, egress, pool, core, samples, work: args.work(), args }
     }
 
     fn measure(
@@ -218,7 +215,7 @@ impl<'a> Stand<'a> {
             times.store(n, Ordering::Relaxed);
             self.rates()
         };
-        let rates = self.times.iter().map(|n| Ok((*n, at(*n)?))).collect::<Result<_, Failure>>()?;
+        let rates = self.work.iter().map(|n| Ok((*n, at(*n)?))).collect::<Result<_, Failure>>()?;
         let largest = largest::largest(|n| Ok::<_, Failure>(at(n)?.median() >= rate))?;
         Ok((rates, largest))
     }
