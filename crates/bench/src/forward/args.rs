@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Routes: numbers, or `full`.
     #[arg(long, value_delimiter = ',')]
     pub(super) routes: Vec<Routes>,
-    /// Frame sizes: bytes from 64 to 1500, or `mix`.
+    /// Frame sizes: bytes from 64 to 1500, without check sequence, or `mix`.
     #[arg(long, value_delimiter = ',')]
     pub(super) frames: Vec<Frames>,
     /// 4 or 6.
