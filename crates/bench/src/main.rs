@@ -77,9 +77,19 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 
 use crate::failure::Failure;
 
-/// Measures Millrace beside DPDK's own programs and tables, in one run.
+const EXAMPLES: &str = "\
+Examples:
+  millrace-bench forward --quick                          a few seconds: does it work here?
+  millrace-bench rfc2544 scenarios/first-look.toml --json out/rfc2544.json
+  millrace-bench placement --check                        what this machine can run
+  millrace-bench report out                               all results of a folder as a page
+  millrace-bench compare before/ after/                   what changed, and whether it is noise
+
+Ctrl-C keeps what was measured. docs/measure.md explains each command and figure.";
+
+/// Measures Millrace beside DPDK's own programs and tables, in one run; and any device between two ports.
 #[derive(Debug, Parser)]
-#[command(name = "millrace-bench", version)]
+#[command(name = "millrace-bench", version, after_help = EXAMPLES)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
