@@ -114,8 +114,7 @@ pub(super) fn words(all: &Disturbance, rounds: Rounds, probes: [Option<f64>; 2])
     let Rounds { taken, disturbed } = rounds;
     let mut words: Vec<String> = all.words().collect();
     if disturbed > 0 {
-        let which = if disturbed < taken { "which do not count where others are" } else { "all" };
-        words.push(format!("{disturbed} of {taken} rounds were disturbed, {which}"));
+        words.push(format!("{disturbed} of {taken} rounds were disturbed"));
     }
     if let [Some(before), Some(after)] = probes {
         if !super::same_phase(&[before, after]) {
@@ -166,6 +165,6 @@ mod tests {
         assert!(host.contains("3.1 %") && programs.contains("0.87 cores"), "{said:?}");
         assert!(rounds.starts_with("3 of 8") && phase.contains("300"), "{said:?}");
         let said = words(&CALM, Rounds { taken: 2, disturbed: 2 }, [None, None]);
-        assert_eq!(said, ["2 of 2 rounds were disturbed, all"]);
+        assert_eq!(said, ["2 of 2 rounds were disturbed"]);
     }
 }
