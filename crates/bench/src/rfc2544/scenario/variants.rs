@@ -11,11 +11,18 @@ pub(super) fn parse(text: &str) -> Result<Vec<Scenario>, Wrong> {
     match base.remove("variant") {
         // Errors name the line, which merged tables have no more.
         None => Ok(vec![toml::from_str(text)?]),
-        Some(Value::Array(variants)) => variants
-            .into_iter()
-            .zip(1..)
-            .map(|(variant, number)| one(&base, variant, number))
-            .collect(),
+        Some(Value::Array(variants)) => {
+            let numbered = variants.into_iter().zip(1..);
+            let all = numbered.map(|(variant, number)| one(&base, variant, number));
+            let all = all.collect::<Result<Vec<Scenario>, Wrong>>()?;
+            for (number, scenario) in (1..).zip(&all) {
+                if all.iter().take(number - 1).any(|other| other.variant == scenario.variant) {
+                    let why = "another one has its `name`, by which results are told apart";
+                    return Err(Wrong::Variant { number, why });
+                }
+            }
+            Ok(all)
+        }
         Some(_) => Err(Wrong::Variant { number: 1, why: "write it as a table: [[variant]]" }),
     }
 }
@@ -74,6 +81,7 @@ mod tests {
             ("variant = [3]\n", "[[variant]]"),
             ("[[variant]]\nflows.count = 3\n", "name"),
             ("[[variant]]\nname = \"x\"\nflows.cuont = 3\n", "cuont"),
+            ("[[variant]]\nname = \"x\"\n[[variant]]\nname = \"x\"\n", "variant 2: another"),
         ] {
             let text = if text.starts_with("[[") {
                 format!("{FILE}{text}")
