@@ -56,6 +56,9 @@ fn what_cannot_be_is_refused_with_what_can() {
         ("trials = { tests = [\"latency\"] }", "throughput"),
         ("trials = { tests = [\"speed\"] }", "back-to-back"),
         ("trials = { secconds = 3 }", "secconds"),
+        ("frames = { vlan = 70000 }", "expected a whole number from 0 to 65535"),
+        ("flows = { count = -1 }", "expected a whole number from 0 to 4294967295"),
+        ("trials = { seconds = \"60\" }", "expected a number"),
     ] {
         let said = wrong(&format!("{none}{text}"));
         assert!(said.contains(words), "{text}: {said}");

@@ -5,7 +5,7 @@ use measure::frame::FrameError;
 /// What is wrong with a scenario.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::rfc2544) enum Wrong {
-    #[error("{0}")]
+    #[error("{}", plain(.0))]
     Toml(#[from] toml::de::Error),
     #[error("frames.sizes: {0}")]
     Frame(FrameError),
@@ -83,6 +83,19 @@ impl Wrong {
     pub(super) fn rings(rings: u32) -> Self {
         Self::Rings { rings, nearest: nearest_power(rings) }
     }
+}
+
+/// What the reader of a file says, without names of Rust's types.
+fn plain(error: &toml::de::Error) -> String {
+    [
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected usize", "expected a whole number, 0 or more"),
+        ("expected f64", "expected a number"),
+    ]
+    .into_iter()
+    .fold(error.to_string(), |text, (type_name, words)| text.replace(type_name, words))
 }
 
 /// The power of two that is closest to a number from 1 to 2^31, the smaller one of two.
