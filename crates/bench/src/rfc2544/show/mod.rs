@@ -156,6 +156,13 @@ fn remarks(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<String> {
                     / sizes.mean_wire_bits(scenario.frames.least())
             ));
         }
+        let is_external = matches!(scenario.device, Device::External { .. });
+        if is_external && found.rate() >= found.top && found.top >= measured.own {
+            remarks.push(format!(
+                "{sizes} B: the device carried all that was offered, which is what the tester can do over shared memory; its ports may \
+                 carry more"
+            ));
+        }
         let tolerated = scenario.trials.loss;
         let above = |point: &&Point| point.rate > found.rate() * 1.001 && point.loss <= tolerated;
         if let Some(point) = measured.frame_loss.iter().find(above) {
@@ -321,6 +328,17 @@ mod tests {
         };
         assert!(said.contains("64 B: no search for the longest burst"), "{said}");
         assert!(remarks(&scenario(""), &[(Sizes::One(64), Measured::default())]).is_empty());
+    }
+
+    #[test]
+    fn what_shared_memory_carries_is_no_limit_of_a_card() {
+        let all = [measured(1e9, 1.0)];
+        let ports = ["null", "null"].map(str::to_owned);
+        let external = Scenario { device: Device::External { ports, macs: None }, ..scenario("") };
+        let [said] = &remarks(&external, &all)[..] else { panic!() };
+        assert!(said.contains("over shared memory"), "{said}");
+        assert!(remarks(&scenario(""), &all).is_empty());
+        assert!(remarks(&external, &[measured(0.9e9, 0.9)]).is_empty());
     }
 
     #[test]
