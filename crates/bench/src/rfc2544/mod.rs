@@ -276,9 +276,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The highest load: the line rate, or what the tester can do if that is less: bit/s.
+    /// The highest load: the line rate, or what the tester can do if that is less: bit/s. It was alone over shared memory, and may do
+    /// more by the ports of a card: there, void trials tell.
     fn top(&self, own: f64) -> f64 {
-        self.scenario.trials.line_rate.map_or(own, |gigabits| own.min(gigabits * 1e9))
+        let line = self.scenario.trials.line_rate.map(|gigabits| gigabits * 1e9);
+        match self.scenario.device {
+            Device::External { .. } => line.unwrap_or(own),
+            _ => line.map_or(own, |line| own.min(line)),
+        }
     }
 
     /// Whether there are no more trials: tests keep what they have.

@@ -157,10 +157,10 @@ fn remarks(scenario: &Scenario, all: &[(Sizes, Measured)]) -> Vec<String> {
             ));
         }
         let is_external = matches!(scenario.device, Device::External { .. });
-        if is_external && found.rate() >= found.top && found.top >= measured.own {
+        if is_external && scenario.trials.line_rate.is_none() && found.rate() >= found.top {
             remarks.push(format!(
                 "{sizes} B: the device carried all that was offered, which is what the tester can do over shared memory; its ports may \
-                 carry more"
+                 carry more: say their `line-rate`"
             ));
         }
         let tolerated = scenario.trials.loss;
@@ -337,6 +337,9 @@ mod tests {
         let external = Scenario { device: Device::External { ports, macs: None }, ..scenario("") };
         let [said] = &remarks(&external, &all)[..] else { panic!() };
         assert!(said.contains("over shared memory"), "{said}");
+        let mut line = external.clone();
+        line.trials.line_rate = Some(1.0);
+        assert!(remarks(&line, &all).is_empty());
         assert!(remarks(&scenario(""), &all).is_empty());
         assert!(remarks(&external, &[measured(0.9e9, 0.9)]).is_empty());
     }
