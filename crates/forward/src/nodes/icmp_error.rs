@@ -51,7 +51,10 @@ impl IcmpErrors {
         let at = usize::from(slot);
         let (error, id) = (cx.vector.icmp_error[at], cx.vector.interface[at]);
         let packet = cx.vector.network(slot);
-        let allowed = F::may_be_told(packet, came_to_many(cx.vector, slot), error);
+        // RFC 1812 4.3.2.7: neither about what was to all hosts of a network, whatever its frame, nor to all of them.
+        let one_host = |address| !interfaces.is_directed_broadcast(id, address);
+        let allowed = F::may_be_told(packet, came_to_many(cx.vector, slot), error)
+            && ends(packet).is_some_and(|(from, to)| one_host(from) && one_host(to));
         let Some(source) = allowed.then(|| source(interfaces, id, packet)).flatten() else {
             return cx.free(slot);
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::{FeatureSet, InterfaceId, PortId};
-use wire::{Ipv6Prefix, MacAddr};
+use wire::{Ipv4Prefix, Ipv6Prefix, MacAddr};
 
 use super::{DEFAULT_VRF, Features, InputFeature, VrfId};
 
@@ -88,6 +88,16 @@ impl Interfaces {
                 self.list.iter().flatten().any(|known| known.vrf == vrf && has(known))
             }
         }
+    }
+
+    /// Whether an address stands for all hosts of a network that the router is on, in the VRF of this interface: all ones, or all
+    /// zeros as hosts once had it (RFC 1812 4.2.3.1).
+    #[must_use]
+    pub fn is_directed_broadcast(&self, id: InterfaceId, address: IpAddr) -> bool {
+        let IpAddr::V4(asked) = address else { return false };
+        let vrf = self.vrf_of(id);
+        let mut known = self.list.iter().flatten().filter(|known| known.vrf == vrf);
+        known.any(|known| known.has_broadcast(asked)) && !self.is_own(id, address)
     }
 
     /// From which address to answer `to`, whose packet came in on this interface to `asked`: from there, or from an own address
@@ -190,6 +200,15 @@ impl Interface {
             *length < 127
                 && !own.is_unicast_link_local()
                 && network.is_ok_and(|network| network.address() == address)
+        })
+    }
+
+    /// Whether an address is the broadcast address of one of its networks; /31 (RFC 3021) and /32 have none.
+    fn has_broadcast(&self, address: Ipv4Addr) -> bool {
+        self.addresses4.iter().any(|(own, length)| {
+            let network = Ipv4Prefix::containing(*own, *length);
+            let is_end = |of: Ipv4Prefix| of.address() == address || of.last() == address;
+            *length <= 30 && network.is_ok_and(is_end)
         })
     }
 

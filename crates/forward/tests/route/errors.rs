@@ -3,10 +3,11 @@
 use std::net::Ipv4Addr;
 
 use graph::{InterfaceId, Reason};
+use millrace_forward::state::Settings;
 use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::frames::from;
-use crate::router::{Router, host, interfaces, mac};
+use crate::router::{Router, SETTINGS, host, interfaces, mac};
 use crate::{error4, error6, link};
 
 #[test]
@@ -56,6 +57,32 @@ fn no_error_about_what_came_to_many_stations() {
         let frame = from(0, "2001:db8::1").toward(group).udp(10);
         router.expect_drop(0, &frame, Reason::LocalPort);
     }
+}
+
+#[test]
+fn no_error_about_what_was_to_or_from_all_hosts_of_a_network() {
+    let mut router = Router::with_hosts();
+    let mut optional = from(0, "10.0.1.255").udp(30);
+    // A time stamp option that is shorter than its own head.
+    drop(optional.splice(34..34, [1, 68, 1, 0]));
+    optional[14] = 0x46;
+    let total = (optional.len() - 14) as u16;
+    optional[16..18].copy_from_slice(&total.to_be_bytes());
+    ipv4::write_checksum(&mut optional[14..]).unwrap();
+    router.expect_drop(0, &optional, Reason::Ip4Options);
+    drop(router);
+    // Where they are forwarded, an error to one would reach them all.
+    let forwarded = Settings { directed_broadcast: true, ..SETTINGS };
+    let mut router = Router::with_hosts_and(forwarded);
+    assert_eq!(router.forward(0, &from(0, "10.0.1.255").udp(30)).0, 1);
+    router.expect_drop(0, &from(0, "10.0.1.255").hops(1).udp(30), Reason::Ip4Ttl);
+    let long = from(0, "10.0.1.255").dont_fragment().udp(1500);
+    router.expect_drop(0, &long, Reason::Ip4DontFragment);
+    let spoofed = from(0, "10.12.2.3").source("10.0.1.255").hops(1).udp(30);
+    router.expect_drop(0, &spoofed, Reason::Ip4Ttl);
+    // One host beside it is told.
+    let (message, _) = error4(&router.forward(0, &from(0, "10.0.1.99").hops(1).udp(30)), 0);
+    assert_eq!(message, icmpv4::Message::TimeExceeded { code: 0 });
 }
 
 #[test]

@@ -61,3 +61,45 @@ fn the_address_of_all_routers_is_that_of_the_vrf() {
     assert_eq!(answers(0), Some(IpAddr::V6(v6("2001:db8::1"))));
     assert_eq!(answers(1), Some(IpAddr::V6(v6("2001:db8::"))), "its own there");
 }
+
+#[test]
+fn a_broadcast_address_is_that_of_a_network_of_the_vrf() {
+    let with = |own: [u8; 4], length, vrf| {
+        Some(Interface { addresses4: vec![(own.into(), length)], vrf, ..interface("a", 0) })
+    };
+    let list = vec![
+        with([192, 0, 2, 1], 24, DEFAULT_VRF),
+        with([198, 51, 100, 0], 31, DEFAULT_VRF),
+        with([203, 0, 113, 1], 25, 1),
+        // What ends the network of the next is an own address.
+        with([192, 0, 2, 255], 32, 2),
+        with([192, 0, 2, 1], 24, 2),
+    ];
+    let all = Interfaces { list, ..Interfaces::default() };
+    let all_hosts = |number, address: [u8; 4]| {
+        let id = InterfaceId::new(number);
+        all.is_directed_broadcast(id, IpAddr::V4(address.into()))
+    };
+    for (id, address) in [
+        (0, [192, 0, 2, 255]),
+        (0, [192, 0, 2, 0]),
+        (1, [192, 0, 2, 255]),
+        (2, [203, 0, 113, 127]),
+        (4, [192, 0, 2, 0]),
+    ] {
+        assert!(all_hosts(id, address), "{address:?} on {id}");
+    }
+    for (id, address) in [
+        (0, [192, 0, 2, 1]),
+        (0, [192, 0, 2, 127]),
+        (0, [192, 0, 3, 255]),
+        (0, [198, 51, 100, 0]),
+        (0, [198, 51, 100, 1]),
+        (0, [203, 0, 113, 127]),
+        (4, [192, 0, 2, 255]),
+    ] {
+        assert!(!all_hosts(id, address), "{address:?} on {id}");
+    }
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    assert!(!all.is_directed_broadcast(InterfaceId::new(0), group.into()));
+}
