@@ -138,6 +138,7 @@ waits=$!
 exec {word}>"$served/word"
 waiting() { equal "$(value 'show listeners' "[.[] | select(.address == \"0.0.0.0:80\") | .members[].waiting] | add")" "$1"; }
 check "a listener without clients has none" within 5 waiting 0
+check "of nine that may wait" equal "$(value 'show listeners' '[.[] | select(.address == "0.0.0.0:80") | .members[].backlog] | max')" 9
 exec_on a python3 -c '
 import socket, time
 kept = [socket.create_connection(("10.0.1.1", 80), 10) for _ in range(7)]

@@ -111,7 +111,8 @@ fn stacks_and_listeners_name_their_processes() {
         "timeouts":0,"resets":0,"accept_queue_full":0,"syn_cookies":0,"syns_dropped":0,"dropped":0,
         "link_refused":5}}]"#;
     let listener = r#"[{"number":1,"protocol":"tcp","address":"[::]:80","only_v6":true,
-        "members":[{"stack":7,"client":2,"name":"nginx","pid":4321,"uid":33,"weight":1,"share":64}],
+        "members":[{"stack":7,"client":2,"name":"nginx","pid":4321,"uid":33,"weight":1,"share":64,
+        "waiting":3,"backlog":511}],
         "earlier":[5]},
         {"number":2,"protocol":"tcp","address":"0.0.0.0:443","only_v6":false,"members":[],"earlier":[]}]"#;
     let (stacks, listeners) = ("GET /v1/sessions/stacks", "GET /v1/sessions/listeners");
@@ -127,6 +128,9 @@ fn stacks_and_listeners_name_their_processes() {
     for part in ["tcp", "[::]:80 only", "nginx", "25.0 %", "leaving"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
+    let row = shown.lines().find(|line| line.contains("nginx")).unwrap();
+    let last: Vec<_> = row.split_whitespace().rev().take(2).collect();
+    assert_eq!(last, ["511", "3"], "of so many, so many wait");
     let vacant = |line: &str| line.contains("0.0.0.0:443") && line.contains("vacant");
     assert!(shown.lines().any(vacant), "{shown}");
     assert_eq!(shown.matches("vacant").count(), 1, "{shown}");

@@ -13,7 +13,7 @@ use crate::sessions::Sessions;
 use crate::settings::Settings;
 
 /// `net.core.somaxconn`: connections that wait at most, whatever `listen` is told.
-const MOST: u32 = 4096;
+pub const SOMAXCONN: u32 = 4096;
 
 impl Sessions {
     /// Has a bound stream listen; of one that listens only the backlog changes.
@@ -32,7 +32,7 @@ impl Sessions {
             return Err(Errno::INVAL);
         }
         // sk_acceptq_is_full: one more than the backlog says waits.
-        let most = (backlog as u32).min(MOST) as usize + 1;
+        let most = (backlog as u32).min(SOMAXCONN) as usize + 1;
         let options = &session.settings.stream.clone();
         let listening = self.stack.listen_on(listener, most, options);
         listening.map_err(|error| Errno(error.errno()))?;

@@ -102,6 +102,7 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
         "#weight",
         "#share",
         "#waiting",
+        "#backlog",
     ]);
     for listener in &listeners {
         let protocol = match listener.protocol {
@@ -109,11 +110,11 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
             Transport::Udp => "udp",
         };
         let only = if listener.only_v6 { " only" } else { "" };
-        let head = |rest: [String; 7]| {
-            let [stack, name, pid, uid, weight, share, waiting] = rest;
-            let (number, address) = (listener.number, listener.address);
-            let (protocol, address) = (protocol.to_owned(), format!("{address}{only}"));
-            [number.to_string(), protocol, address, stack, name, pid, uid, weight, share, waiting]
+        let head = |rest: [String; 8]| {
+            let [stack, name, pid, uid, weight, share, waiting, most] = rest;
+            let (number, protocol) = (listener.number.to_string(), protocol.to_owned());
+            let address = format!("{}{only}", listener.address);
+            [number, protocol, address, stack, name, pid, uid, weight, share, waiting, most]
         };
         for member in &listener.members {
             let share = 100.0 * f64::from(member.share) / 256.0;
@@ -125,11 +126,12 @@ pub(super) fn listeners(listeners: Vec<Listener>) -> Result<(), Failure> {
                 member.weight.to_string(),
                 format!("{share:.1} %"),
                 member.waiting.to_string(),
+                member.backlog.map_or("-".to_owned(), |most| most.to_string()),
             ]));
         }
         let nobody = |stack: String, name: &str| {
-            let [pid, uid, weight, share, waiting] = [(); 5].map(|()| "-".to_owned());
-            head([stack, name.to_owned(), pid, uid, weight, share, waiting])
+            let [pid, uid, weight, share, waiting, most] = [(); 6].map(|()| "-".to_owned());
+            head([stack, name.to_owned(), pid, uid, weight, share, waiting, most])
         };
         // Those that have flows still, and get no more.
         for stack in &listener.earlier {

@@ -158,4 +158,7 @@ pub struct ListenerMember {
     /// Connections that its process has not accepted yet, as the stack says.
     #[serde(default)]
     pub waiting: u64,
+    /// How many may wait, as `listen` was told; none: UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<u32>,
 }

@@ -1,6 +1,7 @@
 //! What stacks serve: what their processes have bound in the kernel.
 
 use forward::steering::{Bind, ListenerId, SteeringError};
+use host::SOMAXCONN;
 use shm::attach::{Refusal, RefusalKind};
 use shm::session::{Bound, BoundError, Listen, Listening, TransportProtocol};
 
@@ -16,6 +17,8 @@ pub(super) struct Membership {
     pub(super) owner: u32,
     /// The socket's number in the kernel.
     pub(super) inode: u64,
+    /// How many connections may wait there. `None`: datagrams.
+    pub(super) backlog: Option<u32>,
 }
 
 /// What a process may serve that has shown a socket, of which this is known. `namespace`: the daemon's.
@@ -41,7 +44,8 @@ pub(super) fn proven(
         port: bound.address.port(),
         only_v6: bound.only_v6,
     };
-    Ok(Membership { bind, owner: bound.owner, inode: bound.inode })
+    let Bound { owner, inode, backlog, .. } = bound;
+    Ok(Membership { bind, owner, inode, backlog: backlog.map(|most| most.min(SOMAXCONN)) })
 }
 
 /// Whether a packet can be for both.
@@ -145,6 +149,7 @@ mod tests {
             protocol: TransportProtocol::Tcp,
             address: address.parse().unwrap(),
             is_listening: true,
+            backlog: Some(128),
             only_v6: false,
             namespace: 5,
             reuse_port: false,
@@ -158,6 +163,9 @@ mod tests {
         let good = bound("0.0.0.0:80");
         let proof = proven(Ok(good), 5).unwrap();
         assert_eq!((proof.owner, proof.bind.port, proof.inode), (33, 80, 6));
+        assert_eq!(proof.backlog, Some(128));
+        let much = Bound { backlog: Some(1 << 20), ..good };
+        assert_eq!(proven(Ok(much), 5).unwrap().backlog, Some(4096), "as its stack has it");
         let refused = |bound| proven(bound, 5).unwrap_err();
         let other = refused(Ok(Bound { namespace: 6, ..good }));
         assert_eq!(other.kind, RefusalKind::Permission);

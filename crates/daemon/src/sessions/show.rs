@@ -35,7 +35,7 @@ impl Sessions {
     fn show_listener(&self, listener: &ListenerView) -> api::Listener {
         let find = |id: StackId| self.all().find(|(_, _, _, stack)| stack.id == id);
         let members = listener.members.iter().filter_map(|member| {
-            let (client, session, number, _) = find(member.stack)?;
+            let (client, session, number, stack) = find(member.stack)?;
             Some(api::ListenerMember {
                 stack: number,
                 client,
@@ -45,6 +45,7 @@ impl Sessions {
                 weight: member.weight,
                 share: member.buckets as u16,
                 waiting: 0,
+                backlog: stack.listeners.get(&listener.id).and_then(|has| has.backlog),
             })
         });
         let bind = &listener.bind;

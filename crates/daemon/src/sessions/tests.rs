@@ -60,7 +60,7 @@ pub(super) fn proof(address: &str, owner: u32) -> Membership {
     let address: SocketAddr = address.parse().unwrap();
     let (protocol, port) = (TransportProtocol::Tcp, address.port());
     let bind = Bind { protocol, address: address.ip(), port, only_v6: false };
-    Membership { bind, owner, inode: port.into() }
+    Membership { bind, owner, inode: port.into(), backlog: Some(511) }
 }
 
 /// Users and shares of all listeners' members.

@@ -67,7 +67,9 @@ impl State {
         }
         if self.listeners.contains_key(&fd) {
             if self.sessions.name(id(fd)).is_ok_and(|name| name.port() == local.port()) {
-                return self.sessions.listen(id(fd), backlog);
+                self.sessions.listen(id(fd), backlog)?;
+                self.prove_again(fd);
+                return Ok(());
             }
             // It was shut down, and the kernel has given it another port since.
             self.end_listener(fd);
@@ -96,6 +98,16 @@ impl State {
                 report::say(&error.to_string());
                 None
             }
+        }
+    }
+
+    /// Shows the daemon a listener that it knows: the kernel says another thing of it now.
+    fn prove_again(&mut self, fd: c_int) {
+        let known = self.listeners.get(&fd).filter(|listener| listener.number.is_some());
+        let Some(serves) = known.map(|listener| listener.serves) else { return };
+        let number = self.prove(fd, u8::from(serves));
+        if let Some(listener) = self.listeners.get_mut(&fd) {
+            listener.number = number.or(listener.number);
         }
     }
 

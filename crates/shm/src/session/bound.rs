@@ -1,6 +1,7 @@
 //! Sockets of others, as the kernel knows them.
 
 use std::io;
+use std::mem::offset_of;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -19,6 +20,8 @@ pub struct Bound {
     pub address: SocketAddr,
     /// Whether connections to it are accepted.
     pub is_listening: bool,
+    /// How many may wait to be accepted. `None`: it does not listen, or the kernel does not tell.
+    pub backlog: Option<u32>,
     /// Whether an unspecified IPv6 address does not stand for IPv4 too.
     pub only_v6: bool,
     /// Of the network namespace that it was made in; equal to that of another socket if that was made there, too.
@@ -91,10 +94,12 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
     if device(socket)? != 0 {
         return Err(BoundError::Device);
     }
+    let is_listening = sockopt::socket_acceptconn(socket)?;
     Ok(Bound {
         protocol,
         address: SocketAddr::new(address.ip().to_canonical(), address.port()),
-        is_listening: sockopt::socket_acceptconn(socket)?,
+        is_listening,
+        backlog: if is_listening { backlog(socket).ok() } else { None },
         only_v6: family == AddressFamily::INET6 && sockopt::ipv6_v6only(socket)?,
         namespace: namespace(socket)?,
         reuse_port: sockopt::socket_reuseport(socket)?,
@@ -105,7 +110,7 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
 
 /// The index of the device that a socket is bound to (Linux 5.0); 0: of none.
 fn device(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
-    option(socket, libc::SO_BINDTOIFINDEX).map(libc::c_int::from_ne_bytes)
+    option(socket, libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX).map(libc::c_int::from_ne_bytes)
 }
 
 /// The number of the network namespace that a socket was made in (`SO_NETNS_COOKIE`, Linux 5.14).
@@ -113,18 +118,32 @@ fn device(socket: BorrowedFd<'_>) -> io::Result<libc::c_int> {
 /// # Errors
 /// When it is no socket, or the kernel is older.
 pub fn namespace(socket: BorrowedFd<'_>) -> io::Result<u64> {
-    option(socket, libc::SO_NETNS_COOKIE).map(u64::from_ne_bytes)
+    option(socket, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE).map(u64::from_ne_bytes)
 }
 
-/// A number among a socket's options of level `SOL_SOCKET`.
-fn option<const N: usize>(socket: BorrowedFd<'_>, name: libc::c_int) -> io::Result<[u8; N]> {
+/// Where `struct tcp_info` says how many connections may wait at a socket that listens (Linux, `tcp_get_info`): bytes.
+const BACKLOG: usize = offset_of!(libc::tcp_info, tcpi_sacked);
+
+/// How many connections may wait at a TCP socket that listens.
+fn backlog(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    // The kernel cuts the structure to what is asked for.
+    let info: [u8; BACKLOG + size_of::<u32>()] = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    Ok(info.last_chunk::<4>().map_or(0, |number| u32::from_ne_bytes(*number)))
+}
+
+/// What an option of a socket begins with.
+fn option<const N: usize>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+) -> io::Result<[u8; N]> {
     let mut value = [0; N];
     let mut length = N as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which the number has.
+    // SAFETY: the kernel writes at most `length` bytes, which the value has.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
-            libc::SOL_SOCKET,
+            level,
             name,
             value.as_mut_ptr().cast(),
             &raw mut length,
@@ -144,7 +163,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::unix::net::UnixListener;
 
-    use rustix::net::{SocketFlags, bind, socket_with};
+    use rustix::net::{SocketFlags, bind, listen, socket_with};
 
     #[test]
     fn a_listener_is_what_the_kernel_says() {
@@ -165,7 +184,19 @@ mod tests {
     fn a_connection_does_not_listen() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        assert!(!examine(&stream).unwrap().is_listening);
+        let bound = examine(&stream).unwrap();
+        assert_eq!((bound.is_listening, bound.backlog), (false, None));
+    }
+
+    #[test]
+    fn as_many_may_wait_as_listen_was_told_last() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        for most in [9, 0, 70] {
+            listen(&listener, most).unwrap();
+            assert_eq!(examine(&listener).unwrap().backlog, Some(most as u32));
+        }
+        let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(examine(&datagrams).unwrap().backlog, None);
     }
 
     #[test]
