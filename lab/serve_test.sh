@@ -64,6 +64,33 @@ check "when nginx ends, connections are refused" within 2 says 'Connection refus
   get http://10.0.1.1/hello
 [ "$LAB_ROUTER" = kernel ] || check "and the listeners are gone" within 2 fails says ':80 ' millrace show listeners
 
+# Clients from the network do not keep the host's own waiting.
+cat >"$served/turns.py" <<'END'
+import os, socket, sys, time
+listener = socket.create_server(("", 82), backlog=100)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+for place in range(41):
+    if listener.accept()[1][0] == "127.0.0.1":
+        print("place", place, flush=True)
+END
+cat >"$served/hold.py" <<'END'
+import socket, sys, time
+kept = [socket.create_connection((sys.argv[1], 82), 10) for _ in range(int(sys.argv[2]))]
+print("held", flush=True)
+time.sleep(60)
+END
+server turns 82 "$python" "$served/turns.py" "$served/turn"
+exec_on router "$python" "$served/hold.py" 127.0.0.1 1 >"$lab/one" &
+one=$!
+check "a client on the host waits to be accepted" within 5 grep -q held "$lab/one"
+exec_on a "$python" "$served/hold.py" 10.0.1.1 40 >"$lab/forty" &
+forty=$!
+check "and forty from the network" within 10 grep -q held "$lab/forty"
+touch "$served/turn"
+check "the one is among the first to be accepted" within 5 says '^place ([0-9]|1[0-6])$' cat "$served/logs/turns"
+for pid in $one $forty $server; do end "$pid"; done
+
 # 2. As a user has it: a master and two workers without root, behind them what the kernel serves.
 exec_on router "$python" "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
 backend=$!

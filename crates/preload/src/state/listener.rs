@@ -23,6 +23,8 @@ pub(crate) struct Listener {
     wanted: bool,
     /// When the daemon was told last whether it serves: ns.
     told: u64,
+    /// Calls to `accept` since the kernel was asked first.
+    asked: u8,
 }
 
 /// A listener that was closed after a fork.
@@ -34,6 +36,9 @@ pub(super) struct Lingering {
 
 /// How long a child may take after the fork to serve what its parent has closed: ns. What comes meanwhile comes again.
 const CHILDHOOD: u64 = 3_000_000_000;
+
+/// Of so many calls to `accept`, one asks the kernel first.
+const TURNS: u8 = 16;
 
 /// Between two times that the daemon is told that a listener rests, at least: ns.
 const SELDOM: u64 = 10_000_000;
@@ -84,7 +89,8 @@ impl State {
         let number = self.prove(fd, 0);
         *self.place(fd) = Place { flags: status_flags(fd), ..Place::default() };
         kinds::set(fd, Kind::Listener);
-        self.listeners.insert(fd, Listener { number, serves: false, wanted: false, told: 0 });
+        let listener = Listener { number, serves: false, wanted: false, told: 0, asked: 0 };
+        self.listeners.insert(fd, listener);
         Ok(())
     }
 
@@ -151,6 +157,15 @@ impl State {
         if let (false, Some(_)) = (listener.serves, listener.number) {
             self.tell(fd, true);
         }
+    }
+
+    /// Whether it is the kernel's turn to give a connection: clients that come from the network without end do not keep the host's
+    /// own waiting.
+    pub(crate) fn is_kernels_turn(&mut self, fd: c_int) -> bool {
+        let fd = self.own(fd);
+        let Some(listener) = self.listeners.get_mut(&fd) else { return false };
+        listener.asked = (listener.asked + 1) % TURNS;
+        listener.asked == 0
     }
 
     /// The application has stopped waiting for connections at `fd`: new ones are for other processes, if there are any.

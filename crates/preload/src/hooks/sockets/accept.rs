@@ -102,6 +102,15 @@ unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Re
         return Ok(by_kernel());
     }
     state.serve(listener);
+    if state.is_kernels_turn(listener) {
+        drop(state);
+        // SAFETY: the caller's promise.
+        let new = unsafe { accept_in_turn(shared, listener, name, flags) };
+        if let Some(new) = new.filter(|new| *new >= 0) {
+            return Ok(Taken::Kernels(new));
+        }
+        state = shared.lock();
+    }
     let nonblocking = state.is_nonblocking(listener);
     let alarm = state.timeouts(listener).0;
     loop {
@@ -144,8 +153,9 @@ unsafe fn take(shared: &Shared, listener: c_int, name: Name, flags: c_int) -> Re
     }
 }
 
-/// Accepts a connection that the kernel has at a listener that blocks. `None`: another thread or process takes it. All that
-/// share a listener hear of the same connection; who came too late would wait in the kernel, deaf to what comes by the stack.
+/// Accepts a connection that the kernel has, without waiting for one. `None`: there is none, or another thread or process takes
+/// it. All that share a listener hear of the same connection; who came too late would wait in the kernel, deaf to what comes by
+/// the stack.
 ///
 /// # Safety
 /// As for `accept4`.
