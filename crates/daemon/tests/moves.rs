@@ -29,7 +29,7 @@ fn daemon(sessions: &str) -> (Instance, PathBuf) {
 
 /// A server with an established connection that it has exported: its name, and a file with it.
 struct Bed {
-    _daemon: Instance,
+    daemon: Instance,
     socket: PathBuf,
     server: Guest,
     socket_that_listens: TcpListener,
@@ -46,7 +46,7 @@ impl Bed {
         let local = SocketAddr::from(([192, 0, 2, 1], listener.local_addr().unwrap().port()));
         let (number, _) = server.serve(&listener, local.ip());
         Self {
-            _daemon: daemon,
+            daemon,
             socket,
             server,
             socket_that_listens: listener,
@@ -221,7 +221,7 @@ fn two_that_ask_each_other_do_not_wait_for_each_other() {
 fn nobody_waits_for_a_connection_that_died_with_its_process() {
     let bed = Bed::new("");
     let (_held, id) = bed.server.carrier(&bed.socket);
-    let Bed { server, socket, _daemon, .. } = bed;
+    let Bed { server, socket, daemon: _daemon, .. } = bed;
     let mut heir = Guest::attach(&socket);
     drop(server);
     let start = Instant::now();
@@ -242,7 +242,7 @@ fn what_a_dead_process_left_goes_on_as_long_as_somebody_holds_it() {
     let (held, id) = bed.server.carrier(&bed.socket);
     let good = file(&[&established(bed.local, Bed::remote(7))]);
     assert_eq!(bed.deposit(id, &good), Reply::Deposited(id));
-    let Bed { server, socket, _daemon, .. } = bed;
+    let Bed { server, socket, daemon: _daemon, .. } = bed;
     drop(server);
     let mut heir = Guest::attach(&socket);
     let there = heir.withdraw(id).unwrap().unwrap();
@@ -268,6 +268,27 @@ fn only_what_may_move_is_taken() {
     let refusal = refused(bed.server.abandon(&accepted.0, accepted.1, 4_097));
     assert!(refusal.message.contains("at most 4096 are allowed"), "{refusal}");
     assert_eq!(bed.server.abandon(&accepted.0, accepted.1, 1), Reply::Abandoned(1));
+}
+
+#[test]
+fn what_the_daemon_keeps_is_shown() {
+    let mut bed = Bed::new("");
+    let (_carrier, id) = bed.server.carrier(&bed.socket);
+    let good = file(&[&established(bed.local, Bed::remote(7))]);
+    let path = "/v1/sessions/connections?process=millraced";
+    let shown = |bed: &Bed| -> Vec<_> {
+        let page = bed.daemon.get(path).json();
+        let connections = page["connections"].as_array().unwrap().iter();
+        connections.map(|one| one["remote"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(bed.deposit(id, &good), Reply::Deposited(id));
+    assert_eq!(shown(&bed), [Bed::remote(7).to_string()]);
+    assert!(bed.server.withdraw(id).unwrap().is_some());
+    assert!(shown(&bed).is_empty());
+    // It ends one that nobody will have again.
+    let left = file(&[&established(bed.local, Bed::remote(8))]);
+    assert_eq!(bed.server.abandon(&left, clock(), 1), Reply::Abandoned(1));
+    assert_eq!(shown(&bed), [Bed::remote(8).to_string()]);
 }
 
 #[test]

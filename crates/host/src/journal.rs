@@ -10,9 +10,7 @@ use shm::connections::{
     CongestionControl, ConnectionsWriter, Count, Record, Sequences, State as Shown,
 };
 use shm::session::TransportProtocol;
-use transport::{Glance, Info, Reason, Stack, State};
-
-use crate::claims::Store;
+use transport::{Buffers, Glance, Info, Reason, Stack, State};
 
 /// Between two looks: ns.
 const PERIOD: u64 = 100_000_000;
@@ -32,7 +30,7 @@ struct Seen {
 
 /// The writer's side of the table.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     writer: ConnectionsWriter,
     seen: Vec<Option<Seen>>,
     /// Where the next look begins.
@@ -47,7 +45,8 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Of a table that is empty.
-    pub(crate) fn new(writer: ConnectionsWriter, now: u64, stack: &Stack<Store>) -> Self {
+    #[must_use]
+    pub fn new<B: Buffers>(writer: ConnectionsWriter, now: u64, stack: &Stack<B>) -> Self {
         let seen = vec![None; writer.places() as usize];
         let mut journal = Self { writer, seen, next: 0, due: 0, wish: None, refused: 0 };
         for place in 0..stack.places().min(journal.writer.places()) {
@@ -56,16 +55,15 @@ impl Journal {
         journal
     }
 
-    /// Brings the table up to date, every [`PERIOD`] at most.
-    pub(crate) fn look(&mut self, now: u64, stack: &Stack<Store>) {
+    /// Brings the table up to date, every 100 ms at most.
+    pub fn look<B: Buffers>(&mut self, now: u64, stack: &Stack<B>) {
         if now >= self.due {
-            self.due = now + PERIOD;
-            self.write_changes(now, stack);
+            self.show(now, stack);
         }
     }
 
     /// Writes what there is now at a place.
-    pub(crate) fn note(&mut self, now: u64, place: u32, stack: &Stack<Store>) {
+    pub(crate) fn note<B: Buffers>(&mut self, now: u64, place: u32, stack: &Stack<B>) {
         let Some(seen) = self.seen.get_mut(place as usize) else { return };
         let Some(glance) = stack.glance(place) else {
             if seen.take().is_some() {
@@ -80,7 +78,9 @@ impl Journal {
         *seen = Some(Seen { glance, since });
     }
 
-    fn write_changes(&mut self, now: u64, stack: &Stack<Store>) {
+    /// Brings the table up to date at once: to be called when somebody looks, by who does not look by itself.
+    pub fn show<B: Buffers>(&mut self, now: u64, stack: &Stack<B>) {
+        self.due = now + PERIOD;
         let used = stack.places().min(self.writer.places());
         if self.wish.is_none() {
             self.wish = self.writer.asked().map(|asked| (asked, used));
@@ -112,7 +112,7 @@ impl Journal {
         }
     }
 
-    fn count(&mut self, stack: &Stack<Store>) {
+    fn count<B: Buffers>(&mut self, stack: &Stack<B>) {
         let counters = stack.counters();
         let placed = stack.placed() as u64;
         let dropped = Reason::ALL.iter().map(|reason| counters.dropped(*reason)).sum();

@@ -38,6 +38,7 @@ mod template;
 pub use close::Lingering;
 pub use errno::Errno;
 pub use fifo::held_bytes;
+pub use journal::Journal;
 pub use listen::SOMAXCONN;
 pub use mask::Mask;
 pub use message::{Incoming, Outgoing, Received, Report, Shape};

@@ -12,6 +12,7 @@ use shm::session::TransportProtocol;
 use tokio::time::sleep;
 
 use super::Sessions;
+use super::parking::Parking;
 use crate::clock;
 
 /// How long stacks may take to bring their tables up to date: they look every 100 ms.
@@ -29,7 +30,11 @@ struct Subject {
 }
 
 /// The stacks at one moment.
-pub(crate) struct Look(Vec<Subject>);
+pub(crate) struct Look {
+    subjects: Vec<Subject>,
+    /// The daemon's own stack, if it is there: it sleeps until it is told something.
+    own: Option<Parking>,
+}
 
 /// Which connections are wanted: those that meet all that is said.
 #[derive(Debug, Default)]
@@ -56,7 +61,8 @@ impl Sessions {
                 connections: Arc::clone(&stack.connections),
             })
         });
-        Look(stacks.collect())
+        let own = self.own_stack().ok().map(|(parking, _)| parking);
+        Look { subjects: stacks.collect(), own }
     }
 }
 
@@ -66,9 +72,12 @@ type StateCount = (&'static str, u64);
 impl Look {
     /// Has the stacks bring their tables up to date, and waits a moment for those that do.
     pub(crate) async fn refresh(&self, wanted: &Wanted) {
-        let subjects = self.0.iter().filter(|subject| wanted.names(subject));
+        let subjects = self.subjects.iter().filter(|subject| wanted.names(subject));
         let asked: Vec<_> =
             subjects.map(|subject| (&subject.connections, subject.connections.ask())).collect();
+        if let Some(own) = &self.own {
+            own.show();
+        }
         let until = Instant::now() + PATIENCE;
         while asked.iter().any(|(table, wish)| !table.has_answered(*wish)) && Instant::now() < until
         {
@@ -80,7 +89,7 @@ impl Look {
     pub(crate) fn page(&self, wanted: &Wanted) -> ConnectionPage {
         let now = clock::now();
         let mut page = ConnectionPage::default();
-        for subject in self.0.iter().filter(|subject| wanted.names(subject)) {
+        for subject in self.subjects.iter().filter(|subject| wanted.names(subject)) {
             let count = |count| subject.connections.count(count);
             page.time_wait = page.time_wait.saturating_add(count(Count::TimeWaits));
             page.unlisted = page.unlisted.saturating_add(count(Count::Unlisted));
@@ -96,7 +105,7 @@ impl Look {
 
     /// Fills in how many connections wait at each listener's members to be accepted.
     pub(crate) fn count_waiting(&self, listeners: &mut [Listener]) {
-        for subject in &self.0 {
+        for subject in &self.subjects {
             for record in subject.connections.records().filter(|record| record.waits) {
                 let serving = listeners
                     .iter_mut()
@@ -128,7 +137,7 @@ impl Look {
             });
             named.collect()
         };
-        self.0.iter().map(|one| (one.number, one.name.as_str(), states(one))).collect()
+        self.subjects.iter().map(|one| (one.number, one.name.as_str(), states(one))).collect()
     }
 }
 

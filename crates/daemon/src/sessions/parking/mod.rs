@@ -23,9 +23,10 @@ use crate::processes::no_resources;
 
 use thread::Keeper;
 
-/// Its queues: slots of each ring, and bytes of packet in each; its flows are found without claims.
+/// Its queues: slots of each ring, and bytes of packet in each; its flows are found without claims. Connections beyond so many
+/// are counted and not shown.
 const ASKED: OpenStack =
-    OpenStack { slots: 1024, capacity: 2048 - 64, claims: 64, connections: 64 };
+    OpenStack { slots: 1024, capacity: 2048 - 64, claims: 64, connections: 1024 };
 /// What it calls itself.
 const NAME: &str = "millraced";
 
@@ -64,6 +65,8 @@ enum Job {
     Close(ConnectionId),
     /// Resets it.
     Abort(ConnectionId),
+    /// Brings what is shown of its connections up to date.
+    Show,
 }
 
 /// The way to the thread. Clones are the same.
@@ -202,6 +205,11 @@ impl Parking {
     /// Resets one.
     pub(super) fn abort(&self, connection: ConnectionId) {
         self.tell(Job::Abort(connection));
+    }
+
+    /// Has it bring up to date what it shows of its connections.
+    pub(super) fn show(&self) {
+        self.tell(Job::Show);
     }
 
     fn tell(&self, job: Job) {

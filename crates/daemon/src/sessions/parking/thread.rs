@@ -10,6 +10,7 @@ use std::time::Duration;
 use client::session::{Link, Queues};
 use forward::steering::Flow;
 use graph::Doorbell;
+use host::Journal;
 use shm::session::TransportProtocol;
 use tables::OutOfMemory;
 use transport::{Config, ConnectionId, Contents, Ends, ImportError, Stack};
@@ -43,12 +44,14 @@ pub(super) struct Keeper {
     ended: Ended,
     /// Connections that have ended, and when their flows are free: ns.
     leaving: VecDeque<(u64, Ends)>,
+    /// Shows the connections.
+    journal: Option<Journal>,
 }
 
 impl Keeper {
     pub(super) fn new(
         link: Link,
-        queues: Queues,
+        mut queues: Queues,
         (jobs, bell, expected): (Receiver<Job>, Arc<Doorbell>, Arc<AtomicUsize>),
         ended: Ended,
     ) -> Result<Self, OutOfMemory> {
@@ -63,8 +66,10 @@ impl Keeper {
         let mut stack = Stack::new(config, Store::default())?;
         // What comes for a connection that is not here is early or late: its peer sends it again.
         stack.keep_quiet(u64::MAX);
-        let leaving = VecDeque::new();
-        Ok(Self { stack, queues, link, jobs, bell, expected, waited: 0, ended, leaving })
+        let shown = queues.take_connections();
+        let journal = shown.map(|table| Journal::new(table, clock::now(), &stack));
+        let (waited, leaving) = (0, VecDeque::new());
+        Ok(Self { stack, queues, link, jobs, bell, expected, waited, ended, leaving, journal })
     }
 
     /// Until the daemon ends, or takes the stack away.
@@ -107,6 +112,11 @@ impl Keeper {
                 }
                 Job::Close(id) => self.stack.close(id),
                 Job::Abort(id) => self.stack.abort(id),
+                Job::Show => {
+                    if let Some(journal) = &mut self.journal {
+                        journal.show(clock::now(), &self.stack);
+                    }
+                }
             }
         }
     }
@@ -152,6 +162,9 @@ impl Keeper {
         sink.ring();
         while self.stack.poll_event().is_some() {}
         self.note_ended(now);
+        if let Some(journal) = &mut self.journal {
+            journal.look(now, &self.stack);
+        }
     }
 
     /// Whether packets that have come may be for a connection that is on its way.
