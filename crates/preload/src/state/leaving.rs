@@ -13,6 +13,8 @@ use crate::{clock, real, report};
 /// How often it is looked whether the handshakes at a listener that closes are over, and the time between two looks.
 const HANDSHAKES: usize = 20;
 const BREATH: Duration = Duration::from_millis(1);
+/// Connections that are left to the daemon at a time: a batch that is more than it takes is refused as a whole.
+const BATCH: usize = 256;
 /// How long packets for connections that were given away may still come: ns.
 const HELD: u64 = 2_000_000_000;
 
@@ -55,13 +57,18 @@ impl State {
             return true;
         }
         self.hold(&parcels, now);
-        let bytes: Vec<_> = parcels.iter().map(|parcel| &parcel.bytes[..]).collect();
         let stack = self.attachment.number();
-        // Those that it cannot take, it resets.
-        let Err(error) = self.attachment.link.abandon(stack, now, &bytes) else { return true };
-        report::say(&error.to_string());
-        self.take_back(&parcels, now);
-        false
+        let mut all = true;
+        for batch in parcels.chunks(BATCH) {
+            let bytes: Vec<_> = batch.iter().map(|parcel| &parcel.bytes[..]).collect();
+            // Those that it cannot take, it resets.
+            if let Err(error) = self.attachment.link.abandon(stack, now, &bytes) {
+                report::say(&error.to_string());
+                self.take_back(batch, now);
+                all = false;
+            }
+        }
+        all
     }
 
     /// Connections that wait at a listener are for others who serve there.
