@@ -24,6 +24,7 @@ fn a_process_serves_what_it_has_bound_and_loses_it_with_its_connection() {
     let second = open(&channel);
     let socket = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = socket.local_addr().unwrap().port();
+    rustix::net::listen(&socket, 9).unwrap();
     let one = listening(listen(&channel, stack, 1, &socket));
     assert_eq!((one.address, one.only_v6), (socket.local_addr().unwrap(), false));
     let same = listening(listen(&channel, second, 3, &socket));
@@ -35,6 +36,12 @@ fn a_process_serves_what_it_has_bound_and_loses_it_with_its_connection() {
     let shares: Vec<_> = members.iter().map(|member| member["share"].as_u64().unwrap()).collect();
     assert_eq!(shares.iter().sum::<u64>(), 256);
     assert!((64..=65).contains(&shares[0]), "a quarter: {shares:?}");
+    rustix::net::listen(&socket, 5).unwrap();
+    listening(listen(&channel, second, 3, &socket));
+    let shown = listeners(&daemon);
+    let members = shown[0]["members"].as_array().unwrap();
+    let backlogs: Vec<_> = members.iter().map(|member| member["backlog"].as_u64()).collect();
+    assert_eq!(backlogs, [Some(9), Some(5)], "as it was when each was shown");
     let range = ask(&channel, &lease(stack)).0;
     let Reply::Leased(range) = range else { panic!("{range:?}") };
     assert_eq!((range.first, range.count), (10_240, 256));
