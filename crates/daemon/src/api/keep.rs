@@ -38,7 +38,7 @@ pub(crate) async fn restart(State(api): State<Api>, _: Unneeded) -> Answer<Resta
         reload::check_start(&changing).await.map_err(Refusal::configuration)?;
         api.keeper.hand_over(&changing).await.map_err(refusal)?;
         if let Err(error) = api.restarts.begin(changing).await {
-            api.keeper.take_back();
+            api.keeper.take_back().await;
             return Err(Refusal::failed(
                 error,
                 "nothing has changed; correct it and restart again",

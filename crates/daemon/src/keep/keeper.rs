@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use control::api::Saved;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::gather::gather;
@@ -61,13 +62,17 @@ impl Keeper {
     pub(crate) async fn recall(&self, changing: &Changing, kept: Kept) {
         let path = kept.path().map(Path::to_owned);
         let left_out = kept.put_in_force(changing).await;
-        if let Some(path) = path.filter(|_| left_out > 0) {
-            match place::keep_second_name(&path) {
-                Ok(second) => tracing::warn!("{} has what was left out", second.display()),
-                Err(error) => tracing::warn!("{}: {error}", path.display()),
+        let here = Arc::clone(&self.place);
+        let tidy = move || {
+            if let Some(path) = path.filter(|_| left_out > 0) {
+                match place::keep_second_name(&path) {
+                    Ok(second) => tracing::warn!("{} has what was left out", second.display()),
+                    Err(error) => tracing::warn!("{}: {error}", path.display()),
+                }
             }
-        }
-        self.place.clear_handed();
+            here.clear_handed();
+        };
+        let _ = spawn_blocking(tidy).await;
         let changes = changes(&self.daemon);
         let mut state = self.with();
         (state.recalled, state.changes) = (true, changes);
@@ -90,8 +95,9 @@ impl Keeper {
     }
 
     /// Nobody starts after all.
-    pub(crate) fn take_back(&self) {
-        self.place.clear_handed();
+    pub(crate) async fn take_back(&self) {
+        let here = Arc::clone(&self.place);
+        let _ = spawn_blocking(move || here.clear_handed()).await;
     }
 
     async fn save_to(&self, changing: &Changing, path: PathBuf) -> Result<Saved, KeepError> {
@@ -102,12 +108,17 @@ impl Keeper {
         let failed = |source| KeepError::Write { path: shown.clone(), source };
         let now = changes(&self.daemon);
         let (bytes, saved) = gather(changing).await.map_err(failed)?;
-        let hash = hash_of(&bytes);
         let lasting = self.place.lasting() == Some(&*path);
-        if !(lasting && self.with().hash == Some(hash) && path.exists()) {
-            let write = tokio::task::spawn_blocking(move || place::write(&path, &bytes));
-            write.await.map_err(io::Error::other).and_then(|done| done).map_err(failed)?;
-        }
+        let written = self.with().hash.filter(|_| lasting);
+        // With a million routes, to hash them and to free them takes so long that neighbours would wait.
+        let write = spawn_blocking(move || {
+            let hash = hash_of(&bytes);
+            if written != Some(hash) || !path.exists() {
+                place::write(&path, &bytes)?;
+            }
+            Ok::<_, io::Error>(hash)
+        });
+        let hash = write.await.map_err(io::Error::other).and_then(|done| done).map_err(failed)?;
         if lasting {
             let mut state = self.with();
             (state.changes, state.hash) = (now, Some(hash));
@@ -120,7 +131,9 @@ impl Keeper {
         if !self.place.automatic {
             return std::future::pending().await;
         }
-        if let Some(Err(error)) = self.place.lasting().map(place::make_folder) {
+        let here = Arc::clone(&self.place);
+        let make = move || here.lasting().map_or(Ok(()), place::make_folder);
+        if let Ok(Err(error)) = spawn_blocking(make).await {
             tracing::error!("daemon.keep: {error}");
         }
         let mut last = Instant::now();
