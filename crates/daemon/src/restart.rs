@@ -37,7 +37,8 @@ impl Restarts {
     ///
     /// Errors: [`TakeoverError`]; everything goes on as before.
     pub(crate) async fn begin(&self, changing: Changing) -> Result<(), TakeoverError> {
-        let alone = why_alone(&changing.lock().config);
+        let config = changing.lock().config.clone();
+        let alone = spawn_blocking(move || why_alone(&config)).await.unwrap_or_default();
         if let Some(why) = alone {
             tracing::info!("restarting in place: {why}");
         } else {
