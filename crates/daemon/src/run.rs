@@ -224,7 +224,8 @@ async fn serve(
     tracing::info!("the API is at {}", sockets.api.path().display());
     tracing::info!("clients attach at {}", sockets.attach.path().display());
     tracing::info!("programs on Millrace connect at {}", sockets.sessions.path().display());
-    notify::ready(&daemon.lock().status());
+    let status = daemon.lock().status();
+    notify::ready(&status);
     let mut turn = None;
     let ended = loop {
         tokio::select! {

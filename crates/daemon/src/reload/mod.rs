@@ -74,7 +74,9 @@ pub(crate) async fn from_file(
         if applied.is_ok() {
             changing.lock().origin.set(path);
         }
-        told.end(&changing.lock().status());
+        // The daemon is not held while the service manager takes it.
+        let status = changing.lock().status();
+        told.end(&status);
         tell(&applied);
         applied
     });
