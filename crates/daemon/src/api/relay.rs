@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::places::{Connection, Places};
+use crate::processes::complain;
 use axum::serve::Listener;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -79,7 +80,9 @@ impl Listener for Incoming {
             Self::Relayed(relayed) => loop {
                 match relayed.recv().await.map(UnixStream::from_std) {
                     Some(Ok(stream)) => return (Connection { stream, _place: None }, ()),
-                    Some(Err(error)) => tracing::warn!("a connection to the API: {error}"),
+                    Some(Err(error)) => {
+                        complain(|| tracing::warn!("a connection to the API: {error}"));
+                    }
                     None => pending().await,
                 }
             },
@@ -125,7 +128,7 @@ impl Door {
                 Err(error) => error.into_inner(),
             },
             Ok(Err(error)) => {
-                tracing::warn!("a thread for a user of the API: {error}");
+                complain(|| tracing::warn!("a thread for a user of the API: {error}"));
                 socket
             }
             Err(_) => socket,

@@ -19,6 +19,7 @@ use shm::attach::{Channel, Refusal, RefusalKind};
 use shm::bell::forbid_descriptors;
 
 use super::desk::{Desk, User};
+use super::sparing::complain;
 use super::user::Coming;
 use super::{Process, Service};
 
@@ -116,7 +117,7 @@ impl<S: Service> Door<S> {
                 desk.send(Coming { socket, process, place }).err().map(|coming| coming.socket)
             }
             Err(error) => {
-                tracing::warn!("a thread for user {}: {error}", credentials.uid);
+                complain(|| tracing::warn!("a thread for user {}: {error}", credentials.uid));
                 Some(socket)
             }
         };

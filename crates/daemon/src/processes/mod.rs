@@ -10,7 +10,7 @@
 //! | `bells` | the user's | the user's doorbells are rung and drained |
 //! | `kept` | the user's | connections on which nothing more is said, until nobody holds the other end |
 //! | `memory` | the user's | segments are made |
-//! | `sparing` | control | the log says what they do, not too often |
+//! | `sparing` | all | the log says what they do, and what they lack, not too often |
 //! | `asks`, `bounds` | control | does what was asked, as much as a user may have |
 //!
 //! What is asked and answered at a socket is its [`Service`]'s.
@@ -43,7 +43,7 @@ pub(crate) use bounds::{Paces, UserBound};
 pub(crate) use door::Door;
 pub(crate) use memory::{Made, PAGE, channel, grow};
 pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
-pub(crate) use sparing::Sparing;
+pub(crate) use sparing::{Sparing, complain};
 pub(crate) use user::Shared;
 pub(crate) use visit::Answer;
 

@@ -1,5 +1,6 @@
 //! Lines in the log about what processes do as often as they like.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Lines in a second.
@@ -17,13 +18,7 @@ pub(crate) struct Sparing {
 impl Sparing {
     /// Says it, if there is room; `what` are the lines about, in the plural.
     pub(crate) fn say(&mut self, what: &str, line: impl FnOnce()) {
-        let (left_out, room) = self.count(Instant::now());
-        if left_out > 0 {
-            tracing::warn!("{left_out} more {what} were not written here");
-        }
-        if room {
-            line();
-        }
+        write(self.count(Instant::now()), what, line);
     }
 
     /// Counts a line: how many were left out in the seconds before this one, to be said now, and whether this one has room.
@@ -37,6 +32,25 @@ impl Sparing {
         self.said += u32::from(room);
         self.unsaid += u64::from(!room);
         (left_out, room)
+    }
+}
+
+/// What the system lacks when connections come: a descriptor, a thread. All threads have these lines together, because whoever
+/// may connect meets the lack as often as it likes.
+static LACKS: Mutex<Sparing> = Mutex::new(Sparing { since: None, said: 0, unsaid: 0 });
+
+/// Says what a connection lacks, if there is room.
+pub(crate) fn complain(line: impl FnOnce()) {
+    let counted = LACKS.lock().unwrap_or_else(PoisonError::into_inner).count(Instant::now());
+    write(counted, "connections that could not be served", line);
+}
+
+fn write((left_out, room): (u64, bool), what: &str, line: impl FnOnce()) {
+    if left_out > 0 {
+        tracing::warn!("{left_out} more {what} were not written here");
+    }
+    if room {
+        line();
     }
 }
 

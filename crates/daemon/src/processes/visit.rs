@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::bells::Theirs;
 use super::refusal::invalid;
+use super::sparing::complain;
 use super::user::{Coming, Shared};
 use super::{Guest, Service};
 
@@ -121,7 +122,9 @@ pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: A
     let Coming { socket, process, place } = coming;
     let connection = match Connection::of(socket) {
         Ok(connection) => connection,
-        Err(error) => return tracing::warn!("a connection to the {} socket: {error}", S::SOCKET),
+        Err(error) => {
+            return complain(|| tracing::warn!("a connection to the {} socket: {error}", S::SOCKET));
+        }
     };
     let _place = match place {
         Ok(place) => place,
