@@ -32,7 +32,7 @@ use shm::attach::{
 };
 
 use crate::ports::{Devices, Ports};
-use crate::processes::{Control, Door, Paces, Process, check_name, no_resources, printable};
+use crate::processes::{Control, Door, Paces, Process, Sparing, check_name, no_resources, printable};
 use crate::workers::Workers;
 
 use attaching::{Attaching, Rules};
@@ -64,6 +64,8 @@ pub(crate) struct Lent<'a> {
 pub(crate) struct Clients {
     list: BTreeMap<u32, Client>,
     last: u32,
+    /// What the log says of clients that come and go.
+    log: Sparing,
     /// The rules in force, for the thread that accepts.
     rules: Rules,
     /// How often users are rung, by worker.
@@ -185,7 +187,9 @@ impl Lent<'_> {
         }
         self.clients.last = self.clients.last.wrapping_add(1).max(1);
         let id = self.clients.last;
-        tracing::info!(client = id, pid, uid, "{} attached", hello.name);
+        self.clients.log.say("clients", || {
+            tracing::info!(client = id, pid, uid, "{} attached", hello.name);
+        });
         let client = Client {
             name: hello.name,
             library: hello.library,
@@ -210,11 +214,10 @@ impl Lent<'_> {
         let left = numbers.into_iter().filter_map(|number| self.close_client_queues(id, number));
         let left = left.collect();
         if let Some(client) = self.clients.list.remove(&id) {
-            tracing::info!(
-                client = id,
-                "{} is gone: {why}; all it had was taken back",
-                client.name
-            );
+            self.clients.log.say("clients", || {
+                let name = &client.name;
+                tracing::info!(client = id, "{name} is gone: {why}; all it had was taken back");
+            });
             if !self.clients.list.values().any(|other| other.uid() == client.uid()) {
                 self.clients.paces.forget(client.uid());
             }

@@ -213,7 +213,7 @@ impl Lent<'_> {
     }
 
     pub(super) fn give(
-        &self,
+        &mut self,
         place: &Place,
         client: LaneClient,
         memory: Arc<DeviceMemory>,
@@ -221,7 +221,9 @@ impl Lent<'_> {
         let crew = self.workers.crew();
         let worker = crew.on_core(place.core).ok_or_else(|| no_resources("the worker is gone"))?;
         let (port, queue) = (place.port, place.queue);
-        tracing::info!(%port, queue, "a client is given the receive queue");
+        self.clients.log.say("clients", || {
+            tracing::info!(%port, queue, "a client is given the receive queue");
+        });
         let give = move |rx: &mut RxAssignment| rx.give(client, &memory);
         Ok(worker.ask(move |state| on_queue(state, (port, queue), give)))
     }
