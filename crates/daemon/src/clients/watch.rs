@@ -1,5 +1,7 @@
 //! Clients that do not keep up or write nonsense: said in the log, once a minute at most.
 
+use std::thread;
+
 use control::api::ClientCounters;
 
 use super::Lent;
@@ -45,8 +47,11 @@ impl Lent<'_> {
     pub(crate) fn look_after(&mut self) {
         let (free, _) = self.free_retired();
         if !free.is_empty() {
-            // Unmapping takes long; a thread of its own does it.
-            std::thread::spawn(move || drop(free));
+            // Unmapping takes long; a thread of its own does it, where the system has one.
+            let unmapping = thread::Builder::new().name("unmapping".into());
+            if let Err(error) = unmapping.spawn(move || drop(free)) {
+                tracing::warn!("a thread to unmap memory of clients: {error}");
+            }
         }
         for (id, client) in &mut self.clients.list {
             let age = client.since.elapsed().as_secs();
