@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 /// Things that wait to be done. Who asks for much waits for nobody but itself ([`Control::of`]).
@@ -66,8 +67,10 @@ impl<D: 'static> Control<D> {
         };
         let (answer, answered) = oneshot::channel();
         let act = Box::new(move |daemon: &mut D| {
-            // Whoever asked may be gone; what the answer holds goes with it.
-            let _ = answer.send(act(daemon));
+            if let Err(unwanted) = answer.send(act(daemon)) {
+                // Whoever asked is gone. What the answer holds may be memory: others would wait while it is unmapped.
+                drop(spawn_blocking(move || drop(unwanted)));
+            }
         });
         self.acts.send(act).await.ok()?;
         answered.await.ok()
@@ -197,6 +200,31 @@ mod tests {
                 later += took * 4;
             }
         }
+    }
+
+    /// Says which thread drops it.
+    struct Heavy(std::sync::mpsc::Sender<std::thread::ThreadId>);
+
+    impl Drop for Heavy {
+        fn drop(&mut self) {
+            self.0.send(std::thread::current().id()).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_dropped_elsewhere() {
+        let (control, asked) = asks::<Order>();
+        let (tell, told) = std::sync::mpsc::channel();
+        // It is left with the control thread, and its process ends.
+        tokio::select! {
+            biased;
+            _ = control.ask(move |_: &mut Order| Heavy(tell)) => {}
+            () = tokio::task::yield_now() => {}
+        }
+        drop(control);
+        asked.serve(|act| act(&mut Order::default())).await;
+        let dropped = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
+        assert_ne!(dropped, std::thread::current().id());
     }
 
     #[tokio::test]
