@@ -82,6 +82,8 @@ struct Client {
     name: String,
     library: String,
     process: Process,
+    /// Whether it was in the group that counts where there are no rules when it came.
+    member: bool,
     allowed: Allowed,
     since: Instant,
     /// By which ports it may send.
@@ -158,9 +160,14 @@ impl Lent<'_> {
         rules.clone_from(&self.config.client_rules);
     }
 
-    /// A process says who it is.
-    fn attach_client(&mut self, hello: Hello, process: Process) -> Result<Welcome, Refusal> {
-        let Some(allowed) = Allowed::of(&self.config.client_rules, &process) else {
+    /// A process says who it is; and whether it is in the group that counts where there are no rules, which its user's thread
+    /// has read.
+    fn attach_client(
+        &mut self,
+        hello: Hello,
+        (process, member): (Process, bool),
+    ) -> Result<Welcome, Refusal> {
+        let Some(allowed) = Allowed::of(&self.config.client_rules, &process, member) else {
             return Err(permission::stranger(&self.config.client_rules, &process));
         };
         if hello.protocol != PROTOCOL {
@@ -194,6 +201,7 @@ impl Lent<'_> {
             name: hello.name,
             library: hello.library,
             process,
+            member,
             allowed,
             since: Instant::now(),
             sends: Arc::default(),
@@ -228,7 +236,7 @@ impl Lent<'_> {
     /// The configuration has changed: what clients may do from now on.
     pub(crate) fn apply_client_rules(&mut self) {
         for client in self.clients.list.values_mut() {
-            let allowed = Allowed::of(&self.config.client_rules, &client.process);
+            let allowed = Allowed::of(&self.config.client_rules, &client.process, client.member);
             client.allowed = allowed.unwrap_or(Allowed::These(Vec::new()));
         }
         self.show_rules_to_door();

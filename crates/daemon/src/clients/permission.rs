@@ -33,16 +33,21 @@ pub(super) fn stranger(rules: &[ClientRule], process: &Process) -> Refusal {
     Refusal::new(RefusalKind::Permission, problem)
 }
 
+/// Whether a process is in the group whose members may attach where there are no rules. Reads a file: not for the control
+/// thread.
+pub(super) fn is_member(process: &Process) -> bool {
+    group_id(GROUP).is_ok_and(|group| process.groups.contains(&group))
+}
+
 impl Allowed {
-    /// Of a process. `None`: it may not attach.
-    pub(super) fn of(rules: &[ClientRule], process: &Process) -> Option<Self> {
+    /// Of a process; `member`: [`is_member`] has said so. `None`: it may not attach.
+    pub(super) fn of(rules: &[ClientRule], process: &Process, member: bool) -> Option<Self> {
         let Process { credentials, groups } = process;
         if credentials.uid == 0 {
             return Some(Self::All);
         }
         if rules.is_empty() {
-            let group = group_id(GROUP).ok()?;
-            return groups.contains(&group).then_some(Self::All);
+            return member.then_some(Self::All);
         }
         let mut ports = None::<Vec<String>>;
         for rule in rules {
@@ -85,7 +90,8 @@ mod tests {
         ];
         let of = |uid, groups: &[u32]| {
             let credentials = PeerCredentials { pid: 1, uid, gid: groups[0] };
-            Allowed::of(&rules, &Process { credentials, groups: groups.to_vec() })
+            // The group counts only where there are no rules.
+            Allowed::of(&rules, &Process { credentials, groups: groups.to_vec() }, true)
         };
         assert_eq!(of(0, &[0]), Some(Allowed::All));
         assert_eq!(of(1001, &[1001]), None);
@@ -97,7 +103,9 @@ mod tests {
         // Without rules nobody but root and the group.
         let credentials = PeerCredentials { pid: 1, uid: 1000, gid: 4_000_000 };
         let nobody = Process { credentials, groups: vec![4_000_000] };
-        assert_eq!(Allowed::of(&[], &nobody), None);
+        assert!(!is_member(&nobody));
+        assert_eq!(Allowed::of(&[], &nobody, false), None);
+        assert_eq!(Allowed::of(&[], &nobody, true), Some(Allowed::All));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use shm::Segment;
 use shm::attach::{Hello, Open, Opened, Refusal, Reply, Request};
 use tokio::time::sleep;
 
-use super::{Host, Lent};
+use super::{Host, Lent, permission};
 use crate::processes::{
     Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources, unknown,
 };
@@ -113,8 +113,9 @@ impl<H: Host> Attached<H> {
 
     async fn greet(&self, hello: Hello) -> Result<Reply, Refusal> {
         let (process, id) = (self.process.clone(), Arc::clone(&self.id));
+        let member = permission::is_member(&process);
         let attach = self.ask(move |mut lent| {
-            let welcome = lent.attach_client(hello, process)?;
+            let welcome = lent.attach_client(hello, (process, member))?;
             // Known from now on, even when nobody waits for the answer any more.
             id.store(welcome.client, Ordering::Relaxed);
             Ok::<_, Refusal>(welcome)
