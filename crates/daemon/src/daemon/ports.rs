@@ -147,7 +147,7 @@ impl Changing {
     /// Gives a port another section that [`crate::ports::PortState::can_adapt`] has found fit: MTU and promiscuous mode of the
     /// device, places of its queues.
     ///
-    /// Errors: the device's, and nothing has changed.
+    /// Errors: the device's, and nothing has changed; a worker's, and the port has the section without all of its queues.
     pub(crate) async fn adapt_port(
         &self,
         section: &config::Port,

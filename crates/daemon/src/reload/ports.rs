@@ -82,8 +82,9 @@ impl PortsDone {
                 let Some(port) = daemon.ports.get(&section.name) else { continue };
                 (port.config.clone(), port.needs())
             };
-            changing.adapt_port(section, *needs).await?;
+            // Noted first: where a worker does not answer, the device is changed and the port's queues are not.
             self.adapted.push(before);
+            changing.adapt_port(section, *needs).await?;
         }
         for name in &plan.reused {
             changing.close_port(name).await;
