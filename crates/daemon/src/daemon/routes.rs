@@ -162,6 +162,8 @@ impl RouteChanges {
             }
             tokio::task::yield_now().await;
         }
+        // A million of them take so long to free that neighbours would wait.
+        drop(tokio::task::spawn_blocking(move || drop(self)));
     }
 }
 

@@ -1,10 +1,10 @@
 //! Flows of the files that a configuration names, put in force part by part. What was done can be undone.
 
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use control::Config;
+use tokio::task::spawn_blocking;
 use wire::flow::FiveTuple;
 
 use super::ReloadError;
@@ -16,8 +16,6 @@ use crate::flows::{Entered, Names, Stamp};
 #[derive(Default)]
 pub(super) struct Done {
     entered: Vec<Entered>,
-    /// Hashes of the files' flows, not flows: 16 million of them fit.
-    present: HashSet<u64>,
     stamps: Option<Vec<Stamp>>,
 }
 
@@ -31,7 +29,7 @@ pub(super) async fn put_in_force(
 ) -> Result<(), ReloadError> {
     let files = after.flows.files.clone();
     let paths = files.clone();
-    let stamps = tokio::task::spawn_blocking(move || paths.into_iter().map(stamp).collect());
+    let stamps = spawn_blocking(move || paths.into_iter().map(stamp).collect());
     let stamps: Vec<Stamp> = stamps.await.unwrap_or_default();
     if changing.lock().flows.files() == stamps {
         return Ok(());
@@ -48,7 +46,6 @@ pub(super) async fn put_in_force(
             let entered = entered
                 .map_err(|error| ReloadError::Flows(format!("{}: {error}", path.display())))?;
             count += entered.len();
-            done.present.extend(entered.iter().map(|flow| hash(flow.tuple())));
             done.entered.extend(entered);
         }
         tracing::info!("{}: {count} flows", path.display());
@@ -73,8 +70,10 @@ pub(super) async fn take_back(changing: &Changing, mut done: Done) {
 /// When the files had changed: the tables hold their flows after this and no others; flows of the API last until
 /// then.
 pub(super) async fn finish(changing: &Changing, done: Done) {
-    let Some(stamps) = done.stamps else { return };
-    let keep = |tuple: &FiveTuple| done.present.contains(&hash(tuple));
+    let Done { entered, stamps: Some(stamps) } = done else { return };
+    // Only a runtime that is shutting down does not run it.
+    let Ok(present) = spawn_blocking(move || hashes(entered)).await else { return };
+    let keep = |tuple: &FiveTuple| present.binary_search(&hash(tuple)).is_ok();
     let mut place = Some(0);
     while let Some(first) = place {
         place = changing.lock().flows.retain(first, PART, keep).map(|(behind, _)| behind);
@@ -87,6 +86,14 @@ fn stamp(path: PathBuf) -> Stamp {
     let found = std::fs::metadata(&path).ok();
     let modified = found.as_ref().and_then(|found| found.modified().ok());
     (path, modified, found.map_or(0, |found| found.len()))
+}
+
+/// Hashes of flows, sorted; not flows: 16 million of them fit. Millions take so long, and the flows to be freed, that
+/// neighbours would wait.
+fn hashes(flows: Vec<Entered>) -> Vec<u64> {
+    let mut hashes: Vec<u64> = flows.iter().map(|flow| hash(flow.tuple())).collect();
+    hashes.sort_unstable();
+    hashes
 }
 
 fn hash(tuple: &FiveTuple) -> u64 {

@@ -104,6 +104,11 @@ fn in_tables(places: Vec<FilePlace>) -> Vec<Place> {
     places.iter().map(place_of_file).collect()
 }
 
+/// Nothing of it is taken back any more. A million routes take so long to free that neighbours would wait.
+pub(super) fn finish(done: Done) {
+    drop(spawn_blocking(move || drop(done)));
+}
+
 /// Takes back what [`put_in_force`] did. The interfaces are those of before again.
 pub(super) async fn take_back(changing: &Changing, done: Done) {
     done.changes.take_back(changing).await;

@@ -78,6 +78,7 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
             changes.push(format!("{count} {words}"));
         }
     }
+    routes::finish(routes_done);
     ports.finish(changing).await;
     changing.exchange_neighbors(&before, &mut changes);
     flows::finish(changing, flows_done).await;
@@ -97,7 +98,10 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
 /// Errors: [`ReloadError`]; what was loaded until then stays.
 pub(super) async fn load_files(changing: &Changing) -> Result<(), ReloadError> {
     let config = changing.lock().config.clone();
-    routes::put_in_force(changing, &config, &config, &mut routes::Done::default()).await?;
+    let mut done = routes::Done::default();
+    let filled = routes::put_in_force(changing, &config, &config, &mut done).await;
+    routes::finish(done);
+    filled?;
     let mut done = flows::Done::default();
     flows::put_in_force(changing, &config, &mut done).await?;
     flows::finish(changing, done).await;
