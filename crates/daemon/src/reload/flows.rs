@@ -39,14 +39,18 @@ pub(super) async fn put_in_force(
         let mut count = 0;
         while let Some(part) = file.recv().await {
             let part = part.map_err(|error| ReloadError::Config(vec![error]))?;
-            let mut daemon = changing.lock();
-            let daemon = &mut *daemon;
-            let names = Names { config: after, ports: &daemon.ports, routing: &daemon.routing };
-            let entered = daemon.flows.add(names, &part);
+            let entered = {
+                let mut daemon = changing.lock();
+                let daemon = &mut *daemon;
+                let names = Names { config: after, ports: &daemon.ports, routing: &daemon.routing };
+                daemon.flows.add(names, &part)
+            };
             let entered = entered
                 .map_err(|error| ReloadError::Flows(format!("{}: {error}", path.display())))?;
             count += entered.len();
             done.entered.extend(entered);
+            // Others have their turn, also while the file is read faster than its flows are entered.
+            tokio::task::yield_now().await;
         }
         tracing::info!("{}: {count} flows", path.display());
     }
