@@ -5,11 +5,10 @@ use axum::extract::State;
 use control::api::{Changed, ErrorBody, FlowPage, FlowQuery, FlowSelector};
 use control::config::Flow;
 
-use super::Api;
 use super::answer::{Answer, Body, Parameters, Refusal};
 use super::trace::within;
-use crate::daemon::Shared;
-use crate::flows::{FlowError, Names, tuple};
+use super::{Api, carried_through};
+use crate::flows::FlowError;
 
 /// Flows in one request at most.
 const LIST: usize = 100_000;
@@ -17,9 +16,6 @@ const LIST: usize = 100_000;
 /// Flows of a page when nothing is said, and at most.
 const PAGE: u32 = 1000;
 const LONGEST_PAGE: u32 = 100_000;
-
-/// Flows removed in one step.
-const STEP: usize = 16_384;
 
 /// `GET /v1/flows`
 #[utoipa::path(
@@ -62,18 +58,18 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn add(State(api): State<Api>, Body(list): Body<Vec<Flow>>) -> Answer<Changed> {
     bounded(list.len())?;
-    let mut daemon = api.daemon.lock();
-    let daemon = &mut *daemon;
-    let names = Names { config: &daemon.config, ports: &daemon.ports, routing: &daemon.routing };
-    let entered = daemon.flows.add(names, &list).map_err(|error| match error {
-        FlowError::Refused { .. } => {
-            Refusal::full(error, "raise limits.flows4 or limits.flows6 in the configuration")
-        }
-        _ => Refusal::invalid(error, "correct the flow and send the list again"),
-    })?;
-    daemon.flows.asked_for(&entered);
-    let replaced = entered.iter().filter(|flow| flow.replaced()).count() as u64;
-    Ok(Json(Changed { added: entered.len() as u64 - replaced, replaced, removed: 0 }))
+    carried_through(async move {
+        let changing = api.daemon.change().await;
+        let entered = changing.add_flows(&list).await.map_err(|error| match error {
+            FlowError::Refused { .. } => {
+                Refusal::full(error, "raise limits.flows4 or limits.flows6 in the configuration")
+            }
+            _ => Refusal::invalid(error, "correct the flow and send the list again"),
+        })?;
+        let replaced = entered.iter().filter(|flow| flow.replaced()).count() as u64;
+        Ok(Json(Changed { added: entered.len() as u64 - replaced, replaced, removed: 0 }))
+    })
+    .await
 }
 
 /// `DELETE /v1/flows`
@@ -91,36 +87,18 @@ pub(crate) async fn remove(
     Body(selector): Body<FlowSelector>,
 ) -> Answer<Changed> {
     bounded(selector.flows.len())?;
-    if selector.all {
-        let removed = clear(&api.daemon).await;
-        return Ok(Json(Changed { removed, ..Changed::default() }));
-    }
-    let mut daemon = api.daemon.lock();
-    let mut tuples = Vec::with_capacity(selector.flows.len());
-    for (at, key) in selector.flows.iter().enumerate() {
-        let found = tuple(key).filter(|tuple| daemon.flows.has(tuple));
-        tuples.push(found.ok_or_else(|| {
-            Refusal::not_found(format!("flow {} is not there", at + 1), "see millrace show flows")
-        })?);
-    }
-    let mut removed = 0;
-    for tuple in &tuples {
-        removed += u64::from(daemon.flows.remove(tuple));
-    }
-    Ok(Json(Changed { removed, ..Changed::default() }))
-}
-
-/// Removes every flow, in parts.
-async fn clear(daemon: &Shared) -> u64 {
-    let (mut place, mut removed) = (0, 0);
-    loop {
-        // A step of its own, so that nobody waits for the lock while others have their turn.
-        let step = daemon.lock().flows.retain(place, STEP, |_| false);
-        let Some((behind, gone)) = step else { return removed };
-        place = behind;
-        removed += gone;
-        tokio::task::yield_now().await;
-    }
+    carried_through(async move {
+        let changing = api.daemon.change().await;
+        let removed = match selector.all {
+            true => changing.clear_flows().await,
+            false => changing.remove_flows(&selector.flows).await.map_err(|at| {
+                let message = format!("flow {} is not there", at + 1);
+                Refusal::not_found(message, "see millrace show flows")
+            })?,
+        };
+        Ok(Json(Changed { removed, ..Changed::default() }))
+    })
+    .await
 }
 
 fn bounded(length: usize) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@
 //! | `start` | from a configuration to a daemon, and its end |
 //! | `changing` | changes of what is open, one at a time, without anybody waiting for a worker or a device |
 //! | `ports` | opening, changing and closing ports |
-//! | `routes` | routes changed part by part, with a way back |
+//! | `routes`, `flows` | routes and flows changed part by part, with a way back |
 //! | `functions`, `kernel_sides` | what follows ports on the workers |
 //! | `clients`, `sessions` | what client processes and processes with stacks need |
 //! | `health` | ports that go away and come back, workers that stop answering |
@@ -15,6 +15,7 @@
 mod changing;
 mod clients;
 mod counters;
+mod flows;
 mod functions;
 mod health;
 mod kernel_sides;

@@ -27,6 +27,15 @@ pub(crate) enum FlowError {
     Refused { at: usize, error: FlowRefusal },
 }
 
+impl FlowError {
+    /// The same about a longer list, in which `first` flows come before.
+    pub(crate) fn behind(mut self, first: usize) -> Self {
+        let (Self::Unfit { at, .. } | Self::Family { at } | Self::Refused { at, .. }) = &mut self;
+        *at += first;
+        self
+    }
+}
+
 /// What names in flows mean.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {

@@ -59,16 +59,8 @@ pub(super) async fn put_in_force(
 }
 
 /// Takes back what [`put_in_force`] did.
-pub(super) async fn take_back(changing: &Changing, mut done: Done) {
-    while !done.entered.is_empty() {
-        let part = done.entered.split_off(done.entered.len().saturating_sub(PART));
-        {
-            let mut daemon = changing.lock();
-            let interfaces = daemon.routing.interfaces();
-            daemon.flows.take_back(part, &interfaces);
-        }
-        tokio::task::yield_now().await;
-    }
+pub(super) async fn take_back(changing: &Changing, done: Done) {
+    changing.take_back_flows(done.entered).await;
 }
 
 /// When the files had changed: the tables hold their flows after this and no others; flows of the API last until

@@ -57,6 +57,41 @@ fn a_port_keeps_the_mtu_that_its_bridge_has_for_its_own_addresses() {
 }
 
 #[test]
+fn a_list_of_flows_in_several_steps_is_taken_whole_or_not_at_all() {
+    let daemon = Instance::start(&two_ports().replace("flows4 = 10", "flows4 = 3000"));
+    let key = |port: u16| {
+        json!({"source": "10.0.1.2", "destination": "10.0.2.2", "protocol": 17,
+               "source_port": port, "destination_port": 53})
+    };
+    let flow = |port: u16, egress: &str| {
+        let mut flow = key(port);
+        flow["egress_port"] = json!(egress);
+        flow
+    };
+    let post = |list: &[Value]| daemon.request("POST", "/v1/flows", &json!(list).to_string());
+    let total = || daemon.get("/v1/flows?limit=1").json()["total"].clone();
+    let mut list: Vec<Value> = (1..=2100).map(|port| flow(port, "right")).collect();
+    list.push(flow(2101, "nowhere"));
+    let refused = post(&list);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("flow 2101:"), "{}", refused.text());
+    assert_eq!(total(), 0);
+    list.pop();
+    assert_eq!(post(&list).json()["added"], 2100);
+
+    let delete = |keys: &[Value]| {
+        daemon.request("DELETE", "/v1/flows", &json!({ "flows": keys }).to_string())
+    };
+    let mut keys: Vec<Value> = (1..=2101).map(key).collect();
+    let refused = delete(&keys);
+    assert_eq!(refused.status, 404, "{}", refused.text());
+    assert!(refused.text().contains("flow 2101 is not there"), "{}", refused.text());
+    assert_eq!(total(), 2100);
+    keys.pop();
+    assert_eq!(delete(&keys).json()["removed"], 2100);
+}
+
+#[test]
 fn neighbors_flows_and_ports_are_shown_and_changed() {
     let daemon = Instance::start(&two_ports());
     let fixed = json!([{"interface": "right", "address": "10.0.2.9", "mac": "02:00:00:00:00:09"}]);
