@@ -92,6 +92,25 @@ fn a_list_of_flows_in_several_steps_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_list_of_neighbors_is_taken_whole_or_not_at_all() {
+    let daemon = Instance::start(&two_ports().replace("flows4 = 10", "flows4 = 10\nneighbors = 2"));
+    let neighbor = |host: u8, mac: u8| {
+        json!({"interface": "right", "address": format!("10.0.2.{host}"),
+               "mac": format!("02:00:00:00:00:{mac:02x}")})
+    };
+    let post = |list: Value| daemon.request("POST", "/v1/neighbors", &list.to_string());
+    let first = post(json!([neighbor(9, 9)]));
+    assert_eq!(first.json()["added"], 1, "{}", first.text());
+    let refused = post(json!([neighbor(9, 1), neighbor(10, 2), neighbor(11, 3)]));
+    assert_eq!((refused.status, code(&refused).as_str()), (507, "full"), "{}", refused.text());
+    let there = daemon.get("/v1/neighbors").json();
+    assert_eq!(there.as_array().unwrap().len(), 1, "{there}");
+    assert_eq!(there[0]["mac"], "02:00:00:00:00:09", "as before");
+    let both = post(json!([neighbor(9, 1), neighbor(10, 2)])).json();
+    assert_eq!((&both["replaced"], &both["added"]), (&json!(1), &json!(1)), "{both}");
+}
+
+#[test]
 fn neighbors_flows_and_ports_are_shown_and_changed() {
     let daemon = Instance::start(&two_ports());
     let fixed = json!([{"interface": "right", "address": "10.0.2.9", "mac": "02:00:00:00:00:09"}]);
