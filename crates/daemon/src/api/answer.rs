@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use control::ConfigError;
 use control::api::ErrorBody;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Longest body that is read at once: bytes. Some 10 us for each kilobyte.
@@ -16,6 +17,14 @@ const SHORT: usize = 16 << 10;
 
 /// What a handler returns.
 pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
+
+/// An answer that may be long, written as JSON while the control thread does other things.
+///
+/// Errors: the daemon ends.
+pub(crate) async fn long<T: Serialize + Send + 'static>(answer: T) -> Result<Response, Refusal> {
+    let written = tokio::task::spawn_blocking(move || Json(answer).into_response()).await;
+    written.map_err(|error| Refusal::failed(error, "ask again"))
+}
 
 /// An error as the API tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use control::api::{Changed, ErrorBody, FlowPage, FlowQuery, FlowSelector};
 use control::config::Flow;
+use tokio::task::yield_now;
 
-use super::answer::{Answer, Body, Parameters, Refusal};
+use super::answer::{Answer, Body, Parameters, Refusal, long};
 use super::trace::within;
 use super::{Api, carried_through};
 use crate::flows::FlowError;
@@ -16,6 +18,9 @@ const LIST: usize = 100_000;
 /// Flows of a page when nothing is said, and at most.
 const PAGE: u32 = 1000;
 const LONGEST_PAGE: u32 = 100_000;
+
+/// Flows that are looked at in one step.
+const STEP: usize = 2048;
 
 /// `GET /v1/flows`
 #[utoipa::path(
@@ -30,7 +35,7 @@ const LONGEST_PAGE: u32 = 100_000;
 pub(crate) async fn list(
     State(api): State<Api>,
     Parameters(query): Parameters<FlowQuery>,
-) -> Answer<FlowPage> {
+) -> Result<Response, Refusal> {
     let limit = within(query.limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
     let first: usize = match query.after.as_deref().map(str::parse) {
         None => 0,
@@ -39,11 +44,19 @@ pub(crate) async fn list(
             return Err(Refusal::invalid("after is not a place", "give next of the page before"));
         }
     };
-    let daemon = api.daemon.lock();
-    let (flows4, flows6) = daemon.flows.len();
-    let (flows, next) = daemon.flows.page(&daemon.routing, first, limit);
+    let (flows4, flows6) = api.daemon.lock().flows.len();
+    let (mut flows, mut next) = (Vec::new(), Some(first));
+    while let Some(place) = next.filter(|_| flows.len() < limit) {
+        let (more, behind) = {
+            let daemon = api.daemon.lock();
+            daemon.flows.page(&daemon.routing, place, STEP.min(limit - flows.len()))
+        };
+        flows.extend(more);
+        next = behind;
+        yield_now().await;
+    }
     let next = next.map(|place| place.to_string());
-    Ok(Json(FlowPage { flows, total: (flows4 + flows6) as u64, next }))
+    long(FlowPage { flows, total: (flows4 + flows6) as u64, next }).await
 }
 
 /// `POST /v1/flows`

@@ -5,12 +5,13 @@ use std::net::IpAddr;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use control::api::{Changed, ErrorBody, Neighbor, NeighborSelector, NeighborState};
 use control::config::StaticNeighbor;
 use control::net::MacAddr;
 use tokio::task::yield_now;
 
-use super::answer::{Answer, Body, Refusal};
+use super::answer::{Answer, Body, Refusal, long};
 use super::{Api, carried_through};
 use crate::daemon::{Changing, Daemon};
 use crate::routing::NeighborError;
@@ -29,8 +30,9 @@ const STEP: usize = 512;
         (status = 200, description = "Every neighbour", body = Vec<Neighbor>),
     )
 )]
-pub(crate) async fn list(State(api): State<Api>) -> Json<Vec<Neighbor>> {
-    Json(api.daemon.lock().routing.neighbors())
+pub(crate) async fn list(State(api): State<Api>) -> Result<Response, Refusal> {
+    let neighbors = api.daemon.lock().routing.neighbors();
+    long(neighbors).await
 }
 
 /// `POST /v1/neighbors`

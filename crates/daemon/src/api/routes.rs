@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use control::api::{
     Changed, ErrorBody, LookupQuery, NextHop, RouteEntry, RouteLookup, RouteOrigin, RoutePage,
     RouteQuery, RouteScope,
@@ -11,8 +12,9 @@ use control::net::Prefix;
 use forward::nodes::MOST_LEAKS;
 use forward::rib::{self, NextHopInfo, RouteInfo, Source, Target};
 use forward::state::Kind;
+use tokio::task::yield_now;
 
-use super::answer::{Answer, Body, Parameters, Refusal};
+use super::answer::{Answer, Body, Parameters, Refusal, long};
 use super::{Api, carried_through, vrfs};
 use crate::daemon::{Changing, Daemon, RouteChanges};
 use crate::routing::{RoutesError, prefix_from_rib, prefix_to_rib, source_to_rib};
@@ -20,6 +22,9 @@ use crate::routing::{RoutesError, prefix_from_rib, prefix_to_rib, source_to_rib}
 /// Routes of a page when nothing is said, and at most.
 const PAGE: u32 = 1000;
 const LONGEST_PAGE: u32 = 100_000;
+
+/// Routes that are looked at in one step: about a millisecond.
+const STEP: usize = 512;
 
 /// Routes that are changed in one request at most.
 const LIST: usize = 100_000;
@@ -37,15 +42,18 @@ const LIST: usize = 100_000;
 pub(crate) async fn list(
     State(api): State<Api>,
     Parameters(query): Parameters<RouteQuery>,
-) -> Answer<RoutePage> {
+) -> Result<Response, Refusal> {
     let limit = super::trace::within(query.limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
     let families = families(&query)?;
-    let daemon = api.daemon.lock();
-    let vrf = vrfs::find(&daemon, query.vrf.as_deref())?;
     let source = query.source.as_ref().map(known).transpose()?;
-    let [total4, total6] = match source {
-        Some(source) => daemon.routing.rib().sources(vrf).remove(&source).unwrap_or_default(),
-        None => daemon.routing.rib().len_of(vrf).into(),
+    let (vrf, [total4, total6]) = {
+        let daemon = api.daemon.lock();
+        let vrf = vrfs::find(&daemon, query.vrf.as_deref())?;
+        let totals = match source {
+            Some(source) => daemon.routing.rib().sources(vrf).remove(&source).unwrap_or_default(),
+            None => daemon.routing.rib().len_of(vrf).into(),
+        };
+        (vrf, totals)
     };
     let mut page = RoutePage::default();
     for six in families {
@@ -55,26 +63,31 @@ pub(crate) async fn list(
             continue;
         }
         while page.next.is_none() {
-            let wanted = limit.saturating_sub(page.routes.len()).max(1);
-            let found = daemon.routing.rib().routes((vrf, source), six, after, wanted);
-            let Some(last) = found.last().map(|route| route.place.prefix) else { break };
-            after = Some(last);
-            let within = |route: &&RouteInfo| {
-                let inside = |wide: Prefix| {
-                    let prefix = prefix_from_rib(route.place.prefix);
-                    wide.length() <= prefix.length() && wide.contains(prefix.address())
+            let wanted = limit.saturating_sub(page.routes.len()).clamp(1, STEP);
+            {
+                let daemon = api.daemon.lock();
+                let found = daemon.routing.rib().routes((vrf, source), six, after, wanted);
+                let Some(last) = found.last().map(|route| route.place.prefix) else { break };
+                after = Some(last);
+                let within = |route: &&RouteInfo| {
+                    let inside = |wide: Prefix| {
+                        let prefix = prefix_from_rib(route.place.prefix);
+                        wide.length() <= prefix.length() && wide.contains(prefix.address())
+                    };
+                    // Neighbours have a list of their own.
+                    route.place.source != Source::NEIGHBOR && query.prefix.is_none_or(inside)
                 };
-                // Neighbours have a list of their own.
-                route.place.source != Source::NEIGHBOR && query.prefix.is_none_or(inside)
-            };
-            let shown = found.iter().filter(within).filter_map(|route| show(&daemon, route));
-            page.routes.extend(shown);
-            if page.routes.len() >= limit {
-                page.next = Some(prefix_from_rib(last));
+                let shown = found.iter().filter(within).filter_map(|route| show(&daemon, route));
+                page.routes.extend(shown);
+                if page.routes.len() >= limit {
+                    page.next = Some(prefix_from_rib(last));
+                }
             }
+            // There may be a million, and none of them within the prefix.
+            yield_now().await;
         }
     }
-    Ok(Json(page))
+    long(page).await
 }
 
 fn families(query: &RouteQuery) -> Result<Vec<bool>, Refusal> {
@@ -195,9 +208,12 @@ async fn answer(
         (status = 200, description = "Every next hop", body = Vec<NextHop>),
     )
 )]
-pub(crate) async fn next_hops(State(api): State<Api>) -> Json<Vec<NextHop>> {
-    let daemon = api.daemon.lock();
-    Json(daemon.routing.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect())
+pub(crate) async fn next_hops(State(api): State<Api>) -> Result<Response, Refusal> {
+    let next_hops: Vec<NextHop> = {
+        let daemon = api.daemon.lock();
+        daemon.routing.rib().next_hops().map(|hop| show_next_hop(&daemon, &hop)).collect()
+    };
+    long(next_hops).await
 }
 
 /// A source for the tables.

@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use control::api::{ConnectionPage, ConnectionQuery, ConnectionState, ErrorBody, Listener, Stack};
+use serde::Serialize;
 use tokio::task::spawn_blocking;
 
 use super::Api;
-use super::answer::{Answer, Parameters, Refusal};
+use super::answer::{Parameters, Refusal};
 use super::trace::within;
 use crate::sessions::Wanted;
 
@@ -35,7 +37,7 @@ pub(crate) async fn stacks(State(api): State<Api>) -> Json<Vec<Stack>> {
         (status = "5XX", description = "Failed", body = ErrorBody),
     )
 )]
-pub(crate) async fn listeners(State(api): State<Api>) -> Answer<Vec<Listener>> {
+pub(crate) async fn listeners(State(api): State<Api>) -> Result<Response, Refusal> {
     let (mut listeners, look) = {
         let daemon = api.daemon.lock();
         (daemon.sessions.show_listeners(), daemon.sessions.look())
@@ -61,7 +63,7 @@ pub(crate) async fn listeners(State(api): State<Api>) -> Answer<Vec<Listener>> {
 pub(crate) async fn connections(
     State(api): State<Api>,
     Parameters(query): Parameters<ConnectionQuery>,
-) -> Answer<ConnectionPage> {
+) -> Result<Response, Refusal> {
     let ConnectionQuery { port, address, state, process, stack, limit } = query;
     let limit = within(limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
     let states = state.map(|list| ConnectionState::list(&list)).transpose();
@@ -74,8 +76,10 @@ pub(crate) async fn connections(
     read(move || look.page(&wanted)).await
 }
 
-/// Reads stacks' tables while this thread does other things: there may be millions of connections.
-async fn read<T: Send + 'static>(tables: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
-    let done = spawn_blocking(tables).await;
-    done.map(Json).map_err(|error| Refusal::failed(error, "ask again"))
+/// Reads stacks' tables, and writes the answer, while this thread does other things: there may be millions of connections.
+async fn read<T: Serialize + 'static>(
+    tables: impl FnOnce() -> T + Send + 'static,
+) -> Result<Response, Refusal> {
+    let done = spawn_blocking(move || Json(tables()).into_response()).await;
+    done.map_err(|error| Refusal::failed(error, "ask again"))
 }
