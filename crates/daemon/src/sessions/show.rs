@@ -1,5 +1,7 @@
 //! Stacks and listeners for people and metrics.
 
+use std::collections::HashMap;
+
 use control::api::{self, StackCounters, Transport};
 use control::config::LeasedPorts;
 use forward::steering::ListenerView;
@@ -23,47 +25,48 @@ impl Sessions {
 
     /// Every listener, without what waits at them: a [`Look`](super::Look) sees that.
     pub(crate) fn show_listeners(&self) -> Vec<api::Listener> {
-        self.steering.listeners().map(|listener| self.show_listener(&listener)).collect()
+        // Thousands of places in listeners, each of one of thousands of stacks: they are not searched for one by one.
+        let all: HashMap<StackId, Known<'_>> = self.all().map(|one| (one.3.id, one)).collect();
+        self.steering.listeners().map(|listener| show_listener(&listener, &all)).collect()
     }
 
-    fn all(&self) -> impl Iterator<Item = (u32, &Session, u32, &Stack)> {
+    fn all(&self) -> impl Iterator<Item = Known<'_>> {
         self.list.iter().flat_map(|(client, session)| {
             session.stacks.iter().map(move |(number, stack)| (*client, session, *number, stack))
         })
     }
+}
 
-    fn show_listener(&self, listener: &ListenerView) -> api::Listener {
-        let find = |id: StackId| self.all().find(|(_, _, _, stack)| stack.id == id);
-        let members = listener.members.iter().filter_map(|member| {
-            let (client, session, number, stack) = find(member.stack)?;
-            Some(api::ListenerMember {
-                stack: number,
-                client,
-                name: session.name.clone(),
-                pid: session.process.credentials.pid,
-                uid: session.uid(),
-                weight: member.weight,
-                share: member.buckets as u16,
-                waiting: 0,
-                backlog: stack.listeners.get(&listener.id).and_then(|has| has.backlog),
-            })
-        });
-        let bind = &listener.bind;
-        api::Listener {
-            number: listener.id,
-            protocol: match bind.protocol {
-                TransportProtocol::Tcp => Transport::Tcp,
-                TransportProtocol::Udp => Transport::Udp,
-            },
-            address: (bind.address, bind.port).into(),
-            only_v6: bind.only_v6,
-            members: members.collect(),
-            earlier: listener
-                .earlier
-                .iter()
-                .filter_map(|id| find(*id).map(|(_, _, number, _)| number))
-                .collect(),
-        }
+/// A process, its number before it; and its stack, with that number.
+type Known<'a> = (u32, &'a Session, u32, &'a Stack);
+
+fn show_listener(listener: &ListenerView, all: &HashMap<StackId, Known<'_>>) -> api::Listener {
+    let members = listener.members.iter().filter_map(|member| {
+        let (client, session, number, stack) = *all.get(&member.stack)?;
+        Some(api::ListenerMember {
+            stack: number,
+            client,
+            name: session.name.clone(),
+            pid: session.process.credentials.pid,
+            uid: session.uid(),
+            weight: member.weight,
+            share: member.buckets as u16,
+            waiting: 0,
+            backlog: stack.listeners.get(&listener.id).and_then(|has| has.backlog),
+        })
+    });
+    let bind = &listener.bind;
+    let earlier = listener.earlier.iter().filter_map(|id| all.get(id));
+    api::Listener {
+        number: listener.id,
+        protocol: match bind.protocol {
+            TransportProtocol::Tcp => Transport::Tcp,
+            TransportProtocol::Udp => Transport::Udp,
+        },
+        address: (bind.address, bind.port).into(),
+        only_v6: bind.only_v6,
+        members: members.collect(),
+        earlier: earlier.map(|(_, _, number, _)| *number).collect(),
     }
 }
 
