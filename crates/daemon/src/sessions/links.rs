@@ -179,6 +179,12 @@ impl Sessions {
     ) -> Result<(LinkPlace, OwnedFd), Refusal> {
         let [own, other] = ends;
         let uid = self.session(own.process)?.uid();
+        // It was checked before the memory was made; others may have been linked since.
+        let most = usize::from(self.config.load().links);
+        if ends.iter().any(|end| self.links.count(end.process) >= most) {
+            return Err(no_resources(format!("sessions.links allows one process {most} links")));
+        }
+        self.admit(own.process, &Usage { memory: segment.length(), ..Usage::default() })?;
         let (book, another) = (self.links.book()?, self.links.book()?);
         self.stack(own.process, own.stack)?;
         self.stack(other.process, other.stack)?;

@@ -40,9 +40,13 @@ impl Bed {
     }
 
     fn link(&mut self, ends: [End; 2]) -> u32 {
+        self.try_link(ends).unwrap()
+    }
+
+    fn try_link(&mut self, ends: [End; 2]) -> Result<u32, Refusal> {
         let segment = Arc::new(Segment::create("link", LinkPlace::bytes().unwrap()).unwrap());
         let bell = segment.as_fd().try_clone_to_owned().unwrap();
-        self.sessions.link(ends, &segment, bell).unwrap().0.link
+        self.sessions.link(ends, &segment, bell).map(|(place, _)| place.link)
     }
 
     fn newcomer(&mut self, uid: u32) -> End {
@@ -77,6 +81,9 @@ fn either_end_has_its_bound() {
     assert_eq!(bed.plan(third, 80), Ok(false), "the server has one");
     assert_eq!(bed.plan(client, 81), Ok(false), "so has the client");
     assert_eq!(bed.plan(third, 81), Ok(true));
+    // It was planned before the server had its link.
+    let refusal = bed.try_link([third, server]).unwrap_err();
+    assert!(refusal.message.contains("sessions.links allows one process 1"), "{refusal}");
 }
 
 #[test]
@@ -95,6 +102,9 @@ fn the_memory_of_links_counts_for_whoever_asked() {
     bed.link([client, others[0]]);
     assert_eq!(bed.plan(client, 82), Ok(false), "two of {each} bytes, {mebibytes} MiB");
     assert_eq!(bed.plan(others[1], 80), Ok(true), "another user's");
+    // It was planned at the same time as the other two.
+    let refusal = bed.try_link([client, others[1]]).unwrap_err();
+    assert!(refusal.message.contains("sessions.memory"), "{refusal}");
 }
 
 #[test]
