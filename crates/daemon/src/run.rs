@@ -113,16 +113,19 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
     let ended = runtime.block_on(serve(&sockets, parts));
     let again = match ended {
         Ok(End::HandOver(successor)) => {
-            hand_over(*successor, sockets, &daemon, (program, &lineage))
+            Ok(hand_over(*successor, sockets, &daemon, (program, &lineage)))
         }
         ended => {
             daemon.lock().workers.stop();
             // From here on nothing is forwarded.
             let again = Again::now(program, &lineage);
             daemon.lock().stop();
-            matches!(ended?, End::Restart).then_some(again)
+            ended.map(|end| matches!(end, End::Restart).then_some(again))
         }
     };
+    // A thread that still reads a file, or runs a function's code, keeps nobody from the end.
+    runtime.shutdown_timeout(PATIENCE);
+    let again = again?;
     tracing::info!("stopped");
     Ok(again)
 }
