@@ -107,3 +107,40 @@ fn all_of_it_is_taken_back_when_the_last_step_is_refused() {
     assert_eq!(done.status, 200, "{}", done.text());
     assert_eq!(daemon.get("/v1/flows").json()["total"], 1500);
 }
+
+#[test]
+fn neighbors_that_find_no_room_refuse_all_of_it() {
+    let neighbor = |host: u8, mac: u8| {
+        format!(
+            "[[neighbor]]\ninterface = \"p1\"\naddress = \"10.0.1.{host}\"\n\
+             mac = \"02:00:00:00:00:{mac:02x}\"\n"
+        )
+    };
+    let config = |neighbors: &[String]| {
+        format!(
+            "{SMALL}neighbors = 2\n\
+             [[port]]\nname = \"p1\"\ndevice = \"null,no-rx=1\"\naddresses = [\"10.0.1.1/24\"]\n{}",
+            neighbors.concat()
+        )
+    };
+    let daemon = Instance::start(&config(&[neighbor(7, 7), neighbor(8, 8)]));
+    let macs = || {
+        let all = daemon.get("/v1/neighbors").json();
+        let mac = |one: &Value| one["mac"].as_str().unwrap_or_default().to_owned();
+        let mut macs: Vec<String> = all.as_array().unwrap().iter().map(mac).collect();
+        macs.sort();
+        macs
+    };
+    let before = ["02:00:00:00:00:07", "02:00:00:00:00:08"];
+    assert_eq!(macs(), before);
+    // One is gone, one is different, and of two that are new one is too many.
+    daemon.write_config(&config(&[neighbor(8, 9), neighbor(9, 1), neighbor(10, 2)]));
+    let refused = daemon.request("POST", "/v1/reload", "{}");
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert!(refused.text().contains("neighbour 10.0.1.10"), "{}", refused.text());
+    assert_eq!(macs(), before);
+    daemon.write_config(&config(&[neighbor(8, 9), neighbor(9, 1)]));
+    let done = daemon.request("POST", "/v1/reload", "{}");
+    assert_eq!(done.status, 200, "{}", done.text());
+    assert_eq!(macs(), ["02:00:00:00:00:01", "02:00:00:00:00:09"]);
+}

@@ -6,17 +6,19 @@
 //! | `load` | a configuration, read and checked with every file that it names |
 //! | `difference` | what differs between two |
 //! | `transaction` | everything that can fail, then everything that cannot; or all of it undone |
-//! | `ports`, `routes`, `flows` | the parts of that, each with its way back |
+//! | `ports`, `routes`, `flows`, `neighbors` | the parts of that, each with its way back |
 //! | `parts` | files of routes and flows, read part by part |
 
 mod difference;
 mod flows;
 mod load;
+mod neighbors;
 mod parts;
 mod ports;
 mod routes;
 mod transaction;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use control::ConfigError;
@@ -24,7 +26,7 @@ use control::api::Reloaded;
 use control::config::Reach;
 
 use crate::daemon::{ChangeError, Changing, Shared};
-use crate::routing::{NumbersError, RoutesError};
+use crate::routing::{NeighborError, NumbersError, RoutesError};
 use crate::service::notify;
 
 pub(crate) use load::load;
@@ -40,6 +42,8 @@ pub(crate) enum ReloadError {
     Routes(#[from] RoutesError),
     #[error("{0}; nothing was changed")]
     Numbers(#[from] NumbersError),
+    #[error("neighbour {address}: {error}; nothing was changed")]
+    Neighbor { address: IpAddr, error: NeighborError },
     #[error("{0}; nothing was changed")]
     Flows(String),
     #[error("the configuration was not applied: {0}")]

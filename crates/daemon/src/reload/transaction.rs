@@ -7,7 +7,7 @@ use control::config::Config;
 
 use super::difference::{hold_fixed, other_changes};
 use super::ports::{Plan, PortsDone};
-use super::{ReloadError, flows, routes};
+use super::{ReloadError, flows, neighbors, routes};
 use crate::clients::Host as _;
 use crate::daemon::Changing;
 use crate::routing::NumbersError;
@@ -53,12 +53,17 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
     if filled.is_ok() {
         filled = flows::put_in_force(changing, &new, &mut flows_done).await;
     }
+    let mut neighbors_done = neighbors::Done::default();
+    if filled.is_ok() {
+        filled = neighbors::put_in_force(changing, &before, &new, &mut neighbors_done).await;
+    }
     if let Err(error) = filled {
+        neighbors::withdraw(changing, &neighbors_done).await;
         flows::take_back(changing, flows_done).await;
         {
             let mut daemon = changing.lock();
             ports.switch_back(&mut daemon.ports, &before);
-            daemon.config = before;
+            daemon.config = before.clone();
             // The new configuration may have closed what it does not have.
             if let Err(error) = daemon.routing.open_vrfs(&topology) {
                 tracing::error!("{error}");
@@ -66,6 +71,7 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
             daemon.routing.set_topology(topology);
         }
         changing.publish().await;
+        neighbors::restore(changing, &before, &neighbors_done).await;
         routes::take_back(changing, routes_done).await;
         ports.take_back(changing).await;
         return Err(error);
@@ -80,7 +86,7 @@ pub(super) async fn apply(changing: &Changing, mut new: Config) -> Result<Reload
     }
     routes::finish(routes_done);
     ports.finish(changing).await;
-    changing.exchange_neighbors(&before, &mut changes);
+    changes.extend(neighbors_done.words());
     flows::finish(changing, flows_done).await;
     {
         let mut daemon = changing.lock();
@@ -125,23 +131,5 @@ impl Changing {
         let gone = names.filter(|name| !after.has_vrf(name) && before.has_vrf(name));
         let vrfs = gone.map(|name| format!("routes of VRF {name} and to it wait until it is back"));
         interfaces.chain(vrfs).collect()
-    }
-
-    /// Static neighbours that are new, different or gone.
-    fn exchange_neighbors(&self, before: &Config, changes: &mut Vec<String>) {
-        let mut daemon = self.lock();
-        let daemon = &mut *daemon;
-        let after = &daemon.config.static_neighbors;
-        for neighbor in before.static_neighbors.iter().filter(|old| !after.contains(old)) {
-            // Its interface may be gone, and it with it.
-            let _ = daemon.routing.remove_neighbor(&neighbor.interface, neighbor.address);
-            changes.push(format!("neighbour {} removed", neighbor.address));
-        }
-        for neighbor in after.iter().filter(|new| !before.static_neighbors.contains(new)) {
-            match daemon.routing.add_neighbor(&daemon.config, neighbor) {
-                Ok(()) => changes.push(format!("neighbour {} added", neighbor.address)),
-                Err(error) => tracing::error!("neighbour {}: {error}", neighbor.address),
-            }
-        }
     }
 }
