@@ -11,6 +11,7 @@ use shm::Spin;
 use super::exchange::Exchange;
 use super::{Job, Tenant};
 use crate::clock;
+use crate::processes::Sparing;
 
 /// The longest sleep while there are processes: what `show sessions` says is no older.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -27,6 +28,8 @@ struct Thread {
     jobs: Receiver<Job>,
     bell: Arc<Doorbell>,
     spin: Spin,
+    /// What the log says of processes: each may come again as often as it likes.
+    log: Sparing,
 }
 
 /// Starts one.
@@ -36,7 +39,8 @@ pub(super) fn start(number: u16, jobs: Receiver<Job>, bell: Arc<Doorbell>) -> io
     let thread = std::thread::Builder::new().name(format!("stack-{number}"));
     let run = move || {
         let (tenants, exchange) = (Vec::new(), Exchange::default());
-        Thread { tenants, exchange, jobs, bell, spin: Spin::default() }.run();
+        let (spin, log) = (Spin::default(), Sparing::default());
+        Thread { tenants, exchange, jobs, bell, spin, log }.run();
     };
     thread.spawn(run).map(drop)
 }
@@ -85,8 +89,11 @@ impl Thread {
 
     /// Those who do not keep to the protocol go. Their connections are reset when the control thread hears of it.
     fn evict(&mut self) {
-        for tenant in self.tenants.iter().filter(|tenant| tenant.is_broken()) {
-            tracing::warn!("stack {}: its process breaks the protocol", tenant.number());
+        let Self { tenants, log, .. } = self;
+        for tenant in tenants.iter().filter(|tenant| tenant.is_broken()) {
+            log.say("processes that break the protocol", || {
+                tracing::warn!("stack {}: its process breaks the protocol", tenant.number());
+            });
             tenant.dismiss();
         }
         self.end(Tenant::is_broken);
