@@ -1,6 +1,7 @@
 //! Socket options.
 
 use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd;
 use std::slice;
 
 use host::{Errno, Mask};
@@ -8,9 +9,9 @@ use libc::socklen_t;
 
 use crate::kinds::{self, Kind};
 use crate::process::Shared;
-use crate::state::decides;
+use crate::state::{decides, word};
 use crate::waiting::World;
-use crate::{errno, memory, process, real};
+use crate::{errno, internal, memory, process, real};
 
 /// Longest value of an option that is looked at: bytes.
 const LONGEST: u32 = 4096;
@@ -95,13 +96,26 @@ unsafe fn set_kernels(
     value: *const c_void,
     length: socklen_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
-    let done = unsafe { real::setsockopt(fd, level, name, value, length) };
-    if done == 0 && matches!(kind, Kind::Fresh | Kind::Listener) && signs(level, name) {
-        // Its connections may be the stack's, which signs nothing: as where the kernel does not know how.
-        return errno::int(Err(Errno::NOPROTOOPT));
+    if matches!(kind, Kind::Fresh | Kind::Listener) && signs(level, name) {
+        // SAFETY: the caller's promise.
+        return errno::int(Err(unsafe { why_unsigned(fd, name, value, length) }));
     }
-    done
+    // SAFETY: the caller's promise.
+    unsafe { real::setsockopt(fd, level, name, value, length) }
+}
+
+/// Why a socket's segments are not signed: its connections may be the stack's, which signs nothing, as where the kernel does not
+/// know how. If the kernel refuses the key anyway, that is why. Another socket tells: a key that this one got would stay with it.
+///
+/// # Safety
+/// As for `setsockopt`.
+unsafe fn why_unsigned(fd: c_int, name: c_int, value: *const c_void, length: socklen_t) -> Errno {
+    let Some(domain) = word(fd, libc::SOL_SOCKET, libc::SO_DOMAIN) else { return errno::get() };
+    let Some(other) = internal::socket(domain) else { return Errno::NOPROTOOPT };
+    // SAFETY: the caller's promise.
+    let done =
+        unsafe { real::setsockopt(other.as_raw_fd(), libc::IPPROTO_TCP, name, value, length) };
+    if done < 0 { errno::get() } else { Errno::NOPROTOOPT }
 }
 
 /// Whether an option has segments signed: whoever sets it relies on that.
@@ -186,14 +200,22 @@ mod tests {
         key[130..132].copy_from_slice(&4_u16.to_ne_bytes());
         key[136..140].copy_from_slice(b"word");
         let (level, name) = (libc::IPPROTO_TCP, libc::TCP_MD5SIG);
+        let length = key.len() as socklen_t;
         // SAFETY: as many bytes as are said.
-        let (done, error) = unsafe {
+        let (fd, done, error) = unsafe {
             let fd = sockets::socket(libc::AF_INET, libc::SOCK_STREAM, 0);
-            let done = setsockopt(fd, level, name, key.as_ptr().cast(), key.len() as socklen_t);
-            let error = errno::get();
-            descriptors::close(fd);
-            (done, error)
+            let done = setsockopt(fd, level, name, key.as_ptr().cast(), length);
+            (fd, done, errno::get())
         };
         assert_eq!((done, error), (-1, Errno::NOPROTOOPT));
+        // A key without bytes takes the address's key away.
+        key[130..132].fill(0);
+        // SAFETY: as above.
+        let taken_away = unsafe {
+            let taken_away = real::setsockopt(fd, level, name, key.as_ptr().cast(), length);
+            descriptors::close(fd);
+            taken_away
+        };
+        assert_eq!(taken_away, -1, "the kernel's socket has no key either");
     }
 }
