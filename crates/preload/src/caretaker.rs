@@ -26,6 +26,11 @@ pub(crate) enum Look {
     Busy,
 }
 
+/// Whether the application has a single thread, beside which there is this one.
+pub(crate) fn minds_one_thread() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() <= 2)
+}
+
 /// Starts it. It ends with the process.
 pub(crate) fn start(mut look: impl FnMut() -> Look + Send + 'static) {
     // Signals are the application's: its handlers run in its own threads.

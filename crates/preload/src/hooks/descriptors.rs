@@ -9,7 +9,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_for;
 use crate::state::State;
-use crate::{errno, real};
+use crate::{caretaker, errno, real};
 
 /// `close(2)`
 #[unsafe(no_mangle)]
@@ -56,12 +56,17 @@ fn linger<'a>(shared: &'a Shared, mut state: Held<'a>, lingering: Lingering) {
 /// `close_range(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    let shared = process::current();
+    let flags = match without_unsharing(shared, flags) {
+        Ok(flags) => flags,
+        Err(error) => return errno::int(Err(error)),
+    };
     let ours: Vec<c_int> = kinds::all()
         .filter(|(fd, _)| (first..=last).contains(&fd.unsigned_abs()))
         .map(|(fd, _)| fd)
         .collect();
     let (unshares, how) = (flags & UNSHARE != 0, flags & !UNSHARE);
-    if let (Some(shared), CLOSE_ON_EXEC) = (process::current(), how) {
+    if let (Some(shared), CLOSE_ON_EXEC) = (shared, how) {
         let mut state = shared.lock();
         ours.iter().for_each(|fd| state.place(*fd).close_on_exec = true);
     }
@@ -93,6 +98,19 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
         return unsafe { real::close_range(from, last, 0) };
     }
     0
+}
+
+/// The flags of `close_range`, without the one by which the thread gets a table of descriptors of its own: where there is a state, a
+/// number must mean the same file to all threads, of which the caretaker is one. A thread that is the application's only one takes
+/// nothing from others.
+///
+/// # Errors
+/// `ENOSYS`, as before Linux 5.9: the application has other threads, whose descriptors must stay.
+fn without_unsharing(shared: Option<&Shared>, flags: c_int) -> Result<c_int, Errno> {
+    if shared.is_none() || flags & UNSHARE == 0 {
+        return Ok(flags);
+    }
+    if caretaker::minds_one_thread() { Ok(flags & !UNSHARE) } else { Err(Errno(libc::ENOSYS)) }
 }
 
 /// `closefrom(3)`
