@@ -9,7 +9,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_for;
 use crate::state::State;
-use crate::{caretaker, errno, real};
+use crate::{caretaker, errno, internal, real};
 
 /// `close(2)`
 #[unsafe(no_mangle)]
@@ -158,6 +158,9 @@ fn taken_over(old: c_int, new: c_int, close_on_exec: bool) -> c_int {
 /// `dup2(2)`
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
+    if let Some(refused) = process::refuse(old) {
+        return refused;
+    }
     if old == new {
         // SAFETY: the caller's promise.
         return unsafe { real::dup2(old, new) };
@@ -191,7 +194,9 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         Kind::Kernel | Kind::Fresh => None,
         _ => process::current(),
     };
-    if shared.is_none() && !process::is_open(new) {
+    let is_spare = !process::is_open(new);
+    // The limit may have been lowered since the number was given. The kernel would say so when what was there has ended.
+    if shared.is_none() && is_spare || shared.is_some() && !is_within_limit(new) {
         errno::set(Errno::BADF);
         return -1;
     }
@@ -205,13 +210,25 @@ unsafe fn replace(old: c_int, new: c_int, flags: c_int) -> c_int {
         }
     };
     // SAFETY: the caller's promise.
-    let new = unsafe { real::dup3(old, new, flags) };
+    let done = unsafe { real::dup3(old, new, flags) };
+    if done < 0 && is_spare {
+        // Another thread has just closed the old one. A number that the application had is its to close still.
+        internal::close(new);
+    }
     drop(state);
-    let new = taken_over(old, new, flags & libc::O_CLOEXEC != 0);
+    let new = taken_over(old, done, flags & libc::O_CLOEXEC != 0);
     if let (Some(shared), Some(lingering)) = (shared, lingering) {
         linger(shared, shared.lock(), lingering);
     }
     new
+}
+
+/// Whether a file may be put at a number (`ksys_dup3`).
+fn is_within_limit(fd: c_int) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: room for the answer.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    u64::from(fd.unsigned_abs()) < limit.rlim_cur
 }
 
 /// `fcntl(2)`
