@@ -55,9 +55,14 @@ pub(super) unsafe fn check(message: &msghdr) -> Result<(), Errno> {
     unsafe { each(message, is_known) }
 }
 
+/// Calls `act` with the level, the kind and the data of each control message.
+///
+/// # Errors
+/// [`Errno::FAULT`]: they are not there. [`Errno::INVAL`]: one is cut off. What `act` says.
+///
 /// # Safety
-/// As for `sendmsg`.
-unsafe fn each(
+/// As many bytes as `message` says can be read there, if any can.
+pub(super) unsafe fn each(
     message: &msghdr,
     mut act: impl FnMut(c_int, c_int, &[u8]) -> Result<(), Errno>,
 ) -> Result<(), Errno> {

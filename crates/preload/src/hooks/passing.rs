@@ -6,32 +6,27 @@ use std::time::Duration;
 
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
+use super::control;
 use crate::kinds::{self, Kind};
 use crate::state::carried_by;
-use crate::{inherited, process, real};
+use crate::{inherited, memory, process, real};
 
 /// Calls `act` with each descriptor that a message carries.
 ///
 /// # Safety
-/// The message's control part is as long as it says.
+/// As for [`control::each`].
 unsafe fn for_each(message: &msghdr, mut act: impl FnMut(c_int)) {
-    if message.msg_control.is_null() || message.msg_controllen == 0 {
-        return;
-    }
-    // SAFETY: the caller's promise; the macros of the C library stay within it.
-    unsafe {
-        let mut part = libc::CMSG_FIRSTHDR(message);
-        while let Some(header) = part.as_ref() {
-            if header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_RIGHTS {
-                let data = libc::CMSG_DATA(part).cast::<c_int>();
-                let bytes = header.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
-                for at in 0..bytes / size_of::<c_int>() {
-                    act(data.add(at).read_unaligned());
-                }
+    // SAFETY: the caller's promise. What is cut off, or not there, is for the kernel to refuse.
+    let _ = unsafe {
+        control::each(message, |level, kind, data| {
+            if (level, kind) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let words = data.chunks_exact(size_of::<c_int>());
+                let files = words.filter_map(|word| word.try_into().ok().map(c_int::from_ne_bytes));
+                files.for_each(&mut act);
             }
-            part = libc::CMSG_NXTHDR(message, part);
-        }
-    }
+            Ok(())
+        })
+    };
 }
 
 /// Before a message leaves: sessions in it get carriers.
@@ -39,6 +34,9 @@ unsafe fn for_each(message: &msghdr, mut act: impl FnMut(c_int)) {
 /// # Safety
 /// As for `sendmsg`.
 unsafe fn leaves(message: *const msghdr) {
+    if memory::readable(message, size_of::<msghdr>()).is_err() {
+        return;
+    }
     // SAFETY: null, or a message as the application says.
     let Some(message) = (unsafe { message.as_ref() }) else { return };
     // SAFETY: the caller's promise.
@@ -136,5 +134,34 @@ fn recognize(fd: c_int) {
     kinds::set(fd, if is_carrier { Kind::Elsewhere } else { Kind::Kernel });
     if !is_carrier {
         inherited::note(fd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header's level and kind, in one word.
+    const RIGHTS: u64 = (libc::SOL_SOCKET as u64) | (libc::SCM_RIGHTS as u64) << 32;
+
+    /// What a message carries that has these words for its control part.
+    fn carried(words: &mut [u64]) -> Vec<c_int> {
+        // SAFETY: all zeros are an empty message.
+        let mut message: msghdr = unsafe { std::mem::zeroed() };
+        message.msg_control = words.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(words);
+        let mut files = Vec::new();
+        // SAFETY: as many bytes as are said.
+        unsafe { for_each(&message, |fd| files.push(fd)) };
+        files
+    }
+
+    #[test]
+    fn nothing_is_read_beyond_the_control_part() {
+        assert_eq!(carried(&mut [24, RIGHTS, 7 | 8 << 32]), [7, 8]);
+        assert_eq!(carried(&mut [20, RIGHTS, 9]), [9]);
+        assert!(carried(&mut [0, RIGHTS, 7]).is_empty());
+        assert!(carried(&mut [32, RIGHTS, 7]).is_empty(), "cut off");
+        assert!(carried(&mut [1 << 40, RIGHTS, 7]).is_empty(), "longer than any memory");
     }
 }
