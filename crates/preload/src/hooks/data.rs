@@ -235,14 +235,17 @@ pub unsafe extern "C" fn recvfrom(
 ) -> ssize_t {
     let kind = receiver(fd);
     if kind == Kind::Datagrams && (from.is_null() || !length.is_null()) {
+        if !from.is_null() && memory::writable(length, 1).is_err() {
+            return errno::size(Err(Errno::FAULT));
+        }
         let mut piece = iovec { iov_base: target, iov_len: count };
-        // SAFETY: null, or a length as the application says.
-        let room = unsafe { length.as_ref() }.copied().unwrap_or(0);
+        // SAFETY: a length as the application says.
+        let room = if from.is_null() { 0 } else { unsafe { length.read() } };
         let mut message = datagrams::addressed(&mut piece, from, room);
         // SAFETY: the caller's promise.
         let received = unsafe { datagrams::receive(fd, &mut message, flags) };
         if received.is_ok() && !from.is_null() {
-            // SAFETY: not null, as just seen.
+            // SAFETY: as above.
             unsafe { length.write(message.msg_namelen) };
         }
         return errno::size(received);
@@ -259,7 +262,7 @@ pub unsafe extern "C" fn recvfrom(
             Some(shape) => drop(unsafe { address::write(shape.from, from, length) }),
             // A stream has none.
             // SAFETY: the caller's promise.
-            None if !length.is_null() => unsafe { length.write(0) },
+            None if memory::writable(length, 1).is_ok() => unsafe { length.write(0) },
             None => {}
         }
     }

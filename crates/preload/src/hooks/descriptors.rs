@@ -9,7 +9,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Held, Shared};
 use crate::sleeping::wait_for;
 use crate::state::State;
-use crate::{caretaker, errno, internal, real};
+use crate::{caretaker, errno, internal, memory, real};
 
 /// `close(2)`
 #[unsafe(no_mangle)]
@@ -312,8 +312,13 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         _ => return unsafe { real::ioctl(fd, request, argument) },
     };
     let word = argument.cast::<c_int>();
+    let is_read = READ.contains(&request);
+    if is_read && memory::readable(word, size_of::<c_int>()).is_err() {
+        errno::set(Errno::FAULT);
+        return -1;
+    }
     let mut state = shared.lock();
-    if request == libc::FIONBIO as c_ulong && !word.is_null() {
+    if request == libc::FIONBIO as c_ulong {
         // SAFETY: a word, as the application says.
         let on = unsafe { word.read() } != 0;
         let place = state.shared_place(fd);
@@ -339,21 +344,21 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
     let id = state.id_of(fd);
     let answer = match request {
         request if request == libc::FIONBIO as c_ulong => return 0,
-        request if request == libc::FIOASYNC as c_ulong && !word.is_null() => {
+        request if request == libc::FIOASYNC as c_ulong => {
             // SAFETY: a word, as the application says.
             let on = unsafe { word.read() } != 0;
             let place = state.shared_place(fd);
             place.flags = place.flags & !libc::O_ASYNC | if on { libc::O_ASYNC } else { 0 };
             return 0;
         }
-        SIOCSPGRP | FIOSETOWN if !word.is_null() => {
+        SIOCSPGRP | FIOSETOWN => {
             // SAFETY: a word, as the application says.
             return errno::int(state.set_owner(fd, unsafe { word.read() }).map(|()| 0));
         }
         SIOCGPGRP | FIOGETOWN => {
             let owner = state.owner(fd);
             // Written as it is: the word of a group is negative.
-            if !word.is_null() {
+            if memory::writable(word, size_of::<c_int>()).is_ok() {
                 // SAFETY: a word, as the application says.
                 unsafe { word.write(owner) };
                 return 0;
@@ -380,7 +385,7 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_voi
         // SAFETY: the caller's promise.
         _ => return unsafe { real::ioctl(fd, request, argument) },
     };
-    if word.is_null() {
+    if memory::writable(word, size_of::<c_int>()).is_err() {
         errno::set(Errno::FAULT);
         return -1;
     }
@@ -408,6 +413,9 @@ const SETTABLE: c_int = libc::O_NONBLOCK | libc::O_APPEND | libc::O_ASYNC | libc
 /// Bytes never sent yet, and whether urgent data is next (`uapi/linux/sockios.h`).
 const SIOCOUTQNSD: c_ulong = 0x894b;
 const SIOCATMARK: c_ulong = 0x8905;
+/// Requests that read a word.
+const READ: [c_ulong; 4] =
+    [libc::FIONBIO as c_ulong, libc::FIOASYNC as c_ulong, SIOCSPGRP, FIOSETOWN];
 /// Who is signalled (`asm-generic/sockios.h`).
 const FIOSETOWN: c_ulong = 0x8901;
 const SIOCSPGRP: c_ulong = 0x8902;

@@ -254,8 +254,9 @@ pub unsafe extern "C" fn epoll_pwait2(
 }
 
 /// Whether a call is one that the kernel would not refuse.
-fn takes(epoll: c_int, events: *const epoll_event, most: c_int) -> bool {
-    kinds::get(epoll) == Kind::Epoll && (1..=MOST).contains(&most) && !events.is_null()
+fn takes(epoll: c_int, events: *mut epoll_event, most: c_int) -> bool {
+    let is_valid = kinds::get(epoll) == Kind::Epoll && (1..=MOST).contains(&most);
+    is_valid && memory::writable(events, 1).is_ok()
 }
 
 /// Whether the process may have a state while a call waits that has begun without.

@@ -89,10 +89,11 @@ pub unsafe extern "C" fn recvmmsg(
         // SAFETY: the caller's promise.
         return unsafe { passing::recvmmsg(fd, messages, count, flags, timeout) };
     }
-    if !timeout.is_null()
-        && let Err(error) = memory::writable(timeout, size_of::<timespec>())
+    let count = count.min(MESSAGES) as usize;
+    if memory::writable(messages, count).is_err()
+        || !timeout.is_null() && memory::writable(timeout, size_of::<timespec>()).is_err()
     {
-        return errno::int(Err(error));
+        return errno::int(Err(Errno::FAULT));
     }
     // SAFETY: null, or a time as the application says.
     let mut timeout = unsafe { timeout.as_mut() };
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn recvmmsg(
         Err(error) => return errno::int(Err(error)),
     };
     // SAFETY: so many, as the application says.
-    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
+    let list = unsafe { slice::from_raw_parts_mut(messages, count) };
     let mut flags = flags;
     let mut done = 0;
     for message in list {
@@ -181,8 +182,12 @@ pub unsafe extern "C" fn sendmmsg(
         // SAFETY: the caller's promise.
         return unsafe { passing::sendmmsg(fd, messages, count.min(MESSAGES), flags) };
     }
+    let count = count.min(MESSAGES) as usize;
+    if let Err(error) = memory::writable(messages, count) {
+        return errno::int(Err(error));
+    }
     // SAFETY: so many, as the application says.
-    let list = unsafe { slice::from_raw_parts_mut(messages, count.min(MESSAGES) as usize) };
+    let list = unsafe { slice::from_raw_parts_mut(messages, count) };
     let mut done = 0;
     for message in list {
         // SAFETY: the caller's promise.
