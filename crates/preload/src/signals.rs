@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_long, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
-use libc::{siginfo_t, sigset_t, ucontext_t};
+use libc::{siginfo_t, ucontext_t};
 
 use crate::{errno, real};
 
@@ -37,7 +37,7 @@ struct Thread {
     signal: Cell<c_int>,
     info: Cell<MaybeUninit<siginfo_t>>,
     /// The signals that were blocked before.
-    mask: Cell<MaybeUninit<sigset_t>>,
+    mask: Cell<u64>,
     /// Handlers that ran.
     came: AtomicU32,
     /// Of those, one ran that ends calls.
@@ -51,7 +51,7 @@ thread_local! {
             waits: AtomicBool::new(false),
             signal: Cell::new(0),
             info: Cell::new(MaybeUninit::uninit()),
-            mask: Cell::new(MaybeUninit::uninit()),
+            mask: Cell::new(0),
             came: AtomicU32::new(0),
             ended: AtomicBool::new(false),
         }
@@ -90,16 +90,31 @@ impl Drop for Quiet {
 impl Thread {
     /// Puts a signal off: it and all others are blocked when its handler returns.
     fn put_off(&self, signal: c_int, info: *const siginfo_t, context: *mut ucontext_t) {
-        // SAFETY: the kernel hands a handler both, valid until it returns; what is blocked then, `uc_sigmask` says.
-        unsafe {
-            self.info.set(MaybeUninit::new(info.read()));
-            let blocked = &raw mut (*context).uc_sigmask;
-            self.mask.set(MaybeUninit::new(blocked.read()));
-            // The kernel has a word of it only.
-            blocked.cast::<u64>().write_unaligned(u64::MAX);
+        // SAFETY: the kernel hands a handler both, valid until it returns; what is blocked then, `uc_sigmask` says, of which the
+        // kernel has a word only.
+        let before = unsafe {
+            let blocked = (&raw mut (*context).uc_sigmask).cast::<u64>();
+            let before = blocked.read_unaligned();
+            blocked.write_unaligned(u64::MAX);
+            before
+        };
+        // One step: another signal may have come, or come now, whose handler has not returned.
+        let is_second = self.waits.swap(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if is_second {
+            // What was blocked before both is blocked in each.
+            self.mask.set(self.mask.get() & before);
+            let errno = errno::get();
+            block(u64::MAX);
+            // It waits in the kernel for `deliver`; where that has no room for it, it is lost, as any is that comes then.
+            send_again(signal, info);
+            errno::set(errno);
+            return;
         }
+        // SAFETY: as above.
+        self.info.set(MaybeUninit::new(unsafe { info.read() }));
+        self.mask.set(before);
         self.signal.set(signal);
-        self.waits.store(true, Ordering::Relaxed);
     }
 
     /// Sends the signal that was put off again, and unblocks it.
@@ -108,23 +123,32 @@ impl Thread {
         let (signal, mut info, mask) = (self.signal.get(), self.info.get(), self.mask.get());
         self.waits.store(false, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let (set, none) = ((&raw const mask) as c_long, 0);
-        // SAFETY: a signal with what the kernel has said of it, to this thread; a set of signals of the kernel's size.
-        unsafe {
-            let (process, thread) =
-                (libc::getpid(), real::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0));
-            let call = libc::SYS_rt_tgsigqueueinfo;
-            let (number, told) = (c_long::from(signal), (&raw const info) as c_long);
-            let sent = real::syscall(call, c_long::from(process), thread, number, told, 0, 0);
-            let how = c_long::from(libc::SIG_SETMASK);
-            real::syscall(libc::SYS_rt_sigprocmask, how, set, none, SET, 0, 0);
-            if sent != 0 {
-                // The process may not, or too many wait already.
-                call_handler(signal, info.as_mut_ptr(), std::ptr::null_mut());
-            }
+        let is_sent = send_again(signal, info.as_ptr());
+        block(mask);
+        if !is_sent {
+            // The process may not, or too many wait already.
+            call_handler(signal, info.as_mut_ptr(), std::ptr::null_mut());
         }
         errno::set(before);
     }
+}
+
+/// Sends this thread a signal, with what the kernel has said of it. Gives whether it could.
+fn send_again(signal: c_int, info: *const siginfo_t) -> bool {
+    let (number, told, call) = (c_long::from(signal), info as c_long, libc::SYS_rt_tgsigqueueinfo);
+    // SAFETY: the kernel reads what it has written itself.
+    unsafe {
+        let thread = real::syscall(libc::SYS_gettid, 0, 0, 0, 0, 0, 0);
+        let process = c_long::from(libc::getpid());
+        real::syscall(call, process, thread, number, told, 0, 0) == 0
+    }
+}
+
+/// Sets which signals are blocked in this thread.
+fn block(signals: u64) {
+    let (how, set) = (c_long::from(libc::SIG_SETMASK), (&raw const signals) as c_long);
+    // SAFETY: a set of signals of the kernel's size.
+    unsafe { real::syscall(libc::SYS_rt_sigprocmask, how, set, 0, SET, 0, 0) };
 }
 
 /// What the kernel calls instead of the application's handlers.
@@ -238,4 +262,38 @@ pub(crate) fn came_since(before: u32) -> bool {
 /// Whether a call that a signal has ended begins again (`SA_RESTART`): unless a handler ran that ends calls.
 pub(crate) fn restart() -> bool {
     THREAD.with(|thread| !thread.ended.load(Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Signals whose handler ran, a bit each.
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn note(signal: c_int) {
+        SEEN.fetch_or(1 << signal, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn of_two_signals_that_come_at_once_none_is_lost() {
+        let both = [libc::SIGUSR1, libc::SIGUSR2];
+        // SAFETY: all zeros are an action.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = note as *const () as usize;
+        for signal in both {
+            // SAFETY: an action.
+            assert_eq!(unsafe { set(signal, &raw const action, std::ptr::null_mut()) }, 0);
+        }
+        let quiet = Quiet::new();
+        for signal in both {
+            // SAFETY: all zeros are what the kernel may say of a signal, and a context in which nothing is blocked.
+            let (mut info, mut context) = unsafe { std::mem::zeroed::<(siginfo_t, ucontext_t)>() };
+            arrived(signal, &raw mut info, (&raw mut context).cast());
+        }
+        assert_eq!(SEEN.load(Ordering::Relaxed), 0, "the state is held");
+        drop(quiet);
+        let expected: u32 = both.map(|signal| 1_u32 << signal).iter().sum();
+        assert_eq!(SEEN.load(Ordering::Relaxed), expected);
+    }
 }
