@@ -46,6 +46,10 @@ unsafe fn fork_sharing() -> pid_t {
     share();
     // SAFETY: the caller's promise.
     let child = unsafe { real::fork() };
+    if child == 0 {
+        // The parent's files are closed before the child has a second thread, which may make files of its own.
+        let _ = process::current();
+    }
     if child > 0 {
         if let Some(shared) = process::current() {
             let mut state = shared.lock();
