@@ -13,8 +13,8 @@ use crate::{internal, real};
 static BELL: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {
-    /// Not 0: there is no other thread (`sys/single_threaded.h`).
-    static __libc_single_threaded: c_char;
+    /// Not 0: there is no other thread (`sys/single_threaded.h`). The C library writes it.
+    static mut __libc_single_threaded: c_char;
 }
 
 /// Whether the process has other threads, any of which may make its state.

@@ -146,5 +146,6 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: *const *const c_c
 }
 
 unsafe extern "C" {
-    static environ: *const *const c_char;
+    /// The C library writes it, too: `setenv`, `clearenv`.
+    static mut environ: *const *const c_char;
 }
