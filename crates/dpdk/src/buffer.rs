@@ -185,10 +185,7 @@ impl Buffer {
         }
         first.data_len = length as u16;
         first.pkt_len = length as u32;
-        first.nb_segs = 1;
-        let rest = std::mem::replace(&mut first.next, std::ptr::null_mut());
-        // SAFETY: the chain was ours, and the link to it is cut, so this is its only owner.
-        drop(NonNull::new(rest).map(|rest| unsafe { Self::from_raw(rest) }));
+        drop(self.cut());
         true
     }
 
@@ -202,14 +199,9 @@ impl Buffer {
         if more > first.room() {
             return false;
         }
-        let first = self.mbuf_mut();
-        first.data_len = total as u16;
-        let rest = std::mem::replace(&mut first.next, std::ptr::null_mut());
-        first.nb_segs = 1;
-        let Some(rest) = NonNull::new(rest) else { return true };
-        // SAFETY: the chain was ours, and the link to it is cut, so this is its only owner.
-        let rest = unsafe { Self::from_raw(rest) };
-        let mut room = first.data_mut().get_mut(start..).unwrap_or_default();
+        self.mbuf_mut().data_len = total as u16;
+        let Some(rest) = self.cut() else { return true };
+        let mut room = self.data_mut().get_mut(start..).unwrap_or_default();
         for segment in rest.segments() {
             let n = segment.data.len().min(room.len());
             let (here, after) = room.split_at_mut(n);
@@ -217,6 +209,18 @@ impl Buffer {
             room = after;
         }
         true
+    }
+
+    /// Cuts off the segments behind the first one; the packet's length is the caller's affair.
+    fn cut(&mut self) -> Option<Self> {
+        let first = self.mbuf_mut();
+        let left = std::mem::replace(&mut first.nb_segs, 1).saturating_sub(1);
+        let rest = NonNull::new(std::mem::replace(&mut first.next, std::ptr::null_mut()))?;
+        // SAFETY: the chain was ours, and the link to it is cut, so this is its only owner.
+        let mut rest = unsafe { Self::from_raw(rest) };
+        // Drivers count segments in a packet's first one only, which this one was not.
+        rest.mbuf_mut().nb_segs = left.max(1);
+        Some(rest)
     }
 
     /// Copies the packet, at most `longest` bytes of it, to the end of `target`.
@@ -288,3 +292,6 @@ fn prefetch(line: *const u8) {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = line;
 }
+
+#[cfg(test)]
+mod tests;
