@@ -85,6 +85,14 @@ pub enum DeviceError {
         /// The address.
         address: String,
     },
+    /// A `pci` device that a port of this process has already.
+    #[error(
+        "pci device {address}: another port has it: remove that port, or give this one another device"
+    )]
+    InUse {
+        /// The address.
+        address: String,
+    },
     /// EAL has no such driver.
     #[error("{kind} device: the driver {} is not installed; it is in the package `librte-net-{}` or `dpdk` of the distribution", kind.driver(), kind.driver().trim_start_matches("net_").replace('_', "-"))]
     NoDriver {

@@ -10,8 +10,8 @@ use super::{PortConfig, PortError};
 use crate::device::{combined_queues, interface_index};
 use crate::{Device, DeviceError, DeviceKind, ffi};
 
-/// DPDK's bus operations are not safe to call from several threads.
-static BUS: Mutex<()> = Mutex::new(());
+/// DPDK's bus operations are not safe to call from several threads. The ports that have a [`Handle`].
+static BUS: Mutex<Vec<u16>> = Mutex::new(Vec::new());
 /// Virtual devices get a new name each time, so that an old one's remains are never met.
 static NAMES: AtomicU32 = AtomicU32::new(0);
 
@@ -58,7 +58,7 @@ impl Handle {
         let c_name = c_string(name)?;
         let c_arguments = c_string(arguments)?;
         let c_bus = c_string(bus.to_owned())?;
-        let guard = BUS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = BUS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut id = by_name(&c_name);
         if id.is_none() {
             // SAFETY: EAL runs (the caller has checked), and the strings outlive the call.
@@ -74,7 +74,15 @@ impl Handle {
             }
             id = by_name(&c_name);
         }
-        drop(guard);
+        if let Some(id) = id {
+            // Whoever drops a handle closes the port, with the queues of the other one.
+            if open.contains(&id) {
+                let address = device.argument().to_owned();
+                return Err(DeviceError::InUse { address }.into());
+            }
+            open.push(id);
+        }
+        drop(open);
         let id = id.ok_or_else(|| match device.kind() {
             DeviceKind::Pci => DeviceError::NoPciPort { address: device.argument().to_owned() },
             _ => driver_error("it made no port".to_owned()),
@@ -104,8 +112,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let guard = BUS.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the port is ours and no queue of it is left; stopping a port that is not started
+        let mut open = BUS.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the port is ours alone, as `create` saw, and no queue of it is left; stopping a port that is not started
         // does nothing, and removing a device that closing has already removed fails harmlessly.
         unsafe {
             ffi::rte_eth_dev_stop(self.id);
@@ -114,7 +122,8 @@ impl Drop for Handle {
                 ffi::rte_eal_hotplug_remove(bus.as_ptr(), self.name.as_ptr());
             }
         }
-        drop(guard);
+        open.retain(|id| *id != self.id);
+        drop(open);
         if !self.sockets.is_empty() {
             xdp::close(&self.sockets);
         }
