@@ -64,10 +64,11 @@ impl Loan {
     }
 }
 
-/// Where a buffer's own memory begins: right behind its books.
+/// Where a buffer's own memory begins: right behind its books. A reference to those reaches no further than they do, but all of the
+/// pool's memory is DPDK's, which knows its addresses.
 #[inline]
 fn home(mbuf: &Mbuf) -> *mut u8 {
-    std::ptr::from_ref(mbuf).wrapping_add(1).cast_mut().cast()
+    std::ptr::with_exposed_provenance_mut(std::ptr::from_ref(mbuf).addr() + size_of::<Mbuf>())
 }
 
 #[inline]
