@@ -152,6 +152,11 @@ impl Packet {
         flags: c_int,
     ) -> PyResult<()> {
         let py = slf.py();
+        if !view.is_null() {
+            // Whoever asked may release the view even where it was refused: then it is none of anybody's.
+            // SAFETY: Python's view, to be written.
+            unsafe { (&raw mut (*view).obj).write(std::ptr::null_mut()) };
+        }
         let (data, length) = {
             let mut packet = slf.try_borrow_mut()?;
             let packet = &mut *packet;
