@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use shm::attach::{BufferPlace, Direction, Opened, Reply, Request, RingPlace};
+use shm::attach::{BufferPlace, ChannelPlace, Direction, Opened, Reply, Request, RingPlace};
 use shm::{Buffers, Consumer, Doorbell, Layout, Producer, Region, Segment, Trusting};
 
 use crate::channel::Channel;
@@ -91,22 +91,38 @@ fn check_counts(opened: &Opened, files: usize, channels: usize) -> Result<(), Er
     Ok(())
 }
 
-/// Two rings in the same memory would be two owners of one packet.
+/// Where a part of a segment begins and ends: bytes.
+pub(crate) type Span = (u64, u64);
+
+/// The rings of a client, and its buffers.
 fn check_apart(opened: &Opened) -> Result<(), Error> {
-    let mut spans = Vec::new();
-    for place in opened.channels.iter().flat_map(|channel| channel.rings.iter().flatten()) {
-        let length = place.layout()?.bytes() as u64;
-        let end = place.offset.checked_add(length).ok_or_else(|| outside(place))?;
-        spans.push((place.offset, end));
-    }
+    let mut spans = ring_spans(&opened.channels)?;
     if let Some(BufferPlace { offset, count, size }) = opened.buffers {
-        let end = u64::from(count).checked_mul(size.into()).and_then(|all| all.checked_add(offset));
-        spans.push((offset, end.ok_or_else(|| nonsense("more buffers than memory"))?));
+        spans.push(span(offset, u64::from(count) * u64::from(size))?);
     }
+    check_spans(spans)
+}
+
+/// The parts in which the rings of channels lie.
+pub(crate) fn ring_spans(channels: &[ChannelPlace]) -> Result<Vec<Span>, Error> {
+    let rings = channels.iter().flat_map(|channel| channel.rings.iter().flatten());
+    let part = |place: &RingPlace| -> Result<Span, Error> {
+        span(place.offset, place.layout()?.bytes() as u64)
+    };
+    rings.map(part).collect()
+}
+
+pub(crate) fn span(offset: u64, length: u64) -> Result<Span, Error> {
+    let end = offset.checked_add(length);
+    end.map(|end| (offset, end)).ok_or_else(|| nonsense(format!("something at {offset}")))
+}
+
+/// Two rings in the same memory would be two owners of one packet.
+pub(crate) fn check_spans(mut spans: Vec<Span>) -> Result<(), Error> {
     spans.sort_unstable();
     let overlap = spans.windows(2).any(|pair| matches!(pair, [(_, end), (next, _)] if next < end));
     if overlap {
-        Err(nonsense("two rings, or a ring and buffers, in the same memory"))
+        Err(nonsense("two rings, or a ring and something else, in the same memory"))
     } else {
         Ok(())
     }
@@ -133,7 +149,8 @@ fn buffers(segment: &Arc<Segment>, place: &BufferPlace) -> Result<Buffers, Error
     };
     let region = segment.region(start, length).ok_or_else(outside)?;
     // SAFETY: the other side is the daemon, which a client trusts to keep to the protocol (docs/build.md); no ring
-    // overlaps, as `check_apart` saw.
+    // overlaps, as `check_apart` saw. `Pair` has them alone: it accepts what the daemon refers to, and whoever sees a
+    // packet's bytes borrows it, so that nothing is sent or released meanwhile.
     let buffers = unsafe { Buffers::trust(region, count, size) };
     buffers.ok_or_else(outside)
 }
@@ -146,7 +163,7 @@ pub(crate) fn rings(
     let (memory, layout) = region(segment, &receive)?;
     let consumer = Consumer::new(memory, layout)?;
     // SAFETY: the producer is the daemon, which a client trusts to keep to the protocol (docs/build.md); rings do
-    // not overlap, as `check_apart` saw.
+    // not overlap, as `check_spans` saw, and this is the ring's only consumer.
     let receive = unsafe { consumer.trust() };
     let (memory, layout) = region(segment, &transmit)?;
     let transmit = Producer::new(memory, layout)?;

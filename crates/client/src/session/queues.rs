@@ -11,7 +11,7 @@ use shm::{Doorbell, Filling, Meta, Producer, Segment, Taken, Trusting};
 use transport::{Departure, Packet, Sink};
 
 use crate::Error;
-use crate::opened::{doorbell, nonsense, rings};
+use crate::opened::{check_spans, doorbell, nonsense, ring_spans, rings, span};
 
 /// Packets that are taken out of a ring at once.
 const BURST: usize = 64;
@@ -65,6 +65,7 @@ impl Queues {
     /// # Errors
     /// [`Error::Memory`], [`Error::Nonsense`], [`Error::System`].
     pub fn map(opened: StackOpened, files: Vec<OwnedFd>) -> Result<Self, Error> {
+        check_apart(&opened)?;
         let StackOpened { stack, rings: place, seed, claims, connections } = opened;
         let workers = place.rings.len();
         if workers == 0 || files.len() != 2 + workers {
@@ -87,7 +88,8 @@ impl Queues {
             let (from, to) = pair(&segment, &place, worker)?;
             receive.push(from);
             if worker == home {
-                // SAFETY: the daemon, which this process has attached to, waits for its turn.
+                // SAFETY: the consumer is the daemon, which a client trusts to keep to the protocol (docs/build.md);
+                // nothing overlaps, as `check_apart` saw, and this is the ring's only producer.
                 transmit = Some((unsafe { to.trust() }, theirs));
             }
         }
@@ -149,6 +151,18 @@ impl AsFd for Queues {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
+}
+
+/// Rings, claims and connections lie apart.
+fn check_apart(opened: &StackOpened) -> Result<(), Error> {
+    let StackOpened { rings, claims, connections, .. } = opened;
+    let mut spans = ring_spans(std::slice::from_ref(rings))?;
+    // A table that makes no sense takes no memory, and is refused below.
+    let claimed = shm::claims::bytes(claims.places).unwrap_or(0);
+    let shown = shm::connections::bytes(connections.places).unwrap_or(0);
+    spans.push(span(claims.offset, claimed as u64)?);
+    spans.push(span(connections.offset, shown as u64)?);
+    check_spans(spans)
 }
 
 fn claims_at(segment: &Arc<Segment>, place: ClaimsPlace) -> Result<ClaimsWriter, Error> {
@@ -288,9 +302,28 @@ impl Sink for Outbound {
 
 #[cfg(test)]
 mod tests {
+    use shm::attach::RingPlace;
     use shm::{Consumer, Layout};
 
     use super::*;
+
+    #[test]
+    fn rings_and_tables_in_the_same_memory_are_refused() {
+        let ring = |offset| RingPlace { offset, slots: 4, capacity: 100 };
+        let each = ring(0).layout().unwrap().bytes() as u64;
+        let opened = |claims, connections| StackOpened {
+            stack: 1,
+            rings: ChannelPlace { rings: vec![[ring(0), ring(each)]] },
+            claims: ClaimsPlace { offset: claims, places: 16, key: [0; 2] },
+            connections: ConnectionsPlace { offset: connections, places: 1 },
+            seed: [0; 2],
+        };
+        let (free, claimed) = (2 * each, shm::claims::bytes(16).unwrap() as u64);
+        assert!(check_apart(&opened(free, free + claimed)).is_ok());
+        assert!(check_apart(&opened(free - 64, free + claimed)).is_err());
+        assert!(check_apart(&opened(free, free + claimed - 64)).is_err());
+        assert!(check_apart(&opened(free, u64::MAX)).is_err());
+    }
 
     fn departure(length: usize) -> Departure {
         Departure { length, segment_size: 0, header_length: 28 }
