@@ -38,6 +38,9 @@ impl Buffers {
     /// # Safety
     /// The other side keeps to the protocol: it does not touch a buffer that it has referred this side to, until it is
     /// referred to it again. A client may say so of the daemon; the daemon must not say so of a client.
+    ///
+    /// So does this side: nothing else of it reaches into the region; [`accept`](Self::accept) is given each reference that comes
+    /// from the other side, once, and no others; and no borrow of a packet's bytes is left when the other side is referred to it.
     #[must_use]
     pub unsafe fn trust(region: Region, count: u32, size: u32) -> Option<Self> {
         static AREAS: AtomicU32 = AtomicU32::new(0);
@@ -62,8 +65,8 @@ impl Buffers {
     #[must_use]
     pub fn bytes(&self, lent: &Lent) -> Option<&[u8]> {
         let (start, length) = self.span(lent)?;
-        // SAFETY: within the region, as `accept` saw; the other side leaves the buffer alone while `lent` lives, says
-        // who called `trust`.
+        // SAFETY: within the region, as `accept` saw; the other side leaves the buffer alone until it is referred to it, and
+        // then nobody has this borrow any more: says who called `trust`.
         Some(unsafe { std::slice::from_raw_parts(start, length) })
     }
 
@@ -72,7 +75,7 @@ impl Buffers {
     #[must_use]
     pub fn bytes_mut(&mut self, lent: &mut Lent) -> Option<&mut [u8]> {
         let (start, length) = self.span(lent)?;
-        // SAFETY: as above, and no other borrow lives: this one is of all buffers.
+        // SAFETY: as above, and no other borrow lives: this one is of all buffers, and there are no others in this memory.
         Some(unsafe { std::slice::from_raw_parts_mut(start, length) })
     }
 

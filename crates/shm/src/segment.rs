@@ -55,7 +55,8 @@ pub struct Segment {
 }
 
 // SAFETY: the segment owns its mapping for its whole life; all access to what is mapped goes through
-// atomics, through copies that the compiler does not see, or in place where a caller vouches for the other side.
+// atomics, through copies that the compiler does not see, or in place where a caller vouches for the other side
+// and for this one (`trust` of queues and buffers).
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}

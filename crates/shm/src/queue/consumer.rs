@@ -201,7 +201,8 @@ impl Consumer {
     ///
     /// # Safety
     /// The producer keeps to the protocol: it writes to a slot in its own turn only. A client may say so
-    /// of the daemon; the daemon must not say so of a client.
+    /// of the daemon; the daemon must not say so of a client. There is no second consumer, and nothing but
+    /// the two ends reaches into the queue's memory.
     #[must_use]
     pub unsafe fn trust(self) -> Trusting {
         Trusting { consumer: self }

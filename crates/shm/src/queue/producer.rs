@@ -229,7 +229,8 @@ impl Producer {
     ///
     /// # Safety
     /// The consumer keeps to the protocol: it looks at a slot in its own turn only. A client may say so of the daemon; the
-    /// daemon must not say so of a client.
+    /// daemon must not say so of a client. There is no second producer, and nothing but the two ends reaches into the queue's
+    /// memory.
     #[must_use]
     pub unsafe fn trust(self) -> Filling {
         Filling { producer: self }

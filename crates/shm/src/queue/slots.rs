@@ -46,7 +46,8 @@ impl Slots {
 
     #[inline(always)]
     pub(super) fn mark(&self, position: u32) -> &AtomicU32 {
-        // SAFETY: a slot begins at a cache line with its mark, which is only ever seen as an atomic.
+        // SAFETY: a slot begins at a cache line with its mark, which is only ever seen as an atomic; the region keeps it mapped
+        // as long as the borrow of `self`.
         unsafe { &*self.slot(position).cast::<AtomicU32>() }
     }
 
@@ -79,7 +80,8 @@ impl Slots {
     /// The first `length` bytes of a packet, in place.
     ///
     /// # Safety
-    /// The other side keeps to the protocol, and it is this side's turn for as long as the borrow lives.
+    /// The other side keeps to the protocol, and it is this side's turn for as long as the borrow lives, in which nothing else on
+    /// this side writes there.
     #[inline(always)]
     pub(super) unsafe fn bytes(&self, position: u32, length: usize) -> &[u8] {
         // SAFETY: within the slot; nobody writes meanwhile, says the caller.
@@ -89,7 +91,7 @@ impl Slots {
     /// The same, to change.
     ///
     /// # Safety
-    /// As above, and no other borrow of the slot's bytes lives.
+    /// As above, nothing else on this side reads there, and no other borrow of the slot's bytes lives.
     #[inline(always)]
     #[expect(
         clippy::mut_from_ref,
@@ -115,7 +117,8 @@ impl Slots {
     }
 
     fn word_at(&self, offset: usize) -> SleepWord<'_> {
-        // SAFETY: both words lie ahead of the slots, aligned, and are only ever seen as atomics.
+        // SAFETY: both words lie ahead of the slots, for which `new` saw room, aligned as the region is, to a cache line; they
+        // are only ever seen as atomics.
         SleepWord(unsafe { &*self.region.base().add(offset).as_ptr().cast::<AtomicU32>() })
     }
 
