@@ -21,7 +21,7 @@ pub struct Buffer(NonNull<Mbuf>);
 // SAFETY: an mbuf belongs to whoever holds the pointer, pools may be used from any thread, and
 // `Buffer` is neither cloned nor shared mutably.
 unsafe impl Send for Buffer {}
-// SAFETY: `&Buffer` only reads.
+// SAFETY: `&Buffer` only reads, and nobody else has a buffer whose reference count is 1.
 unsafe impl Sync for Buffer {}
 
 const _: () = assert!(size_of::<Option<Buffer>>() == size_of::<*mut Mbuf>());

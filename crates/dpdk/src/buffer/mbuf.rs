@@ -13,7 +13,8 @@ impl Mbuf {
     #[inline(always)]
     pub(crate) fn data(&self) -> &[u8] {
         // SAFETY: DPDK and the setters of `Buffer` keep data_off + data_len <= buf_len, and
-        // buf_addr points at buf_len bytes of the pool's memory that belong to this segment.
+        // buf_addr points at buf_len bytes of the pool's memory that belong to this segment. Where it
+        // points at memory of others, `SharedBuffer` has the segment and never asks for this.
         unsafe { std::slice::from_raw_parts(self.start(), usize::from(self.data_len)) }
     }
 

@@ -53,7 +53,7 @@ impl RxQueue {
         let (port, queue) = (self.port, self.queue);
         // SAFETY: the queue was set up and its port is open and started while `handle` lives; only
         // this thread has the queue; `Option<Buffer>` is a nullable mbuf pointer, and what the
-        // driver writes are mbufs that it gives away.
+        // driver writes, `n` at most, are mbufs that it gives away.
         let mut take =
             || unsafe { ffi::millrace_rx_burst(port, queue, slots.as_mut_ptr().cast(), n) };
         let got = usize::from(match &mut self.bursts {
@@ -95,7 +95,8 @@ impl RxQueue {
         if fd < 0 {
             return Err(none());
         }
-        // SAFETY: the driver keeps the descriptor open as long as the port is.
+        // SAFETY: the driver keeps the descriptor open as long as the port is. Only net_vhost does not: it has the descriptor
+        // from its peer, and closes it when that goes, whoever waits for it then. Nothing here can tell.
         Ok(unsafe { BorrowedFd::borrow_raw(fd) })
     }
 
@@ -191,7 +192,7 @@ impl TxQueue {
             bytes += buffer.len() as u64;
             ready += 1;
         }
-        // SAFETY: the first `ready` slots hold mbufs that are ours to give.
+        // SAFETY: `Option<Buffer>` is a nullable mbuf pointer, and the first `ready` slots hold mbufs that are ours to give.
         let packets = unsafe { self.give(slots, ready) };
         let left = slots.get(packets..usize::from(ready)).unwrap_or_default();
         let left: u64 = left.iter().flatten().map(|buffer| buffer.len() as u64).sum();
@@ -232,7 +233,7 @@ impl TxQueue {
         };
         let ready = slots.iter().take(usize::from(u16::MAX)).take_while(fits).count();
         let offered = bytes(slots.get(..ready).unwrap_or_default());
-        // SAFETY: the first `ready` slots hold mbufs that are ours to give.
+        // SAFETY: `SharedBuffer` is a `Buffer`, with the same layout; else as above.
         let packets = unsafe { self.give(slots, ready as u16) };
         let left = bytes(slots.get(packets..ready).unwrap_or_default());
         Taken { packets, bytes: offered - left }

@@ -253,7 +253,7 @@ impl SharedPool {
         let place = loan.homes.len();
         // Each buffer enters a region once, so there are places enough.
         if place < self.pool.capacity() as usize {
-            // SAFETY: `lend` saw that the region has a place for each buffer.
+            // SAFETY: `lend` saw that the region has a place for each buffer. The loan keeps the region while a buffer lies in it.
             mbuf.buf_addr = unsafe { loan.region.base().add(place * self.size) }.as_ptr();
             loan.homes.push(mbuf.buf_iova);
             mbuf.buf_iova = mbuf.buf_addr as u64;
