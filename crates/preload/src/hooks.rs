@@ -1,4 +1,8 @@
 //! The names, by subject. Each looks up what the descriptor is, and calls the C library's function unless it is ours.
+//!
+//! What each `SAFETY` line stands on, where it names the caller or the application: a pointer leads to what the manual page says,
+//! unless `memory` finds that nothing is there, and nobody else changes that while the call lasts. No panic gets out to C: it ends
+//! the process (`extern "C"`).
 
 #![allow(
     unreachable_pub,

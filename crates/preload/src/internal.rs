@@ -29,7 +29,7 @@ pub(crate) fn raise(file: OwnedFd) -> OwnedFd {
         return file;
     }
     close(file.into_raw_fd());
-    // SAFETY: just made.
+    // SAFETY: just made, and nobody else knows it.
     unsafe { OwnedFd::from_raw_fd(moved) }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn base() -> Option<Hidden> {
 pub(crate) fn socket(domain: c_int) -> Option<Hidden> {
     // SAFETY: no memory is involved.
     let fd = unsafe { real::socket(domain, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
-    // SAFETY: just made.
+    // SAFETY: just made, and nobody else knows it.
     (fd >= 0).then(|| Hidden::of(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn socket(domain: c_int) -> Option<Hidden> {
 pub(crate) fn epoll() -> Option<Hidden> {
     // SAFETY: no memory is involved.
     let fd = unsafe { real::epoll_create1(libc::EPOLL_CLOEXEC) };
-    // SAFETY: just made.
+    // SAFETY: just made, and nobody else knows it.
     (fd >= 0).then(|| Hidden::of(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 

@@ -181,7 +181,7 @@ impl Map {
     fn at(&self, offset: usize, size: usize) -> *mut u8 {
         debug_assert!(offset + size <= self.length);
         let offset = offset.min(self.length.saturating_sub(size));
-        // SAFETY: within the mapping.
+        // SAFETY: within the mapping, as just made sure of, which `self` keeps.
         unsafe { self.base.add(offset) }.as_ptr()
     }
 
@@ -208,7 +208,8 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the mapping that was made; nobody else has it.
+        // SAFETY: the mapping that was made; nobody else has it, as borrows of it are of `self`. In a forked child, which has no
+        // such memory, the state is never dropped.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
     }
 }

@@ -104,7 +104,7 @@ impl Shared {
 /// This process's state. `None`: it has none, or not yet.
 #[inline]
 pub(crate) fn current() -> Option<&'static Shared> {
-    // SAFETY: null, or what was leaked by `attached`.
+    // SAFETY: null, or what was leaked by `attached`, which nobody ever frees, not even a forked child.
     let shared = unsafe { CURRENT.load(Ordering::Acquire).as_ref() }?;
     if shared.process.is_current() {
         return Some(shared);
@@ -146,7 +146,7 @@ pub(crate) fn attached() -> Option<&'static Shared> {
             let null = std::ptr::null_mut();
             match CURRENT.compare_exchange(null, fresh, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    // SAFETY: just leaked: it lives as long as the process.
+                    // SAFETY: just leaked, and lives as long as the process.
                     let shared = unsafe { fresh.as_ref() };
                     arrival::ring();
                     if let Some(shared) = shared {

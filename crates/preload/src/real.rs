@@ -1,6 +1,6 @@
 //! The C library's own functions. A hook never calls `libc::f` for a name that is hooked: that would be itself.
 
-use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{
@@ -10,9 +10,17 @@ use libc::{
 };
 
 /// The next function of that name behind this library; null when there is none.
-fn find(name: &'static str) -> *mut c_void {
-    // SAFETY: a string that ends with a zero; RTLD_NEXT asks for the library behind this one.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast::<c_char>()) }
+fn find(name: &CStr) -> *mut c_void {
+    // SAFETY: a string of C's; RTLD_NEXT asks for the library behind this one.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// A name as C has it.
+const fn named(name_and_zero: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name_and_zero.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => c"",
+    }
 }
 
 macro_rules! real {
@@ -24,7 +32,7 @@ macro_rules! real {
             static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
             let mut found = FOUND.load(Ordering::Relaxed);
             if found.is_null() {
-                found = find(concat!(stringify!($name), "\0"));
+                found = find(const { named(concat!(stringify!($name), "\0")) });
                 if found.is_null() {
                     crate::errno::set(host::Errno(libc::ENOSYS));
                     return -1;
@@ -46,7 +54,7 @@ macro_rules! real {
 /// # Safety
 /// As the function of the C library.
 pub(crate) unsafe fn fdopen(fd: c_int, mode: *const c_char) -> *mut libc::FILE {
-    let found = find("fdopen\0");
+    let found = find(c"fdopen");
     if found.is_null() {
         return std::ptr::null_mut();
     }

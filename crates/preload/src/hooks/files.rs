@@ -228,6 +228,6 @@ fn pipe() -> Result<[Hidden; 2], Errno> {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.
     errno::of(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    // SAFETY: just made.
+    // SAFETY: just made, and nobody else knows them.
     Ok(ends.map(|end| Hidden::of(unsafe { OwnedFd::from_raw_fd(end) })))
 }
