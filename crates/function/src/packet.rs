@@ -68,7 +68,7 @@ impl<'a> Packet<'a> {
     ///
     /// # Safety
     /// `raw.data` leads to `raw.length` bytes that nobody else uses for `'a`, with `headroom` and `tailroom`
-    /// bytes around them.
+    /// bytes around them, of which the same is true: all of one allocation.
     pub unsafe fn new(raw: &'a mut RawPacket) -> Self {
         Self { raw, bytes: PhantomData }
     }

@@ -72,17 +72,17 @@ unsafe extern "C" fn process<F: Function>(
     packets: *mut RawPacket,
     count: u32,
 ) {
-    // SAFETY: the daemon gives what `create` has made, to one thread at a time.
+    // SAFETY: the daemon gives what `create::<F>` has made, to one thread at a time, and not after `destroy`.
     let instance = unsafe { &mut *instance.cast::<Instance<F>>() };
     if instance.failed {
         return;
     }
-    // SAFETY: the daemon gives so many packets, which nobody else uses meanwhile.
+    // SAFETY: the daemon gives so many packets, one at least, which nobody else uses meanwhile.
     let packets = unsafe { std::slice::from_raw_parts_mut(packets, count as usize) };
     let function = &mut instance.function;
     let done = catch_unwind(AssertUnwindSafe(|| {
         for raw in packets {
-            // SAFETY: each leads to its bytes.
+            // SAFETY: the daemon gives each with its bytes and the room around them, which nobody else uses during the call.
             let mut packet = unsafe { Packet::new(raw) };
             let verdict = function.process(&mut packet);
             raw.verdict = verdict.code();

@@ -69,7 +69,8 @@ impl Function for Instance {
             return;
         }
         let (list, count) = (self.packets.as_mut_ptr(), self.packets.len() as u32);
-        // SAFETY: what `create` has made, on one thread; so many packets, each of which leads to its bytes.
+        // SAFETY: what `create` has made, on one thread, by the functions of the same object, which `_library` keeps; so many packets,
+        // each of which leads to the bytes of a buffer that is borrowed alone here.
         unsafe { (self.functions.process)(self.state, list, count) };
         let mut treated = self.packets.iter();
         for place in packets.iter_mut().filter(|place| place.is_some()) {
