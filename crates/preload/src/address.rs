@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use host::{Errno, Id};
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t};
 
-use crate::{memory, real};
+use crate::{memory, real, uncancelled};
 
 /// The IPv4 or IPv6 address at `address`. `None`: it is of another family.
 ///
@@ -157,7 +157,7 @@ pub(crate) fn disconnect(fd: c_int) -> Result<(), Errno> {
     let none = sockaddr { sa_family: family, sa_data: [0; 14] };
     let length = size_of::<sockaddr>() as socklen_t;
     // SAFETY: an address, and its length.
-    crate::errno::of(unsafe { real::connect(fd, &raw const none, length) }).map(drop)
+    crate::errno::of(unsafe { uncancelled::connect(fd, &raw const none, length) }).map(drop)
 }
 
 /// A session's index is its descriptor.

@@ -6,6 +6,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `real` | the C library's own functions, which the hooks shadow |
+//! | `uncancelled` | the kernel's calls for who has the state, whom the C library's might end |
 //! | `arguments` | what `va_start` makes of variadic arguments |
 //! | `kinds` | what each descriptor is: one byte, read without a lock |
 //! | `memory` | whether memory that the application names is there |
@@ -42,5 +43,6 @@ mod signals;
 mod sleeping;
 mod sockets;
 mod state;
+mod uncancelled;
 mod vectors;
 mod waiting;

@@ -13,7 +13,7 @@ use crate::caretaker::{self, Look};
 use crate::kinds::{self, Kind};
 use crate::signals::Quiet;
 use crate::state::State;
-use crate::{arrival, errno, real, report};
+use crate::{arrival, errno, internal, report};
 
 /// After an attempt to reach the daemon that failed: seconds until the next.
 const PATIENCE: u64 = 1;
@@ -184,9 +184,8 @@ fn leave_to_parent(shared: &'static Shared) {
     for (fd, kind) in kinds::all() {
         match kind {
             Kind::Spare | Kind::Internal => {
-                kinds::set(fd, Kind::Kernel);
-                // SAFETY: this process's copy of a descriptor that only this library knows.
-                unsafe { real::close(fd) };
+                // This process's copy of a descriptor that only this library knows.
+                internal::close(fd);
             }
             Kind::Session => {
                 kinds::set(fd, Kind::Elsewhere);

@@ -1,12 +1,11 @@
 //! What a user who wonders is told.
 
-use crate::{environment, real};
+use crate::{environment, uncancelled};
 
 /// Says why something is not so, to whoever has asked for it by `MILLRACE_DEBUG`.
 pub(crate) fn say(what: &str) {
     if environment::is_debugged() {
         let line = format!("millrace: {what}\n");
-        // SAFETY: the bytes of the line.
-        unsafe { real::write(2, line.as_ptr().cast(), line.len()) };
+        uncancelled::write(libc::STDERR_FILENO, line.as_bytes());
     }
 }

@@ -13,7 +13,7 @@ use crate::process::{self, Held, Shared};
 use crate::sleeping::{again, wait_ready};
 use crate::state::{State, is_the_kernels};
 use crate::waiting::World;
-use crate::{address, errno, real, vectors};
+use crate::{address, errno, real, uncancelled, vectors};
 
 /// Of so many datagrams, the kernel's come first once.
 const TURNS: u8 = 16;
@@ -107,7 +107,7 @@ unsafe fn take(
     let gently = flags | libc::MSG_DONTWAIT;
     if peer == Some(World::Kernel) || peer.is_none() && kernel_first {
         // SAFETY: the caller's promise.
-        let taken = unsafe { by_kernel(fd, message, gently) };
+        let taken = unsafe { at_once_by_kernel(fd, message, gently) };
         if taken != Err(Errno::AGAIN) || peer.is_some() {
             note(state, fd, &taken, flags);
             return taken;
@@ -119,7 +119,7 @@ unsafe fn take(
         return taken;
     }
     // SAFETY: the caller's promise.
-    let taken = unsafe { by_kernel(fd, message, gently) };
+    let taken = unsafe { at_once_by_kernel(fd, message, gently) };
     note(state, fd, &taken, flags);
     taken
 }
@@ -137,6 +137,16 @@ fn note(state: &mut State, fd: c_int, taken: &Result<usize, Errno>, flags: c_int
 unsafe fn by_kernel(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
     // SAFETY: the caller's promise.
     let received = unsafe { real::recvmsg(fd, message, flags) };
+    usize::try_from(received).map_err(|_| errno::get())
+}
+
+/// The same, for who has the state: `flags` say that it does not wait.
+///
+/// # Safety
+/// As for `recvmsg`.
+unsafe fn at_once_by_kernel(fd: c_int, message: &mut msghdr, flags: c_int) -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    let received = unsafe { uncancelled::recvmsg(fd, message, flags) };
     usize::try_from(received).map_err(|_| errno::get())
 }
 

@@ -13,7 +13,7 @@ use crate::kinds::{self, Kind};
 use crate::process::{self, Shared};
 use crate::sleeping::{Wait, poll, wait_while};
 use crate::state::State;
-use crate::{arrival, errno, memory, real};
+use crate::{arrival, errno, memory, real, uncancelled};
 
 /// Events of one call at most (`EP_MAX_EVENTS`); the kernel refuses more.
 const MOST: c_int = c_int::MAX / size_of::<epoll_event>() as c_int;
@@ -376,7 +376,7 @@ fn kernel_events(epoll: c_int, events: &mut [epoll_event]) -> Result<c_int, Errn
     }
     let most = events.len() as c_int;
     // SAFETY: room for so many.
-    errno::of(unsafe { real::epoll_pwait(epoll, events.as_mut_ptr(), most, 0, std::ptr::null()) })
+    errno::of(unsafe { uncancelled::epoll_look(epoll, events.as_mut_ptr(), most) })
 }
 
 /// Readiness bits of `poll` as those of `epoll`: they have the same numbers.

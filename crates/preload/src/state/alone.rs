@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::{State, word};
 use crate::kinds::Kind;
 use crate::waiting::World;
-use crate::{address, real};
+use crate::{address, uncancelled};
 
 /// What the stack does not do, although whoever sets it relies on it: Millrace's ports are none of the kernel's devices; what comes
 /// from afar would get through; other hosts' addresses are not the stack's; completions would never come.
@@ -55,7 +55,7 @@ impl State {
             let (name, length) = address::encode(peer);
             // Where it can't, calls say why.
             // SAFETY: an address, and its length.
-            unsafe { real::connect(own, (&raw const name).cast(), length) };
+            unsafe { uncancelled::connect(own, (&raw const name).cast(), length) };
         }
     }
 }

@@ -17,7 +17,7 @@ use shm::session::{CarrierId, Event, Offered};
 use super::{Place, State, closes_on_exec, status_flags};
 use crate::address::id;
 use crate::kinds::{self, Kind};
-use crate::{clock, environment, real, report};
+use crate::{clock, environment, internal, real, report, uncancelled};
 
 /// Sessions that get a carrier at one fork, the youngest: each costs a connection to the daemon. The child loses the others.
 const AT_ONCE: usize = 64;
@@ -173,9 +173,8 @@ impl State {
             kinds::set(fd, Kind::Elsewhere);
         }
         if kinds::get(own) == Kind::Internal {
-            kinds::set(own, Kind::Kernel);
-            // SAFETY: the application has closed it, as far as it knows.
-            unsafe { real::close(own) };
+            // The application has closed it, as far as it knows.
+            internal::close(own);
         }
         self.replaced.retain(|other| *other != own);
         self.carriers.remove(&own);
@@ -265,9 +264,9 @@ impl State {
                 Ok(None) => {
                     let mut file =
                         libc::pollfd { fd: self.link(), events: libc::POLLIN, revents: 0 };
-                    let step = libc::timespec { tv_sec: 0, tv_nsec: i64::from(STEP) * 1_000_000 };
-                    // SAFETY: one file, and a time.
-                    unsafe { real::ppoll(&raw mut file, 1, &raw const step, std::ptr::null()) };
+                    let mut step =
+                        libc::timespec { tv_sec: 0, tv_nsec: i64::from(STEP) * 1_000_000 };
+                    uncancelled::poll(&mut file, &mut step);
                     self.run();
                 }
                 Err(_) => return None,

@@ -7,7 +7,7 @@ use host::Mask;
 
 use super::State;
 use crate::internal::{self, Hidden};
-use crate::real;
+use crate::{real, uncancelled};
 use crate::waiting::World;
 
 impl State {
@@ -39,7 +39,7 @@ impl State {
         loop {
             let (room, most) = (events.as_mut_ptr(), events.len() as c_int);
             // SAFETY: room for so many.
-            let count = unsafe { real::epoll_pwait(company, room, most, 0, std::ptr::null()) };
+            let count = unsafe { uncancelled::epoll_look(company, room, most) };
             let count = usize::try_from(count).unwrap_or(0);
             for event in events.iter().take(count) {
                 let (ready, id) = (Mask(event.events), host::Id(event.u64 as u32));

@@ -8,7 +8,7 @@ use host::Errno;
 use super::State;
 use crate::address::{self, bound, id};
 use crate::waiting::World;
-use crate::{clock, real};
+use crate::{clock, uncancelled};
 
 impl State {
     /// Where the only peer of a UDP socket is.
@@ -94,8 +94,9 @@ impl State {
     /// What strangers have sent to the kernel's half, while the socket had a peer elsewhere.
     fn discard_kernels(&mut self, fd: c_int) {
         let mut byte = 0_u8;
+        let target = (&raw mut byte).cast();
         // SAFETY: room for a byte.
-        while unsafe { real::recv(fd, (&raw mut byte).cast(), 1, libc::MSG_DONTWAIT) } >= 0 {}
+        while unsafe { uncancelled::recv(fd, target, 1, libc::MSG_DONTWAIT) } >= 0 {}
         self.waiters.halves.clear(id(fd));
     }
 }
