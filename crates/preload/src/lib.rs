@@ -6,7 +6,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `real` | the C library's own functions, which the hooks shadow |
-//! | `uncancelled` | the kernel's calls for who has the state, whom the C library's might end |
+//! | `uncancelled` | the kernel's calls by number, for a thread that must not be cancelled meanwhile |
 //! | `arguments` | what `va_start` makes of variadic arguments |
 //! | `kinds` | what each descriptor is: one byte, read without a lock |
 //! | `memory` | whether memory that the application names is there |
