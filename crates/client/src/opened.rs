@@ -114,7 +114,8 @@ pub(crate) fn ring_spans(channels: &[ChannelPlace]) -> Result<Vec<Span>, Error> 
 
 pub(crate) fn span(offset: u64, length: u64) -> Result<Span, Error> {
     let end = offset.checked_add(length);
-    end.map(|end| (offset, end)).ok_or_else(|| nonsense(format!("something at {offset}")))
+    let beyond = || nonsense(format!("{length} bytes at {offset} end beyond all memory"));
+    end.map(|end| (offset, end)).ok_or_else(beyond)
 }
 
 /// Two rings in the same memory would be two owners of one packet.
