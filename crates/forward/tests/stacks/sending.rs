@@ -10,7 +10,6 @@ use wire::tcp::{Flags, Segment};
 use wire::{ipv4, ipv6};
 
 use crate::ETHERNET;
-use crate::frames::from;
 use crate::router::{self, Router};
 use crate::stack::{self, packet, segment};
 
