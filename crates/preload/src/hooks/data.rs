@@ -235,15 +235,17 @@ pub unsafe extern "C" fn recvfrom(
 ) -> ssize_t {
     let kind = receiver(fd);
     if kind == Kind::Datagrams && (from.is_null() || !length.is_null()) {
-        if !from.is_null() && memory::writable(length, 1).is_err() {
-            return errno::size(Err(Errno::FAULT));
-        }
+        // Without a length a datagram is lost, as it is on the kernel, which looks there last.
+        let is_there = from.is_null() || memory::writable(length, 1).is_ok();
         let mut piece = iovec { iov_base: target, iov_len: count };
         // SAFETY: a length as the application says.
-        let room = if from.is_null() { 0 } else { unsafe { length.read() } };
+        let room = if from.is_null() || !is_there { 0 } else { unsafe { length.read() } };
         let mut message = datagrams::addressed(&mut piece, from, room);
         // SAFETY: the caller's promise.
         let received = unsafe { datagrams::receive(fd, &mut message, flags) };
+        if received.is_ok() && !is_there {
+            return errno::size(Err(Errno::FAULT));
+        }
         if received.is_ok() && !from.is_null() {
             // SAFETY: as above.
             unsafe { length.write(message.msg_namelen) };
