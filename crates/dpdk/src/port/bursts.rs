@@ -69,18 +69,23 @@ mod tests {
     fn the_end_of_a_burst_is_waited_for_and_no_other() {
         millrace_wait_for_bursts();
         let mut bursts = Bursts::new();
-        let (done, over) = channel();
-        let waiter = bursts.run(|| {
-            let waiter = std::thread::spawn(move || {
-                millrace_wait_for_bursts();
-                done.send(()).unwrap();
+        let mut goes_on = || {
+            let (done, over) = channel();
+            let waiter = bursts.run(|| {
+                let waiter = std::thread::spawn(move || {
+                    millrace_wait_for_bursts();
+                    done.send(()).unwrap();
+                });
+                assert!(over.recv_timeout(Duration::from_millis(50)).is_err(), "not yet");
+                waiter
             });
-            assert!(over.recv_timeout(Duration::from_millis(50)).is_err(), "not yet");
-            waiter
-        });
-        // Another has begun before the waiter looked again.
-        bursts.run(|| over.recv().unwrap());
-        waiter.join().unwrap();
+            // Another has begun before the waiter looked again.
+            let told = bursts.run(|| over.recv_timeout(Duration::from_secs(1)).is_ok());
+            waiter.join().unwrap();
+            told
+        };
+        // A waiter that begins only during the second rightly waits for that one.
+        assert!((0..20).any(|_| goes_on()), "it waits for others too");
         drop(bursts);
         millrace_wait_for_bursts();
     }
