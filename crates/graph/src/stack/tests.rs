@@ -341,8 +341,10 @@ fn a_sleeping_worker_hears_a_stack_and_a_stack_hears_it() {
             std::thread::yield_now();
         }
     };
-    let mut rung = 0;
-    for _ in 0..20 {
+    let (mut rounds, mut rung, begin) = (0, 0, Instant::now());
+    while rounds < 20 || rung == 0 {
+        assert!(rung > 0 || begin.elapsed() < patience, "it sleeps, and says so");
+        rounds += 1;
         // Long enough to fall asleep, mostly; a lost wake-up would cost 200 us each.
         std::thread::sleep(Duration::from_millis(1));
         process.send(&[3; 60]);
@@ -357,7 +359,6 @@ fn a_sleeping_worker_hears_a_stack_and_a_stack_hears_it() {
         });
         assert_eq!(back[0].0, [3; 60]);
     }
-    assert!(rung > 0, "it sleeps, and says so");
     let gone = worker.call(patience, move |state| state.remove_stack(name)).unwrap();
     assert!(gone.is_some());
     drop(gone);
