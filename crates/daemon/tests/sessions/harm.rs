@@ -28,10 +28,12 @@ fn a_socket_that_lingers_blocks_nobody_but_its_user() {
     sender.set_nonblocking(true).unwrap();
     while sender.write(&[0; 1 << 16]).is_ok() {}
     sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
-    // It is heard of a second after this one, when this descriptor is closed.
+    // The second is heard of when this descriptor is closed: a second after the first, and not before the daemon goes on.
+    daemon.signal(rustix::process::Signal::STOP);
     hostile.send(&route(("127.0.0.1".parse().unwrap(), 80)), &[]).unwrap();
     hostile.send(&Request::Listen(Listen { stack, weight: 1 }), &[sender.as_fd()]).unwrap();
     drop(sender);
+    daemon.signal(rustix::process::Signal::CONT);
     drop(hostile.receive::<Reply>().unwrap());
     // The one that shows the socket is not answered: the daemon closes it.
     let wait = Some(Duration::from_secs(4));
@@ -85,11 +87,8 @@ time.sleep(30)
         .spawn()
         .unwrap();
     let mut line = String::new();
-    std::io::BufRead::read_line(
-        &mut std::io::BufReader::new(process.stdout.take().unwrap()),
-        &mut line,
-    )
-    .unwrap();
+    let mut output = std::io::BufReader::new(process.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     assert_eq!((stacks(&daemon).len(), listeners(&daemon).len()), (1, 1));
     process.kill().unwrap();
     process.wait().unwrap();
