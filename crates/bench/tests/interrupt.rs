@@ -58,10 +58,16 @@ fn an_interrupt_keeps_what_was_measured() {
 fn a_second_interrupt_ends_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("session.json");
-    let (mut child, _output, mut errors) = start(&json);
-    interrupt(&child);
-    line(&mut errors);
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!json.exists());
+    let ends_at_once = || {
+        let (mut child, _output, mut errors) = start(&json);
+        interrupt(&child);
+        line(&mut errors);
+        interrupt(&child);
+        let code = child.wait().unwrap().code();
+        let is_written = std::fs::remove_file(&json).is_ok();
+        assert!(code == Some(130) || code == Some(0) && is_written, "{code:?}");
+        !is_written
+    };
+    // One that was about to end when the second came has written everything: then once more.
+    assert!((0..10).any(|_| ends_at_once()));
 }
