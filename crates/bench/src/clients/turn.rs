@@ -22,8 +22,8 @@ const WARM: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long what waits may take to be sent, in milliseconds, before it counts as lost.
 const SETTLE: u32 = 100;
-/// Longest time without a packet in a sample: nothing is forwarded any more.
-const LONGEST: Duration = Duration::from_secs(1);
+/// Longest time without a packet in a sample: nothing is forwarded any more. A worker may stand still for seconds.
+const LONGEST: Duration = Duration::from_secs(10);
 /// The client's number among the worker's functions.
 const FUNCTION: u64 = 1;
 
