@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
 };
 
@@ -172,15 +172,17 @@ fn readers_miss_no_entry_that_moves() {
         table.insert(&key(number), number as u32).unwrap();
     }
     let done = AtomicBool::new(false);
+    // Entries that each reader has found between their coming and their going.
+    let passed = [const { AtomicU64::new(0) }; 2];
     thread::scope(|scope| {
-        for thread in 0..2u64 {
+        let mut readers = Vec::new();
+        for (thread, passed) in (0_u64..).zip(&passed) {
             let reader = table.reader();
             let done = &done;
-            scope.spawn(move || {
+            readers.push(scope.spawn(move || {
                 let mut random = thread + 1;
                 let (mut numbers, mut keys, mut values) = ([0; 128], [[0; 16]; 128], [0; 128]);
-                let mut passed = 0u64;
-                while !done.load(Ordering::Relaxed) || passed == 0 {
+                while !done.load(Ordering::Relaxed) {
                     for (key_at, number) in keys.iter_mut().zip(&mut numbers) {
                         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(9);
                         *number = (random >> 33) % (KEPT + PASSING);
@@ -190,12 +192,19 @@ fn readers_miss_no_entry_that_moves() {
                     for (number, value) in numbers.into_iter().zip(values) {
                         let found = u64::from(value) % (KEPT + PASSING) == number;
                         assert!(found || (value == NO_FLOW && number >= KEPT), "{number}: {value}");
-                        passed += u64::from(found && number >= KEPT);
+                        passed.fetch_add(u64::from(found && number >= KEPT), Ordering::Relaxed);
                     }
                 }
-            });
+            }));
         }
-        for round in 1..=60u64 {
+        // One that gets its core late has found none yet; one that has failed finds none any more.
+        let is_late = || {
+            let mut all = readers.iter().zip(&passed);
+            all.any(|(reader, passed)| passed.load(Ordering::Relaxed) == 0 && !reader.is_finished())
+        };
+        let mut round = 0;
+        while round < 60 || is_late() {
+            round += 1;
             for number in KEPT..KEPT + PASSING {
                 let value = (round * (KEPT + PASSING) + number) as u32;
                 assert_eq!(table.insert(&key(number), value), Ok(None));
