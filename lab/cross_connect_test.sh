@@ -15,7 +15,7 @@ start
 check "IPv4 crosses" pings a 10.0.0.3
 check "IPv6 crosses" pings a 2001:db8::3
 check "the other way" pings b 10.0.0.2
-check "TTL is untouched" says 'ttl=64' on a ping -n -c 1 -W 1 10.0.0.3
+check "TTL is untouched" says 'ttl=64' on a ping -n -c 1 -W 10 10.0.0.3
 check "the hosts see each other's MAC" says "$(mac b right)" on a ip neighbor show 10.0.0.3
 check "full-size frames" pings a 10.0.0.3 -s 1472 -M "do"
 check "tagged frames" pings a 10.7.0.3
