@@ -40,11 +40,11 @@ check "blue's packets stay in blue" reaches c d blue-far b red-far 10.0.2.2 2001
 check "the router answers red" pings a 10.0.1.1
 check "the router answers blue" pings d 10.0.2.1
 check "the router answers blue in IPv6" pings d 2001:db8:2::1
-check "an error comes from red's address" says 'From 10.0.1.1 .*exceeded' on a ping -n -c 1 -W 1 -t 1 10.0.2.2
-check "and is blue's in blue" says 'From 10.0.2.1 .*exceeded' on d ping -n -c 1 -W 1 -t 1 10.0.1.2
+check "an error comes from red's address" says 'From 10.0.1.1 .*exceeded' on a ping -n -c 1 -W 10 -t 1 10.0.2.2
+check "and is blue's in blue" says 'From 10.0.2.1 .*exceeded' on d ping -n -c 1 -W 10 -t 1 10.0.1.2
 
-check "the default VRF is not reached from red" says 'From 10.0.1.1 .*Unreachable' on a ping -n -c 1 -W 1 10.0.9.2
-check "nor red from the default VRF" says 'From 10.0.9.1 .*Unreachable' on s ping -n -c 1 -W 1 10.0.1.2
+check "the default VRF is not reached from red" says 'From 10.0.1.1 .*Unreachable' on a ping -n -c 1 -W 10 10.0.9.2
+check "nor red from the default VRF" says 'From 10.0.9.1 .*Unreachable' on s ping -n -c 1 -W 10 10.0.1.2
 check "a route leads from red to the default VRF" millrace route add 10.0.9.0/24 lookup default --vrf red
 check "one leads back" millrace route add 10.0.1.0/24 lookup red
 check "red reaches the default VRF" pings a 10.0.9.2
@@ -58,7 +58,8 @@ check "a look-up says where it goes" says 'then in VRF red: 10\.0\.1\.2/32 .*fro
 millrace route add 10.5.0.0/16 lookup blue --vrf red
 millrace route add 10.5.0.0/16 lookup red --vrf blue
 check "a loop leads nowhere" unreachable a 10.5.0.1
-check "its packets are counted" test "$(drops vrf-loop)" -ge 2
+counted() { [ "$(drops vrf-loop)" -ge 2 ]; }
+check "its packets are counted" within 10 counted
 
 waiting() { equal "$(value "show routes --vrf $1" '[.routes[] | select(.parked) | .prefix] | join(" ")')" "$2"; }
 names() { equal "$(value 'show vrfs' '[.[].name] | join(" ")')" "$1"; }
