@@ -14,9 +14,10 @@ captured() {
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
   rm -f "$lab/capture.pcapng"
-  millrace capture --write "$lab/capture.pcapng" --timeout 4 "${options[@]}" >"$lab/capture.log" 2>&1 &
+  millrace capture --write "$lab/capture.pcapng" --timeout 6 "${options[@]}" >"$lab/capture.log" 2>&1 &
   pid=$!
-  sleep 1
+  # The file is made when the daemon has begun.
+  within 10 test -e "$lab/capture.pcapng" || { cat "$lab/capture.log"; return 1; }
   "$@" >/dev/null 2>&1
   wait "$pid" || { cat "$lab/capture.log"; return 1; }
 }
