@@ -15,7 +15,7 @@ if [ "$LAB_ROUTER" = kernel ]; then
 fi
 start
 
-probe() { on a ping -n -c 1 -W 6 "$@"; }
+probe() { on a ping -n -c 1 -W 15 "$@"; }
 check "no such host" says 'From 10.0.1.1 .*Destination Host Unreachable' probe 10.0.2.99
 check "no such host in IPv6" says 'From 2001:db8:1::1 .*Destination unreachable: Address unreachable' probe 2001:db8:2::99
 check "no route" says 'From 10.0.1.1 .*Destination Net Unreachable' probe 192.0.2.1
@@ -25,8 +25,8 @@ check "unreachable route in IPv6" says 'From 2001:db8:1::1 .*Destination unreach
 check "blackhole is silent" fails says 'From ' probe -W 1 203.0.113.1
 check "blackhole is silent in IPv6" fails says 'From ' probe -W 1 2001:db8:b::1
 
-# A connected UDP socket learns of the ICMP error at its next call.
-refused() { on a bash -c "exec 3>/dev/udp/$1/9; echo x >&3; sleep 0.3; echo x >&3" 2>&1; }
+# A connected UDP socket learns of the ICMP error at its next call after that has come.
+refused() { on a bash -c "exec 3>/dev/udp/$1/9; for i in {1..20}; do echo x >&3 || exit; sleep 0.3; done" 2>&1; }
 check "a closed port of the router" says refused refused 10.0.1.1
 check "a closed port of the router in IPv6" says refused refused 2001:db8:1::1
 check "still routing" pings a 10.0.2.2
