@@ -41,15 +41,21 @@ check "learned traffic is not flooded" test "$(($(received c pc) - before))" -le
 # Host a sends to b's MAC, to an address that is not b's: b stays silent, so that the bridge forgets it.
 on a ip neighbor replace 10.0.0.99 lladdr "$(mac b pb)" dev pa
 to_b() { on a bash -c 'for i in {1..20}; do echo x >/dev/udp/10.0.0.99/9; done'; }
-before=$(received c pc)
-to_b
-check "a known address is not flooded to" test "$(($(received c pc) - before))" -le 5
-# The kernel of b asks for a 5 s after it answered: that is heard too.
-sleep 10
-before=$(received c pc)
-to_b
-sleep 0.3
-check "a forgotten address is" test "$(($(received c pc) - before))" -ge 20
+# How many of them host c gets is in $flooded.
+flood() {
+  local before
+  before=$(received c pc)
+  to_b
+  sleep 0.3
+  flooded=$(($(received c pc) - before))
+  echo "$flooded packets at c"
+}
+# Anew, if b has been forgotten before they came.
+known() { pings a 10.0.0.3 && flood && [ "$flooded" -le 5 ]; }
+check "a known address is not flooded to" within 10 known
+# The kernel of b asks for a 5 s after it answered: that is heard too. What a sends to b doesn't keep b known.
+forgotten() { flood && [ "$flooded" -ge 20 ]; }
+check "a forgotten address is" within 30 forgotten
 
 # What is learned stays with its interface when the list of members changes.
 if [ "$LAB_ROUTER" = millrace ]; then
