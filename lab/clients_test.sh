@@ -17,7 +17,7 @@ cp "$lab_root/lab/client/attach.py" "$lab/attach.py"
 client() {
   exec_on router python3 "$lab/attach.py" "$attach" "$2" "$3" >"$lab/$1" 2>&1 &
   client=$!
-  within 5 grep -q '^attached' "$lab/$1" || fail "client $1 is not attached: $(cat "$lab/$1")"
+  within 15 grep -q '^attached' "$lab/$1" || fail "client $1 is not attached: $(cat "$lab/$1")"
 }
 as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 # Kills a client without a word from the shell.
@@ -28,6 +28,7 @@ end() {
 queue='"spread": "flow", "channels": 1, "slots": 64, "capacity": 2048'
 attached() { value "show clients" '. | length'; }
 counted() { value "show clients" ".[] | select(.name == \"$1\") | .queues[0].$2"; }
+some() { [ "$(counted "$1" "$2")" -gt 0 ]; }
 
 # A word to a UDP port and back: asks ADDRESS PORT
 asks() {
@@ -50,6 +51,8 @@ else:
 
 client echo echo "{\"ports\": [\"left\"], \"take\": \"divert\", \"filter\": {\"protocol\": \"udp\", \"destination-port\": 7}, $queue}"
 echo_client=$client
+mapped() { grep -c millrace-client "/proc/$daemon/maps"; }
+segments=$(mapped)
 check "a client answers diverted IPv4 packets" asks 10.0.2.2 7
 check "and IPv6 packets" asks 2001:db8:2::2 7
 check "others are routed" pings a 10.0.2.2
@@ -103,8 +106,9 @@ while True:
         held.remove(s)' "$attach" &
 stranger=$!
 sleep 1
+# Sooner than the daemon gives up on those who say nothing.
 check "and keeps nobody else from attaching" says 'refused: unknown' \
-  timeout 2 python3 "$lab/attach.py" "$attach" deaf "{\"ports\": [\"up\"], \"take\": \"copy\", $queue}"
+  timeout 4 python3 "$lab/attach.py" "$attach" deaf "{\"ports\": [\"up\"], \"take\": \"copy\", $queue}"
 end "$stranger"
 
 no_clients() { equal "$(attached)" 0; }
@@ -113,7 +117,7 @@ taken_back() {
   python3 -c '
 import http.client, json, socket, sys, time
 name, path, start = sys.argv[1], sys.argv[2], time.monotonic()
-while time.monotonic() < start + 5:
+while time.monotonic() < start + 15:
     connection = http.client.HTTPConnection("millrace")
     connection.sock = socket.socket(socket.AF_UNIX)
     connection.sock.connect(path)
@@ -130,7 +134,9 @@ reload_rules() {
     "$python" "$lab/attach.py" "$attach" deaf "{\"ports\": [\"right\"], \"take\": \"copy\", $queue}"
 }
 
-# Packets all the time, none of which may be lost whatever clients do.
+# Packets all the time, none of which may be lost whatever clients do. What came back is what a's kernel has counted: of its last
+# request ping does not await the answer.
+echoes_before=$(echoes a)
 exec_on a ping -q -i 0.005 10.0.2.2 >"$lab/ping" 2>&1 &
 ping=$!
 # Fed to the clients: a datagram to port 9 every 2 ms.
@@ -145,20 +151,21 @@ for mode in deaf hold garbage absurd; do
   client "$mode" "$mode" "{$food}"
   sleep 1
   check "$mode: the echo client is served" asks 10.0.2.2 7
-  full=$(counted "$mode" full) malformed=$(counted "$mode" malformed)
   case $mode in
-    deaf | hold) check "$mode: its packets are counted as lost" test "$full" -gt 0 ;;
-    absurd) check "$mode: its nonsense is counted" test "$malformed" -gt 0 ;;
+    deaf | hold) check "$mode: its packets are counted as lost" within 15 some "$mode" full ;;
+    absurd) check "$mode: its nonsense is counted" within 15 some "$mode" malformed ;;
   esac
+  # The daemon looks once a second.
+  [ "$mode" != deaf ] || check "the log says who does not keep up" within 10 grep -q 'deaf does not keep up' "$lab/daemon.log"
   end "$client"
   check "$mode: what it had is taken back when it dies" taken_back "$mode"
 done
 
 # Killed at any instant: while attaching, asking, receiving.
 held() { find "/proc/$daemon/fd" -type l | wc -l; }
-mapped() { grep -c millrace-client "/proc/$daemon/maps"; }
-within 5 equal "$(attached)" 1
-files=$(held) segments=$(mapped)
+only_echo() { equal "$(attached) $(mapped)" "1 $segments"; }
+check "only the echo client is left" within 10 only_echo
+files=$(held)
 for delay in 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.1 0.11 0.12 0.13 0.14 0.15 0.16 0.17 0.2; do
   exec_on router python3 "$lab/attach.py" "$attach" echo "{$food}" >/dev/null 2>&1 &
   victim=$!
@@ -167,19 +174,18 @@ for delay in 0.03 0.04 0.05 0.06 0.07 0.08 0.09 0.1 0.11 0.12 0.13 0.14 0.15 0.1
 done
 # The thread of the strangers ends some time after the last of them, and takes its descriptors with it.
 as_before() { equal "$(attached) $(mapped)" "1 $segments" && [ "$(held)" -le "$files" ]; }
-check "clients killed at any instant leave nothing behind" within 5 as_before
+check "clients killed at any instant leave nothing behind" within 20 as_before
 
 kill -INT "$ping"
 wait "$ping"
-check "not one packet of others was lost" says ' 0% packet loss' cat "$lab/ping"
+check "not one packet of others was lost" within 5 answered a 1000 "$echoes_before"
 check "the log says who came and went" grep -q 'garbage is gone: ' "$lab/daemon.log"
-check "and who did not keep up" grep -q 'deaf does not keep up' "$lab/daemon.log"
 end "$echo_client"
-check "nobody is left" within 5 no_clients
+check "nobody is left" within 15 no_clients
 check "the router goes on without them" pings a 10.0.2.2
 check "reload changes who may attach" reload_rules
 exec_on router setpriv --reuid 65534 --regid 65534 --clear-groups \
   "$python" "$lab/attach.py" "$attach" deaf "{\"take\": \"copy\", $queue}" >"$lab/limited" 2>&1 &
 limited=$!
-check "who asks for all ports is shown with those that it may use" within 5 says 'deaf .*65534 .* left +copy' millrace show clients
+check "who asks for all ports is shown with those that it may use" within 15 says 'deaf .*65534 .* left +copy' millrace show clients
 end "$limited"
