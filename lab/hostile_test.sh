@@ -31,7 +31,7 @@ exec_on router setpriv --reuid 2000 --regid 2000 --clear-groups "$python" "$lab/
   '{"ports": ["left"], "take": "divert", "filter": {"protocol": "udp", "destination-port": 7}, "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}' \
   >"$lab/echo" 2>&1 &
 echo=$!
-within 5 grep -q '^attached' "$lab/echo" || fail "the good client is not attached: $(cat "$lab/echo")"
+within 15 grep -q '^attached' "$lab/echo" || fail "the good client is not attached: $(cat "$lab/echo")"
 
 # Something for clients to take: datagrams to port 9, by both ports that they may use.
 for host in a c; do
@@ -110,12 +110,17 @@ same_shared() { [ $(($(memory RssShmem) - shared)) -le 1024 ]; }
 check "the daemon's own memory has not grown by more than $most KiB" grown
 check "nor the memory that it shares" within 10 same_shared
 echo "after: $(threads) threads, $(files) descriptors, $(memory RssAnon) KiB of its own, $(memory RssShmem) KiB shared"
-check "the worker answers" says '[0-9]+ +up ' millrace show workers
+# On a machine that is too busy for it, it may just not.
+check "the worker answers" within 10 says '[0-9]+ +up ' millrace show workers
 # On a machine that is too busy for its worker that is said; a worker that is late by itself makes the prober fail.
 late=(-e 'the worker does not answer' -e 'worker [0-9]* did not answer in time')
 echo "the worker was called silent or late $(grep -c "${late[@]}" "$lab/daemon.log") times"
 faults() { grep -v "${late[@]}" "$lab/daemon.log" | grep -i -E 'panic| ERROR '; }
 check "the daemon has not complained about itself" fails faults
-check "a client that comes now is served" says '^attached' timeout 2 \
-  python3 "$lab/attach.py" "$attach" deaf '{"take": "nothing", "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}'
+exec_on router python3 "$lab/attach.py" "$attach" deaf \
+  '{"take": "nothing", "spread": "flow", "channels": 1, "slots": 64, "capacity": 2048}' >"$lab/new" 2>&1 &
+new=$!
+check "a client that comes now is served" within 15 says '^attached' cat "$lab/new"
+kill -KILL "$new"
+wait "$new" 2>/dev/null
 check "and the router goes on" lossless sleep 1
