@@ -14,7 +14,7 @@ check "it names the socket" grep -q "$lab_socket" "$lab/second"
 check "the first does not mind" pings a 10.0.2.2
 check "nor does its API" millrace show version
 
-stop_daemon 5
+stop_daemon 15
 check "SIGTERM ends it with status 0" equal $? 0
 check "its socket is gone" test ! -e "$lab_socket"
 start
@@ -33,11 +33,11 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(os.environ["NOTIFY_SOCKET"])
 while True:
     print(s.recv(4096).decode())' >"$lab/notified" &
-within 5 test -S "$lab/notify" || fail "no receiver of notifications"
-stop_daemon 5
+within 15 test -S "$lab/notify" || fail "no receiver of notifications"
+stop_daemon 15
 start
-check "it tells systemd that it is ready" within 5 grep -q '^READY=1' "$lab/notified"
+check "it tells systemd that it is ready" within 15 grep -q '^READY=1' "$lab/notified"
 millrace reload
-check "that it reloads" within 5 grep -q '^RELOADING=1' "$lab/notified"
-stop_daemon 5
-check "and that it stops" within 5 grep -q '^STOPPING=1' "$lab/notified"
+check "that it reloads" within 15 grep -q '^RELOADING=1' "$lab/notified"
+stop_daemon 15
+check "and that it stops" within 15 grep -q '^STOPPING=1' "$lab/notified"
