@@ -61,7 +61,7 @@ ten_more() { [ "$(drops "$1")" -ge $((before + 10)) ]; }
 for reason in $(send); do
   before=$(drops "$reason")
   send "$reason"
-  check "$reason" within 5 ten_more "$reason"
+  check "$reason" within 15 ten_more "$reason"
 done
 
 # Noise of every length, addressed to the router.
@@ -75,5 +75,6 @@ for count in range(20000):
     kind = dice.choice((b"\x08\x00\x45", b"\x86\xdd\x60", b"\x08\x06\x00", b"\x81\x00\x00", b"\x88\xa8\x00"))
     wire.send(head + kind + dice.randbytes(dice.randrange(1400)))
 ' "$(mac router left)" "$(mac a left)"
-check "the router lives" pings a 10.0.2.2
-check "for IPv6 too" pings a 2001:db8:2::2
+# Its ring may still be full of noise.
+check "the router lives" within 15 pings a 10.0.2.2
+check "for IPv6 too" within 15 pings a 2001:db8:2::2
