@@ -2,7 +2,7 @@
 """Numbered frames of an experimental EtherType (IEEE Std 802), which no kernel answers.
 
 usage: marked.py send INTERFACE COUNT PAUSE     COUNT 0: until killed; PAUSE: seconds between two
-       marked.py receive INTERFACE COUNT        waits for as many different ones, at most 10 s; says how many came
+       marked.py receive INTERFACE COUNT        waits for as many different ones, at most 30 s; says how many came
        marked.py reflected INTERFACE COUNT      sends as many; says how many came back with MAC addresses swapped
 """
 
@@ -21,7 +21,7 @@ def frame(number):
 
 def incoming(packets, count):
     """Numbers of those that come in, with their MAC addresses."""
-    seen, end = {}, time.monotonic() + 10
+    seen, end = {}, time.monotonic() + 30
     packets.settimeout(0.1)
     while len(seen) < count and time.monotonic() < end:
         try:
