@@ -57,7 +57,8 @@ within 5 exists router left-k || fail "no tap"
 on router ip link set left-k up
 on router ip address add 10.0.1.9/24 dev left-k
 fed() { grep -c '^WATCHDOG=1' "$lab/notified"; }
-# The watchdog is fed from now on: is_fed; is not, for two seconds, in which it would be ten times: starves
+# The watchdog is fed from now on: is_fed; is not, for two seconds, in which it would be ten times: starves. The receiver may read
+# late what was sent before, and the daemon may send what it had decided: `within` looks at another two seconds then.
 is_fed() { within 10 fed_beyond $(($(fed) + 1)); }
 fed_beyond() { [ "$(fed)" -gt "$1" ]; }
 starves() {
@@ -74,7 +75,7 @@ hold() { rm -f "$lab/release" && datagram 7777; }
 release() { touch "$lab/release"; }
 datagram() { on a bash -c "echo stop >/dev/udp/10.0.2.2/$1"; }
 metric() { curl -s --unix-socket "$lab_socket" http://millrace/metrics; }
-# Every answer within a second: the command line's start is in it.
+# Every answer within a second: the command line's start is in it, for which a busy machine may take longer. `within` tries again.
 answers() { for _ in 1 2 3; do timeout 1 "$LAB_BIN/millrace" --socket "$lab_socket" show routes >/dev/null || return 1; done; }
 
 check "pings pass" pings a 10.0.2.2
@@ -94,19 +95,25 @@ check "a datagram holds the worker up" hold
 check "it is said of the worker" within 10 says 'no answer' millrace show workers
 kill -KILL "$client"
 wait "$client" 2>/dev/null
-check "the watchdog is not fed meanwhile" starves
-check "its ports are down, and why" says 'worker-down' millrace show ports
+check "the watchdog is not fed meanwhile" within 12 starves
+check "its ports are down, and why" within 5 says 'worker-down' millrace show ports
 check "the metrics say so" says 'millrace_worker_up\{core="[0-9]+"\} 0' metric
 check "the log says so" grep -q 'the worker does not answer' "$lab/daemon.log"
-check "the API answers meanwhile" answers
-check "a change is refused, not waited for" fails timeout 2 "$LAB_BIN/millrace" --socket "$lab_socket" function add hold.so
-check "the function that holds it up can be removed" timeout 2 "$LAB_BIN/millrace" --socket "$lab_socket" function del 1
+check "the API answers meanwhile" within 10 answers
+# Not by its time being over, which `timeout` says with 124.
+refused() {
+  local status=0
+  timeout 8 "$LAB_BIN/millrace" --socket "$lab_socket" function add hold.so || status=$?
+  [ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+}
+check "a change is refused, not waited for" refused
+check "the function that holds it up can be removed" timeout 8 "$LAB_BIN/millrace" --socket "$lab_socket" function del 1
 is_loaded() { grep -q 'hold\.so' "/proc/$daemon/maps"; }
 check "and is still loaded, as it runs" is_loaded
 release
 check "the worker is back when its function is" within 20 says '[0-9]+ +up ' millrace show workers
-check "so are its ports" within 3 fails says 'worker-down' millrace show ports
-check "and pings pass" within 5 pings a 10.0.2.2
+check "so are its ports" within 10 fails says 'worker-down' millrace show ports
+check "and pings pass" within 15 pings a 10.0.2.2
 check "what a client had that was killed meanwhile is taken back" within 10 fails has_memory
 check "so is the function that was removed meanwhile" within 10 fails is_loaded
 check "the watchdog is fed again" is_fed
@@ -114,8 +121,8 @@ check "the function is added again" millrace function add hold.so
 
 # The kernel's side of a port comes and goes with the configuration, whether the worker answers or not.
 cp "$lab_config" "$lab/without"
-kernel_side() { config '' '[[kernel]]' 'port = "left"' 'tap = "left-k"' 'addresses = ["10.0.1.9"]' && timeout 4 "$LAB_BIN/millrace" --socket "$lab_socket" reload; }
-no_kernel_side() { cp "$lab/without" "$lab_config" && timeout 4 "$LAB_BIN/millrace" --socket "$lab_socket" reload; }
+kernel_side() { config '' '[[kernel]]' 'port = "left"' 'tap = "left-k"' 'addresses = ["10.0.1.9"]' && timeout 8 "$LAB_BIN/millrace" --socket "$lab_socket" reload; }
+no_kernel_side() { cp "$lab/without" "$lab_config" && timeout 8 "$LAB_BIN/millrace" --socket "$lab_socket" reload; }
 forgets() { on a ip neigh flush dev left && pings a 10.0.1.9; }
 check "nobody has the kernel's address" fails forgets
 check "a datagram holds the worker up once more" hold
@@ -123,13 +130,13 @@ check "it is said of the worker again" within 10 says 'no answer' millrace show 
 check "a kernel side comes meanwhile" kernel_side
 release
 check "the worker is back once more" within 20 says '[0-9]+ +up ' millrace show workers
-check "it has the kernel side now" within 10 forgets
+check "it has the kernel side now" within 20 forgets
 check "a datagram holds the worker up for the last time" hold
 check "which is said" within 10 says 'no answer' millrace show workers
 check "the kernel side goes meanwhile" no_kernel_side
 release
 check "the worker is back for the last time" within 20 says '[0-9]+ +up ' millrace show workers
-check "without the kernel side" within 10 fails forgets
+check "without the kernel side" within 20 fails forgets
 
 # A neighbour that is asked meanwhile: nobody can hear its answer.
 is_in() { says "^$1\$" value 'show neighbors' '.. | objects | select(.address == "10.0.2.2") | .state'; }
@@ -149,7 +156,7 @@ check "and the worker is back" within 20 says '[0-9]+ +up ' millrace show worker
 
 check "a datagram ends the worker" datagram 7778
 check "that is noticed too" within 10 says 'no answer' millrace show workers
-check "the API answers" answers
-check "the watchdog starves for good" starves
+check "the API answers" within 10 answers
+check "the watchdog starves for good" within 12 starves
 ends() { kill -TERM "$daemon" && within 20 fails kill -0 "$daemon"; }
 check "the daemon still ends" ends
