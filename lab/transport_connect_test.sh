@@ -7,6 +7,8 @@
 host host
 bytes=$((${MEGABYTES:-10} * 1000000))
 exec_on host "$lab_root/lab/transport/talk" serve &
+# It listens for IPv6 last.
+within 15 says '\[::\]:7 ' on host ss -Hltn || fail "no server"
 
 # Everything came back as it was sent.
 whole() { says "port 1 read $bytes wrong 0 " cat "$lab/peer.log"; }
@@ -17,7 +19,7 @@ round() {
     joined
     stack connect "${stack_address[$version]}" "${kernel_address[$version]}" 7 "$bytes" &
     stack=$!
-    check "$what, IPv$version" within 30 whole
+    check "$what, IPv$version" within 60 whole
   done
 }
 

@@ -14,7 +14,7 @@ joined() {
   part $rounds
   exec_on host "$lab_root/lab/transport/bridge" "tun$rounds" "$lab/bridge$rounds" "$lab/peer$rounds" "$lab/$rounds.pcap" &
   bridge=$!
-  within 5 test -e "$lab/bridge$rounds" || fail "no bridge"
+  within 15 test -e "$lab/bridge$rounds" || fail "no bridge"
 }
 
 # Starts the stack: stack [connect LOCAL REMOTE PORT BYTES]; its words go to $lab/peer.log.
@@ -30,6 +30,8 @@ part() {
     wait "$process" 2>/dev/null
   done
   bridge='' stack=''
+  # The next one's words are not there until it has begun.
+  rm -f "$lab/peer.log"
 }
 
 # What Wireshark has to say against what the stack has sent in all rounds.
