@@ -14,7 +14,7 @@ round() {
   # shellcheck disable=SC2119 # it only listens
   stack &
   stack=$!
-  within 5 test -e "$lab/peer$rounds" || fail "no stack"
+  within 15 test -e "$lab/peer$rounds" || fail "no stack"
   for version in 4 6; do
     check "$what, IPv$version" talk echo "${stack_address[$version]}" "$bytes"
   done
