@@ -18,7 +18,7 @@ nginx() {
   "${3:-serve}" "$(type -P nginx)" -p "$served" -c "$served/$name.conf" 2>"$served/logs/$name.stderr" &
   nginx=$!
   until [ -s "$served/$name.pid" ]; do
-    if [ "$tries" -ge 100 ] || { [[ $2 != *'daemon on'* ]] && ! alive "$nginx"; }; then nginx_log "$name"; fail "nginx ($name) does not start"; fi
+    if [ "$tries" -ge 300 ] || { [[ $2 != *'daemon on'* ]] && ! alive "$nginx"; }; then nginx_log "$name"; fail "nginx ($name) does not start"; fi
     tries=$((tries + 1))
     sleep 0.1
   done
