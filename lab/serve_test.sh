@@ -27,7 +27,7 @@ must "curl gets a page from preloaded nginx" says '^hello from 10\.0\.1\.1:80$' 
 if [ "$LAB_ROUTER" = millrace ]; then
   check "the kernel has no such address" fails on router ip route get 10.0.1.2
   check "millrace show listeners has it" says '(0\.0\.0\.0|\*):80 .*nginx' millrace show listeners
-  check "and the one of a single address" says '10\.0\.1\.1:8000 ' millrace show listeners
+  check "and the one of a single address" within 10 says '10\.0\.1\.1:8000 ' millrace show listeners
 fi
 check "over IPv6" says '^hello from .*2001:db8:1::1.*:80$' get -g 'http://[2001:db8:1::1]/hello'
 check "on a port of a single address" says '^hello from 10\.0\.1\.1:8000$' get http://10.0.1.1:8000/hello
@@ -55,14 +55,14 @@ check "200 requests, 50 at a time" many
 if [ "$LAB_ROUTER" = millrace ]; then
   server idle 81 "$python" -c 'import socket, time; s = socket.create_server(("10.0.1.1", 81)); time.sleep(60)'
   check "the daemon restarts" millrace restart
-  check "and the server is reached again" within 5 says '^hello ' get http://10.0.1.1/hello
-  check "the new daemon knows a server that is in no socket call, too" within 5 says ':81 .*python' millrace show listeners
+  check "and the server is reached again" within 15 says '^hello ' get http://10.0.1.1/hello
+  check "the new daemon knows a server that is in no socket call, too" within 15 says ':81 .*python' millrace show listeners
   end "$server" TERM
 fi
 end "$nginx" TERM
-check "when nginx ends, connections are refused" within 2 says 'Connection refused|Failed to connect' \
+check "when nginx ends, connections are refused" within 15 says 'Connection refused|Failed to connect' \
   get http://10.0.1.1/hello
-[ "$LAB_ROUTER" = kernel ] || check "and the listeners are gone" within 2 fails says ':80 ' millrace show listeners
+[ "$LAB_ROUTER" = kernel ] || check "and the listeners are gone" within 15 fails says ':80 ' millrace show listeners
 
 # Clients from the network do not keep the host's own waiting.
 cat >"$served/turns.py" <<'END'
@@ -128,9 +128,9 @@ if [ "$LAB_ROUTER" = millrace ]; then
   check "and says nothing untrue of a client" \
     says "^millrace: curl runs on Millrace's stack; if it listens," execute curl --version
 fi
-must "master and two workers serve" within 5 same "$served/files/65536" http://10.0.1.1/65536
+must "master and two workers serve" within 15 same "$served/files/65536" http://10.0.1.1/65536
 # The kernel wakes whoever slept last.
-[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" within 10 both_serve 80
+[ "$LAB_ROUTER" = kernel ] || check "both workers take connections" within 30 both_serve 80
 check "a body goes through the proxy to the kernel's stack and back" \
   same "$lab/upload" http://10.0.1.1/back/echo --data-binary "@$lab/upload"
 check "small ones too" equal "$(get http://10.0.1.1/back/word -d 'a few words')" 'a few words'
@@ -148,39 +148,41 @@ sleep 1
 for round in 1 2 3; do
   workers >"$lab/old"
   kill -HUP "$nginx"
-  check "reload $round: new workers" within 10 changed
+  check "reload $round: new workers" within 20 changed
   sleep 0.5
 done
-enough
+enough 300
 check "three reloads fail none of hundreds of requests" failed_at_most 0
 # Uploads at a crawl: what such a client sends after its worker's end is answered by a reset.
-crawl() { exec_on a curl -s -S --max-time 30 --limit-rate 200K -T "$served/files/10000000" "http://10.0.1.1/upload/$1"; }
+crawl() { exec_on a curl -s -S --max-time 45 --limit-rate 200K -T "$served/files/10000000" "http://10.0.1.1/upload/$1"; }
 crawl one 2>"$lab/victim" &
 victim=$!
 crawl two 2>"$lab/survivor" &
 survivor=$!
-sleep 1
+# NGINX has a file for each when it has read more than its buffer holds.
+uploading() { [ "$(find "$served/temp/client_body" -type f | wc -l)" -ge 2 ]; }
+within 15 uploading || fail "nobody uploads"
 workers >"$lab/old"
 kill -HUP "$nginx"
-check "after a reload only new workers get connections" within 5 only_new 80
+check "after a reload only new workers get connections" within 15 only_new 80
 check "while old ones keep what they have" alive "$survivor"
 comm -12 <(workers) "$lab/old" >"$lab/shutting"
 while read -r pid; do kill -KILL "$pid"; done <"$lab/shutting"
 for pid in $victim $survivor; do
-  check "the connection of a killed worker ends at once" within 3 fails alive "$pid"
+  check "the connection of a killed worker ends at once" within 8 fails alive "$pid"
   wait "$pid"
   check "with an error" fails equal $? 0
 done
 check "its end leaves the others alone" only_new 80
 workers >"$lab/old"
 while read -r pid; do kill -KILL "$pid"; done <"$lab/old"
-check "the master replaces killed workers" within 5 changed
-check "and they serve" within 5 only_new 80
+check "the master replaces killed workers" within 15 changed
+check "and they serve" within 15 only_new 80
 kill -QUIT "$nginx"
 wait "$nginx"
 check "an orderly end" equal $? 0
-check "after which connections are refused" within 2 says 'Connection refused|Failed to connect' get http://10.0.1.1/pid
+check "after which connections are refused" within 15 says 'Connection refused|Failed to connect' get http://10.0.1.1/pid
 end "$backend"
 if [ "$LAB_ROUTER" = millrace ]; then
-  check "nothing is left in the daemon" within 2 no_stacks
+  check "nothing is left in the daemon" within 15 no_stacks
 fi
