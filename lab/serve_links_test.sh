@@ -44,7 +44,8 @@ page() { near curl -s -S -f --max-time 20 "$@"; }
 check "a page comes over a link" past_daemon python3 says '^hello$' page http://10.0.1.1:8001/hello
 check "5 MB come over a link, byte by byte" past_daemon python3 equal \
   "$(page http://10.0.1.1:8001/five | hash)" "$(hash <"$served/files/five")"
-check "links end with their clients" within 5 equal 0 "$(links python3)"
+no_links() { equal "$(links python3)" 0; }
+check "links end with their clients" within 15 no_links
 check "without links it goes by the daemon" says '^hello$' near env MILLRACE_LINKS=off curl -s --max-time 20 http://10.0.1.1:8001/hello
 check "who does not listen refuses" fails page http://10.0.1.1:8099/
 end "$server" TERM
@@ -77,10 +78,11 @@ END
   load 8002 "$served/files/hello" near
   for _ in 1 2 3; do sleep 1; kill -HUP "$nginx"; done
   sleep 1
-  enough
+  enough 50
   check "reloads under load over links fail two of hundreds at most" failed_at_most 2 50
   # The daemon restarts: what is connected goes on.
-  near wrk -t1 -c8 -d5 http://10.0.1.1:8002/ >"$lab/restarted" 2>&1 &
+  # A connection that stands still for longer than a busy machine may is an error, for which there is time.
+  near wrk -t1 -c8 -d10 --timeout 5 http://10.0.1.1:8002/ >"$lab/restarted" 2>&1 &
   load=$!
   sleep 1
   kill -KILL "$daemon"; wait "$daemon" 2>/dev/null
@@ -123,4 +125,4 @@ server pass 7005 "$lab/mover" pass 7005
 check "a descriptor that is passed to another process" equal "$(talk 7005 --say 'a\nb\nc\n' | tr '\n' ';')" \
   'parent: a;child: b;child: c;end;'
 end "$server" TERM
-check "nothing is left" within 5 no_stacks
+check "nothing is left" within 15 no_stacks
