@@ -17,14 +17,14 @@ check "from the host itself" says '^3 answers from 127\.0\.0\.1$' on router "$py
 [ "$LAB_ROUTER" = kernel ] || check "millrace show listeners has it" says 'udp .*:7000 |:7000 .*udp' millrace show listeners
 check "nobody's port is refused" says 'refused' ask 10.0.1.1 7001 1
 end "$server"
-[ "$LAB_ROUTER" = kernel ] || check "and so is a server's that has ended" within 3 says 'refused' ask 10.0.1.1 7000 1
+[ "$LAB_ROUTER" = kernel ] || check "and so is a server's that has ended" within 25 says 'refused' ask 10.0.1.1 7000 1
 
 if [ "$LAB_ROUTER" = millrace ]; then
   server again 7008 "$python" "$udp" echo :: 7008
   [ "${MILLRACE_PLACEMENT:-}" != shared ] ||
     check "a stack worker of the daemon runs its stack" says '^[1-9]' grep -c '^stack-' <(cat "/proc/$daemon/task"/*/comm)
   check "the daemon restarts" millrace restart
-  check "and the server is reached again" within 10 says '^2 answers from 10\.0\.1\.1$' ask 10.0.1.1 7008 1 1000
+  check "and the server is reached again" within 25 says '^2 answers from 10\.0\.1\.1$' ask 10.0.1.1 7008 1 1000
   end "$server"
 fi
 
@@ -34,7 +34,8 @@ end "$server"
 
 # 2. Several processes, which share a port.
 server shared 7002 "$python" "$udp" share 0.0.0.0 7002 3
-check "three processes share a port's peers" says '^3 processes$' ask --many 10.0.1.1 7002 60
+# The port is open when one of them has it.
+check "three processes share a port's peers" within 20 says '^3 processes$' ask --many 10.0.1.1 7002 60
 end "$server" TERM
 
 # 3. Clients.
@@ -75,6 +76,8 @@ if has nginx && [ -e /usr/lib/nginx/modules/ngx_stream_module.so ]; then
   near=$!
   exec_on a "$python" "$udp" echo 10.0.1.2 7004 2>/dev/null &
   far=$!
+  within 15 opens router 7004 || fail "no server on the kernel's loopback"
+  within 15 opens a 7004 || fail "no server in host a"
   cat >"$served/stream.conf" <<END
 load_module /usr/lib/nginx/modules/ngx_stream_module.so;
 daemon off; worker_processes 2; user www-data; pid $served/stream.pid; error_log $served/logs/stream info;
@@ -117,10 +120,14 @@ fi
 # 6. iperf3.
 if has iperf3; then
   server iperf3 5202 iperf3 -s -p 5202
-  lost() { on a iperf3 -c 10.0.1.1 -p 5202 -u -b 5M -t 1 -l 1200 --json "$@" | "$python" -c '
-import json, sys
-sum = json.load(sys.stdin)["end"]["sum"]
-print("packets", sum["packets"], "lost", sum["lost_packets"])'; }
+  # What a's own socket had no room for, while the client did not run, has arrived.
+  lost() {
+    local before
+    before=$(overruns a)
+    iperf a -c 10.0.1.1 -p 5202 -u -b 5M -t 1 -l 1200 "$@" >"$lab/iperf3" || { cat "$lab/iperf3"; return 1; }
+    sed -n -E 's|.* ([0-9]+)/([0-9]+) .*receiver.*|\2 \1|p' "$lab/iperf3" |
+      awk -v overruns=$(($(overruns a) - before)) '{print "packets", $1, "lost", ($2 > overruns ? $2 - overruns : 0)}'
+  }
   check "iperf3 -u: datagrams arrive" says '^packets [1-9][0-9][0-9]+ lost [0-9]$' lost
   check "iperf3 -u -R: the other way" says '^packets [1-9][0-9][0-9]+ lost [0-9]$' lost -R
   end "$server" TERM
