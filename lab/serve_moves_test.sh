@@ -65,9 +65,10 @@ if [ "$LAB_ROUTER" = millrace ]; then
   server waits 7009 "$lab/mover" wait 7009
   talk 7009 --hear >"$lab/heard" &
   heard=$!
-  sleep 1
+  # What the server has sent is there.
+  within 10 says 'bytes_received:5( |$)' on a ss -Htin 'dport = :7009' || fail "nobody hears"
   end "$server" KILL
-  check "a killed process's connection is reset at once" within 3 fails alive "$heard"
+  check "a killed process's connection is reset at once" within 8 fails alive "$heard"
   wait "$heard"
   check "with what was sent before" says '^5 [0-9a-f]* reset$' cat "$lab/heard"
 fi
@@ -127,9 +128,9 @@ END
   for round in 1 2 3; do
     old=$server
     server haproxy 8080 haproxy -db -f "$served/haproxy.cfg" -x "$served/haproxy.sock" -sf "$old"
-    try haproxy "HAProxy is replaced, $round" within 10 fails alive "$old"
+    try haproxy "HAProxy is replaced, $round" within 20 fails alive "$old"
   done
-  enough
+  enough 100
   try haproxy "and no request failed" failed_at_most 0 100
   end "$server" TERM
   end "$backend"
@@ -161,14 +162,14 @@ s.sendall(bytes(50000))
 s.close()
 time.sleep(30)' >"$served/logs/leaver" 2>&1 &
 client=$!
-try leaver "what a process that has forked leaves arrives while it lives on" within 10 says '^50000$' cat "$lab/sink"
+try leaver "what a process that has forked leaves arrives while it lives on" within 20 says '^50000$' cat "$lab/sink"
 end "$client"
 end "$peer"
 # The connections of a stack worker end with the daemon.
 if [ "$LAB_ROUTER" = millrace ] && [ "${MILLRACE_PLACEMENT:-}" != shared ]; then
   exec_on a "$python" "$lab_root/lab/serve/forking.py" 7100 &
   peer=$!
-  sleep 1
+  within 15 opens a 7100 || fail "no server in host a"
   serve "$python" -c '
 import socket, sys, time
 s = socket.create_connection(("10.0.1.2", 7100), 10)
@@ -181,10 +182,10 @@ for n in range(100):
     time.sleep(0.1)
 print("over")' >"$served/logs/client" 2>&1 &
   client=$!
-  check "a client is connected" within 10 says '^5$' cat "$served/logs/client"
+  check "a client is connected" within 20 says '^5$' cat "$served/logs/client"
   check "the daemon restarts" millrace restart
-  try client "the connection goes on" within 20 says '^over$' cat "$served/logs/client"
+  try client "the connection goes on" within 40 says '^over$' cat "$served/logs/client"
   end "$client"
   end "$peer"
-  check "nothing is left in the daemon" within 5 no_stacks
+  check "nothing is left in the daemon" within 15 no_stacks
 fi
