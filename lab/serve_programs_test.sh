@@ -84,11 +84,11 @@ if has iperf3; then
   server iperf3 5201 iperf3 -s
   # It closes its listener after each test and opens it anew.
   for address in 10.0.1.1 2001:db8:1::1; do
-    check "iperf3: TCP to $address" within 10 on a iperf3 -c "$address" -n 20M
-    check "iperf3: TCP from $address" within 10 on a iperf3 -c "$address" -n 20M -R
+    check "iperf3: TCP to $address" within 20 on a iperf3 -c "$address" -n 20M
+    check "iperf3: TCP from $address" within 20 on a iperf3 -c "$address" -n 20M -R
   done
-  check "iperf3: four streams, both ways" within 10 on a iperf3 -c 10.0.1.1 -n 5M -P 4 --bidir
-  check "iperf3: UDP" says ' 0/[0-9]+ .*receiver' on a iperf3 -c 10.0.1.1 -u -b 5M -l 1200 -t 1
+  check "iperf3: four streams, both ways" within 20 on a iperf3 -c 10.0.1.1 -n 5M -P 4 --bidir
+  check "iperf3: UDP" says ' 0/[0-9]+ .*receiver' iperf a -c 10.0.1.1 -u -b 5M -l 1200 -t 1
   end "$server" TERM
 fi
 
