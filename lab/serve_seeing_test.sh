@@ -24,7 +24,7 @@ http {
 END
   serve nginx -p "$served" -c "$served/$1.conf" 2>"$served/logs/$1.stderr" &
   nginx=$!
-  within 10 get -o /dev/null http://10.0.1.1/1 || fail "nginx does not serve: $(cat "$served/logs/$1.stderr")"
+  within 20 get -o /dev/null http://10.0.1.1/1 || fail "nginx does not serve: $(cat "$served/logs/$1.stderr")"
 }
 # Connections that nobody talks on: idlers ADDRESS COUNT NAME
 idlers() {
@@ -34,55 +34,58 @@ idlers() {
 }
 connections() { value "show sessions $1" .total; }
 
+counts() { equal "$(connections "$1")" "$2"; }
+
 # 1. What is shown.
 server shown
 idlers 10.0.1.1 20 four
 four=$idlers
 idlers 2001:db8:1::1 10 six
 six=$idlers
-check "all connections are shown" equal "$(connections '--state established')" 30
+check "all connections are shown" within 10 counts '--state established' 30
 check "by address" equal "$(connections '--address 2001:db8:1::/64')" 10
 check "by a single address" equal "$(connections '--address 10.0.1.2')" 20
 check "by port" equal "$(connections '--port 80')" 30
 check "by a port that none has" equal "$(connections '--port 81')" 0
 check "by process" equal "$(connections "--process $nginx")" 30
 check "by its name" equal "$(connections '--process nginx')" 30
-check "by state" equal "$(connections '--state close-wait,time-wait')" 0
+check "by state" within 10 counts '--state close-wait,time-wait' 0
 check "a state that there is not is refused" says "'open' is no state" millrace show sessions --state open
 check "as a table" says '^established +10\.0\.1\.1:80 +10\.0\.1\.2:[0-9]+ +nginx/' millrace show sessions --address 10.0.1.2
 check "in the words of ss" says '(bbr|cubic|newreno) .*rto:.*rtt:.*mss:14.*bytes_received:' millrace show sessions --info
+# By one look, when the machine holds neither the program nor the daemon up for so long.
 # shellcheck disable=SC2016 # jq's own
-check "each has been written down within half a second" \
-  equal "$(value 'show sessions' '[.connections[] | select(.written > 500)] | length')" 0
+recent() { equal "$(value 'show sessions' '[.connections[] | select(.written > 500)] | length')" 0; }
+check "each has been written down within half a second" within 20 recent
 half() { equal "$(value 'show sessions --address 10.0.1.2' '[.connections[] | select(.bytes_received > 20)] | length')" 10; }
-check "those that were talked to have received a request" half
+check "those that were talked to have received a request" within 10 half
 metrics() { curl -s --unix-socket "$lab_socket" http://millrace/metrics; }
-check "metrics count them" says '^millrace_stack_connections\{stack="[0-9]+",name="nginx",state="established"\} 30$' metrics
+check "metrics count them" within 10 says '^millrace_stack_connections\{stack="[0-9]+",name="nginx",state="established"\} 30$' metrics
 check "and what stacks count" says '^millrace_stack_established_total\{.*\} [1-9]' metrics
 
 # A transfer that goes on.
 exec_on a curl -s -o /dev/null --limit-rate 2M http://10.0.1.1/20000000 &
 slow=$!
 sending() { says '"send_queue": [1-9]' millrace --json show sessions --state established; }
-check "data that waits for a slow reader is seen" within 5 sending
+check "data that waits for a slow reader is seen" within 8 sending
 end "$slow" TERM
 
 # 2. Peers of a process that was killed hear of it, though they send nothing.
 end "$nginx" KILL
 ended() { grep -q "$2" "$lab/$1"; }
-check "IPv4 clients that only wait are reset" within 8 ended four '^reset 20$'
-check "IPv6 clients too" within 8 ended six '^reset 10$'
+check "IPv4 clients that only wait are reset" within 20 ended four '^reset 20$'
+check "IPv6 clients too" within 20 ended six '^reset 10$'
 wait "$four" "$six"
 none() { equal "$(connections '')" 0; }
-check "nothing is left" within 2 none
+check "nothing is left" within 15 none
 
 server again
 idlers 10.0.1.1 100 hundred
 exec_on a curl -s -o /dev/null --max-time 20 --limit-rate 2M http://10.0.1.1/20000000 2>"$lab/busy" &
 busy=$!
-check "a busy one among them" within 5 sending
+check "a busy one among them" within 8 sending
 end "$nginx" KILL
-check "a hundred clients are reset" within 8 ended hundred '^reset 100$'
+check "a hundred clients are reset" within 20 ended hundred '^reset 100$'
 check "and the busy one" within 8 fails alive "$busy"
 wait "$busy"
 check "with an error" equal $? 56
@@ -94,24 +97,27 @@ kill -QUIT "$nginx"
 check "an orderly end closes connections" within 15 ended closed '^closed 20$'
 wait "$nginx"
 # Their last words would be the trace's, too.
-check "and nothing is left of them" within 5 none
+check "and nothing is left of them" within 15 none
 
 # 4. A connection can be followed into and out of its stack.
 server traced
 millrace trace --count 80 --timeout 20 --protocol tcp --transport-port 80 --host 10.0.1.2 >"$lab/trace" 2>&1 &
 trace=$!
-sleep 1
-get -o /dev/null http://10.0.1.1/1
-within 5 fails alive "$trace" || end "$trace" TERM
+# Nothing says that it has begun: until it has enough packets.
+while alive "$trace"; do
+  get -o /dev/null http://10.0.1.1/1
+  sleep 0.2
+done
 stack=$(value "show stacks" '.[] | select(.name == "nginx") | .number')
 check "a trace shows what goes into the stack, by its number in show stacks" says "for stack $stack\$" cat "$lab/trace"
 check "and is delivered to it" says "delivered to stack $stack\$" cat "$lab/trace"
 check "and what comes out of it" says "from stack $stack: .*10\.0\.1\.1.*10\.0\.1\.2" cat "$lab/trace"
 check "nodes begin one after the other" says '^ +[1-9][0-9]* ns  ip-local' cat "$lab/trace"
 captured() { millrace capture --write "$lab/followed.pcapng" --host 10.0.1.2 --transport-port 80 "$@" >/dev/null 2>&1; }
-captured --timeout 4 &
+captured --timeout 6 &
 capture=$!
-sleep 1
+# The file is made when the daemon has begun.
+within 10 test -e "$lab/followed.pcapng" || fail "no capture"
 get -o /dev/null http://10.0.1.1/1
 wait "$capture"
 # Packets of the capture that match a display filter.
@@ -137,16 +143,16 @@ serve python3 "$served/waits.py" <"$served/word" 2>"$served/logs/waits" &
 waits=$!
 exec {word}>"$served/word"
 waiting() { equal "$(value 'show listeners' "[.[] | select(.address == \"0.0.0.0:80\") | .members[].waiting] | add")" "$1"; }
-check "a listener without clients has none" within 5 waiting 0
+check "a listener without clients has none" within 15 waiting 0
 check "of nine that may wait" equal "$(value 'show listeners' '[.[] | select(.address == "0.0.0.0:80") | .members[].backlog] | max')" 9
 exec_on a python3 -c '
 import socket, time
 kept = [socket.create_connection(("10.0.1.1", 80), 10) for _ in range(7)]
 time.sleep(60)' &
 clients=$!
-check "seven wait" within 5 waiting 7
-check "as the connections say" says 'not accepted yet' millrace show sessions --info
+check "seven wait" within 15 waiting 7
+check "as the connections say" within 10 says 'not accepted yet' millrace show sessions --info
 echo go >&"$word"
-check "four are left once three are accepted" within 5 waiting 4
+check "four are left once three are accepted" within 15 waiting 4
 end "$waits" KILL
 end "$clients" KILL
