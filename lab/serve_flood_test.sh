@@ -22,8 +22,9 @@ counted() { value "show stacks" "[.[] | select(.name == \"nginx\") | .tcp.$1] | 
 
 # 1. A flood.
 start_nginx flooded
-exec_on a "$python" "$lab_root/lab/serve/syns" 10.0.1.1 80 6 >"$lab/syns" 2>&1 &
+exec_on a "$python" "$lab_root/lab/serve/syns" 10.0.1.1 80 90 >"$lab/syns" 2>&1 &
 flood=$!
+within 15 grep -q '^sending' "$lab/syns" || fail "no flood: $(cat "$lab/syns")"
 sleep 1.5
 for number in 1 2 3 4 5; do check "served during the flood, $number" says '^hello$' get http://10.0.1.1/hello; done
 check "which goes on" alive "$flood"
@@ -31,6 +32,8 @@ if [ "$LAB_ROUTER" = millrace ]; then
   half_open=$(value "show sessions --state syn-received --limit 1" .total)
   check "no more handshakes are kept than the backlog allows" test "$half_open" -le $((backlog + 1))
 fi
+sleep 4
+kill -TERM "$flood"
 wait "$flood"
 check "with tens of thousands of SYNs" says '^sent [0-9]{5,}$' cat "$lab/syns"
 if [ "$LAB_ROUTER" = millrace ]; then
@@ -42,11 +45,11 @@ end "$nginx" QUIT
 
 # 2. On a stack worker.
 export MILLRACE_PLACEMENT=shared
-within 5 fails opens router 80
+within 15 fails opens router 80
 start_nginx stopped
 stopped=("$nginx" "$(workers)")
 kill -STOP "${stopped[@]}"
-check "handshakes are completed while the program is stopped" on a timeout 3 bash -c ': </dev/tcp/10.0.1.1/80'
+check "handshakes are completed while the program is stopped" on a timeout 15 bash -c ': </dev/tcp/10.0.1.1/80'
 kill -CONT "${stopped[@]}"
-check "and it serves when it goes on" within 5 says '^hello$' get http://10.0.1.1/hello
+check "and it serves when it goes on" within 15 says '^hello$' get http://10.0.1.1/hello
 end "$nginx" QUIT
