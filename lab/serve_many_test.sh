@@ -29,13 +29,14 @@ mkfifo "$lab/crowd.in"
 exec_on a "$python" "$lab_root/lab/serve/crowd" 10.0.1.1 80 "$many" <"$lab/crowd.in" >"$lab/crowd" 2>&1 &
 crowd=$!
 exec 7>"$lab/crowd.in"
-check "$many connections are opened, and each is answered" within 60 grep -q '^connected\|^failed' "$lab/crowd"
+check "$many connections are opened, and each is answered" within 90 grep -q '^connected\|^failed' "$lab/crowd"
 must "all of them" says "^connected $many\$" cat "$lab/crowd"
 after=$(memory "$worker" ${daemon:+"$daemon"})
 echo "memory: $(((after - before) / many)) bytes for each connection in NGINX and the daemon"
 if [ "$LAB_ROUTER" = millrace ]; then
-  check "millrace show sessions counts them" \
-    equal "$(value "show sessions --state established --process nginx --limit 1" .total)" "$many"
+  established() { equal "$(value "show sessions --state established --process nginx --limit 1" .total)" "$1"; }
+  # Stacks write them down within half a second.
+  check "millrace show sessions counts them" within 10 established "$many"
 fi
 
 # Nobody talks.
@@ -46,7 +47,7 @@ used=$(($(ticks "$nginx" "$worker" ${daemon:+"$daemon"}) - used))
 echo "idle for 10 s: $used ticks of $(($(getconf CLK_TCK) * 10))"
 check "NGINX and the daemon take under 2 % of a core while nobody talks" test "$used" -le $(($(getconf CLK_TCK) * 10 * 2 / 100))
 
-asked() { echo "ask $1" >&7 && within 30 says "^answered $1\$" tail -n 1 "$lab/crowd"; }
+asked() { echo "ask $1" >&7 && within 90 says "^answered $1\$" tail -n 1 "$lab/crowd"; }
 check "a hundred of them ask" asked 100
 check "and all" asked "$many"
 check "whoever comes is served" get -o /dev/null -Z --parallel-max 20 'http://10.0.1.1/hello?[1-100]'
@@ -54,7 +55,6 @@ exec 7>&-
 wait "$crowd"
 check "none was closed" equal "$(grep -c failed "$lab/crowd")" 0
 if [ "$LAB_ROUTER" = millrace ]; then
-  none() { equal "$(value "show sessions --state established --process nginx --limit 1" .total)" 0; }
-  check "when they end, nothing is left of them" within 10 none
+  check "when they end, nothing is left of them" within 30 established 0
 fi
 end "$nginx" QUIT
