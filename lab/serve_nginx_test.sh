@@ -58,7 +58,7 @@ nginx user 'daemon off; worker_processes auto; user nobody nogroup; worker_rlimi
     location /socket/ { proxy_pass http://socket/; proxy_set_header Connection ''; }
   }
 END
-must "nginx serves" within 10 same "$served/files/65536" http://10.0.1.1/65536
+must "nginx serves" within 20 same "$served/files/65536" http://10.0.1.1/65536
 
 # 1. Files.
 for way in sent copied threads both; do
@@ -75,7 +75,7 @@ check "and it is compressed" says '^[Cc]ontent-[Ee]ncoding: gzip' get -D - -o /d
 check "a dual-stack listener over IPv4" equal "$(get http://10.0.1.1:81/hello)" hello
 check "and over IPv6" equal "$(get -g 'http://[2001:db8:1::1]:81/hello')" hello
 check "reuseport" equal "$(get http://10.0.1.1:82/hello)" hello
-check "by all workers" within 10 both_serve 82
+check "by all workers" within 30 both_serve 82
 check "a unix socket" equal "$(on router curl -s --unix-socket "$served/user.socket" http://a/hello)" hello
 check "the kernel's loopback" equal "$(on router curl -s http://127.0.0.1/hello)" hello
 resumed() {
