@@ -51,7 +51,7 @@ run() {
   shift 3
   [ "$how" != exec_on ] || { arguments=("$1"); shift; }
   exec_on "$peer_host" "$sockets" peer --control "$lab/$name.peer" --own "$other" --peer "$own" 2>"$lab/$name.peer.log" &
-  within 5 test -S "$lab/$name.peer" || fail "no peer: $(cat "$lab/$name.peer.log")"
+  within 15 test -S "$lab/$name.peer" || fail "no peer: $(cat "$lab/$name.peer.log")"
   "$how" "${arguments[@]}" "$sockets" subject --control "$lab/$name.peer" --own "$own" --peer "$other" --only "${CASES:-}" \
     --limit "${LIMIT:-10}" "$@" >"$lab/$name" 2>"$lab/$name.errors" &
 }
