@@ -60,7 +60,10 @@ fn counts_that_do_not_agree_are_refused() {
 #[test]
 fn rings_must_lie_within_the_segment_and_apart() {
     is_nonsense(open(|opened, _| opened.channels[1].rings[1][1].offset = 1 << 40), "within");
-    is_nonsense(open(|opened, _| opened.channels[0].rings[0][0].offset = u64::MAX - 63), "within");
+    is_nonsense(
+        open(|opened, _| opened.channels[0].rings[0][0].offset = u64::MAX - 63),
+        "beyond all memory",
+    );
     is_nonsense(open(|opened, _| opened.channels[1].rings[1][1].offset += 8), "within");
     is_nonsense(open(|opened, _| opened.channels[1].rings[1][1].slots = 1 << 20), "within");
     is_nonsense(open(|opened, _| opened.channels[0].rings[0][1].offset -= 64), "same memory");
