@@ -48,14 +48,7 @@ impl Bed {
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let local = SocketAddr::from(([192, 0, 2, 1], listener.local_addr().unwrap().port()));
         let (number, _) = server.serve(&listener, local.ip());
-        Self {
-            daemon,
-            socket,
-            server,
-            socket_that_listens: listener,
-            listener: number,
-            local,
-        }
+        Self { daemon, socket, server, socket_that_listens: listener, listener: number, local }
     }
 
     fn remote(port: u16) -> SocketAddr {

@@ -32,7 +32,9 @@ use shm::attach::{
 };
 
 use crate::ports::{Devices, Ports};
-use crate::processes::{Control, Door, Paces, Process, Sparing, check_name, no_resources, printable};
+use crate::processes::{
+    Control, Door, Paces, Process, Sparing, check_name, no_resources, printable,
+};
 use crate::workers::Workers;
 
 use attaching::{Attaching, Rules};

@@ -123,7 +123,9 @@ pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: A
     let connection = match Connection::of(socket) {
         Ok(connection) => connection,
         Err(error) => {
-            return complain(|| tracing::warn!("a connection to the {} socket: {error}", S::SOCKET));
+            return complain(|| {
+                tracing::warn!("a connection to the {} socket: {error}", S::SOCKET)
+            });
         }
     };
     let _place = match place {

@@ -7,8 +7,8 @@ use host::Mask;
 
 use super::State;
 use crate::internal::{self, Hidden};
-use crate::{real, uncancelled};
 use crate::waiting::World;
+use crate::{real, uncancelled};
 
 impl State {
     /// Has what comes by the kernel told to those who wait for the session.
