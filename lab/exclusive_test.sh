@@ -10,6 +10,8 @@ marked=$lab_root/lab/client/marked.py
 
 # Starts it, ends it: reflects THREADS DEVICE...
 reflects() {
+  # What the one before has said is not this one's.
+  : >"$lab/reflector"
   exec_on router "$reflector" "$@" >"$lab/reflector" 2>&1 &
   reflecting=$!
   within 15 grep -q '^reflecting' "$lab/reflector" || fail "it does not start: $(cat "$lab/reflector")"
