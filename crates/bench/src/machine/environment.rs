@@ -100,6 +100,18 @@ impl Environment {
         Finished { environment: self, ended, interrupted, disturbance, rounds, disturbed }
     }
 
+    /// For people: a line and, where DPDK has packets and tables in ordinary pages, what that means.
+    pub(crate) fn lines(&self) -> String {
+        if self.hugepages {
+            return self.line();
+        }
+        format!(
+            "{}\nDPDK's memory is in ordinary pages: large tables and pools are slower there, and vary more. `millrace doctor` says how \
+             to reserve hugepages",
+            self.line()
+        )
+    }
+
     /// One line for people.
     pub(crate) fn line(&self) -> String {
         let memory = if self.hugepages { "hugepages" } else { "no hugepages" };

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     interrupt::keep_results();
     let eal = Eal::init(&EalOptions { megabytes: MEGABYTES, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
-    say!("{}", environment.line());
+    say!("{}", environment.lines());
     let cores = machine::outermost();
     if cores[0] == cores[1] {
         say!("there is one core only: both processes share it, and the numbers mean little");

@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let eal = bed::environment(&scenarios, memory)?;
     let configuration = scenario::configuration(&scenarios);
     let environment = Environment::of(eal, "none").with_configuration(configuration);
-    say!("{}", environment.line());
+    say!("{}", environment.lines());
     let place = Place {
         programs: process::programs(args.programs.as_deref())?,
         core: seats.device,

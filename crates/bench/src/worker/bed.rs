@@ -43,7 +43,7 @@ pub(crate) fn begin(run: &Run) -> Result<(Prefixes, Bed, Environment), Failure> 
     let bed = Bed::new(run.memory())?;
     let eal = Eal::get().ok_or(dpdk::EalError::NotRunning)?;
     let environment = Environment::of(eal, &prefixes.origin);
-    say!("{}", environment.line());
+    say!("{}", environment.lines());
     Ok((prefixes, bed, environment))
 }
 

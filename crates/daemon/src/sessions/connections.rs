@@ -93,7 +93,15 @@ impl Look {
             let count = |count| subject.connections.count(count);
             page.time_wait = page.time_wait.saturating_add(count(Count::TimeWaits));
             page.unlisted = page.unlisted.saturating_add(count(Count::Unlisted));
-            for record in subject.connections.records().filter(|record| wanted.wants(record)) {
+            for record in subject.connections.records() {
+                // One that a stack cannot keep in its short form is counted like the others.
+                if state_of(record.state) == ConnectionState::TimeWait {
+                    page.time_wait = page.time_wait.saturating_add(1);
+                    continue;
+                }
+                if !wanted.wants(&record) {
+                    continue;
+                }
                 page.total += 1;
                 if page.connections.len() < wanted.limit {
                     page.connections.push(show(subject, &record, now));
