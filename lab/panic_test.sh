@@ -6,16 +6,23 @@ needs_millrace
 command -v prlimit >/dev/null || skip "no prlimit"
 two_hosts
 two_ports
+# The stack of a thread that has ended is not kept for the next one (glibc's manual, 'POSIX Thread Tunables').
+export GLIBC_TUNABLES=glibc.pthread.stack_cache_size=0
 start
 check "pings pass" pings a 10.0.2.2
 # Threads that read files end after ten idle seconds.
 no_reader() { ! grep -qs '^tokio-rt-worker' "/proc/$daemon/task"/*/comm; }
-check "no thread reads files" within 30 no_reader
-size=$(awk '/^VmSize/ {print $2 * 1024}' "/proc/$daemon/status")
-# Less than a stack more.
-prlimit --pid "$daemon" --as=$((size + 262144)) || fail "prlimit"
-millrace reload >/dev/null 2>&1
-check "it ends" within 20 fails kill -0 "$daemon"
+ended() { ! kill -0 "$daemon" 2>/dev/null; }
+# Memory that a thread leaves just then is room for another: once more, then.
+for _ in 1 2 3; do
+  check "no thread reads files" within 30 no_reader
+  size=$(awk '/^VmSize/ {print $2 * 1024}' "/proc/$daemon/status")
+  # Less than a stack more.
+  prlimit --pid "$daemon" --as=$((size + 262144)) || fail "prlimit"
+  millrace reload >/dev/null 2>&1
+  within 5 ended >/dev/null && break
+done
+check "it ends" within 20 ended
 kill -KILL "$daemon" 2>/dev/null
 wait "$daemon"
 status=$?
