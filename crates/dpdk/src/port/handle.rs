@@ -1,7 +1,7 @@
 //! A DPDK port number and the duty to give it back.
 
 use std::ffi::{CString, c_int};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::bursts::Bursts;
@@ -22,6 +22,8 @@ pub(super) struct Handle {
     pub(super) device: Device,
     /// Index of the kernel's interface when the port was opened.
     pub(super) interface: Option<u32>,
+    /// The descriptor of a tap whose kernel's end is in another network namespace; -1: not known.
+    pub(super) tap: AtomicI32,
     /// AF_XDP sockets that opening it made.
     pub(super) sockets: Vec<Socket>,
     bus: &'static str,
@@ -88,7 +90,8 @@ impl Handle {
             _ => driver_error("it made no port".to_owned()),
         })?;
         let interface = device.interface().and_then(interface_index);
-        Ok(Self { id, device: device.clone(), interface, sockets: Vec::new(), bus, name: c_name })
+        let (tap, sockets) = (AtomicI32::new(-1), Vec::new());
+        Ok(Self { id, device: device.clone(), interface, tap, sockets, bus, name: c_name })
     }
 
     /// For a new queue, where the driver needs to know of its bursts.

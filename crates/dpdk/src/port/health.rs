@@ -1,5 +1,7 @@
 //! Whether a port still works: what the drivers do not report by themselves.
 
+use std::sync::atomic::{AtomicI32, Ordering};
+
 use super::{Cause, Health, Port};
 use crate::device::{interface_flags, interface_index};
 use crate::{DeviceKind, ffi};
@@ -43,7 +45,7 @@ impl Port {
         if interface_index(name) != self.handle.interface {
             // The kernel's end of a tap may have moved to another network namespace.
             return match self.handle.device.kind() {
-                DeviceKind::Tap if tap_exists(name) => Health::Up,
+                DeviceKind::Tap if tap_exists(name, &self.handle.tap) => Health::Up,
                 _ => Health::Gone(Cause::InterfaceDeleted),
             };
         }
@@ -57,11 +59,19 @@ impl Port {
 }
 
 /// Whether one of our file descriptors belongs to a tap of this name: it does until the kernel's end
-/// is deleted, wherever that is.
-fn tap_exists(name: &str) -> bool {
+/// is deleted, wherever that is. `last`: the one that did when this was asked before.
+fn tap_exists(name: &str, last: &AtomicI32) -> bool {
+    let belongs = |fd: i32| {
+        let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+        text.lines().any(|line| line.strip_prefix("iff:").is_some_and(|of| of.trim() == name))
+    };
+    if belongs(last.load(Ordering::Relaxed)) {
+        return true;
+    }
     let Ok(descriptors) = std::fs::read_dir("/proc/self/fdinfo") else { return false };
-    let mut texts =
-        descriptors.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
-    let is_it = |line: &str| line.strip_prefix("iff:").is_some_and(|of| of.trim() == name);
-    texts.any(|text| text.lines().any(is_it))
+    let mut numbers =
+        descriptors.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let found = numbers.find(|fd| belongs(*fd));
+    last.store(found.unwrap_or(-1), Ordering::Relaxed);
+    found.is_some()
 }
