@@ -22,7 +22,16 @@ pub(crate) type Answer<T> = Result<Json<T>, Refusal>;
 ///
 /// Errors: the daemon ends.
 pub(crate) async fn long<T: Serialize + Send + 'static>(answer: T) -> Result<Response, Refusal> {
-    let written = tokio::task::spawn_blocking(move || Json(answer).into_response()).await;
+    made_elsewhere(move || answer).await
+}
+
+/// The same of an answer that also takes long to make.
+///
+/// Errors: as of [`long`].
+pub(crate) async fn made_elsewhere<T: Serialize>(
+    make: impl FnOnce() -> T + Send + 'static,
+) -> Result<Response, Refusal> {
+    let written = tokio::task::spawn_blocking(move || Json(make()).into_response()).await;
     written.map_err(|error| Refusal::failed(error, "ask again"))
 }
 

@@ -2,13 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use control::api::{ConnectionPage, ConnectionQuery, ConnectionState, ErrorBody, Listener, Stack};
-use serde::Serialize;
-use tokio::task::spawn_blocking;
 
 use super::Api;
-use super::answer::{Parameters, Refusal};
+use super::answer::{Parameters, Refusal, made_elsewhere};
 use super::trace::within;
 use crate::sessions::Wanted;
 
@@ -43,7 +41,7 @@ pub(crate) async fn listeners(State(api): State<Api>) -> Result<Response, Refusa
         (daemon.sessions.show_listeners(), daemon.sessions.look())
     };
     look.refresh(&Wanted::default()).await;
-    read(move || {
+    made_elsewhere(move || {
         look.count_waiting(&mut listeners);
         listeners
     })
@@ -73,13 +71,6 @@ pub(crate) async fn connections(
     // The daemon is not held while stacks are waited for, nor while their memory is read.
     let look = api.daemon.lock().sessions.look();
     look.refresh(&wanted).await;
-    read(move || look.page(&wanted)).await
-}
-
-/// Reads stacks' tables, and writes the answer, while this thread does other things: there may be millions of connections.
-async fn read<T: Serialize + 'static>(
-    tables: impl FnOnce() -> T + Send + 'static,
-) -> Result<Response, Refusal> {
-    let done = spawn_blocking(move || Json(tables()).into_response()).await;
-    done.map_err(|error| Refusal::failed(error, "ask again"))
+    // There may be millions of connections.
+    made_elsewhere(move || look.page(&wanted)).await
 }
