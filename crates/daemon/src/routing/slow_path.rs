@@ -11,6 +11,8 @@ use super::Routing;
 /// Packets taken from the workers' rings in one step, and of these from one worker: keeps a step below a millisecond.
 const STEP: usize = 256;
 const SHARE: usize = 64;
+/// Routes gone over in one step after a change of interfaces: as many as a step of [`crate::daemon::RouteChanges`] changes.
+const ROUTES: usize = 512;
 
 /// A packet that a worker handed up. When it has waited, it goes back to that worker.
 pub(super) struct Punted {
@@ -41,7 +43,7 @@ pub(crate) struct Turn {
 }
 
 impl Routing {
-    /// Takes in what the workers handed up, and does what is due.
+    /// Takes in what the workers handed up, does what is due, and shows some of the routes that have changed with their links.
     pub(crate) fn turn(&mut self) -> Turn {
         let now = self.now();
         let mut actions = std::mem::take(&mut self.actions);
@@ -55,6 +57,7 @@ impl Routing {
                 Err(_) => actions.push(Action::Drop { packet, reason: Reason::Forgotten }),
             }
         });
+        let more = self.slow.converge(ROUTES) || more;
         let due = self.slow.poll(now, &mut actions);
         let due = due.into_iter().chain(self.early.poll(now, &mut actions)).min();
         self.perform(actions);

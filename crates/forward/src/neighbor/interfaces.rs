@@ -17,8 +17,8 @@ impl<P: Packet> SlowPath<P> {
         self.rib.named_interfaces().chain(neighbors)
     }
 
-    /// Shows new interfaces to the workers, and follows with routes and neighbours. New addresses
-    /// are announced on their links.
+    /// Shows new interfaces to the workers, and follows with neighbours and routes; many of these are left to
+    /// [`Self::converge`]. New addresses are announced on their links.
     pub fn set_interfaces(
         &mut self,
         interfaces: Arc<Interfaces>,

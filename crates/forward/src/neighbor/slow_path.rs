@@ -72,6 +72,11 @@ impl<P: Packet> SlowPath<P> {
         self.rib.apply(changes)
     }
 
+    /// Shows more of the routes that a change of interfaces concerns: see [`Rib::converge`].
+    pub fn converge(&mut self, most: usize) -> bool {
+        self.rib.converge(most)
+    }
+
     /// Takes a packet that a worker handed up for `cause`.
     pub fn input(&mut self, cause: Cause, packet: P, now: u64, actions: &mut Vec<Action<P>>) {
         match cause {

@@ -2,13 +2,14 @@
 
 use std::ops::Bound;
 
+use super::converge::Pass;
 use super::hosts::Hosts;
 use super::layer::{Chosen, Layer, Slot};
 use super::next_hop::Hops;
 use super::prefix::Key;
 
 use super::target::Targets;
-use super::users::{Found, Users};
+use super::users::Users;
 use super::{RouteError, Source};
 
 /// Pairs of source and distance at most: each is asked for the routes of a prefix.
@@ -41,6 +42,7 @@ pub(super) struct Fib<K, T> {
     given: Vec<(Slot, Layer<K>)>,
     hosts: Hosts<K>,
     users: Users<K>,
+    pass: Pass<K>,
     /// Routes but those of neighbours, by length.
     lengths: Vec<u32>,
     table: T,
@@ -57,6 +59,7 @@ impl<K: Key, T: Table<K>> Fib<K, T> {
             given: Vec::new(),
             hosts: Hosts::new(),
             users: Users::new(),
+            pass: Pass::new(),
             lengths: vec![0; usize::from(K::WIDTH) + 1],
             table,
             #[cfg(test)]
@@ -153,7 +156,8 @@ impl<K: Key, T: Table<K>> Fib<K, T> {
         targets: &Targets,
         hops: &Hops,
     ) -> Result<(), RouteError> {
-        if self.show_one(key, targets, hops)? {
+        // What a pass has not come to yet may look the same and have changed since the neighbours were shown.
+        if self.show_one(key, targets, hops)? || self.pass.is_behind() {
             self.follow(key, targets, hops);
         }
         Ok(())
@@ -166,18 +170,60 @@ impl<K: Key, T: Table<K>> Fib<K, T> {
         }
     }
 
-    /// Shows all routes with these targets again.
-    pub(super) fn show_again(&mut self, changed: &[u32], targets: &Targets, hops: &Hops) {
-        let given = self.given.iter().map(|(_, layer)| layer);
-        let layers = [&self.local, &self.connected].into_iter().chain(given);
-        let search = |wanted: &mut Found<K>| {
-            for (key, target) in layers.flat_map(|layer| layer.behind(None)) {
-                wanted.entry(target).and_modify(|keys| keys.push(key));
-            }
-        };
-        for key in self.users.of(changed, search) {
+    /// Shows routes with these targets again, `room` of them at most, which is lowered by as many. `false`: the rest is left to
+    /// the next pass.
+    pub(super) fn show_again(
+        &mut self,
+        changed: &[u32],
+        room: &mut usize,
+        targets: &Targets,
+        hops: &Hops,
+    ) -> bool {
+        let (keys, many) = self.users.of(changed, room);
+        let all = many.is_empty();
+        self.pass.add(many);
+        for key in keys {
             self.show_if_it_fits(key, targets, hops);
         }
+        all
+    }
+
+    /// Begins a pass over all routes for what was left to it. `false`: nothing was.
+    pub(super) fn begin_pass(&mut self) -> bool {
+        self.users.begin_search(self.pass.begin());
+        !self.pass.is_over()
+    }
+
+    /// Goes on with the pass, over `room` routes at most, which is lowered by as many. `true`: it is over.
+    pub(super) fn go_on(&mut self, room: &mut usize, targets: &Targets, hops: &Hops) -> bool {
+        if self.pass.is_over() {
+            return true;
+        }
+        let mut at = self.pass.at;
+        let (slot, after) = at;
+        let ahead = self.layers().skip_while(|(of, _)| of.order() < slot.order());
+        let routes = ahead.flat_map(|(of, layer)| {
+            let behind = layer.behind(after.filter(|_| of == slot));
+            behind.map(move |(key, target)| (of, key, target))
+        });
+        let (mut found, mut count) = (Vec::new(), 0);
+        for (of, key, target) in routes.take(*room) {
+            (at, count) = ((of, Some(key)), count + 1);
+            if self.pass.is_for(target) {
+                found.push((target, key));
+            }
+        }
+        let is_over = count < *room;
+        *room -= count;
+        self.pass.at = at;
+        for (target, key) in found {
+            self.users.found(target, key);
+            self.show_if_it_fits(key, targets, hops);
+        }
+        if is_over {
+            self.users.end_search(&self.pass.end());
+        }
+        is_over
     }
 
     /// Shows the neighbours again whose own route depends on a prefix that has changed: those that it is the longest around

@@ -24,6 +24,11 @@ impl Slot {
     pub(super) const LOCAL: Self = Self { distance: 0, source: Source::LOCAL };
     /// The networks of its addresses.
     pub(super) const CONNECTED: Self = Self { distance: 0, source: Source::CONNECTED };
+
+    /// In this order, those of a prefix are asked: its own addresses and networks first, then what is given.
+    pub(super) fn order(self) -> impl Ord {
+        (!self.source.is_implied(), self == Self::CONNECTED, self)
+    }
 }
 
 /// One route for each prefix at most.

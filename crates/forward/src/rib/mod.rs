@@ -3,7 +3,7 @@
 //! In each VRF, a prefix may have routes of several [`Place`]s, from different sources and at different distances. The best that is
 //! usable is what workers see: the router's own, then the least distance, then the least metric; the next one takes over when
 //! it goes. What changes costs as much as depends on it: `users` and `depend` know which routes name a target and which targets an
-//! interface, `hosts` which neighbours a prefix decides about.
+//! interface, `hosts` which neighbours a prefix decides about. What takes long is done in steps (`converge`).
 //!
 //! | file | job |
 //! | --- | --- |
@@ -19,6 +19,7 @@
 //! | `layer` | the routes of one source at one distance |
 //! | `users` | which routes name a target |
 //! | `hosts` | neighbours' own routes, and what they depend on |
+//! | `converge` | routes shown again after a change, many of them in steps |
 //! | `fib` | all routes of one family in one VRF, and its look-up table |
 //! | `check` | whether a batch of changes makes sense |
 //! | `neighbors` | next hops and routes of neighbours |
@@ -28,6 +29,7 @@
 //! | `list` | routes and next hops for people to see |
 
 mod check;
+mod converge;
 mod depend;
 mod error;
 mod fib;

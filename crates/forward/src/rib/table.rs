@@ -7,6 +7,7 @@ use std::sync::Arc;
 use graph::InterfaceId;
 use tables::{Epoch, LpmCapacity, OutOfMemory};
 
+use super::converge::Passes;
 use super::layer::{Chosen, Slot};
 use super::link::{Links, NextHopMacs};
 use super::next_hop::Hops;
@@ -70,6 +71,7 @@ pub struct Rib {
     pub(super) targets: Targets,
     pub(super) hops: Hops,
     pub(super) links: Links,
+    pub(super) passes: Passes,
     pub(super) limits: Limits,
     settings: Arc<Published<Settings>>,
 }
@@ -118,6 +120,7 @@ impl Rib {
             targets: Targets::default(),
             hops: Hops::new(next_hops, epoch.clone()),
             links: Links::default(),
+            passes: Passes::default(),
             limits,
             settings,
         };
@@ -167,9 +170,9 @@ impl Rib {
         self.vrfs.open(id)
     }
 
-    /// Takes over interfaces, VRFs and what addresses imply. Returns the interfaces that have gone, whose link
-    /// has gone down, whose frames look different now or whose VRF is another: all neighbours there are forgotten, and
-    /// their users are to close them.
+    /// Takes over interfaces, VRFs and what addresses imply. If that concerns many other routes, these are left to
+    /// [`Self::converge`]. Returns the interfaces that have gone, whose link has gone down, whose frames look different now or
+    /// whose VRF is another: all neighbours there are forgotten, and their users are to close them.
     pub fn set_interfaces(
         &mut self,
         interfaces: &Interfaces,
@@ -213,12 +216,9 @@ impl Rib {
                 vrf.show_if_it_fits(prefix, &self.targets, &self.hops);
             }
         }
-        for vrf in self.vrfs.iter_mut() {
-            vrf.show_again(&changed, &self.targets, &self.hops);
-        }
-        // Until here, workers may have found the next hops of before.
+        self.show_changed(&changed, left);
+        // Until here, workers may have found the implied routes of before.
         self.release(unnamed.into_iter());
-        left.into_iter().for_each(|hop| self.hops.release(hop));
         self.vrfs.close(|id| self.links.has_vrf(id));
         gone
     }

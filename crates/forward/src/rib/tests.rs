@@ -73,6 +73,11 @@ fn interfaces(list: Vec<Option<Interface>>) -> Interfaces {
     Interfaces { list, ..Interfaces::default() }
 }
 
+/// Shows all routes that changes of interfaces concern, one in each step.
+fn converge(rib: &mut Rib) {
+    while rib.converge(1) {}
+}
+
 /// What the workers find in a VRF. `None`: it is not there.
 fn found(state: &State, vrf: VrfId, address: IpAddr) -> Option<u32> {
     let others = state.vrfs.load();

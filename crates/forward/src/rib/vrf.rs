@@ -95,9 +95,27 @@ impl Vrf {
     }
 
     /// As [`Fib::show_again`].
-    pub(super) fn show_again(&mut self, changed: &[u32], targets: &Targets, hops: &Hops) {
-        self.v4.show_again(changed, targets, hops);
-        self.v6.show_again(changed, targets, hops);
+    pub(super) fn show_again(
+        &mut self,
+        changed: &[u32],
+        room: &mut usize,
+        targets: &Targets,
+        hops: &Hops,
+    ) -> bool {
+        let v4 = self.v4.show_again(changed, room, targets, hops);
+        let v6 = self.v6.show_again(changed, room, targets, hops);
+        v4 && v6
+    }
+
+    /// As [`Fib::begin_pass`].
+    pub(super) fn begin_pass(&mut self) -> bool {
+        let [v4, v6] = [self.v4.begin_pass(), self.v6.begin_pass()];
+        v4 || v6
+    }
+
+    /// As [`Fib::go_on`].
+    pub(super) fn go_on(&mut self, room: &mut usize, targets: &Targets, hops: &Hops) -> bool {
+        self.v4.go_on(room, targets, hops) && self.v6.go_on(room, targets, hops)
     }
 
     /// What workers see of an address.

@@ -3,9 +3,11 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use control::Config;
 use control::net::MacAddr;
 use forward::neighbor::Packet as _;
-use forward::rib::Rib;
+use forward::rib::{Change, Prefix, Rib, Route, Target, Via};
+use forward::state::{DEFAULT_VRF, reserved};
 use graph::{Doorbell, Entry, HandoffReceiver, HandoffSender, PortId};
 use tables::Epoch;
 
@@ -19,6 +21,7 @@ const PEER: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
 /// Routing with a port on 10.0.1.1/24, and the ends of its workers' rings.
 struct Bench {
+    config: Config,
     routing: Routing,
     up: Vec<HandoffSender<Punt>>,
     down: Vec<HandoffReceiver<Entry>>,
@@ -35,15 +38,17 @@ impl Bench {
         let switches = settings::settings(&config, 0);
         let (rib, state) =
             Rib::new(limits, settings::miss(&config), switches, &Epoch::new()).unwrap();
-        let mut routing =
+        let routing =
             Routing::new(&config, (rib, state, 0), (injector, Inbox::new(punts))).unwrap();
-        let left = Attachment {
-            id: Some(PortId::new(0)),
-            mac: MacAddr::new([2, 0, 0, 0, 0, 1]),
-            up: true,
-        };
-        routing.show_interfaces(&config, &[("left".to_owned(), left)].into());
-        Self { routing, up, down }
+        let mut bench = Self { config, routing, up, down };
+        bench.set_link(true);
+        bench
+    }
+
+    fn set_link(&mut self, up: bool) {
+        let (id, mac) = (Some(PortId::new(0)), MacAddr::new([2, 0, 0, 0, 0, 1]));
+        let left = Attachment { id, mac, up };
+        self.routing.show_interfaces(&self.config, &[("left".to_owned(), left)].into());
     }
 
     fn punt(&mut self, worker: usize, cause: Cause, bytes: &[u8]) {
@@ -113,4 +118,27 @@ fn a_worker_that_takes_nothing_back_keeps_no_other_waiting() {
     bench.routing.turn();
     assert_eq!(bench.released(), [vec![0, 1], vec![], vec![10, 11]]);
     assert_eq!(bench.routing.dropped(Reason::HandoffFull), 5);
+}
+
+#[test]
+fn many_routes_follow_their_link_in_several_turns() {
+    const COUNT: u32 = 5000;
+    let mut bench = Bench::new(64);
+    let via = Via { address: Ipv4Addr::new(10, 0, 1, 9).into(), interface: None, weight: 1 };
+    let host = |n: u32| Ipv4Addr::from_bits(0x1400_0000 + n);
+    let route = |n: u32| {
+        let target = Target::Via(vec![via]);
+        Change::Add(Route::of_static(DEFAULT_VRF, Prefix::host(host(n).into()), target))
+    };
+    bench.routing.change_routes(&(0..COUNT).map(route).collect::<Vec<_>>()).unwrap();
+    for (up, misses) in [(false, COUNT as usize), (true, 0)] {
+        bench.set_link(up);
+        let mut turns = 1;
+        while bench.routing.turn().more {
+            turns += 1;
+        }
+        assert!(turns >= COUNT as usize / ROUTES, "{turns} turns");
+        let found = (0..COUNT).map(|n| bench.routing.state.routes4.lookup(host(n).to_bits()));
+        assert_eq!(found.filter(|value| *value == reserved::MISS).count(), misses);
+    }
 }

@@ -13,7 +13,9 @@ fn a_link_that_is_down_carries_no_route() {
             let at = usize::from(id);
             Some(Interface { up: up[at], ..interface(id, &addresses[at]) })
         };
-        rib.set_interfaces(&interfaces(vec![link(0), link(1)]), &NextHopMacs::new())
+        let gone = rib.set_interfaces(&interfaces(vec![link(0), link(1)]), &NextHopMacs::new());
+        converge(rib);
+        gone
     };
     set(&mut rib, [true, true]);
     let group = ["192.0.2.2", "198.51.100.2"];

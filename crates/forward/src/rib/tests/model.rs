@@ -1,5 +1,5 @@
 //! Random changes of routes of several sources, of interfaces and of neighbours; after each, what the workers see equals
-//! what a plain list of everything says.
+//! what a plain list of everything says, once all routes are shown that changes of interfaces concern.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ enum Step {
     Interfaces([Option<(u8, u8)>; 3]),
     Neighbor(u16, usize, Option<u8>),
     Grace,
+    Converge(usize),
 }
 
 /// A target by numbers.
@@ -149,6 +150,9 @@ impl Bench {
                 self.set_neighbor(InterfaceId::new(*on), *at, *status);
             }
             Step::Grace => self.rib.reclaim(),
+            Step::Converge(most) => {
+                self.rib.converge(*most);
+            }
         }
     }
 
@@ -215,10 +219,19 @@ impl Bench {
         self.model.neighbors.insert(neighbor, status);
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
+        let all_shown = !self.rib.converge(0);
         for bytes in ADDRESSES.iter().chain(&[[10, 0, 0, 0], [10, 0, 0, 255], [30, 0, 0, 1]]) {
             let address = address(self.model.v6, *bytes);
-            assert_eq!(seen(&self.state, address), self.model.look_up(address), "{address}");
+            let hops = seen(&self.state, address);
+            if all_shown || self.model.is_own(address) {
+                assert_eq!(hops, self.model.look_up(address), "{address}");
+            }
+            // In any case, nothing leaves by an interface that is gone, or as it was.
+            for hop in hops.iter().filter(|hop| hop.interface != InterfaceId::NONE) {
+                let mac = self.model.ports.get(&hop.interface).map(|port| port.mac);
+                assert_eq!(mac, Some(hop.source), "{address}: {hop:?}");
+            }
         }
         for (place, given) in &self.model.routes {
             let known = self.rib.route_at(*place).unwrap();
@@ -252,6 +265,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (0..3_u16, 0..ADDRESSES.len(), proptest::option::weighted(0.8, 0..6_u8))
             .prop_map(|(on, at, status)| Step::Neighbor(on, at, status)),
         1 => Just(Step::Grace),
+        3 => (1..8_usize).prop_map(Step::Converge),
     ]
 }
 
@@ -271,6 +285,8 @@ proptest! {
             bench.step(step);
             bench.check();
         }
+        converge(&mut bench.rib);
+        bench.check();
         // With everything taken away, nothing is left in use.
         for (_, index) in std::mem::take(&mut bench.open) {
             bench.rib.close_neighbor(index);
@@ -278,6 +294,7 @@ proptest! {
         let all: Vec<_> = bench.model.routes.keys().copied().map(Change::Remove).collect();
         bench.rib.apply(&all).unwrap();
         bench.rib.set_interfaces(&interfaces(Vec::new()), &NextHopMacs::new());
+        converge(&mut bench.rib);
         prop_assert_eq!(bench.rib.next_hops().count(), 0);
         prop_assert!(!bench.rib.has_groups());
         prop_assert!(bench.rib.routes((DEFAULT_VRF, None), v6, None, 10).is_empty());

@@ -55,7 +55,7 @@ impl Model {
         best.map(|(_, id)| id)
     }
 
-    fn is_own(&self, address: IpAddr) -> bool {
+    pub(super) fn is_own(&self, address: IpAddr) -> bool {
         self.ports.values().any(|port| port.own == address)
     }
 

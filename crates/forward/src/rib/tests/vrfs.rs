@@ -13,14 +13,21 @@ const RED: VrfId = 1;
 const BLUE: VrfId = 2;
 const ALL: [VrfId; 3] = [DEFAULT_VRF, RED, BLUE];
 
-/// Shows port n in the VRF `of[n]`, each with the address 192.0.2.1/24, and the VRFs that there are.
-fn show(rib: &mut Rib, of: [VrfId; 3], there: &[VrfId]) -> Vec<InterfaceId> {
+/// Puts port n into the VRF `of[n]`, each with the address 192.0.2.1/24, and makes the VRFs that there are.
+fn set(rib: &mut Rib, of: [VrfId; 3], there: &[VrfId]) -> Vec<InterfaceId> {
     let port = |(id, vrf)| Interface { vrf, ..interface(id, &[v4("192.0.2.1/24")]) };
     let list = (0..).zip(of).map(port).map(Some);
     let vrfs = there.iter().map(|id| (*id, format!("vrf{id}"))).collect();
     there.iter().for_each(|id| rib.open_vrf(*id).unwrap());
     let all = Interfaces { vrfs, ..interfaces(list.collect()) };
     rib.set_interfaces(&all, &NextHopMacs::new())
+}
+
+/// The same, and shows all routes.
+fn show(rib: &mut Rib, of: [VrfId; 3], there: &[VrfId]) -> Vec<InterfaceId> {
+    let gone = set(rib, of, there);
+    converge(rib);
+    gone
 }
 
 /// A port in each of the three VRFs.
@@ -207,6 +214,8 @@ enum Step {
     Remove(VrfId, usize),
     /// These VRFs are there.
     There(Vec<VrfId>),
+    /// So many routes are shown that this concerns.
+    Converge(usize),
 }
 
 const PREFIXES: [&str; 4] = ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.1.1/32"];
@@ -249,6 +258,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (vrf(), 0..PREFIXES.len(), aim).prop_map(|(vrf, at, aim)| Step::Add(vrf, at, aim)),
         3 => (vrf(), 0..PREFIXES.len()).prop_map(|(vrf, at)| Step::Remove(vrf, at)),
         2 => proptest::sample::subsequence(vec![1_u16, 2, 3], 0..=3).prop_map(Step::There),
+        3 => (1..6_usize).prop_map(Step::Converge),
     ]
 }
 
@@ -262,7 +272,7 @@ proptest! {
         let (mut rib, state, _) = new(LIMITS);
         let mut model = Model::default();
         let at_prefix = |at: usize| prefix(PREFIXES[at]);
-        for step in steps {
+        for step in steps.into_iter().chain([Step::Converge(usize::MAX)]) {
             match step {
                 Step::Add(vrf, at, aim) => {
                     let route = Route::of_static(vrf, at_prefix(at), aim.target());
@@ -277,14 +287,18 @@ proptest! {
                     prop_assert_eq!(removed.is_ok(), model.routes.remove(&(vrf, at)).is_some());
                 }
                 Step::There(there) => {
-                    show(&mut rib, [DEFAULT_VRF; 3], &there);
+                    set(&mut rib, [DEFAULT_VRF; 3], &there);
                     model.there = there.into_iter().collect();
                     model.open = model.there.clone();
                     model.open.extend(model.routes.keys().map(|(vrf, _)| *vrf));
                 }
+                Step::Converge(most) => {
+                    rib.converge(most);
+                }
             }
+            let all_shown = !rib.converge(0);
             for vrf in 0..4 {
-                for (at, address) in ADDRESSES.iter().enumerate() {
+                for (at, address) in ADDRESSES.iter().enumerate().filter(|_| all_shown) {
                     let seen = found(&state, vrf, address.parse().unwrap());
                     prop_assert_eq!(seen, model.find(vrf, at), "{} in {}", address, vrf);
                 }

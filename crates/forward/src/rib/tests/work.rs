@@ -1,5 +1,5 @@
 //! What a change costs: how many prefixes are shown to the workers again, and how many targets are looked for anew. It is what
-//! depends on the change, however much else there is.
+//! depends on the change, however much else there is; and what is much is done in steps.
 
 use super::rules::{prefix, via};
 use super::*;
@@ -42,6 +42,12 @@ impl Bench {
     }
 
     fn set_interfaces(&mut self) {
+        self.begin_to_set_interfaces();
+        converge(&mut self.rib);
+    }
+
+    /// The same, but for the routes that are shown step by step.
+    fn begin_to_set_interfaces(&mut self) {
         let port = |(id, up): (u16, bool)| {
             let port = interface(id, &[v4(&format!("10.{id}.0.1/16"))]);
             Some(Interface { up, ..port })
@@ -135,4 +141,72 @@ fn a_neighbor_that_changes_touches_itself() {
     assert_eq!(bench.rib.unresolved_members(), []);
     bench.rib.close_neighbor(index);
     assert_eq!(bench.rib.unresolved_members(), [(InterfaceId::new(2), address)]);
+}
+
+#[test]
+fn many_routes_behind_a_link_are_shown_in_steps() {
+    const STEP: usize = 7;
+    let mut bench = Bench::new();
+    bench.up[3] = false;
+    let at_once = bench.work(Bench::begin_to_set_interfaces);
+    assert_eq!(at_once, (usize::from(NEIGHBORS) + 1, 2), "its neighbours and its network");
+    assert_eq!(kinds(&bench.state, "23.1.0.1"), [Kind::Invalid]);
+    let (mut steps, mut sum, mut more) = (0, 0, true);
+    while more {
+        let (shown, _) = bench.work(|bench| more = bench.rib.converge(STEP));
+        assert!(shown <= STEP, "{shown}");
+        (steps, sum) = (steps + 1, sum + shown);
+    }
+    assert_eq!(sum, usize::from(ROUTES));
+    // A step goes over no more than so many, those too that are not shown.
+    assert!(steps > bench.rib.len().0 / STEP, "{steps} steps");
+    assert_eq!(kinds(&bench.state, "23.1.0.1"), [Kind::Forward], "the default route");
+}
+
+#[test]
+fn a_link_that_is_back_before_all_its_routes_are_shown_gets_them_back() {
+    let all = usize::from(ROUTES);
+    for shown in [0, 1, all / 2, all - 1] {
+        let mut bench = Bench::new();
+        bench.up[3] = false;
+        bench.begin_to_set_interfaces();
+        let (before, _) = bench.done();
+        while bench.done().0 < before + shown {
+            assert!(bench.rib.converge(1));
+        }
+        bench.up[3] = true;
+        bench.begin_to_set_interfaces();
+        converge(&mut bench.rib);
+        for n in 0..ROUTES {
+            let hop = seen(&bench.state, format!("23.{n}.0.1").parse().unwrap())[0];
+            let on = (hop.kind, hop.interface);
+            assert_eq!(on, (Kind::Unresolved, InterfaceId::new(3)), "23.{n}.0.0/16 after {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_next_hop_is_kept_while_routes_that_are_not_shown_yet_lead_to_it() {
+    let mut bench = Bench::new();
+    let index = found(&bench.state, DEFAULT_VRF, "23.1.0.1".parse().unwrap()).unwrap();
+    bench.up[3] = false;
+    bench.begin_to_set_interfaces();
+    bench.rib.close_neighbor(index);
+    let is_there = |rib: &Rib| rib.next_hops().any(|hop| hop.index == index);
+    while bench.rib.converge(1) {
+        assert!(is_there(&bench.rib));
+    }
+    assert!(!is_there(&bench.rib));
+}
+
+#[test]
+fn next_hops_are_not_kept_where_others_need_the_room() {
+    // Two of these are kept: that of the network, and that of the routes.
+    for (limit, in_steps) in [(8, true), (7, false)] {
+        let mut bench = Bench::new();
+        bench.rib.limits.next_hops = limit;
+        bench.up[3] = false;
+        bench.begin_to_set_interfaces();
+        assert_eq!(bench.rib.converge(0), in_steps);
+    }
 }
