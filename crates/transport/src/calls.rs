@@ -13,7 +13,7 @@ mod udp;
 mod urgent;
 
 pub use data::{Readiness, Write};
-pub use glance::Glance;
+pub use glance::{Glance, UdpGlance};
 pub use info::{CongestionState, DataCounts, Info};
 pub use listen::Backlog;
 pub use urgent::UrgentMark;

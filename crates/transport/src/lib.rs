@@ -36,7 +36,9 @@ pub mod timer;
 mod transport;
 pub mod udp;
 
-pub use calls::{Backlog, CongestionState, DataCounts, Glance, Info, Readiness, UrgentMark, Write};
+pub use calls::{
+    Backlog, CongestionState, DataCounts, Glance, Info, Readiness, UdpGlance, UrgentMark, Write,
+};
 pub use congestion::Algorithm;
 pub use ends::Ends;
 pub use error::{BindError, ConnectError, SocketError};

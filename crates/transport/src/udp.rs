@@ -214,6 +214,8 @@ pub(crate) struct Socket {
     pub(crate) trouble: Option<(UdpTrouble, SocketAddr)>,
     /// What was said about what it has sent, if it wants all of that.
     pub(crate) reports: Reports,
+    /// Datagrams that found its queue full.
+    pub(crate) dropped: u64,
     /// `UdpReadable` is in the queue of events.
     pub(crate) told: bool,
 }

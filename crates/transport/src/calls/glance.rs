@@ -1,7 +1,9 @@
-//! A short look at connections by their places, for those who look at all of them.
+//! A short look at connections and UDP sockets by their places, for those who look at all of them.
+
+use std::net::SocketAddr;
 
 use crate::fifo::Buffers;
-use crate::handle::ConnectionId;
+use crate::handle::{ConnectionId, UdpId};
 use crate::sequence::Seq;
 use crate::stack::Stack;
 use crate::tcp::hot::flag;
@@ -19,6 +21,21 @@ pub struct Glance {
     window: u32,
     backoff: u8,
     waits: bool,
+}
+
+/// A UDP socket as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdpGlance {
+    /// The socket.
+    pub id: UdpId,
+    /// Its address; unspecified: any.
+    pub local: SocketAddr,
+    /// The peer that it is connected to.
+    pub remote: Option<SocketAddr>,
+    /// What waits to be received, as it counts in the receive buffer: bytes, 768 of them for each datagram on top of its data.
+    pub waiting: usize,
+    /// Datagrams that found the receive buffer full.
+    pub dropped: u64,
 }
 
 impl<B: Buffers> Stack<B> {
@@ -52,6 +69,25 @@ impl<B: Buffers> Stack<B> {
             window: hot.snd_wnd,
             backoff: hot.backoff,
             waits: hot.has(flag::QUEUED),
+        })
+    }
+
+    /// Places of UDP sockets: those from here on have never had any.
+    #[must_use]
+    pub fn udp_places(&self) -> u32 {
+        self.udp.places()
+    }
+
+    /// The UDP socket at a [place](UdpId::index), if there is one.
+    #[must_use]
+    pub fn udp_glance(&self, place: u32) -> Option<UdpGlance> {
+        let socket = self.udp.at(place)?;
+        Some(UdpGlance {
+            id: socket.id,
+            local: socket.local,
+            remote: socket.remote,
+            waiting: socket.queue.used(),
+            dropped: socket.dropped,
         })
     }
 }

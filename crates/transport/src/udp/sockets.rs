@@ -61,6 +61,11 @@ impl Sockets {
         self.places.get_mut(index as usize)?.socket.as_mut()
     }
 
+    /// Places that are or were taken.
+    pub(crate) fn places(&self) -> u32 {
+        self.count
+    }
+
     pub(crate) fn all(&self) -> impl Iterator<Item = &Socket> {
         self.places.iter().filter_map(|(_, place)| place.socket.as_ref())
     }
@@ -113,10 +118,18 @@ impl Sockets {
             id = UdpId::new(index, place.generation);
             self.free = std::mem::replace(&mut place.next, NONE);
             place.previous = last;
-            let (remote, trouble, told) = (None, None, false);
-            let (queue, groups, reports) = (Queue::default(), Vec::new(), Reports::default());
-            place.socket =
-                Some(Socket { id, local, remote, options, queue, groups, trouble, reports, told });
+            place.socket = Some(Socket {
+                id,
+                local,
+                remote: None,
+                options,
+                queue: Queue::default(),
+                groups: Vec::new(),
+                trouble: None,
+                reports: Reports::default(),
+                dropped: 0,
+                told: false,
+            });
         }
         if first == NONE {
             self.set_first(port, index);

@@ -78,6 +78,7 @@ impl<B: Buffers> Stack<B> {
     fn deliver(&mut self, index: u32, head: Received, data: &[u8]) -> Result<(), Reason> {
         let socket = self.udp.at_mut(index).ok_or(Reason::UdpNoSocket)?;
         if !socket.queue.push(head, data, socket.options.receive_buffer) {
+            socket.dropped += 1;
             return Err(Reason::UdpQueue);
         }
         self.shared.counters.datagrams_in += 1;

@@ -18,6 +18,11 @@ fn a_batch_is_cut_into_datagrams_and_a_full_queue_counts() {
         hosts.send(CLIENT, client, &message).unwrap();
     }
     let dropped = hosts.stacks[SERVER].counters().dropped(Reason::UdpQueue);
+    let shown = hosts.stacks[SERVER].udp_glance(server.index()).unwrap();
+    assert_eq!((shown.id, shown.local, shown.remote), (server, v4(SERVER, 7), None));
+    assert_eq!(shown.dropped, dropped);
+    // Of 100, 100, 50 and 100 bytes; one more would be beyond 4,000.
+    assert_eq!(shown.waiting, 3 * 868 + 818);
     let kept = std::iter::from_fn(|| hosts.recv(SERVER, server)).count();
     assert!(dropped > 0 && kept + dropped as usize == 12);
 }
