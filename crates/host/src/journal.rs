@@ -1,8 +1,10 @@
-//! The connections as others see them: a table in memory that is shared with whoever steers packets here, who shows it to
-//! people, and resets what is in it when this process dies.
+//! The connections and UDP sockets as others see them: a table in memory that is shared with whoever steers packets here, who
+//! shows it to people, and resets the connections in it when this process dies.
 //!
 //! A record is written when a connection gets its FIFOs, and when it gives them back: cleared, unless something is left to
 //! wait for. What changes otherwise is written when somebody looks, a few times a second: packets cost nothing more.
+
+mod udp;
 
 use std::net::SocketAddr;
 
@@ -10,7 +12,10 @@ use shm::connections::{
     CongestionControl, ConnectionsWriter, Count, Record, Sequences, State as Shown,
 };
 use shm::session::TransportProtocol;
-use transport::{Buffers, Glance, Info, Reason, Stack, State};
+use transport::{Buffers, Glance, Info, Reason, Stack, State, UdpId};
+
+pub(crate) use udp::Beside;
+use udp::UdpSockets;
 
 /// Between two looks: ns.
 const PERIOD: u64 = 100_000_000;
@@ -39,6 +44,7 @@ pub struct Journal {
     due: u64,
     /// A wish to see all, and places to be gone by until it is fulfilled.
     wish: Option<(u64, u32)>,
+    udp: UdpSockets,
     /// Packets that were refused before the stack saw them.
     pub(crate) refused: u64,
 }
@@ -48,7 +54,8 @@ impl Journal {
     #[must_use]
     pub fn new<B: Buffers>(writer: ConnectionsWriter, now: u64, stack: &Stack<B>) -> Self {
         let seen = vec![None; writer.places() as usize];
-        let mut journal = Self { writer, seen, next: 0, due: 0, wish: None, refused: 0 };
+        let (next, due, wish, udp, refused) = (0, 0, None, UdpSockets::default(), 0);
+        let mut journal = Self { writer, seen, next, due, wish, udp, refused };
         for place in 0..stack.places().min(journal.writer.places()) {
             journal.note(now, place, stack);
         }
@@ -57,8 +64,18 @@ impl Journal {
 
     /// Brings the table up to date, every 100 ms at most.
     pub fn look<B: Buffers>(&mut self, now: u64, stack: &Stack<B>) {
+        self.look_beside(now, stack, |_| (0, 0));
+    }
+
+    /// The same with what waits for UDP sockets where the stack does not see it.
+    pub(crate) fn look_beside<B: Buffers>(
+        &mut self,
+        now: u64,
+        stack: &Stack<B>,
+        beside: impl FnMut(UdpId) -> Beside,
+    ) {
         if now >= self.due {
-            self.show(now, stack);
+            self.show_beside(now, stack, beside);
         }
     }
 
@@ -80,11 +97,21 @@ impl Journal {
 
     /// Brings the table up to date at once: to be called when somebody looks, by who does not look by itself.
     pub fn show<B: Buffers>(&mut self, now: u64, stack: &Stack<B>) {
+        self.show_beside(now, stack, |_| (0, 0));
+    }
+
+    fn show_beside<B: Buffers>(
+        &mut self,
+        now: u64,
+        stack: &Stack<B>,
+        beside: impl FnMut(UdpId) -> Beside,
+    ) {
         self.due = now + PERIOD;
         let used = stack.places().min(self.writer.places());
         if self.wish.is_none() {
             self.wish = self.writer.asked().map(|asked| (asked, used));
         }
+        self.udp.show(&mut self.writer, (now, self.wish.is_some()), stack, beside);
         let (mut records, places) = match self.wish {
             Some((_, left)) => (RECORDS_ASKED, left.min(used)),
             None => (RECORDS, PLACES.min(used)),
@@ -130,6 +157,9 @@ impl Journal {
                 Count::NoSlot => counters.dropped(Reason::NoSlot),
                 Count::Dropped => dropped,
                 Count::LinkRefused => self.refused,
+                Count::UnlistedSockets => {
+                    stack.udp_places().saturating_sub(self.writer.sockets()).into()
+                }
             };
             self.writer.count(count, value);
         }

@@ -1,14 +1,15 @@
-//! Showing the connections to others: see [`journal`](crate::journal) and [`claims`](crate::claims).
+//! Showing the connections and UDP sockets to others: see [`journal`](crate::journal) and [`claims`](crate::claims).
 
 use shm::claims::ClaimsWriter;
 use shm::connections::ConnectionsWriter;
 use transport::Transport;
 
-use crate::journal::Journal;
+use crate::journal::{Beside, Journal};
+use crate::session::Id;
 use crate::sessions::Sessions;
 
 impl Sessions {
-    /// Shows the connections in a table from now on, those that there are already too.
+    /// Shows the connections in a table from now on, those that there are already too; UDP sockets from the next look on.
     pub fn show_in(&mut self, writer: ConnectionsWriter) {
         self.journal = Some(Box::new(Journal::new(writer, self.now, &self.stack)));
     }
@@ -25,10 +26,19 @@ impl Sessions {
 
     /// Brings the table up to date: to be called often, does something every 100 ms at most.
     pub fn look(&mut self, now: u64) {
+        self.look_beside(now, |_| (0, 0));
+    }
+
+    /// The same with what waits for a session's application, and to be sent, where neither the stack nor this knows of it.
+    pub(crate) fn look_beside(&mut self, now: u64, mut beside: impl FnMut(Id) -> Beside) {
         self.now = self.now.max(now);
-        if let Some(journal) = &mut self.journal {
-            journal.look(now, &self.stack);
-        }
+        let Some(mut journal) = self.journal.take() else { return };
+        journal.look_beside(now, &self.stack, |socket| {
+            let Some(id) = self.of_socket(socket) else { return (0, 0) };
+            let (unread, unsent) = beside(id);
+            (unread, unsent + self.outbox.bytes_of(id))
+        });
+        self.journal = Some(journal);
     }
 
     /// So many packets were refused so far on links, before the stack saw them.

@@ -1,11 +1,13 @@
-//! The table in which connections are shown.
+//! The table in which connections and UDP sockets are shown.
 
 use std::sync::Arc;
 
 use shm::Segment;
-use shm::connections::{ConnectionsReader, ConnectionsWriter, Count, Record, State, bytes};
+use shm::connections::{
+    ConnectionsReader, ConnectionsWriter, Count, Record, SocketRecord, State, bytes,
+};
 
-use millrace_host::{Errno, Sessions};
+use millrace_host::{Domain, Errno, Kind, Sessions};
 
 use crate::pair::{CLIENT, LISTENER, Pair, SERVER, at, recv, send, v4};
 
@@ -109,4 +111,56 @@ fn a_table_that_comes_later_or_is_too_small_shows_what_it_can() {
     pair.server().close(SERVER);
     pair.settle();
     assert_eq!(all(&server), [old], "nobody writes the old one");
+}
+
+fn udp(table: &ConnectionsReader) -> Vec<SocketRecord> {
+    table.sockets().collect()
+}
+
+#[test]
+fn a_udp_socket_is_shown_with_what_waits_and_what_found_no_room() {
+    let mut pair = Pair::default();
+    // A quarter of the places are for UDP sockets.
+    let (server, client) = (show(pair.server(), 4), show(pair.client(), 4));
+    pair.server().open(SERVER, Domain::V4, Kind::Datagram).unwrap();
+    pair.server().look(0);
+    assert!(udp(&server).is_empty(), "without an address it is nowhere");
+    // SO_RCVBUF: the least that there is, 2,304 bytes.
+    pair.server().set_option(SERVER, 1, 8, &0_i32.to_ne_bytes()).unwrap();
+    pair.server().bind(SERVER, at([0, 0, 0, 0].into(), 53)).unwrap();
+    pair.client().open(CLIENT, Domain::V4, Kind::Datagram).unwrap();
+    let now = pair.now;
+    pair.client().connect(CLIENT, now, v4(0), at(v4(1), 53)).unwrap();
+    for _ in 0..3 {
+        send(pair.client(), CLIENT, &[7; 100]).unwrap();
+    }
+    pair.client().look(now);
+    let [ours] = udp(&client)[..] else { panic!("{:?}", udp(&client)) };
+    assert_eq!((ours.local.ip(), ours.remote), (v4(0), Some(at(v4(1), 53))));
+    assert_eq!(ours.local, pair.client().name(CLIENT).unwrap());
+    assert_eq!((ours.queues, ours.dropped, ours.at), ((0, 3 * (128 + 512)), 0, now));
+    pair.settle();
+    let now = pair.now + SECOND;
+    pair.server().look(now);
+    pair.client().look(now);
+    let ([theirs], [ours]) = (&udp(&server)[..], &udp(&client)[..]) else { panic!("one each") };
+    assert_eq!((theirs.local, theirs.remote), (at([0, 0, 0, 0].into(), 53), None));
+    assert_eq!((theirs.queues, theirs.dropped), ((2 * (100 + 768), 0), 1));
+    assert_eq!(ours.queues, (0, 0));
+    // Who asks gets it anew, changed or not; what has not changed is left alone otherwise.
+    let later = now + SECOND;
+    pair.server().look(later);
+    assert_eq!(udp(&server)[0].at, now);
+    let wish = server.ask();
+    pair.server().look(later + SECOND);
+    assert!(server.has_answered(wish));
+    assert_eq!(udp(&server)[0].at, later + SECOND);
+    // One more is one more than there are places.
+    pair.server().open(LISTENER, Domain::V6, Kind::Datagram).unwrap();
+    pair.server().bind(LISTENER, "[::]:54".parse().unwrap()).unwrap();
+    pair.server().look(later + 2 * SECOND);
+    assert_eq!((udp(&server).len(), server.count(Count::UnlistedSockets)), (1, 1));
+    pair.server().close(SERVER);
+    pair.server().look(later + 3 * SECOND);
+    assert!(udp(&server).is_empty());
 }

@@ -306,15 +306,15 @@ impl Record {
     }
 }
 
-fn pair(high: u32, low: u32) -> u64 {
+pub(super) fn pair(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-fn halves(word: u64) -> (u32, u32) {
+pub(super) fn halves(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
 }
 
-fn address_words(address: IpAddr) -> [u64; 2] {
+pub(super) fn address_words(address: IpAddr) -> [u64; 2] {
     match address {
         IpAddr::V4(address) => [0, address.to_bits().into()],
         IpAddr::V6(address) => {
@@ -324,7 +324,7 @@ fn address_words(address: IpAddr) -> [u64; 2] {
     }
 }
 
-fn address(family: u8, high: u64, low: u64) -> Option<IpAddr> {
+pub(super) fn address(family: u8, high: u64, low: u64) -> Option<IpAddr> {
     match family {
         4 => Some(IpAddr::V4((low as u32).into())),
         6 => Some(IpAddr::V6((u128::from(high) << 64 | u128::from(low)).into())),

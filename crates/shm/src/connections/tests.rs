@@ -74,10 +74,11 @@ fn record(key: u32) -> Record {
 fn only_sound_sizes_are_taken() {
     assert_eq!(bytes(0), Err(ConnectionsError::Places(0)));
     assert_eq!(bytes((1 << 22) + 1), Err(ConnectionsError::Places((1 << 22) + 1)));
-    assert_eq!(bytes(3), Ok(256 + 3 * 192));
+    assert_eq!(bytes(3), Ok(256 + 3 * 192 + 80));
+    assert_eq!([1, 4, 5, 16_384, 1 << 22].map(sockets), [1, 1, 2, 4096, 4096]);
     let segment = Arc::new(Segment::create("connections", 4096).unwrap());
-    let region = segment.region(64, 256 + 3 * 192 - 1).unwrap();
-    let short = ConnectionsError::Memory { needed: 832, given: 831 };
+    let region = segment.region(64, 256 + 3 * 192 + 80 - 1).unwrap();
+    let short = ConnectionsError::Memory { needed: 912, given: 911 };
     assert_eq!(ConnectionsReader::new(region.clone(), 3).unwrap_err(), short);
     assert_eq!(ConnectionsWriter::new(region, 3).unwrap_err(), short);
 }
@@ -122,7 +123,7 @@ fn whatever_stands_there_is_read_within_bounds() {
             region.word(offset).unwrap().store(noise, Ordering::Relaxed);
         }
         // Looks at 64 places at most, whatever the first word says.
-        assert!(reader.records().count() <= 64);
+        assert!(reader.records().count() <= 64 && reader.sockets().count() <= 16);
     }
     let good = record(2).encode();
     for (byte, wrong) in [(0, 7), (1, 0), (1, 11), (2, 5)] {
@@ -136,6 +137,40 @@ fn whatever_stands_there_is_read_within_bounds() {
     portless[5] &= 0x0000_ffff_ffff_ffff;
     assert!(Record::decode(&portless).is_none());
     assert!(Record::decode(&good).is_some());
+}
+
+fn udp_socket(local: &str, remote: Option<&str>) -> SocketRecord {
+    let remote = remote.map(|remote| remote.parse().unwrap());
+    let local = local.parse().unwrap();
+    SocketRecord { local, remote, at: 1 << 40, queues: (u32::MAX, 3), dropped: 1 << 33 }
+}
+
+#[test]
+fn udp_sockets_have_places_of_their_own() {
+    let (mut writer, reader) = ends(8);
+    let open = udp_socket("[::]:53", None);
+    let connected = udp_socket("192.0.2.1:10240", Some("198.51.100.7:53"));
+    assert!(writer.write(0, &record(2)) && writer.write(7, &record(4)));
+    assert!(writer.write_socket(0, &open) && writer.write_socket(1, &connected));
+    assert!(writer.sockets() == 2 && !writer.write_socket(2, &open), "a quarter as many");
+    assert_eq!(reader.sockets().collect::<Vec<_>>(), [open, connected]);
+    assert_eq!(reader.records().collect::<Vec<_>>(), [record(2), record(4)]);
+    writer.clear_socket(0);
+    writer.clear_socket(2);
+    assert_eq!(reader.sockets().collect::<Vec<_>>(), [connected]);
+    assert_eq!(reader.records().count(), 2);
+}
+
+#[test]
+fn a_udp_socket_that_cannot_be_is_left_out() {
+    let good = udp_socket("192.0.2.1:10240", Some("198.51.100.7:53")).encode();
+    assert!(SocketRecord::decode(&good).is_some());
+    let ports = [53, 1 << 48 | 53, 10_240 << 32 | 1 << 16].map(|ports| (5, ports));
+    for (word, wrong) in [(0, 5), (0, 256 + 4)].into_iter().chain(ports) {
+        let mut words = good;
+        words[word] = wrong;
+        assert!(SocketRecord::decode(&words).is_none(), "word {word} is {wrong}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::link::{Introduce, Introduced};
 use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, Withdraw, Withdrawn};
 
 /// Version of these messages and of what lies in a stack's segment: both sides must have the same.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;
 /// Version of this library, for people.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -77,7 +77,8 @@ pub struct OpenStack {
     pub capacity: u32,
     /// Places in the table of claims: a power of two; as many flows of listeners as it expects, and half as many again.
     pub claims: u32,
-    /// Places in the table of connections: those beyond are neither shown nor reset when the process dies.
+    /// Places in the table of connections: those beyond are neither shown nor reset when the process dies. It has a
+    /// [quarter as many](crate::connections::sockets) for UDP sockets.
     pub connections: u32,
 }
 

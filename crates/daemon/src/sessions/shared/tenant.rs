@@ -182,7 +182,7 @@ impl Tenant {
             served.turn(now, &mut Ways::new(&mut queues.outbound, exchange, *path));
         }
         queues.outbound.ring();
-        served.sessions().look(now);
+        served.look(now);
         let (answers, events) = (&self.answers, &self.events);
         served.ring(
             |sleeps| {

@@ -4,6 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use shm::connections::{self, ConnectionsReader, ConnectionsWriter};
 use shm::{Segment, SleepWord};
 use transport::{Config, Packet, PacketList};
 
@@ -175,6 +176,24 @@ impl Bed {
 
     pub(super) fn peer_writes(&mut self, data: &[u8]) -> Result<usize, Errno> {
         self.peer(|peer, _| peer.send(CLIENT, &[IoSlice::new(data)], Outgoing::default()))
+    }
+
+    /// A table in which the worker shows what there is, with places for four connections.
+    pub(super) fn show(&mut self) -> ConnectionsReader {
+        let length = connections::bytes(4).unwrap();
+        let segment = Arc::new(Segment::create("shown", length).unwrap());
+        let region = segment.region(0, length).unwrap();
+        let writer = ConnectionsWriter::new(region.clone(), 4).unwrap();
+        self.host.lock().unwrap().served.sessions().show_in(writer);
+        ConnectionsReader::new(region, 4).unwrap()
+    }
+
+    /// The worker's look, when it is due again.
+    pub(super) fn look(&mut self) {
+        let mut host = self.host.lock().unwrap();
+        host.now += 100_000_000;
+        let now = host.now;
+        host.served.look(now);
     }
 
     pub(super) fn held_beside(&self) -> usize {

@@ -94,6 +94,31 @@ fn datagrams_go_both_ways_whole_and_unasked() {
 }
 
 #[test]
+fn what_waits_in_the_fifos_is_shown() {
+    let mut bed = bed(Domain::V4);
+    let table = bed.show();
+    let queues = |bed: &mut Bed| {
+        bed.look();
+        let all: Vec<_> = table.sockets().collect();
+        let [one] = all[..] else { panic!("{all:?}") };
+        assert_eq!((one.local, one.remote), ("0.0.0.0:53".parse().unwrap(), None));
+        one.queues
+    };
+    assert_eq!(queues(&mut bed), (0, 0));
+    peer_sends(&mut bed, &bytes(1000));
+    let (unread, unsent) = queues(&mut bed);
+    assert!((1000..1200).contains(&unread) && unsent == 0, "{unread} {unsent}");
+    assert_eq!(get(&mut bed, 2000, Incoming::default()).unwrap().0, bytes(1000));
+    bed.remote.name(SOCKET).unwrap();
+    unasked(&mut bed, |bed| send(bed, &bytes(500), to_peer())).unwrap();
+    let (unread, unsent) = queues(&mut bed);
+    assert!((500..700).contains(&unsent) && unread == 0, "{unread} {unsent}");
+    bed.settle();
+    assert_eq!(queues(&mut bed), (0, 0));
+    assert!(!bed.is_broken());
+}
+
+#[test]
 fn what_may_be_refused_is_asked_about() {
     let mut bed = bed(Domain::V6);
     let mapped = Outgoing { to: Some("[::ffff:10.0.0.2]:9000".parse().unwrap()), ..to_peer() };
