@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Connections of served programs can be seen, and their peers hear of a process that dies without a word.
+# Connections and UDP sockets of served programs can be seen, and their peers hear of a process that dies without a word.
 . "$(dirname "$0")/lab.sh"
 . "$(dirname "$0")/serve/serve.sh"
 needs_millrace
@@ -156,3 +156,46 @@ echo go >&"$word"
 check "four are left once three are accepted" within 15 waiting 4
 end "$waits" KILL
 end "$clients" KILL
+
+# 6. UDP sockets are seen, with what waits in them and what they had no room for.
+cat >"$served/sockets.py" <<'END'
+import select, socket, sys
+unread = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+unread.bind(("", 7000))
+connected = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+connected.connect(("10.0.1.2", 7003))
+select.select([sys.stdin], [], [], 60)
+while select.select([unread], [], [], 0.5)[0]:
+    unread.recv(65536)
+connected.close()
+select.select([], [], [], 60)
+END
+mkfifo "$served/go"
+serve "$python" "$served/sockets.py" <"$served/go" 2>"$served/logs/sockets" &
+sockets=$!
+exec {go}>"$served/go"
+udp() { equal "$(value "show sessions $1" "$2")" "$3"; }
+within 20 udp --udp .udp_total 2 || fail "no UDP sockets: $(cat "$served/logs/sockets")"
+check "two UDP sockets are seen" udp --udp .udp_total 2
+check "beside connections, if nothing is said" udp '' .udp_total 2
+check "but not with --tcp" udp --tcp .udp_total 0
+check "one serves" udp '--state unconnected --port 7000' '.udp_sockets[] | "\(.state) \(.local) \(.remote)"' 'unconnected 0.0.0.0:7000 null'
+check "one has a peer" udp '--udp --address 10.0.1.2' '.udp_sockets[] | "\(.state) \(.remote)"' 'established 10.0.1.2:7003'
+check "of the process" udp "--process $sockets" .udp_total 2
+check "nothing waits" udp '--port 7000' '.udp_sockets[] | [.receive_queue, .send_queue, .dropped] | add' 0
+# In both placements more than the socket and what lies before it hold.
+on a "$python" -c '
+import socket, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(400):
+    sender.sendto(bytes([number % 256]) * 1400, ("10.0.1.1", 7000))
+    time.sleep(0.001)'
+check "datagrams that nobody reads wait, and the rest is dropped" within 10 \
+  udp '--port 7000' '.udp_sockets[] | .receive_queue > 1400 and .dropped > 0 and .dropped < 400' true
+check "as a table" says '^unconnected +0\.0\.0\.0:7000 +- +python3[^ ]*/[0-9]+ +[0-9]+ +[1-9][0-9]+ +0 +[1-9]' millrace show sessions --udp --port 7000
+echo go >&"$go"
+check "what is read waits no more" within 10 udp '--port 7000' '.udp_sockets[] | .receive_queue' 0
+check "and a socket that is closed is gone" within 10 udp --udp .udp_total 1
+end "$sockets" KILL
+check "as its process is" within 15 udp --udp .udp_total 0

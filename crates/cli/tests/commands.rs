@@ -102,6 +102,44 @@ fn sessions_are_filtered_by_the_daemon_and_shown_as_a_table_or_in_full() {
 }
 
 #[test]
+fn udp_sockets_follow_connections_or_stand_alone() {
+    let open = r#"{"stack":4,"name":"dnsmasq","pid":18,"uid":99,"local":"0.0.0.0:53","state":"unconnected",
+        "written":7,"receive_queue":1736,"send_queue":640,"dropped":12}"#;
+    let connected = r#"{"stack":5,"name":"dig","pid":19,"uid":99,"local":"10.0.1.1:10240","remote":"10.0.1.2:53",
+        "state":"established","written":7,"receive_queue":0,"send_queue":0,"dropped":0}"#;
+    let page = format!(
+        r#"{{"connections":[],"total":0,"time_wait":0,"unlisted":0,"udp_sockets":[{open},{connected}],
+        "udp_total":1500,"udp_unlisted":3}}"#
+    );
+    let none = r#"{"connections":[],"total":0,"time_wait":0,"unlisted":0}"#;
+    let path = |query: &str| format!("GET /v1/sessions/connections?limit=1000{query}");
+    let [all, tcp, udp] = ["", "&protocol=tcp", "&protocol=udp"].map(path);
+    let daemon = Daemon::new(&[
+        (&all, 200, &page),
+        (&udp, 200, &page),
+        (&udp, 200, none),
+        (&tcp, 200, none),
+        (&all, 200, none),
+    ]);
+    let first = daemon.run(&["show", "sessions", "--tcp", "--udp"]);
+    assert_eq!(first.status, 0, "{}", first.errors);
+    for part in [
+        "unconnected  0.0.0.0:53      -            dnsmasq/18      4    1736     640     12",
+        "established  10.0.1.1:10240  10.0.1.2:53  dig/19          5       0       0      0",
+        "2 UDP sockets shown, 1,500 in all",
+        "3 more UDP sockets for which",
+    ] {
+        assert!(first.output.contains(part), "{part}: {}", first.output);
+    }
+    assert!(first.output.starts_with("UDP  "), "no table without rows: {}", first.output);
+    let output = |words: &[&str]| daemon.run(&[&["show", "sessions"][..], words].concat()).output;
+    assert_eq!(output(&["--udp"]), first.output);
+    assert_eq!(output(&["--udp"]), "no UDP socket\n");
+    assert_eq!(output(&["--tcp"]), "no connection\n");
+    assert_eq!(output(&[]), "no connection\n");
+}
+
+#[test]
 fn stacks_and_listeners_name_their_processes() {
     let stack = r#"[{"number":7,"client":2,"name":"nginx","library":"1","pid":4321,"uid":33,"age":61,
         "started":true,"worker":1,"memory":4718592,"rings":1,"slots":1024,"capacity":1984,"claims":65536,

@@ -61,9 +61,10 @@ pub(crate) enum Show {
     Stacks(Watch),
     /// Addresses and ports that are served, and the stacks that serve them
     Listeners,
-    /// Connections of stacks: state, ends, process, queues, round-trip time, windows, retransmissions
+    /// Connections and UDP sockets of stacks: state, ends, process, queues, round-trip time, windows, retransmissions, drops
     #[command(after_help = "Examples:\n  \
         millrace show sessions --port 80 --state established\n  \
+        millrace show sessions --udp --process dnsmasq\n  \
         millrace show sessions --process nginx --info    what `ss -ti` shows of the kernel's")]
     Sessions(Sessions),
     /// Packet functions that run in the daemon
@@ -88,29 +89,35 @@ pub(crate) enum Show {
     Version,
 }
 
-/// Which connections, and how.
+/// Which connections and UDP sockets, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
-    /// Only connections with this port at either end
+    /// TCP connections; alone, no UDP sockets
+    #[arg(long)]
+    pub(crate) tcp: bool,
+    /// UDP sockets; alone, no TCP connections
+    #[arg(long)]
+    pub(crate) udp: bool,
+    /// Only those with this port at either end
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Only connections with this address, or one of this prefix, at either end
+    /// Only those with this address, or one of this prefix, at either end
     #[arg(long, value_name = "ADDRESS|PREFIX", value_parser = network)]
     pub(crate) address: Option<Prefix>,
-    /// Only connections in these states: established, syn-sent, syn-received, fin-wait-1, fin-wait-2, close-wait, closing, last-ack,
-    /// time-wait, closed
+    /// Only those in these states: established, syn-sent, syn-received, fin-wait-1, fin-wait-2, close-wait, closing, last-ack,
+    /// time-wait, closed; UDP sockets are established or unconnected
     #[arg(long = "state", value_name = "STATE,...", value_delimiter = ',')]
     pub(crate) states: Vec<String>,
-    /// Only connections of processes with this name or id
+    /// Only those of processes with this name or id
     #[arg(long, value_name = "NAME|PID")]
     pub(crate) process: Option<String>,
-    /// Only connections of this stack
+    /// Only those of this stack
     #[arg(long, value_name = "NUMBER")]
     pub(crate) stack: Option<u32>,
-    /// All that is known of each, in the words of `ss -ti`: times in ms, windows in bytes
+    /// All that is known of each connection, in the words of `ss -ti`: times in ms, windows in bytes
     #[arg(long, short)]
     pub(crate) info: bool,
-    /// Connections to show at most
+    /// Connections to show at most, and UDP sockets
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     pub(crate) limit: u32,
 }

@@ -1,31 +1,44 @@
 //! `millrace show sessions`
 
-use control::api::{Connection, ConnectionPage, ConnectionQuery};
+use control::api::{Connection, ConnectionPage, ConnectionQuery, Transport, UdpSocket};
 use control::client::{Client, with_query};
 use serde_json::Value;
 
 use crate::args::Sessions;
 use crate::failure::Failure;
-use crate::output::{Table, json as print_json, line, printable};
+use crate::output::{Table, json as print_json, line, or_dash, printable};
 use crate::units::{age, bit_rate, bytes, count};
 
 /// What the API gives at most.
 const MOST: u32 = 100_000;
 
 pub(super) async fn run(client: &Client, json: bool, wanted: Sessions) -> Result<(), Failure> {
-    let Sessions { port, address, states, process, stack, info, limit } = wanted;
+    let Sessions { tcp, udp, port, address, states, process, stack, info, limit } = wanted;
+    let protocol = match (tcp, udp) {
+        (true, false) => Some(Transport::Tcp),
+        (false, true) => Some(Transport::Udp),
+        _ => None,
+    };
     let state = (!states.is_empty()).then(|| states.join(","));
     let limit = Some(limit.clamp(1, MOST));
-    let query = ConnectionQuery { port, address, state, process, stack, limit };
+    let query = ConnectionQuery { protocol, port, address, state, process, stack, limit };
     let path = with_query("/v1/sessions/connections", &query);
     if json {
         return print_json(&client.get::<Value>(&path).await?);
     }
     let page: ConnectionPage = client.get(&path).await?;
-    if info {
-        details(&page.connections)?
-    } else {
-        table(&page.connections)?
+    let has_udp = !page.udp_sockets.is_empty();
+    let only_udp = protocol == Some(Transport::Udp) || page.connections.is_empty() && has_udp;
+    if !only_udp && info {
+        details(&page.connections)?;
+    } else if !only_udp {
+        table(&page.connections)?;
+    }
+    if !only_udp && has_udp {
+        line("")?;
+    }
+    if only_udp || has_udp {
+        udp_table(&page.udp_sockets)?;
     }
     rest(&page)
 }
@@ -52,7 +65,7 @@ fn table(connections: &[Connection]) -> Result<(), Failure> {
             one.state.name().to_owned(),
             one.local.to_string(),
             one.remote.to_string(),
-            process(one),
+            process(&one.name, one.pid),
             path(one).to_owned(),
             age(one.age),
             one.receive_queue.to_string(),
@@ -68,6 +81,25 @@ fn table(connections: &[Connection]) -> Result<(), Failure> {
     table.print("no connection")
 }
 
+fn udp_table(sockets: &[UdpSocket]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        "udp", "local", "peer", "process", "#stack", "#recv-q", "#send-q", "#drops",
+    ]);
+    for one in sockets {
+        table.row([
+            one.state.name().to_owned(),
+            one.local.to_string(),
+            or_dash(one.remote),
+            process(&one.name, one.pid),
+            one.stack.to_string(),
+            one.receive_queue.to_string(),
+            one.send_queue.to_string(),
+            one.dropped.to_string(),
+        ]);
+    }
+    table.print("no UDP socket")
+}
+
 /// Each connection with all that is known of it, in the words of `ss -ti`.
 fn details(connections: &[Connection]) -> Result<(), Failure> {
     if connections.is_empty() {
@@ -79,7 +111,7 @@ fn details(connections: &[Connection]) -> Result<(), Failure> {
             one.state.name(),
             one.local,
             one.remote,
-            process(one),
+            process(&one.name, one.pid),
             one.stack,
             origin(one),
             path(one),
@@ -155,8 +187,8 @@ fn words(one: &Connection) -> Vec<String> {
     words
 }
 
-fn process(one: &Connection) -> String {
-    format!("{}/{}", printable(&one.name), one.pid)
+fn process(name: &str, pid: i32) -> String {
+    format!("{}/{pid}", printable(name))
 }
 
 /// Milliseconds of microseconds.
@@ -166,13 +198,19 @@ fn millis(micros: u32) -> String {
 
 /// What was not shown.
 fn rest(page: &ConnectionPage) -> Result<(), Failure> {
-    let shown = u64::try_from(page.connections.len()).unwrap_or(u64::MAX);
-    if page.total > shown {
-        let (shown, total) = (count(shown), count(page.total));
-        line(format!("{shown} shown, {total} in all; use --limit for more"))?;
-    }
-    if page.unlisted > 0 {
-        line(format!("{} more for which the tables have no place", count(page.unlisted)))?;
+    let kinds = [
+        ("", page.connections.len(), page.total, page.unlisted),
+        (" UDP sockets", page.udp_sockets.len(), page.udp_total, page.udp_unlisted),
+    ];
+    for (what, shown, total, unlisted) in kinds {
+        let shown = u64::try_from(shown).unwrap_or(u64::MAX);
+        if total > shown {
+            let (shown, total) = (count(shown), count(total));
+            line(format!("{shown}{what} shown, {total} in all; use --limit for more"))?;
+        }
+        if unlisted > 0 {
+            line(format!("{} more{what} for which the tables have no place", count(unlisted)))?;
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Connections of stacks.
+//! Connections and UDP sockets of stacks.
 
 use std::net::SocketAddr;
 
@@ -8,10 +8,13 @@ use utoipa::{IntoParams, ToSchema};
 use super::Transport;
 use crate::net::Prefix;
 
-/// Which connections `GET /v1/sessions/connections` gives: those that meet all that is said.
+/// Which connections and UDP sockets `GET /v1/sessions/connections` gives: those that meet all that is said.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionQuery {
+    /// `tcp` for connections alone, `udp` for UDP sockets alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Transport>,
     /// The port of either end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
@@ -27,7 +30,7 @@ pub struct ConnectionQuery {
     /// The number of the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<u32>,
-    /// Connections to give at most, 1 to 100,000; absent: 1,000.
+    /// Connections and UDP sockets to give at most, of each, 1 to 100,000; absent: 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -43,9 +46,18 @@ pub struct ConnectionPage {
     pub time_wait: u64,
     /// Connections for which the stacks' tables have no place, at least; they are not shown.
     pub unlisted: u64,
+    /// UDP sockets, by stack.
+    #[serde(default)]
+    pub udp_sockets: Vec<UdpSocket>,
+    /// Those that meet what was asked for, shown or not.
+    #[serde(default)]
+    pub udp_total: u64,
+    /// UDP sockets for which the stacks' tables have no place, at most; they are not shown.
+    #[serde(default)]
+    pub udp_unlisted: u64,
 }
 
-/// Where a connection is in its life (RFC 9293 3.3.2).
+/// Where a connection is in its life (RFC 9293 3.3.2), and whether a UDP socket has a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the RFC's own names")]
@@ -63,11 +75,13 @@ pub enum ConnectionState {
     TimeWait,
     /// Over; the application has not closed it yet.
     Closed,
+    /// A UDP socket that is connected to no peer.
+    Unconnected,
 }
 
 impl ConnectionState {
     /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 10] = [
+    pub const ALL: [(Self, &'static str); 11] = [
         (Self::SynSent, "syn-sent"),
         (Self::SynReceived, "syn-received"),
         (Self::Established, "established"),
@@ -78,6 +92,7 @@ impl ConnectionState {
         (Self::LastAck, "last-ack"),
         (Self::TimeWait, "time-wait"),
         (Self::Closed, "closed"),
+        (Self::Unconnected, "unconnected"),
     ];
 
     /// Its name.
@@ -102,6 +117,7 @@ impl ConnectionState {
             "estab" => "established",
             "fin-wait1" => "fin-wait-1",
             "fin-wait2" => "fin-wait-2",
+            "unconn" => "unconnected",
             name => name,
         };
         let found = Self::ALL.into_iter().find(|(_, known)| *known == name);
@@ -210,6 +226,36 @@ pub struct Connection {
     pub last_received: Option<u32>,
 }
 
+/// A UDP socket, as its stack says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UdpSocket {
+    /// The stack's number.
+    pub stack: u32,
+    /// What its process calls itself.
+    pub name: String,
+    /// Process id; 0: not visible from here.
+    pub pid: i32,
+    /// User id.
+    pub uid: u32,
+    /// This end. An unspecified address stands for any.
+    #[schema(value_type = String, example = "0.0.0.0:53")]
+    pub local: SocketAddr,
+    /// The peer that it is connected to; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "198.51.100.7:53")]
+    pub remote: Option<SocketAddr>,
+    /// `established` when it is connected to a peer, else `unconnected`.
+    pub state: ConnectionState,
+    /// Since the stack has written this: ms.
+    pub written: u64,
+    /// Datagrams that the process has not read yet, with what each costs beside its data: bytes.
+    pub receive_queue: u32,
+    /// Datagrams that have not left yet, in the same way: bytes.
+    pub send_queue: u32,
+    /// Datagrams that were dropped because the receive buffer was full.
+    pub dropped: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,9 +266,9 @@ mod tests {
             assert_eq!(serde_json::to_value(state).unwrap(), name);
             assert_eq!((state.name(), ConnectionState::list(name)), (name, Ok(vec![state])));
         }
-        let some = ConnectionState::list("ESTAB, syn-recv,fin-wait1").unwrap();
-        use ConnectionState::{Established, FinWait1, SynReceived};
-        assert_eq!(some, [Established, SynReceived, FinWait1]);
+        let some = ConnectionState::list("ESTAB, syn-recv,fin-wait1,UNCONN").unwrap();
+        use ConnectionState::{Established, FinWait1, SynReceived, Unconnected};
+        assert_eq!(some, [Established, SynReceived, FinWait1, Unconnected]);
         let error = ConnectionState::list("established,open").unwrap_err();
         assert!(error.starts_with("'open' is no state; there are syn-sent, "), "{error}");
     }

@@ -61,7 +61,7 @@ mod worker;
 mod tests;
 
 pub use client::{Client, ClientCounters, ClientQueues};
-pub use connection::{Connection, ConnectionPage, ConnectionQuery, ConnectionState};
+pub use connection::{Connection, ConnectionPage, ConnectionQuery, ConnectionState, UdpSocket};
 pub use error::{ApiError, ErrorBody};
 pub use flow::{FlowPage, FlowQuery, FlowSelector};
 pub use function::{Function, FunctionAdd};

@@ -54,7 +54,7 @@ pub(crate) async fn listeners(State(api): State<Api>) -> Result<Response, Refusa
     path = "/v1/sessions/connections",
     params(ConnectionQuery),
     responses(
-        (status = 200, description = "Connections of stacks, as these say, up to date", body = ConnectionPage),
+        (status = 200, description = "Connections and UDP sockets of stacks, as these say, up to date", body = ConnectionPage),
         (status = "4XX", description = "Refused", body = ErrorBody),
     )
 )]
@@ -62,12 +62,12 @@ pub(crate) async fn connections(
     State(api): State<Api>,
     Parameters(query): Parameters<ConnectionQuery>,
 ) -> Result<Response, Refusal> {
-    let ConnectionQuery { port, address, state, process, stack, limit } = query;
+    let ConnectionQuery { protocol, port, address, state, process, stack, limit } = query;
     let limit = within(limit.unwrap_or(PAGE), LONGEST_PAGE, "limit")? as usize;
     let states = state.map(|list| ConnectionState::list(&list)).transpose();
     let states = states.map_err(|error| Refusal::invalid(error, "correct state"))?;
     let states = states.unwrap_or_default();
-    let wanted = Wanted { port, address, states, process, stack, limit };
+    let wanted = Wanted { protocol, port, address, states, process, stack, limit };
     // The daemon is not held while stacks are waited for, nor while their memory is read.
     let look = api.daemon.lock().sessions.look();
     look.refresh(&wanted).await;

@@ -1,5 +1,6 @@
-//! Stacks' connections, for people: read out of the stacks' memory while nobody waits for the daemon.
+//! Stacks' connections and UDP sockets, for people: read out of the stacks' memory while nobody waits for the daemon.
 
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use control::Prefix;
 use control::api::{self, ConnectionPage, ConnectionState, Listener, StackTcp, Transport};
 use forward::steering::Bind;
-use shm::connections::{ConnectionsReader, Count, Record, State};
+use shm::connections::{ConnectionsReader, Count, Record, SocketRecord, State};
 use shm::session::TransportProtocol;
 use tokio::time::sleep;
 
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// Between two looks whether they have.
 const BREATH: Duration = Duration::from_millis(5);
 
-/// A stack whose connections are looked at.
+/// A stack whose connections and UDP sockets are looked at.
 struct Subject {
     number: u32,
     name: String,
@@ -36,9 +37,11 @@ pub(crate) struct Look {
     own: Option<Parking>,
 }
 
-/// Which connections are wanted: those that meet all that is said.
+/// Which connections and UDP sockets are wanted: those that meet all that is said.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
+    /// None: both.
+    pub(crate) protocol: Option<Transport>,
     pub(crate) port: Option<u16>,
     pub(crate) address: Option<Prefix>,
     /// None: all.
@@ -46,6 +49,7 @@ pub(crate) struct Wanted {
     /// A name, or a number.
     pub(crate) process: Option<String>,
     pub(crate) stack: Option<u32>,
+    /// Of connections, and of UDP sockets.
     pub(crate) limit: usize,
 }
 
@@ -90,22 +94,11 @@ impl Look {
         let now = clock::now();
         let mut page = ConnectionPage::default();
         for subject in self.subjects.iter().filter(|subject| wanted.names(subject)) {
-            let count = |count| subject.connections.count(count);
-            page.time_wait = page.time_wait.saturating_add(count(Count::TimeWaits));
-            page.unlisted = page.unlisted.saturating_add(count(Count::Unlisted));
-            for record in subject.connections.records() {
-                // One that a stack cannot keep in its short form is counted like the others.
-                if state_of(record.state) == ConnectionState::TimeWait {
-                    page.time_wait = page.time_wait.saturating_add(1);
-                    continue;
-                }
-                if !wanted.wants(&record) {
-                    continue;
-                }
-                page.total += 1;
-                if page.connections.len() < wanted.limit {
-                    page.connections.push(show(subject, &record, now));
-                }
+            if wanted.protocol != Some(Transport::Udp) {
+                add_connections(&mut page, subject, wanted, now);
+            }
+            if wanted.protocol != Some(Transport::Tcp) {
+                add_udp_sockets(&mut page, subject, wanted, now);
             }
         }
         page
@@ -139,7 +132,8 @@ impl Look {
                 }
             }
             let waits = subject.connections.count(Count::TimeWaits);
-            let named = states.into_iter().map(|(state, name, count)| match state {
+            let states = states.into_iter().filter(|one| one.0 != ConnectionState::Unconnected);
+            let named = states.map(|(state, name, count)| match state {
                 ConnectionState::TimeWait => (name, waits.saturating_add(count)),
                 _ => (name, count),
             });
@@ -158,11 +152,50 @@ impl Wanted {
         self.stack.is_none_or(|stack| stack == subject.number) && process.is_none_or(named)
     }
 
-    fn wants(&self, record: &Record) -> bool {
-        let ends = [record.local, record.remote];
-        self.port.is_none_or(|port| ends.iter().any(|end| end.port() == port))
-            && self.address.is_none_or(|prefix| ends.iter().any(|end| prefix.contains(end.ip())))
-            && (self.states.is_empty() || self.states.contains(&state_of(record.state)))
+    fn wants(&self, local: SocketAddr, remote: Option<SocketAddr>, state: ConnectionState) -> bool {
+        let ends = || iter::once(local).chain(remote);
+        self.port.is_none_or(|port| ends().any(|end| end.port() == port))
+            && self.address.is_none_or(|prefix| ends().any(|end| prefix.contains(end.ip())))
+            && (self.states.is_empty() || self.states.contains(&state))
+    }
+}
+
+fn add_connections(page: &mut ConnectionPage, subject: &Subject, wanted: &Wanted, now: u64) {
+    let count = |count| subject.connections.count(count);
+    page.time_wait = page.time_wait.saturating_add(count(Count::TimeWaits));
+    page.unlisted = page.unlisted.saturating_add(count(Count::Unlisted));
+    for record in subject.connections.records() {
+        let state = state_of(record.state);
+        // One that a stack cannot keep in its short form is counted like the others.
+        if state == ConnectionState::TimeWait {
+            page.time_wait = page.time_wait.saturating_add(1);
+            continue;
+        }
+        if !wanted.wants(record.local, Some(record.remote), state) {
+            continue;
+        }
+        page.total += 1;
+        if page.connections.len() < wanted.limit {
+            page.connections.push(show(subject, &record, now));
+        }
+    }
+}
+
+fn add_udp_sockets(page: &mut ConnectionPage, subject: &Subject, wanted: &Wanted, now: u64) {
+    let unlisted = subject.connections.count(Count::UnlistedSockets);
+    page.udp_unlisted = page.udp_unlisted.saturating_add(unlisted);
+    for record in subject.connections.sockets() {
+        let state = match record.remote {
+            Some(_) => ConnectionState::Established,
+            None => ConnectionState::Unconnected,
+        };
+        if !wanted.wants(record.local, record.remote, state) {
+            continue;
+        }
+        page.udp_total += 1;
+        if page.udp_sockets.len() < wanted.limit {
+            page.udp_sockets.push(show_socket(subject, &record, state, now));
+        }
     }
 }
 
@@ -198,8 +231,33 @@ fn serves(listener: &Listener, local: SocketAddr) -> Option<usize> {
     bind.serves(local.ip())
 }
 
+/// Milliseconds since a time.
+fn since(at: u64, now: u64) -> u64 {
+    now.saturating_sub(at) / 1_000_000
+}
+
+fn show_socket(
+    subject: &Subject,
+    record: &SocketRecord,
+    state: ConnectionState,
+    now: u64,
+) -> api::UdpSocket {
+    api::UdpSocket {
+        stack: subject.number,
+        name: subject.name.clone(),
+        pid: subject.pid,
+        uid: subject.uid,
+        local: record.local,
+        remote: record.remote,
+        state,
+        written: since(record.at, now),
+        receive_queue: record.queues.0,
+        send_queue: record.queues.1,
+        dropped: record.dropped,
+    }
+}
+
 fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {
-    let since = |at: u64| now.saturating_sub(at) / 1_000_000;
     let ago = |ms: u32| (ms != u32::MAX).then_some(ms);
     api::Connection {
         stack: subject.number,
@@ -216,8 +274,8 @@ fn show(subject: &Subject, record: &Record, now: u64) -> api::Connection {
         outgoing: record.opened_here,
         waits: record.waits,
         linked: record.linked,
-        age: since(record.since),
-        written: since(record.at),
+        age: since(record.since, now),
+        written: since(record.at, now),
         receive_queue: record.queues.0,
         send_queue: record.queues.1,
         rtt: record.rtt.0,
@@ -265,3 +323,6 @@ fn state_of(state: State) -> ConnectionState {
         State::Closed => ConnectionState::Closed,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@
 //! | `links` | control, the user's | processes are introduced to each other |
 //! | `bounds` | control | what a user may have |
 //! | `show` | control | all of it, for people |
-//! | `connections` | the API's | stacks' connections, for people |
+//! | `connections` | the API's | stacks' connections and UDP sockets, for people |
 //! | `remains`, `last_words` | the user's | what a process that died has left: its peers are told |
 
 mod bounds;
