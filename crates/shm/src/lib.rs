@@ -1,4 +1,5 @@
-//! Shared memory between processes: segments, packet queues of self-described buffers, byte FIFOs, doorbells, claims of flows.
+//! Shared memory between processes: segments, packet queues of self-described buffers, byte FIFOs, doorbells, claims of flows;
+//! and between the threads of one process the [token queue](tokens).
 //!
 //! Nothing that stands in a segment is trusted by the side that owns it: every word is loaded once,
 //! checked, then used. `docs/build.md` has the layout and how it was chosen.

@@ -8,6 +8,11 @@
 //! A producer that dies between taking its token and publishing its slot leaves a gap. It has announced before that it is
 //! about to take one, so the consumer knows whose gap it may be: it skips it when none of those lives, and otherwise does
 //! something else meanwhile ([`Next::Waits`]).
+//!
+//! It is for threads of one process, and lies in its memory: they share the tokens and the slots, so each could withhold or change
+//! what the others say. Processes that do not trust each other have a [queue](crate::queue) with one producer for each pair, as a
+//! process and its stack worker do. Where threads share more than the queue, and so take turns at a lock anyway, such a queue
+//! behind that lock is enough: `docs/architecture.md`, 'Control messages'.
 
 mod consumer;
 mod producer;
