@@ -12,9 +12,8 @@ use shm::connections::{
     CongestionControl, ConnectionsWriter, Count, Record, Sequences, State as Shown,
 };
 use shm::session::TransportProtocol;
-use transport::{Buffers, Glance, Info, Reason, Stack, State, UdpId};
+use transport::{Buffers, ConnectionId, Glance, Info, Reason, Stack, State, UdpId};
 
-pub(crate) use udp::Beside;
 use udp::UdpSockets;
 
 /// Between two looks: ns.
@@ -32,6 +31,16 @@ struct Seen {
     /// When the connection began: ns.
     since: u64,
 }
+
+/// Whose data waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Owner {
+    Connection(ConnectionId),
+    Udp(UdpId),
+}
+
+/// Bytes that wait for the application, and to be sent, in other places than the stack.
+pub(crate) type Beside = (usize, usize);
 
 /// The writer's side of the table.
 #[derive(Debug)]
@@ -67,12 +76,12 @@ impl Journal {
         self.look_beside(now, stack, |_| (0, 0));
     }
 
-    /// The same with what waits for UDP sockets where the stack does not see it.
+    /// The same with what waits where the stack does not see it.
     pub(crate) fn look_beside<B: Buffers>(
         &mut self,
         now: u64,
         stack: &Stack<B>,
-        beside: impl FnMut(UdpId) -> Beside,
+        beside: impl FnMut(Owner) -> Beside,
     ) {
         if now >= self.due {
             self.show_beside(now, stack, beside);
@@ -81,6 +90,16 @@ impl Journal {
 
     /// Writes what there is now at a place.
     pub(crate) fn note<B: Buffers>(&mut self, now: u64, place: u32, stack: &Stack<B>) {
+        self.note_beside(now, place, stack, |_| (0, 0));
+    }
+
+    fn note_beside<B: Buffers>(
+        &mut self,
+        now: u64,
+        place: u32,
+        stack: &Stack<B>,
+        mut beside: impl FnMut(Owner) -> Beside,
+    ) {
         let Some(seen) = self.seen.get_mut(place as usize) else { return };
         let Some(glance) = stack.glance(place) else {
             if seen.take().is_some() {
@@ -91,7 +110,8 @@ impl Journal {
         let since = seen.filter(|seen| seen.glance.id == glance.id).map_or(now, |seen| seen.since);
         let Some(info) = stack.info(glance.id) else { return };
         let linked = stack.path(glance.id) != 0;
-        self.writer.write(place, &Record { linked, ..record(&info, since, now) });
+        let beside = beside(Owner::Connection(glance.id));
+        self.writer.write(place, &Record { linked, ..record(&info, beside, since, now) });
         *seen = Some(Seen { glance, since });
     }
 
@@ -104,14 +124,15 @@ impl Journal {
         &mut self,
         now: u64,
         stack: &Stack<B>,
-        beside: impl FnMut(UdpId) -> Beside,
+        mut beside: impl FnMut(Owner) -> Beside,
     ) {
         self.due = now + PERIOD;
         let used = stack.places().min(self.writer.places());
         if self.wish.is_none() {
             self.wish = self.writer.asked().map(|asked| (asked, used));
         }
-        self.udp.show(&mut self.writer, (now, self.wish.is_some()), stack, beside);
+        let anew = self.wish.is_some();
+        self.udp.show(&mut self.writer, (now, anew), stack, |id| beside(Owner::Udp(id)));
         let (mut records, places) = match self.wish {
             Some((_, left)) => (RECORDS_ASKED, left.min(used)),
             None => (RECORDS, PLACES.min(used)),
@@ -124,7 +145,7 @@ impl Journal {
             let seen = self.seen.get(place as usize).and_then(|seen| seen.map(|seen| seen.glance));
             // Queues change without a segment: who asks gets all anew.
             if self.wish.is_some() || seen != stack.glance(place) {
-                self.note(now, place, stack);
+                self.note_beside(now, place, stack, &mut beside);
                 records -= 1;
             }
         }
@@ -166,10 +187,12 @@ impl Journal {
     }
 }
 
-fn record(info: &Info, since: u64, now: u64) -> Record {
+fn record(info: &Info, beside: Beside, since: u64, now: u64) -> Record {
     let millis = |age: Option<u64>| {
         age.map_or(u32::MAX, |ns| u32::try_from(ns / 1_000_000).unwrap_or(u32::MAX - 1))
     };
+    let bytes =
+        |here: u32, beside: usize| here.saturating_add(u32::try_from(beside).unwrap_or(u32::MAX));
     let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
     let (unacknowledged, next, expected) = info.sequences;
     Record {
@@ -198,7 +221,7 @@ fn record(info: &Info, since: u64, now: u64) -> Record {
         congestion_window: info.window,
         threshold: info.threshold,
         in_flight: info.in_flight,
-        queues: (info.readable, info.queued),
+        queues: (bytes(info.readable, beside.0), bytes(info.queued, beside.1)),
         rtt: (info.srtt, info.rttvar),
         least_rtt: info.min_rtt,
         timeout: info.rto,

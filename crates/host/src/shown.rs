@@ -4,7 +4,7 @@ use shm::claims::ClaimsWriter;
 use shm::connections::ConnectionsWriter;
 use transport::Transport;
 
-use crate::journal::{Beside, Journal};
+use crate::journal::{Beside, Journal, Owner};
 use crate::session::Id;
 use crate::sessions::Sessions;
 
@@ -33,8 +33,12 @@ impl Sessions {
     pub(crate) fn look_beside(&mut self, now: u64, mut beside: impl FnMut(Id) -> Beside) {
         self.now = self.now.max(now);
         let Some(mut journal) = self.journal.take() else { return };
-        journal.look_beside(now, &self.stack, |socket| {
-            let Some(id) = self.of_socket(socket) else { return (0, 0) };
+        journal.look_beside(now, &self.stack, |owner| {
+            let id = match owner {
+                Owner::Connection(connection) => self.of_connection(connection),
+                Owner::Udp(socket) => self.of_socket(socket),
+            };
+            let Some(id) = id else { return (0, 0) };
             let (unread, unsent) = beside(id);
             (unread, unsent + self.outbox.bytes_of(id))
         });

@@ -4,11 +4,10 @@ use shm::connections::{ConnectionsWriter, SocketRecord};
 use tables::PagedArray;
 use transport::{Buffers, Stack, UdpGlance, UdpId};
 
+use super::Beside;
+
 /// A socket as it was written last, and what waited for it where the stack does not see it.
 type Seen = (UdpGlance, Beside);
-
-/// Bytes that wait for a socket's application, and to be sent, in other places than the stack.
-pub(crate) type Beside = (usize, usize);
 
 /// What was written last, by place.
 #[derive(Debug, Default)]

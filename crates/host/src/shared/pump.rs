@@ -2,12 +2,13 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use shm::fifo::{Broken, CAPACITY};
+use shm::fifo::{Broken, CAPACITY, Chunks};
 use shm::records::Record;
 
 use super::flow::Flow;
 use super::served::Served;
 use super::{FLOWS, PIECE};
+use crate::journal::Beside;
 use crate::mask::Mask;
 use crate::message::{Incoming, Outgoing};
 use crate::session::{How, Id};
@@ -15,6 +16,21 @@ use crate::session::{How, Id};
 mod datagrams;
 
 impl Served {
+    /// As [`Sessions::look`](crate::Sessions::look), with what waits in the FIFOs.
+    pub fn look(&mut self, now: u64) {
+        let Self { sessions, flows, chunks, end, is_broken, .. } = self;
+        sessions.look_beside(now, |id| {
+            let there = flows.get_mut(id.0 as usize).zip(end.records.get(id.0));
+            let Some((flow, record)) = there.filter(|(flow, _)| flow.moves()) else {
+                return (0, 0);
+            };
+            waiting(flow, record, chunks).unwrap_or_else(|Broken| {
+                *is_broken = true;
+                (0, 0)
+            })
+        });
+    }
+
     pub(super) fn flow(&mut self, id: Id) -> &mut Flow {
         let at = id.0 as usize;
         if at >= self.flows.len() {
@@ -256,4 +272,10 @@ fn has_room(flow: &Flow, record: &Record) -> Result<Mask, Broken> {
     let left = flow.outward.len(&record.outward())?;
     let wakes = left <= CAPACITY as usize / 3 * 2 && record.outward_waits().claim_wake();
     Ok(if wakes { Mask::WRITABLE } else { Mask::NONE })
+}
+
+/// Bytes that the process has not read, and that the stack has not taken.
+fn waiting(flow: &mut Flow, record: &Record, chunks: &mut Chunks) -> Result<Beside, Broken> {
+    flow.inward.look(&record.inward(), chunks)?;
+    Ok((flow.inward.len(), flow.outward.len(&record.outward())?))
 }

@@ -21,6 +21,26 @@ fn bytes(count: usize) -> Vec<u8> {
 }
 
 #[test]
+fn what_waits_in_the_fifos_is_shown() {
+    let mut bed = Bed::connected(64);
+    let table = bed.show();
+    let queues = |bed: &mut Bed| {
+        let wish = table.ask();
+        bed.look();
+        assert!(table.has_answered(wish));
+        table.records().map(|one| one.queues).collect::<Vec<_>>()
+    };
+    assert_eq!(queues(&mut bed), [(0, 0)]);
+    bed.peer_writes(&bytes(1000)).unwrap();
+    bed.settle();
+    assert_eq!(queues(&mut bed), [(1000, 0)]);
+    assert_eq!(bed.read(2000).unwrap(), bytes(1000));
+    assert_eq!(bed.write(&bytes(300)), Ok(300));
+    assert_eq!(queues(&mut bed), [(0, 300)], "the worker has not looked yet");
+    assert!(!bed.is_broken());
+}
+
+#[test]
 fn data_goes_both_ways_and_the_end_is_told() {
     let mut bed = Bed::connected(64);
     assert_eq!(bed.read(10), Err(Errno::AGAIN));

@@ -2,36 +2,20 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use shm::fifo::{Broken, Chunks};
-use shm::records::Record;
+use shm::fifo::Broken;
 use transport::moving::{Carried, Reader};
 
 use super::has_room;
 use crate::errno::Errno;
-use crate::journal::Beside;
 use crate::mask::Mask;
 use crate::message::{Incoming, Received};
 use crate::session::Id;
 use crate::shared::PIECE;
 use crate::shared::call::{answer, malformed, take_outgoing};
-use crate::shared::flow::Flow;
 use crate::shared::frame::{self, Frame, HEAD, put_report, put_shape};
 use crate::shared::served::Served;
 
 impl Served {
-    /// As [`Sessions::look`](crate::Sessions::look), with what waits in the FIFOs of UDP sockets.
-    pub fn look(&mut self, now: u64) {
-        let Self { sessions, flows, chunks, end, is_broken, .. } = self;
-        sessions.look_beside(now, |id| {
-            let there = flows.get_mut(id.0 as usize).zip(end.records.get(id.0));
-            let Some((flow, record)) = there.filter(|(flow, _)| flow.frames) else { return (0, 0) };
-            waiting(flow, record, chunks).unwrap_or_else(|Broken| {
-                *is_broken = true;
-                (0, 0)
-            })
-        });
-    }
-
     /// Both directions, as far as there are datagrams and room. Gives what the process is to be woken for.
     pub(super) fn exchange(&mut self, id: Id) -> Result<Mask, Broken> {
         let read = self.hand_in(id)?;
@@ -123,10 +107,4 @@ impl Served {
             to.bytes.extend_from_slice(target.get(..bytes).unwrap_or_default());
         }))
     }
-}
-
-/// Bytes that the process has not read, and that the stack has not taken.
-fn waiting(flow: &mut Flow, record: &Record, chunks: &mut Chunks) -> Result<Beside, Broken> {
-    flow.inward.look(&record.inward(), chunks)?;
-    Ok((flow.inward.len(), flow.outward.len(&record.outward())?))
 }
