@@ -211,11 +211,12 @@ impl Sessions {
     }
 
     /// Takes all connections out that nobody has accepted yet at a socket that listens: those that wait, then those whose
-    /// handshake is under way.
+    /// handshake is under way. The socket admits nobody from then on: SYNs are dropped, and come again.
     pub fn export_unaccepted(&mut self, id: Id, now: u64) -> Vec<Parcel> {
         let Ok(Role::Listening(listener)) = self.get(id).map(|session| session.role) else {
             return Vec::new();
         };
+        self.stack.stop_admitting(listener);
         let waiting = self.stack.unaccepted(listener).into_iter();
         waiting.filter_map(|waiting| self.wrap(now, &[], Some(waiting)).ok()).collect()
     }

@@ -301,7 +301,7 @@ impl Remote {
         self.fetch(Verb::ExportClosed, Id(0)).unwrap_or_default()
     }
 
-    /// Takes out all connections that wait at a socket that listens.
+    /// Takes out all connections that wait at a socket that listens, which admits nobody from then on.
     #[must_use]
     pub fn export_unaccepted(&mut self, id: Id) -> Vec<Parcel> {
         self.fetch(Verb::ExportUnaccepted, id).unwrap_or_default()

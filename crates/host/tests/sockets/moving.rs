@@ -263,6 +263,25 @@ fn what_is_closed_or_not_accepted_goes_without_a_socket() {
 }
 
 #[test]
+fn who_comes_to_a_listener_whose_connections_leave_is_not_reset() {
+    let mut pair = Pair::default();
+    pair.listen(LISTENER, at(v4(1), 80));
+    assert_eq!(pair.connect(Id(20), at(v4(1), 80)), Err(Errno::INPROGRESS));
+    let now = pair.now;
+    // Its SYN is under way.
+    assert!(pair.server().export_unaccepted(LISTENER, now).is_empty());
+    pair.settle();
+    pair.server().spare_resets(80, now + 500_000_000);
+    pair.server().close(LISTENER);
+    pair.settle();
+    assert_eq!(error(pair.client(), Id(20)), Errno(0));
+    // It comes again, to who listens then.
+    pair.listen(LISTENER, at(v4(1), 80));
+    pair.run_for(2_000_000_000);
+    pair.server().accept(LISTENER, MOVED).unwrap();
+}
+
+#[test]
 fn a_socket_has_no_connection_that_was_closed_or_not_accepted() {
     let mut pair = Pair::connected();
     let now = pair.now;

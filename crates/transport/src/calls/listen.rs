@@ -96,6 +96,14 @@ impl<B: Buffers> Stack<B> {
         })
     }
 
+    /// Admits nobody any more at a listener whose connections move away: SYNs are dropped, and come again. Ends with
+    /// [`listen_on`](Self::listen_on).
+    pub fn stop_admitting(&mut self, listener: ListenerId) {
+        if let Some(listener) = self.shared.listeners.get_mut(listener) {
+            listener.backlog = 0;
+        }
+    }
+
     /// The connection that has waited longest, if any.
     pub fn accept(&mut self, listener: ListenerId) -> Option<ConnectionId> {
         loop {
