@@ -116,7 +116,7 @@ server fork 7002 "$lab/mover" fork 7002
 talk() { near "$python" "$lab_root/lab/serve/talk" 10.0.1.1 "$@"; }
 check "a server that forks for each connection" says '^100 answers$' talk 7002 5 20
 end "$server" TERM
-server half 7003 "$lab/mover" half 7003
+server half 7003 "$lab/mover" half 7003 3
 check "two processes take turns, and nothing is lost" equal \
   "$(talk 7003 --say 'a\nb\nc\nd\ne\nf\ng\n' | tr '\n' ';')" \
   'parent: a;child: b;parent: c;child: d;parent: e;child: f;parent: g;end;'

@@ -24,10 +24,15 @@ server fork 7002 "$lab/mover" fork 7002
 try fork "the same in C, over and over" says '^100 answers$' talk 7002 5 20
 for round in 1 2 3; do try fork "again, $round" says '^20 answers$' talk 7002 10 2; done
 end "$server" TERM
-server half 7003 "$lab/mover" half 7003
+server half 7003 "$lab/mover" half 7003 3
 try half "two processes take turns, and nothing that one has not read is lost" equal \
   "$(talk 7003 --say 'a\nb\nc\nd\ne\nf\ng\n' | tr '\n' ';')" \
   'parent: a;child: b;parent: c;child: d;parent: e;child: f;parent: g;end;'
+end "$server" TERM
+# Packets arrive at every moment of a move, also between the one at which they are steered to its new stack and the one at which the
+# connection is there.
+server turns 7010 "$lab/mover" half 7010 12
+try turns "they take turns while the peer keeps sending" equal "$(talk 7010 --steadily 3000)" 'child 12 parent 2988 end'
 end "$server" TERM
 server shut 7004 "$lab/mover" shut 7004
 try shut "a child's shutdown is the connection's" equal "$(talk 7004 --say 'a\nrest' | tr '\n' ';')" 'parent: a;end;'

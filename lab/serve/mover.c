@@ -1,6 +1,7 @@
 // A server whose connections move between processes, in the ways that C programs have.
 //
-// usage: mover fork|half|shut PORT          a process for each connection; one that two processes use; one that the other shuts
+// usage: mover fork|shut PORT               a process for each connection; one that the other shuts
+//        mover half PORT TURNS              one that two processes use, so often in turn
 //        mover inetd PORT PROGRAM [WORD...] a program for each connection, which is its standard input and output
 //        mover pass PORT                    a process that accepts, and one that answers
 //        mover burst PORT BYTES             writes so much, and ends
@@ -68,17 +69,17 @@ static void one_each(int listener) {
 }
 
 // Both use it in turn; what is not read when one stops is there for the other.
-static void half(int listener) {
+static void half(int listener, int turns) {
   int fd = accept(listener, 0, 0);
-  answer(fd, "parent");
-  for (int turn = 0; turn < 3; turn++) {
+  while (turns-- > 0) {
+    answer(fd, "parent");
     if (forked() == 0) {
       answer(fd, "child");
       _exit(0);
     }
     wait(0);
-    answer(fd, "parent");
   }
+  while (answer(fd, "parent")) continue;
   close(fd);
 }
 
@@ -159,7 +160,7 @@ int main(int count, char **words) {
   int listener = listening(words[2]);
   if (!strcmp(words[1], "fork")) signal(SIGCHLD, SIG_IGN), one_each(listener);
   if (!strcmp(words[1], "inetd")) signal(SIGCHLD, SIG_IGN), inetd(listener, words + 3);
-  if (!strcmp(words[1], "half")) half(listener);
+  if (!strcmp(words[1], "half")) half(listener, atoi(words[3]));
   if (!strcmp(words[1], "shut")) shut(listener);
   if (!strcmp(words[1], "pass")) pass(listener);
   if (!strcmp(words[1], "burst")) burst(listener, atoi(words[3]));

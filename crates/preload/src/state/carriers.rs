@@ -13,10 +13,12 @@ use client::session::{Withdrawal, carrier_id, open_carrier};
 use host::{Lingering, Mask};
 use shm::attach::Received;
 use shm::session::{CarrierId, Event, Offered};
+use transport::ImportError;
 
 use super::{Place, State, closes_on_exec, status_flags};
 use crate::address::id;
 use crate::kinds::{self, Kind};
+use crate::sockets::Sockets;
 use crate::{clock, environment, internal, real, report, uncancelled};
 
 /// Sessions that get a carrier at one fork, the youngest: each costs a connection to the daemon. The child loses the others.
@@ -212,23 +214,19 @@ impl State {
         if self.claim_number(fd).is_err() {
             return Kind::Stale;
         }
-        let Some((at, bytes)) = self.withdraw(named) else { return Kind::Stale };
-        let now = clock::now();
-        match self.sessions.import(id(fd), now, now.saturating_sub(at), &bytes) {
-            Ok(_) => {
-                self.occupy(fd, place);
-                self.carriers.insert(fd, Carrier { id: Some(named) });
-                self.turn();
-                // Who has waited for it here before, waits again.
-                let ready = self.sessions.mask(id(fd));
-                self.waiters.tell(id(fd), ready);
-                Kind::Session
-            }
-            Err(error) => {
-                report::say(&format!("a connection that does not arrive: {error}"));
-                Kind::Stale
-            }
+        let has_come = self.bring(named, |sessions, now, age, bytes| {
+            sessions.import(id(fd), now, age, bytes).map(drop)
+        });
+        if !has_come {
+            return Kind::Stale;
         }
+        self.occupy(fd, place);
+        self.carriers.insert(fd, Carrier { id: Some(named) });
+        self.turn();
+        // Who has waited for it here before, waits again.
+        let ready = self.sessions.mask(id(fd));
+        self.waiters.tell(id(fd), ready);
+        Kind::Session
     }
 
     /// A session that is elsewhere is closed here: nobody waits for it any more.
@@ -236,15 +234,38 @@ impl State {
         self.waiters.forget_session(id(fd));
     }
 
-    /// A connection that the daemon or another process has: when it was exported, and its bytes.
+    /// Has a connection that the daemon or another process has come here: `import` is given the time, its age and its bytes.
+    /// Gives whether it is here.
+    fn bring(
+        &mut self,
+        named: CarrierId,
+        import: impl FnOnce(&mut Sockets, u64, u64, &[u8]) -> Result<(), ImportError>,
+    ) -> bool {
+        let withdrawn = self.withdraw(named);
+        let has_come = withdrawn.is_some_and(|(at, bytes)| {
+            let now = clock::now();
+            let imported = import(&mut self.sessions, now, now.saturating_sub(at), &bytes);
+            if let Err(error) = &imported {
+                report::say(&format!("a connection that does not arrive: {error}"));
+            }
+            imported.is_ok()
+        });
+        self.keep_quiet();
+        has_come
+    }
+
+    /// A connection that the daemon or another process has: when it was exported, and its bytes. Packets for it come here then,
+    /// which a stack worker takes in before the connection is there: so nothing is answered by a reset until whoever asks says
+    /// otherwise.
     fn withdraw(&mut self, named: CarrierId) -> Option<(u64, Vec<u8>)> {
         let until = clock::now() + RECALL;
         let mut asks = true;
         while clock::now() < until {
             if std::mem::take(&mut asks) {
+                self.sessions.keep_quiet(u64::MAX);
                 match self.attachment.link.withdraw(self.attachment.number(), named) {
                     Ok(Withdrawal::Here(at, bytes)) => return Some((at, bytes)),
-                    Ok(Withdrawal::Recalled) => {}
+                    Ok(Withdrawal::Recalled) => self.keep_quiet(),
                     Err(error) => {
                         report::say(&error.to_string());
                         return None;
@@ -321,11 +342,7 @@ impl State {
         if self.leaves_it_to_children() {
             return;
         }
-        let Some((at, bytes)) = self.withdraw(offered.id) else { return };
-        let now = clock::now();
-        if let Err(error) = self.sessions.import_unheld(now, now.saturating_sub(at), &bytes) {
-            report::say(&format!("a connection that does not arrive: {error}"));
-        }
+        self.bring(offered.id, Sockets::import_unheld);
         self.turn();
     }
 }

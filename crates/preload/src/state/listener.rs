@@ -230,7 +230,7 @@ impl State {
     }
 
     /// Who has no connection here gets no answer as long as new ones are left to others.
-    fn keep_quiet(&mut self) {
+    pub(super) fn keep_quiet(&mut self) {
         self.sessions.keep_quiet(if self.rests { u64::MAX } else { 0 });
     }
 
