@@ -10,7 +10,7 @@ refuses() {
   output=$(on router timeout 20 "$LAB_BIN/millraced" --check --config "$lab/bad.toml" 2>&1)
   status=$?
   check "$what: refused" equal "$status" 2
-  check "$what: says why" grep -q -E -e "$pattern" <<<"$output" || echo "$output"
+  check "$what: says why" says "$pattern" printf '%s\n' "$output"
 }
 base='[[port]]
 name = "left"
@@ -43,10 +43,10 @@ printf '%s' "${base}mtu = 1
 promiscuous = 7
 " >"$lab/both.toml"
 both=$(on router "$LAB_BIN/millraced" --check --config "$lab/both.toml" 2>&1)
-check "every fault is told at once" grep -q 'mtu' <<<"$both"
-check "the second too" grep -q 'promiscuous' <<<"$both"
+check "every fault is told at once" says mtu printf '%s\n' "$both"
+check "the second too" says promiscuous printf '%s\n' "$both"
 check "what is no regular file is refused" says 'regular file' on router "$LAB_BIN/millraced" --check --config <(printf '%s' "$base")
-check "a missing file is named" says '/nowhere.toml' on router "$LAB_BIN/millraced" --config "/nowhere.toml"
+check "a missing file is named" says '/nowhere.toml' on router timeout 20 "$LAB_BIN/millraced" --config "/nowhere.toml"
 
 refuses_device() {
   printf '[[port]]\nname = "left"\ndevice = "%s"\n' "$2" >"$lab/bad.toml"

@@ -105,7 +105,8 @@ while True:
     for s in select.select(held, [], [], 0.01)[0]:
         held.remove(s)' "$attach" &
 stranger=$!
-sleep 1
+crowding() { [ "$(find "/proc/$stranger/fd" -lname 'socket:*' | wc -l)" -ge 5 ]; }
+within 15 crowding || fail "the stranger does not come"
 # Sooner than the daemon gives up on those who say nothing.
 check "and keeps nobody else from attaching" says 'refused: unknown' \
   timeout 4 python3 "$lab/attach.py" "$attach" deaf "{\"ports\": [\"up\"], \"take\": \"copy\", $queue}"

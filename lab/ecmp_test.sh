@@ -37,6 +37,7 @@ one_flow() { on a bash -c "exec 3>/dev/udp/$1/9; for i in {1..200}; do echo x >&
 # 800 flows on 4 paths: 200 each, standard deviation 12. Neighbour traffic adds a few.
 even() {
   echo "$*"
+  [ $# -eq 4 ] || return 1
   local n
   for n; do [ "$n" -ge 140 ] && [ "$n" -le 260 ] || return 1; done
 }

@@ -361,6 +361,8 @@ echoes() {
   on "$1" nstat -asz IcmpOutEchos IcmpInEchoReps Icmp6OutEchos Icmp6InEchoReplies |
     awk '/^Icmp/ {n[$1] = $2} END {print n["IcmpOutEchos"], n["IcmpInEchoReps"], n["Icmp6OutEchos"], n["Icmp6InEchoReplies"]}'
 }
+# Whether IPv4 requests were sent since then: echoing COUNTS-OF-BEFORE
+echoing() { echo "$1" "$(echoes a)" | awk '{exit !($5 > $1)}'; }
 # Whether requests of both families were sent since then: under_way COUNTS-OF-BEFORE
 under_way() { echo "$1" "$(echoes a)" | awk '{exit !($5 > $1 && $7 > $3)}'; }
 # Whether replies to all requests since then have come: all_back COUNTS-OF-BEFORE

@@ -58,7 +58,9 @@ else:
 END
 send() { on a python3 "$lab/send" "$(mac router left)" "$(mac a left)" "$@"; }
 ten_more() { [ "$(drops "$1")" -ge $((before + 10)) ]; }
-for reason in $(send); do
+reasons=$(send)
+[ -n "$reasons" ] || fail "no frames to send"
+for reason in $reasons; do
   before=$(drops "$reason")
   send "$reason"
   check "$reason" within 15 ten_more "$reason"
@@ -74,7 +76,7 @@ head = bytes.fromhex(sys.argv[1].replace(":", "")) + bytes.fromhex(sys.argv[2].r
 for count in range(20000):
     kind = dice.choice((b"\x08\x00\x45", b"\x86\xdd\x60", b"\x08\x06\x00", b"\x81\x00\x00", b"\x88\xa8\x00"))
     wire.send(head + kind + dice.randbytes(dice.randrange(1400)))
-' "$(mac router left)" "$(mac a left)"
+' "$(mac router left)" "$(mac a left)" || fail "no noise"
 # Its ring may still be full of noise.
 check "the router lives" within 15 pings a 10.0.2.2
 check "for IPv6 too" within 15 pings a 2001:db8:2::2

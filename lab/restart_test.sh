@@ -44,7 +44,7 @@ restart_beside_pings() {
   (until [ -e "$lab/enough" ]; do on a ping -n -q -c 50 -i 0.002 -W 1 198.51.100.1; done) >"$lab/pings" 2>&1 &
   local pinging=$! before
   before=$(echoes a)
-  within 10 asks "$before" || return 1
+  within 10 echoing "$before" || return 1
   sleep 0.5
   millrace restart >"$lab/restarted" || { cat "$lab/restarted"; return 1; }
   within 10 pings a 198.51.100.1 || return 1
@@ -56,7 +56,6 @@ restart_beside_pings() {
   echo "restart in place: '$(cat "$lab/restarted")'; of $sent pings at up to 500/s $lost were lost" >&3
   [ "$sent" -gt 0 ] && [ "$back" -gt 0 ]
 }
-asks() { echo "$1" "$(echoes a)" | awk '{exit !($5 > $1)}'; }
 exec 3>&1
 pid=$daemon
 check "a restart in place" restart_beside_pings

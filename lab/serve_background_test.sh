@@ -14,6 +14,8 @@ background() {
 }
 # Whether neither the kernel nor the daemon has it: no_listener PORT
 no_listener() { ! opens router "$1" && { [ "$LAB_ROUTER" = kernel ] || ! told "$1"; }; }
+# Whether so many clients have asked to be connected to a port, answered or not: come PORT COUNT
+come() { [ "$(on a ss -Htn "dport = :$1" | wc -l)" -ge "$2" ]; }
 # A client in the background: client NAME ADDRESS PORT; its process is in $client.
 client() {
   exec_on a "$python" "$lab_root/lab/serve/connect.py" "$2" "$3" >"$lab/$1" 2>&1 &
@@ -27,6 +29,8 @@ for try in 1 2 3; do
   early=$client
   client early6 2001:db8:1::1 7001
   early6=$client
+  within 15 come 7001 2 || fail "the clients do not come"
+  # In which they would be refused.
   sleep 0.3
   if [ "$LAB_ROUTER" = millrace ]; then
     check "nobody is refused before it accepts" alive "$early"
@@ -61,6 +65,7 @@ check "after its end connections are refused" within 15 refused 7001
 background second 7002
 client waiting 10.0.1.1 7002
 waiting=$client
+within 15 come 7002 1 || fail "the client does not come"
 sleep 0.3
 [ "$LAB_ROUTER" = kernel ] || check "another waits" alive "$waiting"
 end "$server"

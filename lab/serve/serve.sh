@@ -45,7 +45,7 @@ server() {
   [ "$LAB_ROUTER" = kernel ] || within 10 told "$port" || true
 }
 # Whether the daemon knows that somebody serves a port: told PORT
-told() { millrace show listeners | grep -q -E ":$1 "; }
+told() { says ":$1 " millrace show listeners; }
 # Whether somebody serves a port, by TCP or UDP: opens HOST PORT
 opens() { on "$1" ss -Hltun "sport = :$2" | grep -q .; }
 # The last that a server has said: said NAME
@@ -87,7 +87,9 @@ end() {
 }
 
 # TCP segments that the kernel of the router's namespace has received, loopback's among them.
-kernel_segments() { on router nstat -asz TcpInSegs | awk '$1 == "TcpInSegs" {print $2}'; }
+kernel_segments() {
+  on router nstat -asz TcpInSegs | awk '$1 == "TcpInSegs" {print $2; found = 1} END {exit !found}' || echo "unknown $RANDOM"
+}
 
 # Clients that ask for a file of the server's over and over, on a connection each, until `enough`; in host a, or as RUN says:
 # load PORT FILE [RUN...]

@@ -34,13 +34,17 @@ part() {
   rm -f "$lab/peer.log"
 }
 
+ours='(ip.src == 10.77.0.2 or ipv6.src == fd77::2)'
 # What Wireshark has to say against what the stack has sent in all rounds.
 faults() {
-  local file ours='(ip.src == 10.77.0.2 or ipv6.src == fd77::2)'
+  local file
   local wrong='_ws.malformed or ip.checksum.status == "Bad" or tcp.checksum.status == "Bad" or udp.checksum.status == "Bad"'
   for file in "$lab"/*.pcap; do
     tshark -r "$file" -d tcp.port==1-65535,data -o ip.check_checksum:TRUE -o tcp.check_checksum:TRUE \
       -o udp.check_checksum:TRUE -Y "$ours and ($wrong)" 2>/dev/null
   done
 }
-no_faults() { equal "$(faults | head -n 5)" ''; }
+no_faults() {
+  says '10\.77\.0\.2|fd77::2' tshark -n -r "$lab/1.pcap" -c 100 -Y "$ours" || return
+  equal "$(faults | head -n 5)" ''
+}
