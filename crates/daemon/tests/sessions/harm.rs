@@ -3,15 +3,15 @@
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::process::Command;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::net::{SendFlags, sockopt};
 use shm::attach::{Channel, RefusalKind};
-use shm::session::{Hello, Listen, PROTOCOL, Reply, Request};
+use shm::session::{Hello, Listen, Reply, Request};
 
 use crate::{
-    ANSWER, ask, connect, daemon, lease, listeners, refused, route, serving, stacks, until,
+    ANSWER, ask, connect, daemon, lease, listeners, python, refused, route, serving, stacks, until,
     with_stack,
 };
 
@@ -57,19 +57,8 @@ fn a_socket_that_lingers_blocks_nobody_but_its_user() {
 fn a_killed_process_leaves_nothing() {
     let daemon = daemon("");
     // It forks: the connection stays open in its child, which must not matter.
-    let script = r#"
-import json, os, socket, sys, time
-s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-s.connect(sys.argv[1])
-def ask(m, fds=()):
-    b = json.dumps(m).encode()
-    if fds: socket.send_fds(s, [b], fds)
-    else: s.send(b)
-    b, got, _, _ = socket.recv_fds(s, 65536, 160)
-    return json.loads(b)
-ask({"hello": {"protocol": PROTOCOL, "library": "test", "name": "mortal"}})
-stack = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})["stack-opened"]["stack"]
-ask({"start-stack": stack})
+    let program = r#"
+stack = begin("mortal")
 l = socket.socket(); l.bind(("127.0.0.1", 0)); l.listen()
 ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])
 ask({"lease": {"stack": stack, "first": None}})
@@ -79,13 +68,7 @@ if child == 0:
 print(child, flush=True)
 time.sleep(30)
 "#;
-    let script = script.replace("PROTOCOL", &PROTOCOL.to_string());
-    let mut process = Command::new("python3")
-        .args(["-c", &script])
-        .arg(daemon.path("sessions.sock"))
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut process = python(&daemon, program).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     let mut output = std::io::BufReader::new(process.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();

@@ -11,6 +11,7 @@ mod sockets;
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use instance::{Instance, PATIENCE, SMALL};
@@ -74,6 +75,14 @@ fn refused(reply: Reply) -> Refusal {
 fn hello(channel: &Channel) -> Reply {
     let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "server".into() };
     ask(channel, &Request::Hello(hello)).0
+}
+
+/// A process that runs a program in Python, which begins with `process.py`.
+fn python(daemon: &Instance, program: &str) -> Command {
+    let program = [include_str!("process.py"), program].concat();
+    let mut command = Command::new("python3");
+    command.args(["-c", &program]).arg(daemon.path("sessions.sock")).arg(PROTOCOL.to_string());
+    command
 }
 
 const ASKED: OpenStack = OpenStack { slots: 64, capacity: 1984, claims: 1024, connections: 64 };

@@ -3,15 +3,14 @@
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixListener;
-use std::process::Command;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use shm::attach::RefusalKind;
-use shm::session::{Listen, PROTOCOL, Reply, Request};
+use shm::session::{Listen, Reply, Request};
 
 use crate::{
-    ask, ask_with, connect, daemon, hello, lease, listen, listeners, listening, open, refused,
-    serving, stacks, until, with_stack,
+    ask, ask_with, connect, daemon, hello, lease, listen, listeners, listening, open, python,
+    refused, serving, stacks, until, with_stack,
 };
 
 #[test]
@@ -120,34 +119,17 @@ fn a_leased_port_is_not_served_by_others() {
 fn a_socket_of_another_network_namespace_proves_nothing() {
     let daemon = daemon("");
     // The process makes a namespace of its own, where it may bind what it likes.
-    let script = r#"
-import json, os, socket, struct, sys
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-s.connect(sys.argv[1])
+    let program = r#"
 import ctypes
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
 if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 and libc.unshare(CLONE_NEWNET) != 0:
     print("cannot"); sys.exit(0)
-def ask(m, fds=()):
-    b = json.dumps(m).encode()
-    if fds: socket.send_fds(s, [b], fds)
-    else: s.send(b)
-    b, got, _, _ = socket.recv_fds(s, 65536, 160)
-    return json.loads(b)
-ask({"hello": {"protocol": PROTOCOL, "library": "test", "name": "elsewhere"}})
-opened = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})
-stack = opened["stack-opened"]["stack"]
-ask({"start-stack": stack})
+stack = begin("elsewhere")
 l = socket.socket(); l.bind(("0.0.0.0", 80)); l.listen()
 print(json.dumps(ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])))
 "#;
-    let script = script.replace("PROTOCOL", &PROTOCOL.to_string());
-    let output = Command::new("python3")
-        .args(["-c", &script])
-        .arg(daemon.path("sessions.sock"))
-        .output()
-        .unwrap();
+    let output = python(&daemon, program).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if said.trim() == "cannot" {
         return;
