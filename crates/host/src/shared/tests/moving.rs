@@ -106,6 +106,25 @@ fn what_comes_while_a_connection_is_away_is_not_answered() {
 }
 
 #[test]
+fn what_comes_before_a_connection_is_there_waits_for_it() {
+    let mut left = Bed::connected(64);
+    let parcel = left.remote.export(SERVER).unwrap();
+    // Another stack, which its packets come to from now on.
+    let mut bed = Bed::new(64);
+    bed.host.lock().unwrap().now = left.host.lock().unwrap().now;
+    std::mem::swap(&mut bed.host.lock().unwrap().peer, &mut left.host.lock().unwrap().peer);
+    bed.remote.keep_quiet(u64::MAX);
+    bed.peer_writes(b"early").unwrap();
+    bed.settle();
+    assert_eq!(bed.peer_reads(1), Err(Errno::AGAIN), "no reset");
+    bed.remote.import(SERVER, 0, &parcel.bytes).unwrap();
+    bed.remote.keep_quiet(0);
+    bed.host.lock().unwrap().now += 1_000_000_000;
+    bed.settle();
+    assert_eq!(bed.read(10).unwrap(), b"early");
+}
+
+#[test]
 fn what_a_process_that_ends_leaves_is_whole() {
     let mut bed = Bed::connected(64);
     let data = bytes(1_000_000);
