@@ -111,7 +111,10 @@ if has haproxy; then
   exec_on router "$python" "$lab_root/lab/serve/backend" 127.0.0.1 9000 2>"$served/logs/backend" &
   backend=$!
   within 15 opens router 9000 || fail "no backend"
-  cat >"$served/haproxy.cfg" <<END
+  # The sockets that the new one asks for: with one of any address it goes on; one that the library has let it bind to an address that
+  # the kernel has not (IP_FREEBIND) it takes for another's, and binds its own beside it.
+  for at in 10.0.1.1:8080 :8081; do
+    cat >"$served/haproxy.cfg" <<END
 global
   maxconn 200
   stats socket $served/haproxy.sock mode 600 level admin expose-fd listeners
@@ -121,23 +124,24 @@ defaults
   timeout client 10s
   timeout server 10s
 frontend web
-  bind 10.0.1.1:8080
+  bind $at
   http-request return status 200 content-type text/plain file $served/files/page if { path /page }
   default_backend back
 backend back
   server one 127.0.0.1:9000
 END
-  server haproxy 8080 haproxy -db -f "$served/haproxy.cfg"
-  load 8080 "$served/files/page"
-  sleep 1
-  for round in 1 2 3; do
-    old=$server
-    server haproxy 8080 haproxy -db -f "$served/haproxy.cfg" -x "$served/haproxy.sock" -sf "$old"
-    try haproxy "HAProxy is replaced, $round" within 20 fails alive "$old"
+    server haproxy "${at#*:}" haproxy -db -f "$served/haproxy.cfg"
+    load "${at#*:}" "$served/files/page"
+    sleep 1
+    for round in 1 2 3; do
+      old=$server
+      server haproxy "${at#*:}" haproxy -db -f "$served/haproxy.cfg" -x "$served/haproxy.sock" -sf "$old"
+      try haproxy "HAProxy at $at is replaced, $round" within 20 fails alive "$old"
+    done
+    enough 100
+    try haproxy "and no request failed" failed_at_most 0 100
+    end "$server" TERM
   done
-  enough 100
-  try haproxy "and no request failed" failed_at_most 0 100
-  end "$server" TERM
   end "$backend"
 fi
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use libc::{mmsghdr, msghdr, ssize_t, timespec};
 
 use super::control;
+use super::sockets::is_listening;
 use crate::kinds::{self, Kind};
 use crate::state::carried_by;
 use crate::{inherited, memory, process, real};
@@ -132,8 +133,14 @@ pub(super) unsafe fn recvmmsg(
 fn recognize(fd: c_int) {
     let is_carrier = carried_by(fd, Duration::ZERO).is_some();
     kinds::set(fd, if is_carrier { Kind::Elsewhere } else { Kind::Kernel });
-    if !is_carrier {
-        inherited::note(fd);
+    if is_carrier {
+        return;
+    }
+    inherited::note(fd);
+    // Whoever has passed a listener on may close it before this process waits for connections, as HAProxy that is replaced.
+    if let Some(shared) = is_listening(fd).then(process::attached).flatten() {
+        // Where the stack can't, the kernel listens nevertheless.
+        let _ = shared.lock().adopt(fd);
     }
 }
 
