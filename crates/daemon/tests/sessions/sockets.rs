@@ -132,6 +132,7 @@ print(json.dumps(ask({"listen": {"stack": stack, "weight": 1}}, [l.fileno()])))
     let output = python(&daemon, program).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if said.trim() == "cannot" {
+        eprintln!("skipped: no network namespace");
         return;
     }
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
