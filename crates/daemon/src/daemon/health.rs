@@ -31,6 +31,7 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
     loop {
         ticks.tick().await;
         beat.count();
+        notify::retry();
         looks = (looks + 1) % (LINKS * LOOKS);
         if looks % LINKS != 0 {
             // What it finds broken, the next look finds too.

@@ -4,12 +4,13 @@
 //! | --- | --- |
 //! | `socket` | a socket that one daemon holds |
 //! | `sockets` | those that a daemon has |
-//! | `notify` | what the service manager is told |
+//! | `notify`, `outbox` | what the service manager is told, and what it has no room for yet |
 //! | `restart` | the program run anew in the same process |
 //! | `takeover` | the program run anew in another process, which takes over |
 //! | `progress` | whether every task still makes progress, for the watchdog |
 
 pub(crate) mod notify;
+mod outbox;
 mod progress;
 mod restart;
 mod socket;
