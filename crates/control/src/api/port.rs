@@ -19,7 +19,7 @@ pub struct Port {
     pub driver: String,
     /// Whether it forwards.
     pub state: PortState,
-    /// Why it is gone; else empty.
+    /// Why it does not forward, or that its driver does not answer; else empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// MAC address.
@@ -57,7 +57,7 @@ pub enum PortState {
     Gone,
 }
 
-/// What went through a port.
+/// What went through a port. What the device counts is up to a second old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct PortCounters {
     /// Received: packets.

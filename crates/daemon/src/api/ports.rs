@@ -90,6 +90,7 @@ pub(crate) async fn queues(State(api): State<Api>) -> Json<Vec<Queue>> {
 fn show(daemon: &Daemon, port: &PortState) -> Port {
     let (state, reason) = match &port.condition {
         _ if !port.enabled => (Shown::AdminDown, String::new()),
+        Condition::Up if !port.answers() => (Shown::Up, "its driver does not answer".to_owned()),
         Condition::Up => (Shown::Up, String::new()),
         Condition::Down(cause) => (Shown::LinkDown, cause.to_string()),
         Condition::Unserved(core) => {
@@ -97,8 +98,7 @@ fn show(daemon: &Daemon, port: &PortState) -> Port {
         }
         Condition::Gone(reason) => (Shown::Gone, reason.clone()),
     };
-    let info = port.open.as_ref().map(dpdk::Port::info);
-    let link = port.open.as_ref().and_then(|open| open.link().ok());
+    let info = port.info();
     Port {
         name: port.config.name.clone(),
         number: port.id().map(PortId::to_bits),
@@ -109,7 +109,7 @@ fn show(daemon: &Daemon, port: &PortState) -> Port {
         mac: port.mac,
         mtu: port.config.mtu,
         promiscuous: port.promiscuous(),
-        speed: link.and_then(|link| link.speed).unwrap_or(0),
+        speed: port.speed().unwrap_or(0),
         numa: info.and_then(|info| info.socket).and_then(|node| u16::try_from(node).ok()),
         rx_queues: u16::try_from(port.queues.0).unwrap_or(u16::MAX),
         tx_queues: u16::try_from(port.queues.1).unwrap_or(u16::MAX),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dpdk::DeviceMemory;
 use graph::{ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, MatchError};
 use shm::Layout;
 use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, RefusalKind, RingPlace};
@@ -56,10 +57,10 @@ impl Lent<'_> {
         &mut self,
         id: u32,
         asked: Open,
-        (made, place): (Made, Option<Place>),
+        (made, place): (Made, Option<(Place, Arc<DeviceMemory>)>),
     ) -> Result<Opened, Refusal> {
-        if let (Some(wanted), Some(place)) = (asked.queue.clone(), place) {
-            return self.open_own_queue(id, asked, (&wanted, place), made);
+        if let (Some(wanted), Some((place, memory))) = (asked.queue.clone(), place) {
+            return self.open_own_queue(id, asked, (&wanted, place, memory), made);
         }
         let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
         let Size { layout, each, bytes } = self.size(&asked)?;

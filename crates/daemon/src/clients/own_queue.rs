@@ -12,7 +12,7 @@ use shm::{Layout, Segment};
 
 use super::stages::{Given, Place, Start};
 use super::{Clients, Lent, Queues, Told, function_number};
-use crate::ports::PortState;
+use crate::ports::{DeviceJobs, OpenDevice, PortState};
 use crate::processes::{Made, PAGE, channel, invalid, no_resources};
 use crate::workers::{Answer, Answers, Member};
 
@@ -70,7 +70,39 @@ pub(super) struct OwnSize {
     pub(super) bytes: usize,
 }
 
+/// Where a dedicated queue's buffers are to lie, and the device that is to reach them.
+pub(super) struct Buffers {
+    device: DeviceJobs,
+    offset: usize,
+    length: usize,
+}
+
+impl Buffers {
+    /// Lets the device reach them. That takes as long as its driver and the kernel like.
+    pub(super) async fn reach(self, segment: &Arc<Segment>) -> Result<Arc<DeviceMemory>, Refusal> {
+        let buffers = segment.region(self.offset, self.length);
+        let buffers = buffers.ok_or_else(|| invalid("a short segment"))?;
+        let reached = self.device.ask(move |port| port.reach(buffers)).await;
+        let memory = reached.map_err(no_resources)?.map_err(|error| invalid(error.to_string()))?;
+        Ok(Arc::new(memory))
+    }
+}
+
 impl Lent<'_> {
+    /// Where the buffers of a receive queue that a client can have are to lie in its memory.
+    pub(super) fn buffers_of_own_queue(
+        &self,
+        id: u32,
+        asked: &Open,
+        (wanted, place): (&PortQueue, &Place),
+    ) -> Result<Buffers, Refusal> {
+        let size = self.size_of_own_queue(id, asked, (wanted, place))?;
+        let port = self.ports.get(&wanted.port).filter(|port| port.id() == Some(place.port));
+        let device = port.and_then(|port| port.open.as_ref()).map(OpenDevice::jobs);
+        let device = device.ok_or_else(|| no_resources("the port is gone"))?;
+        Ok(Buffers { device, offset: 2 * size.each, length: size.area })
+    }
+
     /// What it takes to give a receive queue to a client, if it can have it.
     pub(super) fn size_of_own_queue(
         &self,
@@ -92,16 +124,15 @@ impl Lent<'_> {
         Ok(OwnSize { layout, each, area, bytes })
     }
 
-    /// Sets a client's receive queue up, in memory and with bells that were made for it.
+    /// Sets a client's receive queue up, in memory that its device reaches, and with bells that were made for it.
     pub(super) fn open_own_queue(
         &mut self,
         id: u32,
         mut asked: Open,
-        (wanted, place): (&PortQueue, Place),
+        (wanted, place, memory): (&PortQueue, Place, Arc<DeviceMemory>),
         made: Made,
     ) -> Result<Opened, Refusal> {
-        let OwnSize { layout, each, area, .. } =
-            self.size_of_own_queue(id, &asked, (wanted, &place))?;
+        let OwnSize { layout, each, .. } = self.size_of_own_queue(id, &asked, (wanted, &place))?;
         asked.ports = vec![wanted.port.clone()];
         let (count, size) = place.buffers;
         let Made { segment, bells } = made;
@@ -111,11 +142,9 @@ impl Lent<'_> {
             .zip(bells.wakes)
             .next()
             .ok_or_else(|| no_resources("the queue's bells were not made"))?;
-        let buffers = segment.region(2 * each, area).ok_or_else(|| invalid("a short segment"))?;
-        let port = self.ports.iter().find(|port| port.config.name == wanted.port);
-        let port = port.and_then(|port| port.open.as_ref());
-        let port = port.ok_or_else(|| no_resources("the port is gone"))?;
-        let memory = port.reach(buffers).map_err(|error| invalid(error.to_string()))?;
+        if self.ports.id(&wanted.port) != Some(place.port) {
+            return Err(no_resources("the port is gone"));
+        }
         let number =
             self.clients.number(&wanted.port).ok_or_else(|| no_resources("too many ports"))?;
         let at = self.workers.crew().position(place.core).unwrap_or(0);
@@ -132,7 +161,6 @@ impl Lent<'_> {
             pace: self.clients.paces.of(uid, at),
             counters: Arc::clone(&counters),
         };
-        let memory = Arc::new(memory);
         let ring = |which: usize| RingPlace {
             offset: (which * each) as u64,
             slots: asked.slots,
@@ -266,16 +294,15 @@ impl Lent<'_> {
         }
     }
 
-    /// Memory of clients that are gone in which no buffer lies any more, to be unmapped by whoever asked, and whether
-    /// that was all of it.
-    pub(super) fn free_retired(&mut self) -> (Vec<Arc<Segment>>, bool) {
+    /// Memory of clients that are gone in which no buffer lies any more, to be unmapped by whoever asked, here and for its device,
+    /// and whether that was all of it.
+    pub(super) fn free_retired(&mut self) -> (Vec<Retired>, bool) {
         // One for itself, one for the device.
         let retired = std::mem::take(&mut self.clients.retired).into_iter();
         let (free, held): (Vec<_>, _) = retired.partition(|retired| {
             Arc::strong_count(&retired.memory) == 1 && Arc::strong_count(&retired.segment) <= 2
         });
         self.clients.retired = held;
-        let free: Vec<_> = free.into_iter().map(|retired| retired.segment).collect();
         (free, self.clients.retired.is_empty())
     }
 }

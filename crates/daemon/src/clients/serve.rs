@@ -144,6 +144,18 @@ impl<H: Host> Attached<H> {
         let size = move |lent: Lent<'_>| lent.size_of_client_queues(id, &wanted, at.as_ref());
         let (bytes, workers) = ask(control, size).await.ok_or_else(ending)??;
         let segment = grow(&format!("millrace-client-{id}"), bytes).await?;
+        let place = match (asked.queue.clone(), place) {
+            (Some(wanted), Some(place)) => {
+                let (asked, at) = (asked.clone(), place.clone());
+                let find =
+                    move |lent: Lent<'_>| lent.buffers_of_own_queue(id, &asked, (&wanted, &at));
+                let buffers = ask(control, find).await.ok_or_else(ending)??;
+                Some((place, buffers.reach(&segment).await?))
+            }
+            _ => None,
+        };
+        // Where it is refused, it is unmapped here.
+        let _memory = place.as_ref().map(|(_, memory)| Arc::clone(memory));
         let token = u64::from(id) << 32 | bells.next();
         let made = bells.make(token, asked.channels, workers).map_err(|error| {
             no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))

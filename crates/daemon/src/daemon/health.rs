@@ -1,4 +1,4 @@
-//! Looks at links 20 times a second, at workers ten times, at devices that may be back once.
+//! Looks at links as soon as they change, at workers ten times a second, at devices that may be back once.
 
 use std::time::Instant;
 
@@ -12,9 +12,6 @@ use crate::service::{Beat, notify};
 use crate::sessions::{self, Host as _};
 use crate::workers::{Change, Member, PERIOD, Watch};
 
-/// Looks at links for each at workers: routes have left a link within 100 ms of its going down, though the thread has other
-/// things to do, too.
-const LINKS: u32 = 2;
 /// Looks at workers for each at devices that were gone.
 const LOOKS: u32 = 10;
 
@@ -23,21 +20,24 @@ const LONGEST_BACKOFF: u32 = 8;
 
 /// Looks after workers and ports for ever.
 pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
-    let mut ticks = interval(PERIOD / LINKS);
+    let mut ticks = interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut watch = Watch::new(&daemon.lock().workers.crew());
+    let changed = daemon.lock().devices.changed();
     let (mut looks, mut status) = (0, String::new());
     let (mut repair, mut asking) = (None, None);
     loop {
-        ticks.tick().await;
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = changed.notified() => {
+                // What it finds broken, the next look finds too.
+                daemon.look_at_ports(false);
+                continue;
+            }
+        }
         beat.count();
         notify::retry();
-        looks = (looks + 1) % (LINKS * LOOKS);
-        if looks % LINKS != 0 {
-            // What it finds broken, the next look finds too.
-            daemon.look_at_ports(false);
-            continue;
-        }
+        looks = (looks + 1) % LOOKS;
         let changes = watch.look();
         for change in &changes {
             match change {
@@ -97,9 +97,9 @@ impl Daemon {
 }
 
 impl Shared {
-    /// Notes what became of the ports; routes follow their links at once. Returns those that need something. `retry`: also
-    /// those that were gone.
-    fn look_at_ports(&self, retry: bool) -> Vec<Broken> {
+    /// Notes what became of the ports; routes follow their links at once. Returns those that need something. `second`: also
+    /// those that were gone, and drivers that do not answer are noted.
+    fn look_at_ports(&self, second: bool) -> Vec<Broken> {
         let mut broken = Vec::new();
         let mut daemon = self.lock();
         let crew = daemon.workers.crew();
@@ -108,6 +108,17 @@ impl Shared {
             let name = port.config.name.clone();
             let unserved = port.cores().find(silent);
             port.set_unserved(unserved);
+            let answers = if second { port.listen() } else { None };
+            match answers {
+                Some(false) => {
+                    tracing::error!(
+                        port = name,
+                        "its driver does not answer: what is shown of the device is from before"
+                    );
+                }
+                Some(true) => tracing::warn!(port = name, "its driver answers again"),
+                None => {}
+            }
             match port.look().cloned() {
                 Some(Condition::Up) => tracing::info!(port = name, "up"),
                 Some(Condition::Down(cause)) => tracing::warn!(port = name, "down: {cause}"),
@@ -124,7 +135,7 @@ impl Shared {
             }
             if port.is_to_be_closed() {
                 broken.push(Broken::Gone(name));
-            } else if retry && port.id().is_none() && port.retry_is_due(LONGEST_BACKOFF) {
+            } else if second && port.id().is_none() && port.retry_is_due(LONGEST_BACKOFF) {
                 broken.push(Broken::Closed(name));
             }
         }

@@ -1,6 +1,7 @@
 //! The kernel's sides of ports, which follow configuration and ports.
 
 use super::Changing;
+use crate::ports::OpenDevice;
 
 impl Changing {
     /// Gives the workers the kernel's sides as configuration and ports are now. One that does not answer changes its own when
@@ -33,21 +34,21 @@ impl Changing {
 
     /// On the wire the kernel is the same station as the port.
     async fn share_mac(&self, port: &str, tap: &str) {
-        let (mac, device, devices) = {
-            let mut daemon = self.lock();
+        let (mac, jobs) = {
+            let daemon = self.lock();
             let Some(mac) = daemon.ports.get(port).map(|port| port.mac) else { return };
-            let device = daemon.ports.get_mut(tap).and_then(|port| port.lend());
-            (mac, device, daemon.devices.clone())
+            let device = daemon.ports.get(tap).and_then(|port| port.open.as_ref());
+            (mac, device.map(OpenDevice::jobs))
         };
-        let Some(device) = device else { return };
-        let set = move |device: &mut dpdk::Port| device.set_mac(wire::MacAddr::from(mac).octets());
-        let back = devices.with(device, set).await;
-        let (device, set) = back.map_or((None, Ok(())), |(device, set)| (Some(device), set));
-        if let Some(port) = self.lock().ports.get_mut(tap) {
-            port.restore(device);
-        }
-        if let Err(error) = set {
-            tracing::warn!("{error}; frames for the kernel need the port's address {mac} on {tap}");
-        }
+        let Some(jobs) = jobs else { return };
+        let octets = wire::MacAddr::from(mac).octets();
+        // It may come late: the address is wanted then, too.
+        let set = jobs.ask(move |device| device.set_mac(octets)).await;
+        let problem = match set {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!("{problem}; frames for the kernel need the port's address {mac} on {tap}");
     }
 }

@@ -1,5 +1,5 @@
-//! Ports opened, changed and closed. The device does its part on the thread for devices, the workers theirs
-//! between two vectors; both are waited for without the daemon being locked.
+//! Ports opened, changed and closed. The device does its part on the threads for devices, the workers theirs
+//! between two vectors; both are waited for without the daemon being locked, and not for ever.
 
 use control::Config;
 use control::api::PortChange;
@@ -9,7 +9,10 @@ use graph::WorkerError;
 use wire::ipv6;
 
 use super::Changing;
-use crate::ports::{Condition, Devices, Ended, Needs, OpenError, Order, PortState, Queues, Ready};
+use crate::ports::{
+    Condition, Devices, Needs, OpenDevice, OpenError, Order, PortState, Queues, Ready, Unanswered,
+    touches_device,
+};
 use crate::workers::{Crew, attach_receive, attach_transmit, detach, detach_receive};
 
 /// Why a port could not be changed.
@@ -21,8 +24,8 @@ pub(crate) enum ChangeError {
     Open(#[from] OpenError),
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    #[error(transparent)]
-    Ended(#[from] Ended),
+    #[error("port {name}: {source}")]
+    Unanswered { name: String, source: Unanswered },
     #[error("VLAN sub-interface {name} has an MTU of {mtu}, which its port must have too")]
     Vlan { name: String, mtu: u16 },
     #[error(
@@ -41,7 +44,14 @@ impl Changing {
     pub(crate) async fn open_port(&self, name: &str) -> Result<Option<Queues>, ChangeError> {
         let order = self.lock().ports.get(name).map(PortState::order);
         let Some(order) = order else { return Ok(None) };
-        let ready = self.open_device(order).await?;
+        let opened = self.open_device(order).await;
+        if let Err(ChangeError::Open(OpenError::Unanswered { source, .. })) = &opened {
+            let why = source.to_string();
+            if self.lock().ports.get_mut(name).is_some_and(|port| port.note_gone(why)) {
+                tracing::error!(port = name, "not opened: {source}; it is tried again");
+            }
+        }
+        let ready = opened?;
         Ok(self.lock().ports.get_mut(name).map(|port| port.install(ready)))
     }
 
@@ -55,8 +65,8 @@ impl Changing {
         let (id, transmit) = (ready.id(), ready.take_transmit());
         if let Err(error) = attach_transmit(&crew, id, transmit).await {
             let (_, paths) = detach(&crew, id).await;
-            let (port, receive) = ready.into_parts();
-            devices.close(name, port, (receive, paths)).await;
+            let (device, receive) = ready.into_parts();
+            devices.close(name, device, (receive, paths)).await;
             return Err(error.into());
         }
         Ok(ready)
@@ -98,13 +108,20 @@ impl Changing {
 
     /// Takes a port's queues from the workers and closes its device.
     pub(crate) async fn close_port(&self, name: &str) {
-        let (id, crew) = {
+        let (id, jobs, crew) = {
             let daemon = self.lock();
-            let Some(id) = daemon.ports.id(name) else { return };
-            (id, daemon.workers.crew())
+            let Some(port) = daemon.ports.get(name) else { return };
+            let Some(id) = port.id() else { return };
+            let jobs = port.open.as_ref().filter(|_| port.answers()).map(OpenDevice::jobs);
+            (id, jobs, daemon.workers.crew())
         };
         let queues = detach(&crew, id).await;
-        let (port, devices) = {
+        if let Some(jobs) = jobs {
+            if let Err(error) = jobs.count().await {
+                tracing::warn!(port = name, "what its device has counted last is lost: {error}");
+            }
+        }
+        let (device, devices) = {
             let mut daemon = self.lock();
             let counted = daemon.workers.counted(id);
             let devices = daemon.devices.clone();
@@ -112,8 +129,8 @@ impl Changing {
             state.forget_queues(&counted);
             (state.open.take(), devices)
         };
-        if let Some(port) = port {
-            devices.close(name.to_owned(), port, queues).await;
+        if let Some(device) = device {
+            devices.close(name.to_owned(), device, queues).await;
         }
     }
 
@@ -147,37 +164,28 @@ impl Changing {
     /// Gives a port another section that [`crate::ports::PortState::can_adapt`] has found fit: MTU and promiscuous mode of the
     /// device, places of its queues.
     ///
-    /// Errors: the device's, and nothing has changed; a worker's, and the port has the section without all of its queues.
+    /// Errors: the device's, and nothing has changed, or what it changes too late is changed back; a worker's, and the port has
+    /// the section without all of its queues.
     pub(crate) async fn adapt_port(
         &self,
         section: &config::Port,
         needs: Needs,
     ) -> Result<(), ChangeError> {
         let name = &section.name;
-        let (device, before, id, devices, crew) = {
-            let mut daemon = self.lock();
-            let (devices, crew) = (daemon.devices.clone(), daemon.workers.crew());
-            let Some(port) = daemon.ports.get_mut(name) else { return Ok(()) };
+        let (jobs, before, id, crew) = {
+            let daemon = self.lock();
+            let Some(port) = daemon.ports.get(name) else { return Ok(()) };
             let before = (port.config.clone(), port.needs());
-            (port.lend(), before, port.id(), devices, crew)
+            let jobs = port.open.as_ref().map(OpenDevice::jobs);
+            (jobs, before, port.id(), daemon.workers.crew())
         };
         let moves =
             section.queues != before.0.queues || section.software_rss != before.0.software_rss;
-        let mut adapted = Ok(());
-        if let Some(device) = device {
-            let back = devices.adapt(device, before.clone(), (section.clone(), needs)).await;
-            let mut daemon = self.lock();
-            let port = daemon.ports.get_mut(name);
-            let (device, result) = match back {
-                Some((device, result)) => (Some(device), result.map_err(ChangeError::from)),
-                None => (None, Err(Ended.into())),
-            };
-            adapted = result;
-            if let Some(port) = port {
-                port.restore(device);
-            }
+        let touches = touches_device((&before.0, before.1), (section, needs));
+        if let Some(jobs) = jobs.filter(|_| touches) {
+            let adapted = jobs.adapt(before, (section.clone(), needs)).await;
+            adapted.map_err(|source| ChangeError::Unanswered { name: name.clone(), source })??;
         }
-        adapted?;
         if let Some(port) = self.lock().ports.get_mut(name) {
             port.adapted(section.clone(), needs);
         }

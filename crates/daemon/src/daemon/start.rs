@@ -21,7 +21,9 @@ use crate::flows::Flows;
 use crate::functions::Functions;
 use crate::kernel_sides::KernelSides;
 use crate::origin::Origin;
-use crate::ports::{Attachments, Devices, Ended, Needs, Numa, OpenError, Pools, PortState, Ports};
+use crate::ports::{
+    Attachments, Devices, Needs, Numa, OpenError, Pools, PortState, Ports, Unanswered,
+};
 use crate::routing::{NumbersError, Routing};
 use crate::sessions::Sessions;
 use crate::settings;
@@ -49,7 +51,7 @@ pub(crate) enum StartError {
     #[error("no thread for devices: {0}")]
     Thread(std::io::Error),
     #[error(transparent)]
-    Devices(#[from] Ended),
+    Devices(#[from] Unanswered),
     #[error("{0}; correct the configuration")]
     Routes(String),
 }

@@ -4,8 +4,9 @@
 //! | --- | --- |
 //! | `port` | one port: what it is to be, what is open, how it is |
 //! | `needs` | what ports need beyond their sections |
-//! | `devices` | the thread that opens, changes and closes devices |
+//! | `devices` | the thread that opens and closes devices |
 //! | `open` | opening a device, on that thread |
+//! | `device` | an open device, and the thread that looks at it and changes it |
 //! | `given` | the ids that ports get |
 //! | `stale` | sockets that a killed daemon has left |
 //! | `numa` | which NUMA node cores, devices and buffers are on |
@@ -13,6 +14,7 @@
 //! | `counters` | counters, added and subtracted |
 
 mod counters;
+mod device;
 mod devices;
 mod given;
 mod needs;
@@ -29,10 +31,11 @@ use control::net::MacAddr;
 use graph::PortId;
 
 pub(crate) use counters::add;
+pub(crate) use device::{DeviceJobs, OpenDevice, Unanswered};
 pub(crate) use devices::Devices;
 pub(crate) use needs::{Needs, port_of, takes_unnumbered};
 pub(crate) use numa::Numa;
-pub(crate) use open::{Ended, OpenError, Order, Queues, Ready};
+pub(crate) use open::{OpenError, Order, Queues, Ready, touches_device};
 pub(crate) use pools::{Buffers, Pools, eal_options};
 pub(crate) use port::{Condition, PortState};
 

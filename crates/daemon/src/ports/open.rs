@@ -1,21 +1,22 @@
-//! Opening a device. It takes from milliseconds to seconds, so it runs on the thread for devices.
+//! Opening a device. It takes from milliseconds to seconds, so it runs on the thread for devices. And changing one, on its own.
 
+use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use control::config;
 use control::net::MacAddr;
-use dpdk::{Adjustment, Device, DeviceKind, Opened, Port, PortConfig, PortError, RxQueue, TxQueue};
+use dpdk::{
+    Adjustment, Device, DeviceKind, Opened, Port, PortConfig, PortError, PortInfo, RxQueue, TxQueue,
+};
 use graph::{KeptLane, PortId, RxAssignment, Sockets};
+use tokio::sync::Notify;
 
+use super::device::{DeviceJobs, OpenDevice, Unanswered};
 use super::given::Given;
 use super::needs::Needs;
 use super::pools::Pools;
 use super::stale;
-
-/// The thread has ended: a driver ended it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the thread for devices has ended; restart millraced")]
-pub(crate) struct Ended;
 
 /// Why a port could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +32,10 @@ pub(crate) enum OpenError {
     Server { name: String },
     #[error("port {name}: {source}; see [memory] in the configuration")]
     Pool { name: String, source: dpdk::PoolError },
-    #[error(transparent)]
-    Ended(#[from] Ended),
+    #[error("port {name}: no thread for its device: {source}")]
+    Thread { name: String, source: io::Error },
+    #[error("port {name}: {source}")]
+    Unanswered { name: String, source: Unanswered },
 }
 
 /// The queues of a port that was just opened, in order.
@@ -55,9 +58,11 @@ pub(crate) struct Order {
 /// An open device.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    pub(super) port: Port,
-    pub(super) id: PortId,
+    /// Before the device, which closes when they are gone.
     pub(super) queues: Queues,
+    pub(super) device: OpenDevice,
+    pub(super) info: PortInfo,
+    pub(super) id: PortId,
     pub(super) mac: MacAddr,
     /// Where the device could not do what was asked.
     pub(super) adjustments: Vec<String>,
@@ -84,18 +89,19 @@ impl Ready {
     }
 
     /// Device and receive queues, to be closed.
-    pub(crate) fn into_parts(self) -> (Port, Vec<RxAssignment>) {
-        (self.port, self.queues.rx)
+    pub(crate) fn into_parts(self) -> (OpenDevice, Vec<RxAssignment>) {
+        (self.device, self.queues.rx)
     }
 }
 
-/// Opens a device.
+/// Opens a device. `changed` is notified when its link is not any more as it was.
 ///
 /// Errors: [`OpenError`], with nothing left behind.
 pub(super) fn open(
     order: &Order,
     pools: &mut Pools,
     given: &mut Given,
+    changed: &Arc<Notify>,
 ) -> Result<Ready, OpenError> {
     let Order { config, device, needs, mac } = order;
     let pool_error = |source| OpenError::Pool { name: config.name.clone(), source };
@@ -141,14 +147,56 @@ pub(super) fn open(
     for adjustment in &adjustments {
         tracing::warn!(port = config.name, "the device gives {adjustment}");
     }
-    let transmit = tx.len();
-    Ok(Ready { port, id, queues: Queues { rx, tx }, mac, adjustments, transmit })
+    let (info, transmit) = (port.info().clone(), tx.len());
+    let device = match OpenDevice::start(&config.name, port, Arc::clone(changed)) {
+        Ok(device) => device,
+        Err(source) => {
+            keep_lanes(pools, &config.name, rx);
+            return Err(OpenError::Thread { name: config.name.clone(), source });
+        }
+    };
+    Ok(Ready { queues: Queues { rx, tx }, device, info, id, mac, adjustments, transmit })
+}
+
+/// Keeps what receive queues of a port need to be a client's own, for when it is opened again.
+pub(super) fn keep_lanes(pools: &mut Pools, port: &str, receive: Vec<RxAssignment>) {
+    let lanes = receive.into_iter().filter_map(RxAssignment::into_lane).collect();
+    pools.keep_lanes(port, lanes, 0);
+}
+
+impl DeviceJobs {
+    /// Changes an open device where two sections differ. On an error it is as it was, or will be.
+    ///
+    /// Errors: [`Unanswered`], or the device's refusal.
+    pub(crate) async fn adapt(
+        &self,
+        before: (config::Port, Needs),
+        after: (config::Port, Needs),
+    ) -> Result<Result<(), PortError>, Unanswered> {
+        let (old, new) = (before.clone(), after.clone());
+        let act = move |port: &mut Port| adapt(port, (&old.0, old.1), (&new.0, new.1));
+        let undo = move |port: &mut Port, done: Result<(), PortError>| {
+            let back = |()| adapt(port, (&after.0, after.1), (&before.0, before.1));
+            if let Err(error) = done.and_then(back) {
+                tracing::error!(port = before.0.name, "{error}");
+            }
+        };
+        self.act(act, undo).await
+    }
+}
+
+/// Whether two sections differ in what the device itself must do.
+pub(crate) fn touches_device(
+    before: (&config::Port, Needs),
+    after: (&config::Port, Needs),
+) -> bool {
+    before.0.mtu != after.0.mtu || before.1.promiscuous != after.1.promiscuous
 }
 
 /// Changes an open device where two sections differ; on an error it is as it was.
 ///
 /// Errors: the device's.
-pub(super) fn adapt(
+fn adapt(
     port: &mut Port,
     before: (&config::Port, Needs),
     after: (&config::Port, Needs),

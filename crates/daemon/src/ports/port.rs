@@ -5,10 +5,11 @@ use std::path::Path;
 use control::api::PortCounters;
 use control::config;
 use control::net::MacAddr;
-use dpdk::{Cause, Device, DeviceKind, Health, Port};
+use dpdk::{Cause, Device, DeviceKind, Health, PortInfo};
 use graph::PortId;
 
 use super::counters::{add, less};
+use super::device::{Answering, OpenDevice};
 use super::needs::Needs;
 use super::open::{OpenError, Order, Queues, Ready};
 
@@ -32,12 +33,12 @@ pub(crate) struct PortState {
     pub(crate) config: config::Port,
     /// What is to be opened.
     pub(crate) device: Device,
-    /// What is open, unless it is lent.
-    pub(crate) open: Option<Port>,
+    /// What is open.
+    pub(crate) open: Option<OpenDevice>,
+    /// What that can do.
+    info: Option<PortInfo>,
     /// The id that it got when its device was opened.
     id: PortId,
-    /// Whether the device is lent to the thread for devices.
-    lent: bool,
     /// How it is.
     pub(crate) condition: Condition,
     /// Whether the user wants it to carry packets.
@@ -58,6 +59,8 @@ pub(crate) struct PortState {
     before: PortCounters,
     /// Looks since the last attempt to open it anew, and how many there must be.
     retry: (u32, u32),
+    /// Whether the driver of its device answers.
+    answering: Answering,
 }
 
 impl PortState {
@@ -77,8 +80,8 @@ impl PortState {
             config: config.clone(),
             device,
             open: None,
+            info: None,
             id: PortId::NONE,
-            lent: false,
             condition: Condition::Gone("not opened yet".to_owned()),
             enabled: true,
             mac: config.mac.unwrap_or_else(|| made_up_mac(&config.name)),
@@ -90,6 +93,7 @@ impl PortState {
             baseline: PortCounters::default(),
             before: PortCounters::default(),
             retry: (0, 1),
+            answering: Answering::default(),
         })
     }
 
@@ -152,32 +156,48 @@ impl PortState {
 
     /// Its device was opened.
     pub(crate) fn install(&mut self, ready: Ready) -> Queues {
-        let Ready { port, id, queues, mac, adjustments, transmit } = ready;
-        self.id = id;
+        let Ready { queues, device, info, id, mac, adjustments, transmit } = ready;
+        (self.id, self.info) = (id, Some(info));
         (self.mac, self.known) = (mac, Some(mac));
         self.adjustments = adjustments;
         self.queues = (queues.rx.len(), transmit);
-        self.open = Some(port);
-        self.retry = (0, 1);
+        self.open = Some(device);
+        (self.retry, self.answering) = ((0, 1), Answering::default());
         self.look();
         queues
     }
 
     /// Its id, another each time that its device is opened; `None` while that is gone.
     pub(crate) fn id(&self) -> Option<PortId> {
-        (self.lent || self.open.is_some()).then_some(self.id)
+        self.open.is_some().then_some(self.id)
     }
 
-    /// Takes the open device out, to be given back to [`Self::restore`]. It keeps its id meanwhile.
-    pub(crate) fn lend(&mut self) -> Option<Port> {
-        self.lent = self.open.is_some();
-        self.open.take()
+    /// What its device can do, while that is open.
+    pub(crate) fn info(&self) -> Option<&PortInfo> {
+        self.info.as_ref().filter(|_| self.open.is_some())
     }
 
-    /// The device is back, or lost.
-    pub(crate) fn restore(&mut self, port: Option<Port>) {
-        self.lent = false;
-        self.open = port;
+    /// Speed of its link, where known: Mbit/s.
+    pub(crate) fn speed(&self) -> Option<u32> {
+        self.open.as_ref()?.seen().speed
+    }
+
+    /// Its device cannot be opened; why. Returns whether that is news.
+    pub(crate) fn note_gone(&mut self, why: String) -> bool {
+        let gone = Condition::Gone(why);
+        let news = self.condition != gone;
+        self.condition = gone;
+        news
+    }
+
+    /// Notes, once a second, whether the driver of its device answers; says so when that has changed.
+    pub(crate) fn listen(&mut self) -> Option<bool> {
+        self.answering.note(self.open.as_ref()?.looks())
+    }
+
+    /// Whether the driver of its device answers.
+    pub(crate) fn answers(&self) -> bool {
+        self.answering.answers()
     }
 
     /// Whether it carries packets.
@@ -215,7 +235,7 @@ impl PortState {
     /// What went through it, when the workers have counted this much under its number.
     pub(crate) fn since_opened(&self, counted: &PortCounters) -> PortCounters {
         let mut sum = add(&self.before, &less(counted, &self.baseline));
-        if let Some(stats) = self.open.as_ref().and_then(|open| open.stats().ok()) {
+        if let Some(stats) = self.open.as_ref().map(|open| open.seen().stats) {
             sum.rx_missed += stats.rx_missed;
             sum.rx_errors += stats.rx_errors;
             sum.rx_no_buffer += stats.rx_no_buffer;
@@ -258,10 +278,9 @@ impl PortState {
         self.unserved = core;
     }
 
-    /// Looks how the port is. Returns the new condition when it has changed.
+    /// Notes how the port was seen to be. Returns the new condition when it has changed.
     pub(crate) fn look(&mut self) -> Option<&Condition> {
-        let port = self.open.as_ref()?;
-        let now = match port.health() {
+        let now = match self.open.as_ref()?.seen().health {
             Health::Up if self.unserved.is_some() => {
                 Condition::Unserved(self.unserved.unwrap_or_default())
             }
