@@ -62,12 +62,27 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
         if !second && changes.is_empty() {
             continue;
         }
+        if second {
+            tell_of_threads(&daemon);
+        }
         daemon.lock().lend_to_clients().look_after();
         daemon.lock().sessions.reclaim();
         let now = daemon.lock().status();
         if now != status {
             notify::status(&now);
             status = now;
+        }
+    }
+}
+
+/// Says which of the threads that run stacks hang, and which do no more.
+fn tell_of_threads(daemon: &Shared) {
+    let news = daemon.lock().sessions.threads().look();
+    for (thread, answers) in news {
+        if answers {
+            tracing::warn!(thread, "it comes round again");
+        } else {
+            tracing::error!(thread, "it hangs: the stacks that it runs stand still");
         }
     }
 }

@@ -21,9 +21,6 @@ const LOOKS: u32 = 20;
 /// How long a driver may take to change a device, or to close it.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Times in a row, of one a second, that nobody has looked since the one before: the driver counts as one that hangs.
-const SILENT: u32 = 3;
-
 /// Why something was not done with a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unanswered {
@@ -253,28 +250,6 @@ impl View {
         }
         self.looks.fetch_add(1, Ordering::Relaxed);
         changed
-    }
-}
-
-/// Whether a driver answers. Counted in times, not in time: on a machine that stood still as a whole, it does.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Answering {
-    looks: u64,
-    missed: u32,
-}
-
-impl Answering {
-    /// Notes how often its thread has looked so far. Says whether the driver answers, when that has changed.
-    pub(super) fn note(&mut self, looks: u64) -> Option<bool> {
-        let did = self.answers();
-        let missed = if looks == self.looks { self.missed.saturating_add(1) } else { 0 };
-        *self = Self { looks, missed };
-        (self.answers() != did).then_some(!did)
-    }
-
-    /// Whether it did when that was noted last.
-    pub(super) fn answers(&self) -> bool {
-        self.missed < SILENT
     }
 }
 

@@ -9,9 +9,10 @@ use dpdk::{Cause, Device, DeviceKind, Health, PortInfo};
 use graph::PortId;
 
 use super::counters::{add, less};
-use super::device::{Answering, OpenDevice};
+use super::device::OpenDevice;
 use super::needs::Needs;
 use super::open::{OpenError, Order, Queues, Ready};
+use crate::service::Answering;
 
 /// How a port is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,7 +193,7 @@ impl PortState {
 
     /// Notes, once a second, whether the driver of its device answers; says so when that has changed.
     pub(crate) fn listen(&mut self) -> Option<bool> {
-        self.answering.note(self.open.as_ref()?.looks())
+        self.answering.note(Some(self.open.as_ref()?.looks()))
     }
 
     /// Whether the driver of its device answers.

@@ -8,6 +8,7 @@
 //! | `restart` | the program run anew in the same process |
 //! | `takeover` | the program run anew in another process, which takes over |
 //! | `progress` | whether every task still makes progress, for the watchdog |
+//! | `threads` | whether threads still come round that come and go |
 
 pub(crate) mod notify;
 mod outbox;
@@ -16,9 +17,11 @@ mod restart;
 mod socket;
 mod sockets;
 mod takeover;
+mod threads;
 
-pub(crate) use progress::{Beat, Progress};
+pub(crate) use progress::{Answering, Beat, Progress};
 pub(crate) use restart::{Again, Lineage, program};
 pub(crate) use socket::{Access, Carries, Claim, SocketError, group_id};
 pub(crate) use sockets::{Places, Sockets};
 pub(crate) use takeover::{Predecessor, Successor, TakeoverError};
+pub(crate) use threads::{Pulse, Threads};

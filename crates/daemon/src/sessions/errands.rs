@@ -83,7 +83,8 @@ impl<H: Host> Attached<H> {
         let ended = Box::new(move |flows: Vec<_>| {
             control.tell(move |host| host.lend().sessions.flows_ended(&flows));
         });
-        let Started { parking, client, stack } = parking::start(starting.path(), ended).await?;
+        let started = parking::start(starting.path(), ended, starting.pulse());
+        let Started { parking, client, stack } = started.await?;
         ask(&self.control, move |lent| lent.sessions.set_parking(parking, (client, stack))).await
     }
 

@@ -67,6 +67,7 @@ use crate::processes::{
     unknown,
 };
 use crate::routing::Routing;
+use crate::service::Threads;
 use crate::workers::Workers;
 
 pub(crate) use connections::{Look, Wanted};
@@ -120,6 +121,8 @@ pub(crate) struct Sessions {
     vacancies: Vacancies,
     /// Until then processes are expected back that an earlier daemon had.
     returning: Option<Instant>,
+    /// Those that run stacks.
+    threads: Arc<Threads>,
 }
 
 /// A process.
@@ -179,7 +182,9 @@ pub(crate) fn open<H: Host>(
     sessions: &Sessions,
     control: Control<H>,
 ) -> io::Result<()> {
-    Door::new(listener, Serving::new(Arc::clone(&sessions.config), control, path)?).open()
+    let threads = Arc::clone(&sessions.threads);
+    let serving = Serving::new(Arc::clone(&sessions.config), control, path, threads)?;
+    Door::new(listener, serving).open()
 }
 
 impl Sessions {
@@ -200,7 +205,13 @@ impl Sessions {
             links: Links::default(),
             vacancies: Vacancies::default(),
             returning: None,
+            threads: Arc::default(),
         }
+    }
+
+    /// The threads that run stacks, to be looked at once a second.
+    pub(crate) fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     /// The daemon was restarted: processes that it had before come back within a moment, and what comes for their connections

@@ -16,6 +16,7 @@ use super::guest::Attached;
 use super::parking::Starting;
 use super::shared::StackWorkers;
 use crate::processes::{Bounds, Control, Process, Service, Shared};
+use crate::service::Threads;
 
 /// The sessions socket's service.
 pub(super) struct Serving<H> {
@@ -28,15 +29,18 @@ pub(super) struct Serving<H> {
 }
 
 impl<H> Serving<H> {
+    /// `threads`: where it is looked at those that run stacks.
+    ///
     /// Errors: the kernel tells network namespaces not apart (before Linux 5.14).
     pub(super) fn new(
         config: Arc<ArcSwap<config::Sessions>>,
         control: Control<H>,
         path: &Path,
+        threads: Arc<Threads>,
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
-        let starting = Arc::new(Starting::new(path));
-        let stack_workers = Arc::default();
+        let starting = Arc::new(Starting::new(path, Arc::clone(&threads)));
+        let stack_workers = Arc::new(StackWorkers::new(threads));
         Ok(Self { config, control, namespace: namespace(socket.as_fd())?, starting, stack_workers })
     }
 }
@@ -117,7 +121,8 @@ mod tests {
     async fn order_after_much() -> Vec<&'static str> {
         let (control, asked) = asks::<Order>();
         let config = Arc::new(ArcSwap::from_pointee(testing::config("").sessions));
-        let serving = Serving::new(config, control, Path::new("sessions.sock")).unwrap();
+        let path = Path::new("sessions.sock");
+        let serving = Serving::new(config, control, path, Arc::default()).unwrap();
         let user = |uid| {
             let shared = Arc::new(Shared::new().unwrap());
             let credentials = PeerCredentials { pid: 1, uid, gid: uid };

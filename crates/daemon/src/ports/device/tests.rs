@@ -153,12 +153,3 @@ async fn what_is_asked_of_a_closed_device_is_refused() {
     assert!(wire.closed.load(Ordering::SeqCst));
     assert_eq!(jobs.ask(|_| ()).await, Err(Unanswered::Ended));
 }
-
-#[test]
-fn a_driver_hangs_when_nobody_has_looked_three_times_in_a_row() {
-    let mut answering = Answering::default();
-    let news: Vec<_> = [5, 5, 5, 5, 5, 6, 6, 6].map(|looks| answering.note(looks)).into();
-    let (silent, answers) = (Some(false), Some(true));
-    assert_eq!(news, [None, None, None, silent, None, answers, None, None]);
-    assert_eq!((answering.note(6), answering.answers()), (silent, false));
-}

@@ -20,6 +20,7 @@ use tokio::sync::{Mutex, MutexGuard, oneshot};
 use transport::{ConnectionId, ExportError, ImportError};
 
 use crate::processes::no_resources;
+use crate::service::{Pulse, Threads};
 
 use thread::Keeper;
 
@@ -92,16 +93,23 @@ impl Drop for Expected {
 pub(super) struct Starting {
     /// Of the sessions socket.
     path: Arc<Path>,
+    threads: Arc<Threads>,
     turn: Mutex<()>,
 }
 
 impl Starting {
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.into(), turn: Mutex::new(()) }
+    /// `threads`: where it is looked at it.
+    pub(super) fn new(path: &Path, threads: Arc<Threads>) -> Self {
+        Self { path: path.into(), threads, turn: Mutex::new(()) }
     }
 
     pub(super) fn path(&self) -> Arc<Path> {
         Arc::clone(&self.path)
+    }
+
+    /// For the thread.
+    pub(super) fn pulse(&self) -> Pulse {
+        self.threads.add("parking".to_owned())
     }
 
     /// One at a time.
@@ -124,7 +132,7 @@ pub(super) struct Started {
 /// Starts the thread. `path`: of the sessions socket.
 ///
 /// Errors: what the process is told that needs it.
-pub(super) async fn start(path: Arc<Path>, ended: Ended) -> Result<Started, Refusal> {
+pub(super) async fn start(path: Arc<Path>, ended: Ended, pulse: Pulse) -> Result<Started, Refusal> {
     let failed = |what: &dyn std::fmt::Display| {
         no_resources(format!("millraced's own stack, which keeps connections that move: {what}"))
     };
@@ -133,7 +141,7 @@ pub(super) async fn start(path: Arc<Path>, ended: Ended) -> Result<Started, Refu
     let spawned = thread.spawn(move || match open(&path, ended) {
         Ok((keeper, opened)) => {
             if started.send(Ok(opened)).is_ok() {
-                keeper.run();
+                keeper.run(&pulse);
             }
         }
         Err(error) => drop(started.send(Err(error))),

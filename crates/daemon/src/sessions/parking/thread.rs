@@ -18,6 +18,7 @@ use transport::{Config, ConnectionId, Contents, Ends, ImportError, Stack};
 use super::fifo::Store;
 use super::{Arrival, Departure, Ended, Job, Purpose};
 use crate::clock;
+use crate::service::Pulse;
 
 /// Connections of each version of IP.
 const CONNECTIONS: usize = 1 << 16;
@@ -73,13 +74,14 @@ impl Keeper {
     }
 
     /// Until the daemon ends, or takes the stack away.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(mut self, pulse: &Pulse) {
         loop {
+            pulse.works();
             let now = clock::now();
             self.round(now);
             self.tell_ended(now);
             // Nobody can tell it anything any more, or its stack was taken away.
-            let Ok(slept) = self.sleep(now) else { return };
+            let Ok(slept) = self.sleep(now, pulse) else { return };
             if slept && self.link.is_gone() {
                 tracing::info!("millraced's own stack has ended");
                 return;
@@ -192,7 +194,7 @@ impl Keeper {
 
     /// Sleeps until there is something to do. `false`: there was something already. An error when nobody can tell it anything
     /// any more.
-    fn sleep(&mut self, now: u64) -> Result<bool, ()> {
+    fn sleep(&mut self, now: u64, pulse: &Pulse) -> Result<bool, ()> {
         let waits = self.waits();
         self.waited = if waits { self.waited + 1 } else { 0 };
         self.bell.announce();
@@ -208,7 +210,9 @@ impl Keeper {
             let longest = if waits { EXPECTATION } else { LONGEST };
             let doors = [self.queues.as_fd(), self.link.as_fd()];
             let doors = if waits { &doors[1..] } else { &doors[..] };
+            pulse.rests();
             self.bell.wait(doors, due.min(longest));
+            pulse.works();
         }
         self.bell.awake();
         self.queues.withdraw();

@@ -17,6 +17,8 @@ use graph::Doorbell;
 use shm::{Segment, SegmentError};
 use tokio::sync::oneshot;
 
+use crate::service::Threads;
+
 use tenant::Tenant;
 pub(super) use tenant::{Arrival, Neighbourhood};
 
@@ -48,13 +50,21 @@ impl Worker {
 
 /// All of them: begun when they are needed first.
 #[derive(Debug, Default)]
-pub(super) struct StackWorkers(Mutex<Vec<Worker>>);
+pub(super) struct StackWorkers {
+    list: Mutex<Vec<Worker>>,
+    threads: Arc<Threads>,
+}
 
 impl StackWorkers {
+    /// None yet. `threads`: where it is looked at those that come.
+    pub(super) fn new(threads: Arc<Threads>) -> Self {
+        Self { list: Mutex::default(), threads }
+    }
+
     /// A place with the one that has the fewest processes, of so many at most: a process stays with its worker, and each of its
     /// connections with both. Users' threads ask at the same time.
     fn choose(&self, most: u16) -> io::Result<Worker> {
-        let mut workers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let load = |worker: &&Worker| worker.load.load(Ordering::Relaxed);
         let idlest = workers.iter().min_by_key(load);
         if let Some(idlest) =
@@ -67,7 +77,8 @@ impl StackWorkers {
         let (bell, load) = (Arc::new(Doorbell::new()?), Arc::new(AtomicUsize::new(1)));
         let number = workers.len() as u16;
         let worker = Worker { number, jobs, bell: Arc::clone(&bell), load };
-        worker::start(number, coming, bell)?;
+        let pulse = self.threads.add(format!("stack-{number}"));
+        worker::start(number, coming, bell, pulse)?;
         workers.push(worker.clone());
         Ok(worker)
     }
@@ -139,6 +150,6 @@ mod tests {
         // Who has come stays; who comes next finds the place of who has gone.
         second.load.fetch_sub(1, Ordering::Relaxed);
         assert_eq!([comes(3).number, comes(3).number, comes(3).number], [1, 2, 1]);
-        assert_eq!(workers.0.lock().unwrap().len(), 3);
+        assert_eq!(workers.list.lock().unwrap().len(), 3);
     }
 }

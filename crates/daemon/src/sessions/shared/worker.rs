@@ -12,6 +12,7 @@ use super::exchange::Exchange;
 use super::{Job, Tenant};
 use crate::clock;
 use crate::processes::Sparing;
+use crate::service::Pulse;
 
 /// The longest sleep while there are processes: what `show sessions` says is no older.
 const LONGEST: Duration = Duration::from_millis(100);
@@ -28,6 +29,7 @@ struct Thread {
     jobs: Receiver<Job>,
     bell: Arc<Doorbell>,
     spin: Spin,
+    pulse: Pulse,
     /// What the log says of processes: each may come again as often as it likes.
     log: Sparing,
 }
@@ -35,12 +37,17 @@ struct Thread {
 /// Starts one.
 ///
 /// Errors: no thread.
-pub(super) fn start(number: u16, jobs: Receiver<Job>, bell: Arc<Doorbell>) -> io::Result<()> {
+pub(super) fn start(
+    number: u16,
+    jobs: Receiver<Job>,
+    bell: Arc<Doorbell>,
+    pulse: Pulse,
+) -> io::Result<()> {
     let thread = std::thread::Builder::new().name(format!("stack-{number}"));
     let run = move || {
         let (tenants, exchange) = (Vec::new(), Exchange::default());
         let (spin, log) = (Spin::default(), Sparing::default());
-        Thread { tenants, exchange, jobs, bell, spin, log }.run();
+        Thread { tenants, exchange, jobs, bell, spin, pulse, log }.run();
     };
     thread.spawn(run).map(drop)
 }
@@ -49,6 +56,7 @@ impl Thread {
     /// Until the daemon ends.
     fn run(mut self) {
         loop {
+            self.pulse.works();
             let Ok(mut work) = self.obey() else { return };
             let now = clock::now();
             let Self { tenants, exchange, .. } = &mut self;
@@ -146,7 +154,9 @@ impl Thread {
             let due = due.map_or(longest, |due| Duration::from_nanos(due.saturating_sub(now)));
             let doors: Vec<_> = self.tenants.iter().flat_map(Tenant::doors).collect();
             let begin = clock::now();
+            self.pulse.rests();
             self.bell.wait(&doors, due.min(longest));
+            self.pulse.works();
             let is_work = self.tenants.iter().any(Tenant::has_work);
             self.spin.slept(if is_work { clock::now() - begin } else { u64::MAX });
         }
