@@ -35,6 +35,18 @@ pub(crate) enum Failure {
     Readme { path: PathBuf, why: String },
     #[error("{}: no file in it ends in .json; write results there with `--json`", .0.display())]
     NoResults(PathBuf),
+    #[error("there is no folder for results: neither HOME nor MILLRACE_BENCH_RESULTS is set")]
+    NoFolder,
+    #[error(
+        "{}: no results are kept there; measure something without `--json`, or name files or folders of results",
+        .0.display()
+    )]
+    NothingKept(PathBuf),
+    #[error(
+        "{}: one run of `{command}` is kept there, and none before it; run it again, or name A and B",
+        folder.display()
+    )]
+    KeptOnce { folder: PathBuf, command: String },
     #[error(
         "worse by more than {percent} % and more than noise: {count} of the results above; to see whether it lasts, repeat the runs, A \
          and B in turn"

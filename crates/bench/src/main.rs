@@ -84,7 +84,9 @@ Examples:
   millrace-bench placement --check                        what this machine can run
   millrace-bench report out                               all results of a folder as a page
   millrace-bench compare before/ after/                   what changed, and whether it is noise
+  millrace-bench compare                                  the same of the two newest runs of a command
 
+Every run writes JSON: to the file that --json names, or to a folder that keeps the newest 200.
 Ctrl-C keeps what was measured. docs/measure.md explains each command and figure.";
 
 /// Measures Millrace beside DPDK's own programs and tables, in one run; and any device between two ports.

@@ -9,10 +9,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A run that would take half an hour, and its output. When its first line is there, it measures.
-fn start(json: &Path) -> (Child, BufReader<ChildStdout>, BufReader<ChildStderr>) {
+fn start(folder: &Path, more: &[&str]) -> (Child, BufReader<ChildStdout>, BufReader<ChildStderr>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_millrace-bench"))
-        .args(["session", "--rounds", "1000", "--json"])
-        .arg(json)
+        .args(["session", "--rounds", "1000"])
+        .args(more)
+        .env("MILLRACE_BENCH_RESULTS", folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -37,13 +38,14 @@ fn interrupt(child: &Child) {
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
     let folder = tempfile::tempdir().unwrap();
-    let json = folder.path().join("session.json");
-    let (mut child, output, mut errors) = start(&json);
+    let (mut child, output, mut errors) = start(folder.path(), &[]);
     interrupt(&child);
     assert!(line(&mut errors).contains("again to end at once"));
     let said: Vec<String> = output.lines().map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success(), "{said:?}");
     assert!(said.iter().any(|line| line.contains("session found by descriptor")), "{said:?}");
+    let json = said.last().unwrap().strip_prefix("results: ").unwrap();
+    assert!(Path::new(json).starts_with(folder.path()), "{json}");
     let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     assert_eq!(report["environment"]["interrupted"], true);
     let results = report["results"].as_array().unwrap();
@@ -59,7 +61,8 @@ fn a_second_interrupt_ends_it_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("session.json");
     let ends_at_once = || {
-        let (mut child, _output, mut errors) = start(&json);
+        let (mut child, _output, mut errors) =
+            start(folder.path(), &["--json", json.to_str().unwrap()]);
         interrupt(&child);
         line(&mut errors);
         interrupt(&child);

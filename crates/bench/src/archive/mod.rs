@@ -1,6 +1,7 @@
 //! Results of earlier runs, read back from their JSON.
 
 mod cases;
+mod kept;
 mod load;
 mod model;
 mod quantity;
@@ -9,6 +10,7 @@ mod tests;
 mod text;
 
 pub(crate) use cases::{Case, Cases, Results};
+pub(crate) use kept::{kept, two_newest};
 pub(crate) use load::load;
 pub(crate) use model::{Entry, Goal, Run};
 pub(crate) use quantity::{beside, figure, quantity};

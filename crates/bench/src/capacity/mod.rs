@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     drop(worker);
     show::print(&all, args.gigabits);
     let report = Report { environment, results: show::outcomes(&all, args.gigabits) };
-    report.write(args.run.json.as_deref())
+    report.write(args.run.json.file())
 }
 
 /// The worker, and how it is watched.

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let after = round_trip(bed.cores)?;
     show::print(&findings, [before, after]);
     let report = Report { environment, results: show::outcomes(&findings) };
-    report.write(args.run.json.as_deref())
+    report.write(args.run.json.file())
 }
 
 fn measure(args: &Args, bed: &mut Bed, routes: &[Prefix<u32>]) -> Result<Vec<Finding>, Failure> {

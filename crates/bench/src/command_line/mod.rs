@@ -1,8 +1,10 @@
 //! What the command lines of several measurements are made of.
 
+mod json;
 mod number;
 mod run;
 
+pub(crate) use json::Json;
 pub(crate) use number::{NotANumber, decimal, number, short};
 pub(crate) use run::Run;
 

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use super::json::Json;
+
 /// What a run takes whose contestants forward packets or look addresses up.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// Write the results to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Prefixes of a full table, one per line, plain or compressed (.gz).
     #[arg(long, value_name = "FILE")]
     pub(crate) prefixes: Option<PathBuf>,

@@ -5,17 +5,25 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Results before: a file that `--json` has written, or a folder of them. Several runs of one command are repeated trials.
-    #[arg(value_name = "A")]
-    pub(super) before: PathBuf,
+    /// Without A and B, the two newest runs of the command that was measured last without `--json`.
+    #[arg(value_name = "A", requires = "after")]
+    before: Option<PathBuf>,
     /// Results after.
     #[arg(value_name = "B")]
-    pub(super) after: PathBuf,
+    after: Option<PathBuf>,
     /// Fail if something got worse by more than this and by more than noise: percent.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) fail_on_worse: Option<f64>,
     /// Write the comparisons to this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+}
+
+impl Args {
+    /// The results before and after, if they are named.
+    pub(super) fn sides(&self) -> Option<[PathBuf; 2]> {
+        Some([self.before.clone()?, self.after.clone()?])
+    }
 }
 
 /// The text is no percentage.
@@ -31,6 +39,15 @@ fn percent(text: &str) -> Result<f64, NoPercentage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::parse;
+
+    #[test]
+    fn both_sides_are_named_or_none() {
+        let sides = |line: &str| parse::<Args>(line).map(|args| args.sides());
+        assert_eq!(sides("a b").unwrap(), Some(["a".into(), "b".into()]));
+        assert_eq!(sides("").unwrap(), None);
+        assert!(sides("a").is_err());
+    }
 
     #[test]
     fn percentages() {

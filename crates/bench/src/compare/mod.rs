@@ -30,8 +30,9 @@ use crate::terminal::{progress, say};
 
 /// Compares, and says what came of it.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (before, after) = (archive::load(&args.before)?, archive::load(&args.after)?);
-    for (side, runs, path) in [("A", &before, &args.before), ("B", &after, &args.after)] {
+    let [a, b] = args.sides().map_or_else(archive::two_newest, Ok)?;
+    let (before, after) = (archive::load(&a)?, archive::load(&b)?);
+    for (side, runs, path) in [("A", &before, &a), ("B", &after, &b)] {
         say!("{side}: {}", origin(runs, path));
         runs.iter().filter_map(Run::disturbed).for_each(|words| say!("   {words}"));
     }

@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use super::memory::SLOTS;
 use super::pcie::Generation;
 use super::{LONGEST, SHORTEST};
-use crate::command_line::number;
+use crate::command_line::{Json, number};
 
 /// Most descriptors in a fetch, and packets to a write-back: half a ring.
 const MOST_AT_ONCE: u64 = SLOTS / 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Write the results to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) json: Json,
     /// PCIe generations.
     #[arg(long, value_delimiter = ',', default_value = "2,3,4,5")]
     pub(super) generations: Vec<Generation>,

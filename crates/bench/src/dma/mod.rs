@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         say!("plots: {}", folder.display());
     }
     let report = Report { environment, results };
-    report.write(args.json.as_deref())
+    report.write(args.json.file())
 }
 
 /// Runs the soft device: packets of every length, then of random lengths.

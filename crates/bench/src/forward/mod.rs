@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     show::print(&contests, args.profile);
     let report =
         Report { environment, results: contests.iter().flat_map(Contest::outcomes).collect() };
-    report.write(args.run.json.as_deref())
+    report.write(args.run.json.file())
 }
 
 /// One case: our worker, our binding alone, and dpdk-testpmd take turns.

@@ -88,6 +88,11 @@ impl Environment {
         Self { configuration, ..self }
     }
 
+    /// Which of our commands it is: the first word of what was asked for.
+    pub(crate) fn subcommand(&self) -> &str {
+        self.command.split_whitespace().next().unwrap_or_default()
+    }
+
     /// The run is over: how the machine is now.
     pub(crate) fn finish(&self) -> Finished<'_> {
         // Meanwhile this thread may keep to one core.

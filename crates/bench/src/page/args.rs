@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Results: files that `--json` has written, or folders of them. Several machines are shown side by side.
-    #[arg(value_name = "DIR", required = true)]
+    /// Results: files that `--json` has written, or folders of them; without any, all that is kept of runs without `--json`.
+    /// Several machines are shown side by side.
+    #[arg(value_name = "DIR")]
     pub(super) results: Vec<PathBuf>,
     /// The page: HTML that needs no other file.
     #[arg(long, value_name = "FILE", default_value = "out/report.html")]

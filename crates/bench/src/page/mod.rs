@@ -34,7 +34,8 @@ use crate::terminal::{progress, say};
 /// Makes the report.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut runs = Vec::new();
-    for path in &args.results {
+    let kept = args.results.is_empty().then(archive::kept).transpose()?;
+    for path in args.results.iter().chain(&kept) {
         runs.extend(archive::load(path)?);
     }
     choose(&mut runs, &args.only);

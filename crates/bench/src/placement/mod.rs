@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let all = measure(rows, load, rounds)?;
     show::print(&all);
     let report = Report { environment, results: measured::outcomes(&all, args.frame) };
-    report.write(args.run.json.as_deref())
+    report.write(args.run.json.file())
 }
 
 /// Rounds, in each of which every row has a turn that this machine can run; another one begins in each.

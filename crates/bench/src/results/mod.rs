@@ -1,12 +1,14 @@
 //! Results: samples and what they come to, the one form of JSON that every measurement has, and tables and plots
 //! for people.
 
+mod kept;
 mod outcome;
 mod plot;
 mod report;
 mod samples;
 mod table;
 
+pub(crate) use kept::{folder as kept_folder, runs as kept_runs};
 pub(crate) use outcome::{Better, Outcome};
 pub(crate) use plot::{Axis, Line, Plot};
 pub(crate) use report::{Report, check_writable, write_json};

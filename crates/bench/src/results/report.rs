@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::kept;
 use super::outcome::Outcome;
 use crate::failure::Failure;
 use crate::machine::{Environment, Finished};
-use crate::terminal::say;
+use crate::terminal::{complain, say};
 
 /// All of one run.
 #[derive(Debug)]
@@ -25,13 +26,25 @@ struct Written<'a> {
 }
 
 impl Report {
-    /// Says what has disturbed the run, and writes it to a file, if one is named.
+    /// Says what has disturbed the run, writes it to a file, and says to which. If none is named, it is kept in the results folder;
+    /// where that is impossible, what was measured has still been shown.
     pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
         let written = self.written();
         if let Some(disturbed) = written.environment.disturbed() {
             say!("{disturbed}");
         }
-        path.map_or(Ok(()), |path| write_json(path, &written))
+        if let Some(path) = path {
+            write_json(path, &written)?;
+            say!("results: {}", path.display());
+            return Ok(());
+        }
+        match kept::keep(self.environment.subcommand(), &written) {
+            Ok(path) => say!("results: {}", path.display()),
+            Err(why) => {
+                complain(format_args!("the results are not kept: {why}; name a file by `--json`"));
+            }
+        }
+        Ok(())
     }
 
     fn written(&self) -> Written<'_> {

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::command_line::Json;
+
 /// The command's.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The scenario: a TOML file.
     pub(super) scenario: PathBuf,
-    /// Write the results to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) json: Json,
     /// Trials of at most 2 s, and one latency trial: a first look, not a result to publish.
     #[arg(long)]
     pub(super) quick: bool,

@@ -177,7 +177,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     // What was measured before something went wrong is kept.
     let report = Report { environment, results };
-    report.write(args.json.as_deref())?;
+    report.write(args.json.file())?;
     outcome
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let findings = measure(args, &bed)?;
     show::print(&findings);
     let report = Report { environment, results: show::outcomes(&findings) };
-    report.write(args.json.as_deref())
+    report.write(args.json.file())
 }
 
 fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {

@@ -1,12 +1,11 @@
 //! The command line of `session`.
 
-use std::path::PathBuf;
+use crate::command_line::Json;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Write the results to this file as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) json: Json,
     /// Rounds, in which the contestants take turns.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) rounds: u32,

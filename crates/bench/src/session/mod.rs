@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };
-    report.write(args.json.as_deref())
+    report.write(args.json.file())
 }
 
 /// Numbers of threads.

@@ -86,5 +86,5 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&results);
     let report = Report { environment, results };
-    report.write(args.run.json.as_deref())
+    report.write(args.run.json.file())
 }

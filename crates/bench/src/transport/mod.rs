@@ -177,7 +177,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     set_goals(&mut results);
     print(&results);
     let report = Report { environment, results };
-    report.write(args.json.as_deref())
+    report.write(args.json.file())
 }
 
 fn measure(
