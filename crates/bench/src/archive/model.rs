@@ -52,10 +52,15 @@ fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
 }
 
 impl Run {
+    /// A text of the environment, such as the kernel's release.
+    pub(crate) fn told(&self, name: &str) -> Option<String> {
+        let text = self.environment.get(name).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty()).map(printable)
+    }
+
     /// The processor's name.
     pub(crate) fn cpu(&self) -> String {
-        let name = self.environment.get("cpu").and_then(Value::as_str);
-        name.filter(|name| !name.is_empty()).map_or_else(|| "unknown CPU".into(), printable)
+        self.told("cpu").unwrap_or_else(|| "unknown CPU".into())
     }
 
     /// The machine as far as the file tells: figures of one are compared as they are, those of two only by their yardsticks.

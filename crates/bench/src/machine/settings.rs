@@ -10,6 +10,8 @@ use serde::Serialize;
 /// What was found; what the kernel does not tell is left out.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Settings {
+    /// The server's vendor and model, or what a virtual machine has in their place.
+    product: Option<String>,
     /// Whether it is a virtual machine.
     virtual_machine: bool,
     kernel_command_line: Option<String>,
@@ -45,6 +47,7 @@ impl Settings {
         });
         let nodes = topology.nodes.iter();
         Self {
+            product: product(root),
             virtual_machine: kernel.hypervisor,
             kernel_command_line: kernel.command_line.ok(),
             numa: nodes.map(|(node, cores)| format!("node {node}: {}", cores.named())).collect(),
@@ -61,6 +64,16 @@ impl Settings {
             nics: nics.unwrap_or_default().iter().map(nic).collect(),
         }
     }
+}
+
+/// `Dell Inc. PowerEdge R740`
+fn product(root: &Path) -> Option<String> {
+    let folder = root.join("sys/class/dmi/id");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name));
+    let told = ["sys_vendor", "product_name"].map(read);
+    let words = told.iter().flatten().map(|text| text.trim()).filter(|text| !text.is_empty());
+    let words: Vec<&str> = words.collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// `2 x level 1 Data of 48 KiB`
@@ -126,12 +139,15 @@ mod tests {
             put(&format!("{node}/hugepages/hugepages-{size}kB/free_hugepages"), "0");
         }
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never");
+        put("sys/class/dmi/id/sys_vendor", "Dell Inc.");
+        put("sys/class/dmi/id/product_name", "PowerEdge R740");
         put("proc/cmdline", "quiet isolcpus=1");
         put("proc/cpuinfo", "flags : fpu hypervisor");
         put("sys/bus/pci/devices/0000:18:00.0/class", "0x020000");
         put("sys/bus/pci/devices/0000:18:00.0/numa_node", "0");
         let found = serde_json::to_value(Settings::read(root.path())).unwrap();
         let expected = serde_json::json!({
+            "product": "Dell Inc. PowerEdge R740",
             "virtual_machine": true,
             "kernel_command_line": "quiet isolcpus=1",
             "numa": ["node 0: cores 0-1"],

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::Figure;
+use super::machines::Machine;
 use crate::archive::{Cases, Results, Run, printable};
 
 /// Points that a line needs; two say no more than a table.
@@ -50,13 +51,13 @@ type Key = (String, String, String);
 type Lines = BTreeMap<Vec<String>, Vec<Point>>;
 
 /// The families among the results of a command, in the order of their names.
-pub(super) fn families(runs: &[Run], machines: &[String]) -> Vec<Family> {
+pub(super) fn families(runs: &[Run], machines: &[Machine]) -> Vec<Family> {
     let mut plots: BTreeMap<Key, Lines> = BTreeMap::new();
     let cases = Cases::of(runs);
     for (_, results) in cases.iter() {
         for machine in machines {
             if let Some(found) = Figure::of(results, machine) {
-                let whose = if machines.len() > 1 { machine } else { "" };
+                let whose = if machines.len() > 1 { machine.label.as_str() } else { "" };
                 sort_in(&mut plots, results, whose, &found);
             }
         }
@@ -141,10 +142,12 @@ fn number(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::machines::machines;
     use crate::page::tests::run;
 
     fn of(results: serde_json::Value) -> Vec<Family> {
-        families(&[run("Xeon", results)], &["Xeon".to_owned()])
+        let runs = [run("Xeon", results)];
+        families(&runs, &machines(&runs))
     }
 
     #[test]

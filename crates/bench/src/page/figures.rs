@@ -1,5 +1,6 @@
 //! The results of a command, each machine's beside the others'.
 
+use super::machines::Machine;
 use super::sheet::{DOUBTFUL, Sheet};
 use crate::archive::{Case, Cases, Entry, Goal, Results, Run, beside, quantity};
 use crate::results::{Better, Samples, verdict};
@@ -19,8 +20,8 @@ pub(super) struct Figure {
 
 impl Figure {
     /// `None` where nothing was measured.
-    pub(super) fn of(results: &Results<'_>, machine: &str) -> Option<Self> {
-        let own = results.iter().filter(|(run, _)| run.machine() == machine);
+    pub(super) fn of(results: &Results<'_>, machine: &Machine) -> Option<Self> {
+        let own = results.iter().filter(|(run, _)| machine.has(run));
         let disturbed = own.clone().any(|(run, _)| run.disturbed().is_some());
         let own: Vec<&Entry> = own.map(|(_, entry)| *entry).collect();
         let samples = Samples(own.iter().flat_map(|entry| entry.samples()).collect());
@@ -64,15 +65,15 @@ impl Figure {
 }
 
 /// The table of a command. The machines' names are in its header.
-pub(super) fn sheet(command: &str, runs: &[Run], machines: &[String]) -> Sheet {
+pub(super) fn sheet(command: &str, runs: &[Run], machines: &[Machine]) -> Sheet {
     let cases = Cases::of(runs);
     let mut header = vec!["what".to_owned()];
     for machine in machines {
-        header.push(machine.clone());
+        header.push(machine.label.clone());
         let more = ["least to most", "beside", "ratio", "goal"];
         header.extend(more.map(|name| match machines.len() {
             1 => name.to_owned(),
-            _ => format!("{name} ({machine})"),
+            _ => format!("{name} ({})", machine.label),
         }));
     }
     let row = |(_, results): (&Case, &Results<'_>)| {

@@ -108,7 +108,7 @@ fn page(runs: &[Run], before: Option<&[Run]>) -> Result<(String, Vec<Plot>), Fai
     for (command, runs) in &commands {
         bar.set_message(command.clone());
         let families = families::families(runs, &machines);
-        let plots = plots::plots(command, runs, &families);
+        let plots = plots::plots(command, runs, &machines, &families);
         let mut part = figures::sheet(command, runs, &machines).html();
         for plot in &plots {
             part += &plot.svg()?;

@@ -1,6 +1,7 @@
 //! Plots of families, and of latencies.
 
 use super::families::{Course, Family, apart};
+use super::machines::Machine;
 use crate::archive::{Entry, Run};
 use crate::results::{Axis, LATENCY_DISTRIBUTION, Line, Plot};
 
@@ -12,11 +13,16 @@ const BETWEEN_FRAMES: f64 = 20.0;
 const CURVES: usize = 8;
 
 /// All plots of a command.
-pub(super) fn plots(command: &str, runs: &[Run], families: &[Family]) -> Vec<Plot> {
+pub(super) fn plots(
+    command: &str,
+    runs: &[Run],
+    machines: &[Machine],
+    families: &[Family],
+) -> Vec<Plot> {
     // Of a distribution, the curve says something, and how many frames it is of, nothing.
     let drawn = families.iter().filter(|family| family.name != LATENCY_DISTRIBUTION);
     let mut plots: Vec<Plot> = drawn.map(|family| of_family(command, family)).collect();
-    plots.extend(latencies(command, runs));
+    plots.extend(latencies(command, runs, machines));
     plots
 }
 
@@ -82,19 +88,21 @@ fn scale(most: f64) -> (f64, &'static str) {
 }
 
 /// Shares of frames by how long they took, of results that have their distribution.
-fn latencies(command: &str, runs: &[Run]) -> Option<Plot> {
-    let entries = runs.iter().flat_map(|run| &run.results);
-    let curves = entries.filter_map(|entry| Some((entry, curve(entry)?)));
-    let curves: Vec<(&Entry, Vec<(f64, f64)>)> = curves.take(CURVES).collect();
+fn latencies(command: &str, runs: &[Run], machines: &[Machine]) -> Option<Plot> {
+    let entries = runs.iter().flat_map(|run| run.results.iter().map(move |entry| (run, entry)));
+    let curves = entries.filter_map(|(run, entry)| Some((run, entry, curve(entry)?)));
+    let curves: Vec<(&Run, &Entry, Curve)> = curves.take(CURVES).collect();
     // Most frames take microseconds, and the slowest a thousand times as long: only logarithms show both.
-    let times = || curves.iter().flat_map(|(_, curve)| curve).map(|(time, _)| *time);
+    let times = || curves.iter().flat_map(|(_, _, curve)| curve).map(|(time, _)| *time);
     let range = [times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max)];
-    let words = curves.iter().map(|(entry, _)| {
+    let words = curves.iter().map(|(run, entry, _)| {
         let parameters = entry.parameters().into_iter();
-        parameters.map(|(name, value)| format!("{name} {value}")).collect::<Vec<String>>()
+        let parameters = parameters.map(|(name, value)| format!("{name} {value}"));
+        let whose = machines.iter().filter(|machine| machines.len() > 1 && machine.has(run));
+        parameters.chain(whose.map(|machine| machine.label.clone())).collect::<Vec<String>>()
     });
     let (common, names) = apart(&words.collect::<Vec<_>>());
-    let lines = curves.iter().zip(names).map(|((_, curve), name)| {
+    let lines = curves.iter().zip(names).map(|((_, _, curve), name)| {
         let points = thinned(curve.clone()).into_iter();
         Line::new(name, points.map(|(time, share)| (time.log10(), share)).collect())
     });
@@ -113,7 +121,7 @@ fn in_brackets(words: &[String]) -> String {
 }
 
 /// A curve without the points that nobody would miss: those less than a thousandth above the one before.
-fn thinned(curve: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+fn thinned(curve: Curve) -> Curve {
     let mut shown = f64::NEG_INFINITY;
     let last = curve.len().saturating_sub(1);
     let points = curve.into_iter().enumerate().filter(|(place, (_, share))| {
@@ -125,13 +133,16 @@ fn thinned(curve: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 /// Times (us) and the shares of frames that took no longer.
-fn curve(entry: &Entry) -> Option<Vec<(f64, f64)>> {
+type Curve = Vec<(f64, f64)>;
+
+/// The curve of a result that has one.
+fn curve(entry: &Entry) -> Option<Curve> {
     let points = entry.observed.get("ns_and_share")?.as_array()?;
     let point = |pair: &serde_json::Value| {
         let (time, share) = (pair.get(0)?.as_f64()? / 1e3, pair.get(1)?.as_f64()?);
         ((1e-3..1e9).contains(&time) && (0.0..=1.0).contains(&share)).then_some((time, share))
     };
-    let points: Vec<(f64, f64)> = points.iter().filter_map(point).collect();
+    let points: Curve = points.iter().filter_map(point).collect();
     (!points.is_empty()).then_some(points)
 }
 
@@ -148,13 +159,19 @@ mod tests {
     use serde_json::json;
 
     use super::super::families::families;
+    use super::super::machines::machines;
     use super::*;
     use crate::page::tests::run;
 
     fn svg(results: serde_json::Value) -> Vec<String> {
-        let runs = [run("Xeon", results)];
-        let families = families(&runs, &["Xeon".to_owned()]);
-        plots("rfc2544", &runs, &families).iter().map(|plot| plot.svg().unwrap()).collect()
+        drawn(&[run("Xeon", results)])
+    }
+
+    fn drawn(runs: &[Run]) -> Vec<String> {
+        let machines = machines(runs);
+        let families = families(runs, &machines);
+        let plots = plots("rfc2544", runs, &machines, &families);
+        plots.iter().map(|plot| plot.svg().unwrap()).collect()
     }
 
     #[test]
@@ -187,6 +204,8 @@ mod tests {
             ["1", "10", "100"].iter().all(|mark| lines.iter().any(|line| line == mark))
         };
         assert!(labels(&plots[0]), "{}", plots[0]);
+        let two = drawn(&["Xeon", "EPYC"].map(|cpu| run(cpu, json!([of(64)]))));
+        assert!(two[0].contains("Xeon") && two[0].contains("EPYC"), "{}", two[0]);
         let fine = (0..5000).map(|place| (f64::from(place), f64::from(place) / 5000.0));
         let thin = thinned(fine.collect());
         assert!((800..=1001).contains(&thin.len()), "{}", thin.len());

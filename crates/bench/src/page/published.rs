@@ -1,5 +1,6 @@
 //! What the documents that Millrace answers to have published, beside what was measured here.
 
+use super::machines::Machine;
 use super::sheet::Sheet;
 use crate::archive::{Entry, Run, figure, printable};
 
@@ -235,10 +236,10 @@ impl Ours {
 }
 
 /// The published figures, and ours of each machine.
-pub(super) fn sheet(runs: &[Run], machines: &[String]) -> Sheet {
-    let of = |published: &Published, machine: &String| {
+pub(super) fn sheet(runs: &[Run], machines: &[Machine]) -> Sheet {
+    let of = |published: &Published, machine: &Machine| {
         let Some(ours) = &published.ours else { return String::new() };
-        let own = runs.iter().filter(|run| run.machine() == *machine);
+        let own = runs.iter().filter(|run| machine.has(run));
         let all = own.flat_map(|run| &run.results).filter_map(|entry| ours.text(entry));
         let mut all: Vec<String> = all.collect();
         all.dedup();
@@ -257,7 +258,7 @@ pub(super) fn sheet(runs: &[Run], machines: &[String]) -> Sheet {
     let header = ["what", "published", "by"].map(str::to_owned).into_iter();
     Sheet {
         title: "Published by others, on their machines".into(),
-        header: header.chain(machines.iter().cloned()).collect(),
+        header: header.chain(machines.iter().map(|machine| machine.label.clone())).collect(),
         rows: rows.collect(),
         notes: Vec::new(),
     }
@@ -268,6 +269,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::page::machines::machines;
     use crate::page::tests::run;
 
     #[test]
@@ -292,7 +294,7 @@ mod tests {
                         "flows": 20_000}},
             ]),
         )];
-        let sheet = sheet(&runs, &["Xeon".to_owned()]);
+        let sheet = sheet(&runs, &machines(&runs));
         assert_eq!(sheet.header, ["what", "published", "by", "Xeon"]);
         let ours = |what: &str| {
             let row = sheet.rows.iter().find(|row| row[0] == what).unwrap();
