@@ -33,7 +33,7 @@ fn a_folder_of_results_becomes_a_page_and_plots() {
     let output = report(folder.path(), &more);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("page.html: runs: 2, plots: 1"), "{said}");
+    assert!(said.contains("page.html: runs: 2, plots: 2"), "{said}");
     let html = std::fs::read_to_string(&page).unwrap();
     for part in
         ["Xeon &lt;8370&gt;", "EPYC", "millrace-bench queue", "one way by frame", "What changed"]
@@ -42,6 +42,8 @@ fn a_folder_of_results_becomes_a_page_and_plots() {
     }
     let svg = std::fs::read_to_string(plots.join("queue-one-way-packets-s-frame.svg")).unwrap();
     assert!(html.contains(&svg));
+    let changes = std::fs::read_to_string(plots.join("changes.svg")).unwrap();
+    assert!(html.contains(&changes) && changes.contains("one way (frame 64)"), "{changes}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) use args::Args;
 use crate::archive::{self, Run};
 use crate::compare;
 use crate::failure::Failure;
-use crate::results::Plot;
+use crate::results::Picture;
 use crate::terminal::{progress, say};
 
 /// Makes the report.
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     std::fs::write(&args.output, html).map_err(failed)?;
     if let Some(folder) = &args.plots {
-        plots.iter().try_for_each(|plot| plot.write(folder))?;
+        plots.iter().try_for_each(|picture| picture.write(folder))?;
     }
     say!("{}: runs: {}, plots: {}", args.output.display(), runs.len(), plots.len());
     Ok(())
@@ -91,18 +91,21 @@ fn by_command(runs: &[Run]) -> Vec<(String, Vec<Run>)> {
 }
 
 /// The page, and all of its plots.
-fn page(runs: &[Run], before: Option<&[Run]>) -> Result<(String, Vec<Plot>), Failure> {
+fn page(runs: &[Run], before: Option<&[Run]>) -> Result<(String, Vec<Picture>), Failure> {
     let machines = machines::machines(runs);
     let mut body = html::paragraph(
         "Each figure is the median of its samples, with the least and the most; the ratio compares it with the yardstick \
          that was measured beside it in the same run, and above 1 ours is better.",
     );
     body += &html::section("Machines", &machines::environments(runs).html());
-    if let Some(before) = before {
-        let changes = changes::list(&compare::compare(before, runs));
-        body += &html::section("What changed", &changes);
-    }
     let mut all = Vec::new();
+    if let Some(before) = before {
+        let judged = compare::compare(before, runs);
+        let picture = changes::plot(&judged).map(|plot| plot.rows()).transpose()?;
+        let svg = picture.as_ref().map_or("", |picture| picture.svg.as_str());
+        body += &html::section("What changed", &format!("{svg}{}", changes::list(&judged)));
+        all.extend(picture);
+    }
     let commands = by_command(runs);
     let bar = progress(commands.len());
     for (command, runs) in &commands {
@@ -111,13 +114,20 @@ fn page(runs: &[Run], before: Option<&[Run]>) -> Result<(String, Vec<Plot>), Fai
         let plots = plots::plots(command, runs, &machines, &families);
         let mut part = figures::sheet(command, runs, &machines).html();
         for plot in &plots {
-            part += &plot.svg()?;
+            let picture = plot.picture()?;
+            part += &picture.svg;
+            all.push(picture);
         }
         body += &html::section(command, &part);
-        all.extend(plots);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    body += &html::section("Published figures", &published::sheet(runs, &machines).html());
+    let mut part = published::sheet(runs, &machines).html();
+    for plot in published::plots(runs, &machines) {
+        let picture = plot.rows()?;
+        part += &picture.svg;
+        all.push(picture);
+    }
+    body += &html::section("Published figures", &part);
     Ok((html::page("Millrace: measurements", &body), all))
 }

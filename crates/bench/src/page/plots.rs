@@ -147,7 +147,7 @@ fn curve(entry: &Entry) -> Option<Curve> {
 }
 
 /// A file name of these words.
-fn file(words: &[&str]) -> String {
+pub(super) fn file(words: &[&str]) -> String {
     let name = words.join("-");
     let safe = name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' });
     let name: String = safe.take(120).collect();
@@ -171,7 +171,7 @@ mod tests {
         let machines = machines(runs);
         let families = families(runs, &machines);
         let plots = plots("rfc2544", runs, &machines, &families);
-        plots.iter().map(|plot| plot.svg().unwrap()).collect()
+        plots.iter().map(|plot| plot.picture().unwrap().svg).collect()
     }
 
     #[test]

@@ -55,7 +55,8 @@ fn a_page_has_everything_and_needs_nothing_else() {
     let result = |n: u64| json!({"name": "rate", "unit": "packets/s", "value": n, "parameters": {"frame": n}, "samples": [n, n + 1]});
     let runs = [run("Xeon", json!([result(64), result(128), result(256)]))];
     let (html, plots) = page(&runs, Some(&[run("Xeon", json!([result(64)]))])).unwrap();
-    assert_eq!(plots.len(), 1);
+    assert_eq!(plots.len(), 2, "rates, and what changed");
+    assert!(plots.iter().all(|plot| html.contains(&plot.svg)));
     for part in [
         "What was measured on",
         "What changed",
@@ -63,6 +64,7 @@ fn a_page_has_everything_and_needs_nothing_else() {
         "<svg",
         "rate by frame",
         "33.3 % less",
+        "after to before",
     ] {
         assert!(html.contains(part), "{part}");
     }

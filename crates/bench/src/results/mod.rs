@@ -10,7 +10,7 @@ mod table;
 
 pub(crate) use kept::{folder as kept_folder, runs as kept_runs};
 pub(crate) use outcome::{Better, Outcome};
-pub(crate) use plot::{Axis, Line, Plot};
+pub(crate) use plot::{Axis, Line, Picture, Plot};
 pub(crate) use report::{Report, check_writable, write_json};
 pub(crate) use samples::Samples;
 pub(crate) use table::{print, table, verdict};
