@@ -13,6 +13,7 @@ use super::hold::READY;
 use super::nginx::Nginx;
 use super::path::Path;
 use crate::process::{Running, Usage};
+use crate::terminal::Parts;
 
 /// How long nothing happens.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -35,16 +36,39 @@ pub(super) struct Idle {
 /// One connection in so many comes before memory is measured first: queues and tables have been used once then.
 const EARLY: u32 = 4;
 
-/// Opens connections on a path of each kind, and waits.
-pub(super) fn measure(bed: &Bed, paths: &[Path], connections: u32) -> Result<Vec<Idle>, Failure> {
-    let kinds = [Path::Pinned, Path::Tap].into_iter().filter(|path| paths.contains(path));
-    kinds.map(|path| one(bed, path, connections)).collect()
+/// A path of each kind.
+fn kinds(paths: &[Path]) -> impl Iterator<Item = Path> {
+    [Path::Pinned, Path::Tap].into_iter().filter(move |path| paths.contains(path))
 }
 
-fn one(bed: &Bed, path: Path, connections: u32) -> Result<Idle, Failure> {
+/// Steps of the bar: seconds.
+pub(super) fn steps(paths: &[Path]) -> usize {
+    let each = 2 * (SETTLE + SILENCE) + SETTLE;
+    kinds(paths).count() * each.as_secs() as usize
+}
+
+/// Opens connections on a path of each kind, and waits.
+pub(super) fn measure(
+    bed: &Bed,
+    paths: &[Path],
+    connections: u32,
+    bar: &Parts,
+) -> Result<Vec<Idle>, Failure> {
+    kinds(paths).map(|path| one(bed, path, connections, bar)).collect()
+}
+
+/// Does nothing for so many seconds.
+fn rest(time: Duration, bar: &Parts) {
+    for _ in 0..time.as_secs() {
+        thread::sleep(Duration::from_secs(1));
+        bar.step();
+    }
+}
+
+fn one(bed: &Bed, path: Path, connections: u32, bar: &Parts) -> Result<Idle, Failure> {
     // One that has served nothing yet: what a busy one keeps for later would hide what connections need.
     let nginx = &Nginx::start_anew(bed, path.server())?;
-    let without = silence(bed, nginx);
+    let without = silence(bed, nginx, bar);
     let [before, _] = memory(bed, nginx);
     let address = format!("{}:{}", Bed::address(path), nginx.port);
     let own = std::env::current_exe()?;
@@ -54,10 +78,10 @@ fn one(bed: &Bed, path: Path, connections: u32) -> Result<Idle, Failure> {
     let mut holder = Running::new(child);
     let few = connections.div_ceil(EARLY);
     hold(&mut holder, few, path)?;
-    thread::sleep(SETTLE);
+    rest(SETTLE, bar);
     let early = memory(bed, nginx);
     hold(&mut holder, connections, path)?;
-    let with = silence(bed, nginx);
+    let with = silence(bed, nginx, bar);
     let late = memory(bed, nginx);
     let more = f64::from((connections - few).max(1));
     let ([early, kernel_early], [after, kernel_after]) = (early, late);
@@ -81,11 +105,11 @@ fn hold(holder: &mut Running, count: u32, path: Path) -> Result<(), Failure> {
 }
 
 /// CPU time per second of NGINX and daemon.
-fn silence(bed: &Bed, nginx: &Nginx) -> [f64; 2] {
-    thread::sleep(SETTLE);
+fn silence(bed: &Bed, nginx: &Nginx, bar: &Parts) -> [f64; 2] {
+    rest(SETTLE, bar);
     let usage = || [nginx.running.usage(), bed.daemon().usage()].map(|usage: Usage| usage.cpu);
     let before = usage();
-    thread::sleep(SILENCE);
+    rest(SILENCE, bar);
     let after = usage();
     let [nginx, daemon] = [0, 1].map(|at| after.get(at).zip(before.get(at)));
     [nginx, daemon].map(|pair| pair.map_or(0.0, |(now, then)| now - then) / SILENCE.as_secs_f64())

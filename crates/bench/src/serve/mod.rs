@@ -34,7 +34,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::machine::Environment;
 use crate::results::Report;
-use crate::terminal::{progress, say};
+use crate::terminal::{Parts, say};
 
 use bed::Bed;
 use idle::Idle;
@@ -77,33 +77,33 @@ fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
     let paths: Vec<Path> =
         all.filter(|path| args.paths.is_empty() || args.paths.contains(path)).collect();
     let rounds = if args.quick { 1 } else { args.rounds };
-    let bar = progress(cases.len() + 2);
+    let turns = paths.len() * rounds as usize;
+    let idle_steps = if args.no_idle { 0 } else { idle::steps(&paths) };
+    let other_steps = if args.no_others { 0 } else { others::steps(&paths, rounds) };
+    let bar = Parts::new(cases.len() * turns + idle_steps + other_steps);
     let mut contests = Vec::new();
     let mut idle = Vec::new();
     'all: for group in cases.chunk_by(|one, other| one.workers == other.workers) {
         let Some(first) = group.first() else { continue };
         let servers = Servers::start(bed, &paths, first.workers)?;
         for case in group {
-            bar.set_message(case.to_string());
-            contests.push(Contest::run(bed, &servers, *case, &paths, rounds)?);
-            bar.inc(1);
+            bar.begin(case.to_string(), turns);
+            contests.push(Contest::run(bed, &servers, *case, &paths, rounds, &bar)?);
             if interrupt::came() {
                 break 'all;
             }
         }
         if idle.is_empty() && !args.no_idle {
-            bar.set_message("idle connections");
+            bar.begin("idle connections", idle_steps);
             let connections = if args.quick { 100 } else { args.idle_connections };
-            idle = idle::measure(bed, &paths, connections)?;
+            idle = idle::measure(bed, &paths, connections, &bar)?;
         }
     }
-    bar.inc(1);
     let others = if args.no_others || interrupt::came() {
         Vec::new()
     } else {
-        bar.set_message("iperf3, redis-benchmark");
-        others::measure(bed, &paths, rounds)?
+        others::measure(bed, &paths, rounds, &bar)?
     };
-    bar.finish_and_clear();
+    bar.finish();
     Ok(Findings { contests, idle, others })
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::results::Samples;
+use crate::terminal::Parts;
 use crate::turns::Rounds;
 
 use super::bed::{Bed, Where};
@@ -24,12 +25,28 @@ pub(super) struct Other {
     pub(super) values: Vec<(Path, Samples)>,
 }
 
-/// Runs them in turns; what is not installed is left out.
-pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Other>, Failure> {
+/// The paths that they take.
+fn kinds(paths: &[Path]) -> Vec<Path> {
     let kinds = [Path::Pinned, Path::Tap, Path::Inline, Path::Link];
-    let paths: Vec<Path> = kinds.into_iter().filter(|path| paths.contains(path)).collect();
+    kinds.into_iter().filter(|path| paths.contains(path)).collect()
+}
+
+/// Steps of the bar: turns. Each program that is installed has two contests.
+pub(super) fn steps(paths: &[Path], rounds: u32) -> usize {
+    let programs = usize::from(iperf_is_there()) + usize::from(redis_is_there());
+    2 * programs * kinds(paths).len() * rounds as usize
+}
+
+/// Runs them in turns; what is not installed is left out.
+pub(super) fn measure(
+    bed: &Bed,
+    paths: &[Path],
+    rounds: u32,
+    bar: &Parts,
+) -> Result<Vec<Other>, Failure> {
+    let contest = Turns { paths: kinds(paths), rounds, bar };
     let mut all = Vec::new();
-    if is_there("iperf3") {
+    if iperf_is_there() {
         let mut servers = Vec::new();
         for path in [Path::Pinned, Path::Tap] {
             let place = Where::server(path.server());
@@ -38,11 +55,10 @@ pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Othe
         }
         let send = |path| iperf(bed, path, &[]);
         let receive = |path| iperf(bed, path, &["-R"]);
-        all.push(turns("iperf3, to the server", "Gbit/s", &paths, rounds, send)?);
-        all.push(turns("iperf3, from the server", "Gbit/s", &paths, rounds, receive)?);
+        all.push(contest.take("iperf3, to the server", "Gbit/s", send)?);
+        all.push(contest.take("iperf3, from the server", "Gbit/s", receive)?);
     }
-    let redis_is_there = is_there("redis-server") && is_there("redis-benchmark");
-    if redis_is_there && !interrupt::came() {
+    if redis_is_there() && !interrupt::came() {
         let mut servers = Vec::new();
         for path in [Path::Pinned, Path::Tap] {
             let place = Where::server(path.server());
@@ -52,28 +68,44 @@ pub(super) fn measure(bed: &Bed, paths: &[Path], rounds: u32) -> Result<Vec<Othe
         }
         let plain = |path| redis(bed, path, "1");
         let pipelined = |path| redis(bed, path, "16");
-        all.push(turns("redis-benchmark, GET", "1/s", &paths, rounds, plain)?);
-        all.push(turns(
-            "redis-benchmark, GET, 16 in a pipeline",
-            "1/s",
-            &paths,
-            rounds,
-            pipelined,
-        )?);
+        all.push(contest.take("redis-benchmark, GET", "1/s", plain)?);
+        all.push(contest.take("redis-benchmark, GET, 16 in a pipeline", "1/s", pipelined)?);
     }
     Ok(all)
 }
 
-fn turns(
-    what: &'static str,
-    unit: &'static str,
-    paths: &[Path],
+/// Who takes turns, and how often.
+struct Turns<'a> {
+    paths: Vec<Path>,
     rounds: u32,
-    turn: impl Fn(Path) -> Result<f64, Failure>,
-) -> Result<Other, Failure> {
-    let values = Rounds::take(paths, rounds, turn)?;
-    let values = paths.iter().map(|path| (*path, values.samples(*path, |value| *value)));
-    Ok(Other { what, unit, values: values.collect() })
+    bar: &'a Parts,
+}
+
+impl Turns<'_> {
+    fn take(
+        &self,
+        what: &'static str,
+        unit: &'static str,
+        turn: impl Fn(Path) -> Result<f64, Failure>,
+    ) -> Result<Other, Failure> {
+        let Self { paths, rounds, bar } = self;
+        bar.begin(what, paths.len() * *rounds as usize);
+        let values = Rounds::take(paths, *rounds, |path| {
+            let value = turn(path);
+            bar.step();
+            value
+        })?;
+        let values = paths.iter().map(|path| (*path, values.samples(*path, |value| *value)));
+        Ok(Other { what, unit, values: values.collect() })
+    }
+}
+
+fn iperf_is_there() -> bool {
+    is_there("iperf3")
+}
+
+fn redis_is_there() -> bool {
+    is_there("redis-server") && is_there("redis-benchmark")
 }
 
 fn is_there(program: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::results::Samples;
+use crate::terminal::Parts;
 use crate::turns::Rounds;
 
 use super::bed::Bed;
@@ -53,9 +54,14 @@ impl Contest {
         case: Case,
         paths: &[Path],
         rounds: u32,
+        bar: &Parts,
     ) -> Result<Self, Failure> {
         nginx::body(bed, case.body)?;
-        let turns = Rounds::take(paths, rounds, |path| turn(bed, servers.of(path)?, case, path))?;
+        let turns = Rounds::take(paths, rounds, |path| {
+            let turn = turn(bed, servers.of(path)?, case, path);
+            bar.step();
+            turn
+        })?;
         Ok(Self { case, turns })
     }
 

@@ -12,6 +12,7 @@ use shm::{Consumer, Layout, Meta, Producer, Segment};
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::{Better, Outcome};
+use crate::terminal::Parts;
 use crate::turns::Rounds;
 
 use super::{Extent, threads};
@@ -52,10 +53,19 @@ impl Way {
     }
 }
 
-pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
+/// Steps of the bar: turns.
+pub(super) fn steps(extent: Extent) -> usize {
+    threads(extent).count() * Way::ALL.len() * extent.rounds as usize
+}
+
+pub(super) fn measure(extent: Extent, bar: &Parts) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     for producers in threads(extent) {
-        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| way.turn(extent, producers))?;
+        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| {
+            let rate = way.turn(extent, producers);
+            bar.step();
+            rate
+        })?;
         let rates = |way| rounds.samples(way, |rate| *rate);
         for way in [Way::Tokens, Way::Pairs] {
             let name = format!("control messages, {}", way.name());

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::machine::Environment;
 use crate::results::{Outcome, Report, print};
-use crate::terminal::{progress, say};
+use crate::terminal::{Parts, say};
 
 /// Most threads at a time.
 const MOST: usize = 8;
@@ -38,7 +38,7 @@ struct Extent {
 }
 
 /// What measures a part.
-type Part = fn(Extent) -> Result<Vec<Outcome>, Failure>;
+type Part = fn(Extent, &Parts) -> Result<Vec<Outcome>, Failure>;
 
 /// Measures everything.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -52,22 +52,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let time = Duration::from_millis(200);
         Extent { rounds: args.rounds, time, messages: 400_000, most_threads: MOST }
     };
-    let parts: [(_, Part); 3] = [
-        ("tables of connections", table::measure),
-        ("control messages", control::measure),
-        ("waiting", waiting::measure),
+    let parts: [(_, usize, Part); 3] = [
+        ("tables of connections", table::steps(extent), table::measure),
+        ("control messages", control::steps(extent), control::measure),
+        ("waiting", waiting::steps(extent), waiting::measure),
     ];
-    let bar = progress(parts.len());
+    let bar = Parts::new(parts.iter().map(|(_, steps, _)| steps).sum());
     let mut results = Vec::new();
-    for (name, measure) in parts {
-        bar.set_message(name);
-        results.extend(measure(extent)?);
-        bar.inc(1);
+    for (name, steps, measure) in parts {
+        bar.begin(name, steps);
+        results.extend(measure(extent, &bar)?);
         if interrupt::came() {
             break;
         }
     }
-    bar.finish_and_clear();
+    bar.finish();
     print(&results);
     let report = Report { environment, results };
     report.write(args.json.file())
@@ -87,8 +86,9 @@ mod tests {
     fn all_parts_measure() {
         let time = Duration::from_millis(2);
         let extent = Extent { rounds: 1, time, messages: 500, most_threads: 2 };
-        let all = [table::measure(extent), control::measure(extent), waiting::measure(extent)];
-        let [table, control, waiting] = all.map(|part| part.unwrap());
+        let parts: [Part; 3] = [table::measure, control::measure, waiting::measure];
+        let [table, control, waiting] =
+            parts.map(|measure| measure(extent, &Parts::new(0)).unwrap());
         assert_eq!((table.len(), control.len()), (2, 4));
         for outcome in table.iter().chain(&control) {
             assert!(outcome.value > 0.0 && outcome.ratio.is_some(), "{}", outcome.name);

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::load::Random;
 use crate::machine;
 use crate::results::{Better, Outcome};
+use crate::terminal::Parts;
 use crate::turns::Rounds;
 
 use super::{Extent, threads};
@@ -41,17 +42,29 @@ enum Way {
     Index,
 }
 
+impl Way {
+    const ALL: [Self; 2] = [Self::Locks, Self::Index];
+}
+
 type Shared = RwLock<HashMap<usize, Mutex<Session>>>;
 
-pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
+/// Steps of the bar: turns.
+pub(super) fn steps(extent: Extent) -> usize {
+    threads(extent).count() * Way::ALL.len() * extent.rounds as usize
+}
+
+pub(super) fn measure(extent: Extent, bar: &Parts) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     for workers in threads(extent) {
-        let ways = [Way::Locks, Way::Index];
-        let rounds = Rounds::take(&ways, extent.rounds, |way| match way {
-            Way::Locks => with_locks(extent, workers),
-            Way::Index => by_index(extent, workers),
+        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| {
+            let rate = match way {
+                Way::Locks => with_locks(extent, workers),
+                Way::Index => by_index(extent, workers),
+            };
+            bar.step();
+            rate
         })?;
-        let [locks, index] = ways.map(|way| rounds.samples(way, |rate| *rate));
+        let [locks, index] = Way::ALL.map(|way| rounds.samples(way, |rate| *rate));
         let outcome = Outcome::new("session found by descriptor", "1/s", index)
             .with(&[("workers", workers.into())])
             .beside("table behind a read/write lock", &locks, Better::More);

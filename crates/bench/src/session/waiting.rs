@@ -15,6 +15,7 @@ use shm::{Doorbell, SleepWord, Spin};
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::{Better, Outcome, Samples};
+use crate::terminal::Parts;
 use crate::turns::Rounds;
 
 use super::Extent;
@@ -64,10 +65,19 @@ struct Turn {
     latency: Samples,
 }
 
-pub(super) fn measure(extent: Extent) -> Result<Vec<Outcome>, Failure> {
+/// Steps of the bar: turns.
+pub(super) fn steps(extent: Extent) -> usize {
+    RATES.len() * Way::ALL.len() * extent.rounds as usize
+}
+
+pub(super) fn measure(extent: Extent, bar: &Parts) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = checks(extent)?;
     for rate in RATES {
-        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| turn(way, rate, extent.time))?;
+        let rounds = Rounds::take(&Way::ALL, extent.rounds, |way| {
+            let turn = turn(way, rate, extent.time);
+            bar.step();
+            turn
+        })?;
         let polling = rounds.samples(Way::Polls, |turn| turn.cpu);
         for (way, turns) in rounds.into_turns() {
             let parameters = [("way", way.name().into()), ("events/s", rate.into())];

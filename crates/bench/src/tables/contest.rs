@@ -1,5 +1,6 @@
 //! Contestants look the same keys up in turns.
 
+use super::Effort;
 use crate::failure::Failure;
 use crate::results::Samples;
 use crate::turns::alternate;
@@ -14,10 +15,10 @@ pub(super) type LookUp<'a> = Box<dyn FnMut(usize, usize) + 'a>;
 pub(super) fn take_turns(
     keys: usize,
     batch: usize,
-    rounds: u32,
+    effort: Effort<'_>,
     contestants: &mut [LookUp<'_>],
 ) -> Result<Vec<Samples>, Failure> {
-    let turns = alternate(contestants, rounds, |look_up| {
+    let turns = alternate(contestants, effort.rounds, |look_up| {
         let pass = |_| {
             let start = dpdk::tsc();
             for from in (0..keys).step_by(batch) {
@@ -25,7 +26,9 @@ pub(super) fn take_turns(
             }
             dpdk::tsc().wrapping_sub(start) as f64 / keys as f64
         };
-        Ok((0..PASSES).map(pass).collect::<Vec<_>>())
+        let passes: Vec<f64> = (0..PASSES).map(pass).collect();
+        effort.bar.step();
+        Ok(passes)
     })?;
     Ok(turns.into_iter().map(|turns| Samples(turns.concat())).collect())
 }
@@ -35,6 +38,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::terminal::Parts;
 
     #[test]
     fn everybody_gets_every_key() {
@@ -47,7 +51,8 @@ mod tests {
             })
         };
         let mut contestants = [look_up(0), look_up(1)];
-        let samples = take_turns(100, 32, 3, &mut contestants).unwrap();
+        let effort = Effort { rounds: 3, keys: 100, updates: 0, bar: &Parts::new(0) };
+        let samples = take_turns(100, 32, effort, &mut contestants).unwrap();
         drop(contestants);
         // A machine that others use makes it take more rounds.
         let rounds = seen[0].get() / (100 * PASSES);

@@ -1,14 +1,13 @@
 //! Exact match of 16-byte keys beside rte_hash.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use ::tables::FlowTable;
 use dpdk::yardstick::HashTable;
 use serde_json::Value;
 
-use super::Effort;
 use super::contest::{LookUp, take_turns};
+use super::{Effort, SLICES, each};
 use crate::failure::Failure;
 use crate::load::Random;
 use crate::results::{Better, Outcome, Samples};
@@ -38,26 +37,27 @@ fn of(name: &str, unit: &'static str, samples: Samples, entries: usize) -> Outco
     Outcome::new(name, unit, samples).with(&[("entries", entries)])
 }
 
+/// Steps of the bar.
+pub(super) fn steps(rounds: u32) -> usize {
+    2 * SLICES + 2 * rounds as usize * BATCHES.len()
+}
+
 /// Both tables with `entries` entries.
-pub(super) fn measure(entries: usize, effort: Effort) -> Result<Vec<Outcome>, Failure> {
+pub(super) fn measure(entries: usize, effort: Effort<'_>) -> Result<Vec<Outcome>, Failure> {
     let mut outcomes = Vec::new();
     let mut table = FlowTable::<16>::new(entries)?;
-    let start = Instant::now();
     let mut window = Vec::with_capacity(WINDOW);
-    for from in (0..entries).step_by(WINDOW) {
+    let seconds = each((0..entries).step_by(WINDOW), effort.bar, |from| {
         window.clear();
         window.extend((from..entries.min(from + WINDOW)).map(|n| (key(n), n as u32)));
-        table.insert_batch(&window)?;
-    }
-    let rate = entries as f64 / start.elapsed().as_secs_f64();
+        Ok(table.insert_batch(&window)?)
+    })?;
+    let rate = entries as f64 / seconds;
     // It refuses entries before it is full: at 7/8 it does not.
     let capacity = u32::try_from(entries + entries / 7 + 8).unwrap_or(u32::MAX);
     let mut hash = HashTable::<16>::new("bench", capacity)?;
-    let start = Instant::now();
-    for number in 0..entries {
-        hash.add(&key(number), number)?;
-    }
-    let theirs = entries as f64 / start.elapsed().as_secs_f64();
+    let seconds = each(0..entries, effort.bar, |number| Ok(hash.add(&key(number), number)?))?;
+    let theirs = entries as f64 / seconds;
     let inserts = of("flow inserts", "1/s", Samples(vec![rate]), entries);
     outcomes.push(inserts.against("rte_hash", theirs, Better::More));
     let bytes = table.memory_bytes() as f64 / entries as f64;
@@ -80,7 +80,7 @@ pub(super) fn measure(entries: usize, effort: Effort) -> Result<Vec<Outcome>, Fa
             }
             black_box(&mut found);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs])?;
+        let samples = take_turns(keys.len(), batch, effort, &mut [ours, theirs])?;
         let [ours, theirs] = [0, 1].map(|at| samples.get(at).cloned().unwrap_or_default());
         let mut outcome = of("flow look-up", "TSC cycles", ours, entries)
             .with(&[("batch", batch.into())])

@@ -1,14 +1,13 @@
 //! Longest-prefix match beside rte_fib and rte_lpm.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use ::tables::{Epoch, Lpm, LpmCapacity, Prefix};
 use dpdk::yardstick;
 use serde_json::Value;
 
 use super::contest::{LookUp, take_turns};
-use super::{Effort, updates};
+use super::{Effort, SLICES, each, updates};
 use crate::failure::Failure;
 use crate::load::{Inside, Random, host};
 use crate::results::{Better, Outcome, Samples};
@@ -30,16 +29,26 @@ struct Filled<A> {
     outcomes: Vec<Outcome>,
 }
 
+/// Steps of the bar in [`full4`], [`few4`] and [`full6`].
+pub(super) fn steps(rounds: u32) -> [usize; 3] {
+    let table = SLICES + rounds as usize * BATCHES.len();
+    [2 * table + updates::PARTS, 2 * table, table + updates::PARTS]
+}
+
 /// Fills a table, and tells how fast and how large.
-fn fill<A: Inside>(family: &str, prefixes: &[Prefix<A>]) -> Result<Filled<A>, Failure> {
+fn fill<A: Inside>(
+    family: &str,
+    prefixes: &[Prefix<A>],
+    effort: Effort<'_>,
+) -> Result<Filled<A>, Failure> {
     let epoch = Epoch::new();
     let mut table = Lpm::new(LpmCapacity::routes(2_000_000), &epoch)?;
     let mut random = Random::new(6);
-    let start = Instant::now();
-    for prefix in prefixes {
+    let seconds = each(prefixes.iter(), effort.bar, |prefix| {
         table.insert(*prefix, value(&mut random))?;
-    }
-    let rate = prefixes.len() as f64 / start.elapsed().as_secs_f64();
+        Ok(())
+    })?;
+    let rate = prefixes.len() as f64 / seconds;
     let of = |name: &str, unit, value| {
         let outcome = Outcome::new(name, unit, Samples(vec![value]));
         outcome.with(&parameters(family, prefixes.len()))
@@ -69,20 +78,19 @@ fn keys<A: Inside>(prefixes: &[Prefix<A>], count: usize) -> Vec<A> {
 /// A full IPv4 table beside rte_fib.
 pub(super) fn full4(
     prefixes: &[Prefix<u32>],
-    effort: Effort,
+    effort: Effort<'_>,
     core: usize,
 ) -> Result<Vec<Outcome>, Failure> {
-    let Filled { mut table, epoch, mut outcomes } = fill("IPv4", prefixes)?;
+    let Filled { mut table, epoch, mut outcomes } = fill("IPv4", prefixes, effort)?;
     if let Some(memory) = outcomes.get_mut(1) {
         memory.goal = Some((GOAL_BYTES, Better::Less));
     }
     let mut fib = yardstick::Fib::new("bench", prefixes.len() as u32, GROUPS)?;
     let mut random = Random::new(6);
-    let start = Instant::now();
-    for prefix in prefixes {
-        fib.add(prefix.bits(), prefix.len(), value(&mut random))?;
-    }
-    let rate = prefixes.len() as f64 / start.elapsed().as_secs_f64();
+    let seconds = each(prefixes.iter(), effort.bar, |prefix| {
+        Ok(fib.add(prefix.bits(), prefix.len(), value(&mut random))?)
+    })?;
+    let rate = prefixes.len() as f64 / seconds;
     if let Some(first) = outcomes.first_mut() {
         first.compare("rte_fib", rate, Better::More);
     }
@@ -98,12 +106,12 @@ pub(super) fn full4(
             fib.lookup_bulk(&keys[from..to], &mut next);
             black_box(&mut next);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs])?;
+        let samples = take_turns(keys.len(), batch, effort, &mut [ours, theirs])?;
         let mut outcome = compared("IPv4", prefixes.len(), batch, &samples, "rte_fib");
         outcome.goal = Some((GOAL_CYCLES, Better::Less));
         outcomes.push(outcome);
     }
-    let rate = updates::rate(&mut table, &epoch, prefixes, &keys, effort.updates, core)?;
+    let rate = updates::rate(&mut table, &epoch, prefixes, &keys, effort, core)?;
     let mut outcome = Outcome::new("LPM updates while a thread reads", "1/s", rate);
     outcome.goal = Some((1e6, Better::More));
     outcomes.push(outcome.with(&parameters("IPv4", prefixes.len())));
@@ -111,15 +119,14 @@ pub(super) fn full4(
 }
 
 /// A small IPv4 table beside rte_lpm.
-pub(super) fn few4(prefixes: &[Prefix<u32>], effort: Effort) -> Result<Vec<Outcome>, Failure> {
-    let Filled { table, mut outcomes, .. } = fill("IPv4", prefixes)?;
+pub(super) fn few4(prefixes: &[Prefix<u32>], effort: Effort<'_>) -> Result<Vec<Outcome>, Failure> {
+    let Filled { table, mut outcomes, .. } = fill("IPv4", prefixes, effort)?;
     let mut lpm = yardstick::Lpm::new("bench", prefixes.len() as u32, GROUPS)?;
     let mut random = Random::new(6);
-    let start = Instant::now();
-    for prefix in prefixes {
-        lpm.add(prefix.bits(), prefix.len(), value(&mut random))?;
-    }
-    let rate = prefixes.len() as f64 / start.elapsed().as_secs_f64();
+    let seconds = each(prefixes.iter(), effort.bar, |prefix| {
+        Ok(lpm.add(prefix.bits(), prefix.len(), value(&mut random))?)
+    })?;
+    let rate = prefixes.len() as f64 / seconds;
     if let Some(first) = outcomes.first_mut() {
         first.compare("rte_lpm", rate, Better::More);
     }
@@ -135,7 +142,7 @@ pub(super) fn few4(prefixes: &[Prefix<u32>], effort: Effort) -> Result<Vec<Outco
             lpm.lookup_bulk(&keys[from..to], &mut next);
             black_box(&mut next);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours, theirs])?;
+        let samples = take_turns(keys.len(), batch, effort, &mut [ours, theirs])?;
         outcomes.push(compared("IPv4", prefixes.len(), batch, &samples, "rte_lpm"));
     }
     Ok(outcomes)
@@ -144,10 +151,10 @@ pub(super) fn few4(prefixes: &[Prefix<u32>], effort: Effort) -> Result<Vec<Outco
 /// A full IPv6 table.
 pub(super) fn full6(
     prefixes: &[Prefix<u128>],
-    effort: Effort,
+    effort: Effort<'_>,
     core: usize,
 ) -> Result<Vec<Outcome>, Failure> {
-    let Filled { mut table, epoch, mut outcomes } = fill("IPv6", prefixes)?;
+    let Filled { mut table, epoch, mut outcomes } = fill("IPv6", prefixes, effort)?;
     let keys = keys(prefixes, effort.keys);
     let reader = table.reader();
     for batch in BATCHES {
@@ -156,10 +163,10 @@ pub(super) fn full6(
             reader.lookup_batch(&keys[from..to], &mut values);
             black_box(&mut values);
         });
-        let samples = take_turns(keys.len(), batch, effort.rounds, &mut [ours])?;
+        let samples = take_turns(keys.len(), batch, effort, &mut [ours])?;
         outcomes.push(compared("IPv6", prefixes.len(), batch, &samples, ""));
     }
-    let rate = updates::rate(&mut table, &epoch, prefixes, &keys, effort.updates, core)?;
+    let rate = updates::rate(&mut table, &epoch, prefixes, &keys, effort, core)?;
     let outcome = Outcome::new("LPM updates while a thread reads", "1/s", rate);
     outcomes.push(outcome.with(&parameters("IPv6", prefixes.len())));
     Ok(outcomes)

@@ -8,6 +8,8 @@ mod updates;
 
 pub(crate) use args::Args;
 
+use std::time::Instant;
+
 use ::tables::Prefix;
 use dpdk::{Eal, EalOptions};
 
@@ -16,7 +18,7 @@ use crate::interrupt;
 use crate::load::{Prefixes, sample};
 use crate::machine::{self, Environment};
 use crate::results::{Outcome, Report, print};
-use crate::terminal::{progress, say};
+use crate::terminal::{Parts, say};
 
 /// Entries of the flow tables: the goal's, by default, and of a short run.
 const FULL: usize = 1 << 25;
@@ -29,15 +31,19 @@ const FEW: usize = 50_000;
 const BASE: usize = 700;
 const ENTRY: usize = 72;
 
+/// Steps of the bar while a table is filled.
+const SLICES: usize = 10;
+
 /// Measures one kind of table.
 type Part<'a> = &'a dyn Fn() -> Result<Vec<Outcome>, Failure>;
 
-/// How long to measure.
+/// How long to measure, and what shows how far it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Effort {
+pub(crate) struct Effort<'a> {
     rounds: u32,
     keys: usize,
     updates: usize,
+    bar: &'a Parts,
 }
 
 /// Measures everything.
@@ -51,40 +57,55 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     interrupt::keep_results();
     let eal = Eal::init(&EalOptions { megabytes, memory, ..EalOptions::default() })?;
     let environment = Environment::of(eal, &prefixes.origin);
-    say!("{}", environment.line());
-    if !eal.hugepages() {
-        say!(
-            "DPDK's tables are in pages of 4 KB, which slows them; for a fair comparison write {} to \
-             /proc/sys/vm/nr_hugepages before",
-            megabytes.div_ceil(2)
-        );
-    }
+    say!("{}", environment.lines());
     let [first, last] = machine::outermost();
     machine::pin(last)?;
+    let rounds = if quick { args.run.rounds.min(2) } else { args.run.rounds };
+    let ([full4, few4, full6], flows) = (lpm::steps(rounds), flow::steps(rounds));
+    let bar = &Parts::new(full4 + few4 + full6 + flows);
     let effort = Effort {
-        rounds: if quick { args.run.rounds.min(2) } else { args.run.rounds },
+        rounds,
         keys: if quick { 1 << 16 } else { 1 << 20 },
         updates: if quick { 20_000 } else { 1_000_000 },
+        bar,
     };
     let few: Vec<Prefix<u32>> = sample(&prefixes.v4, FEW, 5);
-    let parts: [(_, Part<'_>); 4] = [
-        ("IPv4 routes", &|| lpm::full4(&prefixes.v4, effort, first)),
-        ("IPv4 routes, rte_lpm", &|| lpm::few4(&few, effort)),
-        ("IPv6 routes", &|| lpm::full6(&prefixes.v6, effort, first)),
-        ("flows", &|| flow::measure(entries, effort)),
+    let parts: [(_, usize, Part<'_>); 4] = [
+        ("IPv4 routes", full4, &|| lpm::full4(&prefixes.v4, effort, first)),
+        ("IPv4 routes, rte_lpm", few4, &|| lpm::few4(&few, effort)),
+        ("IPv6 routes", full6, &|| lpm::full6(&prefixes.v6, effort, first)),
+        ("flows", flows, &|| flow::measure(entries, effort)),
     ];
-    let bar = progress(parts.len());
     let mut results = Vec::new();
-    for (name, measure) in parts {
-        bar.set_message(name);
+    for (name, steps, measure) in parts {
+        bar.begin(name, steps);
         results.extend(measure()?);
-        bar.inc(1);
         if interrupt::came() {
             break;
         }
     }
-    bar.finish_and_clear();
+    bar.finish();
     print(&results);
     let report = Report { environment, results };
     report.write(args.run.json.file())
+}
+
+/// Does something for each of these, and moves the bar after every tenth of them. Gives how long it took: s.
+fn each<T>(
+    all: impl ExactSizeIterator<Item = T>,
+    bar: &Parts,
+    mut work: impl FnMut(T) -> Result<(), Failure>,
+) -> Result<f64, Failure> {
+    let slice = all.len().div_ceil(SLICES);
+    let mut left = slice;
+    let start = Instant::now();
+    for one in all {
+        work(one)?;
+        left -= 1;
+        if left == 0 {
+            bar.step();
+            left = slice;
+        }
+    }
+    Ok(start.elapsed().as_secs_f64())
 }

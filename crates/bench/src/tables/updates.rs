@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use ::tables::{Epoch, Lpm, Prefix};
 
+use super::Effort;
 use crate::failure::Failure;
 use crate::load::{Inside, Random};
 use crate::machine;
 use crate::results::Samples;
 
-/// Parts whose rates are the samples.
-const PARTS: usize = 10;
+/// Parts whose rates are the samples, and steps of the bar.
+pub(super) const PARTS: usize = 10;
 
 /// Removes routes and adds them again, one by one, while a thread on `core` reads; changes/s.
 pub(super) fn rate<A: Inside>(
@@ -20,7 +21,7 @@ pub(super) fn rate<A: Inside>(
     epoch: &Epoch,
     prefixes: &[Prefix<A>],
     keys: &[A],
-    updates: usize,
+    effort: Effort<'_>,
     core: usize,
 ) -> Result<Samples, Failure> {
     let reader = table.reader();
@@ -42,7 +43,7 @@ pub(super) fn rate<A: Inside>(
             pinned
         };
         let thread = scope.spawn(body);
-        let changed = change(table, prefixes, updates);
+        let changed = change(table, prefixes, effort);
         stop.store(true, Ordering::Relaxed);
         thread.join().map_err(|_| Failure::Thread)??;
         changed
@@ -52,7 +53,7 @@ pub(super) fn rate<A: Inside>(
 fn change<A: Inside>(
     table: &mut Lpm<A>,
     prefixes: &[Prefix<A>],
-    updates: usize,
+    Effort { updates, bar, .. }: Effort<'_>,
 ) -> Result<Samples, Failure> {
     let mut random = Random::new(9);
     let mut samples = Samples::default();
@@ -65,6 +66,7 @@ fn change<A: Inside>(
             }
         }
         samples.0.push((updates / PARTS) as f64 / start.elapsed().as_secs_f64());
+        bar.step();
     }
     Ok(samples)
 }
@@ -74,6 +76,7 @@ mod tests {
     use ::tables::LpmCapacity;
 
     use super::*;
+    use crate::terminal::Parts;
 
     #[test]
     fn the_table_is_the_same_after_the_changes() {
@@ -84,7 +87,8 @@ mod tests {
             table.insert(*prefix, prefix.bits() >> 16 | 1).unwrap();
         }
         let core = machine::cores()[0];
-        let samples = rate(&mut table, &epoch, &prefixes, &[1, 2, 3], 1000, core).unwrap();
+        let effort = Effort { rounds: 1, keys: 3, updates: 1000, bar: &Parts::new(0) };
+        let samples = rate(&mut table, &epoch, &prefixes, &[1, 2, 3], effort, core).unwrap();
         assert_eq!(samples.0.len(), PARTS);
         for prefix in &prefixes {
             assert_eq!(table.get(*prefix), Some(prefix.bits() >> 16 | 1));
