@@ -110,6 +110,12 @@ pub(crate) fn daemon(programs: &Path) -> PathBuf {
     if !beside.exists() && installed.exists() { installed } else { beside }
 }
 
+/// Whether a program is in one of the folders of `PATH`.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
+}
+
 /// What processes take.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Usage {

@@ -67,6 +67,9 @@ fn a_check_measures_nothing() {
     for words in ["all on one core", "2048 MB in pages of", "-n 4", "--no-huge forbids hugepages"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    let missing = |what| bench(&["placement", what, "--no-huge", "--prefixes", "/nowhere/routes"]);
+    let [check, run] = ["--check", "--quick"].map(missing);
+    assert!(!check.status.success() && check.stderr == run.stderr, "{check:?} {run:?}");
 }
 
 #[test]

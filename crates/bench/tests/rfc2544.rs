@@ -183,6 +183,13 @@ fn a_check_says_what_would_be_measured() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("only me") && said.contains("1518"), "{said}");
     assert!(said.contains("takes up to 8.2 h"), "{said}");
+    // What a run would refuse, a check does as well.
+    let daemon = "title = \"x\"\ndevice = { kind = \"millraced\" }\n";
+    let nowhere = ["--programs", "/nowhere", "--check"];
+    let ((check, _), (run, _)) = (bench(daemon, &nowhere), bench(daemon, &nowhere[..2]));
+    let said = String::from_utf8_lossy(&check.stderr);
+    assert!(!check.status.success() && said.contains("there is no /nowhere/millraced"), "{said}");
+    assert_eq!(check.stderr, run.stderr);
     let nowhere = "title = \"x\"\ndevice = { kind = \"millraced\", cores = [5000] }\n";
     let (output, _) = bench(nowhere, &["--check"]);
     let said = String::from_utf8_lossy(&output.stderr);

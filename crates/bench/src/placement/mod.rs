@@ -59,12 +59,12 @@ const ROUNDS_QUICK: u32 = 2;
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let machine = Machine::read(Path::new("/"), None);
     let rows = rows::rows(&machine, &machine::cores(), args);
+    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
     if args.check {
         show::plan(&rows);
         return Ok(());
     }
     interrupt::keep_results();
-    let prefixes = Prefixes::load(args.run.prefixes.as_deref())?;
     // Turns have memory of their own; this process needs none but DPDK's clock.
     let options = EalOptions { megabytes: 64, memory: Memory::Plain, ..EalOptions::default() };
     let is_huge = |setup: &Setup| setup.memory.pages != Pages::Ordinary;

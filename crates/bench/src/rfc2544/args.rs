@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Trials of at most 2 s, and one latency trial: a first look, not a result to publish.
     #[arg(long)]
     pub(super) quick: bool,
-    /// Check the scenario and say what would be measured.
+    /// Check the scenario, and what it needs of this machine, and say what would be measured.
     #[arg(long)]
     pub(super) check: bool,
     /// Folder of millraced [default: that of this program, or `sbin` beside it].

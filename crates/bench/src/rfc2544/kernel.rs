@@ -6,14 +6,8 @@ use crate::failure::Failure;
 use crate::namespace::{inside, make, outside};
 use crate::process::Running;
 
-/// Makes it. Gives the namespace's process, with which it ends, and the tester's interfaces.
+/// Makes it, as root. Gives the namespace's process, with which it ends, and the tester's interfaces.
 pub(super) fn start(scenario: &Scenario) -> Result<(Running, [String; 2]), Failure> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(Failure::UnderTest(
-            "the kernel routes in a network namespace, which only root can make: run this as root"
-                .into(),
-        ));
-    }
     let namespace = make()?;
     let process = namespace.id().to_string();
     // Names of the tester's ends are at most 15 bytes.

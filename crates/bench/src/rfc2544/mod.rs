@@ -3,6 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `args`, `scenario` | what is to be measured |
+//! | `needed` | what a device needs of this machine |
 //! | `device`, `millraced`, `kernel`, `impaired` | devices under test that the bench starts |
 //! | `addresses` | of the tester, the device and the flows |
 //! | `neighbor` | ARP and neighbour discovery |
@@ -24,6 +25,7 @@ mod kernel;
 mod lane;
 mod latency;
 mod millraced;
+mod needed;
 mod neighbor;
 mod outcomes;
 mod scenario;
@@ -136,6 +138,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let seats =
         Seats::of(&cores, |core| u16::try_from(core).map_or(0, |core| topology.node_of(core)));
     scenarios.iter().try_for_each(|scenario| scenario.fits(&args.scenario, &cores, seats.far))?;
+    let programs = process::programs(args.programs.as_deref())?;
+    scenarios.iter().try_for_each(|scenario| needed::check(scenario, &programs))?;
     if args.check || scenarios.is_empty() {
         return Ok(());
     }
@@ -146,7 +150,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let environment = Environment::of(eal, "none").with_configuration(configuration);
     say!("{}", environment.lines());
     let place = Place {
-        programs: process::programs(args.programs.as_deref())?,
+        programs,
         core: seats.device,
         second: seats.second,
         hugepages: eal.hugepages(),

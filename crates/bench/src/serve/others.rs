@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::process::is_installed;
 use crate::results::Samples;
 use crate::terminal::Parts;
 use crate::turns::Rounds;
@@ -101,16 +102,11 @@ impl Turns<'_> {
 }
 
 fn iperf_is_there() -> bool {
-    is_there("iperf3")
+    is_installed("iperf3")
 }
 
 fn redis_is_there() -> bool {
-    is_there("redis-server") && is_there("redis-benchmark")
-}
-
-fn is_there(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
+    is_installed("redis-server") && is_installed("redis-benchmark")
 }
 
 /// Gbit/s.

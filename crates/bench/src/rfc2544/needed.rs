@@ -1,0 +1,113 @@
+//! What a device needs besides its scenario: root, programs, interfaces. Looked at before anything is started, by a run as by
+//! `--check`.
+
+use std::path::Path;
+
+use super::scenario::{Device, Forwarding, Scenario};
+use crate::failure::Failure;
+use crate::process::{self, is_installed};
+
+/// Ends what was started when this process ends.
+const BOUND: Program = ("setpriv", "util-linux");
+/// Forwards where a guest or the device does.
+const TESTPMD: Program = ("dpdk-testpmd", "dpdk-dev");
+/// Make the kernel a router in a namespace.
+const NAMESPACE: [Program; 5] = [
+    BOUND,
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("ip", "iproute2"),
+    ("sysctl", "procps"),
+];
+
+/// Why the kernel cannot be a router.
+const NO_ROOT: &str =
+    "the kernel routes in a network namespace, which only root can make: run this as root";
+
+/// A program, and Debian's package of it.
+type Program = (&'static str, &'static str);
+
+/// Who starts devices.
+struct Host<'a> {
+    is_root: bool,
+    has: &'a dyn Fn(&str) -> bool,
+    /// Folder of `millraced`.
+    programs: &'a Path,
+}
+
+/// Refuses a scenario whose device cannot be had here. `programs`: folder of `millraced`.
+pub(super) fn check(scenario: &Scenario, programs: &Path) -> Result<(), Failure> {
+    let is_root = rustix::process::geteuid().is_root();
+    Host { is_root, has: &is_installed, programs }.check(&scenario.device)
+}
+
+impl Host<'_> {
+    fn check(&self, device: &Device) -> Result<(), Failure> {
+        match device {
+            Device::None {} => Ok(()),
+            Device::External { ports, .. } => {
+                ports.iter().try_for_each(|port| Ok(port.parse::<dpdk::Device>()?.check()?))
+            }
+            Device::Kernel {} if !self.is_root => Err(Failure::UnderTest(NO_ROOT.into())),
+            Device::Kernel {} => self.find(&NAMESPACE),
+            Device::Testpmd { .. } => self.find(&[TESTPMD]),
+            Device::Impaired { .. } => self.find(&[BOUND]),
+            Device::Millraced(daemon) => {
+                let program = process::daemon(self.programs);
+                if !program.exists() {
+                    let program = program.display();
+                    let why = format!("there is no {program}; say where with --programs");
+                    return Err(Failure::UnderTest(why));
+                }
+                match daemon.forwarding {
+                    Forwarding::Guest => self.find(&[BOUND, TESTPMD]),
+                    _ => self.find(&[BOUND]),
+                }
+            }
+        }
+    }
+
+    fn find(&self, programs: &[Program]) -> Result<(), Failure> {
+        let missing = programs.iter().find(|program| !(self.has)(program.0));
+        missing.map_or(Ok(()), |(name, package)| {
+            let why = format!("{name} is not installed; install the package {package}");
+            Err(Failure::UnderTest(why))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |is_root: bool, lacks: &str, device: &str| {
+            let device: Device = toml::from_str(device).unwrap();
+            let has = |name: &str| name != lacks;
+            let host = Host { is_root, has: &has, programs: folder.path() };
+            host.check(&device).map_err(|why| why.to_string())
+        };
+        let kernel = "kind = \"kernel\"";
+        assert!(check(false, "", kernel).unwrap_err().contains("run this as root"));
+        let said = check(true, "nsenter", kernel).unwrap_err();
+        assert!(said.contains("nsenter is not installed") && said.contains("util-linux"), "{said}");
+        assert!(check(true, "", kernel).is_ok());
+        let testpmd = "kind = \"testpmd\"";
+        assert!(check(false, "dpdk-testpmd", testpmd).unwrap_err().contains("dpdk-dev"));
+        assert!(check(false, "", testpmd).is_ok());
+        assert!(check(false, "setpriv", "kind = \"impaired\"").is_err());
+        let absent = "kind = \"external\"\nports = [\"null\", \"afpacket:no-such\"]";
+        assert!(check(true, "", absent).unwrap_err().contains("no-such"));
+        assert!(check(false, "", "kind = \"external\"\nports = [\"null\", \"null\"]").is_ok());
+        let daemon = "kind = \"millraced\"\n";
+        let guest = format!("{daemon}forwarding = \"guest\"\n");
+        let said = check(false, "", daemon).unwrap_err();
+        assert!(said.contains("/millraced; say where with --programs"), "{said}");
+        std::fs::write(folder.path().join("millraced"), "").unwrap();
+        assert!(check(false, "dpdk-testpmd", daemon).is_ok());
+        assert!(check(false, "dpdk-testpmd", &guest).unwrap_err().contains("dpdk-testpmd"));
+        assert!(check(false, "setpriv", &guest).is_err());
+    }
+}
