@@ -7,7 +7,7 @@ use measure::frame::{Reader, Stream};
 use measure::load::{Flows, Order, Schedule, Sizes, versions};
 use measure::outcome::{Counts, Latency, Receiver, Variation};
 
-use super::clock::Clock;
+use super::clock::{Clock, Patience};
 use super::lane::{Lane, Sending, Sent, stream};
 use crate::failure::Failure;
 use crate::machine::{Look, Rounds};
@@ -195,6 +195,7 @@ impl Tester {
         until: Until<'_>,
     ) -> (f64, bool) {
         let settle = load.settle.as_nanos() as u64;
+        let mut patience = Patience::new(settle);
         let [left, right] = &mut self.lanes;
         let clock = Clock::start();
         let (mut over, mut last, mut next_look, mut broken) = (None, 0, LOOK, false);
@@ -225,7 +226,7 @@ impl Tester {
             let all =
                 back.eq(sendings.iter().map(|sending| sending.sent.offered.iter().sum::<u64>()));
             let is_quiet = all && now - begin.max(last) > settle.min(QUIET);
-            if is_quiet || now - begin > settle {
+            if is_quiet || patience.is_over(now) {
                 break;
             }
         }
