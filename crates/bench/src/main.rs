@@ -32,7 +32,7 @@
 //! | `client_ends` | a client's queues: the worker's end and its own |
 //! | `namespace` | network namespaces, and programs in them |
 //! | `process` | programs that run, and what they take |
-//! | `results` | samples, outcomes, JSON, tables |
+//! | `results` | samples, outcomes, JSON, runs that are kept, tables |
 //! | `archive` | results of earlier runs |
 //! | `machine` | what is measured on, and its cores |
 //! | `interrupt` | Ctrl-C keeps what was measured |
