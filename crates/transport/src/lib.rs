@@ -48,7 +48,7 @@ pub use fast_open::FastOpenKeys;
 pub use fifo::{Buffers, ByteFifo, Grant, Opening, Pair, Ring, Rings};
 pub use handle::{ConnectionId, ListenerId, UdpId};
 pub use listener::{Binding, Spread};
-pub use moving::{Contents, ExportError, Exported, ImportError, Summary};
+pub use moving::{Contents, ExportError, Exported, ImportError, Summary, TimeWait};
 pub use options::{Config, Ecn, Keepalive, Options, PathProbing};
 pub use packet::{Departure, Offloads, Packet, PacketList, Sink};
 pub use reason::{Counters, Reason};

@@ -248,13 +248,12 @@ impl<B: Buffers> Stack<B> {
                 self.shared.events.push_back(Event::Gone(id, end));
             }
         }
-        // The last acknowledgment may still be due; the short form knows this stack's time stamps only.
+        // The last acknowledgment may still be due.
         let due = hot.has(flag::ACK_NOW | flag::RESET_DUE);
-        let other = hot.has(flag::MOVED) && hot.has(flag::TIMESTAMPS);
         let waits = hot.state == State::TimeWait && !due && released && hot.has(flag::IN_TABLE);
         if waits {
             self.buffers.went(&Ends::of_received(&key));
-            if !other && self.shared.config.time_waits > 0 {
+            if self.shared.config.time_waits > 0 {
                 return self.retire(index);
             }
         }

@@ -2,7 +2,7 @@
 //! new connection take the place safely (RFC 6191). In the order in which they came, so many at most: one
 //! more takes the place of the oldest.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -48,6 +48,22 @@ pub(crate) struct Waiting {
 }
 
 const _: () = assert!(size_of::<Waiting>() == 64, "a cache line");
+
+carried!(Waiting {
+    remote,
+    local,
+    deadline @ time,
+    snd_nxt,
+    rcv_nxt,
+    ts_recent,
+    remote_port,
+    local_port,
+    duration in 1..=u16::MAX,
+    answered_at @ local,
+    window,
+    ttl,
+    service,
+});
 
 impl Waiting {
     pub(crate) fn of<F>(hot: &Hot, cold: &Cold<F>, now: u64) -> Self {
@@ -132,6 +148,19 @@ impl Waiting {
         self.deadline <= now
     }
 
+    /// How long it still waits: ns.
+    pub(crate) fn left(&self, now: u64) -> u64 {
+        self.deadline.saturating_sub(now)
+    }
+
+    /// The same, but it waits no longer than `longest` (ns), now and whenever it begins anew.
+    pub(crate) fn bounded(mut self, now: u64, longest: u64) -> Self {
+        self.duration = self.duration.min((longest / UNIT).min(u64::from(u16::MAX)) as u16);
+        let end = now.saturating_add(u64::from(self.duration) * UNIT);
+        self.deadline = self.deadline.clamp(1, end.max(1));
+        self
+    }
+
     /// When it began, or began anew: ns.
     pub(crate) fn began_at(&self) -> u64 {
         self.deadline.saturating_sub(u64::from(self.duration) * UNIT)
@@ -172,6 +201,8 @@ pub(crate) struct TimeWaits {
     /// Over IPv4 and IPv6.
     held: [usize; 2],
     most: usize,
+    /// What the time stamps of those are ahead of the clock that come from a stack with another secret.
+    stamps: HashMap<Ends, u32>,
 }
 
 impl TimeWaits {
@@ -181,7 +212,8 @@ impl TimeWaits {
         // grows when it must.
         let mut chunks = VecDeque::new();
         let _ = chunks.try_reserve_exact(2 * most.max(CHUNK) / CHUNK + 2);
-        Self { chunks, spare: None, first: 0, gone: 0, held: [0; 2], most }
+        let stamps = HashMap::new();
+        Self { chunks, spare: None, first: 0, gone: 0, held: [0; 2], most, stamps }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -200,8 +232,9 @@ impl TimeWaits {
         self.len() >= self.most || places >= 2 * self.most.max(CHUNK)
     }
 
-    /// Puts one behind the others. Gives its number.
-    pub(crate) fn push(&mut self, waiting: Waiting) -> u32 {
+    /// Puts one behind the others. `stamp`: what its time stamps are ahead of the clock, if another secret says so. Gives
+    /// its number.
+    pub(crate) fn push(&mut self, waiting: Waiting, stamp: Option<u32>) -> u32 {
         if self.chunks.back().is_none_or(|chunk| chunk.len() == CHUNK) {
             let chunk = self.spare.take().unwrap_or_else(|| Vec::with_capacity(CHUNK));
             self.chunks.push_back(chunk);
@@ -211,7 +244,15 @@ impl TimeWaits {
         let number = self.first.wrapping_add((before + chunk.len()) as u32) & NUMBERS;
         self.held[waiting.version()] += 1;
         chunk.push(waiting);
+        if let Some(stamp) = stamp {
+            self.stamps.insert(waiting.ends(), stamp);
+        }
         number
+    }
+
+    /// What was given with it as the offset of its time stamps.
+    pub(crate) fn stamp(&self, ends: &Ends) -> Option<u32> {
+        if self.stamps.is_empty() { None } else { self.stamps.get(ends).copied() }
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Waiting> {
@@ -225,6 +266,9 @@ impl TimeWaits {
         let removed = *waiting;
         waiting.deadline = 0;
         self.held[removed.version()] -= 1;
+        if !self.stamps.is_empty() {
+            self.stamps.remove(&removed.ends());
+        }
         self.tidy();
         Some(removed)
     }
@@ -300,7 +344,10 @@ mod tests {
                             prop_assert_eq!(oldest, model.remove(0));
                             all.remove(oldest);
                         }
-                        let number = all.push(waiting(step as u32, kind == 1));
+                        let stamp = (choice % 2 == 0).then_some(choice);
+                        let one = waiting(step as u32, kind == 1);
+                        let number = all.push(one, stamp);
+                        prop_assert_eq!(all.stamp(&one.ends()), stamp);
                         prop_assert!(number & !NUMBERS == 0 && !model.contains(&number));
                         model.push(number);
                     }
@@ -314,7 +361,7 @@ mod tests {
                 prop_assert_eq!(all.len(), model.len());
                 prop_assert_eq!(all.oldest(), model.first().copied());
                 prop_assert!(model.iter().all(|number| all.get_mut(*number).is_some()));
-                prop_assert!(all.chunks.len() <= 5);
+                prop_assert!(all.chunks.len() <= 5 && all.stamps.len() <= all.len());
             }
         }
     }

@@ -120,6 +120,16 @@ impl Carried for IpAddr {
     }
 }
 
+impl Carried for Ipv6Addr {
+    fn put(&self, to: &mut Writer) {
+        to.array(self.octets());
+    }
+
+    fn take(from: &mut Reader<'_>) -> Result<Self, ImportError> {
+        Ok(Self::from(from.array::<16>()?))
+    }
+}
+
 impl Carried for SocketAddr {
     fn put(&self, to: &mut Writer) {
         self.ip().put(to);

@@ -2,14 +2,13 @@
 
 use super::contents;
 use super::error::ExportError;
-use super::{MAGIC, VERSION};
+use super::{MAGIC, TimeWait, VERSION};
 use crate::carried::Carried;
 use crate::carried::Writer;
 use crate::ends::Ends;
 use crate::event::Event;
 use crate::fifo::{Buffers, Pair};
 use crate::handle::ConnectionId;
-use crate::isn::timestamp_offset;
 use crate::stack::Stack;
 use crate::tcp::hot::flag;
 
@@ -106,14 +105,14 @@ impl<B: Buffers> Stack<B> {
         Ok(Exported { ends, bytes: to.bytes, fifos })
     }
 
-    /// Takes the oldest connection out that is in TIME-WAIT and that nobody holds any more: it has no handle.
+    /// Takes the oldest connection out that is in TIME-WAIT and that nobody holds any more: it has no handle. Unlike what
+    /// [`export_time_waits`](Self::export_time_waits) gives, it is a connection as any other, for [`import`](Self::import).
     /// `None`: there is none.
     pub fn export_time_wait(&mut self, now: u64) -> Option<Exported<B::Fifo>> {
         self.now = self.now.max(now);
-        let waiting = self.take_oldest()?;
+        let TimeWait { waiting, offset } = self.take_oldest()?;
         let ends = waiting.ends();
-        let (hot, cold) =
-            waiting.connection::<B::Fifo>(timestamp_offset(&self.shared.secret, &ends));
+        let (hot, cold) = waiting.connection::<B::Fifo>(offset);
         let mut to = begin(self.now, place::NOWHERE, 0);
         hot.put(&mut to);
         cold.put(&mut to);

@@ -11,12 +11,14 @@ mod export;
 mod import;
 mod options;
 mod summary;
+mod time_wait;
 mod unheld;
 
 pub use crate::carried::{Carried, ImportError, Reader, VERSION, Writer};
 pub use error::ExportError;
 pub use export::{Contents, Exported};
 pub use summary::Summary;
+pub use time_wait::TimeWait;
 
 /// The first four bytes: 'MRTC'.
 pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"MRTC");

@@ -6,6 +6,7 @@ use crate::emit::{self, OptionBytes, Out};
 use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::isn;
+use crate::moving::TimeWait;
 use crate::options::SECOND;
 use crate::packet::Sink;
 use crate::reason::Reason;
@@ -23,21 +24,31 @@ impl<B: Buffers> Stack<B> {
     pub(super) fn retire(&mut self, index: u32) {
         let Some((hot, cold)) = self.slab.at(index) else { return };
         let waiting = Waiting::of(hot, cold, self.now);
-        let key = cold.key;
+        let stamp = hot.has(flag::MOVED).then_some(hot.ts_offset);
         hot.clear(flag::IN_TABLE);
+        // The entry is there: only its value changes.
+        let changed = self.shelve(waiting, stamp);
+        debug_assert!(changed, "the connection was in the table");
+        self.timers.cancel(index);
+        self.free(index);
+    }
+
+    /// The table of flows has it from now on, whatever it had there; `stamp`: what its time stamps are ahead of the clock, if
+    /// another secret says so. `false`: the table has no room.
+    fn shelve(&mut self, waiting: Waiting, stamp: Option<u32>) -> bool {
         if self.time_waits.is_full() {
             if let Some(oldest) = self.time_waits.oldest() {
                 self.shared.counters.time_waits_evicted += 1;
                 self.forget(oldest);
             }
         }
-        let number = self.time_waits.push(waiting);
+        let number = self.time_waits.push(waiting, stamp.filter(|_| waiting.has_timestamps()));
         self.moved = true;
-        // The entry is there: only its value changes.
-        let changed = self.list_key(&key, TIME_WAIT | number);
-        debug_assert!(changed, "the connection was in the table");
-        self.timers.cancel(index);
-        self.free(index);
+        let listed = self.list_key(&waiting.ends().key(), TIME_WAIT | number);
+        if !listed {
+            self.time_waits.remove(number);
+        }
+        listed
     }
 
     /// Nothing is left of it.
@@ -48,9 +59,54 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// Takes the oldest out.
-    pub(crate) fn take_oldest(&mut self) -> Option<Waiting> {
+    pub(crate) fn take_oldest(&mut self) -> Option<TimeWait> {
         let oldest = self.time_waits.oldest()?;
-        self.forget(oldest)
+        let ends = self.time_waits.get_mut(oldest)?.ends();
+        let offset = self.offset_of(&ends);
+        self.forget(oldest).map(|waiting| TimeWait { waiting, offset })
+    }
+
+    /// What the time stamps of one are ahead of the clock.
+    fn offset_of(&self, ends: &Ends) -> u32 {
+        let own = || isn::timestamp_offset(&self.shared.secret, ends);
+        self.time_waits.stamp(ends).unwrap_or_else(own)
+    }
+
+    /// Takes all connections out that are in TIME-WAIT and that nobody holds any more, the oldest first. What comes for them
+    /// from now on is answered by a reset unless [`hold`](Self::hold) is called.
+    pub fn export_time_waits(&mut self, now: u64) -> Vec<TimeWait> {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let all = std::iter::from_fn(|| self.take_oldest());
+        all.filter(|one| !one.waiting.is_over(now)).collect()
+    }
+
+    /// Takes one in that [`export_time_waits`](Self::export_time_waits) gave, of whichever stack, in the place of one between
+    /// the same ends. `false`: it is over, a connection between these ends goes on here, or there is no room.
+    pub fn import_time_wait(&mut self, now: u64, one: &TimeWait) -> bool {
+        self.now = self.now.max(now);
+        let TimeWait { waiting, offset } = *one;
+        let ends = waiting.ends();
+        self.end_time_wait(&ends);
+        let none = self.shared.config.time_waits == 0;
+        if none || waiting.is_over(self.now) || self.find(&ends).is_some() {
+            return false;
+        }
+        let own = isn::timestamp_offset(&self.shared.secret, &ends);
+        self.shelve(waiting, (offset != own).then_some(offset))
+    }
+
+    /// How long what is left of a connection between these ends still waits: ns. `None`: there is none, or somebody holds it.
+    pub fn time_wait_left(&mut self, ends: &Ends) -> Option<u64> {
+        let waiting = self.find(ends).and_then(|value| self.waiting(value))?;
+        Some(waiting.left(self.now)).filter(|left| *left > 0)
+    }
+
+    /// Forgets what is left of a connection between these ends: another begins, or one arrives.
+    pub fn end_time_wait(&mut self, ends: &Ends) {
+        if let Some(value) = self.find(ends).filter(|value| value & TIME_WAIT != 0) {
+            self.forget(value);
+        }
     }
 
     /// Those whose time is over go, `budget` at most. Gives what is left of it.
@@ -69,13 +125,11 @@ impl<B: Buffers> Stack<B> {
     /// one's (RFC 6191 in our direction, as Linux's `tcp_tw_reuse`).
     pub(crate) fn may_take_over(&mut self, value: u32, timestamps: bool) -> bool {
         let now = self.now;
-        if value & TIME_WAIT == 0 {
-            return false;
-        }
-        self.time_waits.get_mut(value & !TIME_WAIT).is_some_and(|waiting| {
-            let late = now >= waiting.began_at().saturating_add(REUSE);
-            waiting.is_over(now) || timestamps && waiting.has_timestamps() && late
-        })
+        let Some(waiting) = self.waiting(value) else { return false };
+        let late = now >= waiting.began_at().saturating_add(REUSE);
+        // Time stamps of this stack do not go on from those of another secret.
+        let own = waiting.has_timestamps() && self.time_waits.stamp(&waiting.ends()).is_none();
+        waiting.is_over(now) || timestamps && own && late
     }
 
     /// Makes way for a new connection. Gives the sequence number that the old one had come to.
@@ -114,7 +168,7 @@ impl<B: Buffers> Stack<B> {
                 return Err(Reason::RateLimit);
             }
             Late::Answer => self.shared.counters.challenges += 1,
-            Late::Again => self.restart(number, segment),
+            Late::Again => self.restart(number, ends, segment),
         }
         if let Some(waiting) = self.find(ends).and_then(|value| self.waiting(value)) {
             self.answer_late(&waiting, ends, sink);
@@ -134,22 +188,23 @@ impl<B: Buffers> Stack<B> {
     }
 
     /// The peer's FIN again: the wait begins anew, behind the others.
-    fn restart(&mut self, number: u32, segment: &Segment<'_>) {
+    fn restart(&mut self, number: u32, ends: &Ends, segment: &Segment<'_>) {
+        let stamp = self.time_waits.stamp(ends);
         let Some(mut waiting) = self.time_waits.remove(number) else { return };
         if let (true, Some((value, _))) = (waiting.has_timestamps(), segment.timestamps) {
             if value.wrapping_sub(waiting.ts_recent) as i32 > 0 {
                 waiting.ts_recent = value;
             }
         }
-        let number = self.time_waits.push(waiting.restarted(self.now));
+        let number = self.time_waits.push(waiting.restarted(self.now), stamp);
         self.moved = true;
-        self.list_key(&waiting.ends().key(), TIME_WAIT | number);
+        self.list_key(&ends.key(), TIME_WAIT | number);
     }
 
     fn answer_late<S: Sink + ?Sized>(&mut self, waiting: &Waiting, ends: &Ends, sink: &mut S) {
         let mut options = OptionBytes::default();
         if waiting.has_timestamps() {
-            let offset = isn::timestamp_offset(&self.shared.secret, ends);
+            let offset = self.offset_of(ends);
             options.timestamps(isn::timestamp(self.now, offset), waiting.ts_recent);
         }
         let out = Out {
