@@ -5,7 +5,8 @@
 //! has 256 buckets, which flows fall into by their hash; when members come and go, only the buckets change that must.
 //! A bucket remembers its earlier members. A packet that opens no flow belongs to the one among them that claims it
 //! ([`shm::claims`]), else to the bucket's member of now: so flows stay where they are, and none needs an entry here. Only a
-//! flow whose connection has moved to a stack that neither leases nor serves its port has one ([`Steering::redirect`]).
+//! flow whose connection has moved to a stack that neither leases nor serves its port has one ([`Steering::redirect`]), or whose
+//! TIME-WAIT such a stack has ([`Steering::wait_out`]).
 
 mod bind;
 mod buckets;
@@ -18,6 +19,7 @@ mod reader;
 mod redirects;
 mod served;
 mod table;
+mod time_wait;
 mod vacant;
 
 pub use bind::{Bind, ListenerId};

@@ -18,8 +18,14 @@ impl SteeringReader {
         let upper = Upper::of(packet)?;
         let bytes = packet.get(upper.at..)?;
         if let Some(protocol) = transport(upper.protocol) {
-            let opens = protocol == TransportProtocol::Tcp && is_opening(bytes);
-            return self.find(&received(&upper, protocol, bytes)?, opens);
+            let flow = received(&upper, protocol, bytes)?;
+            let is_tcp = protocol == TransportProtocol::Tcp;
+            if is_tcp && is_closing(bytes) {
+                if let Some(id) = self.find_waiting(&flow) {
+                    return Some(id);
+                }
+            }
+            return self.find(&flow, is_tcp && is_opening(bytes));
         }
         let quoted = quotation(&upper, bytes)?;
         let inner = Upper::of_first(quoted)?;
@@ -75,6 +81,13 @@ fn ports(bytes: &[u8]) -> Option<(u16, u16)> {
         [a, b, c, d, ..] => Some((u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]))),
         _ => None,
     }
+}
+
+/// Whether a TCP segment is its sender's last.
+fn is_closing(segment: &[u8]) -> bool {
+    let flags = segment.get(13).copied().unwrap_or(0);
+    let relevant = (Flags::FIN | Flags::SYN | Flags::RST).0;
+    flags & relevant == Flags::FIN.0
 }
 
 /// Whether a TCP segment opens a connection.

@@ -117,6 +117,8 @@ impl Shared {
 pub struct SteeringReader {
     pub(super) shared: Arc<Shared>,
     pub(super) redirects: RedirectReader,
+    /// What is left of connections that are over.
+    pub(super) time_waits: RedirectReader,
 }
 
 impl SteeringReader {
@@ -170,11 +172,13 @@ impl SteeringReader {
     }
 
     /// Whether a stack may send what the other end of a flow receives: it leases the local port, is or has been a member of a
-    /// listener there, or the connection has moved to it.
+    /// listener there, or the connection has moved to it, or what is left of that.
     #[inline]
     #[must_use]
     pub fn lets_send(&self, id: StackId, flow: &Flow) -> bool {
-        self.may_have(id, flow) || self.redirects.find(flow) == Some(id)
+        self.may_have(id, flow)
+            || self.redirects.find(flow) == Some(id)
+            || self.time_waits.find(flow) == Some(id)
     }
 
     /// The stack of this host that a connection goes to which `id` opens now, if it may open it. `flow`: as `id` sees it.

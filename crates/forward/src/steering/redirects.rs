@@ -1,4 +1,4 @@
-//! Flows that belong to another stack than leases and listeners say: their connection has moved.
+//! Flows that belong to another stack than leases and listeners say: their connection has moved, or is over.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -164,7 +164,7 @@ impl Redirects {
 }
 
 impl RedirectReader {
-    /// Whose a flow is, if its connection has moved.
+    /// Whose a flow is.
     #[inline]
     pub(super) fn find(&self, flow: &Flow) -> Option<StackId> {
         if self.shared.count.load(Ordering::Relaxed) == 0 {

@@ -30,11 +30,19 @@ pub struct SteeringLimits {
     pub of_stack: usize,
     /// Connections that have moved, of each version of IP.
     pub redirects: usize,
+    /// Connections that are over and whose TIME-WAIT somebody else has, of each version of IP.
+    pub time_waits: usize,
 }
 
 impl Default for SteeringLimits {
     fn default() -> Self {
-        Self { stacks: 4096, listeners: 8192, of_stack: 512, redirects: 1 << 17 }
+        Self {
+            stacks: 4096,
+            listeners: 8192,
+            of_stack: 512,
+            redirects: 1 << 17,
+            time_waits: 1 << 16,
+        }
     }
 }
 
@@ -56,6 +64,8 @@ pub struct Steering {
     limits: SteeringLimits,
     shared: Arc<Shared>,
     pub(super) redirects: Redirects,
+    /// The same of what is left of connections that are over.
+    pub(super) time_waits: Redirects,
     epoch: Epoch,
     /// Places for stacks.
     seats: Vec<Option<Stack>>,
@@ -80,6 +90,7 @@ impl Steering {
             limits,
             shared: Arc::new(Shared::new(seed)),
             redirects: Redirects::new(limits.redirects, limits.stacks)?,
+            time_waits: Redirects::new(limits.time_waits, limits.stacks)?,
             epoch: epoch.clone(),
             seats: Vec::new(),
             free: VecDeque::new(),
@@ -94,7 +105,11 @@ impl Steering {
     /// For the nodes of a worker.
     #[must_use]
     pub fn reader(&self) -> SteeringReader {
-        SteeringReader { shared: Arc::clone(&self.shared), redirects: self.redirects.reader() }
+        SteeringReader {
+            shared: Arc::clone(&self.shared),
+            redirects: self.redirects.reader(),
+            time_waits: self.time_waits.reader(),
+        }
     }
 
     /// Whether stacks are expected to come back, as after a restart: until then a segment that no stack has is not answered

@@ -77,6 +77,7 @@ impl Steering {
             }
         }
         self.redirects.forget(id);
+        self.time_waits.forget(id);
         self.free.push_back(id.place());
         self.reclaim();
         Ok(())
