@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use libfuzzer_sys::fuzz_target;
 use transport::{
     Algorithm, Config, ConnectionId, Contents, Ecn, Options, Packet, PacketList, Rings, Stack,
-    Summary,
+    Summary, TimeWait,
 };
 
 use bytes::Bytes;
@@ -98,11 +98,23 @@ fn exercise(stack: &mut Stack<Rings>, id: ConnectionId, mut now: u64) {
     stack.flush(now, &mut list);
 }
 
+/// The same of a list of connections in TIME-WAIT.
+fn wait_out(bytes: &[u8], now: u64) {
+    let mut stack = stack(9);
+    for one in TimeWait::read(bytes, now, 0).unwrap_or_default() {
+        assert!(one.left(now) <= 60 * SECOND);
+        stack.import_time_wait(now, &one);
+    }
+    stack.expire(now + 60 * SECOND, &mut PacketList::default());
+    assert_eq!(stack.connections(), 0);
+}
+
 fuzz_target!(|data: &[u8]| {
     let mut bytes = Bytes::new(data);
     let made_up = bytes.byte() & 7 == 0;
     let (mut moved, now) = exported(&mut bytes);
     if made_up {
+        wait_out(data.get(1..).unwrap_or_default(), now);
         moved = data.to_vec();
     }
     while let Some(operation) = bytes.next() {

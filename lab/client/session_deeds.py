@@ -11,7 +11,7 @@ import time
 
 from hostile import PATIENCE, Ended, word
 
-PROTOCOL = 7
+PROTOCOL = 8
 # How `host` marks a connection's bytes, so that some of the garbage is read further than that.
 MARK = b"MRHS"
 
@@ -140,7 +140,7 @@ def carriers(self):
 
 
 def parcels(self):
-    """Deposits, abandons and hands over what is no connection."""
+    """Deposits, abandons, hands over and leaves in TIME-WAIT what is no connection."""
     session = Session(self).hello()
     stack, _ = session.stack()
     listener = session.listens(stack)
@@ -154,6 +154,7 @@ def parcels(self):
         session.ask(self.rng.choice([
             {"deposit": {"stack": number, "id": name, "at": at}},
             {"abandon": {"stack": number, "at": at, "count": count}},
+            {"wait-out": {"stack": number, "at": at}},
             {"hand": {"stack": number, "listener": listener or 1, "at": at, "count": count}},
         ]), self.rng.choice([[file]] * 6 + [[], [file, file]]))
         os.close(file)

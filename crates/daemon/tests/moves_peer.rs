@@ -8,18 +8,18 @@ mod guest;
 mod instance;
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use guest::Guest;
+use guest::{Guest, clock};
 use instance::{Instance, PATIENCE, SMALL};
 use rustix::process::geteuid;
 use shm::session::{Event, Offered, Reply};
-use transport::ConnectionId;
+use transport::{ConnectionId, PacketList, State, TimeWait};
 
 const PORT: &str =
     "[[port]]\nname = \"left\"\ndevice = \"tap:peer\"\naddresses = [\"192.0.2.1/24\"]\n";
@@ -211,6 +211,61 @@ fn the_daemon_finishes_what_a_process_has_left() {
     drop(server);
     let heard = heard.join().unwrap();
     assert!(heard == answer[..sent], "{} of {sent} bytes", heard.len());
+    drop((daemon, socket));
+}
+
+/// Whether the kernel's socket at a port waits for its FIN to be acknowledged (LAST-ACK).
+fn waits_for_the_last_acknowledgment(port: u16) -> bool {
+    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let port = format!(":{port:04X}");
+    table.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        let is_its = words.nth(1).is_some_and(|local| local.ends_with(&port));
+        is_its && words.nth(1) == Some("09")
+    })
+}
+
+#[test]
+fn the_daemon_repeats_the_last_acknowledgment_of_a_process_that_ended() {
+    if !inside("the_daemon_repeats_the_last_acknowledgment_of_a_process_that_ended") {
+        return;
+    }
+    let mut bed = Bed::new();
+    let to = bed.local;
+    let connecting = thread::spawn(move || TcpStream::connect(to).unwrap());
+    let connection = bed.server.accept(bed.listener.1);
+    bed.server.until("the peer", |_| connecting.is_finished().then_some(()));
+    let mut peer = connecting.join().unwrap();
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    bed.server.stack.close(connection);
+    bed.server.until("an answer to the FIN", |guest| {
+        (guest.stack.state(connection) == Some(State::FinWait2)).then_some(())
+    });
+    assert_eq!(peer.read(&mut [0; 1]).unwrap(), 0);
+    // The acknowledgment of the peer's own FIN gets lost.
+    peer.shutdown(Shutdown::Write).unwrap();
+    let (start, mut lost) = (Instant::now(), PacketList::default());
+    let Guest { stack, queues, .. } = &mut bed.server;
+    while stack.time_waits() == 0 {
+        assert!(start.elapsed() < PATIENCE, "no FIN");
+        let now = clock();
+        queues.inbound.receive(|packets| stack.input(now, packets, &mut lost));
+        stack.flush(now, &mut lost);
+        thread::sleep(Duration::from_millis(1));
+    }
+    let now = clock();
+    let waits = stack.export_time_waits(now);
+    let reply = bed.server.wait_out(&TimeWait::write(&waits, now), now);
+    assert_eq!(reply, Reply::WaitingOut(1));
+    let port = peer.local_addr().unwrap().port();
+    assert!(waits_for_the_last_acknowledgment(port));
+    let Bed { daemon, server, socket, .. } = bed;
+    drop(server);
+    while waits_for_the_last_acknowledgment(port) {
+        assert!(start.elapsed() < PATIENCE, "nobody answers");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(peer.take_error().unwrap().is_none(), "it was reset");
     drop((daemon, socket));
 }
 

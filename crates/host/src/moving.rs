@@ -8,7 +8,7 @@ mod settings;
 use std::sync::Arc;
 
 use transport::moving::{Carried, Reader, Writer};
-use transport::{ConnectionId, Contents, Ends, ImportError, State, Transport, Write};
+use transport::{ConnectionId, Contents, Ends, ImportError, State, TimeWait, Transport, Write};
 
 use crate::errno::Errno;
 use crate::session::{Domain, Id, Progress, Rare, Role, Session};
@@ -199,6 +199,14 @@ impl Sessions {
             }
         }
         parcels
+    }
+
+    /// Takes all connections in TIME-WAIT out that were closed here. What comes for them gets no answer until `held`: ns.
+    pub fn export_time_waits(&mut self, now: u64, held: u64) -> Vec<TimeWait> {
+        self.now = self.now.max(now);
+        let all = self.stack.export_time_waits(self.now);
+        all.iter().for_each(|one| self.stack.hold(&one.ends(), held));
+        all
     }
 
     /// Whether handshakes are under way at a socket that listens.

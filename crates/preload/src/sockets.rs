@@ -7,7 +7,7 @@ use host::{
     Domain, Errno, How, Id, Incoming, Kind, Lingering, Mask, Outgoing, Parcel, Ready, Received,
     Remote, Sessions, Setting, Template, Value, Wanted,
 };
-use transport::{Ends, ImportError, Path};
+use transport::{Ends, ImportError, Path, TimeWait};
 
 /// All sessions of this process.
 #[derive(Debug)]
@@ -306,6 +306,14 @@ impl Sockets {
         match self {
             Self::Inline(sessions) => sessions.export_closed(now),
             Self::Shared(remote) => remote.export_closed(),
+        }
+    }
+
+    /// What is in TIME-WAIT; it gets no answer here any more until then. A stack worker gives none.
+    pub(crate) fn export_time_waits(&mut self, now: u64, held: u64) -> Vec<TimeWait> {
+        match self {
+            Self::Inline(sessions) => sessions.export_time_waits(now, held),
+            Self::Shared(_) => Vec::new(),
         }
     }
 

@@ -12,8 +12,9 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use shm::attach::{Channel, ChannelError};
 use shm::session::{
-    Abandon, CarrierId, Deposit, Hand, Reply, Request, Withdraw, Withdrawn, pack, unpack,
+    Abandon, CarrierId, Deposit, Hand, Reply, Request, WaitOut, Withdraw, Withdrawn, pack, unpack,
 };
+use transport::TimeWait;
 
 use crate::Error;
 
@@ -80,6 +81,19 @@ impl Link {
         }
     }
 
+    /// Leaves connections in TIME-WAIT to the daemon, as they were exported at that time: ns of `CLOCK_MONOTONIC`;
+    /// [`MOST_WAITS`](shm::session::MOST_WAITS) at most. Gives how many it has taken.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub fn wait_out(&self, stack: u32, at: u64, waits: &[TimeWait]) -> Result<u32, Error> {
+        let file = sealed(&TimeWait::write(waits, at))?;
+        match self.ask(&Request::WaitOut(WaitOut { stack, at }), &[file.as_fd()])?.message {
+            Reply::WaitingOut(taken) => Ok(taken),
+            _ => Err(unexpected("that connections are taken")),
+        }
+    }
+
     /// Offers connections that nobody has accepted to the other members of a listener. Gives how many were taken.
     ///
     /// # Errors
@@ -136,17 +150,25 @@ pub fn carrier_id(file: BorrowedFd<'_>, patience: Duration) -> Option<CarrierId>
     }
 }
 
+/// The file could not be made.
+fn no_file(source: std::io::Error) -> Error {
+    Error::System { what: "a file for connections", source }
+}
+
 /// A file with connections.
 fn parcel(connections: &[&[u8]]) -> Result<OwnedFd, Error> {
-    let none = |source| Error::System { what: "a file for connections", source };
     let bytes = pack(connections.iter().copied());
-    let bytes = bytes.ok_or_else(|| none(std::io::ErrorKind::FileTooLarge.into()))?;
+    sealed(&bytes.ok_or_else(|| no_file(std::io::ErrorKind::FileTooLarge.into()))?)
+}
+
+/// A file that nobody changes any more.
+fn sealed(bytes: &[u8]) -> Result<OwnedFd, Error> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file = memfd_create(c"millrace-connections", flags).map_err(|error| none(error.into()))?;
-    let mut file = File::from(file);
-    file.write_all(&bytes).map_err(none)?;
+    let made = memfd_create(c"millrace-connections", flags);
+    let mut file = File::from(made.map_err(|error| no_file(error.into()))?);
+    file.write_all(bytes).map_err(no_file)?;
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-    fcntl_add_seals(&file, seals).map_err(|error| none(error.into()))?;
+    fcntl_add_seals(&file, seals).map_err(|error| no_file(error.into()))?;
     Ok(file.into())
 }
 
@@ -199,6 +221,14 @@ mod tests {
             };
             assert_eq!((abandon.stack, abandon.at, abandon.count), (3, 45, 2));
             there.send(&Reply::Abandoned(1), &[]).unwrap();
+            let asked = there.receive::<Request>().unwrap();
+            assert_eq!(asked.message, Request::WaitOut(WaitOut { stack: 3, at: 46 }));
+            let mut bytes = Vec::new();
+            let mut file = File::from(asked.files.into_iter().next().unwrap());
+            std::io::Seek::rewind(&mut file).unwrap();
+            std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
+            assert_eq!(bytes, TimeWait::write(&[], 46));
+            there.send(&Reply::WaitingOut(0), &[]).unwrap();
             there
         });
         link.deposit(3, ID, 44, b"a connection").unwrap();
@@ -211,6 +241,7 @@ mod tests {
         assert_eq!(bytes, b"a connection");
         assert!(matches!(link.withdraw(3, ID).unwrap(), Withdrawal::Recalled));
         assert_eq!(link.abandon(3, 45, &[b"one", b"two"]).unwrap(), 1);
+        assert_eq!(link.wait_out(3, 46, &[]).unwrap(), 0);
         assert_eq!(link.next_event().unwrap().map(|heard| heard.message), Some(Event::Lost(ID)));
         drop(daemon.join().unwrap());
         assert!(matches!(link.next_event(), Err(Error::DaemonGone)));

@@ -2,25 +2,36 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use control::config;
 use shm::attach::Refusal;
-use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
+use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, WaitOut, Withdraw, Withdrawn};
 use tokio::sync::SemaphorePermit;
 
 use super::guest::Attached;
-use super::moves::{Answered, Cargo, Taking, read, written};
-use super::parking::{self, Arrival, Purpose, Started};
+use super::moves::{Answered, Cargo, Taking, read, read_waits, written};
+use super::parking::{self, Arrival, EndedFlow, Purpose, Started};
 use super::{Host, Lent};
 use crate::processes::{Answer, Control, invalid, no_resources};
 
 /// Connections in one file.
 const BATCH: u32 = 4_096;
+/// Connections in TIME-WAIT that the control thread looks at without a pause.
+const AT_ONCE: usize = 256;
 /// What a socket's own part and a connection's state take in a file, beside the data: bytes.
 const STATE: usize = 16 << 10;
 
 fn ending() -> Refusal {
     no_resources("the daemon ends")
+}
+
+/// The file that comes with a request.
+fn only(files: &[OwnedFd]) -> Result<&OwnedFd, Refusal> {
+    match files {
+        [file] => Ok(file),
+        _ => Err(invalid("a request that moves connections brings one file with them")),
+    }
 }
 
 /// On the control thread.
@@ -43,7 +54,8 @@ async fn bring(
     let imported = match bytes.is_empty() {
         true => Ok(None),
         false => {
-            let arrival = Arrival { bytes, at, room, purpose };
+            let ends = cargo.summary.map(|summary| summary.ends);
+            let arrival = Arrival { bytes, at, room, ends, purpose };
             taking.parking.import(arrival).await.map(Some)
         }
     };
@@ -80,8 +92,9 @@ impl<H: Host> Attached<H> {
             return Ok(());
         }
         let control = self.control.clone();
-        let ended = Box::new(move |flows: Vec<_>| {
-            control.tell(move |host| host.lend().sessions.flows_ended(&flows));
+        let ended = Box::new(move |flows: Vec<EndedFlow>| {
+            let now = Instant::now();
+            control.tell(move |host| host.lend().sessions.flows_ended(&flows, now));
         });
         let started = parking::start(starting.path(), ended, starting.pulse());
         let Started { parking, client, stack } = started.await?;
@@ -90,9 +103,7 @@ impl<H: Host> Attached<H> {
 
     /// Reads what comes along.
     fn cargo(&self, files: &[OwnedFd], count: u32) -> Result<Vec<Cargo>, Refusal> {
-        let [file] = files else {
-            return Err(invalid("a request that moves connections brings one file with them"));
-        };
+        let file = only(files)?;
         if count > BATCH {
             return Err(no_resources(format!(
                 "{count} connections in one file; at most {BATCH} are allowed"
@@ -215,6 +226,31 @@ impl<H: Host> Attached<H> {
             taken
         });
         Ok(Reply::Abandoned(moved.await.map_err(no_resources)?))
+    }
+
+    /// The daemon waits out connections in TIME-WAIT.
+    pub(super) async fn wait_out(
+        &self,
+        process: u32,
+        asked: WaitOut,
+        files: Vec<OwnedFd>,
+    ) -> Result<Reply, Refusal> {
+        let WaitOut { stack, at } = asked;
+        self.need_parking().await?;
+        let _turn = self.shared.turns.acquire().await.map_err(no_resources)?;
+        let waits = read_waits(only(&files)?, at)?;
+        drop(files);
+        let control = self.control.clone();
+        let moved = tokio::spawn(async move {
+            let mut taken = 0;
+            for batch in waits.chunks(AT_ONCE) {
+                let batch = batch.to_vec();
+                let asked = ask(&control, move |mut lent| lent.take_waits(process, stack, batch));
+                taken += asked.await?;
+            }
+            Ok::<u32, Refusal>(taken)
+        });
+        Ok(Reply::WaitingOut(moved.await.map_err(no_resources)??))
     }
 
     /// Connections that wait to be accepted are for other members of their listener.

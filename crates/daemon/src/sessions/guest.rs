@@ -65,6 +65,7 @@ impl<H: Host> Guest for Attached<H> {
             }
             (Request::Deposit(asked), Some(id)) => self.deposit(id, asked, files).await,
             (Request::Abandon(asked), Some(id)) => self.abandon(id, asked, files).await,
+            (Request::WaitOut(asked), Some(id)) => self.wait_out(id, asked, files).await,
             (Request::Hand(asked), Some(id)) => self.hand(id, asked, files).await,
             // Nothing else comes with a descriptor; it is closed here.
             _ if !files.is_empty() => {

@@ -15,11 +15,12 @@ use rustix::time::{ClockId, clock_gettime};
 use shm::attach::{Channel, Received, Refusal};
 use shm::claims::{ClaimsWriter, tag};
 use shm::session::{
-    Abandon, CarrierId, Deposit, Event, Hand, OpenStack, Reply, Request, TransportProtocol,
+    Abandon, CarrierId, Deposit, Event, Hand, OpenStack, Reply, Request, TransportProtocol, WaitOut,
     Withdraw, pack, unpack,
 };
 use transport::{
     Config, ConnectionId, Contents, Ends, ListenerId, Options, Packet, PacketList, Rings, Stack,
+    TimeWait,
 };
 
 /// How long anything may take on a busy machine.
@@ -201,6 +202,12 @@ impl Guest {
         self.ask(&Request::Abandon(asked), Some(file)).0
     }
 
+    /// Leaves connections in TIME-WAIT, as bytes that were written at that time.
+    pub(crate) fn wait_out(&mut self, bytes: &[u8], at: u64) -> Reply {
+        let asked = WaitOut { stack: self.number(), at };
+        self.ask(&Request::WaitOut(asked), Some(&raw_file(bytes))).0
+    }
+
     pub(crate) fn hand(&mut self, listener: u32, (file, at): &(OwnedFd, u64), count: u32) -> Reply {
         let asked = Hand { stack: self.number(), listener, at: *at, count };
         self.ask(&Request::Hand(asked), Some(file)).0
@@ -241,25 +248,64 @@ fn contents(file: &OwnedFd) -> Vec<u8> {
     bytes
 }
 
-/// An established connection between these ends, as the one at `local` has exported it.
-pub(crate) fn established(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
-    let mut ours = Stack::new(Config::default(), Rings).unwrap();
-    let mut theirs = Stack::new(Config::default(), Rings).unwrap();
-    let options = Options::default();
-    let listener = ours.listen(local, 5, &options).unwrap();
-    theirs.connect(1, remote.ip(), remote.port(), local, &options).unwrap();
-    let mut lists = [PacketList::default(), PacketList::default()];
-    for now in 1..20_u64 {
-        let now = now * 1_000_000;
-        theirs.flush(now, &mut lists[0]);
-        for packet in std::mem::take(&mut lists[0].packets) {
-            ours.input(now, &[Packet::new(&packet)], &mut lists[1]);
-        }
-        ours.flush(now, &mut lists[1]);
-        for packet in std::mem::take(&mut lists[1].packets) {
-            theirs.input(now, &[Packet::new(&packet)], &mut lists[0]);
+/// Two stacks in memory, with a connection between them.
+struct Couple {
+    stacks: [Stack<Rings>; 2],
+    ids: [ConnectionId; 2],
+    /// ns.
+    now: u64,
+}
+
+impl Couple {
+    /// The first one's end is `local`, and it has accepted the connection.
+    fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+        let stack = || Stack::new(Config::default(), Rings).unwrap();
+        let (mut ours, mut theirs) = (stack(), stack());
+        let options = Options::default();
+        let listener = ours.listen(local, 5, &options).unwrap();
+        let id = theirs.connect(1, remote.ip(), remote.port(), local, &options).unwrap();
+        let mut couple = Self { stacks: [ours, theirs], ids: [id; 2], now: 0 };
+        couple.run();
+        couple.ids[0] = couple.stacks[0].accept(listener).unwrap();
+        couple
+    }
+
+    fn run(&mut self) {
+        let [ours, theirs] = &mut self.stacks;
+        let mut lists = [PacketList::default(), PacketList::default()];
+        for _ in 0..20 {
+            self.now += 1_000_000;
+            let now = self.now;
+            theirs.flush(now, &mut lists[0]);
+            for packet in std::mem::take(&mut lists[0].packets) {
+                ours.input(now, &[Packet::new(&packet)], &mut lists[1]);
+            }
+            ours.flush(now, &mut lists[1]);
+            for packet in std::mem::take(&mut lists[1].packets) {
+                theirs.input(now, &[Packet::new(&packet)], &mut lists[0]);
+            }
         }
     }
-    let id = ours.accept(listener).unwrap();
-    ours.export(clock(), id, Contents::Copied).unwrap().bytes
+}
+
+/// An established connection between these ends, as the one at `local` has exported it.
+pub(crate) fn established(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+    let Couple { stacks: [mut ours, _], ids, .. } = Couple::new(local, remote);
+    ours.export(clock(), ids[0], Contents::Copied).unwrap().bytes
+}
+
+/// Connections with these ends that are in TIME-WAIT, as bytes that can have been written at any time.
+pub(crate) fn waiting(all: &[(SocketAddr, SocketAddr)]) -> Vec<u8> {
+    let (mut waits, mut written) = (Vec::new(), 0);
+    for (local, remote) in all {
+        let mut couple = Couple::new(*local, *remote);
+        for side in 0..2 {
+            couple.stacks[side].close(couple.ids[side]);
+            couple.run();
+        }
+        written = couple.now;
+        waits.extend(couple.stacks[0].export_time_waits(written));
+    }
+    assert_eq!(waits.len(), all.len());
+    TimeWait::write(&waits, written)
 }

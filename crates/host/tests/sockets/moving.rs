@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use millrace_host::{Errno, How, Id, Mask, Parts, Sessions};
 use proptest::prelude::*;
-use transport::ImportError;
+use transport::{ImportError, Packet};
 
 use super::pair::*;
 
@@ -279,6 +279,30 @@ fn who_comes_to_a_listener_whose_connections_leave_is_not_reset() {
     pair.listen(LISTENER, at(v4(1), 80));
     pair.run_for(2_000_000_000);
     pair.server().accept(LISTENER, MOVED).unwrap();
+}
+
+#[test]
+fn time_waits_leave_and_get_no_answer_for_a_while() {
+    let mut pair = Pair::connected();
+    pair.server().close(SERVER);
+    pair.settle();
+    pair.client().close(CLIENT);
+    let now = pair.now;
+    let Pair { hosts: [client, server], .. } = &mut pair;
+    client.sessions.turn(now, &mut client.out);
+    let fin = std::mem::take(&mut client.out.packets).remove(0);
+    let answers = |server: &mut Host, now| {
+        server.sessions.input(now, &[Packet::new(&fin)], &mut server.out);
+        server.sessions.turn(now, &mut server.out);
+        std::mem::take(&mut server.out.packets).len()
+    };
+    assert_eq!(answers(server, now), 1, "the last acknowledgment");
+    let left = server.sessions.export_time_waits(now, now + 1_000_000_000);
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].ends().local, at(v4(1), 80));
+    assert!(server.sessions.export_time_waits(now, now).is_empty());
+    assert_eq!(answers(server, now), 0);
+    assert_eq!(answers(server, now + 1_000_000_000), 1, "a reset");
 }
 
 #[test]

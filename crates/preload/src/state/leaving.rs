@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::time::Duration;
 
 use host::Parcel;
+use shm::session::MOST_WAITS;
 
 use super::State;
 use crate::address::id;
@@ -49,9 +50,11 @@ impl State {
         self.abandon();
     }
 
-    /// Leaves connections that are closed, and not over, to the daemon. Gives whether it has taken all.
+    /// Leaves connections that are closed, and not over, to the daemon. Gives whether it has taken all but those in TIME-WAIT,
+    /// which have nothing to lose.
     fn abandon(&mut self) -> bool {
         let now = clock::now();
+        self.leave_time_waits(now);
         let parcels = self.sessions.export_closed(now);
         if parcels.is_empty() {
             return true;
@@ -69,6 +72,17 @@ impl State {
             }
         }
         all
+    }
+
+    fn leave_time_waits(&mut self, now: u64) {
+        let all = self.sessions.export_time_waits(now, now + HELD);
+        let stack = self.attachment.number();
+        for batch in all.chunks(MOST_WAITS) {
+            // Where the daemon does not take one, its peer is reset if it has not heard the last acknowledgment.
+            if self.attachment.link.wait_out(stack, now, batch).is_err() {
+                return;
+            }
+        }
     }
 
     /// Connections that wait at a listener are for others who serve there.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::attach::{ChannelPlace, Refusal};
 
 use super::link::{Introduce, Introduced};
-use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, Withdraw, Withdrawn};
+use super::moving::{Abandon, CarrierId, Deposit, Event, Hand, WaitOut, Withdraw, Withdrawn};
 
 /// Version of these messages and of what lies in a stack's segment: both sides must have the same.
 pub const PROTOCOL: u32 = 8;
@@ -47,6 +47,8 @@ pub enum Request {
     Decline(CarrierId),
     /// The daemon ends connections that nobody holds any more. One descriptor comes along: their file.
     Abandon(Abandon),
+    /// The daemon waits out the TIME-WAITs of a stack that is about to end. One descriptor comes along: their file.
+    WaitOut(WaitOut),
     /// Connections that wait to be accepted are for the listener's other members. One descriptor comes along: their file.
     Hand(Hand),
     /// A stack is about to connect: which stacks serve there, and links to them.
@@ -181,6 +183,8 @@ pub enum Reply {
     Declined(CarrierId),
     /// To [`Request::Abandon`]: so many were taken. The others are reset.
     Abandoned(u32),
+    /// To [`Request::WaitOut`]: so many were taken. What comes again for the others is reset.
+    WaitingOut(u32),
     /// To [`Request::Hand`]: so many were taken. The others are reset.
     Handed(u32),
     /// To [`Request::Introduce`]. File descriptors come with it if a link was made: its memory, this end's bell, and the

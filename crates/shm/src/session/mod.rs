@@ -18,8 +18,8 @@ pub use message::{
     TransportProtocol, VERSION, Welcome,
 };
 pub use moving::{
-    Abandon, CarrierId, Deposit, Event, Hand, Offered, ParcelsError, Withdraw, Withdrawn, pack,
-    unpack,
+    Abandon, CarrierId, Deposit, Event, Hand, MOST_WAITS, Offered, ParcelsError, WaitOut, Withdraw,
+    Withdrawn, pack, unpack,
 };
 
 /// A flag in [`Meta::flags`](crate::Meta) of a packet to a stack: its TCP or UDP checksum was found right.

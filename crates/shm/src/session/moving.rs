@@ -70,6 +70,20 @@ pub struct Abandon {
     pub count: u32,
 }
 
+/// Leaves connections in TIME-WAIT to the daemon: it answers their peers' FINs that come again. They are in the file that comes
+/// along, as crate `transport` writes them (`TimeWait::write`), and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WaitOut {
+    /// The stack that has exported them.
+    pub stack: u32,
+    /// When they were exported: ns of `CLOCK_MONOTONIC`.
+    pub at: u64,
+}
+
+/// Connections in TIME-WAIT that come in one file at most.
+pub const MOST_WAITS: usize = 4_096;
+
 /// Connections that nobody has accepted, of a listener that the stack leaves: they are offered to its other members
 /// ([`Event::Offered`]). They are in the file that comes along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

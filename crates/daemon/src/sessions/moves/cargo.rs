@@ -7,9 +7,10 @@ use host::Parts;
 use rustix::fs::{FileType, MemfdFlags, fstat, memfd_create};
 use rustix::io::{Errno, pread, write};
 use shm::attach::Refusal;
-use shm::session::{TransportProtocol, pack, unpack};
-use transport::{State, Summary};
+use shm::session::{MOST_WAITS, TransportProtocol, pack, unpack};
+use transport::{Ends, State, Summary, TimeWait};
 
+use crate::clock;
 use crate::processes::{invalid, no_resources};
 
 /// A connection that was read and looked at.
@@ -37,8 +38,7 @@ impl Cargo {
     /// The flow whose packets are for it. `None`: there is none, or it is over.
     pub(in crate::sessions) fn flow(&self) -> Option<Flow> {
         let summary = self.summary.filter(|summary| summary.state != State::Closed)?;
-        let (local, remote) = (summary.ends.local, summary.ends.remote);
-        Some(Flow { protocol: TransportProtocol::Tcp, local, remote })
+        Some(flow_of(&summary.ends))
     }
 
     /// Whether nobody has accepted it yet.
@@ -63,13 +63,33 @@ impl Cargo {
     }
 }
 
-/// Reads a file that holds so many connections. It may be anybody's and anything: this can take as long as its owner likes.
-/// `most`: bytes.
+/// The flow of a connection.
+pub(in crate::sessions) fn flow_of(ends: &Ends) -> Flow {
+    let Ends { local, remote } = *ends;
+    Flow { protocol: TransportProtocol::Tcp, local, remote }
+}
+
+/// Reads a file that holds so many connections. `most`: bytes.
 pub(in crate::sessions) fn read(
     file: &OwnedFd,
     count: u32,
     most: usize,
 ) -> Result<Vec<Cargo>, Refusal> {
+    let bytes = contents(file, most)?;
+    let connections = unpack(&bytes, count).map_err(|error| invalid(error.to_string()))?;
+    connections.into_iter().map(Cargo::of).collect()
+}
+
+/// Reads a file that holds connections in TIME-WAIT that left their stack at that time: ns.
+pub(in crate::sessions) fn read_waits(file: &OwnedFd, at: u64) -> Result<Vec<TimeWait>, Refusal> {
+    let bytes = contents(file, TimeWait::bytes(MOST_WAITS))?;
+    let now = clock::now();
+    let waits = TimeWait::read(&bytes, now, now.saturating_sub(at));
+    waits.map_err(|error| invalid(format!("the connections in TIME-WAIT: {error}")))
+}
+
+/// All of a file. It may be anybody's and anything: this can take as long as its owner likes. `most`: bytes.
+fn contents(file: &OwnedFd, most: usize) -> Result<Vec<u8>, Refusal> {
     let system = |error: Errno| invalid(format!("the file of connections: {error}"));
     let status = fstat(file).map_err(system)?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
@@ -91,8 +111,7 @@ pub(in crate::sessions) fn read(
             Err(error) => return Err(system(error)),
         }
     }
-    let connections = unpack(&bytes, count).map_err(|error| invalid(error.to_string()))?;
-    connections.into_iter().map(Cargo::of).collect()
+    Ok(bytes)
 }
 
 /// A file with one connection, for a process.
@@ -123,6 +142,23 @@ mod tests {
         let file = written(b"its own", b"").unwrap();
         let cargo = read(&file, 1, MOST).unwrap().pop().unwrap();
         assert_eq!((&cargo.own[..], cargo.flow(), cargo.bytes()), (&b"its own"[..], None, 7));
+    }
+
+    #[test]
+    fn what_is_no_list_of_time_waits_is_refused() {
+        let file = |bytes: &[u8]| {
+            let file = memfd_create("waits", MemfdFlags::CLOEXEC).unwrap();
+            assert_eq!(write(&file, bytes), Ok(bytes.len()));
+            file
+        };
+        let none = TimeWait::write(&[], 5);
+        assert_eq!(read_waits(&file(&none), 5).unwrap().len(), 0);
+        let message = |bytes: &[u8]| read_waits(&file(bytes), 5).unwrap_err().message;
+        assert!(message(b"").contains("a part is missing"));
+        assert!(message(&[&none[..], b"garbage"].concat()).contains("a part is missing"));
+        assert!(message(b"garbage").contains("format version"));
+        let most = TimeWait::bytes(MOST_WAITS);
+        assert!(message(&vec![0; most + 1]).contains(&format!("{most} are allowed")));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use shm::attach::Refusal;
 use shm::session::{CarrierId, Event};
 
 use super::super::Sessions;
-use super::{Kind, Moves, Named, Place};
+use super::{Kind, Moves, Named, Place, Waits};
 use crate::processes::{invalid, no_resources};
 
 impl Moves {
@@ -104,6 +104,7 @@ impl Sessions {
     fn lose_parking(&mut self) {
         tracing::warn!("the daemon's own stack has ended with all connections that it kept");
         self.moves.parking = None;
+        self.moves.waits = Waits::default();
         for (_, charge) in std::mem::take(&mut self.moves.orphans) {
             self.moves.discharge(charge);
         }

@@ -8,7 +8,7 @@ use shm::attach::{Refusal, RefusalKind};
 use shm::session::{CarrierId, Event, Offered};
 use transport::{ConnectionId, ImportError};
 
-use super::super::parking::{Expected, Parking};
+use super::super::parking::{EndedFlow, Expected, Parking};
 use super::super::routes::own;
 use super::super::{Lent, Sessions};
 use super::cargo::Cargo;
@@ -38,11 +38,7 @@ impl Lent<'_> {
         let sessions = &mut *self.sessions;
         let (parking, own_stack) = sessions.own_stack()?;
         let uid = sessions.session(process)?.uid();
-        let stack = sessions.stack(process, number)?;
-        if stack.start.is_some() {
-            return Err(invalid(format!("stack {number} has not been started")));
-        }
-        let id = stack.id;
+        let id = sessions.started(process, number)?;
         let flow = cargo.flow();
         if let Some(flow) = &flow {
             if own(&interfaces, flow.local.ip()).is_none() {
@@ -75,6 +71,15 @@ impl Sessions {
     pub(in crate::sessions) fn own_stack(&self) -> Result<(Parking, StackId), Refusal> {
         let own = self.moves.own();
         own.ok_or_else(|| no_resources("the daemon's own stack has ended; ask again"))
+    }
+
+    /// A stack of a process that it has begun with.
+    pub(super) fn started(&mut self, process: u32, number: u32) -> Result<StackId, Refusal> {
+        let stack = self.stack(process, number)?;
+        if stack.start.is_some() {
+            return Err(invalid(format!("stack {number} has not been started")));
+        }
+        Ok(stack.id)
     }
 
     /// The daemon's own stack has it, or not: then it is as it was before.
@@ -250,15 +255,17 @@ impl Sessions {
         }
     }
 
-    /// Connections that the daemon's own stack had are over: their flows are free.
-    pub(in crate::sessions) fn flows_ended(&mut self, flows: &[Flow]) {
+    /// Connections that the daemon's own stack had are over: their flows are free, but for FINs that come again.
+    pub(in crate::sessions) fn flows_ended(&mut self, flows: &[EndedFlow], now: Instant) {
         let own_stack = self.moves.own().map(|(_, id)| id);
-        for flow in flows {
+        for EndedFlow { flow, left } in flows {
             if own_stack.is_some() && self.steering.redirected(flow) == own_stack {
                 self.steering.end_redirect(flow);
             }
-            if let Some(charge) = self.moves.orphans.remove(flow) {
-                self.moves.discharge(charge);
+            let Some(charge) = self.moves.orphans.remove(flow) else { continue };
+            self.moves.discharge(charge);
+            if let Some(left) = left {
+                self.wait_out(*flow, charge.uid, now + *left);
             }
         }
     }

@@ -6,6 +6,7 @@
 //! | `carriers` | names of connections, and their end |
 //! | `deposit` | a process gives a connection: to be kept, to be ended, or for another member of a listener |
 //! | `withdraw` | a process asks for a connection, from the daemon or from another process |
+//! | `waits` | connections in TIME-WAIT |
 //! | `tend` | what is overdue |
 
 mod cargo;
@@ -14,6 +15,7 @@ mod deposit;
 mod tend;
 #[cfg(test)]
 mod tests;
+mod waits;
 mod withdraw;
 
 use std::collections::{BTreeMap, HashMap};
@@ -30,7 +32,9 @@ use super::Sessions;
 use super::parking::Parking;
 use crate::processes::{UserBound, no_resources};
 
-pub(super) use cargo::{Cargo, read, written};
+use waits::Waits;
+
+pub(super) use cargo::{Cargo, read, read_waits, written};
 pub(super) use deposit::Taking;
 pub(super) use withdraw::Answered;
 
@@ -52,6 +56,7 @@ pub(super) struct Moves {
     named: HashMap<CarrierId, Named>,
     /// Connections that the daemon ends, and whom they count for.
     orphans: HashMap<Flow, Charge>,
+    waits: Waits,
     held: BTreeMap<u32, Held>,
     /// Connections that were withdrawn of late.
     withdrawn: HashMap<Flow, Instant>,

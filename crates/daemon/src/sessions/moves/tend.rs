@@ -1,4 +1,5 @@
-//! What is overdue: processes that do not give what they are asked for, offers that nobody takes, redirects that nobody needs.
+//! What is overdue: processes that do not give what they are asked for, offers that nobody takes, redirects that nobody needs,
+//! connections in TIME-WAIT.
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,7 @@ impl Sessions {
         if self.moves.swept.is_none_or(|swept| now.duration_since(swept) >= SWEEP) {
             self.moves.swept = Some(now);
             self.sweep(now);
+            self.end_waits(now);
         }
     }
 

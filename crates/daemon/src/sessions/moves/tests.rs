@@ -5,8 +5,10 @@ use tokio::sync::mpsc;
 use transport::ImportError;
 
 use super::super::News;
+use super::super::parking::EndedFlow;
 use super::super::tests::{listener, proof, sessions};
 use super::tend::SWEEP;
+use super::waits::OF_USER;
 use crate::testing;
 
 const CHARGE: Charge = Charge { uid: 7, bytes: 100 };
@@ -264,4 +266,56 @@ fn nothing_is_left_of_offers_when_the_own_stack_ends() {
     let left: Vec<CarrierId> = bed.sessions.moves.named.keys().copied().collect();
     assert_eq!(left, [carrier]);
     assert_eq!(bed.held(), Held { carriers: 1, ..Held::default() });
+}
+
+/// A flow with another port of its peer's.
+fn beside(port: usize) -> Flow {
+    let remote = flow().remote;
+    Flow { remote: (remote.ip(), port as u16).into(), ..flow() }
+}
+
+#[test]
+fn time_waits_end_in_time_and_one_user_has_so_many() {
+    let mut bed = Bed::new();
+    let (_, own) = bed.sessions.own_stack().unwrap();
+    let until = bed.now + Duration::from_secs(60);
+    for port in 1..=OF_USER {
+        assert!(bed.sessions.wait_out(beside(port), 7, until), "{port}");
+    }
+    assert!(!bed.sessions.wait_out(beside(OF_USER + 1), 7, until));
+    assert_eq!(bed.sessions.steering.end_wait(&beside(OF_USER + 1)), None);
+    assert!(bed.sessions.wait_out(beside(OF_USER + 1), 8, until), "another user");
+    // One counts for whoever had it last.
+    assert!(bed.sessions.wait_out(beside(1), 8, until));
+    assert!(bed.sessions.wait_out(beside(OF_USER + 2), 7, until));
+    bed.tend(Duration::from_secs(59));
+    assert!(!bed.sessions.wait_out(beside(OF_USER + 3), 7, until), "none is over yet");
+    for second in 60..80 {
+        bed.tend(Duration::from_secs(second));
+    }
+    for port in 1..=OF_USER + 2 {
+        assert_eq!(bed.sessions.steering.end_wait(&beside(port)), None, "{port}");
+    }
+    let until = until + Duration::from_secs(60);
+    for port in 1..=OF_USER {
+        assert!(bed.sessions.wait_out(beside(port), 7, until), "{port}");
+    }
+    assert_eq!(bed.sessions.steering.end_wait(&beside(1)), Some(own));
+    let own = bed.sessions.moves.parking.as_ref().unwrap().client;
+    bed.sessions.forget_process(own);
+    assert!(!bed.sessions.wait_out(beside(1), 9, until), "nobody waits");
+}
+
+#[test]
+fn what_the_daemon_has_ended_waits_as_long_as_it_must() {
+    let mut bed = Bed::new();
+    let (_, own) = bed.sessions.own_stack().unwrap();
+    for left in [None, Some(Duration::from_secs(59))] {
+        bed.sessions.moves.charge(CHARGE);
+        bed.sessions.moves.orphans.insert(flow(), CHARGE);
+        bed.sessions.steering.redirect(own, &flow()).unwrap();
+        bed.sessions.flows_ended(&[EndedFlow { flow: flow(), left }], bed.now);
+        assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
+        assert_eq!(bed.sessions.steering.end_wait(&flow()), left.map(|_| own));
+    }
 }

@@ -1,6 +1,6 @@
 //! The daemon's own stack: it has the connections that no process has at the moment, and ends those that no process wants any
-//! more. It is a thread of this process with a stack like any other's, on rings like any other's, which it gets at the
-//! sessions socket when it is needed first. While it has nothing to do it sleeps.
+//! more, their TIME-WAIT included. It is a thread of this process with a stack like any other's, on rings like any other's, which
+//! it gets at the sessions socket when it is needed first. While it has nothing to do it sleeps.
 
 mod fifo;
 mod thread;
@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
 
 use client::session::Link;
 use forward::steering::Flow;
@@ -17,7 +18,7 @@ use graph::Doorbell;
 use shm::attach::Refusal;
 use shm::session::OpenStack;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
-use transport::{ConnectionId, ExportError, ImportError};
+use transport::{ConnectionId, Ends, ExportError, ImportError, TimeWait};
 
 use crate::processes::no_resources;
 use crate::service::{Pulse, Threads};
@@ -39,6 +40,8 @@ pub(super) struct Arrival {
     pub(super) at: u64,
     /// Bytes that its FIFOs are to hold: received and not read yet, or promised; to be sent.
     pub(super) room: (usize, usize),
+    /// Its addresses and ports.
+    pub(super) ends: Option<Ends>,
     pub(super) purpose: Purpose,
 }
 
@@ -66,6 +69,8 @@ enum Job {
     Close(ConnectionId),
     /// Resets it.
     Abort(ConnectionId),
+    /// Takes connections in TIME-WAIT.
+    WaitOut(Vec<TimeWait>),
     /// Brings what is shown of its connections up to date.
     Show,
 }
@@ -118,8 +123,17 @@ impl Starting {
     }
 }
 
-/// What is told when connections end: their flows are free.
-pub(super) type Ended = Box<dyn Fn(Vec<Flow>) + Send>;
+/// A connection has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EndedFlow {
+    /// Its flow, which is free.
+    pub(super) flow: Flow,
+    /// How long its TIME-WAIT still takes, if it has one.
+    pub(super) left: Option<Duration>,
+}
+
+/// What is told when connections end.
+pub(super) type Ended = Box<dyn Fn(Vec<EndedFlow>) + Send>;
 
 /// A thread that runs, and who it is at the sessions socket.
 pub(super) struct Started {
@@ -213,6 +227,11 @@ impl Parking {
     /// Resets one.
     pub(super) fn abort(&self, connection: ConnectionId) {
         self.tell(Job::Abort(connection));
+    }
+
+    /// Takes connections in TIME-WAIT.
+    pub(super) fn wait_out(&self, waits: Vec<TimeWait>) {
+        self.tell(Job::WaitOut(waits));
     }
 
     /// Has it bring up to date what it shows of its connections.

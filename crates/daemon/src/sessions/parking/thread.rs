@@ -16,7 +16,7 @@ use tables::OutOfMemory;
 use transport::{Config, ConnectionId, Contents, Ends, ImportError, Stack};
 
 use super::fifo::Store;
-use super::{Arrival, Departure, Ended, Job, Purpose};
+use super::{Arrival, Departure, Ended, EndedFlow, Job, Purpose};
 use crate::clock;
 use crate::service::Pulse;
 
@@ -114,6 +114,12 @@ impl Keeper {
                 }
                 Job::Close(id) => self.stack.close(id),
                 Job::Abort(id) => self.stack.abort(id),
+                Job::WaitOut(waits) => {
+                    let now = clock::now();
+                    for one in &waits {
+                        self.stack.import_time_wait(now, one);
+                    }
+                }
                 Job::Show => {
                     if let Some(journal) = &mut self.journal {
                         journal.show(clock::now(), &self.stack);
@@ -124,8 +130,12 @@ impl Keeper {
     }
 
     fn import(&mut self, arrival: Arrival) -> Result<ConnectionId, ImportError> {
-        let Arrival { bytes, at, room, purpose } = arrival;
+        let Arrival { bytes, at, room, ends, purpose } = arrival;
         let now = clock::now();
+        // What is left of an earlier connection makes way.
+        if let Some(ends) = ends {
+            self.stack.end_time_wait(&ends);
+        }
         self.stack.buffers_mut().next = room;
         let id = self.stack.import(now, now.saturating_sub(at), &bytes, &mut None)?;
         if let Some(ends) = transport::Transport::ends(&self.stack, id) {
@@ -183,8 +193,10 @@ impl Keeper {
     fn tell_ended(&mut self, now: u64) {
         let mut flows = Vec::new();
         while let Some((_, ends)) = self.leaving.front().filter(|(at, _)| *at <= now) {
+            let left = self.stack.time_wait_left(ends).map(Duration::from_nanos);
             let Ends { local, remote } = *ends;
-            flows.push(Flow { protocol: TransportProtocol::Tcp, local, remote });
+            let flow = Flow { protocol: TransportProtocol::Tcp, local, remote };
+            flows.push(EndedFlow { flow, left });
             self.leaving.pop_front();
         }
         if !flows.is_empty() {
