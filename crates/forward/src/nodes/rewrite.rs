@@ -93,13 +93,20 @@ impl<F: Family> Rewrite<F> {
         }
         let network = usize::from(cx.vector.network[at]);
         let Some(buffer) = cx.vector.buffers[at].as_mut() else { return };
-        if buffer.len() > network + usize::from(hop.mtu) {
-            self.too_big(cx, slot, hop.mtu);
+        let too_long = buffer.len() > network + usize::from(hop.mtu);
+        let Some(packet) = buffer.data_mut().get_mut(network..) else { return };
+        // RFC 1812 5.2.1.2: the hop count comes before the length. What is too long is left as it came.
+        let lives = match (self.made_here, too_long) {
+            (true, _) => true,
+            (false, true) => !F::is_last_hop(packet),
+            (false, false) => F::decrement(packet),
+        };
+        if !lives {
+            refuse(cx, slot, F::EXPIRED, Next::Error);
             return;
         }
-        let Some(packet) = buffer.data_mut().get_mut(network..) else { return };
-        if !self.made_here && !F::decrement(packet) {
-            refuse(cx, slot, F::EXPIRED, Next::Error);
+        if too_long {
+            self.too_big(cx, slot, hop.mtu);
             return;
         }
         if !write_header(buffer, network, &hop, F::ETHER_TYPE) {

@@ -25,6 +25,27 @@ fn time_exceeded_quotes_the_packet() {
 }
 
 #[test]
+fn what_is_on_its_last_hop_expires_however_long_it_is() {
+    let mut router = Router::with_hosts();
+    let mut narrow = interfaces();
+    if let Some(interface) = &mut narrow.list[1] {
+        interface.mtu = 1280;
+    }
+    router.show(narrow);
+    for frame in [from(0, "10.11.2.3"), from(0, "10.11.2.3").dont_fragment()] {
+        let frame = frame.hops(1).udp(1400);
+        let (message, quoted) = error4(&router.forward(0, &frame), 0);
+        assert_eq!(message, icmpv4::Message::TimeExceeded { code: 0 });
+        assert_eq!(quoted, frame[14..14 + 548], "as it came");
+    }
+    let frame = from(0, "2001:db8:11::3").hops(1).udp(1400);
+    let (message, quoted) = error6(&router.forward(0, &frame), 0);
+    assert_eq!(message, icmpv6::Message::TimeExceeded { code: 0 });
+    assert_eq!(quoted, frame[14..14 + 1232]);
+    assert_eq!(router.drops(), [("ip4-ttl", 2), ("ip6-hop-limit", 1)]);
+}
+
+#[test]
 fn no_route_is_told() {
     let mut router = Router::with_hosts();
     let sent = router.forward(1, &from(1, "192.0.2.1").udp(10));
