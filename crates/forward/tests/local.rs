@@ -7,7 +7,8 @@ mod router;
 
 use frames::from;
 use graph::Reason;
-use router::Router;
+use millrace_forward::rib::Miss;
+use router::{Router, interfaces};
 use wire::{MacAddr, Protocol, icmpv4, icmpv6, ipv4, ipv6};
 
 const ETHERNET: usize = 14;
@@ -100,6 +101,21 @@ fn a_long_echo_is_answered_in_fragments() {
                 icmpv6::Message::EchoReply { identifier: 7, sequence: 9 }
             ));
         }
+    }
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
+fn an_answer_in_fragments_has_no_frame_to_be_reflected_by() {
+    let mut router = Router::new(Miss::Reflect, interfaces());
+    for (own, far, reason) in [
+        ("10.0.0.1", "203.0.113.9", Reason::Ip4NoRoute),
+        ("2001:db8::1", "2001:db8:ffff::9", Reason::Ip6NoRoute),
+    ] {
+        let parts = cut(&from(0, own).source(far).echo(4000), 1000);
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        assert_eq!(router.receive(0, &parts), []);
+        assert_eq!(router.dropped(reason), 3, "all that the answer is cut to");
     }
     router.assert_no_buffer_is_out();
 }

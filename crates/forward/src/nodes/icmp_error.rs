@@ -250,6 +250,10 @@ fn write<F: Errors>(
     if !cut || buffer.prepend(headers).is_none() {
         return None;
     }
+    // The frame's header stays ahead of the packet, for a packet that goes back by it: see `reflect`.
+    if let Some(start) = buffer.data_mut().get_mut(..headers + network) {
+        start.copy_within(headers.., 0);
+    }
     let packet = buffer.data_mut().get_mut(network..)?;
     let (to, _) = ends(packet.get(headers..)?)?;
     let (ip, icmp) = packet.split_at_mut_checked(F::IP)?;

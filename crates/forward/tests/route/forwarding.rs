@@ -3,11 +3,13 @@
 use graph::{Handoff, InterfaceId, Reason};
 use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
-use millrace_forward::state::{DEFAULT_VRF, Settings};
-use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
+use millrace_forward::state::{Bridge, BridgeMember, DEFAULT_VRF, Interface, Mode, Settings};
+use wire::{EtherType, MacAddr, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::frames::from;
-use crate::router::{self, Router, SETTINGS, host, interfaces, mac, prefix_of};
+use crate::router::{
+    self, PORTS, Router, SETTINGS, host, interface, interfaces, mac, prefix_of, routes,
+};
 use crate::{error4, error6, link};
 
 #[test]
@@ -95,6 +97,60 @@ fn a_miss_can_be_reflected() {
     let mut router = Router::new(Miss::Reflect, interfaces());
     let (port, sent) = router.forward(2, &from(2, "203.0.113.7").udp(10));
     assert_eq!((port, link(&sent)), (2, (host(2), mac(2))));
+}
+
+#[test]
+fn an_error_whose_receiver_has_no_route_is_reflected_too() {
+    let mut router = Router::new(Miss::Reflect, interfaces());
+    router.rib.apply(&routes()).unwrap();
+    for (to, far, ether_type) in [
+        ("10.11.2.3", "203.0.113.9", EtherType::IPV4),
+        ("2001:db8:11::3", "2001:db8:ffff::9", EtherType::IPV6),
+    ] {
+        let frame = from(0, to).source(far).hops(1).udp(30);
+        let (port, sent) = router.forward(0, &frame);
+        assert_eq!((port, link(&sent)), (0, (host(0), mac(0))));
+        let (header, packet) = ethernet::Header::parse(&sent).unwrap();
+        assert_eq!(header.ether_type(), ether_type);
+        assert!(packet.ends_with(&frame[14..]), "it quotes the packet");
+    }
+    // And where the packet came with a tag, with that.
+    let mut all = interfaces();
+    all.list.push(Some(Interface { vlan: Some(100), ..interface(0) }));
+    all.ports[0].vlans.push((100, InterfaceId::new(PORTS)));
+    router.show(all);
+    let tagged = from(0, "10.11.2.3").source("203.0.113.9").hops(1).vlan(100).udp(30);
+    let (port, sent) = router.forward(0, &tagged);
+    assert_eq!((port, link(&sent), &sent[12..18]), (0, (host(0), mac(0)), &tagged[12..18]));
+    assert_eq!(ipv4::Header::parse(&sent[18..]).unwrap().destination().to_string(), "203.0.113.9");
+}
+
+#[test]
+fn a_miss_goes_back_through_a_bridge() {
+    let mut all = interfaces();
+    let ip =
+        Interface { name: "br0".to_owned(), port: None, mode: Mode::BridgeIp(0), ..interface(9) };
+    all.list.push(Some(ip));
+    if let Some(member) = &mut all.list[2] {
+        member.mode = Mode::Member { bridge: 0, member: 0 };
+    }
+    all.bridges.push(Bridge {
+        name: "br0".to_owned(),
+        members: vec![BridgeMember {
+            interface: InterfaceId::new(2),
+            vlans: Vec::new(),
+            untagged: None,
+        }],
+        ip: Some(InterfaceId::new(PORTS)),
+        ip_vlan: 1,
+        ageing: 300,
+        mac_limit: 8,
+        vlan_filtering: false,
+        flood_rate: 0,
+    });
+    let mut router = Router::new(Miss::Reflect, all);
+    let (port, sent) = router.forward(2, &from(2, "203.0.113.7").toward(mac(9)).udp(10));
+    assert_eq!((port, link(&sent)), (2, (host(2), mac(9))));
 }
 
 #[test]
