@@ -112,15 +112,17 @@ fn was_to_leave(packet: &[u8]) -> bool {
     })
 }
 
-/// The groups of a router's interface (RFC 4291 2.8): all nodes, all routers, and the solicited
-/// node of each of its addresses.
+/// The groups of a router's interface (RFC 4291 2.7.1, 2.8): all nodes, all routers, and the solicited node of each of its
+/// addresses, anycast ones too.
 fn joined(interface: &Interface, group: Ipv6Addr) -> bool {
-    const NODES: [Ipv6Addr; 4] = [
+    const NODES: [Ipv6Addr; 5] = [
         Ipv6Addr::new(0xff01, 0, 0, 0, 0, 0, 0, 1),
         Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1),
         Ipv6Addr::new(0xff01, 0, 0, 0, 0, 0, 0, 2),
         Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2),
+        Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 0, 2),
     ];
-    let mut own = interface.addresses6.iter();
-    NODES.contains(&group) || own.any(|(address, _)| ipv6::solicited_node(*address) == group)
+    let own = interface.addresses6.iter().map(|(address, _)| *address);
+    let mut asked = own.chain(interface.of_routers()).map(ipv6::solicited_node);
+    NODES.contains(&group) || asked.any(|asked| asked == group)
 }

@@ -192,15 +192,18 @@ impl Interface {
         v4.chain(self.addresses6.iter().map(|(address, _)| IpAddr::V6(*address)))
     }
 
-    /// Whether an address is that of all routers on one of its networks (RFC 4291 2.6.1); not between two routers (RFC 6164 5).
+    /// The addresses of all routers on its networks (RFC 4291 2.6.1); there is none between two routers (RFC 6164 5).
+    pub fn of_routers(&self) -> impl Iterator<Item = Ipv6Addr> + '_ {
+        let shared = self.addresses6.iter();
+        let shared = shared.filter(|(own, length)| *length < 127 && !own.is_unicast_link_local());
+        let networks = shared.map(|(own, length)| Ipv6Prefix::containing(*own, *length));
+        networks.filter_map(Result::ok).map(|network| network.address())
+    }
+
+    /// Whether an address is one of these.
     #[must_use]
     pub fn is_of_routers(&self, address: Ipv6Addr) -> bool {
-        self.addresses6.iter().any(|(own, length)| {
-            let network = Ipv6Prefix::containing(*own, *length);
-            *length < 127
-                && !own.is_unicast_link_local()
-                && network.is_ok_and(|network| network.address() == address)
-        })
+        self.of_routers().any(|of_routers| of_routers == address)
     }
 
     /// Whether an address is the broadcast address of one of its networks; /31 (RFC 3021) and /32 have none.

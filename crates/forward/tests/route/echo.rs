@@ -1,11 +1,13 @@
 //! The router answers echo requests.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use graph::Reason;
-use wire::{icmpv4, icmpv6, ipv4, ipv6};
+use millrace_forward::Cause;
+use wire::build::{Neighbor, Payload};
+use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
 
-use crate::frames::from;
+use crate::frames::{FrameBuilder, from};
 use crate::link;
 use crate::router::{self, Router, host, mac};
 
@@ -40,6 +42,34 @@ fn an_echo_to_all_routers_of_a_network_is_answered_by_one() {
         assert_eq!((port, IpAddr::V6(header.source())), (0, router::ip(own)), "{all}");
         let (source, destination) = (header.source(), header.destination());
         assert!(icmpv6::Header::parse(&sent[54..], source, destination).is_ok());
+    }
+}
+
+/// A frame from the host behind port 0 to a group, of a whole hop count.
+fn to_group(group: Ipv6Addr) -> FrameBuilder {
+    from(0, &group.to_string()).toward(MacAddr::from_ipv6_multicast(group)).hops(255)
+}
+
+#[test]
+fn a_router_hears_the_groups_that_it_belongs_to() {
+    let mut router = Router::with_hosts();
+    let v6 = |text: &str| text.parse::<Ipv6Addr>().unwrap();
+    // Who looks for all routers of the network asks the solicited node of their address.
+    let [own, all_routers] = ["2001:db8::1", "2001:db8::"].map(v6);
+    let [of_own, of_all] = [own, all_routers].map(ipv6::solicited_node);
+    for group in [v6("ff02::1"), v6("ff02::2"), v6("ff05::2"), of_own, of_all] {
+        let (port, sent) = router.forward(0, &to_group(group).echo(10));
+        let source = ipv6::Header::parse(&sent[14..]).unwrap().source();
+        assert_eq!((port, source), (0, own), "{group}");
+    }
+    for target in [own, all_routers] {
+        let message = Neighbor::Solicitation { target, source_link_layer: Some(host(0)) };
+        let frame = to_group(ipv6::solicited_node(target)).payload(&Payload::Neighbor(message));
+        assert_eq!(router.receive(0, &[&frame]), []);
+        assert_eq!(router.punts.pop().unwrap().cause, Cause::Nd as u16, "{target}");
+    }
+    for group in [v6("ff02::5"), v6("ff05::1"), ipv6::solicited_node(v6("2001:db8::9"))] {
+        router.expect_drop(0, &to_group(group).echo(10), Reason::Ip6Multicast);
     }
 }
 
