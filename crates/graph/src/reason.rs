@@ -93,7 +93,7 @@ reasons! {
     NeighborQueueFull "neighbor-queue-full" "Too many packets were already waiting for this neighbour.";
     NeighborTableFull "neighbor-table-full" "The neighbour table, or its share for unresolved neighbours, was full.";
     IcmpMalformed "icmp-malformed" "The ICMP message is truncated, or its checksum is wrong.";
-    IcmpNotAllowed "icmp-not-allowed" "An ICMPv6 echo request that must not be answered: its sender is not a single host, or there is no own address to answer from.";
+    IcmpNotAllowed "icmp-not-allowed" "An echo request that must not be answered: its sender is not a single host, or there is no own address to answer from.";
     IcmpUnhandled "icmp-unhandled" "An ICMP message to this router that calls for no action.";
     LocalProtocol "local-protocol" "Addressed to this router, for a protocol that it does not serve.";
     LocalFragment "local-fragment" "A fragment addressed to this router that fits no datagram: it overlaps another, is too long, or is not the last one and no multiple of 8 bytes long.";

@@ -4,12 +4,14 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use graph::Reason;
 use millrace_forward::Cause;
+use millrace_forward::state::Settings;
 use wire::build::{Neighbor, Payload};
+use wire::tcp::{Fields, Flags};
 use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::frames::{FrameBuilder, from};
 use crate::link;
-use crate::router::{self, Router, host, mac};
+use crate::router::{self, Router, SETTINGS, host, mac};
 
 #[test]
 fn echo_requests_are_answered() {
@@ -43,6 +45,26 @@ fn an_echo_to_all_routers_of_a_network_is_answered_by_one() {
         let (source, destination) = (header.source(), header.destination());
         assert!(icmpv6::Header::parse(&sent[54..], source, destination).is_ok());
     }
+}
+
+#[test]
+fn what_says_that_it_is_from_all_hosts_of_a_network_is_not_answered() {
+    let forwarded = Settings { directed_broadcast: true, ..SETTINGS };
+    let mut router = Router::with_hosts_and(forwarded);
+    assert_eq!(router.forward(0, &from(0, "10.0.1.255").udp(10)).0, 1, "it would reach them");
+    let spoofed = || from(0, "10.0.0.1").source("10.0.1.255");
+    router.expect_drop(0, &spoofed().echo(10), Reason::IcmpNotAllowed);
+    let fields = Fields {
+        source_port: 7,
+        destination_port: 9,
+        sequence: 1000,
+        acknowledgment: 0,
+        flags: Flags::SYN,
+        window: 0,
+    };
+    let syn = Payload::Tcp { fields, options: &[], data: &[] };
+    router.expect_drop(0, &spoofed().payload(&syn), Reason::ResetNotAllowed);
+    assert_eq!(router.forward(0, &from(0, "10.0.0.1").source("10.0.1.99").echo(10)).0, 1);
 }
 
 /// A frame from the host behind port 0 to a group, of a whole hop count.

@@ -130,7 +130,7 @@ impl IpLocal {
     ) {
         let id = cx.vector.interface[usize::from(slot)];
         let interfaces = self.interfaces.get();
-        let verdict = judge(datagram, |asked, to| interfaces.answers_from(id, asked, to));
+        let verdict = judge(datagram, answers(interfaces, self.settings.get(), id));
         match verdict {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             // RFC 6980: neighbour discovery does not come in fragments.
@@ -212,7 +212,12 @@ impl IpLocal {
         if self.steering.is_quiet() {
             return cx.drop(slot, Reason::LocalPort);
         }
+        let id = cx.vector.interface[usize::from(slot)];
+        let (interfaces, settings) = (self.interfaces.get(), self.settings.get());
         let reset = match reset {
+            Ok(reset) if reaches_many(interfaces, settings, id, reset.to()) => {
+                return cx.drop(slot, Reason::ResetNotAllowed);
+            }
             Ok(reset) if self.resets.take(cx.now) => reset,
             Ok(_) => return cx.drop(slot, Reason::ResetRateLimited),
             Err(reason) => return cx.drop(slot, reason),
@@ -256,7 +261,7 @@ impl IpLocal {
         let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
         let verified = buffer.l4_checksum() == Checksum::Good;
         let packet = buffer.data_mut().get_mut(network..).unwrap_or(&mut []);
-        match judge(packet, |asked, to| interfaces.answers_from(id, asked, to)) {
+        match judge(packet, answers(interfaces, self.settings.get(), id)) {
             Verdict::Drop(reason) => cx.drop(slot, reason),
             Verdict::Punt(cause) => cx.punt(slot, cause as u16),
             Verdict::Refuse(refusal) => refuse(cx, slot, refusal, Next::Error),
@@ -297,6 +302,28 @@ impl From<ReplyPath> for Next {
             ReplyPath::Link => Self::Interface,
         }
     }
+}
+
+/// From which address to answer what was asked of one address by another, if it is to be answered.
+fn answers<'a>(
+    interfaces: &'a Interfaces,
+    settings: &'a Settings,
+    id: InterfaceId,
+) -> impl Fn(IpAddr, IpAddr) -> Option<IpAddr> + 'a {
+    move |asked, to| {
+        let from = interfaces.answers_from(id, asked, to);
+        from.filter(|_| !reaches_many(interfaces, settings, id, to))
+    }
+}
+
+/// Whether what is sent to an address reaches all hosts of a network. Nobody's packets come from there (RFC 1122 3.2.1.3).
+fn reaches_many(
+    interfaces: &Interfaces,
+    settings: &Settings,
+    id: InterfaceId,
+    address: IpAddr,
+) -> bool {
+    settings.directed_broadcast && interfaces.is_directed_broadcast(id, address)
 }
 
 /// Counts drops of packets that are no longer in a slot.

@@ -61,6 +61,11 @@ impl Reset {
         Ok(Self { source: to, destination: from, fields })
     }
 
+    /// Whom it goes to.
+    pub(super) fn to(&self) -> IpAddr {
+        self.destination
+    }
+
     /// Writes it over the segment; gives whom it goes to. `None`: the buffer is too short.
     pub(super) fn write(self, buffer: &mut Buffer, network: usize) -> Option<IpAddr> {
         let Self { source, destination, fields } = self;
