@@ -9,8 +9,9 @@ mod router;
 mod stack;
 
 use frames::{FrameBuilder, from};
-use graph::{InterfaceId, Punt, Reason};
+use graph::{Handoff, InterfaceId, Punt, Reason};
 use millrace_forward::Cause;
+use millrace_forward::nodes;
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
 use millrace_forward::state::{DEFAULT_VRF, Interface, Interfaces, Mode, VrfId};
 use router::{PORTS, Router, host, interface, interfaces, ip, mac, prefix_of};
@@ -182,7 +183,7 @@ fn a_leak_leads_to_routes_networks_and_addresses_of_the_other_vrf() {
         Target::Port(InterfaceId::new(2)),
     ));
     router.rib.apply(&[hop]).unwrap();
-    let released = router.inject(punted, millrace_forward::nodes::RELEASED);
+    let released = router.inject(punted, nodes::RELEASED);
     assert_eq!(released.len(), 1);
     assert_eq!(released[0].0, 2, "when it has answered, the packet takes the same way");
     // Blue's own address.
@@ -321,6 +322,32 @@ fn stacks_serve_the_default_vrf_alone() {
     let sent = router.send_of_stacks();
     assert_eq!((sent.len(), sent[0].0), (1, 1), "{:?}", router.drops());
     assert_eq!(sent[0].1[ETHERNET + 8], 64, "the hop count stays");
+}
+
+#[test]
+fn what_came_by_an_interface_that_is_gone_is_in_no_vrf() {
+    let mut router = router();
+    // It waits for a neighbour in red. The default VRF would know where to send it.
+    assert_eq!(router.receive(1, &[&from(1, "10.0.1.9").udp(20)]), []);
+    let waits = router.punts.pop().unwrap().packet;
+    let other = route(DEFAULT_VRF, "10.0.1.0/24", Target::Port(InterfaceId::new(0)));
+    router.rib.apply(&[other]).unwrap();
+    let mut all = vrfs();
+    all.list[1] = None;
+    router.show(all);
+    assert_eq!(router.inject(waits, nodes::RELEASED), []);
+    assert_eq!(router.drops(), [("no-port", 1)]);
+    // It goes while a packet is anywhere between two nodes.
+    for node in ["ip4-input", "input-features", "vrf-input", "output-features"] {
+        let frame = from(1, "10.9.1.1").udp(20);
+        let mut buffer = router.pool.alloc().unwrap();
+        buffer.append(frame.len()).unwrap().copy_from_slice(&frame);
+        let (interface, network) = (InterfaceId::new(1), ETHERNET as u16);
+        let packet = Handoff { interface, egress: interface, network, ..Handoff::of(buffer) };
+        assert_eq!(router.inject(packet, node), [], "{node}");
+    }
+    assert_eq!(router.drops(), [("no-port", 5)]);
+    router.assert_no_buffer_is_out();
 }
 
 #[test]

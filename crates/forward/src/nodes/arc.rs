@@ -4,7 +4,7 @@
 //! the output arc `egress`, `network` and `next_hop` of one with its new Ethernet header. Both need a way to go on
 //! ([`Context::detour`]).
 
-use graph::{Context, Edge, FeatureSet, NoEdge, Node, Onward, Picked, Slot, Vector};
+use graph::{Context, Edge, FeatureSet, NoEdge, Node, Onward, Picked, Reason, Slot, Vector};
 
 use super::family;
 use super::snapshot::Snapshot;
@@ -47,18 +47,18 @@ impl Arc {
         })
     }
 
+    /// `None`: the interface is gone.
     #[inline]
-    fn features(self, interfaces: &Interfaces, vector: &Vector, slot: Slot) -> FeatureSet {
-        let Some(interface) = self.interface(interfaces, vector, slot) else {
-            return FeatureSet::default();
-        };
-        match self {
+    fn features(self, interfaces: &Interfaces, vector: &Vector, slot: Slot) -> Option<FeatureSet> {
+        let interface = self.interface(interfaces, vector, slot)?;
+        Some(match self {
             Self::Input => interface.input_features(),
             Self::Output => interface.features.output(),
-        }
+        })
     }
 
-    /// Sends packets to their first feature from `place` on, or off the arc.
+    /// Sends packets to their first feature from `place` on, or off the arc. Where the interface is gone, nobody knows what
+    /// they had still to go through.
     fn send_on<N: Edge>(
         self,
         interfaces: &Interfaces,
@@ -67,7 +67,11 @@ impl Arc {
         cx: &mut Context<'_, Onward<N>>,
     ) {
         for &slot in slots {
-            match self.features(interfaces, cx.vector, slot).from(place) {
+            let Some(features) = self.features(interfaces, cx.vector, slot) else {
+                cx.drop(slot, Reason::NoPort);
+                continue;
+            };
+            match features.from(place) {
                 Some(place) => cx.send(slot, Onward::Feature(place)),
                 None => cx.resume(slot),
             }
@@ -75,24 +79,25 @@ impl Arc {
     }
 }
 
-/// Sends validated packets to the input arc where their interface has features, and to `then` in any case.
+/// Sends validated packets to the input arc, which begins at `first`, where their interface has features, and then to `then`.
+/// Where it is gone, they are dropped: it may have been in any VRF.
 #[inline]
 pub(super) fn send_by_input<N: Edge>(
     interfaces: &Interfaces,
     slots: &[Slot],
-    (features, then): (N, N),
+    (first, then): (N, N),
     cx: &mut Context<'_, N>,
 ) {
-    let on_arc =
-        |cx: &Context<'_, N>, slot| !Arc::Input.features(interfaces, cx.vector, slot).is_empty();
-    if !slots.iter().any(|slot| on_arc(cx, *slot)) {
+    let features = |vector: &Vector, slot| Arc::Input.features(interfaces, vector, slot);
+    let none = |slot: &Slot| features(cx.vector, *slot).is_some_and(FeatureSet::is_empty);
+    if slots.iter().all(none) {
         return cx.send_all(slots, then);
     }
     for &slot in slots {
-        if on_arc(cx, slot) {
-            cx.detour(slot, features, then);
-        } else {
-            cx.send(slot, then);
+        match features(cx.vector, slot) {
+            Some(set) if set.is_empty() => cx.send(slot, then),
+            Some(_) => cx.detour(slot, first, then),
+            None => cx.drop(slot, Reason::NoPort),
         }
     }
 }

@@ -45,7 +45,14 @@ impl Node for NeighborResolved {
         let interfaces = self.interfaces.get();
         for &slot in slots {
             let at = usize::from(slot);
-            let vrf = interfaces.vrf_of(cx.vector.interface[at]);
+            let id = cx.vector.interface[at];
+            // What a stack has sent was not forwarded, and keeps its hop count.
+            let made_here = id == InterfaceId::NONE;
+            if !made_here && interfaces.get(id).is_none() {
+                cx.drop(slot, Reason::NoPort);
+                continue;
+            }
+            let vrf = interfaces.vrf_of(id);
             let packet = cx.vector.network(slot);
             if vrf != DEFAULT_VRF {
                 let next =
@@ -54,8 +61,6 @@ impl Node for NeighborResolved {
                 cx.send(slot, next);
                 continue;
             }
-            // What a stack has sent was not forwarded, and keeps its hop count.
-            let made_here = cx.vector.interface[at] == InterfaceId::NONE;
             if let Some(header) = ipv4::Header::peek(packet) {
                 cx.vector.destination4[at] = header.destination().to_bits();
                 cx.send(slot, if made_here { Next::Output4 } else { Next::Lookup4 });

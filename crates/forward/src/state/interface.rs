@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use graph::{FeatureSet, InterfaceId, PortId};
 use wire::{Ipv4Prefix, Ipv6Prefix, MacAddr};
 
-use super::{DEFAULT_VRF, Features, InputFeature, VrfId};
+use super::{DEFAULT_VRF, Features, InputFeature, NO_VRF, VrfId};
 
 /// Everything about ports and interfaces, replaced as a whole when the configuration changes.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +39,13 @@ impl Interfaces {
         })
     }
 
-    /// The VRF of an interface; of what came in on none, the default one.
+    /// The VRF of an interface; of what came in on none, the default one. What came in on one that is gone belongs to
+    /// [`NO_VRF`]: it may have been any.
     #[inline]
     #[must_use]
     pub fn vrf_of(&self, id: InterfaceId) -> VrfId {
-        self.get(id).map_or(DEFAULT_VRF, |interface| interface.vrf)
+        let otherwise = if id == InterfaceId::NONE { DEFAULT_VRF } else { NO_VRF };
+        self.get(id).map_or(otherwise, |interface| interface.vrf)
     }
 
     /// An own address from which to speak to `to` about or through this interface: of its VRF, of the scope of `to` (RFC 6724 5

@@ -14,7 +14,7 @@ pub use next_hop::{
     GROUP_BIT, GROUP_SLOTS, Group, Kind, NextHop, NextHops, NextNode, Reader, Words, reserved,
 };
 pub use published::Published;
-pub use vrf::{DEFAULT_VRF, MOST_VRFS, VRF_NUMBERS, VrfId, VrfTables, Vrfs};
+pub use vrf::{DEFAULT_VRF, MOST_VRFS, NO_VRF, VRF_NUMBERS, VrfId, VrfTables, Vrfs};
 
 /// Handles on all shared tables. Cloning is cheap; each worker's nodes hold clones.
 #[derive(Clone)]

@@ -8,6 +8,9 @@ pub type VrfId = u16;
 /// The VRF of interfaces that are in no other. It has no name.
 pub const DEFAULT_VRF: VrfId = 0;
 
+/// The VRF of what has none any more. No VRF has this number: there are no routes and no addresses in it.
+pub const NO_VRF: VrfId = VrfId::MAX;
+
 /// VRFs at most, besides the default one. With the first route of each length, a VRF's tables take the memory of two huge
 /// pages a family (a root of 2^16 entries, and as much of what is kept beside it): up to 8 MiB, so that all take 512 MiB.
 pub const MOST_VRFS: usize = 64;
