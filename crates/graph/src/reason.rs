@@ -61,7 +61,7 @@ reasons! {
     Ip4Options "ip4-options" "An IPv4 option is malformed; the sender is told, within the ICMP rate limit.";
     Ip4SourceRoute "ip4-source-route" "The packet has a source-route option, which this router does not honour.";
     Ip4Ttl "ip4-ttl" "The time to live expired here.";
-    Ip4MartianSource "ip4-martian-source" "The source address must not appear on a network.";
+    Ip4MartianSource "ip4-martian-source" "The source address must not appear on a network, or not beyond its link.";
     Ip4MartianDestination "ip4-martian-destination" "The destination address must not be forwarded.";
     Ip4DirectedBroadcast "ip4-directed-broadcast" "A broadcast to a connected network while `directed-broadcast` is off.";
     Ip4NotEnabled "ip4-not-enabled" "The ingress interface has no IPv4 address, so IPv4 is disabled on it.";

@@ -107,7 +107,7 @@ fn source(interfaces: &Interfaces, id: InterfaceId, packet: &[u8]) -> Option<IpA
 }
 
 /// Whether a packet came in a frame for a group of stations. What a stack has sent has no addresses in its header.
-fn came_to_many(vector: &Vector, slot: Slot) -> bool {
+pub(super) fn came_to_many(vector: &Vector, slot: Slot) -> bool {
     let frame = vector.buffer(slot).map_or(&[][..], |buffer| buffer.data());
     Header::parse(frame).is_ok_and(|(header, _)| header.destination.is_group())
 }

@@ -1,5 +1,5 @@
-//! `ip-group`: IP in a group frame, or to a group or link-local address. None of it is forwarded
-//! (RFC 1812 5.3.4, RFC 4291 2.5.6); what is for this router goes to `ip-local`.
+//! `ip-group`: IP in a group frame, to a group, or from or to a link-local address. None of it is forwarded
+//! (RFC 1812 5.3.4, RFC 3927 7, RFC 4291 2.5.6); what is for this router goes to `ip-local`.
 //!
 //! Needs `interface` and `network`.
 
@@ -10,7 +10,8 @@ use wire::{icmpv6, ipv4, ipv6};
 
 use super::disposal::refuse;
 use super::family::{Refusal, V4, V6, icmp, kind6};
-use super::ip_input::{Destination, check};
+use super::icmp_error::came_to_many;
+use super::ip_input::check;
 use super::{arc, snapshot::Snapshot};
 use crate::state::{Interface, Interfaces};
 
@@ -54,7 +55,7 @@ impl Node for IpGroup {
         for &slot in slots {
             let id = cx.vector.interface[usize::from(slot)];
             let verdict = match cx.vector.network(slot).first().map(|byte| byte >> 4) {
-                Some(4) => refuse4(cx.vector, slot),
+                Some(4) => admit4(cx.vector, slot, interfaces, id),
                 Some(6) => admit6(cx.vector, slot, interfaces, id),
                 _ => Err(Reason::Ip4Version),
             };
@@ -76,15 +77,28 @@ impl Node for IpGroup {
 }
 
 /// Nothing here listens to IPv4 groups or broadcasts, and a unicast packet in a group frame is
-/// discarded (RFC 1122 3.3.6): what is left is to name the reason.
-fn refuse4(vector: &mut Vector, slot: Slot) -> Result<(), Reason> {
-    let on_link = check::<V4>(vector, slot, false)? == Destination::OnLink;
-    let header = ipv4::Header::peek(vector.network(slot)).ok_or(Reason::Ip4Truncated)?;
-    Err(match on_link {
-        true if header.destination().is_broadcast() => Reason::LocalProtocol,
-        true => Reason::Ip4Multicast,
-        false => Reason::Ip4MartianDestination,
-    })
+/// discarded (RFC 1122 3.3.6): what is left is from or to a link-local address.
+fn admit4(
+    vector: &mut Vector,
+    slot: Slot,
+    interfaces: &Interfaces,
+    id: InterfaceId,
+) -> Result<(), Reason> {
+    check::<V4>(vector, slot, false)?;
+    let to_many = came_to_many(vector, slot);
+    let destination =
+        ipv4::Header::peek(vector.network(slot)).ok_or(Reason::Ip4Truncated)?.destination();
+    if destination.is_broadcast() {
+        Err(Reason::LocalProtocol)
+    } else if destination.is_multicast() {
+        Err(Reason::Ip4Multicast)
+    } else if !to_many && interfaces.is_own(id, destination.into()) {
+        Ok(())
+    } else if to_many || destination.is_link_local() {
+        Err(Reason::Ip4MartianDestination)
+    } else {
+        Err(Reason::Ip4MartianSource)
+    }
 }
 
 fn admit6(

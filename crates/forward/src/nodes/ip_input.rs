@@ -162,7 +162,10 @@ impl Validate for V4 {
         }
         let length = usize::from(header.total_length());
         // RFC 1812 5.3.5.1: not by a default route either, where no interface has an address of its own.
-        if destination.is_multicast() || destination.is_broadcast() {
+        let to_many = destination.is_multicast() || destination.is_broadcast();
+        // RFC 3927 7: whatever the routes say.
+        let link_local = source.is_link_local() || destination.is_link_local();
+        if to_many || martians && link_local {
             return Ok((length, Destination::OnLink));
         }
         Ok((length, Destination::Routed(destination.to_bits())))

@@ -253,8 +253,8 @@ fn anycast(address: Ipv6Addr, length: u8, routes: &mut BTreeMap<Prefix, Target>)
     }
 }
 
-/// Whether the address means something on its link only. IPv4's 169.254/16 is routed like any
-/// network that an interface has an address of.
+/// Whether the address means something on its link only. IPv4's 169.254/16 has a route where an interface has an address of
+/// it, by which the router speaks to that link; `ip4-input` keeps others from using it.
 pub(super) fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if classify_v6(address) == Some(Special::LinkLocal))
 }

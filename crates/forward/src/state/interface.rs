@@ -54,7 +54,10 @@ impl Interfaces {
     /// link only when there is no other.
     #[must_use]
     pub fn source(&self, id: InterfaceId, to: IpAddr) -> Option<IpAddr> {
-        let on_link = |address: IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        let on_link = |address: IpAddr| match address {
+            IpAddr::V4(address) => address.is_link_local(),
+            IpAddr::V6(address) => address.is_unicast_link_local(),
+        };
         let common = |own: IpAddr| match (own, to) {
             (IpAddr::V4(own), IpAddr::V4(to)) => {
                 Some((own.to_bits() ^ to.to_bits()).leading_zeros())

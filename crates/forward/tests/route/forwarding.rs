@@ -1,5 +1,7 @@
 //! Where packets leave, and with which headers.
 
+use std::net::Ipv4Addr;
+
 use graph::{Handoff, InterfaceId, Reason};
 use millrace_forward::neighbor::{Bounds, SlowPath, Timing};
 use millrace_forward::rib::{Change, Miss, Route, Target, Via};
@@ -58,6 +60,32 @@ fn what_is_for_all_stations_of_a_link_stays_there() {
         let frame = from(0, "255.255.255.255").toward(to).udp(30);
         router.expect_drop(0, &frame, Reason::LocalProtocol);
     }
+}
+
+#[test]
+fn ipv4_link_local_addresses_stay_on_their_link() {
+    let mut all = interfaces();
+    if let Some(interface) = &mut all.list[0] {
+        interface.addresses4.push((Ipv4Addr::new(169, 254, 0, 1), 16));
+    }
+    let mut router = Router::new(Miss::Unreachable, all);
+    let by = |prefix: &str, port| {
+        let target = Target::Port(InterfaceId::new(port));
+        Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(prefix), target))
+    };
+    router.rib.apply(&[by("0.0.0.0/0", 1), by("169.254.0.9/32", 0)]).unwrap();
+    let there = |to: &str| from(0, to).source("169.254.0.9");
+    router.expect_drop(0, &there("192.0.2.1").udp(30), Reason::Ip4MartianSource);
+    router.expect_drop(1, &from(1, "169.254.0.9").udp(30), Reason::Ip4MartianDestination);
+    // The router itself is on the link.
+    let (port, sent) = router.forward(0, &there("169.254.0.1").echo(30));
+    assert_eq!((port, link(&sent)), (0, (host(0), mac(0))));
+    let to_all = there("169.254.0.1").toward(MacAddr::BROADCAST).echo(30);
+    router.expect_drop(0, &to_all, Reason::Ip4MartianDestination);
+    let settings = Settings { martians: false, ..SETTINGS };
+    router.state.settings.store(std::sync::Arc::new(settings));
+    assert_eq!(router.forward(0, &there("192.0.2.1").udp(30)).0, 1);
+    assert_eq!(router.forward(1, &from(1, "169.254.0.9").udp(30)).0, 0);
 }
 
 #[test]
@@ -169,10 +197,7 @@ fn route_kinds_do_what_they_say() {
     let sent = router.forward(0, &from(0, "10.11.2.1").udp(10));
     assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 1, mtu: 0 });
     let (_, sent) = router.forward(0, &from(0, "10.11.3.1").echo(10));
-    assert_eq!(
-        ipv4::Header::parse(&sent[14..]).unwrap().source(),
-        std::net::Ipv4Addr::new(10, 11, 3, 1)
-    );
+    assert_eq!(ipv4::Header::parse(&sent[14..]).unwrap().source(), Ipv4Addr::new(10, 11, 3, 1));
     assert_eq!(router.forward(0, &from(0, "10.11.4.1").udp(10)).0, 1, "the /16 still holds");
 }
 

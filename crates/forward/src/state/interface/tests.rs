@@ -63,6 +63,27 @@ fn the_address_of_all_routers_is_that_of_the_vrf() {
 }
 
 #[test]
+fn a_link_local_address_speaks_to_its_link_where_there_is_another() {
+    let with = |own: [u8; 4], length| {
+        Some(Interface { addresses4: vec![(own.into(), length)], ..interface("a", 0) })
+    };
+    let mut list = vec![with([169, 254, 0, 1], 16), with([192, 0, 2, 1], 24)];
+    let source = |list: &[Option<Interface>], id, to: [u8; 4]| {
+        let all = Interfaces { list: list.to_vec(), ..Interfaces::default() };
+        match all.source(InterfaceId::new(id), IpAddr::V4(to.into())) {
+            Some(IpAddr::V4(own)) => Some(own.octets()),
+            _ => None,
+        }
+    };
+    let (near, far) = ([169, 254, 0, 9], [198, 51, 100, 1]);
+    assert_eq!(source(&list, 0, near), Some([169, 254, 0, 1]));
+    assert_eq!(source(&list, 0, far), Some([192, 0, 2, 1]));
+    assert_eq!(source(&list, 1, near), Some([192, 0, 2, 1]), "never that of another link");
+    list.truncate(1);
+    assert_eq!(source(&list, 0, far), Some([169, 254, 0, 1]), "there is no other");
+}
+
+#[test]
 fn a_broadcast_address_is_that_of_a_network_of_the_vrf() {
     let with = |own: [u8; 4], length, vrf| {
         Some(Interface { addresses4: vec![(own.into(), length)], vrf, ..interface("a", 0) })
