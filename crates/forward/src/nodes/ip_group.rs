@@ -116,7 +116,8 @@ fn admit6(
         return if mine { Ok(()) } else { Err(Reason::Ip6Multicast) };
     }
     // RFC 4291 2.8: a link-local address is one of the interface that the packet came in on.
-    if interfaces.is_own(id, destination.into()) { Ok(()) } else { Err(Reason::Ip6LinkLocal) }
+    let mine = interfaces.is_own(id, destination.into()) || interfaces.is_anycast(id, destination);
+    if mine { Ok(()) } else { Err(Reason::Ip6LinkLocal) }
 }
 
 /// Whether a packet is from a link-local address to one that is none.

@@ -105,18 +105,21 @@ impl Interfaces {
         known.any(|known| known.has_broadcast(asked)) && !self.is_own(id, address)
     }
 
+    /// Whether an address is that of all routers of a network that the router is on, in the VRF of this interface.
+    #[must_use]
+    pub fn is_anycast(&self, id: InterfaceId, address: Ipv6Addr) -> bool {
+        let vrf = self.vrf_of(id);
+        let routers = |known: &Interface| known.vrf == vrf && known.is_of_routers(address);
+        !self.is_own(id, address.into()) && self.list.iter().flatten().any(routers)
+    }
+
     /// From which address to answer `to`, whose packet came in on this interface to `asked`: from there, or from an own address
     /// where that stands for several hosts, as a group's and that of all routers of a network do (RFC 4443 4.2).
     #[must_use]
     pub fn answers_from(&self, id: InterfaceId, asked: IpAddr, to: IpAddr) -> Option<IpAddr> {
         let stands_for_several = match asked {
             IpAddr::V4(asked) => asked.is_multicast() || asked.is_broadcast(),
-            IpAddr::V6(group) if group.is_multicast() => true,
-            IpAddr::V6(unicast) => {
-                let vrf = self.vrf_of(id);
-                let routers = |known: &Interface| known.vrf == vrf && known.is_of_routers(unicast);
-                !self.is_own(id, asked) && self.list.iter().flatten().any(routers)
-            }
+            IpAddr::V6(asked) => asked.is_multicast() || self.is_anycast(id, asked),
         };
         if stands_for_several { self.source(id, to) } else { Some(asked) }
     }

@@ -86,9 +86,14 @@ fn a_router_hears_the_groups_that_it_belongs_to() {
     }
     for target in [own, all_routers] {
         let message = Neighbor::Solicitation { target, source_link_layer: Some(host(0)) };
-        let frame = to_group(ipv6::solicited_node(target)).payload(&Payload::Neighbor(message));
-        assert_eq!(router.receive(0, &[&frame]), []);
-        assert_eq!(router.punts.pop().unwrap().cause, Cause::Nd as u16, "{target}");
+        // Later it asks again, there alone, from its link-local address.
+        let [again, link_local] = [target.to_string(), host(0).link_local().to_string()];
+        let again = from(0, &again).source(&link_local).hops(255);
+        for frame in [to_group(ipv6::solicited_node(target)), again] {
+            let frame = frame.payload(&Payload::Neighbor(message));
+            assert_eq!(router.receive(0, &[&frame]), []);
+            assert_eq!(router.punts.pop().unwrap().cause, Cause::Nd as u16, "{target}");
+        }
     }
     for group in [v6("ff02::5"), v6("ff05::1"), ipv6::solicited_node(v6("2001:db8::9"))] {
         router.expect_drop(0, &to_group(group).echo(10), Reason::Ip6Multicast);
