@@ -100,25 +100,31 @@ mod tests {
 
     #[test]
     fn only_slots_of_a_member_that_left_move_and_it_gets_no_more_than_its_share_back() {
-        for members in 2..=64_u32 {
-            let all: Vec<_> = (0..members).map(|n| (100 + n, 1 + n % 3)).collect();
-            let mut slots = [EMPTY; GROUP_SLOTS];
-            fill(&mut slots, &all);
-            for gone in 0..members {
-                let before = slots;
-                let had = count(&slots, 100 + gone);
-                assert!(had > 0);
-                let rest: Vec<_> =
-                    all.iter().copied().filter(|(hop, _)| *hop != 100 + gone).collect();
-                let mut without = slots;
-                fill(&mut without, &rest);
-                assert_eq!(count(&without, 100 + gone), 0);
-                if members <= 8 {
-                    assert_eq!(moved(&before, &without), had, "{members} members, {gone} left");
+        // With one weight it is exact, with several where each has slots enough.
+        for (exact, weights) in [(64, 1), (8, 3)] {
+            for members in 2..=64_u32 {
+                let all: Vec<_> = (0..members).map(|n| (100 + n, 1 + n % weights)).collect();
+                let mut slots = [EMPTY; GROUP_SLOTS];
+                fill(&mut slots, &all);
+                for gone in 0..members {
+                    let had = count(&slots, 100 + gone);
+                    assert!(had > 0);
+                    let rest: Vec<_> =
+                        all.iter().copied().filter(|(hop, _)| *hop != 100 + gone).collect();
+                    let mut without = slots;
+                    fill(&mut without, &rest);
+                    assert_eq!(count(&without, 100 + gone), 0);
+                    if members <= exact {
+                        assert_eq!(moved(&slots, &without), had, "{members} members, {gone} left");
+                    }
+                    let mut back = without;
+                    fill(&mut back, &all);
+                    assert_eq!(
+                        moved(&without, &back),
+                        count(&back, 100 + gone),
+                        "{members}, {gone}"
+                    );
                 }
-                let mut back = without;
-                fill(&mut back, &all);
-                assert_eq!(moved(&without, &back), count(&back, 100 + gone), "{members}, {gone}");
             }
         }
     }
