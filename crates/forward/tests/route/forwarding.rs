@@ -223,26 +223,33 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
 
 #[test]
 fn routers_in_a_row_spread_flows_each_in_its_own_way() {
+    let far4 = |host: u16| format!("198.51.100.{host}");
+    spread_flows_in_its_own_way("198.51.100.0/24", |port| format!("10.0.{port}.99"), far4);
+    let far6 = |host: u16| format!("2001:db8:aaaa::{host:x}");
+    spread_flows_in_its_own_way("2001:db8:aaaa::/48", |port| format!("2001:db8:{port}::99"), far6);
+}
+
+/// `near`: the neighbour behind a port, `far`: an address that the prefix has.
+fn spread_flows_in_its_own_way(
+    prefix: &str,
+    near: impl Fn(u16) -> String,
+    far: impl Fn(u16) -> String,
+) {
     let mut router = Router::with_hosts();
-    let via = |port: u16| Via {
-        address: router::ip(&format!("10.0.{port}.99")),
-        interface: None,
-        weight: 1,
-    };
-    let prefix = prefix_of("198.51.100.0/24");
+    let via = |port: u16| Via { address: router::ip(&near(port)), interface: None, weight: 1 };
     let target = Target::Via(vec![via(1), via(2)]);
     let rib = std::mem::replace(&mut router.rib, router::no_routes());
     let (timing, bounds) = (Timing::default(), Bounds::default());
     let mut slow = SlowPath::<Handoff>::new(rib, router.state.clone(), timing, bounds, 0);
-    slow.apply(&[Change::Add(Route::of_static(DEFAULT_VRF, prefix, target))]).unwrap();
+    slow.apply(&[Change::Add(Route::of_static(DEFAULT_VRF, prefix_of(prefix), target))]).unwrap();
     for port in 1..3 {
-        let address = router::ip(&format!("10.0.{port}.99"));
+        let address = router::ip(&near(port));
         slow.add_neighbor(InterfaceId::new(port), address, host(port), 0, &mut Vec::new()).unwrap();
     }
     let mut ways = |seed: u64| -> Vec<u16> {
         let settings = Settings { hash_seed: seed, ..SETTINGS };
         slow.set_switches(Miss::Unreachable, settings, timing, bounds);
-        let frames = (0..200).map(|host| from(0, &format!("198.51.100.{host}")).udp(10));
+        let frames = (0..200).map(|host| from(0, &far(host)).udp(10));
         frames.map(|frame| router.forward(0, &frame).0).collect()
     };
     let (first, again, second) = (ways(1), ways(1), ways(2));
@@ -250,5 +257,5 @@ fn routers_in_a_row_spread_flows_each_in_its_own_way() {
     // Of what the first router sends to the second, that uses both of its ways.
     let to_second = first.iter().zip(&second).filter(|(first, _)| **first == 1);
     let onward = to_second.filter(|(_, second)| **second == 1).count();
-    assert!((20..80).contains(&onward), "{onward} of about 100");
+    assert!((20..80).contains(&onward), "{prefix}: {onward} of about 100");
 }
