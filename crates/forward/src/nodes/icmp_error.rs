@@ -194,7 +194,8 @@ impl Errors for V6 {
     /// RFC 4443 2.4 (c): the minimum MTU.
     const LONGEST: usize = 1280;
 
-    /// RFC 4443 2.4 (e)
+    /// RFC 4443 2.4 (e). Later fragments are told of, too, other than in IPv4: each has to be that is too big (3.2). None is
+    /// of an error, which fits the smallest MTU (2.4 (c)).
     fn may_be_told(packet: &[u8], to_many: bool, error: IcmpError) -> bool {
         let Some(header) = ipv6::Header::peek(packet) else { return false };
         let source = header.source();
@@ -202,8 +203,7 @@ impl Errors for V6 {
         let told_to_groups = error.kind == kind6::PACKET_TOO_BIG
             || (error.kind == kind6::PARAMETER_PROBLEM && error.code == parameter_problem::OPTION);
         let about_error = match ipv6::upper_layer(packet) {
-            Ok(upper) if upper.is_later_fragment() => true,
-            Ok(upper) if upper.protocol == Protocol::ICMPV6 => {
+            Ok(upper) if upper.protocol == Protocol::ICMPV6 && !upper.is_later_fragment() => {
                 let icmp = packet.get(upper.offset..).and_then(icmpv6::Header::peek);
                 icmp.is_none_or(|(icmp, _)| icmp.message().is_error() || icmp.kind() == REDIRECT)
             }

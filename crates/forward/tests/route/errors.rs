@@ -71,6 +71,28 @@ fn no_error_about_errors_groups_and_later_fragments() {
 }
 
 #[test]
+fn ipv6_fragments_are_told_of_whichever_they_are() {
+    let mut router = Router::with_hosts();
+    let mut narrow = interfaces();
+    if let Some(interface) = &mut narrow.list[1] {
+        interface.mtu = 1280;
+    }
+    router.show(narrow);
+    for protocol in [17_u8, 58] {
+        // The last one, at offset 1448.
+        let header = [protocol, 0, 0x05, 0xa8, 0, 0, 0xab, 0xcd];
+        let fragment = |hops: u8, length: usize| {
+            let payload = [&header[..], &vec![0; length][..]].concat();
+            from(0, "2001:db8:11::3").hops(hops).raw(44, &payload)
+        };
+        let (message, _) = error6(&router.forward(0, &fragment(64, 1400)), 0);
+        assert_eq!(message, icmpv6::Message::PacketTooBig { mtu: 1280 });
+        let (message, _) = error6(&router.forward(0, &fragment(1, 64)), 0);
+        assert_eq!(message, icmpv6::Message::TimeExceeded { code: 0 });
+    }
+}
+
+#[test]
 fn no_error_about_what_came_to_many_stations() {
     let mut router = Router::with_hosts();
     let all_nodes = MacAddr::new([0x33, 0x33, 0, 0, 0, 1]);
