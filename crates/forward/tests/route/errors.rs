@@ -8,7 +8,7 @@ use wire::{MacAddr, icmpv4, icmpv6, ipv4, ipv6};
 
 use crate::frames::from;
 use crate::router::{Router, SETTINGS, host, interfaces, mac};
-use crate::{error4, error6, link};
+use crate::{error4, error6, link, with_narrow_port};
 
 #[test]
 fn time_exceeded_quotes_the_packet() {
@@ -26,12 +26,7 @@ fn time_exceeded_quotes_the_packet() {
 
 #[test]
 fn what_is_on_its_last_hop_expires_however_long_it_is() {
-    let mut router = Router::with_hosts();
-    let mut narrow = interfaces();
-    if let Some(interface) = &mut narrow.list[1] {
-        interface.mtu = 1280;
-    }
-    router.show(narrow);
+    let mut router = with_narrow_port();
     for frame in [from(0, "10.11.2.3"), from(0, "10.11.2.3").dont_fragment()] {
         let frame = frame.hops(1).udp(1400);
         let (message, quoted) = error4(&router.forward(0, &frame), 0);
@@ -72,12 +67,7 @@ fn no_error_about_errors_groups_and_later_fragments() {
 
 #[test]
 fn ipv6_fragments_are_told_of_whichever_they_are() {
-    let mut router = Router::with_hosts();
-    let mut narrow = interfaces();
-    if let Some(interface) = &mut narrow.list[1] {
-        interface.mtu = 1280;
-    }
-    router.show(narrow);
+    let mut router = with_narrow_port();
     for protocol in [17_u8, 58] {
         // The last one, at offset 1448.
         let header = [protocol, 0, 0x05, 0xa8, 0, 0, 0xab, 0xcd];

@@ -12,7 +12,7 @@ use crate::frames::from;
 use crate::router::{
     self, PORTS, Router, SETTINGS, host, interface, interfaces, mac, prefix_of, routes,
 };
-use crate::{error4, error6, link};
+use crate::{error4, error6, link, with_narrow_port};
 
 #[test]
 fn ipv4_goes_to_its_next_hop_with_one_hop_less() {
@@ -90,16 +90,7 @@ fn ipv4_link_local_addresses_stay_on_their_link() {
 
 #[test]
 fn too_big_is_told_or_fragmented() {
-    let mut router = Router::with_hosts();
-    let mut narrow = interfaces();
-    if let Some(interface) = &mut narrow.list[1] {
-        interface.mtu = 1280;
-    }
-    router.rib.set_interfaces(
-        &narrow,
-        &(0..3).map(|port| (InterfaceId::new(port), host(port))).collect(),
-    );
-    router.set_interfaces(narrow);
+    let mut router = with_narrow_port();
     let sent = router.forward(0, &from(0, "10.11.2.3").dont_fragment().udp(1400));
     assert_eq!(error4(&sent, 0).0, icmpv4::Message::Unreachable { code: 4, mtu: 1280 });
     let sent = router.forward(0, &from(0, "2001:db8:11::3").udp(1400));

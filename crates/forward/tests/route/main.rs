@@ -13,8 +13,19 @@ mod translated;
 
 use std::net::IpAddr;
 
-use router::{host, mac};
+use router::{Router, host, interfaces, mac};
 use wire::{MacAddr, Protocol, ethernet, icmpv4, icmpv6, ipv4, ipv6};
+
+/// The hosts are there, and port 1 takes packets of up to 1,280 bytes.
+fn with_narrow_port() -> Router {
+    let mut router = Router::with_hosts();
+    let mut narrow = interfaces();
+    if let Some(interface) = &mut narrow.list[1] {
+        interface.mtu = 1280;
+    }
+    router.show(narrow);
+    router
+}
 
 fn link(frame: &[u8]) -> (MacAddr, MacAddr) {
     let (header, _) = ethernet::Header::parse(frame).unwrap();
