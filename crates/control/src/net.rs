@@ -209,6 +209,16 @@ impl InterfaceAddress {
     pub fn network(self) -> Prefix {
         Prefix::of(self.address, self.length)
     }
+
+    /// Whether an address stands for all hosts of that network: IPv4's first and last do (RFC 1122 3.2.1.3), unless there are
+    /// no more (RFC 3021).
+    #[must_use]
+    pub fn has_broadcast(self, address: IpAddr) -> bool {
+        let IpAddr::V4(asked) = address else { return false };
+        let host = u32::MAX.checked_shr(u32::from(self.length)).unwrap_or(0);
+        let part = u32::from(asked) & host;
+        self.length < 31 && self.network().contains(address) && (part == 0 || part == host)
+    }
 }
 
 impl fmt::Display for InterfaceAddress {
@@ -287,6 +297,19 @@ mod tests {
         assert!(!net("10.1.0.0/16").overlaps(net("10.2.0.0/16")));
         assert!(net("::/0").overlaps(net("2001:db8::/32")));
         assert!(!net("::/0").overlaps(net("0.0.0.0/0")));
+    }
+
+    #[test]
+    fn a_network_has_two_addresses_that_are_no_hosts() {
+        let own = |text: &str| text.parse::<InterfaceAddress>().unwrap();
+        let ends = |text: &str, address: &str| own(text).has_broadcast(address.parse().unwrap());
+        for address in ["192.0.2.64", "192.0.2.127"] {
+            assert!(ends("192.0.2.70/26", address), "{address}");
+            assert!(!ends("192.0.2.70/24", address), "{address}");
+            assert!(!ends("192.0.2.1/26", address), "{address}");
+        }
+        assert!(!ends("192.0.2.64/31", "192.0.2.64") && !ends("192.0.2.64/32", "192.0.2.64"));
+        assert!(!ends("2001:db8::1/64", "2001:db8::") && !ends("192.0.2.70/26", "2001:db8::"));
     }
 
     #[test]

@@ -84,6 +84,13 @@ impl Config {
         self.interfaces().any(|it| it.vrf == vrf && it.addresses.iter().any(has))
     }
 
+    /// Whether `address` can be that of one other host in a VRF.
+    pub(super) fn is_host(&self, vrf: Option<&str>, address: IpAddr) -> bool {
+        let stands_for_all = |own: &InterfaceAddress| own.has_broadcast(address);
+        let mut connected = self.interfaces().filter(|it| it.vrf == vrf);
+        is_host(address) && !connected.any(|it| it.addresses.iter().any(stands_for_all))
+    }
+
     /// Whether that interface's frames are bridged or cross-connected, so that it cannot route.
     #[must_use]
     pub fn is_layer2(&self, name: &str) -> bool {
@@ -121,8 +128,8 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "(none declared)".to_owned() } else { names.join(", ") }
 }
 
-/// Whether an address can be that of one neighbour.
-pub(super) fn is_host(address: IpAddr) -> bool {
+/// Whether an address can be that of one host on some network.
+fn is_host(address: IpAddr) -> bool {
     let reserved = matches!(address, IpAddr::V4(a) if a.octets()[0] >= 240 || a.octets()[0] == 0);
     !(address.is_multicast() || address.is_unspecified() || address.is_loopback() || reserved)
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::interfaces::{is_host, is_link_local};
+use super::interfaces::is_link_local;
 use crate::config::{Config, StaticNeighbor};
 use crate::net::{MacAddr, shortened};
 
@@ -71,7 +71,7 @@ impl Config {
         if self.is_layer2(name) {
             return Err(NeighborError::Layer2 { name: name.clone(), known: known() });
         }
-        if !is_host(*address) {
+        if !self.is_host(vrf, *address) {
             return Err(NeighborError::NotHost(*address));
         }
         if self.is_own(vrf, *address) {

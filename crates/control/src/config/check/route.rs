@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::interfaces::{is_host, is_link_local};
+use super::interfaces::is_link_local;
 use crate::config::{
     Config, DEFAULT_VRF, MAX_NEXT_HOPS, MOST_DISTANCE, NextHop, Route, RouteTarget, Source,
 };
@@ -235,7 +235,7 @@ impl Config {
         // The interface may be in another VRF, and the next hop with it.
         let named = hop.interface.as_deref().and_then(|name| self.interface(name));
         let on = named.map_or(vrf, |interface| interface.vrf);
-        if !is_host(address) {
+        if !self.is_host(on, address) {
             return Err(RouteError::NotHost(address));
         }
         if self.is_own(on, address) {

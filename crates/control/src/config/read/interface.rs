@@ -253,18 +253,12 @@ fn unusable(address: InterfaceAddress) -> Option<(&'static str, &'static str)> {
     if ip.is_broadcast() || ip.octets()[0] >= 240 || ip.octets()[0] == 0 {
         return Some(("is a reserved address", "use a unicast address of the network"));
     }
-    // RFC 1122 3.2.1.3; RFC 3021: /31 has neither.
-    let host = u32::MAX.checked_shr(u32::from(address.length())).unwrap_or(0);
-    let part = u32::from(ip) & host;
-    let wide = address.length() < 31;
-    let ends = "use an address between the first and the last of the network";
-    if wide && part == 0 {
-        Some(("is the network itself", ends))
-    } else if wide && part == host {
-        Some(("is the network's broadcast address", ends))
-    } else {
-        None
+    if !address.has_broadcast(ip.into()) {
+        return None;
     }
+    let first = address.network().address() == ip;
+    let what = if first { "is the network itself" } else { "is the network's broadcast address" };
+    Some((what, "use an address between the first and the last of the network"))
 }
 
 /// VLAN ids of a list, for bridge members.
