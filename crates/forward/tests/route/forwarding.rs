@@ -112,6 +112,35 @@ fn too_big_is_told_or_fragmented() {
 }
 
 #[test]
+fn what_is_cut_again_says_where_it_belongs_and_keeps_its_options() {
+    let mut router = with_narrow_port();
+    // A router alert is for each fragment, a time stamp for the first alone (RFC 791 3.1).
+    let (alert, stamp) = ([148, 4, 0, 0], [68, 4, 5, 0]);
+    let options = [alert, stamp].concat();
+    let plain = from(0, "10.11.2.3").udp(1400);
+    let mut frame = [&plain[..34], &options[..], &plain[34..]].concat();
+    let total = (frame.len() - 14) as u16;
+    let header = ipv4::Header::peek_mut(&mut frame[14..]).unwrap();
+    header.set_header_length(28);
+    header.set_total_length(total);
+    // It is a fragment, and not the last.
+    header.set_fragment(false, true, 100);
+    ipv4::write_checksum(&mut frame[14..]).unwrap();
+    let sent = router.receive(0, &[&frame]);
+    let [(1, first), (1, later)] = &sent[..] else { panic!("{sent:?}") };
+    let mut payload = Vec::new();
+    for (fragment, options) in [(first, &options[..]), (later, &alert[..])] {
+        let packet = &fragment[14..];
+        let header = ipv4::Header::parse(packet).unwrap();
+        assert_eq!(&packet[20..header.header_length()], options);
+        assert_eq!(usize::from(header.fragment_offset()) * 8, 800 + payload.len());
+        assert!(header.more_fragments() && usize::from(header.total_length()) <= 1280);
+        payload.extend_from_slice(&packet[header.header_length()..header.total_length().into()]);
+    }
+    assert_eq!(payload, frame[42..]);
+}
+
+#[test]
 fn a_miss_can_be_reflected() {
     let mut router = Router::new(Miss::Reflect, interfaces());
     let (port, sent) = router.forward(2, &from(2, "203.0.113.7").udp(10));
