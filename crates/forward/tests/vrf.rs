@@ -158,6 +158,10 @@ fn one_address_in_two_vrfs() {
         let Punt { cause, packet } = router.punts.pop().unwrap();
         assert_eq!((cause, packet.interface), (Cause::Glean as u16, InterfaceId::new(port)));
         assert_eq!(router.state.next_hops.get(packet.next_hop).interface, InterfaceId::new(port));
+        router.rib.apply(&[route(port, "192.0.2.9/32", Target::Port(packet.interface))]).unwrap();
+        let sent = router.inject(packet, nodes::RELEASED);
+        assert_eq!((sent.len(), sent[0].0), (1, port));
+        assert_eq!(sent[0].1[ETHERNET + 8], 64, "an answer keeps its hop count");
     }
 }
 

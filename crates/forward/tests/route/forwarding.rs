@@ -242,6 +242,24 @@ fn what_waited_for_a_neighbour_goes_where_it_was_to_go() {
 }
 
 #[test]
+fn an_answer_that_waited_keeps_its_hop_count() {
+    let mut router = Router::routed();
+    for (own, other) in [("10.0.1.1", "10.0.1.7"), ("2001:db8:1::1", "2001:db8:1::7")] {
+        let echo = from(1, own).source(other).echo(30);
+        assert_eq!(router.receive(1, &[&echo]), [], "the neighbour of the answer is not known");
+        let answer = router.punts.pop().unwrap().packet;
+        let (length, hops_at) = if own.contains(':') { (128, 14 + 7) } else { (32, 14 + 8) };
+        let known = prefix_of(&format!("{other}/{length}"));
+        let known = Route::of_static(DEFAULT_VRF, known, Target::Port(InterfaceId::new(1)));
+        router.rib.apply(&[Change::Add(known)]).unwrap();
+        let sent = router.inject(answer, millrace_forward::nodes::RELEASED);
+        let [(1, frame)] = &sent[..] else { panic!("{sent:?}") };
+        assert_eq!(frame[hops_at], 64);
+    }
+    router.assert_no_buffer_is_out();
+}
+
+#[test]
 fn routers_in_a_row_spread_flows_each_in_its_own_way() {
     let far4 = |host: u16| format!("198.51.100.{host}");
     spread_flows_in_its_own_way("198.51.100.0/24", |port| format!("10.0.{port}.99"), far4);
