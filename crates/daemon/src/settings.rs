@@ -83,3 +83,17 @@ pub(crate) fn settings(config: &Config, seed: u64) -> Settings {
         tsc_hz: dpdk::tsc_hz(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn flows_are_spread_by_the_routers_own_seed_or_the_configurations() {
+        let seeds = |text: &str| [3, 4].map(|own| settings(&testing::config(text), own).hash_seed);
+        assert_eq!(seeds(""), [3, 4]);
+        assert_eq!(seeds("[forwarding]\necmp-seed = 7\n"), [7, 7]);
+        assert_eq!(seeds("[forwarding]\necmp-seed = 0\n"), [0, 0]);
+    }
+}
