@@ -26,12 +26,17 @@ impl TokenBucket {
         }
     }
 
-    /// Whether one event may pass at `now` (TSC cycles).
-    pub(crate) fn take(&mut self, now: u64) -> bool {
+    /// Whether no event may pass at `now` (TSC cycles).
+    pub(crate) fn is_dry(&mut self, now: u64) -> bool {
         let gained = now.saturating_sub(self.last);
         self.last = self.last.max(now);
         self.level = self.level.saturating_add(gained).min(self.limit);
-        let pass = self.level >= self.cost;
+        self.level < self.cost
+    }
+
+    /// Whether one event may pass at `now`, which it does then.
+    pub(crate) fn take(&mut self, now: u64) -> bool {
+        let pass = !self.is_dry(now);
         if pass {
             self.level -= self.cost;
         }
@@ -70,6 +75,15 @@ mod tests {
         assert!(bucket.take(u64::MAX));
         bucket.set_rate(0, 1000);
         assert!(!bucket.take(u64::MAX));
+    }
+
+    #[test]
+    fn a_look_takes_nothing() {
+        let mut bucket = TokenBucket::new(10, 1000);
+        assert!(!bucket.is_dry(5000) && !bucket.is_dry(5000));
+        assert!(bucket.take(5000) && bucket.is_dry(5000) && !bucket.take(5000));
+        assert!(bucket.is_dry(5099) && !bucket.is_dry(5100));
+        assert!(TokenBucket::new(0, 1000).is_dry(5000));
     }
 
     #[test]

@@ -47,21 +47,25 @@ impl IcmpErrors {
 
     /// Makes the error out of a packet, if its sender may be told.
     fn tell<F: Errors>(&mut self, slot: Slot, cx: &mut Context<'_, ReplyPath>) {
-        let interfaces = self.interfaces.get();
         let at = usize::from(slot);
         let (error, id) = (cx.vector.icmp_error[at], cx.vector.interface[at]);
         let packet = cx.vector.network(slot);
-        // RFC 1812 4.3.2.7: neither about what was to all hosts of a network, whatever its frame, nor to all of them.
-        let one_host = |address| !interfaces.is_directed_broadcast(id, address);
-        let allowed = F::may_be_told(packet, came_to_many(cx.vector, slot), error)
-            && ends(packet).is_some_and(|(from, to)| one_host(from) && one_host(to));
-        let Some(source) = allowed.then(|| source(interfaces, id, packet)).flatten() else {
+        if !F::may_be_told(packet, came_to_many(cx.vector, slot), error) {
             return cx.free(slot);
-        };
-        if !self.bucket.take(cx.now) {
+        }
+        // Before all interfaces are looked through: a flood of packets that are refused is not to cost that.
+        if self.bucket.is_dry(cx.now) {
             cx.exits.counters.icmp_limited.add(1);
             return cx.free(slot);
         }
+        let interfaces = self.interfaces.get();
+        // RFC 1812 4.3.2.7: neither about what was to all hosts of a network, whatever its frame, nor to all of them.
+        let one_host = |address| !interfaces.is_directed_broadcast(id, address);
+        let allowed = ends(packet).is_some_and(|(from, to)| one_host(from) && one_host(to));
+        let source = allowed.then(|| source(interfaces, id, packet)).flatten();
+        let Some(source) = source.filter(|_| self.bucket.take(cx.now)) else {
+            return cx.free(slot);
+        };
         let network = usize::from(cx.vector.network[at]);
         let peer = local_reply::peer(cx.vector, slot);
         let Some(buffer) = cx.vector.buffer_mut(slot) else { return };
