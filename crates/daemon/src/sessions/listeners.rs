@@ -1,6 +1,7 @@
 //! What stacks serve: what their processes have bound in the kernel.
 
 use forward::steering::{Bind, ListenerId, SteeringError};
+use graph::StackId;
 use host::SOMAXCONN;
 use shm::attach::{Refusal, RefusalKind};
 use shm::session::{Bound, BoundError, Listen, Listening, TransportProtocol};
@@ -72,6 +73,7 @@ impl Sessions {
         if !known {
             self.admit(id, &Usage { listeners: 1, ..Usage::default() })?;
             self.admit_served(id, proof.bind.port)?;
+            self.make_room(id)?;
         }
         let listened = self.steering.listen(stack_id, proof.bind, weight);
         let listener = listened.map_err(|error| match error {
@@ -89,6 +91,23 @@ impl Sessions {
         self.evict(&proof);
         let Bind { protocol, address, port, only_v6 } = proof.bind;
         Ok(Listening { listener, protocol, address: (address, port).into(), only_v6 })
+    }
+
+    /// Makes room for one more listener of a process's user: those that the user's stacks have left, and may have flows of, take
+    /// places that all users share. Each stack gives up those that it left longest ago first.
+    fn make_room(&mut self, id: u32) -> Result<(), Refusal> {
+        let uid = self.session(id)?.uid();
+        let most = usize::try_from(self.config.load().listeners).unwrap_or(usize::MAX);
+        let own = self.list.values().filter(|session| session.uid() == uid);
+        let stacks: Vec<StackId> =
+            own.flat_map(|session| session.stacks.values()).map(|stack| stack.id).collect();
+        let mut has: usize = stacks.iter().map(|stack| self.steering.listeners_of(*stack)).sum();
+        for stack in stacks {
+            while has >= most && self.steering.forget_left(stack) {
+                has -= 1;
+            }
+        }
+        Ok(())
     }
 
     /// Takes their places from those who have shown a socket of another user: the kernel would not have let this one bind

@@ -106,6 +106,30 @@ fn whoever_binds_the_port_next_ends_the_places_of_earlier_owners() {
 }
 
 #[test]
+fn listeners_that_were_left_take_places_of_their_user() {
+    let mut sessions = sessions("listeners = 3\n");
+    let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 7));
+    let other = process(&mut sessions, 8);
+    let stays = listen(&mut sessions, other, proof("0.0.0.0:80", 8));
+    let left = listen(&mut sessions, other, proof("0.0.0.0:81", 8));
+    sessions.unlisten(other.0, other.1, left).unwrap();
+    let kept = listen(&mut sessions, one, proof("0.0.0.0:1000", 7));
+    for port in 2000..2010 {
+        for (id, number) in [one, two] {
+            let address = format!("127.0.0.{id}:{port}");
+            let listener = listen(&mut sessions, (id, number), proof(&address, 7));
+            sessions.unlisten(id, number, listener).unwrap();
+        }
+    }
+    let all: Vec<ListenerId> = sessions.steering.listeners().map(|view| view.id).collect();
+    // Two of those that were left, one of which is the latest.
+    assert_eq!(all.len(), 2 + 3, "{all:?}");
+    assert!([stays, left, kept].iter().all(|listener| all.contains(listener)), "{all:?}");
+    let last = sessions.steering.listeners().last().unwrap();
+    assert_eq!(last.bind.port, 2009);
+}
+
+#[test]
 fn ranges_are_gone_round() {
     let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));

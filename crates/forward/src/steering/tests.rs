@@ -266,6 +266,7 @@ fn there_is_room_for_so_many_and_no_more() {
     steering.listen(a, bind("0.0.0.0", 3), 1).unwrap();
     let ports: Vec<u16> = steering.listeners().map(|view| view.bind.port).collect();
     assert_eq!(ports, [2, 4, 3]);
+    assert_eq!((steering.listeners_of(a), steering.forget_left(a)), (2, false), "it has left none");
     // A place is free again at once, under another name.
     steering.remove_stack(a).unwrap();
     let number = steering.next_number();

@@ -102,6 +102,24 @@ impl Steering {
         Ok(())
     }
 
+    /// How many listeners a stack is or was a member of, as far as it may have flows there.
+    #[must_use]
+    pub fn listeners_of(&self, id: StackId) -> usize {
+        self.stack(id).map_or(0, |stack| stack.listeners.len())
+    }
+
+    /// A stack gives up the flows of the listener that it left longest ago. Gives whether it had left one.
+    pub fn forget_left(&mut self, id: StackId) -> bool {
+        let Ok(stack) = self.stack_mut(id) else { return false };
+        let Some(oldest) = stack.left.pop_front() else { return false };
+        stack.listeners.remove(&oldest);
+        if let Some(group) = self.groups.get_mut(&oldest) {
+            group.forget(id);
+            self.publish(oldest);
+        }
+        true
+    }
+
     /// All listeners.
     pub fn listeners(&self) -> impl Iterator<Item = ListenerView> {
         self.groups.iter().map(|(id, group)| group.view(*id))
@@ -145,16 +163,9 @@ impl Steering {
     /// Makes room for one more listener of a stack: it forgets the one that it left longest ago.
     fn make_room(&mut self, id: StackId) -> Result<(), SteeringError> {
         let most = self.limits.of_stack;
-        let stack = self.stack_mut(id)?;
-        if stack.listeners.len() < most {
+        if self.stack(id)?.listeners.len() < most || self.forget_left(id) {
             return Ok(());
         }
-        let oldest = stack.left.pop_front().ok_or(SteeringError::TooManyOfStack(most))?;
-        stack.listeners.remove(&oldest);
-        if let Some(group) = self.groups.get_mut(&oldest) {
-            group.forget(id);
-            self.publish(oldest);
-        }
-        Ok(())
+        Err(SteeringError::TooManyOfStack(most))
     }
 }
