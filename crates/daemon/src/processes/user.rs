@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) bells: Bells,
     pub(super) kept: Kept,
     /// Memory is made and taken down by one connection at a time.
-    pub(crate) turns: Semaphore,
+    pub(crate) turns: Arc<Semaphore>,
     /// What is asked of the control thread is asked one thing after the other.
     pub(crate) asking: Arc<Semaphore>,
     pub(super) pace: Pace,
@@ -61,7 +61,7 @@ impl Shared {
         Ok(Self {
             bells: Bells::new()?,
             kept: Kept::new()?,
-            turns: Semaphore::new(1),
+            turns: Arc::new(Semaphore::new(1)),
             asking: Arc::new(Semaphore::new(1)),
             pace: Pace::new(),
         })

@@ -7,7 +7,7 @@ use std::time::Instant;
 use control::config;
 use shm::attach::Refusal;
 use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, WaitOut, Withdraw, Withdrawn};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::guest::Attached;
 use super::moves::{Answered, Cargo, Taking, read, read_waits, written};
@@ -40,6 +40,19 @@ async fn ask<H: Host, R: Send + 'static>(
     act: impl FnOnce(Lent<'_>) -> Result<R, Refusal> + Send + 'static,
 ) -> Result<R, Refusal> {
     control.ask(move |host| act(host.lend())).await.ok_or_else(ending)?
+}
+
+/// Does what was begun to its end, though nobody may wait for it any more. Until then it is the user's turn: whoever has the next
+/// one reads as much into memory.
+async fn carried_through<R: Send + 'static>(
+    turn: OwnedSemaphorePermit,
+    act: impl Future<Output = R> + Send + 'static,
+) -> Result<R, Refusal> {
+    let all = async move {
+        let _turn = turn;
+        act.await
+    };
+    tokio::spawn(all).await.map_err(no_resources)
 }
 
 /// Brings a connection to the daemon's own stack.
@@ -119,10 +132,11 @@ impl<H: Host> Attached<H> {
         &self,
         files: Vec<OwnedFd>,
         count: u32,
-    ) -> Result<(SemaphorePermit<'_>, Vec<Cargo>), Refusal> {
+    ) -> Result<(OwnedSemaphorePermit, Vec<Cargo>), Refusal> {
         // Before its turn: the own stack takes one itself when it starts.
         self.need_parking().await?;
-        let turn = self.shared.turns.acquire().await.map_err(no_resources)?;
+        let turns = Arc::clone(&self.shared.turns);
+        let turn = turns.acquire_owned().await.map_err(no_resources)?;
         Ok((turn, self.cargo(&files, count)?))
     }
 
@@ -133,11 +147,11 @@ impl<H: Host> Attached<H> {
         asked: Deposit,
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
-        let (_turn, mut all) = self.receive(files, 1).await?;
+        let (turn, mut all) = self.receive(files, 1).await?;
         let cargo = all.pop().ok_or_else(|| invalid("no connection"))?;
         let Deposit { stack, id, at } = asked;
         let (control, from) = (self.control.clone(), (process, stack));
-        let moved = tokio::spawn(async move {
+        let moved = carried_through(turn, async move {
             let (mut taking, mut cargo) = ask(&control, move |mut lent| {
                 lent.sessions.begin_deposit(id, from)?;
                 match lent.take(process, stack, &cargo) {
@@ -155,7 +169,7 @@ impl<H: Host> Attached<H> {
             })
             .await
         });
-        moved.await.map_err(no_resources)??;
+        moved.await??;
         Ok(Reply::Deposited(id))
     }
 
@@ -210,9 +224,9 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
         let Abandon { stack, at, count } = asked;
-        let (_turn, all) = self.receive(files, count).await?;
+        let (turn, all) = self.receive(files, count).await?;
         let control = self.control.clone();
-        let moved = tokio::spawn(async move {
+        let moved = carried_through(turn, async move {
             let mut taken = 0;
             for cargo in all.into_iter().filter(|cargo| !cargo.is_half_open()) {
                 let begun = ask(&control, move |mut lent| {
@@ -225,7 +239,7 @@ impl<H: Host> Attached<H> {
             }
             taken
         });
-        Ok(Reply::Abandoned(moved.await.map_err(no_resources)?))
+        Ok(Reply::Abandoned(moved.await?))
     }
 
     /// The daemon waits out connections in TIME-WAIT.
@@ -237,11 +251,11 @@ impl<H: Host> Attached<H> {
     ) -> Result<Reply, Refusal> {
         let WaitOut { stack, at } = asked;
         self.need_parking().await?;
-        let _turn = self.shared.turns.acquire().await.map_err(no_resources)?;
+        let turn = Arc::clone(&self.shared.turns).acquire_owned().await.map_err(no_resources)?;
         let waits = read_waits(only(&files)?, at)?;
         drop(files);
         let control = self.control.clone();
-        let moved = tokio::spawn(async move {
+        let moved = carried_through(turn, async move {
             let mut taken = 0;
             for batch in waits.chunks(AT_ONCE) {
                 let batch = batch.to_vec();
@@ -250,7 +264,7 @@ impl<H: Host> Attached<H> {
             }
             Ok::<u32, Refusal>(taken)
         });
-        Ok(Reply::WaitingOut(moved.await.map_err(no_resources)??))
+        Ok(Reply::WaitingOut(moved.await??))
     }
 
     /// Connections that wait to be accepted are for other members of their listener.
@@ -261,9 +275,9 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
     ) -> Result<Reply, Refusal> {
         let Hand { stack, listener, at, count } = asked;
-        let (_turn, all) = self.receive(files, count).await?;
+        let (turn, all) = self.receive(files, count).await?;
         let control = self.control.clone();
-        let moved = tokio::spawn(async move {
+        let moved = carried_through(turn, async move {
             let mut taken = 0;
             for cargo in all.into_iter().filter(|cargo| cargo.waits()) {
                 let begun = ask(&control, move |mut lent| {
@@ -280,6 +294,29 @@ impl<H: Host> Attached<H> {
             }
             taken
         });
-        Ok(Reply::Handed(moved.await.map_err(no_resources)?))
+        Ok(Reply::Handed(moved.await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::time::Duration;
+
+    use tokio::sync::{Semaphore, oneshot};
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn it_is_the_users_turn_until_all_is_done_though_the_process_has_gone() {
+        let turns = Arc::new(Semaphore::new(1));
+        let turn = Arc::clone(&turns).acquire_owned().await.unwrap();
+        let (go_on, waits) = oneshot::channel::<()>();
+        let begun = carried_through(turn, async move { waits.await.is_ok() });
+        assert!(timeout(Duration::from_millis(1), begun).await.is_err());
+        assert_eq!(turns.available_permits(), 0);
+        go_on.send(()).unwrap();
+        let next = timeout(Duration::from_secs(20), turns.acquire());
+        assert!(next.await.unwrap().is_ok());
     }
 }
