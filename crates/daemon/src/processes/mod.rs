@@ -44,7 +44,7 @@ pub(crate) use door::Door;
 pub(crate) use memory::{Made, PAGE, channel, grow};
 pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
 pub(crate) use sparing::{Sparing, complain};
-pub(crate) use user::Shared;
+pub(crate) use user::{Place, Shared};
 pub(crate) use visit::Answer;
 
 /// What the kernel says of a process.

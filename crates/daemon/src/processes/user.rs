@@ -17,13 +17,13 @@ use super::kept::Kept;
 /// Requests that may come at once after a pause.
 const BURST: u32 = 64;
 
-/// One of a user's places, given back when it is dropped.
+/// One of so many places, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Arc<AtomicUsize>);
+pub(crate) struct Place(Arc<AtomicUsize>);
 
 impl Place {
     /// Takes one.
-    pub(super) fn of(taken: &Arc<AtomicUsize>) -> Self {
+    pub(crate) fn of(taken: &Arc<AtomicUsize>) -> Self {
         taken.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(taken))
     }

@@ -10,7 +10,7 @@ use shm::attach::Refusal;
 use shm::session::{OpenShared, OpenStack, SharedOpened};
 
 use super::guest::Attached;
-use super::shared::{Arrival, Neighbourhood};
+use super::shared::{Arrival, Held, Most, Neighbourhood};
 use super::{Host, own_addresses};
 use crate::processes::{Theirs, grow, invalid, no_resources};
 
@@ -65,7 +65,13 @@ impl<H: Host> Attached<H> {
         };
         self.start(id, stack).await?;
         let config = self.config.load();
-        let most = (config.buffers as usize) << 20;
+        let bytes = |mebibytes: u32| (mebibytes as usize) << 20;
+        let most = Most {
+            of_process: bytes(config.buffers),
+            of_user: bytes(config.memory.max(config.buffers)),
+        };
+        let uid = self.process.credentials.uid;
+        let held = Held::new(self.stack_workers.held_by(uid), most);
         let dismissed = Arc::clone(&self.dismissed);
         let sections = Arc::clone(&self.config);
         let neighbourhood = self
@@ -77,7 +83,7 @@ impl<H: Host> Attached<H> {
             })
             .await?;
         let arrival =
-            Arrival { queues, end, wake, answers, events, most, dismissed, neighbourhood };
+            Arrival { queues, end, wake, answers, events, uid, held, dismissed, neighbourhood };
         let workers = &self.stack_workers;
         let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment)), arrival);
         let lodging = lodging.map_err(no_resources)?;

@@ -5,20 +5,25 @@
 //! process shares with the worker is only the memory of its sessions ([`host::Plan`]).
 
 mod exchange;
+mod held;
 mod tenant;
+mod turns;
 mod worker;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use graph::Doorbell;
 use shm::{Segment, SegmentError};
 use tokio::sync::oneshot;
 
+use crate::processes::Place;
 use crate::service::Threads;
 
+pub(super) use held::{Held, Most};
 use tenant::Tenant;
 pub(super) use tenant::{Arrival, Neighbourhood};
 
@@ -51,36 +56,50 @@ impl Worker {
 /// All of them: begun when they are needed first.
 #[derive(Debug, Default)]
 pub(super) struct StackWorkers {
-    list: Mutex<Vec<Worker>>,
+    workers: Mutex<Vec<Worker>>,
     threads: Arc<Threads>,
+    /// Bytes of data that the processes of each user hold there.
+    held: Mutex<HashMap<u32, Weak<AtomicUsize>>>,
 }
 
 impl StackWorkers {
     /// None yet. `threads`: where it is looked at those that come.
     pub(super) fn new(threads: Arc<Threads>) -> Self {
-        Self { list: Mutex::default(), threads }
+        Self { threads, ..Self::default() }
     }
 
     /// A place with the one that has the fewest processes, of so many at most: a process stays with its worker, and each of its
     /// connections with both. Users' threads ask at the same time.
-    fn choose(&self, most: u16) -> io::Result<Worker> {
-        let mut workers = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+    fn choose(&self, most: u16) -> io::Result<(Worker, Place)> {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let load = |worker: &&Worker| worker.load.load(Ordering::Relaxed);
         let idlest = workers.iter().min_by_key(load);
         if let Some(idlest) =
             idlest.filter(|idlest| load(idlest) == 0 || workers.len() >= usize::from(most))
         {
-            idlest.load.fetch_add(1, Ordering::Relaxed);
-            return Ok(idlest.clone());
+            return Ok((idlest.clone(), Place::of(&idlest.load)));
         }
         let (jobs, coming) = mpsc::channel();
-        let (bell, load) = (Arc::new(Doorbell::new()?), Arc::new(AtomicUsize::new(1)));
+        let (bell, load) = (Arc::new(Doorbell::new()?), Arc::default());
         let number = workers.len() as u16;
         let worker = Worker { number, jobs, bell: Arc::clone(&bell), load };
         let pulse = self.threads.add(format!("stack-{number}"));
         worker::start(number, coming, bell, pulse)?;
         workers.push(worker.clone());
-        Ok(worker)
+        let place = Place::of(&worker.load);
+        Ok((worker, place))
+    }
+
+    /// What the processes of a user hold on all of them: bytes of data.
+    pub(super) fn held_by(&self, uid: u32) -> Arc<AtomicUsize> {
+        let mut users = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        users.retain(|_, held| held.strong_count() > 0);
+        if let Some(held) = users.get(&uid).and_then(Weak::upgrade) {
+            return held;
+        }
+        let held = Arc::default();
+        users.insert(uid, Arc::downgrade(&held));
+        held
     }
 
     /// A place for a process, with the stack of that number and the memory of its sessions.
@@ -92,9 +111,9 @@ impl StackWorkers {
         (stack, segment): (u32, Arc<Segment>),
         arrival: Arrival,
     ) -> io::Result<Lodging> {
-        let worker = self.choose(most)?;
+        let (worker, place) = self.choose(most)?;
         let arrival = Mutex::new(Some(Box::new(arrival)));
-        Ok(Lodging { stack, worker, segment, arrival })
+        Ok(Lodging { stack, worker, _place: place, segment, arrival })
     }
 }
 
@@ -102,6 +121,7 @@ impl StackWorkers {
 pub(super) struct Lodging {
     pub(super) stack: u32,
     worker: Worker,
+    _place: Place,
     segment: Arc<Segment>,
     /// `None`: it has come.
     arrival: Mutex<Option<Box<Arrival>>>,
@@ -131,7 +151,6 @@ impl Lodging {
         let (done, gone) = oneshot::channel();
         self.worker.tell(Job::Go(self.stack, done));
         let _ = gone.await;
-        self.worker.load.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -144,12 +163,25 @@ mod tests {
         let workers = StackWorkers::default();
         let comes = |most| workers.choose(most).unwrap();
         let (first, second) = (comes(2), comes(2));
-        assert_eq!((first.number, second.number), (0, 1));
+        assert_eq!((first.0.number, second.0.number), (0, 1));
         let third = comes(2);
-        assert_eq!(third.number, 0, "no more than two");
+        assert_eq!(third.0.number, 0, "no more than two");
         // Who has come stays; who comes next finds the place of who has gone.
-        second.load.fetch_sub(1, Ordering::Relaxed);
-        assert_eq!([comes(3).number, comes(3).number, comes(3).number], [1, 2, 1]);
-        assert_eq!(workers.list.lock().unwrap().len(), 3);
+        drop(second);
+        let later = [comes(3), comes(3), comes(3)];
+        assert_eq!(later.each_ref().map(|(worker, _)| worker.number), [1, 2, 1]);
+        assert_eq!(workers.workers.lock().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn processes_of_a_user_have_one_account_as_long_as_there_are_some() {
+        let workers = StackWorkers::default();
+        let (one, other) = (workers.held_by(7), workers.held_by(8));
+        one.store(5, Ordering::Relaxed);
+        assert_eq!(workers.held_by(7).load(Ordering::Relaxed), 5);
+        assert_eq!(other.load(Ordering::Relaxed), 0);
+        drop((one, other));
+        assert_eq!(workers.held_by(7).load(Ordering::Relaxed), 0);
+        assert_eq!(workers.held.lock().unwrap().len(), 1, "nothing is left of the other");
     }
 }

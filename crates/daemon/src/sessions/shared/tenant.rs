@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use transport::{Config, Ends};
 
 use super::exchange::{Exchange, Ways};
+use super::held::Held;
 
 /// Connections over each version of IP: more than the process has numbers for, since some end after their session.
 const CONNECTIONS: usize = 1 << 17;
@@ -51,8 +52,9 @@ pub(in crate::sessions) struct Arrival {
     /// Ring the process: for answers, for events.
     pub(in crate::sessions) answers: Errand,
     pub(in crate::sessions) events: Errand,
-    /// Bytes of data that its connections may hold.
-    pub(in crate::sessions) most: usize,
+    pub(in crate::sessions) uid: u32,
+    /// Data that its connections hold, and may hold.
+    pub(in crate::sessions) held: Held,
     /// Told when it does not keep to the protocol.
     pub(in crate::sessions) dismissed: Arc<Notify>,
     pub(in crate::sessions) neighbourhood: Neighbourhood,
@@ -65,9 +67,9 @@ pub(super) struct Tenant {
     wake: ClientWake,
     answers: Errand,
     events: Errand,
-    /// Bytes of data that its connections hold, and may hold.
-    held: isize,
-    most: usize,
+    uid: u32,
+    /// Data that its connections hold, and may hold.
+    held: Held,
     dismissed: Arc<Notify>,
     neighbourhood: Neighbourhood,
     /// Its number in the worker's exchange.
@@ -77,8 +79,17 @@ pub(super) struct Tenant {
 impl Tenant {
     /// `None`: there is no memory, or there are too many.
     pub(super) fn new(arrival: Arrival, exchange: &mut Exchange) -> Option<Self> {
-        let Arrival { mut queues, end, wake, answers, events, most, dismissed, neighbourhood } =
-            arrival;
+        let Arrival {
+            mut queues,
+            end,
+            wake,
+            answers,
+            events,
+            uid,
+            held,
+            dismissed,
+            neighbourhood,
+        } = arrival;
         let config = Config {
             connections_v4: CONNECTIONS,
             connections_v6: CONNECTIONS,
@@ -95,15 +106,14 @@ impl Tenant {
         }
         let served = Served::new(end, sessions);
         let path = exchange.join(neighbourhood.id)?;
-        let held = 0;
         Some(Self {
             queues,
             served,
             wake,
             answers,
             events,
+            uid,
             held,
-            most,
             dismissed,
             neighbourhood,
             path,
@@ -112,6 +122,11 @@ impl Tenant {
 
     pub(super) fn number(&self) -> u32 {
         self.queues.number
+    }
+
+    /// Its user.
+    pub(super) fn uid(&self) -> u32 {
+        self.uid
     }
 
     /// Its number in the exchange.
@@ -162,8 +177,8 @@ impl Tenant {
     /// Packets in, commands, timers, packets out, and what there is to tell. Gives how much there was to do.
     pub(super) fn round(&mut self, now: u64, exchange: &mut Exchange) -> usize {
         let before = held_bytes();
+        let is_full = self.held.is_full();
         let Self { queues, served, path, .. } = self;
-        let is_full = usize::try_from(self.held).is_ok_and(|held| held > self.most);
         let Queues { inbound, outbound, .. } = queues;
         // Who does not read what has come gets no more: it is sent again.
         let mut came = inbound.receive(|packets| {
@@ -192,10 +207,9 @@ impl Tenant {
                 events.ring(sleeps);
             },
         );
-        self.held += held_bytes() as isize - before as isize;
-        // What the process sends stops at half, so that acknowledgments are always taken in.
-        let held = usize::try_from(self.held).unwrap_or(0) + self.served.held_beside();
-        self.served.tighten(held > self.most / 2);
+        let more = held_bytes() as isize - before as isize;
+        let is_tight = self.held.note(more, self.served.held_beside());
+        self.served.tighten(is_tight);
         came + done
     }
 

@@ -9,6 +9,7 @@ use graph::Doorbell;
 use shm::Spin;
 
 use super::exchange::Exchange;
+use super::turns::Turns;
 use super::{Job, Tenant};
 use crate::clock;
 use crate::processes::Sparing;
@@ -26,6 +27,7 @@ struct Thread {
     tenants: Vec<Tenant>,
     /// Between them.
     exchange: Exchange,
+    turns: Turns,
     jobs: Receiver<Job>,
     bell: Arc<Doorbell>,
     spin: Spin,
@@ -45,9 +47,9 @@ pub(super) fn start(
 ) -> io::Result<()> {
     let thread = std::thread::Builder::new().name(format!("stack-{number}"));
     let run = move || {
-        let (tenants, exchange) = (Vec::new(), Exchange::default());
+        let (tenants, exchange, turns) = (Vec::new(), Exchange::default(), Turns::default());
         let (spin, log) = (Spin::default(), Sparing::default());
-        Thread { tenants, exchange, jobs, bell, spin, pulse, log }.run();
+        Thread { tenants, exchange, turns, jobs, bell, spin, pulse, log }.run();
     };
     thread.spawn(run).map(drop)
 }
@@ -59,16 +61,33 @@ impl Thread {
             self.pulse.works();
             let Ok(mut work) = self.obey() else { return };
             let now = clock::now();
-            let Self { tenants, exchange, .. } = &mut self;
-            for tenant in tenants {
-                work += tenant.round(now, exchange);
-            }
-            work += usize::from(exchange.take_busy());
+            work += self.round(now);
+            work += usize::from(self.exchange.take_busy());
             self.evict();
             if work == 0 && !self.look() && self.sleep(now).is_err() {
                 return;
             }
         }
+    }
+
+    /// The processes have their turns, as far as their users have time left. Gives how much there was to do.
+    fn round(&mut self, mut now: u64) -> usize {
+        let Self { tenants, exchange, turns, .. } = self;
+        let mut work = 0;
+        for place in turns.begin(tenants.len()) {
+            let Some(tenant) = tenants.get_mut(place) else { continue };
+            let uid = tenant.uid();
+            if !turns.has(place, uid) {
+                // It may have something to do: there is no sleep before the next round.
+                work += 1;
+                continue;
+            }
+            work += tenant.round(now, exchange);
+            let after = clock::now();
+            turns.spend(uid, after.saturating_sub(now));
+            now = after;
+        }
+        work
     }
 
     /// Does what it was told. Gives how much there was; an error when nobody can tell it anything any more.
