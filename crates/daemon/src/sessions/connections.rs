@@ -57,7 +57,8 @@ impl Sessions {
     /// What a look at connections needs.
     pub(crate) fn look(&self) -> Look {
         let stacks = self.list.values().flat_map(|session| {
-            session.stacks.iter().map(move |(number, stack)| Subject {
+            let started = session.stacks.iter().filter(|(_, stack)| stack.is_started());
+            started.map(move |(number, stack)| Subject {
                 number: *number,
                 name: session.name.clone(),
                 pid: session.process.credentials.pid,

@@ -162,6 +162,11 @@ struct Stack {
 }
 
 impl Stack {
+    /// Its process has mapped its memory. Before that, the process can take pages out, and who touches the memory meanwhile waits.
+    fn is_started(&self) -> bool {
+        self.start.is_none()
+    }
+
     /// A stack worker runs it.
     fn is_lodged(&self) -> bool {
         self.more > 0

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use control::api::{self, StackCounters, Transport};
+use control::api::{self, StackCounters, StackTcp, Transport};
 use control::config::LeasedPorts;
 use forward::steering::ListenerView;
 use graph::StackId;
@@ -81,7 +81,7 @@ fn show(client: u32, session: &Session, number: u32, stack: &Stack) -> api::Stac
         pid: credentials.pid,
         uid: credentials.uid,
         age: stack.since.elapsed().as_secs(),
-        started: stack.start.is_none(),
+        started: stack.is_started(),
         worker: stack.worker,
         memory: (stack.segment.length() + stack.more) as u64,
         rings: stack.counters.len() as u16,
@@ -92,7 +92,10 @@ fn show(client: u32, session: &Session, number: u32, stack: &Stack) -> api::Stac
         leases: stack.leases.iter().map(|first| format!("{first}-{}", last(*first))).collect(),
         links: Vec::new(),
         counters: stack.counted(),
-        tcp: connections::tcp(&stack.connections),
+        tcp: match stack.is_started() {
+            true => connections::tcp(&stack.connections),
+            false => StackTcp::default(),
+        },
     }
 }
 

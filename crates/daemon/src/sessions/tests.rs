@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use forward::steering::{Bind, Claims, Flow, SteeringLimits};
 use shm::attach::PeerCredentials;
 use shm::claims::{self, ClaimsReader};
+use shm::connections::{ConnectionsWriter, Count};
 use shm::session::{Event, Lease, Listen, TransportProtocol};
 use tables::Epoch;
 
@@ -127,6 +128,21 @@ fn listeners_that_were_left_take_places_of_their_user() {
     assert!([stays, left, kept].iter().all(|listener| all.contains(listener)), "{all:?}");
     let last = sessions.steering.listeners().last().unwrap();
     assert_eq!(last.bind.port, 2009);
+}
+
+#[test]
+fn memory_that_pages_can_be_taken_out_of_is_not_looked_at() {
+    let mut sessions = sessions("");
+    let (id, number) = process(&mut sessions, 7);
+    let segment = Arc::clone(&sessions.stack(id, number).unwrap().segment);
+    let table = segment.region(1024, shm::connections::bytes(4).unwrap()).unwrap();
+    ConnectionsWriter::new(table, 4).unwrap().count(Count::Connections, 5);
+    let seen = |sessions: &Sessions| {
+        (sessions.look().states().len(), sessions.show_stacks()[0].tcp.connections)
+    };
+    assert_eq!(seen(&sessions), (1, 5));
+    sessions.stack(id, number).unwrap().start = Some(Vec::new());
+    assert_eq!(seen(&sessions), (0, 0));
 }
 
 #[test]
