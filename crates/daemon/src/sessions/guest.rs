@@ -259,6 +259,7 @@ impl<H: Host> Attached<H> {
     }
 
     async fn route(&self, asked: Route) -> Result<Reply, Refusal> {
-        self.ask(move |lent| Ok(lent.route(&asked))).await.map(Reply::Routed)
+        let way = self.ask(move |lent| Ok(lent.route(&asked))).await?;
+        Ok(Reply::Routed(way.routed()))
     }
 }

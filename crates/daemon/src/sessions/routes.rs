@@ -10,10 +10,30 @@ use shm::session::{Route, Routed, TransportProtocol};
 
 use super::{Lent, Sessions};
 
+/// Which way packets go, as far as the router knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Known(Routed),
+    /// To an own address, with that MTU, where nobody serves the port.
+    Unserved(IpAddr, u16),
+}
+
+impl Way {
+    /// Where nobody serves, whoever has the address refuses: the kernel would send what it does not have to its own gateway. It is
+    /// asked here, on the user's thread.
+    pub(super) fn routed(self) -> Routed {
+        match self {
+            Self::Known(routed) => routed,
+            Self::Unserved(address, _) if is_the_kernels(address) => Routed::Kernel,
+            Self::Unserved(source, mtu) => Routed::Millrace { source, mtu },
+        }
+    }
+}
+
 impl Lent<'_> {
     /// Through Millrace where one of its routes leads out of a port, and to its own addresses where that port is served or
     /// the kernel does not have the address; else the kernel's.
-    pub(super) fn route(&self, asked: &Route) -> Routed {
+    pub(super) fn route(&self, asked: &Route) -> Way {
         let (destination, port) = (asked.destination.ip().to_canonical(), asked.destination.port());
         // Which link a link-local address is meant to be on is not said.
         let stays = match destination {
@@ -22,25 +42,23 @@ impl Lent<'_> {
         };
         let special = destination.is_loopback() || destination.is_unspecified();
         if stays || special || destination.is_multicast() {
-            return Routed::Kernel;
+            return Way::Known(Routed::Kernel);
         }
         let interfaces = self.routing.interfaces();
         if let Some(mtu) = own(&interfaces, destination) {
-            let served = self.sessions.serves(asked.protocol, destination, port);
-            // What nobody serves is refused by whoever has the address: the kernel would send it to its own gateway.
-            return match served || !is_the_kernels(destination) {
-                true => Routed::Millrace { source: destination, mtu },
-                false => Routed::Kernel,
+            return match self.sessions.serves(asked.protocol, destination, port) {
+                true => Way::Known(Routed::Millrace { source: destination, mtu }),
+                false => Way::Unserved(destination, mtu),
             };
         }
         let found = self.routing.rib().lookup(DEFAULT_VRF, destination);
         let target = found.route.map(|route| route.target);
         let leaves = matches!(target, Some(Target::Via(_) | Target::Port(_)));
         let first = found.next_hops.first().filter(|_| leaves);
-        first.map_or(Routed::Kernel, |(index, _)| {
+        Way::Known(first.map_or(Routed::Kernel, |(index, _)| {
             let hop = self.routing.next_hop(*index);
             through(&interfaces, hop.interface, destination)
-        })
+        }))
     }
 }
 
@@ -83,7 +101,12 @@ mod tests {
     #[test]
     fn the_kernel_has_the_loopbacks_addresses_and_none_of_documentation() {
         for (address, has) in [("127.0.0.1", true), ("192.0.2.1", false), ("2001:db8::1", false)] {
-            assert_eq!(is_the_kernels(address.parse().unwrap()), has, "{address}");
+            let address = address.parse().unwrap();
+            assert_eq!(is_the_kernels(address), has, "{address}");
+            let millrace = Routed::Millrace { source: address, mtu: 1400 };
+            let wanted = if has { Routed::Kernel } else { millrace };
+            assert_eq!(Way::Unserved(address, 1400).routed(), wanted, "{address}");
+            assert_eq!(Way::Known(millrace).routed(), millrace);
         }
     }
 }
