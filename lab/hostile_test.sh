@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Hostile neighbours: for a while (LAB_HOSTILE_SECONDS, 60) processes of six users do to the attach and sessions sockets
-# whatever comes to their minds (lab/hostile; LAB_HOSTILE_SEED), beside a good client, pings, ARP and the API. Nobody else
+# whatever comes to their minds (lab/hostile; LAB_HOSTILE_SEED), beside a good client, pings, ARP, ND and the API. Nobody else
 # loses anything, and nothing is left of them. Prints what they did and how long anybody waited.
 . "$(dirname "$0")/lab.sh"
 needs_millrace
@@ -56,12 +56,12 @@ memories() {
 # KiB of one kind: memory RssAnon (the daemon's own) | RssShmem
 memory() { awk -v key="$1:" '$1 == key {print $2}' "/proc/$daemon/status"; }
 
-# Asks for ARP, the API and the good client's echo while a command runs: asking NAME COMMAND...
+# Asks for ARP, ND, the API and the good client's echo while a command runs: asking NAME COMMAND...
 asking() {
   local name=$1 status=0 prober
   shift
   mkfifo "$lab/hold"
-  exec_on a "$lab_root/lab/prober" left 10.0.1.1 "$lab_socket" $((seconds * 2 + 120)) 10.0.2.2 "$echo" <"$lab/hold" >"$lab/probed-$name" &
+  exec_on a "$lab_root/lab/prober" left 10.0.1.1 2001:db8:1::1 "$lab_socket" $((seconds * 2 + 120)) 10.0.2.2 "$echo" <"$lab/hold" >"$lab/probed-$name" &
   prober=$!
   exec 9>"$lab/hold"
   "$@" >"$lab/$name" 2>&1 || { status=1; cat "$lab/$name"; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ARP and the API are answered while devices are opened and closed, a full table of routes is loaded and taken away, a
+# ARP, ND and the API are answered while devices are opened and closed, a full table of routes is loaded and taken away, a
 # million routes come by the API, and one list of 100,000. Prints how long the slowest answers took, on an idle machine far
 # below 50 ms, and how long the million took, which may be 3 s with the programs of a release build (LAB_BIN).
 . "$(dirname "$0")/lab.sh"
@@ -17,7 +17,7 @@ during() {
   local words=$1 status=0 prober
   shift
   mkfifo "$lab/hold"
-  exec_on a "$lab_root/lab/prober" left 10.0.1.1 "$lab_socket" 60 <"$lab/hold" >"$lab/probed" &
+  exec_on a "$lab_root/lab/prober" left 10.0.1.1 2001:db8:1::1 "$lab_socket" 60 <"$lab/hold" >"$lab/probed" &
   prober=$!
   exec 9>"$lab/hold"
   sleep 1
