@@ -39,5 +39,17 @@ start
 check "it tells systemd that it is ready" within 15 grep -q '^READY=1' "$lab/notified"
 millrace reload
 check "that it reloads" within 15 grep -q '^RELOADING=1' "$lab/notified"
+# How often it has said that it reloads, and that it is ready, which it said at its start, too; and what of that last.
+told() {
+  local told
+  told=$(grep -E '^(RELOADING|READY)=1' "$lab/notified")
+  equal "$(grep -c RELOADING <<<"$told") $(grep -c READY <<<"$told") $(tail -n 1 <<<"$told")" "$1 $(($1 + 1)) READY=1"
+}
+check "and then that it is ready" within 15 told 1
+cp "$lab_config" "$lab/good.toml"
+config '' '[[port]]' 'name = "left"' 'device = "nothing:1"'
+check "a wrong configuration is refused" fails millrace reload
+check "after which it is ready as well" within 15 told 2
+cp "$lab/good.toml" "$lab_config"
 stop_daemon 15
 check "and that it stops" within 15 grep -q '^STOPPING=1' "$lab/notified"
