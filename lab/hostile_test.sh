@@ -47,7 +47,7 @@ clients() { value "show clients" '[.[].name] | join(" ")'; }
 files() { find "/proc/$daemon/fd" -type l | wc -l; }
 threads() { find "/proc/$daemon/task" -mindepth 1 -maxdepth 1 | wc -l; }
 names() { sort "/proc/$daemon"/task/*/comm; }
-segments() { grep -c -E 'millrace-(client|stack)' "/proc/$daemon/maps"; }
+segments() { grep -c -E 'millrace-(client|stack|sessions|link)' "/proc/$daemon/maps"; }
 # The same memory, open in processes of this router's namespace.
 memories() {
   local pid
@@ -80,12 +80,15 @@ waits() {
 
 check "nobody is hostile" lossless asking calm sleep 3
 waits calm
-# The daemon's own stack, with its thread and its memory, begins with the first parcel and stays.
+# What begins with the first that needs it, and stays: the daemon's own stack, for parcels, and a stack worker, each with its
+# thread and its memory, and the book of ports, for links.
 first=$(threads)
-parcels() { on router "$lab_root/lab/hostile" "$attach" "$lab_socket" 2 1:parcels "${users[@]}"; }
-check "the daemon takes parcels of what is no connection" parcels
-settled() { [ "$(threads)" -le $((first + 1)) ] && equal "$(clients)" echo; }
-check "it has a thread more for them" within 40 settled
+needs() { on router "$lab_root/lab/hostile" "$attach" "$lab_socket" 2 1:parcels,lodger,introduces "${users[@]}"; }
+check "the daemon takes parcels, has lodgers and makes links" needs
+has_book() { find "/proc/$daemon/fd" -lname '/memfd:millrace-book*' | grep -q .; }
+check "it keeps a book of ports for those" has_book
+settled() { [ "$(threads)" -le $((first + 2)) ] && equal "$(clients)" echo; }
+check "it has two threads more for them" within 40 settled
 # A thread of the runtime's that was needed at the start has ended when it is looked again.
 before="$(threads) $(files) $(segments) $(memories)"
 names >"$lab/threads"

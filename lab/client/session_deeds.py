@@ -1,5 +1,5 @@
-"""What a hostile process does to the daemon's sessions socket: stacks that lie in their memory, parcels of bytes that are no
-connections, carriers without end. Anybody may have a stack, so that nothing is said of strangers here.
+"""What a hostile process does to the daemon's sessions socket: stacks, sessions on stack workers and links that lie in their
+memory, parcels of bytes that are no connections, carriers without end. Anybody may have a stack, so that nothing is said of strangers here.
 """
 
 import json
@@ -61,6 +61,18 @@ class Session:
             os.close(file)
         return number, memory
 
+    def lodging(self):
+        """The memory of sessions on a stack worker, which serves them from now on, and the bell that wakes it."""
+        asked = {"sessions": self.rng.choice([64, 1024]), "chunks": self.rng.choice([16, 256])}
+        reply, files = self.ask({"open-shared": asked})
+        if word(reply) != "shared-opened":
+            raise Ended(word(reply))
+        memory = mmap.mmap(files[0], 0)
+        self.ask({"start-stack": reply["shared-opened"]["stack"]})
+        for file in files[:-1]:
+            os.close(file)
+        return memory, socket.socket(fileno=files[-1])
+
     def listens(self, stack, address="0.0.0.0"):
         """The number of a listener of that stack. `None`: it was refused."""
         listener = socket.socket()
@@ -84,6 +96,12 @@ class Session:
         return file, count
 
 
+def scribble(rng, memory):
+    """Writes bytes somewhere that are no marks, lengths and counters, or are the wrong ones."""
+    at = rng.randrange(0, max(1, len(memory) - 4096), 64)
+    memory[at : at + 4096] = rng.choice([rng.randbytes(4096), b"\xff" * 4096, b"\x01" * 4096])
+
+
 def scribbling_stack(self):
     """Random bytes all over a stack's rings, claims and table of connections."""
     session = Session(self).hello()
@@ -91,8 +109,41 @@ def scribbling_stack(self):
     session.listens(stack)
     session.ask({"lease": {"stack": stack, "first": None}})
     for _ in self.for_a_while():
-        at = self.rng.randrange(0, max(1, len(memory) - 4096), 64)
-        memory[at : at + 4096] = self.rng.choice([self.rng.randbytes(4096), b"\xff" * 4096, b"\x01" * 4096])
+        scribble(self.rng, memory)
+
+
+def lodger(self):
+    """Random bytes all over the memory of sessions on a stack worker, whose bell never rests."""
+    session = Session(self).hello()
+    memory, bell = session.lodging()
+    for _ in self.for_a_while():
+        scribble(self.rng, memory)
+        try:
+            bell.send(b"1", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except OSError:
+            # It is full, or the daemon has had enough.
+            pass
+
+
+def introduces(self):
+    """Has a stack introduced to another one over and over, writes all over what they share, and closes links, its own or not."""
+    server, client = Session(self).hello(), Session(self).hello()
+    (there, _), (stack, _) = server.stack(), client.stack()
+    listener = socket.socket()
+    listener.bind(("0.0.0.0", 0))
+    listener.listen()
+    server.ask({"listen": {"stack": there, "weight": 1}}, [listener.fileno()])
+    served = f"10.0.2.1:{listener.getsockname()[1]}"
+    for _ in self.for_a_while():
+        asked = {"stack": self.rng.choice([stack] * 4 + [there]), "destination": self.rng.choice([served] * 4 + ["10.0.2.1:1"])}
+        reply, files = client.ask({"introduce": asked})
+        made = reply.get("introduced", {}).get("made")
+        if made:
+            self.note("linked")
+            scribble(self.rng, mmap.mmap(files[0], 0))
+        for file in files:
+            os.close(file)
+        client.ask({"unlink": made["link"] if made and self.rng.random() < 0.7 else self.rng.getrandbits(32)})
 
 
 def serves_anything(self):
@@ -162,4 +213,4 @@ def parcels(self):
             session.ask({"withdraw": {"stack": stack, "id": name}})
 
 
-DEEDS = [scribbling_stack, serves_anything, carriers, parcels]
+DEEDS = [scribbling_stack, lodger, introduces, serves_anything, carriers, parcels]
