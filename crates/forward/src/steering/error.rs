@@ -40,10 +40,10 @@ pub enum SteeringError {
         /// First port.
         first: u16,
     },
-    /// All places for stacks are taken.
+    /// All places for stacks are taken, or all but those kept for root.
     #[error("there are {0} stacks already")]
     TooManyStacks(usize),
-    /// All places for listeners are taken.
+    /// All places for listeners are taken, or all but those kept for root.
     #[error("there are {0} listeners already")]
     TooManyListeners(usize),
     /// One stack serves too many listeners.

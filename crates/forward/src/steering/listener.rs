@@ -10,7 +10,7 @@ use super::buckets::{BUCKETS, assign, targets};
 use super::{Bind, Flow, ListenerId, SteeringError};
 
 /// Root's user number.
-const ROOT: u32 = 0;
+pub(super) const ROOT: u32 = 0;
 
 /// Earlier members that a bucket remembers: each may cost a look into its memory.
 const EARLIER: usize = 32;

@@ -12,14 +12,22 @@ use shm::session::TransportProtocol;
 use tables::{Epoch, OutOfMemory};
 
 use super::bind::Place;
-use super::listener::{Claimant, Group};
+use super::listener::{Claimant, Group, ROOT};
 use super::reader::{Port, Shared, SteeringReader};
 use super::redirects::Redirects;
 use super::{Bind, ListenerId, SteeringError};
 
 pub use stacks::Claims;
 
-/// How much there may be.
+/// Of so many places for stacks and listeners, one is kept for root.
+const ROOTS: usize = 8;
+
+/// How many of `most` places may be taken when one is a user's.
+fn open_to(user: u32, most: usize) -> usize {
+    if user == ROOT { most } else { most - most / ROOTS }
+}
+
+/// How much there may be. Users other than root leave it an eighth of the stacks and of the listeners.
 #[derive(Debug, Clone, Copy)]
 pub struct SteeringLimits {
     /// Stacks.

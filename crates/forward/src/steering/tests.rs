@@ -278,6 +278,36 @@ fn there_is_room_for_so_many_and_no_more() {
 }
 
 #[test]
+fn others_leave_room_for_root() {
+    let limits = SteeringLimits { stacks: 16, listeners: 8, ..SteeringLimits::default() };
+    let mut steering = Steering::new(limits, 1, &Epoch::new()).unwrap();
+    let others: Vec<StackId> = (0..14).map(|user| stack_of(&mut steering, 1 + user).0).collect();
+    let add = |steering: &mut Steering, user| {
+        let segment = Arc::new(Segment::create("claims", 4096).unwrap());
+        let region = segment.region(0, claims::bytes(64).unwrap()).unwrap();
+        let reader = ClaimsReader::new(region, 64).unwrap();
+        steering.add_stack(Claims { user, process: 1, reader, key: KEY })
+    };
+    assert_eq!(add(&mut steering, 1), Err(SteeringError::TooManyStacks(14)));
+    let root = add(&mut steering, 0).unwrap();
+    steering.remove_stack(others[0]).unwrap();
+    // Root's takes a place that was another's: there are as many as before.
+    add(&mut steering, 0).unwrap();
+    assert_eq!(add(&mut steering, 1), Err(SteeringError::TooManyStacks(14)));
+    add(&mut steering, 0).unwrap();
+    assert_eq!(add(&mut steering, 0), Err(SteeringError::TooManyStacks(16)));
+    for port in 1..8 {
+        steering.listen(others[1], bind("0.0.0.0", port), 1).unwrap();
+    }
+    let full = SteeringError::TooManyListeners(7);
+    assert_eq!(steering.listen(others[2], bind("0.0.0.0", 8), 1), Err(full));
+    steering.listen(others[2], bind("0.0.0.0", 7), 1).unwrap();
+    steering.listen(root, bind("0.0.0.0", 8), 1).unwrap();
+    let full = SteeringError::TooManyListeners(8);
+    assert_eq!(steering.listen(root, bind("0.0.0.0", 9), 1), Err(full));
+}
+
+#[test]
 fn what_workers_may_look_at_stays_until_they_have_looked_again() {
     let epoch = Epoch::new();
     let mut steering = Steering::new(SteeringLimits::default(), 1, &epoch).unwrap();

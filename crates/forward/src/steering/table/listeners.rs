@@ -9,7 +9,7 @@ use shm::session::TransportProtocol;
 use super::super::bind::Place;
 use super::super::listener::{Claimant, Group, ListenerView};
 use super::super::{Bind, ListenerId, SteeringError};
-use super::Steering;
+use super::{Steering, open_to};
 
 impl Steering {
     /// A stack serves what a socket is bound to, or gets another weight there. Weight 0 is stand-by: it gets new flows only
@@ -42,11 +42,10 @@ impl Steering {
         }
         // Room may have been made by forgetting this very one.
         let known = self.by_bind.get(&key).copied();
+        let most = open_to(claimant.user, self.limits.listeners);
         let listener = match known {
             Some(known) => known,
-            None if self.groups.len() >= self.limits.listeners => {
-                return Err(SteeringError::TooManyListeners(self.limits.listeners));
-            }
+            None if self.groups.len() >= most => return Err(SteeringError::TooManyListeners(most)),
             None => self.open(key, bind),
         };
         let group = self.groups.get_mut(&listener).ok_or(SteeringError::NoPort)?;

@@ -8,7 +8,7 @@ use shm::claims::ClaimsReader;
 
 use super::super::SteeringError;
 use super::super::listener::Claimant;
-use super::{Stack, Steering};
+use super::{Stack, Steering, open_to};
 
 /// Where a stack says which flows it has, the key of their tags, and whose they are.
 #[derive(Debug)]
@@ -35,15 +35,18 @@ impl Steering {
     /// # Errors
     /// [`SteeringError::TooManyStacks`].
     pub fn add_stack(&mut self, claims: Claims) -> Result<StackId, SteeringError> {
-        let full = SteeringError::TooManyStacks(usize::from(self.limits.stacks));
+        let most = open_to(claims.user, usize::from(self.limits.stacks));
+        let full = SteeringError::TooManyStacks(most);
+        if self.seats.len() - self.free.len() >= most {
+            return Err(full);
+        }
         let number = self.next_number();
         let place = match self.free.pop_front() {
             Some(place) => place,
-            None if self.seats.len() < usize::from(self.limits.stacks) => {
+            None => {
                 self.seats.push(None);
                 u16::try_from(self.seats.len() - 1).map_err(|_| full)?
             }
-            None => return Err(full),
         };
         let seat = self.seats.get_mut(usize::from(place)).ok_or(full)?;
         let id = StackId::new(place, number).ok_or(full)?;
