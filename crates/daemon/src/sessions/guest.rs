@@ -167,20 +167,21 @@ impl<H: Host> Guest for Attached<H> {
         }
         // What it asked for before is done before.
         let last_words = self.last_words().await;
-        let id = Arc::clone(&self.id);
-        let release = self.control.ask(move |host| {
-            let Lent { sessions, workers, .. } = host.lend();
-            sessions.release(id.load(Ordering::Relaxed), workers, &why)
+        let number = Arc::clone(&self.id);
+        let begin = self.control.ask(move |host| {
+            host.lend().sessions.begin_release(number.load(Ordering::Relaxed));
         });
-        let mut memory = Vec::new();
-        let left = release.await.unwrap_or_default();
+        begin.await;
+        let left = self.release_stacks().await;
+        let id = self.id.load(Ordering::Relaxed);
+        self.control.ask(move |host| host.lend().sessions.release(id, &why)).await;
         // Answers come to nobody's stack from now on.
         self.say(last_words).await;
+        let mut memory = Vec::new();
         for left in left {
             memory.push(left.taken().await);
         }
-        let process = u64::from(self.id.load(Ordering::Relaxed));
-        self.shared.bells.close(|token| token >> 32 == process);
+        self.shared.bells.close(|token| token >> 32 == u64::from(id));
         self.look_at_sockets().await;
         self.unmap(memory).await;
     }

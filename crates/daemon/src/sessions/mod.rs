@@ -293,13 +293,23 @@ impl Sessions {
         Ok(Welcome { protocol: PROTOCOL, daemon, client, addresses, placement })
     }
 
-    /// Takes back all that a process had. Gives what is left, to be waited for by whoever asked.
-    fn release(&mut self, id: u32, workers: &Workers, why: &str) -> Vec<Left> {
-        let Some(mut session) = self.list.remove(&id) else { return Vec::new() };
+    /// A process goes. Its stacks are taken back after this, and then it is [forgotten](Self::release).
+    fn begin_release(&mut self, id: u32) {
+        let Some(session) = self.list.remove(&id) else { return };
         self.unlink_all(|end| end.process == id);
         self.vacate(id, &session);
-        let stacks = std::mem::take(&mut session.stacks).into_values();
-        let left = stacks.map(|stack| self.take_back(stack, workers)).collect();
+        self.list.insert(id, session);
+    }
+
+    /// Takes back a stack of a process that goes. Gives what is left, to be waited for by whoever asked; `None`: it has no more.
+    fn release_stack(&mut self, id: u32, workers: &Workers) -> Option<Left> {
+        let (_, stack) = self.list.get_mut(&id)?.stacks.pop_first()?;
+        Some(self.take_back(stack, workers))
+    }
+
+    /// A process has gone, and has no stacks any more.
+    fn release(&mut self, id: u32, why: &str) {
+        let Some(session) = self.list.remove(&id) else { return };
         self.forget_process(id);
         self.log.say("processes", || {
             let name = &session.name;
@@ -308,7 +318,6 @@ impl Sessions {
         if !self.list.values().any(|other| other.uid() == session.uid()) {
             self.paces.forget(session.uid());
         }
-        left
     }
 
     fn session(&mut self, id: u32) -> Result<&mut Session, Refusal> {

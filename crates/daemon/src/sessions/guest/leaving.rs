@@ -1,13 +1,15 @@
 //! When a process is gone: its peers are told, its sockets looked at, its memory unmapped.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shm::Segment;
 use tokio::time::sleep;
 
 use super::super::sockets::listening;
-use super::super::{Host, LastWords};
+use super::super::stacks::Left;
+use super::super::{Host, LastWords, Lent};
 use super::Attached;
 
 /// How often it is looked whether nobody else has a stack's memory mapped any more, each time after a [`BREATH`].
@@ -23,6 +25,20 @@ impl<H: Host> Attached<H> {
         let Some(id) = self.number() else { return Vec::new() };
         let remains = self.control.ask(move |host| host.lend().remains(id)).await;
         remains.map(|remains| remains.last_words()).unwrap_or_default()
+    }
+
+    /// Has its stacks taken back one by one: each may have places in many listeners, which are shared out anew, and a process may
+    /// have hundreds.
+    pub(super) async fn release_stacks(&self) -> Vec<Left> {
+        let (id, mut all) = (self.id.load(Ordering::Relaxed), Vec::new());
+        let release = move |host: &mut H| {
+            let Lent { sessions, workers, .. } = host.lend();
+            sessions.release_stack(id, workers)
+        };
+        while let Some(Some(left)) = self.control.ask(release).await {
+            all.push(left);
+        }
+        all
     }
 
     /// Tells them, so many at a time.
