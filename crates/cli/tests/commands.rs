@@ -316,6 +316,19 @@ fn help_completion_and_manual_pages() {
 }
 
 #[test]
+fn ends_quietly_when_nobody_reads_on() {
+    let daemon = Daemon::new(&[("GET /v1/ports", 200, &format!("[{PORT}]"))]);
+    for words in [&["show", "ports"][..], &["completion", "bash"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millrace"));
+        command.arg("--socket").arg(daemon.socket()).args(words).stdout(writer);
+        let run = done(command.output().unwrap());
+        assert!(run.status == 0 && run.errors.is_empty(), "{words:?}: {}", run.errors);
+    }
+}
+
+#[test]
 fn a_restart_is_waited_for_and_says_how_long_it_took() {
     let version = |restarts, more: &str| {
         format!(r#"{{"version":"1","api":1,"dpdk":"d","pid":1,"restarts":{restarts}{more}}}"#)
