@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use dpdk::DeviceMemory;
 use graph::{ClientCounters, ClientPorts, ClientQueues, ClientSetup, Filter, MatchError};
-use shm::Layout;
 use shm::attach::{ChannelPlace, FILES, FilterText, Open, Opened, Refusal, RefusalKind, RingPlace};
+use shm::{Layout, Segment};
 use wire::EtherType;
 
 use super::bounds::comparisons;
 use super::stages::{Left, Place, Start, Starting, Taken};
 use super::{Lent, Queues, function_number};
-use crate::processes::{Made, PAGE, channel, invalid, no_resources, printable, unknown};
+use crate::processes::{Made, PAGE, channel, invalid, printable, unknown};
 use crate::workers::Member;
 
 /// Channels of one request at most.
@@ -129,7 +129,18 @@ impl Lent<'_> {
         Ok(opened)
     }
 
-    /// Gives the workers what a client has opened: it has mapped its memory.
+    /// The memory of queues that were opened and not started.
+    pub(super) fn memory_to_start(&self, id: u32, number: u32) -> Result<Arc<Segment>, Refusal> {
+        let client = self.clients.list.get(&id).ok_or_else(|| invalid("not attached"))?;
+        let queues = client.queues.get(&number);
+        let queues = queues.ok_or_else(|| unknown(format!("there are no queues {number}")))?;
+        match &queues.start {
+            Some(_) => Ok(Arc::clone(&queues.segment)),
+            None => Err(invalid("the queues were started already")),
+        }
+    }
+
+    /// Gives the workers what a client has opened: it has mapped its memory, which is [closed](Segment::close) by now.
     pub(super) fn start_client_queues(
         &mut self,
         id: u32,
@@ -140,8 +151,6 @@ impl Lent<'_> {
         let queues = queues.ok_or_else(|| unknown(format!("there are no queues {number}")))?;
         let start =
             queues.start.take().ok_or_else(|| invalid("the queues were started already"))?;
-        // Who could take pages out of the memory could make a worker wait for each that it touches.
-        queues.segment.close().map_err(no_resources)?;
         let function = function_number(id, number);
         Ok(match start {
             Start::Own(place, client, memory) => Starting::Own(self.give(&place, *client, memory)?),

@@ -176,12 +176,23 @@ impl Lent<'_> {
         })
     }
 
-    /// Gives the workers what a process has opened: it has mapped its memory.
+    /// The memory of a stack that was opened and not started.
+    pub(super) fn memory_to_start(
+        &mut self,
+        id: u32,
+        number: u32,
+    ) -> Result<Arc<Segment>, Refusal> {
+        let stack = self.sessions.stack(id, number)?;
+        if stack.is_started() {
+            return Err(invalid("the stack was started already"));
+        }
+        Ok(Arc::clone(&stack.segment))
+    }
+
+    /// Gives the workers what a process has opened: it has mapped its memory, which is [closed](Segment::close) by now.
     pub(super) fn start_stack(&mut self, id: u32, number: u32) -> Result<Starting, Refusal> {
         let stack = self.sessions.stack(id, number)?;
         let setups = stack.start.take().ok_or_else(|| invalid("the stack was started already"))?;
-        // Who could take pages out of the memory could make a worker wait for each that it touches.
-        stack.segment.close().map_err(no_resources)?;
         let stack = stack.id;
         let crew = self.workers.crew();
         let add = |(worker, setup): (&Member, StackSetup)| {

@@ -6,6 +6,7 @@ mod bounds;
 mod harm;
 #[path = "../instance/mod.rs"]
 mod instance;
+mod locked;
 mod opening;
 mod sockets;
 

@@ -1,0 +1,72 @@
+//! Memory that its process keeps the kernel writing to. Whoever seals the file waits until that is over.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use shm::session::PROTOCOL;
+
+use crate::{daemon, stacks, until};
+
+/// How long the process stays.
+const HELD: Duration = Duration::from_secs(20);
+
+/// Has the kernel write a page that is missing into a stack's memory, and starts the stack. Nobody ever brings the page
+/// (userfaultfd); an unprivileged process would have it come from a file system of its own (FUSE).
+const PROCESS: &str = r#"
+import ctypes, fcntl, json, mmap, os, platform, select, socket, struct, sys, threading, time
+number = {"x86_64": 323, "aarch64": 282}.get(platform.machine(), -1)
+missing = ctypes.CDLL(None).syscall(number, os.O_CLOEXEC | os.O_NONBLOCK)
+page = mmap.mmap(-1, mmap.PAGESIZE)
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+try:
+    fcntl.ioctl(missing, 0xc018aa3f, bytearray(struct.pack("QQQ", 0xaa, 0, 0)))
+    fcntl.ioctl(missing, 0xc020aa00, bytearray(struct.pack("QQQQ", address, mmap.PAGESIZE, 1, 0)))
+except (OSError, ValueError):
+    print("cannot", flush=True)
+    sys.exit(0)
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(sys.argv[1])
+def ask(request):
+    s.send(json.dumps(request).encode())
+    reply, files, _, _ = socket.recv_fds(s, 65536, 160)
+    return json.loads(reply), files
+ask({"hello": {"protocol": PROTOCOL, "library": "test", "name": "writer"}})
+reply, files = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})
+threading.Thread(target=os.write, args=(files[0], page), daemon=True).start()
+select.select([missing], [], [], 20)
+s.send(json.dumps({"start-stack": reply["stack-opened"]["stack"]}).encode())
+print("written to", flush=True)
+time.sleep(HELD)
+os._exit(0)
+"#;
+
+#[test]
+fn memory_that_is_written_to_for_ever_blocks_nobody_but_its_user() {
+    let daemon = daemon("");
+    let script = PROCESS.replace("PROTOCOL", &PROTOCOL.to_string());
+    let script = script.replace("HELD", &HELD.as_secs().to_string());
+    let mut process = Command::new("python3")
+        .args(["-c", &script])
+        .arg(daemon.path("sessions.sock"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    if line.trim() != "cannot" {
+        assert_eq!(line.trim(), "written to");
+        let start = Instant::now();
+        // Meanwhile the daemon hears that the stack is to be started.
+        for _ in 0..10 {
+            sleep(Duration::from_millis(100));
+            assert_eq!(daemon.get("/v1/ports").status, 200);
+        }
+        assert_eq!(stacks(&daemon)[0]["started"], false, "the user's thread waits");
+        assert!(start.elapsed() < HELD / 2, "somebody waited for it");
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    until("nothing is left", || stacks(&daemon).is_empty());
+}
