@@ -88,6 +88,10 @@ impl Sessions {
         taking: &Taking,
         imported: Result<Option<ConnectionId>, ImportError>,
     ) -> Result<Option<ConnectionId>, Refusal> {
+        if let (Ok(_), Some(flow)) = (&imported, &taking.flow) {
+            // What was left of an earlier connection has made way.
+            self.end_wait(flow);
+        }
         imported.map_err(|error| {
             self.moves.discharge(taking.charge);
             if let Some(flow) = &taking.flow {
@@ -258,15 +262,17 @@ impl Sessions {
     /// Connections that the daemon's own stack had are over: their flows are free, but for FINs that come again.
     pub(in crate::sessions) fn flows_ended(&mut self, flows: &[EndedFlow], now: Instant) {
         let own_stack = self.moves.own().map(|(_, id)| id);
+        let mut unwanted = Vec::new();
         for EndedFlow { flow, left } in flows {
             if own_stack.is_some() && self.steering.redirected(flow) == own_stack {
                 self.steering.end_redirect(flow);
             }
             let Some(charge) = self.moves.orphans.remove(flow) else { continue };
             self.moves.discharge(charge);
-            if let Some(left) = left {
-                self.wait_out(*flow, charge.uid, now + *left);
+            if left.is_some_and(|left| !self.wait_out(*flow, charge.uid, now + left)) {
+                unwanted.push(*flow);
             }
         }
+        self.forget_waits(&unwanted);
     }
 }

@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 use transport::ImportError;
 
 use super::super::News;
-use super::super::parking::EndedFlow;
+use super::super::parking::{EndedFlow, Told};
 use super::super::tests::{listener, proof, sessions};
 use super::tend::SWEEP;
 use super::waits::OF_USER;
@@ -20,6 +20,7 @@ struct Bed {
     told: mpsc::Receiver<News>,
     two: (u32, u32),
     other_told: mpsc::Receiver<News>,
+    own_told: Told,
     now: Instant,
 }
 
@@ -36,10 +37,11 @@ impl Bed {
     fn with(section: &str) -> Self {
         let mut sessions = sessions(section);
         let own = listener(&mut sessions, 0).0;
-        sessions.set_parking(Parking::without_thread(), own).unwrap();
+        let (parking, own_told) = Parking::without_thread();
+        sessions.set_parking(parking, own).unwrap();
         let (one, told) = listener(&mut sessions, 7);
         let (two, other_told) = listener(&mut sessions, 7);
-        Self { sessions, one, told, two, other_told, now: Instant::now() }
+        Self { sessions, one, told, two, other_told, own_told, now: Instant::now() }
     }
 
     fn id(&mut self, (process, stack): (u32, u32)) -> StackId {
@@ -318,4 +320,37 @@ fn what_the_daemon_has_ended_waits_as_long_as_it_must() {
         assert_eq!((bed.redirected(), bed.held()), (None, Held::default()));
         assert_eq!(bed.sessions.steering.end_wait(&flow()), left.map(|_| own));
     }
+}
+
+#[test]
+fn the_own_stack_forgets_time_waits_that_count_for_nobody() {
+    let mut bed = Bed::new();
+    let until = bed.now + Duration::from_secs(60);
+    for port in 1..=OF_USER {
+        assert!(bed.sessions.wait_out(beside(port), 7, until), "{port}");
+    }
+    // One that the daemon has ended, and for which its user has no room.
+    let last = beside(OF_USER + 1);
+    bed.sessions.moves.charge(CHARGE);
+    bed.sessions.moves.orphans.insert(last, CHARGE);
+    let left = Some(Duration::from_secs(59));
+    bed.sessions.flows_ended(&[EndedFlow { flow: last, left }], bed.now);
+    assert_eq!(bed.own_told.forgotten(), 1);
+    bed.tend(Duration::from_secs(59));
+    assert_eq!(bed.own_told.forgotten(), 0);
+    bed.tend(Duration::from_secs(60));
+    assert!(bed.own_told.forgotten() > 0);
+}
+
+#[test]
+fn what_is_left_of_a_connection_makes_way_for_the_next() {
+    let mut bed = Bed::new();
+    let (parking, own) = bed.sessions.own_stack().unwrap();
+    assert!(bed.sessions.wait_out(flow(), 7, bed.now + Duration::from_secs(60)));
+    bed.sessions.moves.charge(CHARGE);
+    bed.sessions.steering.redirect(own, &flow()).unwrap();
+    let (expected, before, charge) = (None, None, CHARGE);
+    let taking = Taking { parking, expected, flow: Some(flow()), before, charge };
+    bed.sessions.end_abandon(&taking, Ok(None)).unwrap();
+    assert_eq!(bed.sessions.steering.end_wait(&flow()), None);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use forward::steering::Flow;
 use shm::attach::Refusal;
-use transport::TimeWait;
+use transport::{Ends, TimeWait};
 
 use super::super::routes::own;
 use super::super::{Lent, Sessions};
@@ -106,11 +106,23 @@ impl Sessions {
         true
     }
 
-    /// Ends those whose time is over.
+    /// Ends those whose time is over. One whose peer has repeated its FIN would wait longer in the own stack, and not count.
     pub(super) fn end_waits(&mut self, now: Instant) {
-        for flow in self.moves.waits.over(now) {
-            self.steering.end_wait(&flow);
-            self.moves.waits.remove(&flow);
-        }
+        let over = self.moves.waits.over(now);
+        over.iter().for_each(|flow| self.end_wait(flow));
+        self.forget_waits(&over);
+    }
+
+    /// A flow has no TIME-WAIT any more.
+    pub(super) fn end_wait(&mut self, flow: &Flow) {
+        self.steering.end_wait(flow);
+        self.moves.waits.remove(flow);
+    }
+
+    /// Has the own stack forget TIME-WAITs that count for nobody.
+    pub(super) fn forget_waits(&self, flows: &[Flow]) {
+        let Some(own) = self.moves.parking.as_ref().filter(|_| !flows.is_empty()) else { return };
+        let ends = flows.iter().map(|flow| Ends { local: flow.local, remote: flow.remote });
+        own.parking.forget_waits(ends.collect());
     }
 }

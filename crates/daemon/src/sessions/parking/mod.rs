@@ -71,6 +71,8 @@ enum Job {
     Abort(ConnectionId),
     /// Takes connections in TIME-WAIT.
     WaitOut(Vec<TimeWait>),
+    /// Forgets connections in TIME-WAIT between these ends.
+    ForgetWaits(Vec<Ends>),
     /// Brings what is shown of its connections up to date.
     Show,
 }
@@ -188,12 +190,28 @@ fn open(path: &Path, ended: Ended) -> Result<(Keeper, Started), OpenError> {
     Ok((keeper, Started { parking, client, stack }))
 }
 
+/// What one without a thread was told.
+#[cfg(test)]
+pub(super) struct Told(mpsc::Receiver<Job>);
+
+#[cfg(test)]
+impl Told {
+    /// How many connections in TIME-WAIT it was to forget since the last look.
+    pub(super) fn forgotten(&self) -> usize {
+        let forgotten = self.0.try_iter().map(|job| match job {
+            Job::ForgetWaits(ends) => ends.len(),
+            _ => 0,
+        });
+        forgotten.sum()
+    }
+}
+
 #[cfg(test)]
 impl Parking {
     /// One without a thread: nobody does what it is told.
-    pub(super) fn without_thread() -> Self {
-        let bell = Arc::new(Doorbell::new().unwrap());
-        Self { jobs: mpsc::channel().0, bell, expected: Arc::default() }
+    pub(super) fn without_thread() -> (Self, Told) {
+        let (bell, (jobs, told)) = (Arc::new(Doorbell::new().unwrap()), mpsc::channel());
+        (Self { jobs, bell, expected: Arc::default() }, Told(told))
     }
 }
 
@@ -232,6 +250,11 @@ impl Parking {
     /// Takes connections in TIME-WAIT.
     pub(super) fn wait_out(&self, waits: Vec<TimeWait>) {
         self.tell(Job::WaitOut(waits));
+    }
+
+    /// Forgets connections in TIME-WAIT between these ends.
+    pub(super) fn forget_waits(&self, ends: Vec<Ends>) {
+        self.tell(Job::ForgetWaits(ends));
     }
 
     /// Has it bring up to date what it shows of its connections.

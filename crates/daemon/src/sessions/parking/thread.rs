@@ -120,6 +120,9 @@ impl Keeper {
                         self.stack.import_time_wait(now, one);
                     }
                 }
+                Job::ForgetWaits(all) => {
+                    all.iter().for_each(|ends| self.stack.end_time_wait(ends));
+                }
                 Job::Show => {
                     if let Some(journal) = &mut self.journal {
                         journal.show(clock::now(), &self.stack);
