@@ -255,10 +255,11 @@ fn the_daemon_repeats_the_last_acknowledgment_of_a_process_that_ended() {
     }
     let now = clock();
     let waits = stack.export_time_waits(now);
-    let reply = bed.server.wait_out(&TimeWait::write(&waits, now), now);
-    assert_eq!(reply, Reply::WaitingOut(1));
     let port = peer.local_addr().unwrap().port();
     assert!(waits_for_the_last_acknowledgment(port));
+    // From here on the daemon may answer.
+    let reply = bed.server.wait_out(&TimeWait::write(&waits, now), now);
+    assert_eq!(reply, Reply::WaitingOut(1));
     let Bed { daemon, server, socket, .. } = bed;
     drop(server);
     while waits_for_the_last_acknowledgment(port) {
