@@ -78,8 +78,9 @@ impl State {
         let all = self.sessions.export_time_waits(now, now + HELD);
         let stack = self.attachment.number();
         for batch in all.chunks(MOST_WAITS) {
-            // Where the daemon does not take one, its peer is reset if it has not heard the last acknowledgment.
-            if self.attachment.link.wait_out(stack, now, batch).is_err() {
+            // Where the daemon does not take one, its peer is reset if it has not heard the last acknowledgment. Without room for
+            // any, the others need not be shown.
+            if matches!(self.attachment.link.wait_out(stack, now, batch), Ok(0) | Err(_)) {
                 return;
             }
         }
