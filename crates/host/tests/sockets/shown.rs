@@ -143,7 +143,8 @@ fn a_udp_socket_is_shown_with_what_waits_and_what_found_no_room() {
     let now = pair.now + SECOND;
     pair.server().look(now);
     pair.client().look(now);
-    let ([theirs], [ours]) = (&udp(&server)[..], &udp(&client)[..]) else { panic!("one each") };
+    let (theirs, ours) = (udp(&server), udp(&client));
+    let ([theirs], [ours]) = (&theirs[..], &ours[..]) else { panic!("one each") };
     assert_eq!((theirs.local, theirs.remote), (at([0, 0, 0, 0].into(), 53), None));
     assert_eq!((theirs.queues, theirs.dropped), ((2 * (100 + 768), 0), 1));
     assert_eq!(ours.queues, (0, 0));
