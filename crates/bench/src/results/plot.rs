@@ -236,9 +236,8 @@ impl Plot {
             .x_label_area_size(36)
             .y_label_area_size(NAMES)
             .build_cartesian_2d(self.vertical.begin..self.vertical.end, 0.0..top)?;
-        let name = |row: &f64| -> String {
-            self.horizontal.label(top - row).chars().take(NAME).collect()
-        };
+        let name =
+            |row: &f64| -> String { self.horizontal.label(top - row).chars().take(NAME).collect() };
         let label = |value: &f64| self.vertical.label(*value);
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(&self.vertical.name).x_label_formatter(&label).max_light_lines(1);

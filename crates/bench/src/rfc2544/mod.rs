@@ -149,12 +149,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let configuration = scenario::configuration(&scenarios);
     let environment = Environment::of(eal, "none").with_configuration(configuration);
     say!("{}", environment.lines());
-    let place = Place {
-        programs,
-        core: seats.device,
-        second: seats.second,
-        hugepages: eal.hugepages(),
-    };
+    let place =
+        Place { programs, core: seats.device, second: seats.second, hugepages: eal.hugepages() };
     let core = seats.tester;
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
     let pool = bed::pool("rfc2544")?;

@@ -82,9 +82,8 @@ fn table(connections: &[Connection]) -> Result<(), Failure> {
 }
 
 fn udp_table(sockets: &[UdpSocket]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "udp", "local", "peer", "process", "#stack", "#recv-q", "#send-q", "#drops",
-    ]);
+    let mut table =
+        Table::new(&["udp", "local", "peer", "process", "#stack", "#recv-q", "#send-q", "#drops"]);
     for one in sockets {
         table.row([
             one.state.name().to_owned(),

@@ -15,8 +15,8 @@ use rustix::time::{ClockId, clock_gettime};
 use shm::attach::{Channel, Received, Refusal};
 use shm::claims::{ClaimsWriter, tag};
 use shm::session::{
-    Abandon, CarrierId, Deposit, Event, Hand, OpenStack, Reply, Request, TransportProtocol, WaitOut,
-    Withdraw, pack, unpack,
+    Abandon, CarrierId, Deposit, Event, Hand, OpenStack, Reply, Request, TransportProtocol,
+    WaitOut, Withdraw, pack, unpack,
 };
 use transport::{
     Config, ConnectionId, Contents, Ends, ListenerId, Options, Packet, PacketList, Rings, Stack,

@@ -238,12 +238,8 @@ fn leases_are_of_one_stack_and_of_no_listener() {
 
 #[test]
 fn there_is_room_for_so_many_and_no_more() {
-    let limits = SteeringLimits {
-        stacks: 2,
-        listeners: 3,
-        of_stack: 2,
-        ..SteeringLimits::default()
-    };
+    let limits =
+        SteeringLimits { stacks: 2, listeners: 3, of_stack: 2, ..SteeringLimits::default() };
     let mut steering = Steering::new(limits, 1, &Epoch::new()).unwrap();
     let (a, b) = (stack(&mut steering).0, stack(&mut steering).0);
     let length = claims::bytes(64).unwrap();

@@ -79,17 +79,8 @@ pub(super) struct Tenant {
 impl Tenant {
     /// `None`: there is no memory, or there are too many.
     pub(super) fn new(arrival: Arrival, exchange: &mut Exchange) -> Option<Self> {
-        let Arrival {
-            mut queues,
-            end,
-            wake,
-            answers,
-            events,
-            uid,
-            held,
-            dismissed,
-            neighbourhood,
-        } = arrival;
+        let Arrival { mut queues, end, wake, answers, events, uid, held, dismissed, neighbourhood } =
+            arrival;
         let config = Config {
             connections_v4: CONNECTIONS,
             connections_v6: CONNECTIONS,
