@@ -9,8 +9,11 @@ use crate::results::Samples;
 /// So many different values of one fact are named; where there are more, only their range, or how many.
 const MOST: usize = 3;
 
+/// What a run tells of a machine.
+type Told = fn(&Run) -> Option<String>;
+
 /// What machines with the same processor and cores may differ in: its name, and how a run tells it.
-const MORE: [(&str, fn(&Run) -> Option<String>); 3] = [
+const MORE: [(&str, Told); 3] = [
     ("NUMA nodes", nodes),
     ("server", |run| run.told("product")),
     ("kernel", |run| Some(format!("Linux {}", run.told("kernel")?))),
