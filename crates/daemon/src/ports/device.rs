@@ -117,10 +117,15 @@ impl<D> OpenDevice<D> {
         self.jobs.clone()
     }
 
-    /// Whether it is closed in time.
-    fn closes_within(&self, deadline: Duration) -> bool {
+    /// Has it closed after what was left before; dropping it waits for that.
+    pub(super) fn begin_closing(&self) {
         // The thread has ended otherwise.
         let _ = self.jobs.0.send(Job::Close);
+    }
+
+    /// Whether it is closed in time.
+    fn closes_within(&self, deadline: Duration) -> bool {
+        self.begin_closing();
         self.open.recv_timeout(deadline) != Err(RecvTimeoutError::Timeout)
     }
 }
@@ -262,7 +267,11 @@ fn attend<D: Driven>(mut device: D, inbox: Receiver<Job<D>>, view: &View, change
     };
     let (mut looks, mut next) = (0, Instant::now() + PERIOD);
     loop {
-        match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+        let rest = next.saturating_duration_since(Instant::now());
+        // However many jobs wait, a look that is due comes first.
+        let job =
+            if rest.is_zero() { Err(RecvTimeoutError::Timeout) } else { inbox.recv_timeout(rest) };
+        match job {
             Ok(Job::Act(act)) => act(&mut device),
             Ok(Job::Count) => look(&device, true),
             Ok(Job::Close) | Err(RecvTimeoutError::Disconnected) => break,

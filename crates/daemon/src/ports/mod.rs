@@ -133,6 +133,9 @@ impl Ports {
 
     /// Closes all of them.
     pub(crate) fn clear(&mut self) {
+        // At the same time: one whose driver hangs does not keep the others open.
+        let devices = self.list.iter().filter_map(|port| port.open.as_ref());
+        devices.for_each(OpenDevice::begin_closing);
         self.list.clear();
     }
 }

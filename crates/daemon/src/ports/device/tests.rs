@@ -99,6 +99,24 @@ fn what_was_seen_last_is_there_while_the_driver_hangs() {
     until(|| device.looks() > looks && device.seen().health != Health::Up);
 }
 
+#[test]
+fn jobs_without_end_do_not_keep_it_from_looking() {
+    /// A job that leaves the next one before it is done.
+    fn one(jobs: DeviceJobs<Fake>) -> Job<Fake> {
+        Job::Act(Box::new(move |_| {
+            let next = one(jobs.clone());
+            // The device is closed otherwise.
+            let _ = jobs.0.send(next);
+        }))
+    }
+    let (device, _wire, _changed) = open();
+    let jobs = device.jobs();
+    let first = one(jobs.clone());
+    assert!(jobs.0.send(first).is_ok());
+    let looks = device.looks();
+    until(|| device.looks() > looks + 2);
+}
+
 #[tokio::test]
 async fn counters_are_read_when_that_is_asked_for() {
     let (device, wire, _changed) = open();
