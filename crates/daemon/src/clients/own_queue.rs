@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dpdk::DeviceMemory;
+use dpdk::{DeviceMemory, Port};
 use graph::{ClientCounters, LaneClient, PortId, RxAssignment, WorkerState};
 use shm::attach::{
     BufferPlace, ChannelPlace, FilterText, Open, Opened, PortQueue, Refusal, RefusalKind,
@@ -80,11 +80,16 @@ pub(super) struct Buffers {
 impl Buffers {
     /// Lets the device reach them. That takes as long as its driver and the kernel like.
     pub(super) async fn reach(self, segment: &Arc<Segment>) -> Result<Arc<DeviceMemory>, Refusal> {
-        let buffers = segment.region(self.offset, self.length);
-        let buffers = buffers.ok_or_else(|| invalid("a short segment"))?;
-        let reached = self.device.ask(move |port| port.reach(buffers)).await;
-        let memory = reached.map_err(no_resources)?.map_err(|error| invalid(error.to_string()))?;
-        Ok(Arc::new(memory))
+        let Self { device, offset, length } = self;
+        // Whoever waits no more takes the memory along: a driver that hangs keeps none of it.
+        let segment = Arc::downgrade(segment);
+        let reach = move |port: &mut Port| {
+            let buffers = segment.upgrade().and_then(|segment| segment.region(offset, length));
+            buffers.map(|buffers| port.reach(buffers))
+        };
+        let reached = device.ask(reach).await.map_err(no_resources)?;
+        let reached = reached.ok_or_else(|| invalid("a short segment"))?;
+        Ok(Arc::new(reached.map_err(|error| invalid(error.to_string()))?))
     }
 }
 
@@ -98,6 +103,9 @@ impl Lent<'_> {
     ) -> Result<Buffers, Refusal> {
         let size = self.size_of_own_queue(id, asked, (wanted, place))?;
         let port = self.ports.get(&wanted.port).filter(|port| port.id() == Some(place.port));
+        if port.is_some_and(|port| !port.answers()) {
+            return Err(no_resources("the port's driver does not answer now"));
+        }
         let device = port.and_then(|port| port.open.as_ref()).map(OpenDevice::jobs);
         let device = device.ok_or_else(|| no_resources("the port is gone"))?;
         Ok(Buffers { device, offset: 2 * size.each, length: size.area })
