@@ -127,7 +127,7 @@ impl Changing {
             let devices = daemon.devices.clone();
             let Some(state) = daemon.ports.get_mut(name) else { return };
             state.forget_queues(&counted);
-            (state.open.take(), devices)
+            (state.take_device(), devices)
         };
         if let Some(device) = device {
             devices.close(name.to_owned(), device, queues).await;

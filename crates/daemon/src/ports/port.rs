@@ -267,6 +267,14 @@ impl PortState {
         self.adjustments.clear();
     }
 
+    /// Its device is to be closed.
+    pub(crate) fn take_device(&mut self) -> Option<OpenDevice> {
+        if !matches!(self.condition, Condition::Gone(_)) {
+            self.condition = Condition::Gone("its device was closed".to_owned());
+        }
+        self.open.take()
+    }
+
     /// The cores whose workers its packets go through.
     pub(crate) fn cores(&self) -> impl Iterator<Item = u16> + '_ {
         let open = |place: &&config::QueueCore| usize::from(place.queue) < self.queues.0;
@@ -334,4 +342,24 @@ fn made_up_mac(name: &str) -> MacAddr {
     });
     let [a, b, c, d, e, ..] = hash.to_be_bytes();
     MacAddr::new([0x02, a, b, c, d, e])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_port_whose_device_is_closed_is_not_up() {
+        let config = testing::config("[[port]]\nname = \"p\"\ndevice = \"null,no-rx=1\"\n");
+        let mut port = PortState::new(&config.ports[0], Needs::of(&config, "p")).unwrap();
+        port.condition = Condition::Up;
+        assert!(port.is_up() && port.take_device().is_none());
+        assert!(!port.is_up());
+        // Why it is gone was known before.
+        let gone = Condition::Gone("it was set down".to_owned());
+        port.condition = gone.clone();
+        assert!(port.take_device().is_none());
+        assert_eq!(port.condition, gone);
+    }
 }
