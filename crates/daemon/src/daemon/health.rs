@@ -75,14 +75,14 @@ pub(crate) async fn look_after(daemon: Shared, beat: Beat) {
     }
 }
 
-/// Says which of the threads that run stacks hang, and which do no more.
+/// Logs which of the threads that run stacks hang, and which run again.
 fn tell_of_threads(daemon: &Shared) {
     let news = daemon.lock().sessions.threads().look();
     for (thread, answers) in news {
         if answers {
-            tracing::warn!(thread, "it comes round again");
+            tracing::warn!(thread, "the thread runs again");
         } else {
-            tracing::error!(thread, "it hangs: the stacks that it runs stand still");
+            tracing::error!(thread, "the thread hangs, and the stacks that it runs with it");
         }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) struct OpenDevice<D = Port> {
 }
 
 impl<D: Driven> OpenDevice<D> {
-    /// Starts its thread. `port`: for messages. `changed` is notified when its link is not any more as it was.
+    /// Starts its thread. `port`: for messages. `changed` is notified when its link changes.
     ///
     /// Errors: the system has no thread for it; the device is dropped.
     pub(super) fn start(port: &str, device: D, changed: Arc<Notify>) -> io::Result<Self> {
@@ -241,7 +241,7 @@ impl View {
         Self { seen: ArcSwap::from_pointee(seen), looks: AtomicU64::new(0) }
     }
 
-    /// Looks at the device, its counters and speed too where `all` says so. Returns whether its link is not as it was.
+    /// Looks at the device, its counters and speed too where `all` says so. Returns whether its link has changed.
     fn look(&self, device: &impl Driven, all: bool) -> bool {
         let before = **self.seen.load();
         let mut now = Seen { health: device.look(), ..before };

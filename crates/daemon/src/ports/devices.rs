@@ -52,7 +52,7 @@ impl Devices {
         self.pools.load_full()
     }
 
-    /// Notified when the link of an open device is not any more as it was.
+    /// Notified when the link of an open device changes.
     pub(crate) fn changed(&self) -> Arc<Notify> {
         Arc::clone(&self.changed)
     }

@@ -94,7 +94,7 @@ impl Ready {
     }
 }
 
-/// Opens a device. `changed` is notified when its link is not any more as it was.
+/// Opens a device. `changed` is notified when its link changes.
 ///
 /// Errors: [`OpenError`], with nothing left behind.
 pub(super) fn open(
