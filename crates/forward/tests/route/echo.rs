@@ -68,9 +68,10 @@ fn what_says_that_it_is_from_all_hosts_of_a_network_is_not_answered() {
     assert_eq!(router.forward(0, &from(0, "10.0.0.1").source("10.0.1.99").echo(10)).0, 1);
 }
 
-/// A frame from the host behind port 0 to a group, of a whole hop count.
+/// A frame from the host behind port 1 to a group, of a whole hop count. On port 0, the link-local address ends in zeros, so
+/// that its solicited node is that of all routers.
 fn to_group(group: Ipv6Addr) -> FrameBuilder {
-    from(0, &group.to_string()).toward(MacAddr::from_ipv6_multicast(group)).hops(255)
+    from(1, &group.to_string()).toward(MacAddr::from_ipv6_multicast(group)).hops(255)
 }
 
 #[test]
@@ -78,26 +79,26 @@ fn a_router_hears_the_groups_that_it_belongs_to() {
     let mut router = Router::with_hosts();
     let v6 = |text: &str| text.parse::<Ipv6Addr>().unwrap();
     // Who looks for all routers of the network asks the solicited node of their address.
-    let [own, all_routers] = ["2001:db8::1", "2001:db8::"].map(v6);
+    let [own, all_routers] = ["2001:db8:1::1", "2001:db8:1::"].map(v6);
     let [of_own, of_all] = [own, all_routers].map(ipv6::solicited_node);
     for group in [v6("ff02::1"), v6("ff02::2"), v6("ff05::2"), of_own, of_all] {
-        let (port, sent) = router.forward(0, &to_group(group).echo(10));
+        let (port, sent) = router.forward(1, &to_group(group).echo(10));
         let source = ipv6::Header::parse(&sent[14..]).unwrap().source();
-        assert_eq!((port, source), (0, own), "{group}");
+        assert_eq!((port, source), (1, own), "{group}");
     }
     for target in [own, all_routers] {
-        let message = Neighbor::Solicitation { target, source_link_layer: Some(host(0)) };
+        let message = Neighbor::Solicitation { target, source_link_layer: Some(host(1)) };
         // Later it asks again, there alone, from its link-local address.
-        let [again, link_local] = [target.to_string(), host(0).link_local().to_string()];
-        let again = from(0, &again).source(&link_local).hops(255);
+        let [again, link_local] = [target.to_string(), host(1).link_local().to_string()];
+        let again = from(1, &again).source(&link_local).hops(255);
         for frame in [to_group(ipv6::solicited_node(target)), again] {
             let frame = frame.payload(&Payload::Neighbor(message));
-            assert_eq!(router.receive(0, &[&frame]), []);
+            assert_eq!(router.receive(1, &[&frame]), []);
             assert_eq!(router.punts.pop().unwrap().cause, Cause::Nd as u16, "{target}");
         }
     }
     for group in [v6("ff02::5"), v6("ff05::1"), ipv6::solicited_node(v6("2001:db8::9"))] {
-        router.expect_drop(0, &to_group(group).echo(10), Reason::Ip6Multicast);
+        router.expect_drop(1, &to_group(group).echo(10), Reason::Ip6Multicast);
     }
 }
 
