@@ -331,7 +331,7 @@ def closes(self):
 
 
 def segment(self):
-    """Takes pages out of the segment, cuts it, maps it again, seals it itself."""
+    """Takes pages out of the segment, cuts it, maps it again, writes to its file, seals it itself."""
     connection = self.attached()
     queues, files = self.open(connection)
     memory = files[0]
@@ -358,8 +358,8 @@ def segment(self):
         for _ in self.for_a_while(0.3):
             tries(lambda: os.ftruncate(memory, self.rng.choice([0, 4096, 1 << 30])), "!cut")
             tries(punch, "!a hole")
-            tries(lambda: attach.mmap.mmap(memory, 0), "!mapped once more")
-            tries(lambda: os.pwrite(memory, b"x", 0), "!written")
+            tries(lambda: attach.mmap.mmap(memory, 0), "mapped once more")
+            tries(lambda: os.pwrite(memory, b"x", 0), "written")
 
 
 # Processes.

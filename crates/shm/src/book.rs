@@ -33,7 +33,7 @@ impl BookWriter {
     pub fn new() -> Result<Self, SegmentError> {
         let segment = Arc::new(Segment::create("millrace-book", LENGTH)?);
         // It is mapped here already: nobody else writes.
-        segment.close()?;
+        segment.seal()?;
         let region = segment.region(0, LENGTH).ok_or(SegmentError::Size(LENGTH))?;
         Ok(Self { segment, region })
     }

@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
-    ftruncate, memfd_create,
+    FallocateFlags, IFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals,
+    fstat, ftruncate, ioctl_getflags, ioctl_setflags, memfd_create,
 };
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
@@ -19,8 +19,7 @@ use crate::sync::AtomicU32;
 const LARGEST: usize = 1 << 36;
 /// A file must keep its size for ever: a side that cuts it off would kill the other with SIGBUS.
 const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK);
-/// Once both sides have mapped it: pages that were taken out (`fallocate`, `MADV_REMOVE`) would have to be made anew by
-/// the side that touches them next, for as long as that goes on. Linux 5.1.
+/// Once whoever may write has mapped it: nobody else does, and nobody takes pages out. Linux 5.1.
 const CLOSED: SealFlags = SealFlags::FUTURE_WRITE.union(SealFlags::SEAL);
 
 /// Why a segment could not be had.
@@ -145,13 +144,43 @@ impl Segment {
         self.process
     }
 
-    /// To be called when the other side has mapped it: from now on nobody maps it to write, nor takes pages out of it.
+    /// From now on nobody takes pages out of it (`fallocate`, `MADV_REMOVE`), which would have to be made anew by the side
+    /// that touches them next, for as long as that goes on. Others map it as before.
+    ///
+    /// To be called before another process has the file: this takes the file's lock, which whoever has the kernel write into
+    /// it holds until that is over, and the kernel lets no signal end who waits for it.
+    ///
+    /// # Errors
+    /// [`SegmentError::System`] without `CAP_LINUX_IMMUTABLE`, and before Linux 6.0.
+    pub fn make_immutable(&self) -> Result<(), SegmentError> {
+        // `vfs_fallocate` asks for this ahead of any lock; neither mappings nor `write` do.
+        ioctl_setflags(&self.file, IFlags::IMMUTABLE).map_err(|source| self.system(source))
+    }
+
+    /// To be called when the other side has mapped it: from now on nobody takes pages out of it. If it was [made
+    /// immutable](Self::make_immutable), there is nothing to do, and nothing to wait for. Otherwise nobody maps it to write
+    /// any more, and this takes the file's lock, too.
     ///
     /// # Errors
     /// [`SegmentError::System`] when the other side has forbidden this itself, or the kernel has no such seal.
     pub fn close(&self) -> Result<(), SegmentError> {
-        fcntl_add_seals(&self.file, CLOSED)
-            .map_err(|source| SegmentError::System { bytes: self.length, source: source.into() })
+        // Without the file's lock; only a privileged process clears it.
+        match ioctl_getflags(&self.file) {
+            Ok(flags) if flags.contains(IFlags::IMMUTABLE) => Ok(()),
+            _ => self.seal(),
+        }
+    }
+
+    /// From now on nobody maps it to write, nor takes pages out of it. Takes the file's lock.
+    ///
+    /// # Errors
+    /// As [`Self::close`].
+    pub(crate) fn seal(&self) -> Result<(), SegmentError> {
+        fcntl_add_seals(&self.file, CLOSED).map_err(|source| self.system(source))
+    }
+
+    fn system(&self, source: rustix::io::Errno) -> SegmentError {
+        SegmentError::System { bytes: self.length, source: source.into() }
     }
 
     /// Bytes.

@@ -184,8 +184,8 @@ impl<H: Host> Attached<H> {
     async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
         let find = move |lent: Lent<'_>| lent.memory_to_start(id, number);
         let memory = self.ask(find).await.ok_or_else(ending)??;
-        // Who could take pages out of the memory could make a worker wait for each that it touches. This itself takes as long as
-        // the process has the kernel write into the file, so nobody else waits for it.
+        // Who could take pages out of the memory could make a worker wait for each that it touches. Where it could not be made
+        // immutable, this takes as long as the process has the kernel write into the file, so nobody else waits for it.
         memory.close().map_err(no_resources)?;
         drop(memory);
         let start = move |mut lent: Lent<'_>| lent.start_client_queues(id, number);

@@ -1,10 +1,10 @@
 //! Memory that is shared with a process: made by its user's thread.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use graph::{ClientChannel, Errand};
 use shm::attach::Refusal;
-use shm::{Consumer, Growing, Grown, Layout, Producer, Segment};
+use shm::{Consumer, Growing, Grown, Layout, Producer, Segment, SegmentError};
 use tokio::task::yield_now;
 
 use super::bells::QueueBells;
@@ -12,6 +12,8 @@ use super::refusal::{invalid, no_resources};
 
 /// Where regions of a segment begin: a page, so that no two share one.
 pub(crate) const PAGE: usize = 4096;
+/// That memory cannot be made immutable was said.
+static SAID: Once = Once::new();
 
 /// What a user's thread has made for a request.
 #[derive(Debug)]
@@ -20,16 +22,29 @@ pub(crate) struct Made {
     pub(crate) bells: QueueBells,
 }
 
-/// Makes memory, and lets others of the same user have their turns meanwhile.
+/// Makes memory, and lets others of the same user have their turns meanwhile. Where the system allows it, whoever gets the
+/// file can take no pages out of it, so that nobody has to seal it later and wait for the process.
 pub(crate) async fn grow(name: &str, bytes: usize) -> Result<Arc<Segment>, Refusal> {
     let mut growing = Growing::new(name, bytes).map_err(no_resources)?;
     loop {
         match growing.step().map_err(no_resources)? {
             Grown::Partly(rest) => growing = rest,
-            Grown::Whole(segment) => return Ok(Arc::new(segment)),
+            Grown::Whole(segment) => {
+                if let Err(error) = segment.make_immutable() {
+                    SAID.call_once(|| say(&error));
+                }
+                return Ok(Arc::new(segment));
+            }
         }
         yield_now().await;
     }
+}
+
+fn say(error: &SegmentError) {
+    tracing::info!(
+        "memory that processes have cannot be made immutable ({error}), so it is sealed later, and one of them can keep the daemon \
+         from ending (docs/security.md, known limits); it takes CAP_LINUX_IMMUTABLE and Linux 6.0"
+    );
 }
 
 /// The rings of a channel on one worker: that to the client at `offset` of the segment, the other on the pages behind it.

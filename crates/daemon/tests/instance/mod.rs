@@ -51,6 +51,13 @@ routes6 = 1000
 next-hops = 500
 "#;
 
+/// Runs a program without `CAP_LINUX_IMMUTABLE` (`PR_CAPBSET_DROP`). Who may not drop it does not have it.
+const WITHOUT_IMMUTABLE: &str = r"
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(24, 9, 0, 0, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+";
+
 impl Instance {
     /// Starts a daemon and waits until its API answers.
     pub(crate) fn start(config: &str) -> Self {
@@ -66,11 +73,21 @@ impl Instance {
 
     /// Starts a daemon that finds no way to forbid descriptors on its sockets, as before Linux 6.16.
     pub(crate) fn start_before_6_16(config: &str) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/before_6_16.py");
+        Self::start_through(&[script], config)
+    }
+
+    /// Starts a daemon that may not make files immutable.
+    pub(crate) fn start_without_immutable(config: &str) -> Self {
+        Self::start_through(&["-c", WITHOUT_IMMUTABLE], config)
+    }
+
+    /// Starts a daemon by a program in Python, which becomes it.
+    fn start_through(python: &[&str], config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = command(folder.path());
         let mut command = Command::new("python3");
-        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/before_6_16.py"));
-        command.arg(program.get_program()).args(program.get_args());
+        command.args(python).arg(program.get_program()).args(program.get_args());
         Self::start_by(command, folder, config)
     }
 

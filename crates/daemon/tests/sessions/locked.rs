@@ -1,13 +1,17 @@
-//! Memory that its process keeps the kernel writing to. Whoever seals the file waits until that is over.
+//! Memory that its process keeps the kernel writing to. Whoever seals the file waits until that is over, and no signal ends
+//! who waits.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{IFlags, MemfdFlags, ioctl_setflags, memfd_create};
+use rustix::process::Signal;
 use shm::session::PROTOCOL;
 
-use crate::{daemon, stacks, until};
+use crate::instance::Instance;
+use crate::{config, daemon, stacks, until, with_stack};
 
 /// How long the process stays.
 const HELD: Duration = Duration::from_secs(20);
@@ -42,9 +46,9 @@ time.sleep(HELD)
 os._exit(0)
 "#;
 
-#[test]
-fn memory_that_is_written_to_for_ever_blocks_nobody_but_its_user() {
-    let daemon = daemon("");
+/// A process that has the kernel write into the memory of a stack that is to be started, for [`HELD`]. `None`: there is no
+/// userfaultfd here.
+fn written_to(daemon: &Instance) -> Option<Child> {
     let script = PROCESS.replace("PROTOCOL", &PROTOCOL.to_string());
     let script = script.replace("HELD", &HELD.as_secs().to_string());
     let mut process = Command::new("python3")
@@ -55,18 +59,56 @@ fn memory_that_is_written_to_for_ever_blocks_nobody_but_its_user() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    if line.trim() != "cannot" {
-        assert_eq!(line.trim(), "written to");
-        let start = Instant::now();
-        // Meanwhile the daemon hears that the stack is to be started.
-        for _ in 0..10 {
-            sleep(Duration::from_millis(100));
-            assert_eq!(daemon.get("/v1/ports").status, 200);
-        }
-        assert_eq!(stacks(&daemon)[0]["started"], false, "the user's thread waits");
-        assert!(start.elapsed() < HELD / 2, "somebody waited for it");
+    if line.trim() == "cannot" {
+        process.wait().unwrap();
+        return None;
     }
+    assert_eq!(line.trim(), "written to");
+    Some(process)
+}
+
+fn end(mut process: Child) {
     process.kill().unwrap();
     process.wait().unwrap();
+}
+
+/// Whether this system makes memory immutable.
+fn is_able() -> bool {
+    let file = memfd_create("able", MemfdFlags::CLOEXEC).unwrap();
+    ioctl_setflags(&file, IFlags::IMMUTABLE).is_ok()
+}
+
+#[test]
+fn nobody_waits_for_immutable_memory_that_is_written_to_for_ever() {
+    if !is_able() {
+        return;
+    }
+    let mut daemon = daemon("");
+    let Some(process) = written_to(&daemon) else { return };
+    let start = Instant::now();
+    until("it is started", || stacks(&daemon).iter().all(|stack| stack["started"] == true));
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success(), "{}", daemon.log());
+    assert!(start.elapsed() < HELD / 2, "the daemon waited for the process");
+    end(process);
+}
+
+#[test]
+fn memory_that_is_sealed_and_written_to_for_ever_blocks_nobody_but_its_user() {
+    let daemon = Instance::start_without_immutable(&config(""));
+    // It keeps its pages all the same.
+    drop(with_stack(&daemon));
+    assert!(daemon.log().contains("CAP_LINUX_IMMUTABLE"), "{}", daemon.log());
+    until("its stack is gone", || stacks(&daemon).is_empty());
+    let Some(process) = written_to(&daemon) else { return };
+    let start = Instant::now();
+    // Meanwhile the daemon hears that the stack is to be started.
+    for _ in 0..10 {
+        sleep(Duration::from_millis(100));
+        assert_eq!(daemon.get("/v1/ports").status, 200);
+    }
+    assert_eq!(stacks(&daemon)[0]["started"], false, "the user's thread waits");
+    assert!(start.elapsed() < HELD / 2, "somebody waited for it");
+    end(process);
     until("nothing is left", || stacks(&daemon).is_empty());
 }

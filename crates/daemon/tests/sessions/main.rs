@@ -16,7 +16,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use instance::{Instance, PATIENCE, SMALL};
-use rustix::fs::{SealFlags, fcntl_get_seals};
+use rustix::fs::{FallocateFlags, fallocate, ftruncate};
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use serde_json::Value;
 use shm::attach::{Channel, Refusal};
@@ -103,9 +104,10 @@ fn open(channel: &Channel) -> u32 {
     assert_eq!(files.len(), 2 + opened.rings.rings.len());
     let started = ask(channel, &Request::StartStack(opened.stack)).0;
     assert_eq!(started, Reply::StackStarted(opened.stack));
-    // From now on a worker touches it: no page can be taken out.
-    let seals = fcntl_get_seals(&files[0]).unwrap();
-    assert!(seals.contains(SealFlags::FUTURE_WRITE | SealFlags::SHRINK), "{seals:?}");
+    // From now on a worker touches it: no page can be taken out, and none is lost.
+    let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    assert_eq!(fallocate(&files[0], holes, 0, 4096), Err(Errno::PERM));
+    assert_eq!(ftruncate(&files[0], 0), Err(Errno::PERM));
     opened.stack
 }
 

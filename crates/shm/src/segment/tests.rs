@@ -1,5 +1,7 @@
 //! Segments made, shared, closed, forked and refused.
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::sync::Ordering;
 
@@ -87,6 +89,33 @@ fn a_closed_segment_keeps_its_pages() {
     let other = Segment::create("test", 4096).unwrap();
     fcntl_add_seals(&other, SealFlags::SEAL).unwrap();
     assert!(other.close().is_err());
+}
+
+#[test]
+fn an_immutable_segment_keeps_its_pages_without_a_seal() {
+    let file = memfd_create("able", MemfdFlags::CLOEXEC).unwrap();
+    let able = ioctl_setflags(&file, IFlags::IMMUTABLE).is_ok();
+    let ours = Arc::new(Segment::create("test", 8192).unwrap());
+    assert_eq!(ours.make_immutable().is_ok(), able);
+    if !able {
+        return;
+    }
+    let theirs = ours.as_fd().try_clone_to_owned().unwrap();
+    let theirs = Arc::new(Segment::from_file(theirs).unwrap());
+    let way = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    assert_eq!(fallocate(&theirs, way, 0, 4096), Err(Errno::PERM));
+    // SAFETY: a page of a mapping that lives on, which the kernel may empty: atomics alone look at it.
+    let removed = unsafe { madvise(theirs.base.as_ptr().cast(), 4096, Advice::LinuxRemove) };
+    assert_eq!(removed, Err(Errno::PERM));
+    let word = |segment: &Arc<Segment>, value| {
+        let region = segment.region(0, 64).unwrap();
+        region.word(0).unwrap().swap(value, Ordering::Relaxed)
+    };
+    assert_eq!((word(&ours, 7), word(&theirs, 8), word(&ours, 9)), (0, 7, 8));
+    // The lock of the file, which another process may hold, is not taken any more.
+    theirs.close().unwrap();
+    ours.close().unwrap();
+    assert!(!fcntl_get_seals(&ours).unwrap().contains(SealFlags::FUTURE_WRITE));
 }
 
 #[test]

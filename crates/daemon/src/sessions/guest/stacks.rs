@@ -87,8 +87,8 @@ impl<H: Host> Attached<H> {
 
     pub(in crate::sessions) async fn start(&self, id: u32, number: u32) -> Result<(), Refusal> {
         let memory = self.ask(move |mut lent| lent.memory_to_start(id, number)).await?;
-        // Who could take pages out of the memory could make a worker wait for each that it touches. This itself takes as long as
-        // the process has the kernel write into the file, so nobody else waits for it.
+        // Who could take pages out of the memory could make a worker wait for each that it touches. Where it could not be made
+        // immutable, this takes as long as the process has the kernel write into the file, so nobody else waits for it.
         memory.close().map_err(no_resources)?;
         drop(memory);
         self.ask(move |mut lent| lent.start_stack(id, number)).await?.done().await
