@@ -23,6 +23,9 @@ pub struct Config {
     pub connections_v4: usize,
     /// Connections at most, over IPv6.
     pub connections_v6: usize,
+    /// Connections at most, over both, with those that are over and not closed yet: each has a
+    /// [place](crate::Stack::PLACE_BYTES).
+    pub connections: usize,
     /// Connections in TIME-WAIT at most that the application has closed, over both: 64 bytes each, beside
     /// those above. One more takes the place of the oldest. 0: they count as the others do.
     pub time_waits: usize,
@@ -60,6 +63,7 @@ impl Default for Config {
         Self {
             connections_v4: 65_536,
             connections_v6: 65_536,
+            connections: usize::MAX,
             time_waits: 65_536,
             orphans: 16_384,
             transmit_buffer_limit: 4_194_304,

@@ -27,7 +27,7 @@ use crate::tcp::Tcb;
 use crate::tcp::flight::Spares;
 use crate::tcp::hot::{NEVER, flag};
 use crate::tcp::state::State;
-use crate::time_wait::TimeWaits;
+use crate::time_wait::{TimeWaits, Waiting};
 use crate::timer::Timers;
 use crate::udp::Sockets;
 
@@ -102,6 +102,12 @@ impl<B: Buffers> Stack<B> {
     /// Bytes of a connection's place. The FIFOs' own memory, the boxed congestion control, the timer
     /// and the entry in the table of flows come on top.
     pub const PLACE_BYTES: usize = Slab::<B::Fifo>::PLACE;
+    /// The same of a UDP socket.
+    pub const UDP_PLACE_BYTES: usize = Sockets::PLACE;
+    /// And of a connection in TIME-WAIT that nobody holds.
+    pub const TIME_WAIT_BYTES: usize = size_of::<Waiting>();
+    /// Bytes of memory that UDP sockets keep when all was received.
+    pub const UDP_SPARE_BYTES: usize = crate::udp::SPARE;
 
     /// A stack without sockets.
     ///
@@ -293,11 +299,12 @@ impl<B: Buffers> Stack<B> {
         (value != NO_FLOW).then_some(value)
     }
 
-    /// Whether there was room.
+    /// Lists a connection that has its place: whether there was room.
     pub(crate) fn list(&mut self, ends: &Ends, index: u32) -> bool {
         debug_assert_ne!(index, NO_FLOW, "the table is full long before");
         let key = ends.key();
-        !self.is_crowded(&key) && self.list_key(&key, index)
+        let has_place = self.slab.len() <= self.shared.config.connections;
+        has_place && !self.is_crowded(&key) && self.list_key(&key, index)
     }
 
     /// Lists a connected UDP socket: whether there was room.

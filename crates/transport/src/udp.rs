@@ -5,11 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 use crate::failure::Failure;
 use crate::handle::UdpId;
 
+mod memory;
 mod queue;
 mod report;
 mod sockets;
 
-pub(crate) use queue::Queue;
+use memory::Memory;
+pub(crate) use memory::SPARE;
+use queue::{COST, Queue};
 pub(crate) use report::Reports;
 pub use report::{UdpMessage, UdpReport};
 pub(crate) use sockets::Sockets;
@@ -221,10 +224,25 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// Keeps what was said about a datagram, if there is room. Gives whether there was.
-    pub(crate) fn report(&mut self, report: UdpReport) -> bool {
-        let limit = self.options.receive_buffer as usize;
-        self.reports.push(report, limit.saturating_sub(self.queue.used()))
+    /// Takes a datagram in if there is room in its queue, and that takes no more than `most` bytes. Gives whether it did; if
+    /// not, that is counted.
+    pub(crate) fn take(&mut self, head: Received, data: &[u8], most: usize) -> bool {
+        let fits = data.len() + COST <= most;
+        let taken = fits && self.queue.push(head, data, self.options.receive_buffer);
+        self.dropped += u64::from(!taken);
+        taken
+    }
+
+    /// Keeps what was said about a datagram if there is room, within `most` bytes. Gives whether there was.
+    pub(crate) fn report(&mut self, report: UdpReport, most: usize) -> bool {
+        let left = (self.options.receive_buffer as usize).saturating_sub(self.queue.used());
+        self.reports.push(report, left.min(self.reports.used().saturating_add(most)))
+    }
+
+    /// Tells once what the network has said about what a connected socket sent.
+    pub(crate) fn tell_trouble(&mut self) -> Result<(), UdpError> {
+        let told = self.trouble.take_if(|_| self.remote.is_some());
+        told.map_or(Ok(()), |(trouble, _)| Err(UdpError::Trouble(trouble)))
     }
 
     /// Whether datagrams of this version are its own.

@@ -41,6 +41,14 @@ impl<T> PagedQueue<T> {
             spare: Vec::new(),
         }
     }
+
+    /// Bytes of memory of its pages.
+    #[inline]
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let ends = self.front.capacity() + self.back.capacity() + self.spare.capacity();
+        (ends + self.middle.len() * Self::ENTRIES) * size_of::<T>()
+    }
 }
 
 impl<T: Copy> PagedQueue<T> {
@@ -161,6 +169,20 @@ mod tests {
         assert!(queue.largest() <= PAGE && queue.len() == count);
         assert!((0..count as u64).all(|number| queue.pop_front() == Some(number)));
         assert!(queue.is_empty() && queue.pop_front().is_none());
+    }
+
+    #[test]
+    fn all_pages_count() {
+        let mut queue = PagedQueue::<u64>::new();
+        assert_eq!(queue.memory_bytes(), 0);
+        for number in 0..10 * 512 {
+            queue.push_back(number);
+        }
+        assert_eq!(queue.memory_bytes(), 10 * PAGE);
+        for _ in 0..3 * 512 {
+            queue.pop_front();
+        }
+        assert_eq!(queue.memory_bytes(), 8 * PAGE, "one that was used up is kept");
     }
 
     #[test]

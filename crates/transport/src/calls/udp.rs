@@ -89,11 +89,10 @@ impl<B: Buffers> Stack<B> {
     /// # Errors
     /// [`UdpError::Trouble`] once, when the network has said something about what a connected socket sent.
     pub fn udp_recv(&mut self, id: UdpId, target: &mut [u8]) -> Result<Option<Received>, UdpError> {
-        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
-        if let Some((trouble, _)) = socket.trouble.take_if(|_| socket.remote.is_some()) {
-            return Err(UdpError::Trouble(trouble));
-        }
-        Ok(socket.queue.pop(target))
+        let received = self.udp.change_own(id, |socket, _| {
+            socket.tell_trouble().map(|()| socket.queue.pop(target))
+        });
+        received.unwrap_or(Err(UdpError::Gone))
     }
 
     /// The same, without taking it (`MSG_PEEK`).
@@ -110,11 +109,10 @@ impl<B: Buffers> Stack<B> {
     /// # Errors
     /// As [`udp_recv`](Self::udp_recv).
     pub fn udp_recv_run(&mut self, id: UdpId, target: &mut [u8]) -> Result<Option<Run>, UdpError> {
-        let socket = self.udp.get_mut(id).ok_or(UdpError::Gone)?;
-        if let Some((trouble, _)) = socket.trouble.take_if(|_| socket.remote.is_some()) {
-            return Err(UdpError::Trouble(trouble));
-        }
-        Ok(socket.queue.pop_run(target))
+        let received = self.udp.change_own(id, |socket, _| {
+            socket.tell_trouble().map(|()| socket.queue.pop_run(target))
+        });
+        received.unwrap_or(Err(UdpError::Gone))
     }
 
     /// What the network said last about what was sent, and to whom; told once.
@@ -124,7 +122,7 @@ impl<B: Buffers> Stack<B> {
 
     /// The first of what was said about datagrams that were sent and is kept ([`UdpOptions::errors_v4`]), taken out.
     pub fn udp_report(&mut self, id: UdpId) -> Option<UdpReport> {
-        self.udp.get_mut(id)?.reports.pop()
+        self.udp.change_own(id, |socket, _| socket.reports.pop())?
     }
 
     /// The same, without taking it.
@@ -135,14 +133,25 @@ impl<B: Buffers> Stack<B> {
 
     /// Keeps what the caller itself says about a datagram. Gives whether there was room.
     pub fn udp_add_report(&mut self, id: UdpId, report: UdpReport) -> bool {
-        self.udp.get_mut(id).is_some_and(|socket| socket.report(report))
+        self.udp.change_own(id, |socket, room| socket.report(report, room)).unwrap_or(false)
     }
 
     /// Forgets what is kept.
     pub fn udp_clear_reports(&mut self, id: UdpId) {
-        if let Some(socket) = self.udp.get_mut(id) {
-            socket.reports.clear();
-        }
+        self.udp.change_own(id, |socket, _| socket.reports.clear());
+    }
+
+    /// Bytes of memory of what waits in all sockets: datagrams, and what was said about those that were sent. Queues that are
+    /// empty keep [a bit](Self::UDP_SPARE_BYTES) beside it.
+    #[must_use]
+    pub fn udp_memory(&self) -> usize {
+        self.udp.memory_bytes()
+    }
+
+    /// From now on, a datagram that would take more than so many bytes of memory, together with all that waits, is dropped and
+    /// counted as if its socket's queue were full.
+    pub fn limit_udp_memory(&mut self, most: usize) {
+        self.udp.limit_memory(most);
     }
 
     /// Joins a group; with `source` only that one's datagrams are taken (RFC 4607). Telling routers of it

@@ -63,6 +63,11 @@ impl<M: PieceMemory> Pieces<M> {
         self.count * PIECE
     }
 
+    /// Bytes of memory that it has at most: as if something had been written to each piece.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.reach() + self.spare.len() + self.lists.len() * LISTED * size_of::<Box<[u8]>>()
+    }
+
     /// What lies at `at`, to the end of its piece.
     fn run(&self, at: usize) -> &[u8] {
         let number = self.gone + at / PIECE;

@@ -62,6 +62,15 @@ impl Ring {
         count
     }
 
+    /// Bytes of memory that it has.
+    #[inline]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match &self.memory {
+            Memory::Circle(bytes) => bytes.capacity(),
+            Memory::Pieces(pieces) => pieces.memory_bytes(),
+        }
+    }
+
     /// Bytes from the head on that have a place.
     #[inline(always)]
     fn reach(&self) -> usize {

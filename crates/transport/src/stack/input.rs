@@ -56,6 +56,27 @@ impl<B: Buffers> Stack<B> {
         }
     }
 
+    /// The same where there is no memory for more of connections' data: segments are left out, and come again.
+    pub fn input_datagrams<S: Sink + ?Sized>(
+        &mut self,
+        now: u64,
+        packets: &[Packet<'_>],
+        sink: &mut S,
+    ) {
+        self.now = self.now.max(now);
+        self.shared.offloads = sink.offloads();
+        self.shared.allowance = usize::MAX;
+        let is_segment = |upper: Upper<'_>| upper.protocol == Protocol::TCP;
+        for packet in packets {
+            if segment::upper(packet.bytes).is_ok_and(is_segment) {
+                continue;
+            }
+            if let Err(reason) = self.take_unusual(packet, sink) {
+                self.shared.counters.drop(reason);
+            }
+        }
+    }
+
     fn take_group<S: Sink + ?Sized>(&mut self, group: &[Packet<'_>], sink: &mut S) {
         let far = self.slab.len() > NEAR;
         let (mut next_v4, mut next_v6) = (0, 0);

@@ -197,3 +197,18 @@ fn time_wait_keeps_a_port_from_who_does_not_share() {
     link.run(61 * SECOND);
     link.stacks[SERVER].bind(any(80), &Binding::default()).unwrap();
 }
+
+#[test]
+fn connections_are_bounded_over_both_versions_together() {
+    let config = Config { connections: 2, ..Config::default() };
+    let mut stack = Stack::new(config, Rings).unwrap();
+    let mut connect = |local: &str, remote: &str| {
+        let (local, remote) = (local.parse().unwrap(), remote.parse().unwrap());
+        stack.connect(1, local, 0, remote, &Options::default())
+    };
+    let ids = [connect("10.0.0.1", "10.0.0.2:80"), connect("fd00::1", "[fd00::2]:80")];
+    assert!(ids.iter().all(Result::is_ok), "{ids:?}");
+    for (local, remote) in [("10.0.0.1", "10.0.0.2:81"), ("fd00::1", "[fd00::2]:81")] {
+        assert_eq!(connect(local, remote), Err(ConnectError::Full));
+    }
+}

@@ -8,6 +8,7 @@ use crate::*;
 mod batch;
 mod errors;
 mod fragmentation;
+mod memory;
 
 const V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)];

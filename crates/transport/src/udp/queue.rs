@@ -6,7 +6,7 @@ use tables::PagedQueue;
 
 /// What a datagram costs beyond its data, as in Linux, whose smallest buffer is as large (`truesize`): bytes. A flood of
 /// empty ones is bounded too.
-const COST: usize = 768;
+pub(super) const COST: usize = 768;
 
 /// Datagrams in order of arrival: what each is, and one behind the other their bytes.
 #[derive(Debug, Default)]
@@ -34,6 +34,16 @@ impl Queue {
     /// Bytes that they count in the receive buffer.
     pub(crate) fn used(&self) -> usize {
         self.bytes.len() + self.heads.len() * COST
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// Bytes of memory that it has, which it keeps when it is empty.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.heads.memory_bytes() + self.bytes.memory_bytes()
     }
 
     /// The first, as much of it as `target` holds, without taking it.

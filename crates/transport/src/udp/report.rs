@@ -65,7 +65,16 @@ impl Reports {
     pub(crate) fn pop(&mut self) -> Option<UdpReport> {
         let report = self.list.pop_front()?;
         self.used -= report.data.len() + COST;
+        // What is left has no more memory than it counts.
+        if self.list.len() < self.list.capacity() / 4 {
+            self.list.shrink_to(self.list.len() * 2);
+        }
         Some(report)
+    }
+
+    /// Bytes that they count in the receive buffer: no fewer than they have of memory.
+    pub(super) fn used(&self) -> usize {
+        self.used
     }
 
     pub(crate) fn first(&self) -> Option<&UdpReport> {
@@ -99,6 +108,9 @@ mod tests {
         assert_eq!((reports.used, reports.first().unwrap().info), (2 * (COST + 100), 1));
         assert_eq!([1, 2].map(|_| reports.pop().unwrap().info), [1, 2]);
         assert!(reports.pop().is_none() && reports.used == 0);
+        assert!((0..1000).all(|info| reports.push(report(info, 0), usize::MAX)));
+        assert!((1..1000).all(|_| reports.pop().is_some()));
+        assert!(reports.list.capacity() * size_of::<UdpReport>() <= reports.used());
         reports.push(report(4, 1), 10_000);
         reports.clear();
         assert!(reports.first().is_none() && reports.used == 0);

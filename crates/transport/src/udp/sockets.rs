@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tables::PagedArray;
 
-use super::{Queue, Reports, Socket, UdpError, UdpOptions};
+use super::{Memory, Queue, Reports, Socket, UdpError, UdpOptions};
 use crate::handle::UdpId;
 
 /// No place.
@@ -36,15 +36,55 @@ pub(crate) struct Sockets {
     free: u32,
     /// The first at each port, plus one; 0: there is none.
     first: PagedArray<u32>,
+    memory: Memory,
 }
 
 impl Default for Sockets {
     fn default() -> Self {
-        Self { places: PagedArray::new(), count: 0, free: NONE, first: PagedArray::new() }
+        let (places, first) = (PagedArray::new(), PagedArray::new());
+        Self { places, count: 0, free: NONE, first, memory: Memory::default() }
     }
 }
 
 impl Sockets {
+    /// Bytes of a socket's place.
+    pub(crate) const PLACE: usize = size_of::<Place>();
+
+    /// Bytes of memory of what waits in all of them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory.held()
+    }
+
+    /// There may be so many.
+    pub(crate) fn limit_memory(&mut self, most: usize) {
+        self.memory.limit(most);
+    }
+
+    /// Changes what waits in a socket, which may take the bytes more that `act` is told.
+    pub(crate) fn change<R>(
+        &mut self,
+        index: u32,
+        act: impl FnOnce(&mut Socket, usize) -> R,
+    ) -> Option<R> {
+        let Self { places, memory, .. } = self;
+        let socket = places.get_mut(index as usize)?.socket.as_mut()?;
+        let room = memory.room();
+        memory.leave(socket);
+        let result = act(socket, room);
+        memory.enter(socket);
+        Some(result)
+    }
+
+    /// The same by its handle.
+    pub(crate) fn change_own<R>(
+        &mut self,
+        id: UdpId,
+        act: impl FnOnce(&mut Socket, usize) -> R,
+    ) -> Option<R> {
+        self.get(id)?;
+        self.change(id.index(), act)
+    }
+
     pub(crate) fn get(&self, id: UdpId) -> Option<&Socket> {
         self.at(id.index()).filter(|socket| socket.id == id)
     }
@@ -149,6 +189,7 @@ impl Sockets {
         let index = id.index();
         let place = self.places.get_mut(index as usize)?;
         let socket = place.socket.take()?;
+        self.memory.leave(&socket);
         place.generation = place.generation.wrapping_add(1);
         let (next, previous) = (place.next, place.previous);
         place.next = std::mem::replace(&mut self.free, index);

@@ -89,8 +89,9 @@ impl<B: Buffers> Stack<B> {
         }
         if let Some(message) = message_of(packet, message).filter(|_| wants_all) {
             let (to, message, at, data) = (ends.remote, Some(message), self.now, data.to_vec());
+            let report = UdpReport { trouble, to, message, info, data, at };
             // Linux keeps no more either.
-            let _ = socket.report(UdpReport { trouble, to, message, info, data, at });
+            let _ = self.udp.change(index, |socket, room| socket.report(report, room));
         }
         Ok(())
     }

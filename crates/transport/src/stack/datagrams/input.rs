@@ -76,14 +76,15 @@ impl<B: Buffers> Stack<B> {
     }
 
     fn deliver(&mut self, index: u32, head: Received, data: &[u8]) -> Result<(), Reason> {
-        let socket = self.udp.at_mut(index).ok_or(Reason::UdpNoSocket)?;
-        if !socket.queue.push(head, data, socket.options.receive_buffer) {
-            socket.dropped += 1;
-            return Err(Reason::UdpQueue);
-        }
+        let taken = self.udp.change(index, |socket, room| {
+            let taken = socket.take(head, data, room);
+            let is_news = taken && !std::mem::replace(&mut socket.told, true);
+            taken.then_some(is_news.then_some(socket.id))
+        });
+        let news = taken.ok_or(Reason::UdpNoSocket)?.ok_or(Reason::UdpQueue)?;
         self.shared.counters.datagrams_in += 1;
-        if !std::mem::replace(&mut socket.told, true) {
-            self.shared.events.push_back(Event::UdpReadable(socket.id));
+        if let Some(id) = news {
+            self.shared.events.push_back(Event::UdpReadable(id));
         }
         Ok(())
     }
