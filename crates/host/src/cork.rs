@@ -26,22 +26,24 @@ impl Sessions {
         to: Option<SocketAddr>,
         outgoing: Outgoing,
     ) -> Result<(), Errno> {
-        let corked = self
-            .get_mut(id)?
-            .rare()
-            .corked
-            .get_or_insert_with(|| Box::new(Corked { bytes: Vec::new(), to, outgoing }));
+        let session = self.get_mut(id)?;
+        let before = session.begun();
+        let first = || Box::new(Corked { bytes: Vec::new(), to, outgoing });
+        let corked = session.rare().corked.get_or_insert_with(first);
         let more: usize = data.iter().map(|piece| piece.len()).sum();
         if corked.bytes.len() + more > LONGEST {
             return Err(Errno::MSGSIZE);
         }
         data.iter().for_each(|piece| corked.bytes.extend_from_slice(piece));
+        let grown = corked.bytes.capacity() - before;
+        self.begun += grown;
         Ok(())
     }
 
     /// Takes the datagram out.
     pub(crate) fn uncork(&mut self, id: Id) -> Option<Corked> {
-        let rare = self.get_mut(id).ok()?.rare.as_mut()?;
-        rare.corked.take().map(|corked| *corked)
+        let corked = self.get_mut(id).ok()?.rare.as_mut()?.corked.take()?;
+        self.begun -= corked.bytes.capacity();
+        Some(*corked)
     }
 }

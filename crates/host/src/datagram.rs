@@ -20,6 +20,18 @@ use crate::settings::flag;
 pub(crate) const LONGEST: usize = 65_535;
 
 impl Sessions {
+    /// Bytes of memory of datagrams that wait to be received, and of what was said about those that were sent.
+    #[must_use]
+    pub fn waiting_datagrams(&self) -> usize {
+        self.stack.udp_memory()
+    }
+
+    /// From now on, a datagram with which those that wait would have more than so many bytes of memory is dropped, and counted
+    /// as if the receive buffer were full.
+    pub fn limit_datagrams(&mut self, most: usize) {
+        self.stack.limit_udp_memory(most);
+    }
+
     pub(crate) fn datagram_mask(&mut self, id: Id) -> Mask {
         let Ok(session) = self.get(id) else { return Mask::NONE };
         let (shut, error) = (session.shut, session.error != 0 || self.has_reports(session.role));

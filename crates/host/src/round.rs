@@ -14,7 +14,20 @@ impl Sessions {
         self.take_events();
     }
 
-    /// The same for packets that came by a path other than the network: connections that they open take that path.
+    /// The same where connections hold as much data as they may: what is no segment is taken in.
+    pub fn input_datagrams<S: Sink + ?Sized>(
+        &mut self,
+        now: u64,
+        packets: &[Packet<'_>],
+        sink: &mut S,
+    ) {
+        self.now = self.now.max(now);
+        self.stack.input_datagrams(now, packets, sink);
+        self.take_events();
+    }
+
+    /// As [`input`](Self::input), for packets that came by a path other than the network: connections that they open take that
+    /// path.
     pub fn input_by<S: Sink + ?Sized>(
         &mut self,
         path: Path,

@@ -149,6 +149,12 @@ impl Session {
         self.rare.get_or_insert_default()
     }
 
+    /// Bytes of memory of a datagram that was begun.
+    pub(crate) fn begun(&self) -> usize {
+        let corked = self.rare.as_ref().and_then(|rare| rare.corked.as_ref());
+        corked.map_or(0, |corked| corked.bytes.capacity())
+    }
+
     pub(crate) fn bound(&self) -> Option<SocketAddr> {
         self.rare.as_ref().and_then(|rare| rare.bound)
     }

@@ -42,6 +42,8 @@ pub struct Sessions {
     pub(crate) fast_open_keys: Option<([u8; 16], Option<[u8; 16]>)>,
     /// Pieces of a datagram, put together.
     pub(crate) scratch: Vec<u8>,
+    /// Bytes of memory of such pieces.
+    pub(crate) begun: usize,
     /// Where the connections are shown.
     pub(crate) journal: Option<Box<Journal>>,
 }
@@ -69,6 +71,7 @@ impl Sessions {
             urgent_stays: false,
             fast_open_keys: None,
             scratch: Vec::new(),
+            begun: 0,
             journal: None,
         })
     }
@@ -152,6 +155,7 @@ impl Sessions {
     pub(crate) fn remove(&mut self, id: Id) -> Option<Session> {
         let session = self.sessions.get_mut(id.0 as usize)?.take()?;
         self.disown(session.role);
+        self.begun -= session.begun();
         Some(session)
     }
 

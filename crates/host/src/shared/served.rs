@@ -94,12 +94,13 @@ impl Served {
         self.is_tight = is_tight;
     }
 
-    /// Bytes that it holds for the process beside what the stack does: what sessions that were closed have left, and
-    /// connections that travel.
+    /// Bytes that it holds for the process beside [`held_bytes`](crate::held_bytes): datagrams that wait or were begun, what
+    /// sessions that were closed have left, and connections that travel.
     #[must_use]
     pub fn held_beside(&self) -> usize {
         let left: usize = self.closing.iter().map(|closing| closing.rest.capacity()).sum();
-        left + self.travelling.held()
+        let datagrams = self.sessions.waiting_datagrams() + self.sessions.begun;
+        left + self.travelling.held() + datagrams
     }
 
     /// Does what the process has asked for, up to a bound. Gives how much that was.

@@ -1,4 +1,4 @@
-//! How much data the connections of processes on stack workers hold.
+//! How much data the connections and UDP sockets of processes on stack workers hold.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ pub(in crate::sessions) struct Most {
     pub(in crate::sessions) of_user: usize,
 }
 
-/// What a process's connections hold. It counts for its user until this is dropped.
+/// What a process's connections and sockets hold. It counts for its user until this is dropped.
 #[derive(Debug)]
 pub(in crate::sessions) struct Held {
     /// Bytes that its stack holds. What others have given may be taken from it.
@@ -33,6 +33,13 @@ impl Held {
     pub(super) fn is_full(&self) -> bool {
         usize::try_from(self.stack).is_ok_and(|held| held > self.most.of_process)
             || self.all.load(Ordering::Relaxed) > self.most.of_user
+    }
+
+    /// How much datagrams that wait to be received may have, which have `held` now: a quarter of what the process may, as long as
+    /// its user's processes have not come to half. So those that nobody reads keep no connection from sending.
+    pub(super) fn of_datagrams(&self, held: usize) -> usize {
+        let left = (self.most.of_user / 2).saturating_sub(self.all.load(Ordering::Relaxed));
+        (self.most.of_process / 4).min(held + left)
     }
 
     /// Its stack holds so much more, and so much lies `beside` it. Gives whether nothing more is taken from the process: it is so
@@ -60,6 +67,24 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_have_a_quarter_as_long_as_their_user_has_not_come_to_half() {
+        let all: Arc<AtomicUsize> = Arc::default();
+        let most = Most { of_process: 400, of_user: 600 };
+        let held = || Held::new(Arc::clone(&all), most);
+        let (mut one, mut two) = (held(), held());
+        assert_eq!((one.of_datagrams(0), two.of_datagrams(0)), (100, 100));
+        // With as many as it may have, a process can still send.
+        assert!(!one.note(0, 100) && !two.note(0, 100));
+        assert_eq!((one.of_datagrams(100), two.of_datagrams(100)), (100, 100));
+        assert!(!one.note(90, 100));
+        assert_eq!((one.of_datagrams(100), two.of_datagrams(70)), (100, 80), "290 of 300");
+        one.note(200, 100);
+        assert_eq!((one.of_datagrams(100), two.of_datagrams(70)), (100, 70), "no more than waits");
+        drop(one);
+        assert_eq!(two.of_datagrams(70), 100);
+    }
 
     #[test]
     fn a_users_processes_are_bounded_together() {

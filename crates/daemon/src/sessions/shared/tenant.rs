@@ -168,14 +168,18 @@ impl Tenant {
     /// Packets in, commands, timers, packets out, and what there is to tell. Gives how much there was to do.
     pub(super) fn round(&mut self, now: u64, exchange: &mut Exchange) -> usize {
         let before = held_bytes();
-        let is_full = self.held.is_full();
-        let Self { queues, served, path, .. } = self;
+        let Self { queues, served, held, path, .. } = self;
         let Queues { inbound, outbound, .. } = queues;
-        // Who does not read what has come gets no more: it is sent again.
+        let (sessions, is_full) = (served.sessions(), held.is_full());
+        let datagrams = sessions.waiting_datagrams();
+        sessions.limit_datagrams(held.of_datagrams(datagrams));
         let mut came = inbound.receive(|packets| {
-            if !is_full {
-                let mut ways = Ways::new(outbound, exchange, *path);
-                served.sessions().input(now, packets, &mut ways);
+            let mut ways = Ways::new(outbound, exchange, *path);
+            if is_full {
+                // Who does not read what has come gets no more: it is sent again.
+                sessions.input_datagrams(now, packets, &mut ways);
+            } else {
+                sessions.input(now, packets, &mut ways);
             }
         });
         came += self.receive_near(now, exchange, is_full);

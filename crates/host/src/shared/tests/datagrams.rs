@@ -119,6 +119,30 @@ fn what_waits_in_the_fifos_is_shown() {
 }
 
 #[test]
+fn what_waits_in_the_stack_counts() {
+    let mut bed = bed(Domain::V4);
+    assert_eq!(bed.held_beside(), 0);
+    // More than the memory takes that both have.
+    (0..200).for_each(|_| peer_sends(&mut bed, &bytes(1400)));
+    assert!(bed.held_beside() > 50_000, "{}", bed.held_beside());
+    while get(&mut bed, 2000, Incoming::default()).is_ok() {
+        bed.settle();
+    }
+    assert_eq!(bed.held_beside(), 0);
+    // One that is written in pieces.
+    let more = Outgoing { more: true, ..to_peer() };
+    assert_eq!(send(&mut bed, &bytes(1000), more), Ok(1000));
+    assert!(bed.held_beside() >= 1000);
+    assert_eq!(send(&mut bed, b"end", to_peer()), Ok(3));
+    assert_eq!(bed.held_beside(), 0);
+    assert_eq!(send(&mut bed, &bytes(1000), more), Ok(1000));
+    bed.remote.close(SOCKET);
+    bed.settle();
+    assert_eq!(bed.held_beside(), 0);
+    assert!(!bed.is_broken());
+}
+
+#[test]
 fn what_may_be_refused_is_asked_about() {
     let mut bed = bed(Domain::V6);
     let mapped = Outgoing { to: Some("[::ffff:10.0.0.2]:9000".parse().unwrap()), ..to_peer() };
