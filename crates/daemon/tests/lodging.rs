@@ -34,13 +34,34 @@ fn is_touched(segment: &File) -> bool {
     bytes.iter().any(|byte| *byte != 0)
 }
 
-#[test]
-fn a_stack_worker_touches_no_memory_that_pages_can_be_taken_out_of() {
-    let daemon = Instance::start(&format!("{SMALL}{PORT}"));
+/// A process that has come.
+fn process(daemon: &Instance) -> Channel {
     let channel = Channel::connect(&daemon.path("sessions.sock")).unwrap();
     let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "server".into() };
     let welcome = ask(&channel, &Request::Hello(hello)).0;
     assert!(matches!(welcome, Reply::Welcome(_)), "{welcome:?}");
+    channel
+}
+
+#[test]
+fn what_sessions_take_on_the_worker_counts_for_their_user() {
+    let daemon = Instance::start(&format!("{SMALL}[sessions]\nmemory = 64\n{PORT}"));
+    let (one, other) = (process(&daemon), process(&daemon));
+    // Memory that is shared for some 40 MiB, and places of sessions and connections for twice as much.
+    let asked = OpenShared { sessions: 1 << 16, chunks: 16 };
+    let Reply::Refused(refusal) = ask(&one, &Request::OpenShared(asked)).0 else { panic!() };
+    assert!(refusal.message.contains("sessions.memory"), "{}", refusal.message);
+    let asked = OpenShared { sessions: 1 << 14, chunks: 16 };
+    let reply = ask(&one, &Request::OpenShared(asked)).0;
+    assert!(matches!(reply, Reply::SharedOpened(_)), "{reply:?}");
+    let reply = ask(&other, &Request::OpenShared(asked)).0;
+    assert!(matches!(reply, Reply::Refused(_)), "{reply:?}");
+}
+
+#[test]
+fn a_stack_worker_touches_no_memory_that_pages_can_be_taken_out_of() {
+    let daemon = Instance::start(&format!("{SMALL}{PORT}"));
+    let channel = process(&daemon);
     let asked = OpenShared { sessions: 64, chunks: 16 };
     let (reply, files) = ask(&channel, &Request::OpenShared(asked));
     let Reply::SharedOpened(opened) = reply else { panic!("{reply:?}") };

@@ -32,7 +32,7 @@ pub struct Sessions {
     pub connections: u16,
     /// Stacks of one user at most.
     pub stacks: u16,
-    /// Shared memory of one user at most: MiB.
+    /// Shared memory of one user at most, with what stack workers need for its sessions: MiB.
     pub memory: u32,
     /// Places of one user's stacks in listeners at most.
     pub listeners: u32,
@@ -53,7 +53,7 @@ pub struct Sessions {
     pub placement: Placement,
     /// Stack workers: threads that run the stacks of processes that have placed them here.
     pub workers: u16,
-    /// Data of one process's connections on a stack worker at most, beside its FIFOs: MiB.
+    /// Data of one process's connections and datagrams on a stack worker at most, beside its FIFOs: MiB.
     pub buffers: u32,
 }
 

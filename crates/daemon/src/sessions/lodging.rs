@@ -10,7 +10,7 @@ use shm::attach::Refusal;
 use shm::session::{OpenShared, OpenStack, SharedOpened};
 
 use super::guest::Attached;
-use super::shared::{Arrival, Held, Most, Neighbourhood};
+use super::shared::{Arrival, Held, Most, Neighbourhood, state_bytes};
 use super::{Host, own_addresses};
 use crate::processes::{Theirs, grow, invalid, no_resources};
 
@@ -19,6 +19,12 @@ const SLOTS: u32 = 1024;
 const CAPACITY: u32 = 2048 - 64;
 /// Connections that are shown, and reset when the process dies.
 const SHOWN: u32 = 1 << 14;
+
+/// The queues of a process with so many sessions.
+pub(super) fn queues(sessions: u32) -> OpenStack {
+    let claims = 2 * sessions;
+    OpenStack { slots: SLOTS, capacity: CAPACITY, claims, connections: SHOWN }
+}
 
 impl<H: Host> Attached<H> {
     /// Opens sessions on a stack of a worker: packet queues as for any stack, whose other ends the worker has; and the memory of
@@ -32,9 +38,8 @@ impl<H: Host> Attached<H> {
         let plan = Plan::new(sessions, chunks).ok_or_else(|| {
             invalid("sessions: a power of two from 64 to 65,536; chunks: 16 to 262,144")
         })?;
-        let claims = 2 * sessions;
-        let queues = OpenStack { slots: SLOTS, capacity: CAPACITY, claims, connections: SHOWN };
-        let (opened, rings, theirs) = self.open_with(id, queues, plan.bytes()).await?;
+        let more = plan.bytes() + state_bytes(&plan);
+        let (opened, rings, theirs) = self.open_with(id, queues(sessions), more).await?;
         let stack = opened.stack;
         let lodged = self.lodge((id, stack), plan, (opened, rings, theirs)).await;
         if lodged.is_err() {

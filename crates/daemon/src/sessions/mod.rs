@@ -144,7 +144,7 @@ type News = Answer<Reply>;
 struct Stack {
     id: StackId,
     asked: OpenStack,
-    /// Memory that belongs to it beside its queues, that of its sessions if a stack worker runs it; else 0: bytes.
+    /// Memory that belongs to it beside its queues, what its sessions take if a stack worker runs it; else 0: bytes.
     more: usize,
     /// The stack worker that runs it.
     worker: Option<u16>,

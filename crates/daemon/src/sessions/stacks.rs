@@ -243,3 +243,23 @@ impl Sessions {
         Left { taken, start, segment }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use host::Plan;
+
+    use super::super::lodging::queues;
+    use super::super::shared::state_bytes;
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_server_with_four_processes_on_stack_workers_can_be_reloaded() {
+        // As programs ask for them, with four workers of the daemon's; a reload has four more processes for a while.
+        let plan = Plan::new(1 << 14, 1 << 10).unwrap();
+        let size = Size::of(&queues(plan.sessions()), 4).unwrap();
+        let each = size.bytes + plan.bytes() + state_bytes(&plan);
+        let most = (testing::config("").sessions.memory as usize) << 20;
+        assert!(8 * each <= most, "{each} bytes each, {most} for all");
+    }
+}

@@ -5,6 +5,11 @@ use std::sync::Arc;
 use shm::fifo::Arena;
 use shm::records::Records;
 use shm::{Consumer, Layout, Producer, Region, Segment};
+use transport::Stack;
+
+use super::flow::Flow;
+use crate::claims::Store;
+use crate::session::Session;
 
 /// Slots of the rings of commands and answers, and bytes of a slot.
 const COMMANDS: (u32, u32) = (4096, 60);
@@ -62,6 +67,14 @@ pub struct ProcessEnd {
     pub(super) outward: Arena,
 }
 
+impl WorkerEnd {
+    /// What lies where.
+    #[must_use]
+    pub fn plan(&self) -> Plan {
+        self.plan
+    }
+}
+
 impl Plan {
     /// For so many sessions, and so many chunks of 4 KiB in each direction. `None`: too few or too many, or sessions that are
     /// no power of two.
@@ -79,6 +92,31 @@ impl Plan {
 
     pub(super) fn chunks(&self) -> u32 {
         self.chunks
+    }
+
+    /// Connections of the worker's stack at most: more than there are sessions, since some wait to be accepted, and some end
+    /// after their session.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.sessions as usize * 3 / 2
+    }
+
+    /// Connections in TIME-WAIT at most.
+    #[must_use]
+    pub fn time_waits(&self) -> usize {
+        self.sessions as usize * 4
+    }
+
+    /// Bytes of the worker's own memory at most, without the data that it holds: places of sessions, of UDP sockets, and of
+    /// connections.
+    #[must_use]
+    pub fn state_bytes(&self) -> usize {
+        let socket = Stack::<Store>::UDP_PLACE_BYTES;
+        let session = size_of::<Option<Session>>() + size_of::<Flow>() + socket;
+        self.sessions as usize * session
+            + self.connections() * Stack::<Store>::PLACE_BYTES
+            + self.time_waits() * Stack::<Store>::TIME_WAIT_BYTES
+            + Stack::<Store>::UDP_SPARE_BYTES
     }
 
     fn layout(&self, part: Part) -> Option<Layout> {

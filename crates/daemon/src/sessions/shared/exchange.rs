@@ -6,7 +6,7 @@ use shm::session::{LINK_LONGEST, LINK_PACKET};
 use transport::{Departure, Ends, Offloads, Packet, Path, Sink};
 
 /// Bytes that wait for a stack at most: what a few connections have under way.
-const ROOM: usize = 256 << 10;
+pub(super) const ROOM: usize = 256 << 10;
 /// Bytes of data of a packet with several segments, as on links: both headers fit in besides.
 const BATCH: u32 = 65_000;
 /// Packets that a stack takes in at once.

@@ -25,7 +25,7 @@ use crate::service::Threads;
 
 pub(super) use held::{Held, Most};
 use tenant::Tenant;
-pub(super) use tenant::{Arrival, Neighbourhood};
+pub(super) use tenant::{Arrival, Neighbourhood, state_bytes};
 
 /// What a worker is told.
 enum Job {

@@ -9,16 +9,21 @@ use client::session::Queues;
 use control::config;
 use forward::steering::{Flow, SteeringReader};
 use graph::{ClientWake, Errand, StackId};
-use host::{Served, Sessions, WorkerEnd, held_bytes};
+use host::{Plan, Served, Sessions, WorkerEnd, held_bytes};
 use shm::session::TransportProtocol;
 use tokio::sync::Notify;
 use transport::{Config, Ends};
 
-use super::exchange::{Exchange, Ways};
+use super::exchange::{Exchange, ROOM, Ways};
 use super::held::Held;
 
-/// Connections over each version of IP: more than the process has numbers for, since some end after their session.
-const CONNECTIONS: usize = 1 << 17;
+/// Bytes of memory of a stack without connections and sockets, at most: tables, timers, buffers.
+const BARE: usize = 512 << 10;
+
+/// Bytes of the worker's own memory that a process takes at most, without the data that its stack holds.
+pub(in crate::sessions) fn state_bytes(plan: &Plan) -> usize {
+    plan.state_bytes() + ROOM + BARE
+}
 
 /// What tells which other stack of this host a connection goes to.
 pub(in crate::sessions) struct Neighbourhood {
@@ -81,9 +86,12 @@ impl Tenant {
     pub(super) fn new(arrival: Arrival, exchange: &mut Exchange) -> Option<Self> {
         let Arrival { mut queues, end, wake, answers, events, uid, held, dismissed, neighbourhood } =
             arrival;
+        let plan = end.plan();
         let config = Config {
-            connections_v4: CONNECTIONS,
-            connections_v6: CONNECTIONS,
+            connections_v4: plan.connections(),
+            connections_v6: plan.connections(),
+            connections: plan.connections(),
+            time_waits: plan.time_waits(),
             seed: queues.seed,
             ..Config::default()
         };
