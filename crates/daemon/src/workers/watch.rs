@@ -86,3 +86,83 @@ impl Watched {
         Some(Change::Silent(core))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::mpsc::channel;
+    use std::thread::sleep;
+    use std::time::Instant;
+
+    use graph::{
+        Context, Counters, Doorbell, Exits, GraphBuilder, NoEdge, Node, Output, PollMode, Slot,
+        Vector, WorkerHandle, WorkerSetup, ring,
+    };
+
+    use crate::ports::Buffers;
+    use crate::testing;
+    use crate::workers::crew;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const CORE: u16 = 7;
+
+    /// All that a worker without ports needs.
+    struct Nothing;
+
+    impl Node for Nothing {
+        type Next = NoEdge;
+
+        fn name(&self) -> &'static str {
+            "nothing"
+        }
+
+        fn process(&mut self, _: &[Slot], _: &mut Context<'_, NoEdge>) {}
+
+        fn describe(&self, _: &Vector, _: Slot) -> String {
+            String::new()
+        }
+    }
+
+    fn worker() -> (WorkerHandle, Crew) {
+        let pool = testing::pool();
+        let doorbell = Arc::new(Doorbell::new().unwrap());
+        let control = Arc::new(Doorbell::new().unwrap());
+        let make = move || {
+            let graph = GraphBuilder::default().with(Nothing).build()?;
+            let (to_control, punts) = ring(64, control);
+            let exits = Exits::new(Output::new(1, 1000), Arc::new(Counters::new(1, 1)), to_control);
+            Ok((graph, exits, punts))
+        };
+        let (core, entry, poll) = (None, "nothing", PollMode::Adaptive);
+        let setup = WorkerSetup { index: 0, core, entry, doorbell, burst: 64, poll };
+        let (handle, _punts) = WorkerHandle::spawn(setup, make).unwrap();
+        let buffers = Buffers { packets: pool, long: pool };
+        let member = Member::new(CORE, buffers, handle.remote(), crew::late().unwrap());
+        (handle, Crew::of(vec![member]))
+    }
+
+    #[test]
+    fn a_worker_that_hangs_is_noticed_within_a_second_and_so_is_its_return() {
+        let (handle, crew) = worker();
+        let mut watch = Watch::new(&crew);
+        let is_silent = || crew.iter().any(Member::is_silent);
+        let (go_on, hangs) = channel::<()>();
+        let hang = move || hangs.recv_timeout(PATIENCE).is_ok();
+        handle.remote().post(move |_| assert!(hang(), "nobody let it go on")).unwrap();
+        let silent = [Change::Silent(CORE)];
+        let looks = (1..=100).find(|_| watch.look() == silent).unwrap();
+        // It may have begun to hang just after it had answered, and just before a look.
+        assert!(PERIOD * (looks + 1) < Duration::from_secs(1), "{looks} looks");
+        assert!(is_silent());
+        assert!(watch.look().is_empty(), "said once");
+        go_on.send(()).unwrap();
+        let (begin, answers) = (Instant::now(), [Change::Answers(CORE)]);
+        while watch.look() != answers {
+            assert!(begin.elapsed() < PATIENCE, "it does not answer again");
+            sleep(Duration::from_millis(1));
+        }
+        assert!(!is_silent());
+        handle.stop(PATIENCE).unwrap();
+    }
+}
