@@ -1,5 +1,5 @@
 //! What processes ask of the control thread: one thing after the other, and never more than a quarter of its time. Root's come
-//! first, and wait for nobody's rest.
+//! first, and wait for nobody's rest; so does what the daemon's own threads tell it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,10 +78,11 @@ impl<D: 'static> Control<D> {
 }
 
 impl<D: 'static> Control<D> {
-    /// Has something done on the control thread, and does not wait until it is done. Not for threads that wait for others.
+    /// Has something done on the control thread for a thread of the daemon, which does not wait until it is done, nor behind what
+    /// users ask. Not for threads that wait for others.
     pub(crate) fn tell(&self, act: impl FnOnce(&mut D) + Send + 'static) {
         // A daemon that ends needs it no more.
-        let _ = self.acts.blocking_send(Box::new(act));
+        let _ = self.root_acts.blocking_send(Box::new(act));
     }
 }
 
@@ -132,6 +133,8 @@ mod tests {
 
     use std::future::Future;
     use std::sync::Mutex;
+
+    use tokio::time::timeout;
 
     type Order = Arc<Mutex<Vec<&'static str>>>;
 
@@ -237,6 +240,21 @@ mod tests {
         asked.serve(|act| act(&mut Order::default())).await;
         let dropped = tokio::task::spawn_blocking(move || told.recv().unwrap()).await.unwrap();
         assert_ne!(dropped, std::thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn what_the_daemon_tells_does_not_wait_behind_users() {
+        let (control, asked) = asks::<Order>();
+        for _ in 0..WAITING {
+            let act = |order: &mut Order| order.lock().unwrap().push("user");
+            assert!(control.acts.try_send(Box::new(act)).is_ok());
+        }
+        let own = control.clone();
+        let tell = spawn_blocking(move || own.tell(|order| order.lock().unwrap().push("own")));
+        timeout(Duration::from_secs(20), tell).await.unwrap().unwrap();
+        drop(control);
+        let order = order(asked, std::future::pending()).await;
+        assert_eq!((order[0], order.len()), ("own", WAITING + 1));
     }
 
     #[tokio::test]
