@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -89,6 +89,17 @@ impl Instance {
         let mut command = Command::new("python3");
         command.args(python).arg(program.get_program()).args(program.get_args());
         Self::start_by(command, folder, config)
+    }
+
+    /// Starts a daemon that tells this socket what it tells a service manager.
+    pub(crate) fn start_notifying(config: &str) -> (Self, UnixDatagram) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let manager = UnixDatagram::bind(&path).unwrap();
+        manager.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut command = command(folder.path());
+        command.env("NOTIFY_SOCKET", path);
+        (Self::start_by(command, folder, config), manager)
     }
 
     fn start_in(folder: tempfile::TempDir, config: &str) -> Self {
