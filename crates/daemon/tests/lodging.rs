@@ -43,6 +43,40 @@ fn process(daemon: &Instance) -> Channel {
     channel
 }
 
+/// A process with a stack on a stack worker, not started yet.
+struct Lodger {
+    channel: Channel,
+    stack: u32,
+    segment: File,
+    /// They stay open.
+    _bells: Vec<OwnedFd>,
+}
+
+impl Lodger {
+    fn of(daemon: &Instance) -> Self {
+        let channel = process(daemon);
+        let asked = OpenShared { sessions: 64, chunks: 16 };
+        let (reply, files) = ask(&channel, &Request::OpenShared(asked));
+        let Reply::SharedOpened(opened) = reply else { panic!("{reply:?}") };
+        let mut files = files.into_iter();
+        let segment = File::from(files.next().unwrap());
+        Self { channel, stack: opened.stack, segment, _bells: files.collect() }
+    }
+
+    fn start(&self) {
+        let started = ask(&self.channel, &Request::StartStack(self.stack)).0;
+        assert_eq!(started, Reply::StackStarted(self.stack));
+    }
+}
+
+fn wait(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn what_sessions_take_on_the_worker_counts_for_their_user() {
     let daemon = Instance::start(&format!("{SMALL}[sessions]\nmemory = 64\n{PORT}"));
@@ -61,24 +95,24 @@ fn what_sessions_take_on_the_worker_counts_for_their_user() {
 #[test]
 fn a_stack_worker_touches_no_memory_that_pages_can_be_taken_out_of() {
     let daemon = Instance::start(&format!("{SMALL}{PORT}"));
-    let channel = process(&daemon);
-    let asked = OpenShared { sessions: 64, chunks: 16 };
-    let (reply, files) = ask(&channel, &Request::OpenShared(asked));
-    let Reply::SharedOpened(opened) = reply else { panic!("{reply:?}") };
-    let mut files = files.into_iter();
-    let segment = File::from(files.next().unwrap());
-    // The bells stay open.
-    let _bells: Vec<OwnedFd> = files.collect();
+    let lodger = Lodger::of(&daemon);
     sleep(LONG);
-    assert!(!is_touched(&segment), "the worker comes before the process has mapped it");
-    let started = ask(&channel, &Request::StartStack(opened.stack)).0;
-    assert_eq!(started, Reply::StackStarted(opened.stack));
+    assert!(!is_touched(&lodger.segment), "the worker comes before the process has mapped it");
+    lodger.start();
     let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    assert_eq!(fallocate(&segment, holes, 0, 4096), Err(Errno::PERM));
-    assert_eq!(ftruncate(&segment, 0), Err(Errno::PERM));
-    let start = Instant::now();
-    while !is_touched(&segment) {
-        assert!(start.elapsed() < PATIENCE, "the worker does not come");
-        sleep(Duration::from_millis(1));
-    }
+    assert_eq!(fallocate(&lodger.segment, holes, 0, 4096), Err(Errno::PERM));
+    assert_eq!(ftruncate(&lodger.segment, 0), Err(Errno::PERM));
+    wait("the worker does not come", || is_touched(&lodger.segment));
+}
+
+#[test]
+fn who_breaks_the_protocol_is_sent_away_for_that() {
+    let daemon = Instance::start(&format!("{SMALL}{PORT}"));
+    let lodger = Lodger::of(&daemon);
+    // Commands without a byte: every mark says that there is one, and that it is empty.
+    lodger.segment.write_all_at(&1_u32.to_le_bytes().repeat(1024), 0).unwrap();
+    lodger.start();
+    let why = "server is gone: it breaks the protocol of its stack worker";
+    wait("the log does not say why", || daemon.log().contains(why));
+    assert!(lodger.channel.receive::<Reply>().is_err(), "it stays");
 }

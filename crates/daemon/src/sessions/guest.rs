@@ -11,8 +11,9 @@ use arc_swap::ArcSwap;
 use control::config;
 use shm::attach::{Refusal, RefusalKind};
 use shm::session::{CarrierId, Hello, Listen, Listening, Reply, Request, Route, examine};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
+use super::dismissal::Dismissal;
 use super::listeners::proven;
 use super::parking::Starting;
 use super::shared::{Lodging, StackWorkers};
@@ -34,7 +35,7 @@ pub(super) struct Attached<H> {
     /// After its hello; 0 before. The control thread writes it.
     id: Arc<AtomicU32>,
     pub(super) process: Process,
-    pub(super) dismissed: Arc<Notify>,
+    pub(super) dismissal: Dismissal,
     news: (mpsc::Sender<News>, mpsc::Receiver<News>),
     /// This connection is a carrier, of that name.
     carries: Option<CarrierId>,
@@ -154,11 +155,8 @@ impl<H: Host> Guest for Attached<H> {
     }
 
     fn dismissal(&self) -> impl Future<Output = String> + Send + 'static {
-        let dismissed = Arc::clone(&self.dismissed);
-        async move {
-            dismissed.notified().await;
-            "the configuration does not allow it any more".to_owned()
-        }
+        let dismissal = self.dismissal.clone();
+        async move { dismissal.why().await.to_owned() }
     }
 
     async fn leave(mut self, why: String) {
@@ -204,7 +202,7 @@ impl<H: Host> Attached<H> {
             lodgings: Vec::new(),
             id: Arc::default(),
             process,
-            dismissed: Arc::default(),
+            dismissal: Dismissal::default(),
             news: mpsc::channel(NEWS),
             carries: None,
             namespace,
@@ -227,10 +225,10 @@ impl<H: Host> Attached<H> {
 
     async fn greet(&self, hello: Hello) -> Result<Reply, Refusal> {
         let (process, id) = (self.process.clone(), Arc::clone(&self.id));
-        let (dismissed, news) = (Arc::clone(&self.dismissed), self.news.0.clone());
+        let (dismissal, news) = (self.dismissal.clone(), self.news.0.clone());
         let attach = move |lent: Lent<'_>| {
             let interfaces = lent.routing.interfaces();
-            let welcome = lent.sessions.attach(hello, (process, dismissed, news), &interfaces)?;
+            let welcome = lent.sessions.attach(hello, (process, dismissal, news), &interfaces)?;
             // Known from now on, even when nobody waits for the answer any more.
             id.store(welcome.client, Ordering::Relaxed);
             Ok(welcome)

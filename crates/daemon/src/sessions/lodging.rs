@@ -77,7 +77,7 @@ impl<H: Host> Attached<H> {
         };
         let uid = self.process.credentials.uid;
         let held = Held::new(self.stack_workers.held_by(uid), most);
-        let dismissed = Arc::clone(&self.dismissed);
+        let dismissal = self.dismissal.clone();
         let sections = Arc::clone(&self.config);
         let neighbourhood = self
             .ask(move |lent| {
@@ -88,7 +88,7 @@ impl<H: Host> Attached<H> {
             })
             .await?;
         let arrival =
-            Arrival { queues, end, wake, answers, events, uid, held, dismissed, neighbourhood };
+            Arrival { queues, end, wake, answers, events, uid, held, dismissal, neighbourhood };
         let workers = &self.stack_workers;
         let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment)), arrival);
         let lodging = lodging.map_err(no_resources)?;

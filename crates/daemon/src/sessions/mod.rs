@@ -15,12 +15,14 @@
 //! | `sockets` | the user's | which sockets listen, as the kernel tells |
 //! | `links` | control, the user's | processes are introduced to each other |
 //! | `bounds` | control | what a user may have |
+//! | `dismissal` | the user's | a process that may not stay is told to go |
 //! | `show` | control | all of it, for people |
 //! | `connections` | the API's | stacks' connections and UDP sockets, for people |
 //! | `remains`, `last_words` | the user's | what a process that died has left: its peers are told |
 
 mod bounds;
 mod connections;
+mod dismissal;
 mod errands;
 mod guest;
 mod last_words;
@@ -60,7 +62,7 @@ use shm::Segment;
 use shm::attach::{Refusal, RefusalKind};
 use shm::connections::ConnectionsReader;
 use shm::session::{Hello, OpenStack, PROTOCOL, Placement, Reply, VERSION, Welcome};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use crate::processes::{
     Answer, Control, Door, Paces, Process, Sparing, check_name, invalid, no_resources, printable,
@@ -71,6 +73,7 @@ use crate::service::Threads;
 use crate::workers::Workers;
 
 pub(crate) use connections::{Look, Wanted};
+use dismissal::Dismissal;
 use last_words::LastWords;
 use links::Links;
 use listeners::Membership;
@@ -132,7 +135,7 @@ struct Session {
     process: Process,
     stacks: BTreeMap<u32, Stack>,
     /// Told when the process may not stay.
-    dismissed: Arc<Notify>,
+    dismissal: Dismissal,
     /// What the process is told without having asked.
     news: mpsc::Sender<News>,
 }
@@ -236,7 +239,7 @@ impl Sessions {
         self.config.store(Arc::new(config.clone()));
         for session in self.list.values() {
             if check_permission(config, &session.process).is_err() {
-                session.dismissed.notify_one();
+                session.dismissal.dismiss("the configuration does not allow it any more");
             }
         }
         self.dismiss_vacancies();
@@ -251,7 +254,7 @@ impl Sessions {
     fn attach(
         &mut self,
         hello: Hello,
-        (process, dismissed, news): (Process, Arc<Notify>, mpsc::Sender<News>),
+        (process, dismissal, news): (Process, Dismissal, mpsc::Sender<News>),
         interfaces: &Interfaces,
     ) -> Result<Welcome, Refusal> {
         let config = self.config.load_full();
@@ -282,7 +285,7 @@ impl Sessions {
             tracing::info!(process = client, pid, uid, "{name} connected");
         });
         let stacks = BTreeMap::new();
-        let session = Session { name, library, process, stacks, dismissed, news };
+        let session = Session { name, library, process, stacks, dismissal, news };
         self.list.insert(client, session);
         let addresses = own_addresses(interfaces);
         let placement = match config.placement {

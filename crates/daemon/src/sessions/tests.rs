@@ -29,8 +29,8 @@ pub(super) fn listener(sessions: &mut Sessions, uid: u32) -> ((u32, u32), mpsc::
     let credentials = PeerCredentials { pid: 1, uid, gid: uid };
     let process = Process { credentials, groups: vec![uid] };
     let hello = Hello { protocol: PROTOCOL, library: "test".into(), name: "test".into() };
-    let (dismissed, (news, told)) = (Arc::default(), mpsc::channel(8));
-    let attached = (process, dismissed, news);
+    let (dismissal, (news, told)) = (Dismissal::default(), mpsc::channel(8));
+    let attached = (process, dismissal, news);
     let welcome = sessions.attach(hello, attached, &Interfaces::default()).unwrap();
     let segment = Arc::new(Segment::create("test", 4096).unwrap());
     let region = segment.region(0, claims::bytes(PLACES).unwrap()).unwrap();
@@ -260,7 +260,7 @@ fn who_comes_is_looked_at_once_more_at_its_hello() {
         let credentials = PeerCredentials { pid: 1, uid, gid: uid };
         let process = Process { credentials, groups: Vec::new() };
         let hello = Hello { protocol, library: "test".into(), name: name.into() };
-        let attached = (process, Arc::default(), mpsc::channel(8).0);
+        let attached = (process, Dismissal::default(), mpsc::channel(8).0);
         let refusal = sessions.attach(hello, attached, &Interfaces::default()).err()?;
         Some((refusal.kind, refusal.message))
     };
@@ -284,12 +284,13 @@ fn whoever_may_not_stay_is_told_and_root_is_not_kept_out() {
     let (root, _) = process(&mut sessions, 0);
     sessions.apply(&testing::config("[sessions]\nusers = [5]\n").sessions);
     let told = |id| {
-        let dismissed = Arc::clone(&sessions.list[&id].dismissed);
+        let dismissal = sessions.list[&id].dismissal.clone();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let wait = std::time::Duration::from_millis(1);
-        runtime.block_on(async { tokio::time::timeout(wait, dismissed.notified()).await.is_ok() })
+        runtime.block_on(async { tokio::time::timeout(wait, dismissal.why()).await.ok() })
     };
-    assert!(told(user) && !told(root));
+    let why = "the configuration does not allow it any more";
+    assert_eq!((told(user), told(root)), (Some(why), None));
 }
 
 #[test]

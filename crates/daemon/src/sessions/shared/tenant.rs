@@ -11,9 +11,9 @@ use forward::steering::{Flow, SteeringReader};
 use graph::{ClientWake, Errand, StackId};
 use host::{Plan, Served, Sessions, WorkerEnd, held_bytes};
 use shm::session::TransportProtocol;
-use tokio::sync::Notify;
 use transport::{Config, Ends};
 
+use super::super::dismissal::Dismissal;
 use super::exchange::{Exchange, ROOM, Ways};
 use super::held::Held;
 
@@ -61,7 +61,7 @@ pub(in crate::sessions) struct Arrival {
     /// Data that its connections hold, and may hold.
     pub(in crate::sessions) held: Held,
     /// Told when it does not keep to the protocol.
-    pub(in crate::sessions) dismissed: Arc<Notify>,
+    pub(in crate::sessions) dismissal: Dismissal,
     pub(in crate::sessions) neighbourhood: Neighbourhood,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Tenant {
     uid: u32,
     /// Data that its connections hold, and may hold.
     held: Held,
-    dismissed: Arc<Notify>,
+    dismissal: Dismissal,
     neighbourhood: Neighbourhood,
     /// Its number in the worker's exchange.
     path: u16,
@@ -84,7 +84,7 @@ pub(super) struct Tenant {
 impl Tenant {
     /// `None`: there is no memory, or there are too many.
     pub(super) fn new(arrival: Arrival, exchange: &mut Exchange) -> Option<Self> {
-        let Arrival { mut queues, end, wake, answers, events, uid, held, dismissed, neighbourhood } =
+        let Arrival { mut queues, end, wake, answers, events, uid, held, dismissal, neighbourhood } =
             arrival;
         let plan = end.plan();
         let config = Config {
@@ -113,7 +113,7 @@ impl Tenant {
             events,
             uid,
             held,
-            dismissed,
+            dismissal,
             neighbourhood,
             path,
         })
@@ -223,7 +223,7 @@ impl Tenant {
 
     /// It is told so.
     pub(super) fn dismiss(&self) {
-        self.dismissed.notify_one();
+        self.dismissal.dismiss("it breaks the protocol of its stack worker");
     }
 
     /// Before a sleep; `now`: TSC cycles. `false`: there is something to do.

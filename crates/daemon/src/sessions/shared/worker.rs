@@ -96,10 +96,10 @@ impl Thread {
         loop {
             match self.jobs.try_recv() {
                 Ok(Job::Come(arrival)) => {
-                    let dismissed = Arc::clone(&arrival.dismissed);
+                    let dismissal = arrival.dismissal.clone();
                     match Tenant::new(*arrival, &mut self.exchange) {
                         Some(tenant) => self.tenants.push(tenant),
-                        None => dismissed.notify_one(),
+                        None => dismissal.dismiss("its stack worker has no room for it"),
                     }
                 }
                 Ok(Job::Go(number, done)) => {
