@@ -336,3 +336,39 @@ async fn watch_over(period: Duration, mut progress: Progress, daemon: Shared) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fall() {
+        panic::panic_any("as the test wants it");
+    }
+
+    /// As on a user's thread: the runtime catches it.
+    fn fall_in_a_task() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let fallen = runtime.block_on(async { tokio::spawn(async { fall() }).await });
+        assert!(fallen.is_err());
+    }
+
+    /// Whether the daemon ends when a thread of that name panics.
+    fn ends(name: &str, fall: fn()) -> bool {
+        let told = panics();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(fall).unwrap();
+        let _ = thread.join();
+        let told = told.borrow();
+        *told
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_but_a_workers_ends_the_daemon() {
+        for name in ["user-1000", "serve-1000", "strangers"] {
+            assert!(ends(name, fall_in_a_task), "{name}");
+        }
+        for name in ["attach", "stack-0", "parking", "millrace-late"] {
+            assert!(ends(name, fall), "{name}");
+        }
+        assert!(!ends("millrace-w0", fall), "its watch tells");
+    }
+}
