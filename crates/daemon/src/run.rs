@@ -209,9 +209,11 @@ async fn serve(
     let (control, asked) = asks::<daemon::Daemon>();
     clients::open(sockets.attach.listener()?, daemon.lock().lend_to_clients(), control.clone())?;
     let meeting = (sockets.sessions.listener()?, sockets.sessions.path());
-    sessions::open(meeting, &daemon.lock().sessions, control)?;
+    sessions::open(meeting, &daemon.lock().sessions, control.clone())?;
     let asking = daemon.clone();
     tasks.spawn(asked.serve(move |act| act(&mut asking.lock())));
+    let beat = progress.task("what processes ask");
+    tasks.spawn(control.look(move || beat.count()));
     if let Some(period) = notify::watchdog(restarts.lineage.restarts() > 0) {
         tasks.spawn(watch_over(period, progress, daemon.clone()));
     }

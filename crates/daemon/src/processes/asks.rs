@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Things that wait to be done. Who asks for much waits for nobody but itself ([`Control::of`]).
 const WAITING: usize = 256;
@@ -14,6 +14,8 @@ const WAITING: usize = 256;
 /// from.
 const REST: u32 = 3;
 const SHORT: Duration = Duration::from_micros(200);
+/// Between two looks whether what is asked is done.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// A request, parsed and paced, as what is to be done with the daemon.
 pub(crate) type Act<D> = Box<dyn FnOnce(&mut D) + Send>;
@@ -83,6 +85,15 @@ impl<D: 'static> Control<D> {
     pub(crate) fn tell(&self, act: impl FnOnce(&mut D) + Send + 'static) {
         // A daemon that ends needs it no more.
         let _ = self.root_acts.blocking_send(Box::new(act));
+    }
+
+    /// Asks for nothing, again and again, for as long as there is a daemon: `done` is called each time that this was done.
+    pub(crate) async fn look(self, done: impl Fn()) {
+        let own = self.of(0, &Arc::new(Semaphore::new(1)));
+        while own.ask(|_| ()).await.is_some() {
+            done();
+            sleep(LOOK).await;
+        }
     }
 }
 
@@ -255,6 +266,28 @@ mod tests {
         drop(control);
         let order = order(asked, std::future::pending()).await;
         assert_eq!((order[0], order.len()), ("own", WAITING + 1));
+    }
+
+    #[tokio::test]
+    async fn who_looks_notes_only_what_was_done() {
+        let (control, asked) = asks::<Order>();
+        let rounds = Mutex::new(0);
+        let mut look = std::pin::pin!(control.look(|| *rounds.lock().unwrap() += 1));
+        assert!(timeout(Duration::from_millis(1), &mut look).await.is_err());
+        assert_eq!(*rounds.lock().unwrap(), 0, "nobody serves");
+        let twice = async {
+            while *rounds.lock().unwrap() < 2 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            () = asked.serve(|act| act(&mut Order::default())) => panic!("it ends"),
+            () = &mut look => panic!("it ends"),
+            twice = timeout(Duration::from_secs(20), twice) => twice.unwrap(),
+        }
+        let ended = timeout(Duration::from_secs(20), &mut look).await;
+        assert!(ended.is_ok(), "the daemon has ended");
+        assert_eq!(*rounds.lock().unwrap(), 2);
     }
 
     #[tokio::test]
