@@ -1,7 +1,7 @@
 //! Links: processes that connect to others of this machine are introduced to them. Which stack a connection is for is decided as
 //! the steering decides it: by the shares of a listener's members. What goes over a link, the daemon does not see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{Host, News, Sessions};
 use crate::processes::{Answer, grow, invalid, no_resources, unknown};
 
 /// A stack at one end of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct End {
     pub(super) process: u32,
     pub(super) stack: u32,
@@ -40,6 +40,8 @@ struct Link {
 #[derive(Debug, Default)]
 pub(super) struct Links {
     list: BTreeMap<u32, Link>,
+    /// The numbers of each process's.
+    by_process: BTreeMap<u32, BTreeSet<u32>>,
     last: u32,
     /// Who leases which ports; made with the first link.
     book: Option<BookWriter>,
@@ -75,7 +77,8 @@ impl Links {
 
     /// The stacks that a stack has links to, and the links' numbers.
     pub(super) fn of(&self, end: End) -> impl Iterator<Item = (u32, End)> {
-        self.list.iter().filter_map(move |(number, link)| match link.ends {
+        let numbers = self.by_process.get(&end.process).into_iter().flatten();
+        numbers.filter_map(move |number| match self.list.get(number)?.ends {
             [one, other] if one == end => Some((*number, other)),
             [one, other] if other == end => Some((*number, one)),
             _ => None,
@@ -83,8 +86,29 @@ impl Links {
     }
 
     fn count(&self, process: u32) -> usize {
-        let has = |link: &&Link| link.ends.iter().any(|end| end.process == process);
-        self.list.values().filter(has).count()
+        self.by_process.get(&process).map_or(0, BTreeSet::len)
+    }
+
+    /// A link more. Gives its number.
+    fn add(&mut self, link: Link) -> u32 {
+        self.last = self.last.wrapping_add(1).max(1);
+        for end in &link.ends {
+            self.by_process.entry(end.process).or_default().insert(self.last);
+        }
+        self.list.insert(self.last, link);
+        self.last
+    }
+
+    fn remove(&mut self, number: u32) {
+        let Some(link) = self.list.remove(&number) else { return };
+        for end in &link.ends {
+            if let Some(numbers) = self.by_process.get_mut(&end.process) {
+                numbers.remove(&number);
+                if numbers.is_empty() {
+                    self.by_process.remove(&end.process);
+                }
+            }
+        }
     }
 
     fn book(&mut self) -> Result<OwnedFd, Refusal> {
@@ -129,11 +153,13 @@ impl Sessions {
             make: None,
             are_strangers: false,
         };
+        let mut known = BTreeMap::new();
+        for (number, other) in self.links.of(own) {
+            known.entry(other).or_insert(number);
+        }
         for member in serving.members.iter().filter(|member| member.buckets > 0) {
             let other = self.end_of(member.stack);
-            let known =
-                other.and_then(|other| self.links.of(own).find(|(_, known)| *known == other));
-            let link = known.map(|(number, _)| number);
+            let link = other.and_then(|other| known.get(&other)).copied();
             // A process needs no link to itself; neither that of the daemon's own stack nor a stack worker takes one.
             let can = |other: &End| {
                 other.process != id
@@ -162,12 +188,8 @@ impl Sessions {
     }
 
     fn end_of(&self, id: StackId) -> Option<End> {
-        let mut all = self.list.iter().flat_map(|(process, session)| {
-            session.stacks.iter().map(move |(number, stack)| (*process, *number, stack))
-        });
-        let (process, stack, _) =
-            all.find(|(_, _, stack)| stack.id == id && stack.start.is_none())?;
-        Some(End { process, stack })
+        let (process, _, stack) = self.owner(id)?;
+        stack.is_started().then_some(End { process, stack: id.number() })
     }
 
     /// A link was made: the other end is told. Gives the asker's, and the book.
@@ -188,8 +210,8 @@ impl Sessions {
         let (book, another) = (self.links.book()?, self.links.book()?);
         self.stack(own.process, own.stack)?;
         self.stack(other.process, other.stack)?;
-        self.links.last = self.links.last.wrapping_add(1).max(1);
-        let number = self.links.last;
+        let news = self.session(other.process)?.news.clone();
+        let number = self.links.add(Link { ends, uid, bytes: segment.length() });
         let place =
             |end: End, peer: End| LinkPlace { link: number, stack: end.stack, peer: peer.stack };
         let told = News {
@@ -197,9 +219,10 @@ impl Sessions {
             segment: Some(Arc::clone(segment)),
             bells: vec![theirs, another],
         };
-        let news = &self.session(other.process)?.news;
-        news.try_send(told).map_err(|_| no_resources("the other process does not listen"))?;
-        self.links.list.insert(number, Link { ends, uid, bytes: segment.length() });
+        if news.try_send(told).is_err() {
+            self.links.remove(number);
+            return Err(no_resources("the other process does not listen"));
+        }
         Ok((place(own, other), book))
     }
 
@@ -210,7 +233,7 @@ impl Sessions {
             link.map(|link| link.ends).filter(|ends| ends.iter().any(|end| end.process == id));
         let ends =
             ends.ok_or_else(|| unknown(format!("there is no link {number} of this process")))?;
-        self.links.list.remove(&number);
+        self.links.remove(number);
         for end in ends.iter().filter(|end| end.process != id) {
             self.tell_unlinked(end.process, number);
         }
@@ -228,7 +251,7 @@ impl Sessions {
             .map(|(n, l)| (*n, l.ends))
             .collect();
         for (number, ends) in numbers {
-            self.links.list.remove(&number);
+            self.links.remove(number);
             for end in ends.iter().filter(|end| !has_ended(end)) {
                 self.tell_unlinked(end.process, number);
             }

@@ -332,15 +332,19 @@ impl Sessions {
         stack.ok_or_else(|| unknown(format!("there is no stack {number} of this process")))
     }
 
+    /// Whose a stack is. There may be thousands: they are not searched.
+    fn owner(&self, id: StackId) -> Option<(u32, &Session, &Stack)> {
+        let process = self.steering.process_of(id)?;
+        let session = self.list.get(&process)?;
+        Some((process, session, session.stacks.get(&id.number())?))
+    }
+
     /// As whose stack an error is about, for people.
     fn whose(&self, id: StackId) -> String {
-        let mut all = self.list.values().flat_map(|session| {
-            session.stacks.iter().map(move |(number, stack)| (session, *number, stack.id))
-        });
-        match all.find(|(_, _, known)| *known == id) {
-            Some((session, number, _)) => {
+        match self.owner(id) {
+            Some((_, session, _)) => {
                 let pid = session.process.credentials.pid;
-                format!("stack {number} of {} (process {pid})", session.name)
+                format!("stack {id} of {} (process {pid})", session.name)
             }
             None => "a stack that has ended".to_owned(),
         }

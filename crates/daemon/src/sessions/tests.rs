@@ -36,6 +36,7 @@ pub(super) fn listener(sessions: &mut Sessions, uid: u32) -> ((u32, u32), mpsc::
     let region = segment.region(0, claims::bytes(PLACES).unwrap()).unwrap();
     let reader = ClaimsReader::new(region, PLACES).unwrap();
     let table = segment.region(1024, shm::connections::bytes(4).unwrap()).unwrap();
+    let number = sessions.steering.next_number();
     let id = sessions
         .steering
         .add_stack(Claims { user: 0, process: welcome.client, reader, key: [0, 0] })
@@ -53,8 +54,8 @@ pub(super) fn listener(sessions: &mut Sessions, uid: u32) -> ((u32, u32), mpsc::
         listeners: BTreeMap::new(),
         leases: BTreeSet::new(),
     };
-    sessions.list.get_mut(&welcome.client).unwrap().stacks.insert(1, stack);
-    ((welcome.client, 1), told)
+    sessions.list.get_mut(&welcome.client).unwrap().stacks.insert(number, stack);
+    ((welcome.client, number), told)
 }
 
 pub(super) fn proof(address: &str, owner: u32) -> Membership {
@@ -149,23 +150,24 @@ fn memory_that_pages_can_be_taken_out_of_is_not_looked_at() {
 fn ranges_are_gone_round() {
     let mut sessions = sessions("ports = \"1000-1767\"\nleases = 3\n");
     let (one, two) = (process(&mut sessions, 7), process(&mut sessions, 8));
-    let first = |sessions: &mut Sessions, id| {
-        sessions.lease(id, Lease { stack: 1, first: None }).map(|range| range.first)
+    let first = |sessions: &mut Sessions, (id, stack): (u32, u32)| {
+        sessions.lease(id, Lease { stack, first: None }).map(|range| range.first)
     };
-    assert_eq!(first(&mut sessions, one.0), Ok(1000));
-    let stack = sessions.list[&one.0].stacks[&1].id;
+    assert_eq!(first(&mut sessions, one), Ok(1000));
+    let known = sessions.stack(one.0, one.1).unwrap();
+    let stack = known.id;
+    known.leases.clear();
     sessions.steering.release(stack, 1000).unwrap();
-    sessions.list.get_mut(&one.0).unwrap().stacks.get_mut(&1).unwrap().leases.clear();
     // One that was just given back waits for its turn.
     for wanted in [1256, 1512, 1000] {
-        assert_eq!(first(&mut sessions, one.0), Ok(wanted));
+        assert_eq!(first(&mut sessions, one), Ok(wanted));
     }
-    assert!(first(&mut sessions, one.0).is_err(), "its user has three");
-    assert!(first(&mut sessions, two.0).is_err(), "there are three");
+    assert!(first(&mut sessions, one).is_err(), "its user has three");
+    assert!(first(&mut sessions, two).is_err(), "there are three");
     sessions.steering.release(stack, 1512).unwrap();
     // A listener's port is passed over.
     listen(&mut sessions, two, proof("0.0.0.0:1600", 8));
-    assert!(first(&mut sessions, two.0).is_err());
+    assert!(first(&mut sessions, two).is_err());
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn who_asks_for_a_connection_twice_is_answered_once() {
     let (holder, mut asked) = listener(&mut sessions, 7);
     let ((one, mut told), (two, mut other)) =
         (listener(&mut sessions, 7), listener(&mut sessions, 7));
-    let id = sessions.carry(7, 1).unwrap();
+    let id = sessions.carry(7, holder.1).unwrap();
     let recalled = |answer| matches!(answer, Ok(moves::Answered::Recalling));
     for to in [one, one, two] {
         assert!(recalled(sessions.begin_withdraw(id, to)));
@@ -228,8 +230,8 @@ fn who_asks_for_a_connection_twice_is_answered_once() {
 #[test]
 fn only_so_many_wait_for_a_connection() {
     let mut sessions = sessions("");
-    process(&mut sessions, 7);
-    let id = sessions.carry(7, 1).unwrap();
+    let holder = process(&mut sessions, 7);
+    let id = sessions.carry(7, holder.1).unwrap();
     for _ in 0..64 {
         let to = process(&mut sessions, 7);
         assert!(sessions.begin_withdraw(id, to).is_ok());
@@ -299,18 +301,18 @@ fn ranges_wait_for_those_who_had_them_before_a_restart() {
     let had = |first, uid| KeptLease { first, uid };
     sessions.expect_returns(&[had(1000, 7), had(1256, 8)]);
     let (one, other) = (process(&mut sessions, 7), process(&mut sessions, 9));
-    let lease = |sessions: &mut Sessions, id, first| {
-        sessions.lease(id, Lease { stack: 1, first }).map(|range| range.first)
+    let lease = |sessions: &mut Sessions, (id, stack): (u32, u32), first| {
+        sessions.lease(id, Lease { stack, first }).map(|range| range.first)
     };
-    assert_eq!(lease(&mut sessions, other.0, None), Ok(1512), "the one that nobody had");
-    assert!(lease(&mut sessions, other.0, None).is_err());
-    let refusal = lease(&mut sessions, other.0, Some(1000)).unwrap_err();
+    assert_eq!(lease(&mut sessions, other, None), Ok(1512), "the one that nobody had");
+    assert!(lease(&mut sessions, other, None).is_err());
+    let refusal = lease(&mut sessions, other, Some(1000)).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Permission);
-    assert_eq!(lease(&mut sessions, one.0, Some(1000)), Ok(1000));
+    assert_eq!(lease(&mut sessions, one, Some(1000)), Ok(1000));
     assert_eq!(sessions.kept_leases(), [had(1000, 7), had(1512, 9)]);
     // Who does not come back in time has them no more.
     sessions.tend(Instant::now() + RETURNS);
-    assert_eq!(lease(&mut sessions, other.0, None), Ok(1256));
+    assert_eq!(lease(&mut sessions, other, None), Ok(1256));
 }
 
 #[test]

@@ -266,7 +266,8 @@ fn there_is_room_for_so_many_and_no_more() {
     // A place is free again at once, under another name.
     steering.remove_stack(a).unwrap();
     let number = steering.next_number();
-    let next = stack(&mut steering).0;
+    let next = stack_in(&mut steering, 1000, 5).0;
+    assert_eq!((steering.process_of(a), steering.process_of(next)), (None, Some(5)));
     assert_eq!((next.place(), next == a), (a.place(), false));
     assert_eq!((next.number(), next.to_string()), (number, number.to_string()));
     assert!(number > b.number(), "no other has had the number");

@@ -77,13 +77,20 @@ fn either_end_has_its_bound() {
     let (third, fourth) = (bed.newcomer(9), bed.newcomer(9));
     bed.serve(fourth, 81);
     assert_eq!((bed.plan(third, 80), bed.plan(client, 81)), (Ok(true), Ok(true)));
-    bed.link([client, server]);
+    let number = bed.link([client, server]);
     assert_eq!(bed.plan(third, 80), Ok(false), "the server has one");
     assert_eq!(bed.plan(client, 81), Ok(false), "so has the client");
     assert_eq!(bed.plan(third, 81), Ok(true));
     // It was planned before the server had its link.
     let refusal = bed.try_link([third, server]).unwrap_err();
     assert!(refusal.message.contains("sessions.links allows one process 1"), "{refusal}");
+    // Room is free again with the link, whoever of both has ended it.
+    bed.sessions.unlink(server.process, number).unwrap();
+    assert_eq!((bed.plan(third, 80), bed.plan(client, 81)), (Ok(true), Ok(true)));
+    bed.link([third, server]);
+    assert_eq!(bed.plan(client, 80), Ok(false), "another has it");
+    bed.sessions.unlink_all(|end| *end == third);
+    assert_eq!(bed.plan(client, 80), Ok(true));
 }
 
 #[test]

@@ -228,10 +228,8 @@ impl Sessions {
         if let Some(named) = self.moves.named.get_mut(&id) {
             named.since = Instant::now();
         }
-        let mut all = self.list.iter().flat_map(|(process, session)| {
-            session.stacks.iter().map(move |(number, stack)| (*process, *number, stack.id))
-        });
-        if let Some((process, stack, _)) = all.find(|(_, _, known)| *known == to) {
+        if let Some((process, _, _)) = self.owner(to) {
+            let stack = to.number();
             self.tell(process, Event::Offered(Offered { stack, listener, id }));
         }
     }

@@ -30,6 +30,12 @@ impl Steering {
         self.last_stack.wrapping_add(1).max(1)
     }
 
+    /// The process whose stack it is. `None`: it has ended.
+    #[must_use]
+    pub fn process_of(&self, id: StackId) -> Option<u32> {
+        self.stack(id).ok().map(|stack| stack.claimant.process)
+    }
+
     /// A stack comes: [`Self::next_number`] is its own. It gets nothing yet.
     ///
     /// # Errors
