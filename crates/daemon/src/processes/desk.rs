@@ -15,8 +15,10 @@ use super::visit::visit;
 
 /// Connections that wait for the thread. More are closed unheard.
 const WAITING: usize = 64;
-/// Connections beyond a bound that are told so at the same time. More are closed unheard.
+/// Connections beyond a user's bound that are told so at the same time. More are closed unheard.
 const REFUSED: usize = 16;
+/// Connections of users that may not come that are told so at the same time.
+const STRANGERS: usize = 64;
 /// A thread without a connection ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -43,13 +45,13 @@ impl Desk {
         let (coming, come) = mpsc::channel(WAITING);
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let shared = Arc::new(Shared::new()?);
-        let name = match user {
-            User::Uid(uid) => format!("{}-{uid}", S::THREAD),
-            User::Strangers => "strangers".to_owned(),
+        let (name, refused) = match user {
+            User::Uid(uid) => (format!("{}-{uid}", S::THREAD), REFUSED),
+            User::Strangers => ("strangers".to_owned(), STRANGERS),
         };
         let taken = Arc::default();
         let thread = std::thread::Builder::new().name(name);
-        thread.spawn(move || runtime.block_on(attend(come, service, shared)))?;
+        thread.spawn(move || runtime.block_on(attend(come, service, shared, refused)))?;
         Ok(Self { coming, taken })
     }
 
@@ -78,6 +80,7 @@ async fn attend<S: Service>(
     mut coming: mpsc::Receiver<Coming>,
     service: Arc<S>,
     shared: Arc<Shared>,
+    refused: usize,
 ) {
     let here = Arc::clone(&shared);
     tokio::spawn(async move {
@@ -91,7 +94,7 @@ async fn attend<S: Service>(
             tracing::error!("a user's connections are not watched: {error}; raise LimitNOFILE");
         }
     });
-    let refused = Arc::new(Semaphore::new(REFUSED));
+    let refused = Arc::new(Semaphore::new(refused));
     let served = Arc::new(());
     let needed = |shared: &Shared| Arc::strong_count(&served) > 1 || !shared.kept.is_empty();
     loop {

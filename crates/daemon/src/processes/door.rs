@@ -20,10 +20,11 @@ use shm::bell::forbid_descriptors;
 
 use super::desk::{Desk, User};
 use super::sparing::complain;
+use super::strangers::Strangers;
 use super::user::Coming;
 use super::{Process, Service};
 
-/// Connections that have not said hello yet: this many beyond `most`. As many of processes that may not come.
+/// Connections that have not said hello yet: this many beyond `most`.
 const SPARE: usize = 16;
 /// Connections that wait to be accepted. Whoever comes then waits for one of these to be taken, in turn; with the system's usual
 /// 4,096, root waited behind those of whoever stormed the socket: 115 ms and more, as long as this thread takes for so many.
@@ -38,6 +39,7 @@ pub(crate) struct Door<S> {
     listener: UnixListener,
     service: Arc<S>,
     desks: HashMap<User, Desk>,
+    strangers: Strangers,
     /// Whether no descriptors come, so that closing a connection closes nothing else.
     forbids: bool,
     /// Connections that are closed unheard.
@@ -72,7 +74,8 @@ impl<S: Service> Door<S> {
         }
         let (service, desks) = (Arc::new(service), HashMap::new());
         let (abandoned, unsaid) = (Abandoned::default(), Unsaid::default());
-        Self { listener, service, desks, forbids, abandoned, unsaid, said: None }
+        let strangers = Strangers::default();
+        Self { listener, service, desks, strangers, forbids, abandoned, unsaid, said: None }
     }
 
     /// Opens it.
@@ -110,23 +113,40 @@ impl<S: Service> Door<S> {
             self.unsaid.strangers += 1;
             self.unsaid.uid = credentials.uid;
         }
-        let socket = channel.into_socket();
-        let unheard = match self.desk(user) {
-            Ok(desk) => {
-                let place = refusal.map_or_else(|| Ok(desk.place()), Err);
-                desk.send(Coming { socket, process, place }).err().map(|coming| coming.socket)
-            }
-            Err(error) => {
-                complain(|| tracing::warn!("a thread for user {}: {error}", credentials.uid));
-                Some(socket)
-            }
-        };
-        if let Some(socket) = unheard {
+        if let Some(socket) = self.hand(user, (channel.into_socket(), process), refusal) {
             self.unsaid.unheard += 1;
             self.unsaid.uid = credentials.uid;
             self.shut(socket);
         }
         self.tell();
+    }
+
+    /// Hands a connection to the thread that hears it. Gives it back where it is not to be heard.
+    fn hand(
+        &mut self,
+        user: User,
+        (socket, process): (OwnedFd, Process),
+        refusal: Option<Refusal>,
+    ) -> Option<OwnedFd> {
+        let uid = process.credentials.uid;
+        let among = match user {
+            User::Uid(_) => None,
+            User::Strangers => match self.strangers.place(uid, Instant::now()) {
+                None => return Some(socket),
+                among => among,
+            },
+        };
+        match self.desk(user) {
+            Ok(desk) => {
+                let place = refusal.map_or_else(|| Ok(desk.place()), Err);
+                let coming = Coming { socket, process, place, among };
+                desk.send(coming).err().map(|coming| coming.socket)
+            }
+            Err(error) => {
+                complain(|| tracing::warn!("a thread for user {uid}: {error}"));
+                Some(socket)
+            }
+        }
     }
 
     /// Closes a connection unheard. Descriptors may lie in it, whose closing takes as long as their owner likes.
@@ -207,6 +227,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::sync::mpsc::channel;
 
+    use shm::attach::{PeerCredentials, Reply, Request};
+
     /// A door at which users have arrived.
     fn door(most: u16, users: &[u32]) -> Door<Closed> {
         let folder = tempfile::tempdir().unwrap();
@@ -229,6 +251,38 @@ mod tests {
         let refusal = refusal.unwrap();
         assert_eq!(refusal.kind, RefusalKind::Resources);
         assert!(refusal.message.contains("test.most is 2"), "{}", refusal.message);
+    }
+
+    /// A connection of a user, and the other end.
+    fn connection(uid: u32) -> ((OwnedFd, Process), Channel) {
+        let (family, kind) = (rustix::net::AddressFamily::UNIX, rustix::net::SocketType::SEQPACKET);
+        let pair = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None);
+        let (ours, theirs) = pair.unwrap();
+        rustix::io::ioctl_fionbio(&ours, true).unwrap();
+        let patience = Some(Duration::from_secs(20));
+        let side = rustix::net::sockopt::Timeout::Recv;
+        rustix::net::sockopt::set_socket_timeout(&theirs, side, patience).unwrap();
+        let process =
+            Process { credentials: PeerCredentials { pid: 1, uid, gid: uid }, groups: Vec::new() };
+        ((ours, process), Channel::of(theirs))
+    }
+
+    #[test]
+    fn a_stranger_who_says_nothing_keeps_no_other_from_hearing_why_it_is_refused() {
+        let mut door = door(2, &[]);
+        let mut comes = |uid| {
+            let (ours, theirs) = connection(uid);
+            let refusal = Refusal::new(RefusalKind::Permission, "no");
+            (door.hand(User::Strangers, ours, Some(refusal)).is_none(), theirs)
+        };
+        // More than are told at the same time, of all.
+        let silent: Vec<(bool, Channel)> = (0..100).map(|_| comes(5)).collect();
+        assert_eq!(silent.iter().filter(|(heard, _)| *heard).count(), 8);
+        let (heard, other) = comes(6);
+        assert!(heard);
+        other.send(&Request::Ports, &[]).unwrap();
+        let told = other.receive::<Reply>().unwrap().message;
+        assert!(matches!(told, Reply::Refused(_)), "{told:?}");
     }
 
     #[test]

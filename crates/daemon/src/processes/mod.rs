@@ -8,6 +8,7 @@
 //! | `visit` | the user's | a connection: requests are received, paced and answered |
 //! | `user` | the user's | what its connections share: the pace of requests, turns, places |
 //! | `bells` | the user's | the user's doorbells are rung and drained |
+//! | `strangers` | that of the socket | who may not come has so many connections that are told why |
 //! | `kept` | the user's | connections on which nothing more is said, until nobody holds the other end |
 //! | `memory` | the user's | segments are made |
 //! | `sparing` | all | the log says what they do, and what they lack, not too often |
@@ -24,6 +25,7 @@ mod kept;
 mod memory;
 mod refusal;
 mod sparing;
+mod strangers;
 #[cfg(test)]
 mod testing;
 mod user;

@@ -40,6 +40,8 @@ pub(super) struct Coming {
     pub(super) socket: OwnedFd,
     pub(super) process: Process,
     pub(super) place: Result<Place, Refusal>,
+    /// Its user's place among those who may not come, if that is why it is refused.
+    pub(super) among: Option<Place>,
 }
 
 /// What all connections of a user share.

@@ -119,7 +119,7 @@ impl<R: From<Refusal>> Answer<R> {
 
 /// A connection from its first word to its end.
 pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: Arc<Shared>) {
-    let Coming { socket, process, place } = coming;
+    let Coming { socket, process, place, among: _among } = coming;
     let connection = match Connection::of(socket) {
         Ok(connection) => connection,
         Err(error) => {

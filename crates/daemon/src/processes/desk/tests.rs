@@ -17,7 +17,7 @@ fn coming() -> (Coming, Channel) {
     let credentials = PeerCredentials { pid: 1, uid: 1, gid: 1 };
     let process = Process { credentials, groups: Vec::new() };
     let refusal = Refusal::new(RefusalKind::Permission, "no");
-    (Coming { socket, process, place: Err(refusal) }, Channel::of(theirs))
+    (Coming { socket, process, place: Err(refusal), among: None }, Channel::of(theirs))
 }
 
 /// As on a kernel that can't forbid descriptors: these sockets were not told to.
