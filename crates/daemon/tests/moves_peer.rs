@@ -1,59 +1,31 @@
 //! Connections that move through a running daemon while a peer on the kernel's stack, behind a tap, keeps talking.
 //!
-//! Each test runs in a network namespace of its own, which needs root, `unshare` and `ip`.
+//! Each test runs in a [network namespace](namespace) of its own.
 #![allow(missing_docs, reason = "a test program")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod guest;
 mod instance;
+mod namespace;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use guest::{Guest, clock};
 use instance::{Instance, PATIENCE, SMALL};
-use rustix::process::geteuid;
+use namespace::{inside, ip};
 use shm::session::{Event, Offered, Reply};
 use transport::{ConnectionId, PacketList, State, TimeWait};
 
 const PORT: &str =
     "[[port]]\nname = \"left\"\ndevice = \"tap:peer\"\naddresses = [\"192.0.2.1/24\"]\n";
 const ROUTER: [u8; 4] = [192, 0, 2, 1];
-/// Says that the test runs in its namespace.
-const INSIDE: &str = "MILLRACE_TEST_NAMESPACE";
 /// Bytes that the peer sends while its connection moves.
 const AMOUNT: usize = 6_000_000;
-
-/// Whether the test is to go on here; else it was run in a namespace of its own.
-fn inside(test: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    if !geteuid().is_root() {
-        eprintln!("skipped: only root makes network namespaces");
-        return false;
-    }
-    let program = std::env::current_exe().unwrap();
-    let status = Command::new("unshare")
-        .arg("--net")
-        .arg(program)
-        .args(["--exact", test, "--nocapture"])
-        .env(INSIDE, "1")
-        .status()
-        .unwrap();
-    assert!(status.success(), "{test}");
-    false
-}
-
-fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
-    assert!(status.success(), "ip {arguments}");
-}
 
 /// A daemon with a tap whose other end is the kernel's, and a server on its address.
 struct Bed {

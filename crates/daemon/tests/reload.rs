@@ -3,22 +3,27 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod instance;
+mod namespace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use instance::{Instance, PATIENCE, SMALL};
+use namespace::{inside, ip};
 use proptest::prelude::*;
-use proptest::test_runner::TestCaseResult;
+use proptest::test_runner::{TestCaseResult, TestRunner};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Names that a model's ports and routes are drawn from: few, so that they meet again.
 const NAMES: u8 = 4;
+/// A port whose device goes and comes back, and its interface.
+const LOSER: &str = "loser";
 
 /// A configuration, as far as the model knows it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +34,8 @@ struct Model {
     routes: BTreeSet<u8>,
     /// Blackhole routes 172.16.N.0/24 of a file.
     file: BTreeSet<u8>,
+    /// Whether there is a port whose device goes.
+    loses: bool,
 }
 
 impl Model {
@@ -40,6 +47,9 @@ impl Model {
                 "[[port]]\nname = \"p{name}\"\ndevice = \"null,no-rx=1\"\nmtu = {mtu}\n\
                  rx-descriptors = {descriptors}\naddresses = [\"192.168.{net}.{name}/32\"]\n"
             );
+        }
+        if self.loses {
+            let _ = write!(text, "[[port]]\nname = \"{LOSER}\"\ndevice = \"afpacket:{LOSER}\"\n");
         }
         for route in &self.routes {
             let _ =
@@ -66,6 +76,8 @@ enum Step {
     Abandoned(Model),
     /// A port is set down, and maybe up again.
     Port(u8, bool),
+    /// A port's device goes, or is there again.
+    Device(bool),
     /// A route of the API.
     Route(u8),
     /// The daemon is killed and starts anew.
@@ -82,16 +94,17 @@ enum Fault {
     Line,
 }
 
-fn model() -> impl Strategy<Value = Model> {
+fn model(loses: bool) -> impl Strategy<Value = Model> {
     let port =
         (prop::sample::select(vec![1400, 1500]), 0..3_u8, prop::sample::select(vec![256, 512]));
     let set = || prop::collection::btree_set(0..NAMES, 0..4);
     (prop::collection::btree_map(0..NAMES, port, 1..4), set(), set())
-        .prop_map(|(ports, routes, file)| Model { ports, routes, file })
+        .prop_map(move |(ports, routes, file)| Model { ports, routes, file, loses })
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step(loses: bool) -> impl Strategy<Value = Step> {
     let fault = prop::sample::select(vec![Fault::Device, Fault::Full, Fault::Line]);
+    let model = || model(loses);
     prop_oneof![
         4 => (model(), any::<bool>()).prop_map(|(model, hup)| Step::Reload(model, hup)),
         4 => (model(), fault).prop_map(|(model, fault)| Step::Refused(model, fault)),
@@ -119,6 +132,8 @@ fn seen(daemon: &Instance) -> Seen {
         let is_it = |interface: &&Value| interface["name"] == port["name"];
         // A reload that goes on may have opened it since: what comes out is no model's, and is looked at again.
         let interface = interfaces.as_array().unwrap().iter().find(is_it);
+        // That port has no addresses: without its device, it is no interface.
+        let interface = interface.filter(|_| name != LOSER);
         let address = interface.and_then(|interface| interface["addresses"][0].as_str());
         let address = address.unwrap_or_default().to_owned();
         let state = port["state"].as_str().unwrap().to_owned();
@@ -134,8 +149,8 @@ fn seen(daemon: &Instance) -> Seen {
     seen
 }
 
-/// What it must say.
-fn expected(model: &Model, down: &BTreeSet<u8>, api: &BTreeSet<u8>) -> Seen {
+/// What it must say. `lost`: the device that goes has gone.
+fn expected(model: &Model, (down, lost): (&BTreeSet<u8>, bool), api: &BTreeSet<u8>) -> Seen {
     let port = |(name, (mtu, net, _)): (&u8, &(u16, u8, u16))| {
         let state = if down.contains(name) { "admin-down" } else { "up" };
         let address = format!("192.168.{net}.{name}/32");
@@ -144,8 +159,11 @@ fn expected(model: &Model, down: &BTreeSet<u8>, api: &BTreeSet<u8>) -> Seen {
     let config = model.routes.iter().map(|n| format!("10.{n}.0.0/16 config"));
     let file = model.file.iter().map(|n| format!("172.16.{n}.0/24 file"));
     let api = api.iter().map(|n| format!("198.18.{n}.0/24 api"));
+    let state = if lost { "gone" } else { "up" };
+    let loser = (LOSER.to_owned(), (1500, state.to_owned(), String::new()));
+    let loser = model.loses.then_some(loser);
     Seen {
-        ports: model.ports.iter().map(port).collect(),
+        ports: model.ports.iter().map(port).chain(loser).collect(),
         routes: config.chain(file).chain(api).collect(),
     }
 }
@@ -162,6 +180,13 @@ fn must_become(daemon: &Instance, wanted: &Seen) -> TestCaseResult {
     Ok(())
 }
 
+/// Makes the interface of the port whose device goes, both ends of a cable.
+fn plug_in() {
+    ip(&format!("link add {LOSER} type veth peer name far"));
+    ip(&format!("link set {LOSER} up"));
+    ip("link set far up");
+}
+
 fn reload(daemon: &Instance) -> u16 {
     daemon.request("POST", "/v1/reload", "{}").status
 }
@@ -172,6 +197,7 @@ fn run(first: &Model, steps: Vec<Step>) -> TestCaseResult {
     first.write(&daemon, "", "");
     prop_assert_eq!(reload(&daemon), 200);
     let (mut model, mut down, mut api) = (first.clone(), BTreeSet::new(), BTreeSet::new());
+    let mut lost = false;
     for step in steps {
         match step {
             Step::Reload(next, hup) => {
@@ -198,7 +224,8 @@ fn run(first: &Model, steps: Vec<Step>) -> TestCaseResult {
                 let status = reload(&daemon);
                 prop_assert!(status == 409 || status == 422, "{}: {}", status, daemon.log());
                 // The same is in force, and the file again what it was.
-                prop_assert_eq!(seen(&daemon), expected(&model, &down, &api), "{}", daemon.log());
+                let wanted = expected(&model, (&down, lost), &api);
+                prop_assert_eq!(seen(&daemon), wanted, "{}", daemon.log());
                 model.write(&daemon, "", "");
             }
             Step::Abandoned(next) => {
@@ -235,16 +262,25 @@ fn run(first: &Model, steps: Vec<Step>) -> TestCaseResult {
                 );
                 api.insert(route);
             }
+            Step::Device(there) if there == lost => {
+                lost = !there;
+                if there { plug_in() } else { ip(&format!("link delete {LOSER}")) }
+            }
+            Step::Device(_) => {}
             Step::Kill => {
                 daemon.signal(Signal::KILL);
                 daemon.wait();
+                // A daemon does not start without one of its devices.
+                if std::mem::take(&mut lost) {
+                    plug_in();
+                }
                 let text = model.text("").replace("routes4 = 5000", "routes4 = 64");
                 daemon = daemon.again(&text);
                 daemon.write_config(&model.text(""));
                 (down, api) = (BTreeSet::new(), BTreeSet::new());
             }
         }
-        must_become(&daemon, &expected(&model, &down, &api))?;
+        must_become(&daemon, &expected(&model, (&down, lost), &api))?;
     }
     daemon.signal(Signal::TERM);
     prop_assert_eq!(daemon.wait().code(), Some(0), "{}", daemon.log());
@@ -262,9 +298,30 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_leaves_what_the_model_has(first in model(), steps in prop::collection::vec(step(), 1..12)) {
+    fn any_sequence_leaves_what_the_model_has(
+        first in model(false),
+        steps in prop::collection::vec(step(false), 1..12),
+    ) {
         run(&first, steps)?;
     }
+}
+
+#[test]
+fn any_sequence_does_so_without_a_device_too() {
+    if !inside("any_sequence_does_so_without_a_device_too") {
+        return;
+    }
+    let step = prop_oneof![3 => step(true), 1 => any::<bool>().prop_map(Step::Device)];
+    let sequence = (model(true), prop::collection::vec(step, 1..8));
+    let config = ProptestConfig { cases: 4, max_shrink_iters: 10, ..ProptestConfig::default() };
+    let checked = TestRunner::new(config).run(&sequence, |(first, mut steps)| {
+        // An earlier case may have left it.
+        let _ = Command::new("ip").args(["link", "delete", LOSER]).status();
+        plug_in();
+        steps.insert(0, Step::Device(false));
+        run(&first, steps)
+    });
+    checked.unwrap();
 }
 
 /// The next state that the service manager is told.
