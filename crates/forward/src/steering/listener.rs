@@ -1,6 +1,6 @@
 //! What is served: listeners as the control thread keeps them and as workers see them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use graph::StackId;
@@ -123,10 +123,6 @@ impl Group {
         }
     }
 
-    pub(super) fn is_member(&self, id: StackId) -> bool {
-        self.members.iter().any(|member| member.stack.id == id)
-    }
-
     /// In whose name a stack serves.
     pub(super) fn owner(&self, id: StackId) -> Option<u32> {
         self.owners.get(&id).copied()
@@ -231,17 +227,20 @@ impl Group {
     /// Forgets stacks that are no members any more and of another owner than this stack, which serves the same port. Root's
     /// stay: root may have all packets anyway. Gives those that were forgotten.
     pub(super) fn forget_others_than(&mut self, stack: &Claimant, owner: u32) -> Vec<StackId> {
+        let members: BTreeSet<StackId> =
+            self.members.iter().map(|member| member.stack.id).collect();
         let may_stay = |known: &Claimant| {
             let of = self.owners.get(&known.id).copied().unwrap_or(known.user);
-            of == owner || [ROOT, stack.user].contains(&known.user) || self.is_member(known.id)
+            of == owner || [ROOT, stack.user].contains(&known.user) || members.contains(&known.id)
         };
         let earlier = self.buckets.iter().flat_map(|bucket| &bucket.earlier);
-        let mut others: Vec<StackId> =
+        let others: BTreeSet<StackId> =
             earlier.filter(|known| !may_stay(known)).map(|known| known.id).collect();
-        others.sort_unstable();
-        others.dedup();
-        others.iter().for_each(|id| self.forget(*id));
-        others
+        self.owners.retain(|id, _| !others.contains(id));
+        for bucket in &mut self.buckets {
+            bucket.earlier.retain(|stack| !others.contains(&stack.id));
+        }
+        others.into_iter().collect()
     }
 
     /// Gives the buckets to the members of now.
@@ -283,21 +282,24 @@ impl Group {
     }
 
     pub(super) fn view(&self, id: ListenerId) -> ListenerView {
-        let buckets = |id: StackId| {
-            let now = self.buckets.iter().filter_map(|bucket| bucket.now.as_ref());
-            now.filter(|stack| stack.id == id).count()
-        };
+        let mut buckets: BTreeMap<StackId, usize> =
+            self.members.iter().map(|member| (member.stack.id, 0)).collect();
+        for now in self.buckets.iter().filter_map(|bucket| bucket.now.as_ref()) {
+            if let Some(count) = buckets.get_mut(&now.id) {
+                *count += 1;
+            }
+        }
         let member = |member: &Member| MemberView {
             stack: member.stack.id,
             weight: member.weight,
-            buckets: buckets(member.stack.id),
+            buckets: buckets.get(&member.stack.id).copied().unwrap_or(0),
         };
         let mut earlier: Vec<StackId> = self
             .buckets
             .iter()
             .flat_map(|bucket| &bucket.earlier)
             .map(|stack| stack.id)
-            .filter(|stack| !self.is_member(*stack))
+            .filter(|stack| !buckets.contains_key(stack))
             .collect();
         earlier.sort_unstable();
         earlier.dedup();
