@@ -1,5 +1,6 @@
 //! What there is at the attach socket, for the threads that serve it.
 
+use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +10,7 @@ use shm::attach::Refusal;
 use super::Host;
 use super::permission::{self, Allowed};
 use super::serve::Attached;
-use crate::processes::{Bounds, Control, Process, Service, Shared};
+use crate::processes::{Bounds, Control, Holders, Process, Service, Shared};
 
 /// The rules of the configuration in force, for the door.
 pub(super) type Rules = Arc<Mutex<Vec<ClientRule>>>;
@@ -19,12 +20,19 @@ pub(super) struct Attaching<H> {
     bounds: Bounds,
     rules: Rules,
     control: Control<H>,
+    holders: Arc<Holders>,
 }
 
 impl<H: Host> Attaching<H> {
-    pub(super) fn new(config: &config::Clients, rules: Rules, control: Control<H>) -> Self {
+    /// Errors: the kernel does not tell when nobody holds memory any more.
+    pub(super) fn new(
+        config: &config::Clients,
+        rules: Rules,
+        control: Control<H>,
+    ) -> io::Result<Self> {
         let config::Clients { most, connections, requests, .. } = *config;
-        Self { bounds: Bounds { most, connections, requests }, rules, control }
+        let bounds = Bounds { most, connections, requests };
+        Ok(Self { bounds, rules, control, holders: Arc::new(Holders::new()?) })
     }
 }
 
@@ -51,6 +59,7 @@ impl<H: Host> Service for Attaching<H> {
     fn receive(&self, process: Process, shared: Arc<Shared>) -> Attached<H> {
         let control = self.control.of(process.credentials.uid, &shared.asking);
         let id = Arc::<AtomicU32>::default();
-        Attached { control, shared, id, process, tokens: Vec::new() }
+        let holders = Arc::clone(&self.holders);
+        Attached { control, shared, holders, id, process, tokens: Vec::new() }
     }
 }

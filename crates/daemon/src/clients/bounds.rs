@@ -5,7 +5,7 @@ use graph::Filter;
 use shm::attach::{Open, Refusal};
 
 use super::{Client, Clients};
-use crate::processes::UserBound;
+use crate::processes::{Debit, MemoryBound, UserBound};
 
 /// What all clients of a user have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,8 +15,6 @@ pub(super) struct Usage {
     channels: usize,
     /// Comparisons with each packet.
     filters: usize,
-    /// Bytes of shared memory.
-    memory: usize,
 }
 
 /// Comparisons that a filter takes: an address of either end takes two.
@@ -34,7 +32,6 @@ impl Usage {
             self.queues += 1;
             self.channels += usize::from(queues.asked.channels);
             self.filters += queues.comparisons;
-            self.memory += queues.segment.length();
         }
     }
 
@@ -43,7 +40,7 @@ impl Usage {
         &self,
         uid: u32,
         asked: &Open,
-        (filters, bytes): (usize, usize),
+        filters: usize,
         bounds: &config::Clients,
     ) -> Result<(), Refusal> {
         let channels = usize::from(asked.channels);
@@ -52,21 +49,30 @@ impl Usage {
             bound("queues", "requests for queues", self.queues, 1, bounds.queues.into()),
             bound("channels", "channels", self.channels, channels, bounds.channels.into()),
             bound("filters", "filters", self.filters, filters, bounds.filters.into()),
-            UserBound::memory(self.memory, bytes, bounds.memory),
         ];
         checks.iter().try_for_each(|check| check.check("clients", uid))
     }
 }
 
 impl Clients {
-    /// What the clients of a user have, and what is left of those before them.
+    /// What the clients of a user have.
     pub(super) fn usage(&self, uid: u32) -> Usage {
         let mut usage = Usage::default();
         let own = self.list.values().filter(|client| client.uid() == uid);
         own.for_each(|client| usage.add(client));
-        let left = self.retired.iter().filter(|retired| retired.uid == uid);
-        usage.memory += left.map(|retired| retired.segment.length()).sum::<usize>();
         usage
+    }
+
+    /// So many bytes of memory more, if a user may have them.
+    pub(super) fn charge(
+        &mut self,
+        uid: u32,
+        bytes: usize,
+        bounds: &config::Clients,
+    ) -> Result<Debit, Refusal> {
+        let pieces = 2 * usize::from(bounds.queues);
+        let bound = MemoryBound { section: "clients", mebibytes: bounds.memory, pieces };
+        self.accounts.charge([uid; 2], bytes, bound)
     }
 }
 
@@ -100,21 +106,28 @@ mod tests {
             memory: 1,
             requests: 10,
         };
-        let has = Usage { queues: 2, channels: 6, filters: 1, memory: 1 << 19 };
-        let half = 1 << 19;
-        assert!(has.admit(7, &asked(2), (1, half), &bounds).is_ok());
-        let refused = |usage: Usage, channels, filters, bytes| {
-            usage.admit(7, &asked(channels), (filters, bytes), &bounds).unwrap_err().message
+        let has = Usage { queues: 2, channels: 6, filters: 1 };
+        assert!(has.admit(7, &asked(2), 1, &bounds).is_ok());
+        let refused = |usage: Usage, channels, filters| {
+            usage.admit(7, &asked(channels), filters, &bounds).unwrap_err().message
         };
+        let (mut clients, half) = (Clients::default(), 1 << 19);
+        let _first = clients.charge(7, half, &bounds).unwrap();
+        let second = clients.charge(7, half, &bounds).unwrap();
         let all = [
-            (refused(Usage { queues: 3, ..has }, 1, 1, half), "clients.queues allows one user 3"),
-            (refused(has, 3, 1, half), "clients.channels allows one user 8"),
-            (refused(has, 2, 2, half), "clients.filters allows one user 2"),
-            (refused(has, 2, 1, half + 1), "clients.memory allows one user 1"),
+            (refused(Usage { queues: 3, ..has }, 1, 1), "clients.queues allows one user 3"),
+            (refused(has, 3, 1), "clients.channels allows one user 8"),
+            (refused(has, 2, 2), "clients.filters allows one user 2"),
+            (
+                clients.charge(7, 1, &bounds).unwrap_err().message,
+                "clients.memory allows one user 1",
+            ),
         ];
         for (message, part) in all {
             assert!(message.contains(part) && message.contains("user 7"), "{message}");
         }
+        drop(second);
+        assert!(clients.charge(7, half, &bounds).is_ok());
     }
 
     #[test]

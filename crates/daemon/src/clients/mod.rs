@@ -33,7 +33,7 @@ use shm::attach::{
 
 use crate::ports::{Devices, Ports};
 use crate::processes::{
-    Control, Door, Paces, Process, Sparing, check_name, no_resources, printable,
+    Accounts, Control, Door, Paces, Process, Sparing, check_name, no_resources, printable,
 };
 use crate::workers::Workers;
 
@@ -76,6 +76,8 @@ pub(crate) struct Clients {
     numbers: Vec<String>,
     /// Memory of clients that are gone, in which buffers still lie.
     retired: Vec<Retired>,
+    /// Users' memory.
+    accounts: Accounts,
 }
 
 /// A process that is attached.
@@ -130,7 +132,7 @@ impl Clients {
 
 /// Opens the attach socket.
 ///
-/// Errors: no thread.
+/// Errors: no thread, or the kernel does not tell when nobody holds memory any more.
 pub(crate) fn open<H: Host>(
     listener: UnixListener,
     lent: Lent<'_>,
@@ -138,7 +140,7 @@ pub(crate) fn open<H: Host>(
 ) -> io::Result<()> {
     lent.show_rules_to_door();
     let (bounds, rules) = (&lent.config.clients, Arc::clone(&lent.clients.rules));
-    Door::new(listener, Attaching::new(bounds, rules, control)).open()
+    Door::new(listener, Attaching::new(bounds, rules, control)?).open()
 }
 
 impl Client {

@@ -11,7 +11,7 @@ use wire::EtherType;
 use super::bounds::comparisons;
 use super::stages::{Left, Place, Start, Starting, Taken};
 use super::{Lent, Queues, function_number};
-use crate::processes::{Made, PAGE, channel, invalid, printable, unknown};
+use crate::processes::{Debit, Made, PAGE, channel, invalid, printable, unknown};
 use crate::workers::Member;
 
 /// Channels of one request at most.
@@ -25,20 +25,27 @@ struct Size {
 }
 
 impl Lent<'_> {
-    /// The bytes of memory that a request takes and the workers that serve it, if it can be granted.
-    pub(super) fn size_of_client_queues(
-        &self,
+    /// The memory that a request takes and the workers that serve it, if it can be granted.
+    pub(super) fn charge_client_queues(
+        &mut self,
         id: u32,
         asked: &Open,
         place: Option<&Place>,
-    ) -> Result<(usize, usize), Refusal> {
-        if let (Some(wanted), Some(place)) = (&asked.queue, place) {
-            return Ok((self.size_of_own_queue(id, asked, (wanted, place))?.bytes, 1));
-        }
-        let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
-        let size = self.size(asked)?;
-        self.check_request(id, asked, (comparisons(&filter), size.bytes))?;
-        Ok((size.bytes, self.workers.crew().len()))
+    ) -> Result<(Debit, usize), Refusal> {
+        let (bytes, workers) = match (&asked.queue, place) {
+            (Some(wanted), Some(place)) => {
+                (self.size_of_own_queue(id, asked, (wanted, place))?.bytes, 1)
+            }
+            _ => {
+                let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
+                let size = self.size(asked)?;
+                self.check_request(id, asked, comparisons(&filter))?;
+                (size.bytes, self.workers.crew().len())
+            }
+        };
+        let client = self.clients.list.get(&id).ok_or_else(|| invalid("not attached"))?;
+        let uid = client.uid();
+        Ok((self.clients.charge(uid, bytes, &self.config.clients)?, workers))
     }
 
     fn size(&self, asked: &Open) -> Result<Size, Refusal> {
@@ -63,9 +70,9 @@ impl Lent<'_> {
             return self.open_own_queue(id, asked, (&wanted, place, memory), made);
         }
         let filter = filter(&asked.filter).map_err(|error| invalid(error.to_string()))?;
-        let Size { layout, each, bytes } = self.size(&asked)?;
+        let Size { layout, each, .. } = self.size(&asked)?;
         // It was checked before the memory was made; much may have changed since.
-        self.check_request(id, &asked, (comparisons(&filter), bytes))?;
+        self.check_request(id, &asked, comparisons(&filter))?;
         let Made { segment, bells } = made;
         let workers = bells.wakes.len();
         let crew = self.workers.crew();
@@ -165,12 +172,12 @@ impl Lent<'_> {
         })
     }
 
-    /// Whether a client may have what it asks for: so many comparisons with each packet, and bytes of memory.
+    /// Whether a client may have what it asks for: so many comparisons with each packet, and all but its memory.
     pub(super) fn check_request(
         &self,
         id: u32,
         asked: &Open,
-        size: (usize, usize),
+        filters: usize,
     ) -> Result<(), Refusal> {
         if !(1..=MOST_CHANNELS).contains(&asked.channels) {
             let given = asked.channels;
@@ -178,7 +185,7 @@ impl Lent<'_> {
         }
         let Some(client) = self.clients.list.get(&id) else { return Err(invalid("not attached")) };
         let uid = client.uid();
-        self.clients.usage(uid).admit(uid, asked, size, &self.config.clients)?;
+        self.clients.usage(uid).admit(uid, asked, filters, &self.config.clients)?;
         for name in &asked.ports {
             if !self.ports.iter().any(|port| port.config.name == *name) {
                 let names: Vec<_> =
@@ -198,13 +205,10 @@ impl Lent<'_> {
     /// were none.
     pub(super) fn close_client_queues(&mut self, id: u32, number: u32) -> Option<Left> {
         let client = self.clients.list.get_mut(&id)?;
-        let (uid, queues) = (client.uid(), client.queues.remove(&number)?);
-        let Queues { segment, memory, start, .. } = queues;
+        let Queues { segment, memory, start, .. } = client.queues.remove(&number)?;
         let token = function_number(id, number);
         let taken = match memory {
-            Some(memory) => {
-                Taken::Own(self.close_own_queue(uid, token, Arc::clone(&segment), memory))
-            }
+            Some(memory) => Taken::Own(self.close_own_queue(token, Arc::clone(&segment), memory)),
             None => Taken::Workers(
                 self.workers.crew().owe_all(move |state| state.remove_function(token)),
             ),

@@ -22,9 +22,7 @@ const EARLIER: usize = 4;
 /// Memory of a client that is gone, until no buffer lies in it any more.
 #[derive(Debug)]
 pub(super) struct Retired {
-    /// Whose it was.
-    pub(super) uid: u32,
-    pub(super) segment: Arc<Segment>,
+    segment: Arc<Segment>,
     /// A worker that does not give it back keeps it mapped.
     memory: Arc<DeviceMemory>,
 }
@@ -128,7 +126,7 @@ impl Lent<'_> {
         let (count, size) = place.buffers;
         let area = (count as usize * size).next_multiple_of(PAGE);
         let bytes = 2 * each + area;
-        self.check_own_queue(id, asked, bytes)?;
+        self.check_own_queue(id, asked)?;
         Ok(OwnSize { layout, each, area, bytes })
     }
 
@@ -197,8 +195,8 @@ impl Lent<'_> {
         Ok(opened)
     }
 
-    /// Whether a client may have a dedicated receive queue, and so many bytes for it.
-    fn check_own_queue(&self, id: u32, asked: &Open, bytes: usize) -> Result<(), Refusal> {
+    /// Whether a client may have a dedicated receive queue.
+    fn check_own_queue(&self, id: u32, asked: &Open) -> Result<(), Refusal> {
         let plain = asked.ports.is_empty() && asked.filter == FilterText::default();
         if !plain || asked.take != Take::Divert || asked.channels != 1 {
             return Err(invalid(
@@ -207,7 +205,7 @@ impl Lent<'_> {
         }
         let port = asked.queue.as_ref().map(|wanted| wanted.port.clone());
         let asked = Open { ports: port.into_iter().collect(), ..asked.clone() };
-        self.check_request(id, &asked, (0, bytes))
+        self.check_request(id, &asked, 0)
     }
 
     /// Asks the workers for the queue that a client means, if it can have it.
@@ -217,7 +215,7 @@ impl Lent<'_> {
         asked: &Open,
         wanted: &PortQueue,
     ) -> Result<Search, Refusal> {
-        self.check_own_queue(id, asked, 0)?;
+        self.check_own_queue(id, asked)?;
         let PortQueue { port: name, queue } = wanted;
         let port = self.ports.iter().find(|port| port.config.name == *name);
         let Some((port, id)) = port.and_then(|port| Some((port, port.id()?))) else {
@@ -267,7 +265,6 @@ impl Lent<'_> {
     /// Takes a dedicated queue back. Its memory goes when the last buffer has left it.
     pub(super) fn close_own_queue(
         &mut self,
-        uid: u32,
         token: u64,
         segment: Arc<Segment>,
         memory: Arc<DeviceMemory>,
@@ -277,7 +274,7 @@ impl Lent<'_> {
         });
         // Its port may be closed at this moment.
         self.devices.leave(move |pools| drop(pools.take_client(token)));
-        self.clients.retired.push(Retired { uid, segment, memory });
+        self.clients.retired.push(Retired { segment, memory });
         taken
     }
 

@@ -11,7 +11,8 @@ use tokio::time::sleep;
 
 use super::{Host, Lent, permission};
 use crate::processes::{
-    Answer, Control, Guest, Made, Process, Shared, Theirs, grow, invalid, no_resources, unknown,
+    Answer, Control, Guest, Holders, Made, Process, Shared, Theirs, grow, invalid, no_resources,
+    unknown,
 };
 
 /// How often it is looked whether the workers are done with a client's memory, each time after a [`BREATH`].
@@ -23,6 +24,7 @@ const BREATH: Duration = Duration::from_millis(1);
 pub(super) struct Attached<H> {
     pub(super) control: Control<H>,
     pub(super) shared: Arc<Shared>,
+    pub(super) holders: Arc<Holders>,
     /// After its hello; 0 before. The control thread writes it.
     pub(super) id: Arc<AtomicU32>,
     pub(super) process: Process,
@@ -141,9 +143,10 @@ impl<H: Host> Attached<H> {
             None => None,
         };
         let (wanted, at) = (asked.clone(), place.clone());
-        let size = move |lent: Lent<'_>| lent.size_of_client_queues(id, &wanted, at.as_ref());
-        let (bytes, workers) = ask(control, size).await.ok_or_else(ending)??;
-        let segment = grow(&format!("millrace-client-{id}"), bytes).await?;
+        self.holders.settle();
+        let charge = move |mut lent: Lent<'_>| lent.charge_client_queues(id, &wanted, at.as_ref());
+        let (debit, workers) = ask(control, charge).await.ok_or_else(ending)??;
+        let segment = grow(&format!("millrace-client-{id}"), debit, &self.holders).await?;
         let place = match (asked.queue.clone(), place) {
             (Some(wanted), Some(place)) => {
                 let (asked, at) = (asked.clone(), place.clone());

@@ -8,6 +8,7 @@ use shm::{Consumer, Growing, Grown, Layout, Producer, Segment, SegmentError};
 use tokio::task::yield_now;
 
 use super::bells::QueueBells;
+use super::holders::{Debit, Holders};
 use super::refusal::{invalid, no_resources};
 
 /// Where regions of a segment begin: a page, so that no two share one.
@@ -22,22 +23,26 @@ pub(crate) struct Made {
     pub(crate) bells: QueueBells,
 }
 
-/// Makes memory, and lets others of the same user have their turns meanwhile. Where the system allows it, whoever gets the
-/// file can take no pages out of it, so that nobody has to seal it later and wait for the process.
-pub(crate) async fn grow(name: &str, bytes: usize) -> Result<Arc<Segment>, Refusal> {
-    let mut growing = Growing::new(name, bytes).map_err(no_resources)?;
-    loop {
+/// Makes memory, and lets others of the same user have their turns meanwhile. It counts until nobody holds it any more. Where the
+/// system allows it, whoever gets the file can take no pages out of it, so that nobody has to seal it later and wait for the process.
+pub(crate) async fn grow(
+    name: &str,
+    debit: Debit,
+    holders: &Holders,
+) -> Result<Arc<Segment>, Refusal> {
+    let mut growing = Growing::new(name, debit.bytes()).map_err(no_resources)?;
+    let segment = loop {
         match growing.step().map_err(no_resources)? {
             Grown::Partly(rest) => growing = rest,
-            Grown::Whole(segment) => {
-                if let Err(error) = segment.make_immutable() {
-                    SAID.call_once(|| say(&error));
-                }
-                return Ok(Arc::new(segment));
-            }
+            Grown::Whole(segment) => break segment,
         }
         yield_now().await;
+    };
+    if let Err(error) = segment.make_immutable() {
+        SAID.call_once(|| say(&error));
     }
+    holders.watch(&segment, debit)?;
+    Ok(Arc::new(segment))
 }
 
 fn say(error: &SegmentError) {

@@ -11,6 +11,7 @@
 //! | `strangers` | that of the socket | who may not come has so many connections that are told why |
 //! | `kept` | the user's | connections on which nothing more is said, until nobody holds the other end |
 //! | `memory` | the user's | segments are made |
+//! | `holders` | the user's, control | memory counts for its user until nobody holds it |
 //! | `sparing` | all | the log says what they do, and what they lack, not too often |
 //! | `asks`, `bounds` | control | does what was asked, as much as a user may have |
 //!
@@ -21,6 +22,7 @@ mod bells;
 mod bounds;
 mod desk;
 mod door;
+mod holders;
 mod kept;
 mod memory;
 mod refusal;
@@ -43,6 +45,7 @@ pub(crate) use asks::{Control, asks};
 pub(crate) use bells::{QueueBells, Theirs};
 pub(crate) use bounds::{Paces, UserBound};
 pub(crate) use door::Door;
+pub(crate) use holders::{Accounts, Debit, Holders, MemoryBound};
 pub(crate) use memory::{Made, PAGE, channel, grow};
 pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
 pub(crate) use sparing::{Sparing, complain};

@@ -18,7 +18,7 @@ use super::listeners::proven;
 use super::parking::Starting;
 use super::shared::{Lodging, StackWorkers};
 use super::{Host, Lent, News};
-use crate::processes::{Answer, Control, Guest, Process, Shared, invalid, no_resources};
+use crate::processes::{Answer, Control, Guest, Holders, Process, Shared, invalid, no_resources};
 
 /// What a process may be told without having asked, before it listens.
 const NEWS: usize = 256;
@@ -30,6 +30,7 @@ pub(super) struct Attached<H> {
     pub(super) config: Arc<ArcSwap<config::Sessions>>,
     pub(super) starting: Arc<Starting>,
     pub(super) stack_workers: Arc<StackWorkers>,
+    pub(super) holders: Arc<Holders>,
     /// Its places on stack workers.
     pub(super) lodgings: Vec<Lodging>,
     /// After its hello; 0 before. The control thread writes it.
@@ -190,6 +191,7 @@ impl<H: Host> Attached<H> {
         control: Control<H>,
         (shared, config): (Arc<Shared>, Arc<ArcSwap<config::Sessions>>),
         (starting, stack_workers): (Arc<Starting>, Arc<StackWorkers>),
+        holders: Arc<Holders>,
         process: Process,
         namespace: u64,
     ) -> Self {
@@ -199,6 +201,7 @@ impl<H: Host> Attached<H> {
             config,
             starting,
             stack_workers,
+            holders,
             lodgings: Vec::new(),
             id: Arc::default(),
             process,

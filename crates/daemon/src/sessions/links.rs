@@ -14,10 +14,9 @@ use shm::bell::forbid_descriptors;
 use shm::book::BookWriter;
 use shm::session::{Event, Introduce, Introduced, LinkPlace, Neighbour, Reply, TransportProtocol};
 
-use super::bounds::Usage;
 use super::guest::Attached;
 use super::{Host, News, Sessions};
-use crate::processes::{Answer, grow, invalid, no_resources, unknown};
+use crate::processes::{Answer, Debit, grow, invalid, no_resources, unknown};
 
 /// A stack at one end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,9 +30,6 @@ pub(super) struct End {
 struct Link {
     /// Who has asked for it, and the other.
     ends: [End; 2],
-    /// Who is charged for its memory.
-    uid: u32,
-    bytes: usize,
 }
 
 /// All links.
@@ -52,8 +48,8 @@ pub(super) struct Links {
 /// What is to be said, and to be done before.
 pub(super) struct Plan {
     answer: Introduced,
-    /// Between whom a link is to be made, and its place in the answer.
-    make: Option<([End; 2], usize)>,
+    /// Between whom a link is to be made, its place in the answer, and its memory.
+    make: Option<([End; 2], usize, Debit)>,
     /// They are processes of two users.
     are_strangers: bool,
 }
@@ -68,11 +64,6 @@ impl Links {
         if let Some(book) = &self.book {
             book.note(first, LeasedPorts::LEASE, stack);
         }
-    }
-
-    /// Bytes that a user has asked for.
-    pub(super) fn memory(&self, uid: u32) -> usize {
-        self.list.values().filter(|link| link.uid == uid).map(|link| link.bytes).sum()
     }
 
     /// The stacks that a stack has links to, and the links' numbers.
@@ -139,10 +130,8 @@ impl Sessions {
         let (address, port) = destination;
         let serving = self.steering.serving(TransportProtocol::Tcp, address, port);
         let serving = serving.ok_or_else(|| unknown(format!("nobody serves port {port}")))?;
-        let admitted = LinkPlace::bytes()
-            .map_err(no_resources)
-            .and_then(|memory| self.admit(id, &Usage { memory, ..Usage::default() }));
-        let has_room = admitted.is_ok() && self.links.count(id) < most;
+        let bytes = LinkPlace::bytes().map_err(no_resources)?;
+        let has_room = self.links.count(id) < most;
         let mut plan = Plan {
             answer: Introduced {
                 address: (serving.bind.address, serving.bind.port).into(),
@@ -166,6 +155,7 @@ impl Sessions {
                     && !self.is_parking(other.process)
                     && !self.is_lodged(other)
                     && self.links.count(other.process) < most
+                    && self.afford_link(uid, other, bytes)
             };
             let other = other.filter(|other| link.is_none() && has_room && can(other));
             plan.answer.neighbours.push(Neighbour {
@@ -174,12 +164,18 @@ impl Sessions {
                 pending: other.is_some(),
             });
             if let (Some(other), None) = (other, &plan.make) {
-                let other_uid = self.list.get(&other.process).map(super::Session::uid);
-                plan.make = Some(([own, other], plan.answer.neighbours.len() - 1));
-                plan.are_strangers = other_uid != Some(uid);
+                let other_uid = self.session(other.process)?.uid();
+                let debit = self.charge_both([uid, other_uid], bytes)?;
+                plan.make = Some(([own, other], plan.answer.neighbours.len() - 1, debit));
+                plan.are_strangers = other_uid != uid;
             }
         }
         Ok(plan)
+    }
+
+    fn afford_link(&self, uid: u32, other: &End, bytes: usize) -> bool {
+        let other = self.list.get(&other.process);
+        other.is_some_and(|other| self.afford([uid, other.uid()], bytes).is_ok())
     }
 
     fn is_lodged(&self, end: &End) -> bool {
@@ -200,18 +196,16 @@ impl Sessions {
         theirs: OwnedFd,
     ) -> Result<(LinkPlace, OwnedFd), Refusal> {
         let [own, other] = ends;
-        let uid = self.session(own.process)?.uid();
         // It was checked before the memory was made; others may have been linked since.
         let most = usize::from(self.config.load().links);
         if ends.iter().any(|end| self.links.count(end.process) >= most) {
             return Err(no_resources(format!("sessions.links allows one process {most} links")));
         }
-        self.admit(own.process, &Usage { memory: segment.length(), ..Usage::default() })?;
         let (book, another) = (self.links.book()?, self.links.book()?);
         self.stack(own.process, own.stack)?;
         self.stack(other.process, other.stack)?;
         let news = self.session(other.process)?.news.clone();
-        let number = self.links.add(Link { ends, uid, bytes: segment.length() });
+        let number = self.links.add(Link { ends });
         let place =
             |end: End, peer: End| LinkPlace { link: number, stack: end.stack, peer: peer.stack };
         let told = News {
@@ -273,9 +267,10 @@ impl<H: Host> Attached<H> {
         id: u32,
         asked: Introduce,
     ) -> Result<Answer<Reply>, Refusal> {
+        self.holders.settle();
         let Plan { mut answer, make, are_strangers } =
             self.ask(move |lent| lent.sessions.plan(id, &asked)).await?;
-        let Some((ends, at)) = make else { return Ok(Reply::Introduced(answer).into()) };
+        let Some((ends, at, debit)) = make else { return Ok(Reply::Introduced(answer).into()) };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         let (ours, theirs) = pair.map_err(|error| {
@@ -286,8 +281,7 @@ impl<H: Host> Attached<H> {
             answer.neighbours.iter_mut().for_each(|neighbour| neighbour.pending = false);
             return Ok(Reply::Introduced(answer).into());
         }
-        let bytes = LinkPlace::bytes().map_err(no_resources)?;
-        let segment = grow(&format!("millrace-link-{id}"), bytes).await?;
+        let segment = grow(&format!("millrace-link-{id}"), debit, &self.holders).await?;
         let memory = Arc::clone(&segment);
         let link = move |lent: super::Lent<'_>| lent.sessions.link(ends, &memory, theirs);
         let (made, book) = self.ask(link).await?;

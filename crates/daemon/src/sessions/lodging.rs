@@ -12,7 +12,7 @@ use shm::session::{OpenShared, OpenStack, SharedOpened};
 use super::guest::Attached;
 use super::shared::{Arrival, Held, Most, Neighbourhood, state_bytes};
 use super::{Host, own_addresses};
-use crate::processes::{Theirs, grow, invalid, no_resources};
+use crate::processes::{Debit, Theirs, grow, invalid, no_resources};
 
 /// Packet queues of a stack: slots of each ring, and bytes of packet in each; as processes have them.
 const SLOTS: u32 = 1024;
@@ -38,10 +38,16 @@ impl<H: Host> Attached<H> {
         let plan = Plan::new(sessions, chunks).ok_or_else(|| {
             invalid("sessions: a power of two from 64 to 65,536; chunks: 16 to 262,144")
         })?;
-        let more = plan.bytes() + state_bytes(&plan);
-        let (opened, rings, theirs) = self.open_with(id, queues(sessions), more).await?;
+        self.holders.settle();
+        let (bytes, state) = (plan.bytes(), state_bytes(&plan));
+        let charge = move |lent: Lent<'_>| {
+            Ok((lent.sessions.charge(id, bytes)?, lent.sessions.charge(id, state)?))
+        };
+        let debits = self.ask(charge).await?;
+        let (opened, rings, theirs) =
+            self.open_with(id, queues(sessions), bytes + state).await?;
         let stack = opened.stack;
-        let lodged = self.lodge((id, stack), plan, (opened, rings, theirs)).await;
+        let lodged = self.lodge((id, stack), (plan, debits), (opened, rings, theirs)).await;
         if lodged.is_err() {
             let _ = self.close(id, stack).await;
         }
@@ -52,13 +58,13 @@ impl<H: Host> Attached<H> {
     async fn lodge(
         &mut self,
         (id, stack): (u32, u32),
-        plan: Plan,
+        (plan, (debit, state)): (Plan, (Debit, Debit)),
         (opened, rings, theirs): (shm::session::StackOpened, Arc<Segment>, Theirs),
     ) -> Result<(Arc<Segment>, Theirs), Refusal> {
         let file = rings.as_fd().try_clone_to_owned().map_err(no_resources)?;
         let files: Vec<OwnedFd> = std::iter::once(file).chain(theirs).collect();
         let queues = Queues::map(opened, files).map_err(no_resources)?;
-        let segment = grow(&format!("millrace-sessions-{stack}"), plan.bytes()).await?;
+        let segment = grow(&format!("millrace-sessions-{stack}"), debit, &self.holders).await?;
         let end = plan.worker(&segment).ok_or_else(|| invalid("a segment too short"))?;
         // Answers and events come by bells of their own: who waits for an answer takes no event from who sleeps.
         let (made, theirs) = self.make_bells(stack, 2, 1).map_err(no_resources)?;
@@ -90,7 +96,7 @@ impl<H: Host> Attached<H> {
         let arrival =
             Arrival { queues, end, wake, answers, events, uid, held, dismissal, neighbourhood };
         let workers = &self.stack_workers;
-        let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment)), arrival);
+        let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment), state), arrival);
         let lodging = lodging.map_err(no_resources)?;
         let worker = lodging.worker();
         self.lodgings.push(lodging);

@@ -65,8 +65,8 @@ use shm::session::{Hello, OpenStack, PROTOCOL, Placement, Reply, VERSION, Welcom
 use tokio::sync::mpsc;
 
 use crate::processes::{
-    Answer, Control, Door, Paces, Process, Sparing, check_name, invalid, no_resources, printable,
-    unknown,
+    Accounts, Answer, Control, Door, Paces, Process, Sparing, check_name, invalid, no_resources,
+    printable, unknown,
 };
 use crate::routing::Routing;
 use crate::service::Threads;
@@ -112,6 +112,8 @@ pub(crate) struct Sessions {
     losses: Sparing,
     /// Which packets are whose.
     steering: Steering,
+    /// Users' memory.
+    accounts: Accounts,
     paces: Paces,
     /// What numbers for stacks are made of.
     secret: Secret,
@@ -205,6 +207,7 @@ impl Sessions {
             log: Sparing::default(),
             losses: Sparing::default(),
             steering,
+            accounts: Accounts::default(),
             paces: Paces::default(),
             secret: Secret::new(secret),
             last_lease: 0,

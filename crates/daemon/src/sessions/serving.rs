@@ -15,7 +15,7 @@ use super::Host;
 use super::guest::Attached;
 use super::parking::Starting;
 use super::shared::StackWorkers;
-use crate::processes::{Bounds, Control, Process, Service, Shared};
+use crate::processes::{Bounds, Control, Holders, Process, Service, Shared};
 use crate::service::Threads;
 
 /// The sessions socket's service.
@@ -26,12 +26,13 @@ pub(super) struct Serving<H> {
     namespace: u64,
     starting: Arc<Starting>,
     stack_workers: Arc<StackWorkers>,
+    holders: Arc<Holders>,
 }
 
 impl<H> Serving<H> {
     /// `threads`: where it is looked at those that run stacks.
     ///
-    /// Errors: the kernel tells network namespaces not apart (before Linux 5.14).
+    /// Errors: the kernel tells network namespaces not apart (before Linux 5.14), or not when nobody holds memory any more.
     pub(super) fn new(
         config: Arc<ArcSwap<config::Sessions>>,
         control: Control<H>,
@@ -41,7 +42,8 @@ impl<H> Serving<H> {
         let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
         let starting = Arc::new(Starting::new(path, Arc::clone(&threads)));
         let stack_workers = Arc::new(StackWorkers::new(threads));
-        Ok(Self { config, control, namespace: namespace(socket.as_fd())?, starting, stack_workers })
+        let (namespace, holders) = (namespace(socket.as_fd())?, Arc::new(Holders::new()?));
+        Ok(Self { config, control, namespace, starting, stack_workers, holders })
     }
 }
 
@@ -65,7 +67,8 @@ impl<H: Host> Service for Serving<H> {
         let (config, starting) = (Arc::clone(&self.config), Arc::clone(&self.starting));
         let threads = (starting, Arc::clone(&self.stack_workers));
         let control = self.control.of(process.credentials.uid, &shared.asking);
-        Attached::new(control, (shared, config), threads, process, self.namespace)
+        let holders = Arc::clone(&self.holders);
+        Attached::new(control, (shared, config), threads, holders, process, self.namespace)
     }
 }
 

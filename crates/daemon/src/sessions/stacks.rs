@@ -15,8 +15,11 @@ use shm::{Layout, Segment};
 
 use super::bounds::Usage;
 use super::{Lent, Sessions, Stack};
-use crate::processes::{Made, PAGE, channel, invalid, no_resources, unknown};
+use crate::processes::{Debit, Made, PAGE, channel, invalid, no_resources, unknown};
 use crate::workers::{Answer, Answers, Member, Workers};
+
+/// A stack more.
+const ONE: Usage = Usage { stacks: 1, listeners: 0, leases: 0 };
 
 /// What a stack will have on the workers, in order, once its process has mapped its memory.
 pub(super) type Start = Vec<StackSetup>;
@@ -91,21 +94,19 @@ impl Size {
 }
 
 impl Lent<'_> {
-    /// The bytes of memory that a stack's queues take and the workers that serve it, if it can be granted with `more` bytes
-    /// beside them.
-    pub(super) fn size_of_stack(
+    /// The memory that a stack's queues take and the workers that serve it, if it can be granted.
+    pub(super) fn charge_stack(
         &mut self,
         id: u32,
         asked: &OpenStack,
-        more: usize,
-    ) -> Result<(usize, usize), Refusal> {
+    ) -> Result<(Debit, usize), Refusal> {
         let size = Size::of(asked, self.workers.crew().len())?;
-        let wanted = Usage { stacks: 1, memory: size.bytes + more, ..Usage::default() };
-        self.sessions.admit(id, &wanted)?;
-        Ok((size.bytes, size.workers))
+        self.sessions.admit(id, &ONE)?;
+        Ok((self.sessions.charge(id, size.bytes)?, size.workers))
     }
 
-    /// Sets a stack up in memory and with bells that were made for it. It begins when its process has mapped it.
+    /// Sets a stack up in memory and with bells that were made for it, with `more` bytes that will belong to it. It begins when its
+    /// process has mapped it.
     pub(super) fn open_stack(
         &mut self,
         id: u32,
@@ -114,7 +115,7 @@ impl Lent<'_> {
         made: Made,
     ) -> Result<StackOpened, Refusal> {
         // It was checked before the memory was made; much may have changed since.
-        self.size_of_stack(id, &asked, more)?;
+        self.sessions.admit(id, &ONE)?;
         let Made { segment, bells } = made;
         let size = Size::of(&asked, bells.wakes.len())?;
         let entry = self.workers.entry(nodes::FROM_STACK);

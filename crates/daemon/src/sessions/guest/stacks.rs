@@ -23,7 +23,7 @@ impl<H: Host> Attached<H> {
         self.open_with(id, asked, 0).await
     }
 
-    /// The same, where `more` bytes of memory will belong to it beside its queues.
+    /// The same, where `more` bytes of memory, which are charged already, will belong to it beside its queues.
     pub(in crate::sessions) async fn open_with(
         &mut self,
         id: u32,
@@ -33,9 +33,10 @@ impl<H: Host> Attached<H> {
         let shared = Arc::clone(&self.shared);
         let Shared { bells, turns, .. } = &*shared;
         let _turn = turns.acquire().await.map_err(no_resources)?;
-        let size = move |mut lent: Lent<'_>| lent.size_of_stack(id, &asked, more);
-        let (bytes, workers) = self.ask(size).await?;
-        let segment = grow(&format!("millrace-stack-{id}"), bytes).await?;
+        self.holders.settle();
+        let charge = move |mut lent: Lent<'_>| lent.charge_stack(id, &asked);
+        let (debit, workers) = self.ask(charge).await?;
+        let segment = grow(&format!("millrace-stack-{id}"), debit, &self.holders).await?;
         let token = u64::from(id) << 32 | bells.next();
         let made = bells.make(token, 1, workers).map_err(|error| {
             no_resources(format!("a doorbell: {error}; raise the daemon's LimitNOFILE"))

@@ -39,6 +39,14 @@ impl Bed {
         Ok(self.sessions.plan(from.process, &asked)?.make.is_some())
     }
 
+    /// What a link that is planned takes.
+    fn memory(&mut self, from: End, port: u16) -> Option<Debit> {
+        let destination = ([192, 0, 2, 1], port).into();
+        let asked = Introduce { stack: from.stack, destination };
+        let make = self.sessions.plan(from.process, &asked).unwrap().make;
+        make.map(|(_, _, debit)| debit)
+    }
+
     fn link(&mut self, ends: [End; 2]) -> u32 {
         self.try_link(ends).unwrap()
     }
@@ -94,23 +102,25 @@ fn either_end_has_its_bound() {
 }
 
 #[test]
-fn the_memory_of_links_counts_for_whoever_asked() {
+fn the_memory_of_links_counts_for_both_users_together() {
     let each = LinkPlace::bytes().unwrap();
     let mebibytes = (2 * each).div_ceil(1 << 20);
     let mut bed = Bed::new(&format!("memory = {mebibytes}\n"));
     let (client, server) = (bed.client, bed.server);
-    let (other, _told) = listener(&mut bed.sessions, 9);
-    let others = [end(other), bed.newcomer(9)];
+    let others = [bed.newcomer(9), bed.newcomer(9)];
     for (other, port) in others.into_iter().zip(81..) {
         bed.serve(other, port);
     }
+    let first = bed.memory(client, 80).unwrap();
+    let _second = bed.memory(client, 80).unwrap();
+    assert_eq!(bed.plan(client, 80), Ok(false), "two of {each} bytes, {mebibytes} MiB");
+    assert_eq!((bed.plan(client, 81), bed.plan(others[0], 80)), (Ok(true), Ok(true)), "others'");
+    assert!(bed.sessions.charge(client.process, each).is_ok(), "what its stacks have is its own");
+    drop(first);
     assert_eq!(bed.plan(client, 80), Ok(true));
-    bed.link([client, server]);
-    bed.link([client, others[0]]);
-    assert_eq!(bed.plan(client, 82), Ok(false), "two of {each} bytes, {mebibytes} MiB");
-    assert_eq!(bed.plan(others[1], 80), Ok(true), "another user's");
-    // It was planned at the same time as the other two.
-    let refusal = bed.try_link([client, others[1]]).unwrap_err();
+    // Between two processes of one user they count as its stacks do.
+    let _all = [(); 2].map(|()| bed.memory(others[0], 82).unwrap());
+    let refusal = bed.sessions.charge(others[1].process, each).unwrap_err();
     assert!(refusal.message.contains("sessions.memory"), "{refusal}");
 }
 

@@ -20,7 +20,7 @@ use graph::Doorbell;
 use shm::{Segment, SegmentError};
 use tokio::sync::oneshot;
 
-use crate::processes::Place;
+use crate::processes::{Debit, Place};
 use crate::service::Threads;
 
 pub(super) use held::{Held, Most};
@@ -102,18 +102,18 @@ impl StackWorkers {
         held
     }
 
-    /// A place for a process, with the stack of that number and the memory of its sessions.
+    /// A place for a process, with the stack of that number, the memory of its sessions, and what its state takes beside it.
     ///
     /// Errors: no thread.
     pub(super) fn take_in(
         &self,
         most: u16,
-        (stack, segment): (u32, Arc<Segment>),
+        (stack, segment, state): (u32, Arc<Segment>, Debit),
         arrival: Arrival,
     ) -> io::Result<Lodging> {
         let (worker, place) = self.choose(most)?;
         let arrival = Mutex::new(Some(Box::new(arrival)));
-        Ok(Lodging { stack, worker, _place: place, segment, arrival })
+        Ok(Lodging { stack, worker, _place: place, segment, _state: state, arrival })
     }
 }
 
@@ -123,6 +123,8 @@ pub(super) struct Lodging {
     worker: Worker,
     _place: Place,
     segment: Arc<Segment>,
+    /// What its state takes on the worker.
+    _state: Debit,
     /// `None`: it has come.
     arrival: Mutex<Option<Box<Arrival>>>,
 }
