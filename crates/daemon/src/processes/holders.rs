@@ -129,6 +129,12 @@ impl Debit {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
+
+    /// As many more: what is there already counts, whatever the bound.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.account.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+    }
 }
 
 impl Drop for Debit {

@@ -65,7 +65,7 @@ impl Sessions {
         self.accounts.check(users, bytes, self.memory_bound())
     }
 
-    /// A stack on a stack worker has two pieces; a link is larger than a mebibyte.
+    /// A stack has one piece, and on a stack worker two more, of some mebibytes; a link is larger than a mebibyte.
     fn memory_bound(&self) -> MemoryBound {
         let config = self.config.load();
         let pieces = 2 * usize::from(config.stacks) + config.memory as usize;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use control::config;
+use rustix::fs::fstat;
 use shm::attach::Refusal;
 use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, WaitOut, Withdraw, Withdrawn};
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,7 +14,7 @@ use super::guest::Attached;
 use super::moves::{Answered, Cargo, Taking, read, read_waits, written};
 use super::parking::{self, Arrival, EndedFlow, Purpose, Started};
 use super::{Host, Lent};
-use crate::processes::{Answer, Control, invalid, no_resources};
+use crate::processes::{Answer, Control, Debit, Holders, invalid, no_resources};
 
 /// Connections in one file.
 const BATCH: u32 = 4_096;
@@ -53,6 +54,18 @@ async fn carried_through<R: Send + 'static>(
         act.await
     };
     tokio::spawn(all).await.map_err(no_resources)
+}
+
+/// A file with a connection, and since when it waits there, counts for its user until nobody holds it any more.
+fn counted(
+    (file, at): (OwnedFd, u64),
+    mut debit: Debit,
+    holders: &Holders,
+) -> Result<(OwnedFd, u64), Refusal> {
+    let status = fstat(&file).map_err(no_resources)?;
+    debit.add(usize::try_from(status.st_size).unwrap_or(0));
+    holders.watch(&file, debit)?;
+    Ok((file, at))
 }
 
 /// Brings a connection to the daemon's own stack.
@@ -181,6 +194,8 @@ impl<H: Host> Attached<H> {
     ) -> Result<Answer<Reply>, Refusal> {
         let Withdraw { stack, id } = asked;
         let (control, to) = (self.control.clone(), (process, stack));
+        let holders = Arc::clone(&self.holders);
+        holders.settle();
         let moved = tokio::spawn(async move {
             let begun = ask(&control, move |lent| lent.sessions.begin_withdraw(id, to)).await?;
             let Answered::Take(leaving) = begun else { return Ok(None) };
@@ -193,6 +208,7 @@ impl<H: Host> Attached<H> {
                 (_, None) => written(&leaving.own, &[]).map(|file| (file, 0)),
                 (None, Some(_)) => Err(no_resources("the daemon's own stack has ended")),
             };
+            let given = given.and_then(|file| counted(file, leaving.debit, &holders));
             let is_given = given.is_ok();
             ask(&control, move |lent| {
                 lent.sessions.end_withdraw(id, to, charge, is_given);
@@ -306,6 +322,28 @@ mod tests {
 
     use tokio::sync::{Semaphore, oneshot};
     use tokio::time::timeout;
+
+    use crate::processes::{Accounts, MemoryBound};
+
+    #[test]
+    fn a_file_that_was_given_back_counts_until_it_is_closed() {
+        let (holders, mut accounts) = (Holders::new().unwrap(), Accounts::default());
+        let bound = MemoryBound { section: "test", mebibytes: 1, pieces: 8 };
+        let debit = accounts.charge([7; 2], 0, bound).unwrap();
+        let file = written(b"its own", b"").unwrap();
+        let (file, at) = counted((file, 5), debit, &holders).unwrap();
+        assert_eq!(at, 5);
+        holders.settle();
+        assert!(accounts.check([7; 2], 1 << 20, bound).is_err());
+        drop(file);
+        // A process that another test starts has all files for a moment.
+        let gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            holders.settle();
+            accounts.check([7; 2], 1 << 20, bound).is_ok()
+        });
+        assert!(gone);
+    }
 
     #[tokio::test]
     async fn it_is_the_users_turn_until_all_is_done_though_the_process_has_gone() {

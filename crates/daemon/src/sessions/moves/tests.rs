@@ -257,6 +257,21 @@ fn so_many_connections_move_to_one_user_at_most() {
 }
 
 #[test]
+fn who_keeps_files_of_connections_gets_no_more_of_them() {
+    let mut bed = Bed::with("memory = 1\n");
+    let listener = bed.serve(bed.one, 1);
+    let two = bed.id(bed.two);
+    let id = bed.offered(listener, two, 1);
+    let mut kept = bed.sessions.charge(bed.two.0, 1 << 20).unwrap();
+    // A file that took more than was left.
+    kept.add(1);
+    let refusal = bed.sessions.begin_withdraw(id, bed.two).err().unwrap();
+    assert!(refusal.message.contains("sessions.memory allows one user 1"), "{refusal}");
+    drop(kept);
+    assert!(bed.sessions.begin_withdraw(id, bed.two).is_ok(), "it is there still");
+}
+
+#[test]
 fn nothing_is_left_of_offers_when_the_own_stack_ends() {
     let mut bed = Bed::new();
     let listener = bed.serve(bed.one, 1);

@@ -9,7 +9,7 @@ use transport::ConnectionId;
 use super::super::Sessions;
 use super::super::parking::Parking;
 use super::{Charge, Kind, Parked, Place, WAITING};
-use crate::processes::{UserBound, invalid, no_resources, unknown};
+use crate::processes::{Debit, UserBound, invalid, no_resources, unknown};
 
 /// What becomes of a request.
 pub(in crate::sessions) enum Answered {
@@ -24,6 +24,8 @@ pub(in crate::sessions) struct Leaving {
     pub(in crate::sessions) parking: Option<Parking>,
     pub(in crate::sessions) own: Vec<u8>,
     pub(in crate::sessions) connection: Option<ConnectionId>,
+    /// For the file that it leaves in.
+    pub(in crate::sessions) debit: Debit,
     charge: Charge,
 }
 
@@ -40,8 +42,10 @@ impl Sessions {
         }
         let to = stack.id;
         let there = self.moves.named.get(&id);
+        let mut debit = None;
         if there.is_some_and(|named| matches!(named.place, Place::Parked(_))) {
             self.admit_moved(process)?;
+            debit = Some(self.charge(process, 0)?);
         }
         let own = self.moves.own();
         let named = self.moves.named.get_mut(&id);
@@ -54,8 +58,8 @@ impl Sessions {
             }
             Place::At { .. } | Place::Moving => self.recall(id, process),
             Place::Parked(_) => {
-                let Place::Parked(parked) = std::mem::replace(&mut named.place, Place::Moving)
-                else {
+                let place = std::mem::replace(&mut named.place, Place::Moving);
+                let (Place::Parked(parked), Some(debit)) = (place, debit) else {
                     return Err(unknown("the connection has ended"));
                 };
                 let Parked { own: mine, connection, flow, charge } = parked;
@@ -66,7 +70,7 @@ impl Sessions {
                     self.steering.redirect(to, &flow).map_err(no_resources)?;
                     self.moves.withdrawn.insert(flow, Instant::now());
                 }
-                Ok(Answered::Take(Leaving { parking, own: mine, connection, charge }))
+                Ok(Answered::Take(Leaving { parking, own: mine, connection, debit, charge }))
             }
         }
     }
