@@ -175,14 +175,15 @@ impl Holders {
 
     /// Has memory count until nobody holds it any more. To be called once, before it is handed out.
     ///
-    /// Errors: too many watches.
+    /// Errors: too many watches, or no `/proc`.
     pub(crate) fn watch(&self, file: impl AsFd, debit: Debit) -> Result<(), Refusal> {
         let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
         let mut held = self.held();
         let watch = inotify::add_watch(&self.watches, path, WatchFlags::DELETE_SELF);
         let watch = watch.map_err(|error| {
             no_resources(format!(
-                "memory that can't be watched: {error}; raise fs.inotify.max_user_watches"
+                "memory can't be watched: {error}; the daemon needs /proc and enough \
+                 fs.inotify.max_user_watches"
             ))
         })?;
         held.debits.insert(watch, debit);
