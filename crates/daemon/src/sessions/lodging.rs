@@ -11,7 +11,7 @@ use shm::session::{OpenShared, OpenStack, SharedOpened};
 
 use super::guest::Attached;
 use super::shared::{Arrival, Held, Most, Neighbourhood, state_bytes};
-use super::{Host, own_addresses};
+use super::{Host, Lent, own_addresses};
 use crate::processes::{Debit, Theirs, grow, invalid, no_resources};
 
 /// Packet queues of a stack: slots of each ring, and bytes of packet in each; as processes have them.
