@@ -241,6 +241,9 @@ mod tests {
         }
     }
 
+    /// How a process can hold memory.
+    type Hold = fn(&Segment) -> Box<dyn Send>;
+
     /// Memory of a user.
     fn made(holders: &Holders, accounts: &mut Accounts, uid: u32) -> Segment {
         let segment = Segment::create("held", BYTES).unwrap();
@@ -267,7 +270,7 @@ mod tests {
     #[test]
     fn memory_counts_until_nobody_holds_it() {
         let (holders, mut accounts) = (Holders::new().unwrap(), Accounts::default());
-        let ways: [fn(&Segment) -> Box<dyn Send>; 5] = [
+        let ways: [Hold; 5] = [
             |segment| Box::new(segment.as_fd().try_clone_to_owned().unwrap()),
             |segment| Box::new(reopened(segment, OFlags::RDWR)),
             |segment| Box::new(reopened(segment, OFlags::RDONLY)),

@@ -44,8 +44,7 @@ impl<H: Host> Attached<H> {
             Ok((lent.sessions.charge(id, bytes)?, lent.sessions.charge(id, state)?))
         };
         let debits = self.ask(charge).await?;
-        let (opened, rings, theirs) =
-            self.open_with(id, queues(sessions), bytes + state).await?;
+        let (opened, rings, theirs) = self.open_with(id, queues(sessions), bytes + state).await?;
         let stack = opened.stack;
         let lodged = self.lodge((id, stack), (plan, debits), (opened, rings, theirs)).await;
         if lodged.is_err() {
@@ -96,7 +95,8 @@ impl<H: Host> Attached<H> {
         let arrival =
             Arrival { queues, end, wake, answers, events, uid, held, dismissal, neighbourhood };
         let workers = &self.stack_workers;
-        let lodging = workers.take_in(config.workers, (stack, Arc::clone(&segment), state), arrival);
+        let lodging =
+            workers.take_in(config.workers, (stack, Arc::clone(&segment), state), arrival);
         let lodging = lodging.map_err(no_resources)?;
         let worker = lodging.worker();
         self.lodgings.push(lodging);

@@ -89,9 +89,9 @@ impl<B: Buffers> Stack<B> {
     /// # Errors
     /// [`UdpError::Trouble`] once, when the network has said something about what a connected socket sent.
     pub fn udp_recv(&mut self, id: UdpId, target: &mut [u8]) -> Result<Option<Received>, UdpError> {
-        let received = self.udp.change_own(id, |socket, _| {
-            socket.tell_trouble().map(|()| socket.queue.pop(target))
-        });
+        let received = self
+            .udp
+            .change_own(id, |socket, _| socket.tell_trouble().map(|()| socket.queue.pop(target)));
         received.unwrap_or(Err(UdpError::Gone))
     }
 

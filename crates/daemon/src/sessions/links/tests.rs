@@ -106,7 +106,7 @@ fn the_memory_of_links_counts_for_both_users_together() {
     let each = LinkPlace::bytes().unwrap();
     let mebibytes = (2 * each).div_ceil(1 << 20);
     let mut bed = Bed::new(&format!("memory = {mebibytes}\n"));
-    let (client, server) = (bed.client, bed.server);
+    let client = bed.client;
     let others = [bed.newcomer(9), bed.newcomer(9)];
     for (other, port) in others.into_iter().zip(81..) {
         bed.serve(other, port);
