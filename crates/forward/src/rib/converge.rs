@@ -1,10 +1,7 @@
 //! Convergence: routes whose targets have changed are shown to the workers again, a few at once, many in steps. For these, a pass
 //! goes over all routes, and next hops that workers may still find are kept until it is over.
 
-use std::collections::{BTreeSet, HashSet};
-
 use super::Rib;
-use super::layer::Slot;
 use super::users::LISTED;
 
 /// Routes that a change shows again at once, at most: as many as one target's list has.
@@ -12,65 +9,6 @@ const AT_ONCE: usize = LISTED;
 
 /// Of the next hops, one in so many may be kept, so that there is room for others. Beyond that, all routes are shown at once.
 const KEPT: usize = 4;
-
-/// A pass over all routes of one family in one VRF.
-#[derive(Debug)]
-pub(super) struct Pass<K> {
-    /// Targets whose routes it shows again; none: it is over.
-    targets: HashSet<u32>,
-    /// Where it is: in that slot, at that prefix.
-    pub(super) at: (Slot, Option<K>),
-    /// Targets that have changed since it began. It may have passed some of their routes, so another pass follows.
-    next: HashSet<u32>,
-}
-
-impl<K> Pass<K> {
-    /// One that is over.
-    pub(super) fn new() -> Self {
-        Self { targets: HashSet::new(), at: (Slot::LOCAL, None), next: HashSet::new() }
-    }
-
-    /// Leaves the routes of these targets to the next pass.
-    pub(super) fn add(&mut self, targets: Vec<u32>) {
-        self.next.extend(targets);
-    }
-
-    /// Begins the next pass. Returns its targets.
-    pub(super) fn begin(&mut self) -> &HashSet<u32> {
-        self.targets = std::mem::take(&mut self.next);
-        self.at = (Slot::LOCAL, None);
-        &self.targets
-    }
-
-    /// It has been over all routes. Returns its targets.
-    pub(super) fn end(&mut self) -> HashSet<u32> {
-        std::mem::take(&mut self.targets)
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.targets.is_empty()
-    }
-
-    /// Whether it shows the routes of that target again.
-    pub(super) fn is_for(&self, target: u32) -> bool {
-        self.targets.contains(&target)
-    }
-
-    /// Whether workers may see routes as they were before a change.
-    pub(super) fn is_behind(&self) -> bool {
-        !self.targets.is_empty() || !self.next.is_empty()
-    }
-}
-
-/// The passes of all VRFs and families, which begin together.
-#[derive(Debug, Default)]
-pub(super) struct Passes {
-    are_under_way: bool,
-    /// Next hops that workers may find until these are over.
-    kept: BTreeSet<u32>,
-    /// The same, until those that follow are over.
-    kept_next: BTreeSet<u32>,
-}
 
 impl Rib {
     /// Shows the workers more of the routes that changes of interfaces concern: goes over `most` routes at most. `true`: there

@@ -2,10 +2,10 @@
 
 use std::ops::Bound;
 
-use super::converge::Pass;
 use super::hosts::Hosts;
 use super::layer::{Chosen, Layer, Slot};
 use super::next_hop::Hops;
+use super::pass::Pass;
 use super::prefix::Key;
 
 use super::target::Targets;

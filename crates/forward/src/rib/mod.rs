@@ -20,6 +20,7 @@
 //! | `users` | which routes name a target |
 //! | `hosts` | neighbours' own routes, and what they depend on |
 //! | `converge` | routes shown again after a change, many of them in steps |
+//! | `pass` | how far a pass over all routes has come, and what is kept until it is over |
 //! | `fib` | all routes of one family in one VRF, and its look-up table |
 //! | `check` | whether a batch of changes makes sense |
 //! | `neighbors` | next hops and routes of neighbours |
@@ -41,6 +42,7 @@ mod list;
 mod lpm;
 mod neighbors;
 mod next_hop;
+mod pass;
 mod prefix;
 mod route;
 mod source;

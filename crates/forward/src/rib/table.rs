@@ -7,10 +7,10 @@ use std::sync::Arc;
 use graph::InterfaceId;
 use tables::{Epoch, LpmCapacity, OutOfMemory};
 
-use super::converge::Passes;
 use super::layer::{Chosen, Slot};
 use super::link::{Links, NextHopMacs};
 use super::next_hop::Hops;
+use super::pass::Passes;
 use super::route::{Goal, Step};
 use super::target::Targets;
 use super::vrf::VrfList;

@@ -2,7 +2,7 @@
 
 use super::contents;
 use super::error::ExportError;
-use super::{MAGIC, TimeWait, VERSION};
+use super::{MAGIC, VERSION};
 use crate::carried::Carried;
 use crate::carried::Writer;
 use crate::ends::Ends;
@@ -110,7 +110,7 @@ impl<B: Buffers> Stack<B> {
     /// `None`: there is none.
     pub fn export_time_wait(&mut self, now: u64) -> Option<Exported<B::Fifo>> {
         self.now = self.now.max(now);
-        let TimeWait { waiting, offset } = self.take_oldest()?;
+        let (waiting, offset) = self.take_oldest()?;
         let ends = waiting.ends();
         let (hot, cold) = waiting.connection::<B::Fifo>(offset);
         let mut to = begin(self.now, place::NOWHERE, 0);

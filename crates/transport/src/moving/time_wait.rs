@@ -3,7 +3,9 @@
 use super::VERSION;
 use crate::carried::{Carried, ImportError, Reader, Writer};
 use crate::ends::Ends;
+use crate::fifo::Buffers;
 use crate::options::SECOND;
+use crate::stack::Stack;
 use crate::time_wait::Waiting;
 
 /// One that came from elsewhere waits no longer than 2 MSL, whatever is said: ns (RFC 9293 3.4.2, Linux's `TCP_TIMEWAIT_LEN`).
@@ -70,5 +72,24 @@ impl TimeWait {
             all.push(Self { waiting: one.waiting.bounded(now, LONGEST), ..one });
         }
         Ok(all)
+    }
+}
+
+impl<B: Buffers> Stack<B> {
+    /// Takes all connections out that are in TIME-WAIT and that nobody holds any more, the oldest first. What comes for them
+    /// from now on is answered by a reset unless [`hold`](Self::hold) is called.
+    pub fn export_time_waits(&mut self, now: u64) -> Vec<TimeWait> {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let all = std::iter::from_fn(|| self.take_oldest());
+        let left = all.filter(|(waiting, _)| !waiting.is_over(now));
+        left.map(|(waiting, offset)| TimeWait { waiting, offset }).collect()
+    }
+
+    /// Takes one in that [`export_time_waits`](Self::export_time_waits) gave, of whichever stack, in the place of one between
+    /// the same ends. `false`: it is over, a connection between these ends goes on here, or there is no room.
+    pub fn import_time_wait(&mut self, now: u64, one: &TimeWait) -> bool {
+        self.now = self.now.max(now);
+        self.take_in(one.waiting, one.offset)
     }
 }

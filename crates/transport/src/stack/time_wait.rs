@@ -6,7 +6,6 @@ use crate::emit::{self, OptionBytes, Out};
 use crate::ends::Ends;
 use crate::fifo::Buffers;
 use crate::isn;
-use crate::moving::TimeWait;
 use crate::options::SECOND;
 use crate::packet::Sink;
 use crate::reason::Reason;
@@ -58,12 +57,12 @@ impl<B: Buffers> Stack<B> {
         Some(waiting)
     }
 
-    /// Takes the oldest out.
-    pub(crate) fn take_oldest(&mut self) -> Option<TimeWait> {
+    /// Takes the oldest out, and what its time stamps are ahead of the clock.
+    pub(crate) fn take_oldest(&mut self) -> Option<(Waiting, u32)> {
         let oldest = self.time_waits.oldest()?;
         let ends = self.time_waits.get_mut(oldest)?.ends();
         let offset = self.offset_of(&ends);
-        self.forget(oldest).map(|waiting| TimeWait { waiting, offset })
+        self.forget(oldest).map(|waiting| (waiting, offset))
     }
 
     /// What the time stamps of one are ahead of the clock.
@@ -72,20 +71,9 @@ impl<B: Buffers> Stack<B> {
         self.time_waits.stamp(ends).unwrap_or_else(own)
     }
 
-    /// Takes all connections out that are in TIME-WAIT and that nobody holds any more, the oldest first. What comes for them
-    /// from now on is answered by a reset unless [`hold`](Self::hold) is called.
-    pub fn export_time_waits(&mut self, now: u64) -> Vec<TimeWait> {
-        self.now = self.now.max(now);
-        let now = self.now;
-        let all = std::iter::from_fn(|| self.take_oldest());
-        all.filter(|one| !one.waiting.is_over(now)).collect()
-    }
-
-    /// Takes one in that [`export_time_waits`](Self::export_time_waits) gave, of whichever stack, in the place of one between
-    /// the same ends. `false`: it is over, a connection between these ends goes on here, or there is no room.
-    pub fn import_time_wait(&mut self, now: u64, one: &TimeWait) -> bool {
-        self.now = self.now.max(now);
-        let TimeWait { waiting, offset } = *one;
+    /// Takes one in, in the place of one between the same ends. `false`: it is over, a connection between these ends goes on here, or
+    /// there is no room.
+    pub(crate) fn take_in(&mut self, waiting: Waiting, offset: u32) -> bool {
         let ends = waiting.ends();
         self.end_time_wait(&ends);
         let none = self.shared.config.time_waits == 0;
