@@ -2,16 +2,15 @@
 //! who waits.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{IFlags, MemfdFlags, ioctl_setflags, memfd_create};
 use rustix::process::Signal;
-use shm::session::PROTOCOL;
 
 use crate::instance::Instance;
-use crate::{config, daemon, stacks, until, with_stack};
+use crate::{config, daemon, python, stacks, until, with_stack};
 
 /// How long the process stays.
 const HELD: Duration = Duration::from_secs(20);
@@ -19,7 +18,7 @@ const HELD: Duration = Duration::from_secs(20);
 /// Has the kernel write a page that is missing into a stack's memory, and starts the stack. Nobody ever brings the page
 /// (userfaultfd); an unprivileged process would have it come from a file system of its own (FUSE).
 const PROCESS: &str = r#"
-import ctypes, fcntl, json, mmap, os, platform, select, socket, struct, sys, threading, time
+import ctypes, fcntl, mmap, platform, select, struct, threading
 number = {"x86_64": 323, "aarch64": 282}.get(platform.machine(), -1)
 missing = ctypes.CDLL(None).syscall(number, os.O_CLOEXEC | os.O_NONBLOCK)
 page = mmap.mmap(-1, mmap.PAGESIZE)
@@ -30,33 +29,21 @@ try:
 except (OSError, ValueError):
     print("cannot", flush=True)
     sys.exit(0)
-s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-s.connect(sys.argv[1])
-def ask(request):
-    s.send(json.dumps(request).encode())
-    reply, files, _, _ = socket.recv_fds(s, 65536, 160)
-    return json.loads(reply), files
-ask({"hello": {"protocol": PROTOCOL, "library": "test", "name": "writer"}})
-reply, files = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})
+stack, files = open_stack("writer")
 threading.Thread(target=os.write, args=(files[0], page), daemon=True).start()
 select.select([missing], [], [], 20)
-s.send(json.dumps({"start-stack": reply["stack-opened"]["stack"]}).encode())
+channel.send(json.dumps({"start-stack": stack}).encode())
 print("written to", flush=True)
-time.sleep(HELD)
+time.sleep(int(sys.argv[3]))
 os._exit(0)
 "#;
 
 /// A process that has the kernel write into the memory of a stack that is to be started, for [`HELD`]. `None`: there is no
 /// userfaultfd here.
 fn written_to(daemon: &Instance) -> Option<Child> {
-    let script = PROCESS.replace("PROTOCOL", &PROTOCOL.to_string());
-    let script = script.replace("HELD", &HELD.as_secs().to_string());
-    let mut process = Command::new("python3")
-        .args(["-c", &script])
-        .arg(daemon.path("sessions.sock"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut program = python(daemon, PROCESS);
+    let mut process =
+        program.arg(HELD.as_secs().to_string()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
     if line.trim() == "cannot" {

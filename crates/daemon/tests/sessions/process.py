@@ -12,22 +12,33 @@ channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 channel.connect(sys.argv[1])
 
 
-def ask(request, files=()):
-    """The daemon's answer. Descriptors that come along stay open."""
+def exchange(request, files=()):
+    """The daemon's answer, and the descriptors that come with it."""
     said = json.dumps(request).encode()
     if files:
         socket.send_fds(channel, [said], files)
     else:
         channel.send(said)
-    answer, *_ = socket.recv_fds(channel, 65536, 160)
-    return json.loads(answer)
+    answer, received, *_ = socket.recv_fds(channel, 65536, 160)
+    return json.loads(answer), received
+
+
+def ask(request, files=()):
+    """The daemon's answer. Descriptors that come along stay open."""
+    return exchange(request, files)[0]
+
+
+def open_stack(name):
+    """The number of a stack that waits to be started, and its descriptors: that of its memory first."""
+    ask({"hello": {"protocol": int(sys.argv[2]), "library": "test", "name": name}})
+    asked = {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}
+    opened, files = exchange({"open-stack": asked})
+    return opened["stack-opened"]["stack"], files
 
 
 def begin(name):
     """The number of a stack that was started."""
-    ask({"hello": {"protocol": int(sys.argv[2]), "library": "test", "name": name}})
-    opened = ask({"open-stack": {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}})
-    stack = opened["stack-opened"]["stack"]
+    stack, _ = open_stack(name)
     ask({"start-stack": stack})
     return stack
 
