@@ -226,7 +226,7 @@ fn the_daemon_repeats_the_last_acknowledgment_of_a_process_that_ended() {
         thread::sleep(Duration::from_millis(1));
     }
     let now = clock();
-    let waits = stack.export_time_waits(now);
+    let waits = stack.export_time_waits(now, 1);
     let port = peer.local_addr().unwrap().port();
     assert!(waits_for_the_last_acknowledgment(port));
     // From here on the daemon may answer.

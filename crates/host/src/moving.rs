@@ -187,24 +187,29 @@ impl Sessions {
 
     /// Takes all connections out that were closed here and have something left to send or to hear, but for those in TIME-WAIT.
     pub fn export_closed(&mut self, now: u64) -> Vec<Parcel> {
-        let mut parcels = Vec::new();
-        for connection in self.stack.all_connections() {
-            if !self.stack.is_released(connection) {
-                continue;
-            }
-            let counted = usize::from(self.stack.awaits_gone(connection));
-            if let Ok(parcel) = self.wrap(now, &[], Some(connection)) {
-                self.leaving = self.leaving.saturating_sub(counted);
-                parcels.push(parcel);
-            }
-        }
-        parcels
+        let closed = self.closed().into_iter();
+        closed.filter_map(|connection| self.export_released(connection, now)).collect()
+    }
+
+    /// Connections that were closed here and have something left to send or to hear, but for those in TIME-WAIT.
+    pub(crate) fn closed(&self) -> Vec<ConnectionId> {
+        let mut all = self.stack.all_connections();
+        all.retain(|connection| self.stack.is_released(*connection));
+        all
+    }
+
+    /// Takes one of them out. `None`: it is over by now.
+    pub(crate) fn export_released(&mut self, connection: ConnectionId, now: u64) -> Option<Parcel> {
+        let is_counted = self.stack.awaits_gone(connection);
+        let parcel = self.wrap(now, &[], Some(connection)).ok()?;
+        self.leaving = self.leaving.saturating_sub(usize::from(is_counted));
+        Some(parcel)
     }
 
     /// Takes all connections in TIME-WAIT out that were closed here. What comes for them gets no answer until `held`: ns.
     pub fn export_time_waits(&mut self, now: u64, held: u64) -> Vec<TimeWait> {
         self.now = self.now.max(now);
-        let all = self.stack.export_time_waits(self.now);
+        let all = self.stack.export_time_waits(self.now, usize::MAX);
         all.iter().for_each(|one| self.stack.hold(&one.ends(), held));
         all
     }

@@ -304,7 +304,7 @@ pub(crate) fn waiting(all: &[(SocketAddr, SocketAddr)]) -> Vec<u8> {
             couple.run();
         }
         written = couple.now;
-        waits.extend(couple.stacks[0].export_time_waits(written));
+        waits.extend(couple.stacks[0].export_time_waits(written, 1));
     }
     assert_eq!(waits.len(), all.len());
     TimeWait::write(&waits, written)

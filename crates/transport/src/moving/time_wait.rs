@@ -76,14 +76,14 @@ impl TimeWait {
 }
 
 impl<B: Buffers> Stack<B> {
-    /// Takes all connections out that are in TIME-WAIT and that nobody holds any more, the oldest first. What comes for them
-    /// from now on is answered by a reset unless [`hold`](Self::hold) is called.
-    pub fn export_time_waits(&mut self, now: u64) -> Vec<TimeWait> {
+    /// Takes connections out that are in TIME-WAIT and that nobody holds any more, the oldest first, `most` at most. What comes
+    /// for them from now on is answered by a reset unless [`hold`](Self::hold) is called.
+    pub fn export_time_waits(&mut self, now: u64, most: usize) -> Vec<TimeWait> {
         self.now = self.now.max(now);
         let now = self.now;
         let all = std::iter::from_fn(|| self.take_oldest());
         let left = all.filter(|(waiting, _)| !waiting.is_over(now));
-        left.map(|(waiting, offset)| TimeWait { waiting, offset }).collect()
+        left.map(|(waiting, offset)| TimeWait { waiting, offset }).take(most).collect()
     }
 
     /// Takes one in that [`export_time_waits`](Self::export_time_waits) gave, of whichever stack, in the place of one between

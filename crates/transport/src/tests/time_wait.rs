@@ -118,7 +118,7 @@ fn another_stack_answers_as_the_first_one_did() {
     let server = &mut link.stacks[SERVER];
     let answer = answers(server, now, &fin);
     assert_eq!(answer.len(), 1);
-    let left = server.export_time_waits(now);
+    let left = server.export_time_waits(now, 9);
     assert_eq!((left.len(), server.connections()), (1, 0));
     let bytes = TimeWait::write(&left, now);
     assert_eq!(bytes.len(), TimeWait::bytes(1));
@@ -146,11 +146,25 @@ fn another_stack_answers_as_the_first_one_did() {
 }
 
 #[test]
+fn they_leave_so_many_at_a_time_and_the_oldest_first() {
+    let (mut link, listener) = link(Config::default());
+    for port in [4000, 4001, 4002] {
+        short(&mut link, listener, port, SERVER).unwrap();
+    }
+    let now = link.now;
+    let mut leave = |most| {
+        let left = link.stacks[SERVER].export_time_waits(now, most).into_iter();
+        left.map(|one| one.ends().remote.port()).collect::<Vec<_>>()
+    };
+    assert_eq!((leave(2), leave(2), leave(2)), (vec![4000, 4001], vec![4002], vec![]));
+}
+
+#[test]
 fn a_connection_that_goes_on_is_not_replaced() {
     let (mut link, listener) = link(Config::default());
     short(&mut link, listener, 4000, SERVER).unwrap();
     let now = link.now;
-    let left = link.stacks[SERVER].export_time_waits(now);
+    let left = link.stacks[SERVER].export_time_waits(now, 9);
     let (from, to) = (ADDRESSES[CLIENT].into(), (ADDRESSES[SERVER], 80).into());
     link.stacks[CLIENT].connect(now, from, 4000, to, &Options::default()).unwrap();
     link.run(20_000_000);
@@ -198,7 +212,7 @@ proptest! {
         let (mut link, listener) = link(Config::default());
         short(&mut link, listener, 0, SERVER).unwrap();
         let (now, fin) = (link.now, last_fin(&link));
-        let mut bytes = TimeWait::write(&link.stacks[SERVER].export_time_waits(now), now);
+        let mut bytes = TimeWait::write(&link.stacks[SERVER].export_time_waits(now, 9), now);
         let length = bytes.len();
         for (place, value) in changes {
             bytes[place.index(length)] = value;
