@@ -302,14 +302,15 @@ impl Sockets {
         has_come
     }
 
+    /// What is closed and not over, but for TIME-WAIT. A stack worker gives its own to the daemon itself, when the process is gone.
     pub(crate) fn export_closed(&mut self, now: u64) -> Vec<Parcel> {
         match self {
             Self::Inline(sessions) => sessions.export_closed(now),
-            Self::Shared(remote) => remote.export_closed(),
+            Self::Shared(_) => Vec::new(),
         }
     }
 
-    /// What is in TIME-WAIT; it gets no answer here any more until then. A stack worker gives none.
+    /// What is in TIME-WAIT; it gets no answer here any more until then. A stack worker does as above.
     pub(crate) fn export_time_waits(&mut self, now: u64, held: u64) -> Vec<TimeWait> {
         match self {
             Self::Inline(sessions) => sessions.export_time_waits(now, held),

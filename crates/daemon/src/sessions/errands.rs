@@ -1,5 +1,7 @@
 //! The user's thread: from a request to its reply. What was begun is finished, even when the process that asked is gone.
 
+mod orphans;
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,19 +9,17 @@ use std::time::Instant;
 use control::config;
 use rustix::fs::fstat;
 use shm::attach::Refusal;
-use shm::session::{Abandon, CarrierId, Deposit, Hand, Reply, WaitOut, Withdraw, Withdrawn};
+use shm::session::{CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::guest::Attached;
-use super::moves::{Answered, Cargo, Taking, read, read_waits, written};
+use super::moves::{Answered, Cargo, Taking, read, written};
 use super::parking::{self, Arrival, EndedFlow, Purpose, Started};
 use super::{Host, Lent};
 use crate::processes::{Answer, Control, Debit, Holders, invalid, no_resources};
 
 /// Connections in one file.
 const BATCH: u32 = 4_096;
-/// Connections in TIME-WAIT that the control thread looks at without a pause.
-const AT_ONCE: usize = 256;
 /// What a socket's own part and a connection's state take in a file, beside the data: bytes.
 const STATE: usize = 16 << 10;
 
@@ -127,6 +127,13 @@ impl<H: Host> Attached<H> {
         ask(&self.control, move |lent| lent.sessions.set_parking(parking, (client, stack))).await
     }
 
+    /// The own stack is there, and it is the user's turn.
+    async fn prepare(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        // Before its turn: the own stack takes one itself when it starts.
+        self.need_parking().await?;
+        Arc::clone(&self.shared.turns).acquire_owned().await.map_err(no_resources)
+    }
+
     /// Reads what comes along.
     fn cargo(&self, files: &[OwnedFd], count: u32) -> Result<Vec<Cargo>, Refusal> {
         let file = only(files)?;
@@ -146,10 +153,7 @@ impl<H: Host> Attached<H> {
         files: Vec<OwnedFd>,
         count: u32,
     ) -> Result<(OwnedSemaphorePermit, Vec<Cargo>), Refusal> {
-        // Before its turn: the own stack takes one itself when it starts.
-        self.need_parking().await?;
-        let turns = Arc::clone(&self.shared.turns);
-        let turn = turns.acquire_owned().await.map_err(no_resources)?;
+        let turn = self.prepare().await?;
         Ok((turn, self.cargo(&files, count)?))
     }
 
@@ -230,57 +234,6 @@ impl<H: Host> Attached<H> {
     pub(super) async fn decline(&self, process: u32, id: CarrierId) -> Result<Reply, Refusal> {
         ask(&self.control, move |lent| lent.sessions.decline(id, process)).await?;
         Ok(Reply::Declined(id))
-    }
-
-    /// The daemon ends connections that nobody holds any more.
-    pub(super) async fn abandon(
-        &self,
-        process: u32,
-        asked: Abandon,
-        files: Vec<OwnedFd>,
-    ) -> Result<Reply, Refusal> {
-        let Abandon { stack, at, count } = asked;
-        let (turn, all) = self.receive(files, count).await?;
-        let control = self.control.clone();
-        let moved = carried_through(turn, async move {
-            let mut taken = 0;
-            for cargo in all.into_iter().filter(|cargo| !cargo.is_half_open()) {
-                let begun = ask(&control, move |mut lent| {
-                    lent.take(process, stack, &cargo).map(|taking| (taking, cargo))
-                });
-                let Ok((mut taking, mut cargo)) = begun.await else { continue };
-                let imported = bring(&mut taking, &mut cargo, at, Purpose::Finish).await;
-                let ended = ask(&control, move |lent| lent.sessions.end_abandon(&taking, imported));
-                taken += u32::from(ended.await.is_ok());
-            }
-            taken
-        });
-        Ok(Reply::Abandoned(moved.await?))
-    }
-
-    /// The daemon waits out connections in TIME-WAIT.
-    pub(super) async fn wait_out(
-        &self,
-        process: u32,
-        asked: WaitOut,
-        files: Vec<OwnedFd>,
-    ) -> Result<Reply, Refusal> {
-        let WaitOut { stack, at } = asked;
-        self.need_parking().await?;
-        let turn = Arc::clone(&self.shared.turns).acquire_owned().await.map_err(no_resources)?;
-        let waits = read_waits(only(&files)?, at)?;
-        drop(files);
-        let control = self.control.clone();
-        let moved = carried_through(turn, async move {
-            let mut taken = 0;
-            for batch in waits.chunks(AT_ONCE) {
-                let batch = batch.to_vec();
-                let asked = ask(&control, move |mut lent| lent.take_waits(process, stack, batch));
-                taken += asked.await?;
-            }
-            Ok::<u32, Refusal>(taken)
-        });
-        Ok(Reply::WaitingOut(moved.await??))
     }
 
     /// Connections that wait to be accepted are for other members of their listener.

@@ -162,7 +162,7 @@ impl<H: Host> Guest for Attached<H> {
 
     async fn leave(mut self, why: String) {
         for lodging in std::mem::take(&mut self.lodgings) {
-            lodging.leave().await;
+            self.move_out(lodging).await;
         }
         // What it asked for before is done before.
         let last_words = self.last_words().await;

@@ -43,7 +43,6 @@ pub(super) enum Verb {
     Hold,
     IsDrained,
     HasHandshakes,
-    ExportClosed,
     ExportUnaccepted,
     /// A piece of what a later call takes.
     Put,
@@ -84,7 +83,6 @@ carried_as!(Verb {
     Self::Hold => 22 => Self::Hold,
     Self::IsDrained => 23 => Self::IsDrained,
     Self::HasHandshakes => 24 => Self::HasHandshakes,
-    Self::ExportClosed => 25 => Self::ExportClosed,
     Self::ExportUnaccepted => 26 => Self::ExportUnaccepted,
     Self::Put => 27 => Self::Put,
     Self::Get => 28 => Self::Get,

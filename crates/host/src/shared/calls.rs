@@ -295,12 +295,6 @@ impl Remote {
         self.call(Verb::HasHandshakes, id, |_| {}).unwrap_or(false)
     }
 
-    /// Takes out all connections that were closed here and are not over.
-    #[must_use]
-    pub fn export_closed(&mut self) -> Vec<Parcel> {
-        self.fetch(Verb::ExportClosed, Id(0)).unwrap_or_default()
-    }
-
     /// Takes out all connections that wait at a socket that listens, which admits nobody from then on.
     #[must_use]
     pub fn export_unaccepted(&mut self, id: Id) -> Vec<Parcel> {

@@ -1,6 +1,7 @@
 //! What a stack worker knows of a session's data.
 
 use shm::fifo::{Reader, Writer};
+use transport::ConnectionId;
 
 use crate::session::{How, Id};
 
@@ -50,4 +51,13 @@ impl Travelling {
     pub(super) fn held(&self) -> usize {
         self.coming.capacity() + self.leaving.capacity()
     }
+}
+
+/// How far a process that is gone has left its worker, in rounds of that.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    /// How many there were in which it was done what the process had asked for.
+    pub(super) rounds: usize,
+    /// Those that are still to leave. `None`: they are not known yet.
+    pub(super) closed: Option<Vec<ConnectionId>>,
 }

@@ -7,6 +7,8 @@
 //! of events, once until the process looks. So a connection on which something unusual is to be said (an error, the end of
 //! data) is asked about, and the stack's answer is the one that it would have given its own process.
 //!
+//! When the process goes, its worker gives away what it has closed and what is not over ([`Served::leave`]).
+//!
 //! The worker believes nothing that the process writes: an index or a length is loaded once, checked, then used. A process that
 //! does not keep to the protocol loses its sessions ([`Served::is_broken`]), and harms nobody else.
 
@@ -17,6 +19,7 @@ mod data;
 mod datagrams;
 mod flow;
 mod frame;
+mod leaving;
 mod own;
 mod parcels;
 mod perform;
@@ -25,6 +28,7 @@ mod pump;
 mod remote;
 mod served;
 
+pub use leaving::Orphans;
 pub use plan::{Plan, ProcessEnd, WorkerEnd};
 pub use remote::{Remote, Wire};
 pub use served::Served;

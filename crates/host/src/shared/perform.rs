@@ -34,11 +34,6 @@ impl Served {
             }
             Verb::Option => self.option(id, from),
             Verb::Report => self.report(id, from).unwrap_or_else(|error| bare(Err(error))),
-            Verb::ExportClosed => {
-                self.finish_closing();
-                let parcels = self.sessions.export_closed(self.now);
-                self.give(parcels)
-            }
             Verb::ExportUnaccepted => {
                 let parcels = self.sessions.export_unaccepted(id, self.now);
                 self.give(parcels)

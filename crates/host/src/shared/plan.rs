@@ -12,7 +12,7 @@ use crate::claims::Store;
 use crate::session::Session;
 
 /// Slots of the rings of commands and answers, and bytes of a slot.
-const COMMANDS: (u32, u32) = (4096, 60);
+pub(super) const COMMANDS: (u32, u32) = (4096, 60);
 const ANSWERS: (u32, u32) = (256, 508);
 /// Bytes of a slot in the ring of events, which has one for each session: none waits for room.
 const EVENT: u32 = 60;

@@ -8,7 +8,7 @@ use transport::moving::{Carried, Reader};
 
 use super::WorkerEnd;
 use super::call::{Verb, bare};
-use super::flow::{Closing, Flow, Travelling};
+use super::flow::{Closing, Flow, Leaving, Travelling};
 use crate::datagram::LONGEST;
 use crate::errno::Errno;
 use crate::mask::Mask;
@@ -16,7 +16,7 @@ use crate::session::Id;
 use crate::sessions::Sessions;
 
 /// Commands that are done in one round, before others have their turn.
-const COMMANDS: usize = 256;
+pub(super) const COMMANDS: usize = 256;
 
 /// The sessions of a process, on a stack of another.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct Served {
     pub(super) closing: Vec<Closing>,
     pub(super) bounce: Vec<u8>,
     pub(super) travelling: Travelling,
+    /// Since its process is gone.
+    pub(super) leaving: Leaving,
     command: Vec<u8>,
     /// Of commands: ns.
     pub(super) now: u64,
@@ -67,6 +69,7 @@ impl Served {
             closing: Vec::new(),
             bounce: vec![0; LONGEST],
             travelling: Travelling::default(),
+            leaving: Leaving::default(),
             command: Vec::new(),
             now: 0,
             is_tight: false,

@@ -228,6 +228,9 @@ fn a_process_that_writes_anything_anywhere_harms_only_itself() {
             host.now += DELAY;
             host.out.packets.clear();
         }
+        drop(host);
+        // It leaves its worker nevertheless.
+        bed.leave();
     }
     // One that does not look at what it is told.
     let mut bed = Bed::connected(16);

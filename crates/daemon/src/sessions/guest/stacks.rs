@@ -95,13 +95,24 @@ impl<H: Host> Attached<H> {
         self.ask(move |mut lent| lent.start_stack(id, number)).await?.done().await
     }
 
+    /// The process leaves a stack worker. What it has closed there goes on with the daemon, before its ports are anybody else's.
+    pub(super) async fn move_out(&self, lodging: Lodging) {
+        let from = (self.id.load(Ordering::Relaxed), lodging.stack);
+        let mut leaving = lodging.leave();
+        while let Some(orphans) = leaving.next().await {
+            // What the daemon does not take, it resets.
+            let _ = self.adopt(from, orphans).await;
+        }
+    }
+
     pub(in crate::sessions) async fn close(
         &mut self,
         id: u32,
         number: u32,
     ) -> Result<Reply, Refusal> {
         if let Some(at) = self.lodgings.iter().position(|lodging| lodging.stack == number) {
-            self.lodgings.swap_remove(at).leave().await;
+            let lodging = self.lodgings.swap_remove(at);
+            self.move_out(lodging).await;
         }
         let shared = Arc::clone(&self.shared);
         let _turn = shared.turns.acquire().await;

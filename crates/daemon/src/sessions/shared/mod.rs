@@ -17,22 +17,26 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use graph::Doorbell;
+use host::Orphans;
 use shm::{Segment, SegmentError};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::Receiver;
 
 use crate::processes::{Debit, Place};
 use crate::service::Threads;
 
 pub(super) use held::{Held, Most};
-use tenant::Tenant;
 pub(super) use tenant::{Arrival, Neighbourhood, state_bytes};
+use tenant::{Heir, Tenant};
+
+/// Pieces of what a process leaves that wait to be taken: the rest stays in its stack meanwhile, and counts.
+const UNDER_WAY: usize = 2;
 
 /// What a worker is told.
 enum Job {
     /// A process comes.
     Come(Box<Arrival>),
-    /// The stack of that number ends. Told when it has.
-    Go(u32, oneshot::Sender<()>),
+    /// The process of the stack of that number is gone. Whoever is there gets what it leaves; then the stack ends.
+    Go(u32, Heir),
 }
 
 /// The way to a worker.
@@ -148,11 +152,27 @@ impl Lodging {
         Ok(())
     }
 
-    /// The worker forgets the process.
-    pub(super) async fn leave(&self) {
-        let (done, gone) = oneshot::channel();
-        self.worker.tell(Job::Go(self.stack, done));
-        let _ = gone.await;
+    /// The process is gone. Gives what it leaves; the worker has forgotten it when that is all.
+    pub(super) fn leave(self) -> Leaving {
+        let (heir, orphans) = tokio::sync::mpsc::channel(UNDER_WAY);
+        self.worker.tell(Job::Go(self.stack, heir));
+        Leaving { orphans, lodging: self }
+    }
+}
+
+/// A process that leaves its stack worker.
+pub(super) struct Leaving {
+    orphans: Receiver<Orphans>,
+    lodging: Lodging,
+}
+
+impl Leaving {
+    /// Some of the connections that it has closed. `None`: those were all.
+    pub(super) async fn next(&mut self) -> Option<Orphans> {
+        let some = self.orphans.recv().await;
+        // There is room for more.
+        self.lodging.worker.bell.ring();
+        some
     }
 }
 

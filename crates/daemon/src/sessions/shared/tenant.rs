@@ -9,8 +9,10 @@ use client::session::Queues;
 use control::config;
 use forward::steering::{Flow, SteeringReader};
 use graph::{ClientWake, Errand, StackId};
-use host::{Plan, Served, Sessions, WorkerEnd, held_bytes};
+use host::{Orphans, Plan, Served, Sessions, WorkerEnd, held_bytes};
 use shm::session::TransportProtocol;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::error::TrySendError;
 use transport::{Config, Ends};
 
 use super::super::dismissal::Dismissal;
@@ -65,6 +67,9 @@ pub(in crate::sessions) struct Arrival {
     pub(in crate::sessions) neighbourhood: Neighbourhood,
 }
 
+/// The way to whoever goes on with what a process leaves.
+pub(super) type Heir = Sender<Orphans>;
+
 /// A process, on its worker's thread.
 pub(super) struct Tenant {
     queues: Queues,
@@ -79,6 +84,10 @@ pub(super) struct Tenant {
     neighbourhood: Neighbourhood,
     /// Its number in the worker's exchange.
     path: u16,
+    /// Who gets what it leaves. `None`: it is there.
+    heir: Option<Heir>,
+    /// It has left nothing more.
+    has_left: bool,
 }
 
 impl Tenant {
@@ -116,7 +125,35 @@ impl Tenant {
             dismissal,
             neighbourhood,
             path,
+            heir: None,
+            has_left: false,
         })
+    }
+
+    /// The process is gone: whoever is there gets the connections that it has closed.
+    pub(super) fn leave_to(&mut self, heir: Heir) {
+        self.heir = Some(heir);
+    }
+
+    /// Whether nothing of a process that is gone is here any more.
+    pub(super) fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Gives some of what the process leaves away, when there is room. Gives how much there was to do.
+    fn give_away(&mut self, now: u64) -> usize {
+        let Some(heir) = self.heir.as_ref().filter(|_| !self.has_left) else { return 0 };
+        match heir.try_reserve() {
+            Ok(room) => match self.served.leave(now) {
+                Some(orphans) => room.send(orphans),
+                None => self.has_left = true,
+            },
+            // The bell rings when there is.
+            Err(TrySendError::Full(())) => return 0,
+            // Nobody is there any more.
+            Err(TrySendError::Closed(())) => self.has_left = true,
+        }
+        1
     }
 
     pub(super) fn number(&self) -> u32 {
@@ -173,15 +210,14 @@ impl Tenant {
         served.sessions().end_path(path, &mut ways);
     }
 
-    /// Packets in, commands, timers, packets out, and what there is to tell. Gives how much there was to do.
-    pub(super) fn round(&mut self, now: u64, exchange: &mut Exchange) -> usize {
-        let before = held_bytes();
+    /// Packets in. Gives how many there were.
+    fn receive(&mut self, now: u64, exchange: &mut Exchange) -> usize {
         let Self { queues, served, held, path, .. } = self;
         let Queues { inbound, outbound, .. } = queues;
         let (sessions, is_full) = (served.sessions(), held.is_full());
         let datagrams = sessions.waiting_datagrams();
         sessions.limit_datagrams(held.of_datagrams(datagrams));
-        let mut came = inbound.receive(|packets| {
+        let came = inbound.receive(|packets| {
             let mut ways = Ways::new(outbound, exchange, *path);
             if is_full {
                 // Who does not read what has come gets no more: it is sent again.
@@ -190,7 +226,24 @@ impl Tenant {
                 sessions.input(now, packets, &mut ways);
             }
         });
-        came += self.receive_near(now, exchange, is_full);
+        came + self.receive_near(now, exchange, is_full)
+    }
+
+    /// What comes when the process is gone comes again, to whoever has its connections then. Gives how much that was.
+    fn turn_away(&mut self, exchange: &mut Exchange) -> usize {
+        if let Some(inbox) = exchange.take(self.path) {
+            exchange.give_back(self.path, inbox);
+        }
+        self.queues.inbound.receive(|_| {})
+    }
+
+    /// Packets in, commands, timers, packets out, and what there is to tell. Gives how much there was to do.
+    pub(super) fn round(&mut self, now: u64, exchange: &mut Exchange) -> usize {
+        let before = held_bytes();
+        let came = match self.heir {
+            None => self.receive(now, exchange),
+            Some(_) => self.turn_away(exchange),
+        };
         let done = self.served.serve(now);
         self.meet(exchange);
         let Self { queues, served, path, .. } = self;
@@ -210,15 +263,16 @@ impl Tenant {
                 events.ring(sleeps);
             },
         );
+        let given = self.give_away(now);
         let more = held_bytes() as isize - before as isize;
         let is_tight = self.held.note(more, self.served.held_beside());
         self.served.tighten(is_tight);
-        came + done
+        came + done + given
     }
 
-    /// Whether it has to go.
+    /// Whether it has to go. One that is gone goes anyway.
     pub(super) fn is_broken(&self) -> bool {
-        self.served.is_broken()
+        self.heir.is_none() && self.served.is_broken()
     }
 
     /// It is told so.
@@ -246,7 +300,7 @@ impl Tenant {
 
     /// Whether it is to be looked at soon, though nobody rings.
     pub(super) fn is_waiting(&mut self) -> bool {
-        self.served.is_starved() || self.wake.event().is_none()
+        self.served.is_starved() || self.wake.event().is_none() || self.heir.is_some()
     }
 
     /// After a sleep; `now`: TSC cycles.

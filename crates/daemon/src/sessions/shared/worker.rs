@@ -102,10 +102,13 @@ impl Thread {
                         None => dismissal.dismiss("its stack worker has no room for it"),
                     }
                 }
-                Ok(Job::Go(number, done)) => {
-                    self.end(|tenant| tenant.number() == number);
-                    // Who waited may be gone.
-                    let _ = done.send(());
+                Ok(Job::Go(number, heir)) => {
+                    let mut all = self.tenants.iter_mut();
+                    // Of one that is not here nothing is left.
+                    if let Some(tenant) = all.find(|tenant| tenant.number() == number) {
+                        tenant.leave_to(heir);
+                        self.exchange.shut(tenant.path());
+                    }
                 }
                 Err(TryRecvError::Empty) => return Ok(count),
                 Err(TryRecvError::Disconnected) => return Err(()),
@@ -114,7 +117,8 @@ impl Thread {
         }
     }
 
-    /// Those who do not keep to the protocol go. Their connections are reset when the control thread hears of it.
+    /// Those who do not keep to the protocol go: their connections are reset when the control thread hears of it. So do those whose
+    /// process is gone, when somebody has all that it has left.
     fn evict(&mut self) {
         let Self { tenants, log, .. } = self;
         for tenant in tenants.iter().filter(|tenant| tenant.is_broken()) {
@@ -123,7 +127,7 @@ impl Thread {
             });
             tenant.dismiss();
         }
-        self.end(Tenant::is_broken);
+        self.end(|tenant| tenant.is_broken() || tenant.has_left());
     }
 
     /// Some leave: what others have sent them and will send goes by the network.

@@ -196,6 +196,18 @@ impl Bed {
         host.served.look(now);
     }
 
+    /// The process is gone: all that its worker gives away.
+    pub(super) fn leave(&mut self) -> Orphans {
+        let mut host = self.host.lock().unwrap();
+        let (now, mut all) = (host.now, Orphans::default());
+        while let Some(some) = host.served.leave(now) {
+            all.closed.extend(some.closed);
+            all.waits.extend(some.waits);
+            host.served.serve(now);
+        }
+        all
+    }
+
     pub(super) fn held_beside(&self) -> usize {
         self.host.lock().unwrap().served.held_beside()
     }

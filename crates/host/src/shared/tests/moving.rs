@@ -133,9 +133,9 @@ fn what_a_process_that_ends_leaves_is_whole() {
         sent += some;
         bed.settle();
     }
-    // More than the stack's own buffer takes: the rest waits in the FIFO.
+    // More than the stack's own buffer takes: the rest waits in the FIFO. Nobody has heard yet that it is closed.
     bed.remote.close(SERVER);
-    let parcels = bed.remote.export_closed();
+    let parcels = bed.leave().closed;
     assert_eq!(parcels.len(), 1);
     assert!(bed.remote.is_drained());
     bed.remote.import_unheld(0, &parcels[0].bytes).unwrap();
@@ -149,4 +149,17 @@ fn what_a_process_that_ends_leaves_is_whole() {
         }
     }
     assert!(got == data[..sent] && !bed.is_broken());
+}
+
+#[test]
+fn so_are_connections_in_time_wait() {
+    let mut bed = Bed::connected(64);
+    bed.remote.close(SERVER);
+    bed.settle();
+    bed.peer(|peer, _| peer.close(CLIENT));
+    bed.settle();
+    let left = bed.leave();
+    assert_eq!((left.closed.len(), left.waits.len()), (0, 1));
+    assert_eq!(left.waits[0].ends().local, at(1, 80));
+    assert!(bed.leave().waits.is_empty());
 }
