@@ -1,14 +1,16 @@
 //! Connections on the way from one stack of a host to the next.
 
-use transport::{ConnectionId, Contents, Event, Exported, Ring};
+use transport::{ConnectionId, Contents, Event, Exported, Ring, TimeWait};
 
 use crate::buffers::HostStack;
 
 /// They and when they arrive.
 #[derive(Debug)]
 pub(crate) struct Departed {
-    /// With the handles that they had, if any.
-    connections: Vec<(Option<ConnectionId>, Exported<Ring>)>,
+    /// With the handles that they had.
+    connections: Vec<(ConnectionId, Exported<Ring>)>,
+    /// Those in TIME-WAIT that have none, as bytes, and how many those are.
+    waits: (Vec<u8>, usize),
     /// ns.
     left_at: u64,
     gap: u64,
@@ -31,11 +33,10 @@ impl Departed {
         for id in stack.all_connections() {
             let exported =
                 stack.export(clock, id, contents).map_err(|why| format!("{id:?}: {why}"))?;
-            connections.push((Some(id), exported));
+            connections.push((id, exported));
         }
-        while let Some(exported) = stack.export_time_wait(clock) {
-            connections.push((None, exported));
-        }
+        let waits = stack.export_time_waits(clock, usize::MAX);
+        let waits = (TimeWait::write(&waits, clock), waits.len());
         let left = (stack.connections(), stack.next_deadline());
         if left != (0, None) {
             return Err(format!("connections, deadline left behind: {left:?}"));
@@ -44,7 +45,7 @@ impl Departed {
             .find(|event| !matches!(event, Event::Gone(..) | Event::Incoming(_)));
         match event {
             Some(event) => Err(format!("left behind: {event:?}")),
-            None => Ok(Self { connections, left_at, gap, ahead, trouble: None }),
+            None => Ok(Self { connections, waits, left_at, gap, ahead, trouble: None }),
         }
     }
 
@@ -58,8 +59,8 @@ impl Departed {
         gap: u64,
     ) -> Result<Self, String> {
         let exported = stack.export(clock, id, contents).map_err(|why| format!("{id:?}: {why}"))?;
-        let connections = vec![(Some(id), exported)];
-        Ok(Self { connections, left_at, gap, ahead: 0, trouble: None })
+        let (connections, waits) = (vec![(id, exported)], (TimeWait::write(&[], clock), 0));
+        Ok(Self { connections, waits, left_at, gap, ahead: 0, trouble: None })
     }
 
     /// To a stack whose clock is so much ahead of simulated time: ns.
@@ -68,7 +69,7 @@ impl Departed {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.connections.len()
+        self.connections.len() + self.waits.1
     }
 
     pub(crate) fn back_at(&self) -> u64 {
@@ -97,9 +98,19 @@ impl Departed {
         let (clock, age) = (now + self.ahead, now - self.left_at);
         for (old, mut exported) in std::mem::take(&mut self.connections) {
             match stack.import(clock, age, &exported.bytes, &mut exported.fifos) {
-                Ok(new) => old.into_iter().for_each(|old| moved(old, new)),
+                Ok(new) => moved(old, new),
                 Err(why) => self.trouble = Some(format!("{:?}: {why}", exported.ends)),
             }
+        }
+        match TimeWait::read(&self.waits.0, clock, age) {
+            Ok(waits) => {
+                // One that is over by now is not taken.
+                let mut left = waits.iter().filter(|one| one.left(clock) > 0);
+                let lost = left.find(|one| !stack.import_time_wait(clock, one));
+                let lost = lost.map(|one| format!("{:?}: in TIME-WAIT", one.ends()));
+                self.trouble = self.trouble.take().or(lost);
+            }
+            Err(why) => self.trouble = Some(format!("in TIME-WAIT: {why}")),
         }
         self.trouble.is_some().then_some(self)
     }

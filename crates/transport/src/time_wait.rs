@@ -4,14 +4,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 
 use crate::ends::{Ends, to_v6};
-use crate::options::{MILLISECOND, Options};
+use crate::options::MILLISECOND;
 use crate::sequence::Seq;
 use crate::tcp::cold::Cold;
 use crate::tcp::hot::{Hot, flag};
-use crate::tcp::state::State;
 
 /// Values of the table of flows with this bit are numbers of [`TimeWaits`].
 pub(crate) const TIME_WAIT: u32 = 1 << 31;
@@ -85,42 +83,6 @@ impl Waiting {
             ttl: options.ttl,
             service: options.dscp << 2 | timestamps | whole,
         }
-    }
-
-    /// The connection that it was, as far as is known; `offset`: of its time stamps.
-    pub(crate) fn connection<F>(&self, offset: u32) -> (Hot, Cold<F>) {
-        let options = Options {
-            ttl: self.ttl,
-            dscp: self.service >> 2,
-            mtu_discovery: self.dont_fragment(),
-            time_wait: u64::from(self.duration) * UNIT,
-            ..Options::default()
-        };
-        let mut cold = Cold::new(self.ends(), Arc::new(options), u16::MAX);
-        // Its FIN was acknowledged.
-        cold.data_start = self.snd_nxt.sub(1);
-        let timestamps = if self.has_timestamps() { flag::TIMESTAMPS } else { 0 };
-        let hot = Hot {
-            snd_una: self.snd_nxt,
-            snd_nxt: self.snd_nxt,
-            rcv_nxt: self.rcv_nxt,
-            rcv_adv: self.rcv_nxt.add(u32::from(self.window)),
-            acked: self.rcv_nxt,
-            ts_recent: self.ts_recent,
-            ts_offset: offset,
-            state: State::TimeWait,
-            flags: timestamps
-                | flag::RELEASED
-                | flag::FIN_QUEUED
-                | flag::FIN_SENT
-                | flag::FIN_ACKED
-                | flag::PEER_CLOSED,
-            life_at: self.deadline,
-            ttl: self.ttl,
-            service: self.service(),
-            ..Hot::vacant(0)
-        };
-        (hot, cold)
     }
 
     pub(crate) fn ends(&self) -> Ends {
@@ -307,6 +269,8 @@ impl TimeWaits {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::fifo::Ring;
     use proptest::prelude::*;

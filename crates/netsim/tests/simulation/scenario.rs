@@ -120,8 +120,8 @@ impl Scenario {
         }
         for (host, talks) in hosts.into_iter().enumerate() {
             let segmentation = random.one_of(&[0, 65_000]).unwrap_or(0);
-            // The short form of TIME-WAIT answers without what it has forgotten (the ACE field), and cannot
-            // be moved into: a single conversation does without, so that two runs can be compared.
+            // The short form of TIME-WAIT answers without what it has forgotten (the ACE field): a single
+            // conversation does without, so that two runs can be compared.
             let time_waits = if most == 1 { 0 } else { 64 };
             let (connections_v4, connections_v6) = (32, 32);
             let config =

@@ -105,20 +105,6 @@ impl<B: Buffers> Stack<B> {
         Ok(Exported { ends, bytes: to.bytes, fifos })
     }
 
-    /// Takes the oldest connection out that is in TIME-WAIT and that nobody holds any more: it has no handle. Unlike what
-    /// [`export_time_waits`](Self::export_time_waits) gives, it is a connection as any other, for [`import`](Self::import).
-    /// `None`: there is none.
-    pub fn export_time_wait(&mut self, now: u64) -> Option<Exported<B::Fifo>> {
-        self.now = self.now.max(now);
-        let (waiting, offset) = self.take_oldest()?;
-        let ends = waiting.ends();
-        let (hot, cold) = waiting.connection::<B::Fifo>(offset);
-        let mut to = begin(self.now, place::NOWHERE, 0);
-        hot.put(&mut to);
-        cold.put(&mut to);
-        Some(Exported { ends, bytes: to.bytes, fifos: None })
-    }
-
     /// All connections that have a handle, in the order of their places: those that nobody was told of yet, and those that
     /// nobody holds any more, too.
     #[must_use]
