@@ -143,9 +143,10 @@ impl<H: Host> Attached<H> {
             None => None,
         };
         let (wanted, at) = (asked.clone(), place.clone());
-        self.holders.settle();
-        let charge = move |mut lent: Lent<'_>| lent.charge_client_queues(id, &wanted, at.as_ref());
-        let (debit, workers) = ask(control, charge).await.ok_or_else(ending)??;
+        let charge = move |host: &mut H| {
+            host.lend_to_clients().charge_client_queues(id, &wanted, at.as_ref())
+        };
+        let (debit, workers) = self.holders.charge(control, charge).await.ok_or_else(ending)??;
         let segment = grow(&format!("millrace-client-{id}"), debit, &self.holders).await?;
         let place = match (asked.queue.clone(), place) {
             (Some(wanted), Some(place)) => {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use shm::attach::Refusal;
 
+use super::asks::Control;
 use super::bounds::UserBound;
 use super::refusal::no_resources;
 
@@ -188,6 +189,16 @@ impl Holders {
         })?;
         held.debits.insert(watch, debit);
         Ok(())
+    }
+
+    /// Has something charged on the control thread, where what nobody holds any more counts no longer. `None`: the daemon ends.
+    pub(crate) async fn charge<D: 'static, R: Send + 'static>(
+        &self,
+        control: &Control<D>,
+        act: impl FnOnce(&mut D) -> R + Send + 'static,
+    ) -> Option<R> {
+        self.settle();
+        control.ask(act).await
     }
 
     /// Takes what nobody holds any more off the accounts.

@@ -199,9 +199,9 @@ impl<H: Host> Attached<H> {
         let Withdraw { stack, id } = asked;
         let (control, to) = (self.control.clone(), (process, stack));
         let holders = Arc::clone(&self.holders);
-        holders.settle();
         let moved = tokio::spawn(async move {
-            let begun = ask(&control, move |lent| lent.sessions.begin_withdraw(id, to)).await?;
+            let begin = move |host: &mut H| host.lend().sessions.begin_withdraw(id, to);
+            let begun = holders.charge(&control, begin).await.ok_or_else(ending)??;
             let Answered::Take(leaving) = begun else { return Ok(None) };
             let charge = leaving.charge();
             let given = match (&leaving.parking, leaving.connection) {

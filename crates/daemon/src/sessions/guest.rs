@@ -226,6 +226,15 @@ impl<H: Host> Attached<H> {
         self.control.ask(move |host| act(host.lend())).await.ok_or_else(ending)?
     }
 
+    /// The same where memory is charged to users.
+    pub(super) async fn charge<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(Lent<'_>) -> Result<R, Refusal> + Send + 'static,
+    ) -> Result<R, Refusal> {
+        let charged = self.holders.charge(&self.control, move |host| act(host.lend()));
+        charged.await.ok_or_else(ending)?
+    }
+
     async fn greet(&self, hello: Hello) -> Result<Reply, Refusal> {
         let (process, id) = (self.process.clone(), Arc::clone(&self.id));
         let (dismissal, news) = (self.dismissal.clone(), self.news.0.clone());

@@ -267,9 +267,8 @@ impl<H: Host> Attached<H> {
         id: u32,
         asked: Introduce,
     ) -> Result<Answer<Reply>, Refusal> {
-        self.holders.settle();
         let Plan { mut answer, make, are_strangers } =
-            self.ask(move |lent| lent.sessions.plan(id, &asked)).await?;
+            self.charge(move |lent| lent.sessions.plan(id, &asked)).await?;
         let Some((ends, at, debit)) = make else { return Ok(Reply::Introduced(answer).into()) };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);

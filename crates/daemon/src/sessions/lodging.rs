@@ -38,12 +38,11 @@ impl<H: Host> Attached<H> {
         let plan = Plan::new(sessions, chunks).ok_or_else(|| {
             invalid("sessions: a power of two from 64 to 65,536; chunks: 16 to 262,144")
         })?;
-        self.holders.settle();
         let (bytes, state) = (plan.bytes(), state_bytes(&plan));
         let charge = move |lent: Lent<'_>| {
             Ok((lent.sessions.charge(id, bytes)?, lent.sessions.charge(id, state)?))
         };
-        let debits = self.ask(charge).await?;
+        let debits = self.charge(charge).await?;
         let (opened, rings, theirs) = self.open_with(id, queues(sessions), bytes + state).await?;
         let stack = opened.stack;
         let lodged = self.lodge((id, stack), (plan, debits), (opened, rings, theirs)).await;

@@ -33,9 +33,8 @@ impl<H: Host> Attached<H> {
         let shared = Arc::clone(&self.shared);
         let Shared { bells, turns, .. } = &*shared;
         let _turn = turns.acquire().await.map_err(no_resources)?;
-        self.holders.settle();
         let charge = move |mut lent: Lent<'_>| lent.charge_stack(id, &asked);
-        let (debit, workers) = self.ask(charge).await?;
+        let (debit, workers) = self.charge(charge).await?;
         let segment = grow(&format!("millrace-stack-{id}"), debit, &self.holders).await?;
         let token = u64::from(id) << 32 | bells.next();
         let made = bells.make(token, 1, workers).map_err(|error| {
