@@ -33,9 +33,13 @@ impl Sessions {
         let count = LeasedPorts::LEASE;
         let all: Vec<u16> = ports.leases().collect();
         let next = all.partition_point(|first| *first <= self.last_lease);
+        let last_of = |first: u16| first.saturating_add(count - 1);
         let turn = all.get(next..).into_iter().chain(all.get(..next)).flatten();
-        for first in turn {
-            let last = first.saturating_add(count - 1);
+        let mut turn: Vec<u16> = turn.copied().collect();
+        // Who leases a port gets the FINs that come again to its earlier connections, which nobody answers then.
+        turn.sort_by_cached_key(|first| self.steering.waits_within(*first, last_of(*first)));
+        for first in &turn {
+            let last = last_of(*first);
             // Its process is expected back, connections of one that has ended go on from there, or somebody serves there: others
             // may yet join.
             if self.reserved.contains_key(first)

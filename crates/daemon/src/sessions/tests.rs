@@ -201,6 +201,14 @@ fn a_range_with_a_connection_that_moved_is_not_leased() {
     sessions.steering.redirect(id, &flow).unwrap();
     let asked = Lease { stack: one.1, first: None };
     assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1256);
+    // One with a connection in TIME-WAIT is the last choice, and is leased when there is no other.
+    sessions.steering.end_redirect(&flow);
+    sessions.steering.wait_out(id, &flow).unwrap();
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1512);
+    let lessee = sessions.stack(one.0, one.1).unwrap().id;
+    sessions.steering.release(lessee, 1256).unwrap();
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1256);
+    assert_eq!(sessions.lease(one.0, asked).unwrap().first, 1000);
 }
 
 /// Connections that whoever waits for it was told are lost.

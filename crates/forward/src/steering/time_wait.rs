@@ -15,6 +15,12 @@ impl Steering {
         self.time_waits.set(flow, id)
     }
 
+    /// Whether a connection from one of these ports is in TIME-WAIT.
+    #[must_use]
+    pub fn waits_within(&self, first: u16, last: u16) -> bool {
+        self.time_waits.within(first, last)
+    }
+
     /// The TIME-WAIT of a flow's connection is over. Gives the stack that had it.
     pub fn end_wait(&mut self, flow: &Flow) -> Option<StackId> {
         self.time_waits.end(flow)

@@ -74,6 +74,7 @@ fn whoever_leases_the_port_goes_before() {
     {
         let leased = flow(Tcp, local, remote);
         steering.wait_out(own, &leased).unwrap();
+        assert!(steering.waits_within(20_001, 20_255) && !steering.waits_within(20_002, 20_255));
         assert_eq!(reader.stack_of(&fin(&leased)), Some(own));
         steering.lease(lessee, 20_000, 256).unwrap();
         assert_eq!(reader.stack_of(&fin(&leased)), Some(lessee));
