@@ -66,6 +66,18 @@ print(hashlib.sha256(bytes((at * 2654435761 & 0xffffffff) >> 24 for at in range(
 server burst 7008 "$lab/mover" burst 7008 $bytes
 try burst "all of 1 MB arrives from a server that writes it and ends" equal "$(talk 7008 --hear)" "$bytes $wanted end"
 wait "$server"
+# An inline stack ends with its process.
+if [ "${MILLRACE_PLACEMENT-}" = shared ] || [ "$LAB_ROUTER" = kernel ]; then
+  server leave 7011 "$lab/mover" leave 7011 $bytes
+  talk 7011 --hear "$lab/killed" >"$lab/heard" &
+  heard=$!
+  within 10 says '^closed$' cat "$served/logs/leave" || fail "the server does not come to its end"
+  end "$server" KILL
+  touch "$lab/killed"
+  wait "$heard"
+  try leave "all of 1 MB arrives from a server that writes it, closes, and is killed" \
+    says "^$bytes $wanted end\$" cat "$lab/heard"
+fi
 if [ "$LAB_ROUTER" = millrace ]; then
   server waits 7009 "$lab/mover" wait 7009
   talk 7009 --hear >"$lab/heard" &

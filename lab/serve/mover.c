@@ -5,6 +5,7 @@
 //        mover inetd PORT PROGRAM [WORD...] a program for each connection, which is its standard input and output
 //        mover pass PORT                    a process that accepts, and one that answers
 //        mover burst PORT BYTES             writes so much, and ends
+//        mover leave PORT BYTES             writes so much, closes, says so, and waits to be killed
 //        mover wait PORT                    writes a line, and waits to be killed
 // Each line is answered by who has read it: 'parent: LINE', 'child: LINE'.
 #define _GNU_SOURCE
@@ -145,13 +146,13 @@ static void pass(int listener) {
   }
 }
 
-static void burst(int listener, size_t bytes) {
+static int burst(int listener, size_t bytes) {
   int fd = accept(listener, 0, 0), room = 4 << 20;
   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   unsigned char *data = malloc(bytes);
   for (size_t at = 0; at < bytes; at++) data[at] = at * 2654435761u >> 24;
   say(fd, (char *)data, bytes);
-  _exit(0);
+  return fd;
 }
 
 int main(int count, char **words) {
@@ -163,7 +164,12 @@ int main(int count, char **words) {
   if (!strcmp(words[1], "half")) half(listener, atoi(words[3]));
   if (!strcmp(words[1], "shut")) shut(listener);
   if (!strcmp(words[1], "pass")) pass(listener);
-  if (!strcmp(words[1], "burst")) burst(listener, atoi(words[3]));
+  if (!strcmp(words[1], "burst")) burst(listener, atoi(words[3])), _exit(0);
+  if (!strcmp(words[1], "leave")) {
+    close(burst(listener, atoi(words[3])));
+    if (puts("closed") < 0 || fflush(stdout)) err(1, "stdout");
+    for (;;) pause();
+  }
   if (!strcmp(words[1], "wait")) {
     int fd = accept(listener, 0, 0);
     say(fd, "here\n", 5);
