@@ -19,6 +19,9 @@ lab=$(mktemp -d "/tmp/$lab_name.XXXX")
 lab_socket=$lab/millrace.sock
 lab_config=$lab/millrace.toml
 lab_failures=0
+# How long the daemon may take to end after the test: seconds. How often it had to be killed.
+lab_patience=10
+lab_killed=0
 daemon=''
 
 # Runs a command on a host: on HOST COMMAND...
@@ -33,12 +36,20 @@ fail() { echo "not ok: $1"; exit 1; }
 lab_end() {
   local status=$? pid name
   trap - EXIT INT TERM
-  [ "$lab_failures" -eq 0 ] || status=1
+  # Who is interrupted has no time.
+  [ "$status" -lt 128 ] || lab_patience=5
+  stop_daemon "$lab_patience"
+  # A restart may have left another process in its place.
+  for daemon in $(daemons); do stop_daemon "$lab_patience"; done
+  if [ "$lab_killed" -gt 0 ]; then
+    echo "not ok: the daemon had to be killed"
+    lab_failures=$((lab_failures + 1))
+  fi
+  [ "$lab_failures" -eq 0 ] || [ "$status" -ge 128 ] || status=1
   if [ "$status" -ne 0 ] && [ "$status" -ne 77 ] && [ "$status" -lt 128 ]; then
     sed 's/^/config: /' "$lab_config" 2>/dev/null
     tail -n 40 "$lab/daemon.log" 2>/dev/null | sed 's/^/daemon: /'
   fi
-  stop_daemon 5 || echo "the daemon had to be killed"
   # What else runs is killed without a word from the shell.
   disown -a
   for name in $(ip netns list | awk -v p="$lab_name-" 'index($1, p) == 1 {print $1}'); do
@@ -58,9 +69,21 @@ stop_daemon() {
   [ -n "$pid" ] || return 0
   daemon=
   kill -TERM "$pid" 2>/dev/null
-  while kill -0 "$pid" 2>/dev/null && [ "$tenths" -gt 0 ]; do sleep 0.1; tenths=$((tenths - 1)); done
-  kill -KILL "$pid" 2>/dev/null
+  while lives "$pid" && [ "$tenths" -gt 0 ]; do sleep 0.1; tenths=$((tenths - 1)); done
+  if lives "$pid"; then
+    kill -KILL "$pid" 2>/dev/null
+    lab_killed=$((lab_killed + 1))
+  fi
   wait "$pid" 2>/dev/null
+}
+# Whether a process runs; one that has ended and that nobody has waited for yet does not: lives PID
+lives() { readlink -q "/proc/$1/exe" >/dev/null; }
+# The daemons in the router's namespace.
+daemons() {
+  local pid
+  for pid in $(ip netns pids "$lab_name-router" 2>/dev/null); do
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != millraced ] || echo "$pid"
+  done
 }
 
 # Makes hosts: host NAME...
