@@ -7,6 +7,7 @@
 //! | `desk` | one for each socket and user | what a user does keeps that thread busy, and no other |
 //! | `visit` | the user's | a connection: requests are received, paced and answered |
 //! | `user` | the user's | what its connections share: the pace of requests, turns, places |
+//! | `rhythm` | all | how often something comes: in bursts, and then evenly |
 //! | `bells` | the user's | the user's doorbells are rung and drained |
 //! | `strangers` | that of the socket | who may not come has so many connections that are told why |
 //! | `kept` | the user's | connections on which nothing more is said, until nobody holds the other end |
@@ -26,6 +27,7 @@ mod holders;
 mod kept;
 mod memory;
 mod refusal;
+mod rhythm;
 mod sparing;
 mod strangers;
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::rhythm::Rhythm;
 use super::user::Place;
 
 /// Connections of one user that wait to be told, or are told, at the same time.
 const OF_USER: usize = 8;
-/// Connections of one user that may come at once after a pause, and the time for each more.
-const BURST: u32 = 64;
+/// For each connection of one user beyond a burst.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Users that may have come lately.
 const USERS: usize = 1024;
@@ -23,28 +23,27 @@ pub(super) struct Strangers(HashMap<u32, Stranger>);
 #[derive(Debug)]
 struct Stranger {
     taken: Arc<AtomicUsize>,
-    /// When the next one would be due, if they came evenly.
-    due: Instant,
+    rhythm: Rhythm,
 }
 
 impl Strangers {
     /// A place for one more connection of a user. `None`: the user has as many, or comes too often.
     pub(super) fn place(&mut self, uid: u32, now: Instant) -> Option<Place> {
-        let rested = now.checked_sub(INTERVAL * (BURST - 1)).unwrap_or(now);
         if self.0.len() >= USERS {
             let taken = |one: &Stranger| one.taken.load(Ordering::Relaxed) > 0;
-            self.0.retain(|_, one| taken(one) || one.due > rested);
+            self.0.retain(|_, one| taken(one) || !one.rhythm.has_rested(now, INTERVAL));
             if self.0.len() >= USERS && !self.0.contains_key(&uid) {
                 return None;
             }
         }
-        let new = || Stranger { taken: Arc::default(), due: rested };
+        let rhythm = Rhythm::rested(now, INTERVAL);
+        let new = || Stranger { taken: Arc::default(), rhythm };
         let one = self.0.entry(uid).or_insert_with(new);
-        let due = one.due.max(rested);
-        if due > now || one.taken.load(Ordering::Relaxed) >= OF_USER {
+        let waits = !one.rhythm.wait(now, INTERVAL).is_zero();
+        if waits || one.taken.load(Ordering::Relaxed) >= OF_USER {
             return None;
         }
-        one.due = due + INTERVAL;
+        one.rhythm.count(now, INTERVAL);
         Some(Place::of(&one.taken))
     }
 }

@@ -13,9 +13,7 @@ use tokio::time::sleep;
 use super::Process;
 use super::bells::Bells;
 use super::kept::Kept;
-
-/// Requests that may come at once after a pause.
-const BURST: u32 = 64;
+use super::rhythm::Rhythm;
 
 /// One of so many places, given back when it is dropped.
 #[derive(Debug)]
@@ -77,23 +75,20 @@ impl Shared {
 
 /// When a user has asked for something.
 #[derive(Debug)]
-pub(super) struct Pace {
-    /// When the next request would be due, if they came evenly.
-    due: Mutex<Instant>,
-}
+pub(super) struct Pace(Mutex<Rhythm>);
 
 impl Pace {
     pub(super) fn new() -> Self {
-        Self { due: Mutex::new(Instant::now()) }
+        Self(Mutex::new(Rhythm::since(Instant::now())))
     }
 
     /// How long a request that comes at `now` has to wait, of so many a second.
     fn take(&self, now: Instant, requests: u32) -> Duration {
         let interval = Duration::from_secs(1) / requests.max(1);
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let saved = interval * BURST;
-        *due = (*due).max(now.checked_sub(saved).unwrap_or(now)) + interval;
-        due.saturating_duration_since(now)
+        let mut rhythm = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = rhythm.wait(now, interval);
+        rhythm.count(now, interval);
+        wait
     }
 
     /// Waits until a request may be worked on, of so many a second.
@@ -108,6 +103,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::rhythm::BURST;
 
     #[test]
     fn requests_come_in_bursts_and_then_evenly() {
