@@ -80,6 +80,8 @@ pub(crate) struct OpenDevice<D = Port> {
     jobs: DeviceJobs<D>,
     /// Ends when the device is closed.
     open: Receiver<Infallible>,
+    /// When that is late, once it has begun.
+    deadline: Option<Instant>,
     view: Arc<View>,
 }
 
@@ -97,7 +99,8 @@ impl<D: Driven> OpenDevice<D> {
             drop(closed);
         };
         thread::Builder::new().name("millrace-port".to_owned()).spawn(body)?;
-        Ok(Self { port: port.to_owned(), jobs: DeviceJobs(jobs), open, view })
+        let (port, jobs) = (port.to_owned(), DeviceJobs(jobs));
+        Ok(Self { port, jobs, open, deadline: None, view })
     }
 }
 
@@ -117,22 +120,29 @@ impl<D> OpenDevice<D> {
         self.jobs.clone()
     }
 
-    /// Has it closed after what was left before; dropping it waits for that.
-    pub(super) fn begin_closing(&self) {
+    /// Has it closed after what was left before. Dropping it waits for that, as long from now on as a driver may take: those whose
+    /// closing has begun at the same time are waited for together.
+    pub(super) fn begin_closing(&mut self) {
+        self.begin_closing_within(DEADLINE);
+    }
+
+    fn begin_closing_within(&mut self, deadline: Duration) {
+        self.deadline.get_or_insert_with(|| Instant::now() + deadline);
         // The thread has ended otherwise.
         let _ = self.jobs.0.send(Job::Close);
     }
 
-    /// Whether it is closed in time.
-    fn closes_within(&self, deadline: Duration) -> bool {
+    /// Waits for it to be closed. Whether it is, in time.
+    fn closes(&mut self) -> bool {
         self.begin_closing();
-        self.open.recv_timeout(deadline) != Err(RecvTimeoutError::Timeout)
+        let rest = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        self.open.recv_timeout(rest.unwrap_or_default()) != Err(RecvTimeoutError::Timeout)
     }
 }
 
 impl<D> Drop for OpenDevice<D> {
     fn drop(&mut self) {
-        if !self.closes_within(DEADLINE) {
+        if !self.closes() {
             let late = Unanswered::Late(DEADLINE.as_secs());
             tracing::error!(port = self.port, "it is closed later: {late}");
         }

@@ -133,8 +133,8 @@ impl Ports {
 
     /// Closes all of them.
     pub(crate) fn clear(&mut self) {
-        // At the same time: one whose driver hangs does not keep the others open.
-        let devices = self.list.iter().filter_map(|port| port.open.as_ref());
+        // At the same time: those whose drivers hang keep neither the others open nor the daemon from its end one after the other.
+        let devices = self.list.iter_mut().filter_map(|port| port.open.as_mut());
         devices.for_each(OpenDevice::begin_closing);
         self.list.clear();
     }

@@ -154,13 +154,31 @@ async fn what_comes_too_late_is_undone_and_what_waits_behind_it_is_never_done() 
 
 #[test]
 fn closing_waits_for_a_driver_that_hangs_but_not_for_ever() {
-    let (device, wire, _changed) = open();
+    let (mut device, wire, _changed) = open();
     let held = hang(&wire);
-    assert!(!device.closes_within(SHORT));
+    device.begin_closing_within(SHORT);
+    assert!(!device.closes());
     assert!(!wire.closed.load(Ordering::SeqCst));
+    device.deadline = None;
     drop(held);
     drop(device);
     assert!(wire.closed.load(Ordering::SeqCst));
+}
+
+#[test]
+fn drivers_that_hang_are_waited_for_at_the_same_time() {
+    const DEADLINE: Duration = Duration::from_millis(500);
+    const DEVICES: u32 = 30;
+    let all = (0..DEVICES).map(|_| open());
+    let (mut devices, wires): (Vec<_>, Vec<_>) =
+        all.map(|(device, wire, _)| (device, wire)).unzip();
+    let held: Vec<_> = wires.iter().map(|wire| hang(wire)).collect();
+    devices.iter_mut().for_each(|device| device.begin_closing_within(DEADLINE));
+    let begin = Instant::now();
+    drop(devices);
+    let (took, alone) = (begin.elapsed(), DEADLINE * DEVICES);
+    assert!(took < alone / 2, "{took:?}, one after the other {alone:?}");
+    drop(held);
 }
 
 #[tokio::test]
