@@ -93,6 +93,18 @@ pub enum DeviceError {
         /// The address.
         address: String,
     },
+    /// Another device keeps DPDK's bus, which one can have at a time to be opened or closed.
+    #[error(
+        "device {device}: the driver of {holder} has kept DPDK's bus to itself for more than {seconds} s while that device is opened or closed; the kernel's log (dmesg) may say why"
+    )]
+    Waiting {
+        /// The device that was to be opened.
+        device: String,
+        /// The other device.
+        holder: String,
+        /// How long.
+        seconds: u64,
+    },
     /// EAL has no such driver.
     #[error("{kind} device: the driver {} is not installed; it is in the package `librte-net-{}` or `dpdk` of the distribution", kind.driver(), kind.driver().trim_start_matches("net_").replace('_', "-"))]
     NoDriver {

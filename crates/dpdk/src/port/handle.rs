@@ -2,16 +2,19 @@
 
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::bursts::Bursts;
+use super::bus::Bus;
 use super::xdp::{self, Socket};
 use super::{PortConfig, PortError};
 use crate::device::{combined_queues, interface_index};
 use crate::{Device, DeviceError, DeviceKind, ffi};
 
-/// DPDK's bus operations are not safe to call from several threads. The ports that have a [`Handle`].
-static BUS: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+/// Every port's.
+static BUS: Bus = Bus::new();
+/// How long another device may have the bus before one is not opened: as long as its driver may take to close it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Virtual devices get a new name each time, so that an old one's remains are never met.
 static NAMES: AtomicU32 = AtomicU32::new(0);
 
@@ -60,7 +63,9 @@ impl Handle {
         let c_name = c_string(name)?;
         let c_arguments = c_string(arguments)?;
         let c_bus = c_string(bus.to_owned())?;
-        let mut open = BUS.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = BUS.take_within(PATIENCE, device.to_string()).map_err(|holder| {
+            DeviceError::Waiting { device: device.to_string(), holder, seconds: PATIENCE.as_secs() }
+        })?;
         let mut id = by_name(&c_name);
         if id.is_none() {
             // SAFETY: EAL runs (the caller has checked), and the strings outlive the call.
@@ -76,15 +81,12 @@ impl Handle {
             }
             id = by_name(&c_name);
         }
-        if let Some(id) = id {
-            // Whoever drops a handle closes the port, with the queues of the other one.
-            if open.contains(&id) {
-                let address = device.argument().to_owned();
-                return Err(DeviceError::InUse { address }.into());
-            }
-            open.push(id);
+        // Whoever drops a handle closes the port, with the queues of the other one.
+        if id.is_some_and(|id| !turn.open(id)) {
+            let address = device.argument().to_owned();
+            return Err(DeviceError::InUse { address }.into());
         }
-        drop(open);
+        drop(turn);
         let id = id.ok_or_else(|| match device.kind() {
             DeviceKind::Pci => DeviceError::NoPciPort { address: device.argument().to_owned() },
             _ => driver_error("it made no port".to_owned()),
@@ -115,18 +117,19 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let mut open = BUS.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the port is ours alone, as `create` saw, and no queue of it is left; stopping a port that is not started
-        // does nothing, and removing a device that closing has already removed fails harmlessly.
+        // does nothing.
+        unsafe { ffi::rte_eth_dev_stop(self.id) };
+        let turn = BUS.take(self.device.to_string());
+        // SAFETY: as above, and the bus is ours; removing a device that closing has already removed fails harmlessly.
         unsafe {
-            ffi::rte_eth_dev_stop(self.id);
             ffi::rte_eth_dev_close(self.id);
             if let Ok(bus) = CString::new(self.bus) {
                 ffi::rte_eal_hotplug_remove(bus.as_ptr(), self.name.as_ptr());
             }
         }
-        open.retain(|id| *id != self.id);
-        drop(open);
+        turn.close(self.id);
+        drop(turn);
         if !self.sockets.is_empty() {
             xdp::close(&self.sockets);
         }

@@ -18,6 +18,7 @@
 //! Receive interrupts exist for `pci`, `tap`, `vhost-user` and `virtio-user`.
 
 mod bursts;
+mod bus;
 mod config;
 mod handle;
 mod health;
