@@ -19,7 +19,7 @@ use crate::clients::Host as _;
 use crate::daemon::{self, Changing, Shared, StartError};
 use crate::keep::{Keeper, Kept, Place};
 use crate::ports::{Numa, eal_options};
-use crate::processes::asks;
+use crate::processes::{Holders, asks};
 use crate::restart::{Handover, Restarts};
 use crate::service::{
     self, Again, Lineage, Places, Predecessor, Progress, SocketError, Sockets, Successor, notify,
@@ -207,9 +207,15 @@ async fn serve(
     tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
     tasks.spawn(daemon::look_after(daemon.clone(), progress.task("health")));
     let (control, asked) = asks::<daemon::Daemon>();
-    clients::open(sockets.attach.listener()?, daemon.lock().lend_to_clients(), control.clone())?;
+    let holders = Arc::new(Holders::new());
+    clients::open(
+        sockets.attach.listener()?,
+        daemon.lock().lend_to_clients(),
+        control.clone(),
+        Arc::clone(&holders),
+    )?;
     let meeting = (sockets.sessions.listener()?, sockets.sessions.path());
-    sessions::open(meeting, &daemon.lock().sessions, control.clone())?;
+    sessions::open(meeting, &daemon.lock().sessions, control.clone(), holders)?;
     let asking = daemon.clone();
     tasks.spawn(asked.serve(move |act| act(&mut asking.lock())));
     let beat = progress.task("what processes ask");

@@ -1,6 +1,5 @@
 //! What there is at the attach socket, for the threads that serve it.
 
-use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,15 +23,15 @@ pub(super) struct Attaching<H> {
 }
 
 impl<H: Host> Attaching<H> {
-    /// Errors: the kernel does not tell when nobody holds memory any more.
     pub(super) fn new(
         config: &config::Clients,
         rules: Rules,
         control: Control<H>,
-    ) -> io::Result<Self> {
+        holders: Arc<Holders>,
+    ) -> Self {
         let config::Clients { most, connections, requests, .. } = *config;
         let bounds = Bounds { most, connections, requests };
-        Ok(Self { bounds, rules, control, holders: Arc::new(Holders::new()?) })
+        Self { bounds, rules, control, holders }
     }
 }
 

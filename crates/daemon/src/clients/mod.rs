@@ -33,7 +33,7 @@ use shm::attach::{
 
 use crate::ports::{Devices, Ports};
 use crate::processes::{
-    Accounts, Control, Door, Paces, Process, Sparing, check_name, no_resources, printable,
+    Accounts, Control, Door, Holders, Paces, Process, Sparing, check_name, no_resources, printable,
 };
 use crate::workers::Workers;
 
@@ -132,15 +132,16 @@ impl Clients {
 
 /// Opens the attach socket.
 ///
-/// Errors: no thread, or the kernel does not tell when nobody holds memory any more.
+/// Errors: no thread.
 pub(crate) fn open<H: Host>(
     listener: UnixListener,
     lent: Lent<'_>,
     control: Control<H>,
+    holders: Arc<Holders>,
 ) -> io::Result<()> {
     lent.show_rules_to_door();
     let (bounds, rules) = (&lent.config.clients, Arc::clone(&lent.clients.rules));
-    Door::new(listener, Attaching::new(bounds, rules, control)?).open()
+    Door::new(listener, Attaching::new(bounds, rules, control, holders)).open()
 }
 
 impl Client {

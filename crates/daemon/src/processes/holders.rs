@@ -144,14 +144,17 @@ impl Drop for Debit {
     }
 }
 
-/// Tells when nobody holds memory any more. Users' threads share it.
+/// Tells when nobody holds memory any more. All users' threads, at both sockets, share it: how many of its kind there may be on a
+/// machine is little.
 pub(crate) struct Holders {
-    watches: OwnedFd,
     held: Mutex<Held>,
+    make: fn() -> io::Result<OwnedFd>,
 }
 
 #[derive(Default)]
 struct Held {
+    /// Where there is none, none could be made yet.
+    watches: Option<OwnedFd>,
     /// By watch.
     debits: HashMap<i32, Debit>,
     /// The kernel had no room for some event.
@@ -159,15 +162,23 @@ struct Held {
 }
 
 impl Holders {
-    /// Of no memory yet.
-    ///
-    /// Errors: the user that the daemon runs as has too many of its kind.
-    pub(crate) fn new() -> io::Result<Self> {
-        let watches = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
-        let watches = watches.map_err(|error| {
-            io::Error::other(format!("inotify: {error}; raise fs.inotify.max_user_instances"))
-        })?;
-        Ok(Self { watches, held: Mutex::default() })
+    /// Of no memory yet. Where the user that the daemon runs as has too many of its kind, processes are refused memory until it has
+    /// fewer: what they have closed and keep would not count.
+    pub(crate) fn new() -> Self {
+        Self::with(|| {
+            let watches = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
+            watches.map_err(|error| {
+                io::Error::other(format!("inotify: {error}; raise fs.inotify.max_user_instances"))
+            })
+        })
+    }
+
+    fn with(make: fn() -> io::Result<OwnedFd>) -> Self {
+        let warn = |error: &io::Error| {
+            tracing::warn!("processes can attach and have stacks when this is mended: {error}");
+        };
+        let held = Held { watches: make().inspect_err(warn).ok(), ..Held::default() };
+        Self { held: Mutex::new(held), make }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -176,11 +187,17 @@ impl Holders {
 
     /// Has memory count until nobody holds it any more. To be called once, before it is handed out.
     ///
-    /// Errors: too many watches, or no `/proc`.
+    /// Errors: too many watches, no `/proc`, or still too many of its kind.
     pub(crate) fn watch(&self, file: impl AsFd, debit: Debit) -> Result<(), Refusal> {
         let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
         let mut held = self.held();
-        let watch = inotify::add_watch(&self.watches, path, WatchFlags::DELETE_SELF);
+        let watches = match held.watches.take() {
+            Some(watches) => watches,
+            None => (self.make)()
+                .map_err(|error| no_resources(format!("memory can't be watched: {error}")))?,
+        };
+        let watch = inotify::add_watch(&watches, path, WatchFlags::DELETE_SELF);
+        held.watches = Some(watches);
         let watch = watch.map_err(|error| {
             no_resources(format!(
                 "memory can't be watched: {error}; the daemon needs /proc and enough \
@@ -204,39 +221,41 @@ impl Holders {
     /// Takes what nobody holds any more off the accounts.
     pub(crate) fn settle(&self) {
         let mut held = self.held();
+        let Held { watches: Some(watches), debits, missed } = &mut *held else { return };
         let mut space = [MaybeUninit::<u8>::uninit(); EVENTS];
-        let mut events = Reader::new(&self.watches, &mut space);
+        let mut events = Reader::new(&*watches, &mut space);
         // A watch has two events, and none is set meanwhile.
         while let Ok(event) = events.next() {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                held.missed = true;
+                *missed = true;
             }
             if event.events().contains(ReadFlags::IGNORED) {
-                held.debits.remove(&event.wd());
+                debits.remove(&event.wd());
             }
         }
-        if let Some(there) = held.missed.then(|| self.listed().ok()).flatten() {
-            held.missed = false;
-            held.debits.retain(|watch, _| there.contains(watch));
+        if let Some(there) = missed.then(|| listed(watches).ok()).flatten() {
+            *missed = false;
+            debits.retain(|watch, _| there.contains(watch));
         }
     }
+}
 
-    /// The watches that there are.
-    fn listed(&self) -> io::Result<HashSet<i32>> {
-        let path = format!("/proc/self/fdinfo/{}", self.watches.as_raw_fd());
-        let text = read_to_string(path)?;
-        let listed = text.lines().filter_map(|line| {
-            let number = line.strip_prefix("inotify wd:")?.split(' ').next()?;
-            i32::from_str_radix(number, 16).ok()
-        });
-        Ok(listed.collect())
-    }
+/// The watches that there are.
+fn listed(watches: &OwnedFd) -> io::Result<HashSet<i32>> {
+    let path = format!("/proc/self/fdinfo/{}", watches.as_raw_fd());
+    let text = read_to_string(path)?;
+    let listed = text.lines().filter_map(|line| {
+        let number = line.strip_prefix("inotify wd:")?.split(' ').next()?;
+        i32::from_str_radix(number, 16).ok()
+    });
+    Ok(listed.collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use std::sync::atomic::AtomicBool;
     use std::thread::sleep;
     use std::time::Duration;
 
@@ -280,7 +299,7 @@ mod tests {
 
     #[test]
     fn memory_counts_until_nobody_holds_it() {
-        let (holders, mut accounts) = (Holders::new().unwrap(), Accounts::default());
+        let (holders, mut accounts) = (Holders::new(), Accounts::default());
         let ways: [Hold; 5] = [
             |segment| Box::new(segment.as_fd().try_clone_to_owned().unwrap()),
             |segment| Box::new(reopened(segment, OFlags::RDWR)),
@@ -313,19 +332,41 @@ mod tests {
 
     #[test]
     fn nothing_counts_for_ever_when_events_were_lost() {
-        let (holders, mut accounts) = (Holders::new().unwrap(), Accounts::default());
+        let (holders, mut accounts) = (Holders::new(), Accounts::default());
         // Watches are listed in hexadecimal.
         let mut all: Vec<_> = (0..20).map(|_| made(&holders, &mut accounts, 7)).collect();
         all.truncate(17);
-        assert!(comes(|| holders.listed().unwrap().len() == 17));
+        let watches = holders.held().watches.as_ref().unwrap().try_clone().unwrap();
+        assert!(comes(|| listed(&watches).unwrap().len() == 17));
         let mut space = [MaybeUninit::<u8>::uninit(); EVENTS];
-        while rustix::io::read(&holders.watches, &mut space).is_ok() {}
+        while rustix::io::read(&watches, &mut space).is_ok() {}
         holders.settle();
         assert_eq!(accounts.bytes(7), 20 * BYTES, "nobody has told");
         holders.held().missed = true;
         holders.settle();
         assert_eq!(accounts.bytes(7), 17 * BYTES);
         assert!(!holders.held().missed);
+    }
+
+    #[test]
+    fn memory_that_cannot_be_watched_is_refused_until_it_can() {
+        static TOO_MANY: AtomicBool = AtomicBool::new(true);
+        fn make() -> io::Result<OwnedFd> {
+            if TOO_MANY.load(Ordering::SeqCst) {
+                return Err(io::Error::other("too many"));
+            }
+            Ok(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?)
+        }
+        let (holders, mut accounts) = (Holders::with(make), Accounts::default());
+        let segment = Segment::create("unwatched", BYTES).unwrap();
+        let debit = accounts.charge([7; 2], BYTES, BOUND).unwrap();
+        let refusal = holders.watch(&segment, debit).unwrap_err();
+        assert!(refusal.message.contains("can't be watched: too many"), "{refusal}");
+        holders.settle();
+        assert_eq!(accounts.bytes(7), 0, "who gets none owes nothing");
+        TOO_MANY.store(false, Ordering::SeqCst);
+        let _segment = made(&holders, &mut accounts, 7);
+        assert_eq!(accounts.bytes(7), BYTES);
     }
 
     #[test]

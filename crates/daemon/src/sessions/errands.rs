@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_given_back_counts_until_it_is_closed() {
-        let (holders, mut accounts) = (Holders::new().unwrap(), Accounts::default());
+        let (holders, mut accounts) = (Holders::new(), Accounts::default());
         let bound = MemoryBound { section: "test", mebibytes: 1, pieces: 8 };
         let debit = accounts.charge([7; 2], 0, bound).unwrap();
         let file = written(b"its own", b"").unwrap();

@@ -65,8 +65,8 @@ use shm::session::{Hello, OpenStack, PROTOCOL, Placement, Reply, VERSION, Welcom
 use tokio::sync::mpsc;
 
 use crate::processes::{
-    Accounts, Answer, Control, Door, Paces, Process, Sparing, check_name, invalid, no_resources,
-    printable, unknown,
+    Accounts, Answer, Control, Door, Holders, Paces, Process, Sparing, check_name, invalid,
+    no_resources, printable, unknown,
 };
 use crate::routing::Routing;
 use crate::service::Threads;
@@ -191,9 +191,11 @@ pub(crate) fn open<H: Host>(
     (listener, path): (UnixListener, &Path),
     sessions: &Sessions,
     control: Control<H>,
+    holders: Arc<Holders>,
 ) -> io::Result<()> {
     let threads = Arc::clone(&sessions.threads);
-    let serving = Serving::new(Arc::clone(&sessions.config), control, path, threads)?;
+    let config = Arc::clone(&sessions.config);
+    let serving = Serving::new(config, (control, holders), path, threads)?;
     Door::new(listener, serving).open()
 }
 

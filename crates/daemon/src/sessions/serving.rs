@@ -32,17 +32,17 @@ pub(super) struct Serving<H> {
 impl<H> Serving<H> {
     /// `threads`: where it is looked at those that run stacks.
     ///
-    /// Errors: the kernel tells network namespaces not apart (before Linux 5.14), or not when nobody holds memory any more.
+    /// Errors: the kernel tells network namespaces not apart (before Linux 5.14).
     pub(super) fn new(
         config: Arc<ArcSwap<config::Sessions>>,
-        control: Control<H>,
+        (control, holders): (Control<H>, Arc<Holders>),
         path: &Path,
         threads: Arc<Threads>,
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
         let starting = Arc::new(Starting::new(path, Arc::clone(&threads)));
         let stack_workers = Arc::new(StackWorkers::new(threads));
-        let (namespace, holders) = (namespace(socket.as_fd())?, Arc::new(Holders::new()?));
+        let namespace = namespace(socket.as_fd())?;
         Ok(Self { config, control, namespace, starting, stack_workers, holders })
     }
 }
@@ -125,6 +125,7 @@ mod tests {
         let (control, asked) = asks::<Order>();
         let config = Arc::new(ArcSwap::from_pointee(testing::config("").sessions));
         let path = Path::new("sessions.sock");
+        let control = (control, Arc::new(Holders::new()));
         let serving = Serving::new(config, control, path, Arc::default()).unwrap();
         let user = |uid| {
             let shared = Arc::new(Shared::new().unwrap());
