@@ -68,6 +68,8 @@ impl RunError {
 ///
 /// Errors: [`RunError`]; everything is closed again then.
 pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError> {
+    // Before the first thread: devices have theirs long before anybody is served.
+    let panicked = panics();
     let (program, lineage) = (service::program()?, Arc::new(Lineage::of_environment()));
     let before = Predecessor::of(&lineage)?;
     raise_file_limit();
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &Args, config: Config) -> Result<Option<Again>, RunError
         Some(sockets) => sockets,
         None => places.claim()?,
     };
-    let parts = Parts { daemon: daemon.clone(), keeper, restarts, rest };
+    let parts = Parts { daemon: daemon.clone(), keeper, restarts, rest, panicked };
     let ended = runtime.block_on(serve(&sockets, parts));
     let again = match ended {
         Ok(End::HandOver(successor)) => {
@@ -161,6 +163,8 @@ struct Parts {
     keeper: Keeper,
     restarts: Restarts,
     rest: Rest,
+    /// Whether a thread has panicked, whenever that was.
+    panicked: watch::Receiver<bool>,
 }
 
 /// What is left to be done when the daemon serves.
@@ -193,15 +197,14 @@ fn raise_file_limit() {
 
 async fn serve(
     sockets: &Sockets,
-    Parts { daemon, keeper, restarts, rest }: Parts,
+    Parts { daemon, keeper, restarts, rest, mut panicked }: Parts,
 ) -> Result<End, RunError> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let listener = api::Incoming::of(sockets.api.listener()?)?;
-    let (stop, stopping) = watch::channel(false);
-    let mut panicked = panics();
     let mut progress = Progress::default();
+    let listener = api::Incoming::of(sockets.api.listener()?, progress.task("API"))?;
+    let (stop, stopping) = watch::channel(false);
     // None of these ends by itself.
     let mut tasks = JoinSet::new();
     tasks.spawn(daemon::slow_path(daemon.clone(), progress.task("slow path"))?);
@@ -312,7 +315,7 @@ impl Rest {
     }
 }
 
-/// Told when a task or thread panics, which no task gets over: the daemon ends then, cleanly. A worker's end is
+/// Told when a task or thread panics from now on, which no task gets over: the daemon ends then, cleanly. A worker's end is
 /// seen by its watch.
 fn panics() -> watch::Receiver<bool> {
     let (panicked, told) = watch::channel(false);
@@ -374,7 +377,7 @@ mod tests {
         for name in ["user-1000", "serve-1000", "strangers"] {
             assert!(ends(name, fall_in_a_task), "{name}");
         }
-        for name in ["attach", "stack-0", "parking", "millrace-late"] {
+        for name in ["attach", "stack-0", "parking", "millrace-late", "millrace-port"] {
             assert!(ends(name, fall), "{name}");
         }
         assert!(!ends("millrace-w0", fall), "its watch tells");

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::places::{Connection, Places};
 use crate::processes::complain;
+use crate::service::Beat;
 use axum::serve::Listener;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -34,9 +35,17 @@ const WAITING: usize = 64;
 const IDLE: Duration = Duration::from_secs(10);
 /// After something that the system has too few of.
 const BREATH: Duration = Duration::from_millis(100);
+/// Longest time between two signs of life of who waits for a connection.
+const ROUND: Duration = Duration::from_millis(500);
 
-/// What accepts the API's connections.
-pub(crate) enum Incoming {
+/// The API's connections, as they come. While somebody accepts them, the beat is counted.
+pub(crate) struct Incoming {
+    source: Source,
+    beat: Beat,
+}
+
+/// What accepts them.
+enum Source {
     /// The control thread itself.
     Direct(UnixListener, Places),
     /// Threads of the users.
@@ -47,19 +56,45 @@ impl Incoming {
     /// From the API's socket, non-blocking.
     ///
     /// Errors: no thread, no descriptor.
-    pub(crate) fn of(listener: net::UnixListener) -> io::Result<Self> {
-        if forbid_descriptors(&listener) {
-            let listener = UnixListener::from_std(listener)?;
-            return Ok(Self::Direct(listener, Places::default()));
-        }
-        Self::relayed(listener)
+    pub(crate) fn of(listener: net::UnixListener, beat: Beat) -> io::Result<Self> {
+        let source = if forbid_descriptors(&listener) {
+            Source::Direct(UnixListener::from_std(listener)?, Places::default())
+        } else {
+            Source::relayed(listener)?
+        };
+        Ok(Self { source, beat })
     }
+}
 
+impl Source {
     fn relayed(listener: net::UnixListener) -> io::Result<Self> {
         let (give, relayed) = mpsc::channel(WAITING);
         let door = Door { users: HashMap::new(), give, abandoned: Abandoned::default() };
         thread::Builder::new().name("api".into()).spawn(move || door.watch(&listener))?;
         Ok(Self::Relayed(relayed))
+    }
+
+    /// The next connection. None is lost when the caller stops waiting.
+    async fn next(&mut self) -> Connection {
+        match self {
+            Self::Direct(listener, places) => loop {
+                let stream = Listener::accept(listener).await.0;
+                // Who has too many, or is gone already, is turned away.
+                let place = stream.peer_cred().ok().and_then(|peer| places.take(peer.uid()));
+                if place.is_some() {
+                    return Connection { stream, _place: place };
+                }
+            },
+            Self::Relayed(relayed) => loop {
+                match relayed.recv().await.map(UnixStream::from_std) {
+                    Some(Ok(stream)) => return Connection { stream, _place: None },
+                    Some(Err(error)) => {
+                        complain(|| tracing::warn!("a connection to the API: {error}"));
+                    }
+                    None => pending().await,
+                }
+            },
+        }
     }
 }
 
@@ -68,24 +103,11 @@ impl Listener for Incoming {
     type Addr = ();
 
     async fn accept(&mut self) -> (Connection, ()) {
-        match self {
-            Self::Direct(listener, places) => loop {
-                let stream = Listener::accept(listener).await.0;
-                // Who has too many, or is gone already, is turned away.
-                let place = stream.peer_cred().ok().and_then(|peer| places.take(peer.uid()));
-                if place.is_some() {
-                    return (Connection { stream, _place: place }, ());
-                }
-            },
-            Self::Relayed(relayed) => loop {
-                match relayed.recv().await.map(UnixStream::from_std) {
-                    Some(Ok(stream)) => return (Connection { stream, _place: None }, ()),
-                    Some(Err(error)) => {
-                        complain(|| tracing::warn!("a connection to the API: {error}"));
-                    }
-                    None => pending().await,
-                }
-            },
+        loop {
+            self.beat.count();
+            if let Ok(connection) = timeout(ROUND, self.source.next()).await {
+                return (connection, ());
+            }
         }
     }
 
@@ -198,4 +220,29 @@ async fn relay(theirs: OwnedFd, give: &mpsc::Sender<net::UnixStream>) -> io::Res
         failed = asked => failed,
     }
     .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::service::Progress;
+
+    #[tokio::test]
+    async fn whoever_waits_for_connections_is_heard_of_and_loses_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = net::UnixListener::bind(&path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let mut progress = Progress::default();
+        let mut incoming = Incoming::of(listener, progress.task("API")).unwrap();
+        assert_eq!(progress.stuck(), ["API"], "nobody waits");
+        for _ in 0..2 {
+            assert!(timeout(ROUND * 2, incoming.accept()).await.is_err());
+            assert!(progress.stuck().is_empty());
+        }
+        let _connected = net::UnixStream::connect(&path).unwrap();
+        let accepted = timeout(Duration::from_secs(20), incoming.accept()).await;
+        assert!(accepted.is_ok());
+    }
 }
