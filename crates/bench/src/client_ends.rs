@@ -7,7 +7,7 @@ use std::time::Duration;
 use dpdk::BufferPool;
 use graph::{
     ClientChannel, ClientCounters, ClientPace, ClientPorts, ClientQueues, ClientSetup, ClientWake,
-    Doorbell, Errand, Filter, PortId,
+    Doorbell, Errand, Filter, NodeId, PortId, StackCounters, StackSetup,
 };
 use shm::attach::{Spread, Take};
 use shm::bell::{self, Caller, Drain};
@@ -21,6 +21,9 @@ const PAGE: usize = 4096;
 const MTU: u16 = 1500;
 /// How long the user's thread waits before it sees that it is to end.
 const MOMENT: Duration = Duration::from_millis(1);
+/// Of a stack's ring, and bytes of each.
+const STACK_SLOTS: u32 = 64;
+const STACK_CAPACITY: u32 = 252;
 /// The client's number for the only port that it takes from, and for the only one that it sends by.
 const NUMBER: u8 = 0;
 
@@ -97,37 +100,8 @@ pub(crate) fn make(
     ([from, to], pool): ([PortId; 2], BufferPool),
 ) -> Result<Client, Failure> {
     let Request { closed, take, filter, slots, capacity } = request;
-    let layout = Layout::new(slots, capacity)?;
-    let each = layout.bytes().next_multiple_of(PAGE);
-    let count = usize::from(channels);
-    let segment = Arc::new(Segment::create("millrace-bench", 2 * count * each)?);
-    // Mapped once more, as in a process of its own.
-    let file = segment.as_fd().try_clone_to_owned()?;
-    let mapped = Arc::new(Segment::from_file(file)?);
-    if closed {
-        segment.close()?;
-    }
-    let ring = |segment: &Arc<Segment>, number: usize| {
-        let region = segment.region(number * each, layout.bytes());
-        region.ok_or(Failure::OtherProcess("its memory is too short"))
-    };
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for number in 0..count {
-        let (caller, their_bell) = bell::outward()?;
-        let errand = Errand::new(Arc::clone(&user.doorbell));
-        let to = Producer::new(ring(&segment, 2 * number)?, layout)?;
-        let from = Consumer::new(ring(&segment, 2 * number + 1)?, layout)?;
-        ours.push(ClientChannel::new(to, from, errand.clone()));
-        user.rings.push((errand, caller));
-        theirs.push(Channel {
-            receive: Consumer::new(ring(&mapped, 2 * number)?, layout)?,
-            transmit: Producer::new(ring(&mapped, 2 * number + 1)?, layout)?,
-            _bell: their_bell,
-        });
-    }
-    let (watch, drain, their_wake) = bell::inward()?;
-    let errand = Errand::new(Arc::clone(&user.doorbell));
-    let wake = ClientWake::new(watch, channels, errand.clone());
+    let rings = Rings::make(closed, Layout::new(slots, capacity)?, channels, user)?;
+    let (wake, their_wake) = waking(channels, user)?;
     let counters = Arc::<ClientCounters>::default();
     let only = |port| {
         let ports = Arc::<ClientPorts>::default();
@@ -140,13 +114,86 @@ pub(crate) fn make(
         filter,
         receives: only(from),
         sends: only(to),
-        channels: ours,
+        channels: rings.ours,
         wake,
         pace: user.pace.clone(),
         pool,
         counters: Arc::clone(&counters),
     });
-    let ends = Ends { segment: mapped, channels: theirs, wake: their_wake };
-    user.drains.push((errand, drain));
+    let ends = Ends { segment: rings.mapped, channels: rings.theirs, wake: their_wake };
     Ok(Client { queues, ends, counters })
+}
+
+/// All that there is of a stack.
+pub(crate) struct Stack {
+    pub(crate) setup: StackSetup,
+    pub(crate) ends: Ends,
+    pub(crate) counters: Arc<StackCounters>,
+}
+
+/// Makes it, for a user. What it sends enters the graph at `entry`.
+pub(crate) fn make_stack(
+    entry: NodeId,
+    user: &mut User,
+    pool: BufferPool,
+) -> Result<Stack, Failure> {
+    let layout = Layout::new(STACK_SLOTS, STACK_CAPACITY)?;
+    let Rings { mapped, ours, theirs } = Rings::make(true, layout, 1, user)?;
+    let channel = ours.into_iter().next().ok_or(Failure::NoStacks)?;
+    let (wake, their_wake) = waking(1, user)?;
+    let counters = Arc::<StackCounters>::default();
+    let pace = user.pace.clone();
+    let setup = StackSetup { channel, wake, pace, pool, entry, counters: Arc::clone(&counters) };
+    let ends = Ends { segment: mapped, channels: theirs, wake: their_wake };
+    Ok(Stack { setup, ends, counters })
+}
+
+/// Rings in memory that two share.
+struct Rings {
+    /// The memory as the client has it.
+    mapped: Arc<Segment>,
+    ours: Vec<ClientChannel>,
+    theirs: Vec<Channel>,
+}
+
+impl Rings {
+    /// So many pairs. `closed`: as in [`Request`].
+    fn make(closed: bool, layout: Layout, channels: u16, user: &mut User) -> Result<Self, Failure> {
+        let each = layout.bytes().next_multiple_of(PAGE);
+        let count = usize::from(channels);
+        let segment = Arc::new(Segment::create("millrace-bench", 2 * count * each)?);
+        // Mapped once more, as in a process of its own.
+        let file = segment.as_fd().try_clone_to_owned()?;
+        let mapped = Arc::new(Segment::from_file(file)?);
+        if closed {
+            segment.close()?;
+        }
+        let ring = |segment: &Arc<Segment>, number: usize| {
+            let region = segment.region(number * each, layout.bytes());
+            region.ok_or(Failure::OtherProcess("its memory is too short"))
+        };
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for number in 0..count {
+            let (caller, their_bell) = bell::outward()?;
+            let errand = Errand::new(Arc::clone(&user.doorbell));
+            let to = Producer::new(ring(&segment, 2 * number)?, layout)?;
+            let from = Consumer::new(ring(&segment, 2 * number + 1)?, layout)?;
+            ours.push(ClientChannel::new(to, from, errand.clone()));
+            user.rings.push((errand, caller));
+            theirs.push(Channel {
+                receive: Consumer::new(ring(&mapped, 2 * number)?, layout)?,
+                transmit: Producer::new(ring(&mapped, 2 * number + 1)?, layout)?,
+                _bell: their_bell,
+            });
+        }
+        Ok(Self { mapped, ours, theirs })
+    }
+}
+
+/// What wakes the worker, and the client's end of it.
+fn waking(channels: u16, user: &mut User) -> Result<(ClientWake, OwnedFd), Failure> {
+    let (watch, drain, theirs) = bell::inward()?;
+    let errand = Errand::new(Arc::clone(&user.doorbell));
+    user.drains.push((errand.clone(), drain));
+    Ok((ClientWake::new(watch, channels, errand), theirs))
 }

@@ -78,6 +78,8 @@ pub(crate) enum Failure {
     Port(#[from] dpdk::PortError),
     #[error("the port has no queue")]
     NoQueue,
+    #[error("the worker takes no stacks")]
+    NoStacks,
     #[error(transparent)]
     Yardstick(#[from] dpdk::yardstick::YardstickError),
     #[error(transparent)]

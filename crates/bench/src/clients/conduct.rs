@@ -42,11 +42,15 @@ pub(super) enum Conduct {
     RefusedLong,
     /// It sends packets that no buffer takes, in as many slots as possible.
     Absurd,
+    /// It has as many stacks as a user may have, and they send nothing.
+    Stacks,
+    /// The same, and all of them send packets from an address that is not theirs, as fast as they can.
+    StacksThatSend,
 }
 
 impl Conduct {
     /// In the order of turns: without a client first.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 18] = [
         Self::Nobody,
         Self::Bystander,
         Self::Reader,
@@ -63,6 +67,8 @@ impl Conduct {
         Self::Refused,
         Self::RefusedLong,
         Self::Absurd,
+        Self::Stacks,
+        Self::StacksThatSend,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -83,15 +89,23 @@ impl Conduct {
             Self::Refused => "sends 60 B to no port",
             Self::RefusedLong => "sends 1,514 B to no port",
             Self::Absurd => "sends 65,535 B in slots of 60 B",
+            Self::Stacks => "has 256 stacks, which send nothing",
+            Self::StacksThatSend => "has 256 stacks, which send what they may not",
         }
     }
 
-    /// Requests that it has made: the defaults of `clients.queues` and `clients.filters`, but for one that goes beyond.
+    /// Whether it has stacks.
+    pub(super) fn has_stacks(self) -> bool {
+        matches!(self, Self::Stacks | Self::StacksThatSend)
+    }
+
+    /// Requests that it has made: the defaults of `clients.queues`, `clients.filters` and `sessions.stacks`, but for one that goes
+    /// beyond.
     pub(super) fn requests(self) -> u16 {
         match self {
             Self::Filters => 8,
             Self::Everything | Self::Connections => 16,
-            Self::ManyFilters => 256,
+            Self::ManyFilters | Self::Stacks | Self::StacksThatSend => 256,
             _ => 1,
         }
     }
@@ -102,6 +116,7 @@ impl Conduct {
         match self {
             Self::Nobody => Some(0),
             Self::Filters | Self::ManyFilters | Self::Connections => Some(1),
+            Self::Stacks | Self::StacksThatSend => Some(1),
             Self::Everything => Some(8),
             _ => None,
         }

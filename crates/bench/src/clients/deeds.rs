@@ -24,6 +24,11 @@ const NO_PORT: Meta = Meta { port: 255, flags: 0 };
 /// Garbage: bytes, and those that are written at once.
 const GARBAGE: usize = 1 << 20;
 const WRITE: usize = 1 << 16;
+/// A UDP datagram without data from 192.0.2.1, which is no address of the router's.
+const FOREIGN: [u8; 28] = [
+    0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0x4e, 0x9b, 192, 0, 2, 1, 198, 51, 100, 1, 0x14, 0xe9, 0,
+    53, 0, 8, 0, 0,
+];
 /// How long one who does nothing looks away.
 const NAP: Duration = Duration::from_millis(1);
 
@@ -55,6 +60,9 @@ pub(super) struct Means {
 impl Means {
     pub(super) fn new(conduct: Conduct) -> Self {
         let mut random = Random::new(7);
+        if conduct == Conduct::StacksThatSend {
+            return Self { scratch: FOREIGN.to_vec(), random };
+        }
         let bytes = match conduct {
             Conduct::Garbage => GARBAGE,
             Conduct::Refused => 60,
@@ -75,13 +83,14 @@ pub(super) fn step(conduct: Conduct, ends: &mut Ends, means: &mut Means) -> Resu
         | Conduct::Bystander
         | Conduct::Filters
         | Conduct::ManyFilters
+        | Conduct::Stacks
         | Conduct::Deaf => {
             thread::sleep(NAP);
             0
         }
         Conduct::Reader => channels.map(|channel| read(channel, scratch)).sum(),
         Conduct::Sleeper | Conduct::Everything | Conduct::Connections => channels.map(take).sum(),
-        Conduct::Refused | Conduct::RefusedLong | Conduct::Absurd => {
+        Conduct::Refused | Conduct::RefusedLong | Conduct::Absurd | Conduct::StacksThatSend => {
             channels.map(|channel| flood(channel, scratch)).sum()
         }
         Conduct::Ringer => {

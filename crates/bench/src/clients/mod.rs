@@ -8,12 +8,14 @@
 //! | `args` | the command line |
 //! | `conduct` | what a client may do, and what it asks for before |
 //! | `deeds` | doing it |
+//! | `given` | what the worker has of it |
 //! | `turn` | one turn, measured |
 //! | `show` | results |
 
 mod args;
 mod conduct;
 mod deeds;
+mod given;
 mod show;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::conduct::Conduct;
 use super::turn::Counted;
-use crate::results::{Better, Outcome, table};
+use crate::results::{Better, Outcome, table, verdict};
 use crate::terminal::say;
 
 const HEADER: [&str; 9] = [
@@ -18,6 +18,9 @@ const HEADER: [&str; 9] = [
     "counted for it",
 ];
 
+/// So many times as long as without a client a packet of everybody else may take, whatever a client does.
+const GOAL: f64 = 1.5;
+
 /// Prints everything. `probes`: cycles between the cores, before and after.
 pub(super) fn print(findings: &[Finding], probes: [f64; 2]) {
     let alone = alone(findings, Finding::least);
@@ -30,6 +33,18 @@ pub(super) fn print(findings: &[Finding], probes: [f64; 2]) {
         probes[0],
         probes[1]
     );
+    if let Some((most, times)) = worst(findings) {
+        let (name, channels, met) = (most.conduct.name(), most.channels, verdict(times <= GOAL));
+        let times = number(times);
+        say!("most: {times} times ({name}; channels {channels}); goal: at most {GOAL} times: {met}");
+    }
+}
+
+/// The client that costs most, and how many times.
+fn worst(findings: &[Finding]) -> Option<(&Finding, f64)> {
+    let clients = findings.iter().filter(|finding| finding.conduct != Conduct::Nobody);
+    let times = clients.map(|finding| (finding, finding.ratios.median()));
+    times.max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
 /// What it is without a client.
@@ -97,5 +112,6 @@ fn outcome(finding: &Finding, alone: f64) -> Outcome {
     }
     outcome = outcome.against("no client", alone, Better::Less);
     outcome.ratio = Some(1.0 / finding.ratios.median()).filter(|ratio| ratio.is_finite());
+    outcome.goal = (finding.conduct != Conduct::Nobody).then_some((GOAL * alone, Better::Less));
     outcome
 }

@@ -1,16 +1,16 @@
 //! One turn: the worker forwards, and a client does what it does.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dpdk::{BufferPool, RxQueue};
-use graph::{ClientCounters, PortId};
+use graph::ClientCounters;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::conduct::Conduct;
+use super::given::{Given, PATIENCE};
 use super::{SAMPLE, deeds};
-use crate::client_ends::{self as ends, User};
+use crate::client_ends::User;
 use crate::failure::Failure;
 use crate::machine;
 use crate::results::Samples;
@@ -18,14 +18,10 @@ use crate::worker::{Bed, Running};
 
 /// What passes before the first sample: memory of the client's is touched for the first time then.
 const WARM: Duration = Duration::from_millis(50);
-/// How long the worker may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How long what waits may take to be sent, in milliseconds, before it counts as lost.
 const SETTLE: u32 = 100;
 /// Longest time without a packet in a sample: nothing is forwarded any more. A worker may stand still for seconds.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The client's number among the worker's functions.
-const FUNCTION: u64 = 1;
 
 /// What was counted for the client.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +31,7 @@ impl Counted {
     pub(super) const NAMES: [&'static str; 7] =
         ["delivered", "full", "skipped", "sent", "refused", "no buffer", "malformed"];
 
-    fn of(counters: &[Arc<ClientCounters>]) -> Self {
+    fn of<'a>(counters: impl Iterator<Item = &'a ClientCounters>) -> Self {
         let mut sum = [0; 7];
         for one in counters {
             let ClientCounters {
@@ -47,7 +43,7 @@ impl Counted {
                 no_buffer,
                 malformed,
                 ..
-            } = &**one;
+            } = one;
             let counted = [delivered, full, skipped, sent, refused, no_buffer, malformed];
             sum.iter_mut().zip(counted).for_each(|(sum, one)| *sum += one.get());
         }
@@ -116,20 +112,14 @@ impl<'a> Stage<'a> {
         let rx = self.rx.take().ok_or(Failure::NoQueue)?;
         let port = rx.port();
         let before = (self.received(port), self.forwarded());
-        let (mut counters, mut ends, mut user) = (Vec::new(), Vec::new(), User::new()?);
+        let (mut given, mut ends, mut user) = (Vec::new(), Vec::new(), User::new()?);
+        let worker = self.worker.handle();
         let requests = if conduct == Conduct::Nobody { 0 } else { conduct.requests() };
         for number in 0..requests {
-            let made = ends::make(
-                conduct.request(number),
-                channels,
-                &mut user,
-                ([PortId::new(port); 2], self.pool),
-            )?;
-            let queues = Box::new(made.queues);
-            let (handle, number) = (self.worker.handle(), FUNCTION + u64::from(number));
-            handle.call(PATIENCE, move |state| state.add_function(number, queues))?;
-            counters.push(made.counters);
-            ends.push(made.ends);
+            let means = (&mut user, port, self.pool);
+            let (one, its_ends) = Given::give(worker, (conduct, channels), number, means)?;
+            given.push(one);
+            ends.push(its_ends);
         }
         let (stop, begun) = (AtomicBool::new(false), AtomicBool::new(ends.is_empty()));
         let watched = std::thread::scope(|scope| {
@@ -154,11 +144,8 @@ impl<'a> Stage<'a> {
         });
         self.rx = Some(self.worker.pause(port)?);
         self.settle(port, before)?;
-        for number in 0..requests {
-            let number = FUNCTION + u64::from(number);
-            let removed =
-                self.worker.handle().call(PATIENCE, move |state| state.remove_function(number))?;
-            drop(removed);
+        for one in &given {
+            one.take_back(worker)?;
         }
         let (Watched { cycles, rounds }, done) = watched?;
         if conduct == Conduct::Nobody && !cycles.median().is_finite() {
@@ -169,7 +156,7 @@ impl<'a> Stage<'a> {
             least: cycles.min(),
             round: rounds.median() * 1e6 / dpdk::tsc_hz() as f64,
             done,
-            counted: Counted::of(&counters),
+            counted: Counted::of(given.iter().map(Given::counters)),
             received: self.received(port) - before.0,
             forwarded: self.forwarded() - before.1,
         })
