@@ -1,7 +1,8 @@
 """What a hostile process does to the daemon's sessions socket: stacks, sessions on stack workers and links that lie in their
-memory, parcels of bytes that are no connections, carriers without end. Anybody may have a stack, so that nothing is said of strangers here.
+memory, parcels of bytes that are no connections, files of every kind, carriers without end. Anybody may have a stack, so that nothing is said of strangers here.
 """
 
+import io
 import json
 import mmap
 import os
@@ -10,6 +11,7 @@ import struct
 import time
 
 from hostile import PATIENCE, Ended, word
+from kinds import KINDS
 
 PROTOCOL = 8
 # How `host` marks a connection's bytes, so that some of the garbage is read further than that.
@@ -172,6 +174,58 @@ def serves_anything(self):
             stack, _ = session.stack()
 
 
+def hands_files(self):
+    """Hands over files of every kind in place of sockets and parcels, more than are asked for, and keeps them open."""
+    session = Session(self).hello()
+    stack, _ = session.stack()
+    kept = []
+    for _ in self.for_a_while():
+        if len(kept) > 100:
+            for _ in range(50):
+                os.close(kept.pop(0))
+        files = self.rng.choice(KINDS)(self.rng)
+        kept += files
+        reply, _ = session.ask(self.rng.choice([
+            {"listen": {"stack": stack, "weight": 1}},
+            {"deposit": {"stack": stack, "id": [1, 2], "at": 0}},
+            {"abandon": {"stack": stack, "at": 0, "count": 1}},
+            {"hand": {"stack": stack, "listener": 1, "at": 0, "count": 1}},
+            {"wait-out": {"stack": stack, "at": 0}},
+        ]), self.rng.choice([files[:1], files[:1], files, files[:1] * 8]))
+        if word(reply) == "listening":
+            self.note("!listens with a file that does not")
+
+
+def keeps_files(self):
+    """Keeps memory that it has closed: its file, the path to that, a mapping, or the file in a message that nobody reads."""
+
+    def in_a_message(file):
+        ends = socket.socketpair()
+        socket.send_fds(ends[0], [b"1"], [file])
+        return ends
+
+    ways = [
+        lambda file: io.FileIO(os.dup(file)),
+        lambda file: io.FileIO(os.open(f"/proc/self/fd/{file}", os.O_PATH)),
+        lambda file: mmap.mmap(file, 0),
+        in_a_message,
+    ]
+    session = Session(self).hello()
+    kept = []
+    for _ in self.for_a_while():
+        asked = {"slots": 64, "capacity": 1984, "claims": 1024, "connections": 64}
+        reply, files = session.ask({"open-stack": asked})
+        if word(reply) != "stack-opened":
+            # It has as much as it may: it lets some go.
+            del kept[: len(kept) // 2 + 1]
+            continue
+        kept.append(self.rng.choice(ways)(files[0]))
+        for file in files:
+            os.close(file)
+        session.ask({"close-stack": reply["stack-opened"]["stack"]})
+    self.note("kept", len(kept))
+
+
 def carriers(self):
     """As many carriers as it gets; some are closed at once, and names that it has not are asked for."""
     session = Session(self).hello()
@@ -213,4 +267,4 @@ def parcels(self):
             session.ask({"withdraw": {"stack": stack, "id": name}})
 
 
-DEEDS = [scribbling_stack, lodger, introduces, serves_anything, carriers, parcels]
+DEEDS = [scribbling_stack, lodger, introduces, serves_anything, hands_files, keeps_files, carriers, parcels]
