@@ -12,6 +12,10 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 /// Looks without an answer until a worker counts as silent. Counted in looks, not in time: a machine that stood
 /// still as a whole has lost no worker.
 const LOOKS: u32 = 8;
+/// The same for a worker that is slow to answer all the time, at most.
+const MOST: u32 = 30;
+/// Answers in a row that came sooner than usual until less is usual.
+const SOONER: u32 = 100;
 
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +39,12 @@ struct Watched {
     asked: bool,
     /// It had answered at the last look.
     answers: bool,
+    /// Looks since its last answer.
     looks: u32,
+    /// So many there have been of late before an answer. Where others have the cores, each worker has its turn late.
+    usual: u32,
+    /// Answers since then that came sooner.
+    sooner: u32,
 }
 
 impl Watch {
@@ -46,6 +55,8 @@ impl Watch {
             asked: false,
             answers: false,
             looks: 0,
+            usual: 0,
+            sooner: 0,
         };
         Self { list: crew.iter().map(watched).collect() }
     }
@@ -72,18 +83,38 @@ impl Watched {
             self.asked = self.member.call(Arc::clone(&self.answered)).is_ok();
         }
         if answered {
-            self.looks = 0;
             let was_silent = self.member.is_silent();
+            if !was_silent {
+                self.learn();
+            }
+            self.looks = 0;
             self.member.set_silent(false);
             self.member.pay();
             return was_silent.then_some(Change::Answers(core));
         }
         self.looks = self.looks.saturating_add(1);
-        if self.looks < LOOKS || self.member.is_silent() {
+        if self.looks < self.patience() || self.member.is_silent() {
             return None;
         }
         self.member.set_silent(true);
         Some(Change::Silent(core))
+    }
+
+    /// Looks without an answer until it counts as silent.
+    fn patience(&self) -> u32 {
+        (2 * self.usual + 1).clamp(LOOKS, MOST)
+    }
+
+    /// It has answered before it counted as silent: so late may be usual here.
+    fn learn(&mut self) {
+        if self.looks >= self.usual {
+            (self.usual, self.sooner) = (self.looks, 0);
+            return;
+        }
+        self.sooner += 1;
+        if self.sooner == SOONER {
+            (self.usual, self.sooner) = (self.usual - 1, 0);
+        }
     }
 }
 
@@ -163,6 +194,47 @@ mod tests {
             sleep(Duration::from_millis(1));
         }
         assert!(!is_silent());
+        handle.stop(PATIENCE).unwrap();
+    }
+
+    /// Waits until the worker has answered what it was asked.
+    fn until_answered(watch: &Watch) {
+        let begin = Instant::now();
+        while !watch.list[0].answered.load(Ordering::Relaxed) {
+            assert!(begin.elapsed() < PATIENCE, "it does not answer");
+            sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// What is said of a worker that answers after so many looks without an answer.
+    fn late_by(looks: u32, handle: &WorkerHandle, watch: &mut Watch) -> Vec<Change> {
+        until_answered(watch);
+        let (go_on, hangs) = channel::<()>();
+        let hang = move || hangs.recv_timeout(PATIENCE).is_ok();
+        handle.remote().post(move |_| assert!(hang(), "nobody let it go on")).unwrap();
+        // The first one finds the answer from before, and asks again.
+        let mut changes: Vec<Change> = (0..=looks).flat_map(|_| watch.look()).collect();
+        go_on.send(()).unwrap();
+        until_answered(watch);
+        changes.extend(watch.look());
+        changes
+    }
+
+    #[test]
+    fn a_worker_that_is_slow_all_the_time_is_given_longer_but_not_for_ever() {
+        let (handle, crew) = worker();
+        let mut watch = Watch::new(&crew);
+        watch.look();
+        assert!(late_by(LOOKS - 1, &handle, &mut watch).is_empty());
+        assert!(late_by(2 * (LOOKS - 1), &handle, &mut watch).is_empty());
+        let both = [Change::Silent(CORE), Change::Answers(CORE)];
+        assert_eq!(late_by(MOST, &handle, &mut watch), both);
+        // What a worker took that hung is not usual, and nothing is for ever.
+        for _ in 0..2 * LOOKS * SOONER {
+            until_answered(&watch);
+            watch.look();
+        }
+        assert_eq!(late_by(LOOKS, &handle, &mut watch), both);
         handle.stop(PATIENCE).unwrap();
     }
 }
