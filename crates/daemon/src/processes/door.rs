@@ -286,6 +286,46 @@ mod tests {
     }
 
     #[test]
+    fn a_user_that_has_all_its_connections_keeps_those_of_others() {
+        let mut door = door(3, &[0, 5, 6]);
+        let places = [(); 2].map(|()| door.desk(User::Uid(5)).unwrap().place());
+        let (heard_by, refusal) = door.place(5, None);
+        assert_eq!(heard_by, User::Uid(5), "its own thread tells it");
+        let refusal = refusal.unwrap();
+        assert!(refusal.message.contains("as many as test.connections"), "{}", refusal.message);
+        assert_eq!(door.place(6, None), (User::Uid(6), None));
+        assert_eq!(door.place(0, None), (User::Uid(0), None));
+        drop(places);
+        assert_eq!(door.place(5, None), (User::Uid(5), None));
+    }
+
+    /// As on a kernel that can't forbid descriptors: these sockets were not told to.
+    #[test]
+    fn few_connections_of_a_user_wait_for_its_thread_and_others_are_heard() {
+        let mut door = door(9, &[]);
+        let mut comes = |uid, ours| {
+            let refusal = Refusal::new(RefusalKind::Permission, "no");
+            door.hand(User::Uid(uid), ours, Some(refusal)).is_none()
+        };
+        let (ours, first) = connection(5);
+        let _deaf = send_lingering(&first);
+        assert!(comes(5, ours));
+        let mut others = Vec::new();
+        // Its thread sleeps in a close soon, and takes few of them before.
+        let waiting = (0..250).filter(|_| {
+            let (ours, theirs) = connection(5);
+            others.push(theirs);
+            comes(5, ours)
+        });
+        assert!((32..250).contains(&waiting.count()));
+        let (ours, other) = connection(6);
+        assert!(comes(6, ours));
+        other.send(&Request::Ports, &[]).unwrap();
+        let told = other.receive::<Reply>().unwrap().message;
+        assert!(matches!(told, Reply::Refused(_)), "{told:?}");
+    }
+
+    #[test]
     fn few_connections_wait_to_be_accepted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
