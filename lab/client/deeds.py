@@ -15,6 +15,7 @@ import time
 
 import attach
 from hostile import FOOD, PROTOCOL, word
+from kinds import KINDS
 
 # From Linux 6.16 on a socket can forbid descriptors (SO_PASSRIGHTS).
 FORBIDS = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (6, 16)
@@ -127,7 +128,7 @@ def halves(self):
 
 
 def descriptors(self):
-    """Hands over a descriptor whose closing takes 20 s, in messages and over bells."""
+    """Hands over a descriptor whose closing takes 20 s, or files of any kind, in messages and over bells."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         sender = socket.create_connection(listener.getsockname())
         deaf, _ = listener.accept()
@@ -142,13 +143,16 @@ def descriptors(self):
             connection, queues, files = self.started()
             targets += [connection, *queues.bells, socket.socket(fileno=os.dup(files[1]))]
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
-        rights = array.array("i", [sender.fileno()] * self.rng.randint(1, 100))
+        others = self.rng.choice(KINDS)(self.rng)
+        rights = array.array("i", self.rng.choice([[sender.fileno()] * self.rng.randint(1, 100), others]))
         for target in targets:
             try:
                 target.sendmsg([b'"ports"'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], socket.MSG_DONTWAIT)
                 self.note("!descriptors sent" if FORBIDS else "sent")
             except OSError as error:
                 self.note(errno.errorcode[error.errno])
+        for file in others:
+            os.close(file)
         if FORBIDS:
             # Nobody else has it: its end must not keep this process.
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
