@@ -32,7 +32,7 @@ pub use eal::{Eal, EalError, EalOptions, Memory, close_on_exec};
 pub use pool::{BufferPool, HEADROOM, PoolError, free_bulk};
 pub use port::{
     Adjustment, Cause, Health, Link, Opened, Port, PortConfig, PortError, PortInfo, PortStats,
-    RxQueue, Taken, TxQueue,
+    RxQueue, Taken, TxQueue, bus_holder,
 };
 pub use segments::{Segment, Segments};
 pub use shared::{DeviceMemory, NoPlace, SharedBuffer, SharedPool};

@@ -144,7 +144,12 @@ impl<D> Drop for OpenDevice<D> {
     fn drop(&mut self) {
         if !self.closes() {
             let late = Unanswered::Late(DEADLINE.as_secs());
-            tracing::error!(port = self.port, "it is closed later: {late}");
+            // Its own, or another one that it waits for.
+            let device = dpdk::bus_holder().unwrap_or_else(|| "no device".to_owned());
+            tracing::error!(
+                port = self.port,
+                "it is closed later: {late}; {device} is being opened or closed"
+            );
         }
     }
 }

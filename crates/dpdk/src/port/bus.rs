@@ -51,6 +51,11 @@ impl Bus {
         Ok(self.begin(state, device))
     }
 
+    /// Which device has it now.
+    pub(super) fn holder(&self) -> Option<String> {
+        self.state().holder.as_ref().map(|(device, _)| device.clone())
+    }
+
     fn begin(&self, mut state: MutexGuard<'_, State>, device: String) -> Turn<'_> {
         state.holder = Some((device, Instant::now()));
         Turn(self)
@@ -102,8 +107,9 @@ mod tests {
         let bus = Bus::new();
         let turn = bus.take("tap:a".to_owned());
         let refused = bus.take_within(SHORT, "tap:b".to_owned()).err();
-        assert_eq!(refused.as_deref(), Some("tap:a"));
+        assert_eq!((refused.as_deref(), bus.holder()), (Some("tap:a"), Some("tap:a".to_owned())));
         drop(turn);
+        assert_eq!(bus.holder(), None);
         assert!(bus.take_within(SHORT, "tap:b".to_owned()).is_ok());
     }
 

@@ -18,6 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Virtual devices get a new name each time, so that an old one's remains are never met.
 static NAMES: AtomicU32 = AtomicU32::new(0);
 
+/// The device whose driver has DPDK's bus now: no other one is opened or closed meanwhile.
+#[must_use]
+pub fn bus_holder() -> Option<String> {
+    BUS.holder()
+}
+
 /// An open port: its queues and its [`Port`](super::Port) share it, the last one closes it.
 #[derive(Debug)]
 pub(super) struct Handle {

@@ -33,6 +33,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use config::{Adjustment, PortConfig, PortError};
+pub use handle::bus_holder;
 pub use info::{Cause, Health, Link, PortInfo, PortStats};
 pub use queue::{RxQueue, Taken, TxQueue};
 
