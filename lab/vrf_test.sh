@@ -43,6 +43,9 @@ check "the router answers blue in IPv6" pings d 2001:db8:2::1
 check "an error comes from red's address" says 'From 10.0.1.1 .*exceeded' on a ping -n -c 1 -W 10 -t 1 10.0.2.2
 check "and is blue's in blue" says 'From 10.0.2.1 .*exceeded' on d ping -n -c 1 -W 10 -t 1 10.0.1.2
 
+check "programs are said to be reached in the default VRF alone" \
+  says 'reaches it at 10\.0\.9\.1, 2001:db8:9::1$' on router "$LAB_BIN/millrace" --socket "$lab_socket" exec true
+
 check "the default VRF is not reached from red" says 'From 10.0.1.1 .*Unreachable' on a ping -n -c 1 -W 10 10.0.9.2
 check "nor red from the default VRF" says 'From 10.0.9.1 .*Unreachable' on s ping -n -c 1 -W 10 10.0.1.2
 check "a route leads from red to the default VRF" millrace route add 10.0.9.0/24 lookup default --vrf red

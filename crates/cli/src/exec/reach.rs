@@ -31,7 +31,8 @@ pub(super) fn reach(sessions: &Path) -> Result<Reach, String> {
     let link = Link::open(Some(sessions), "millrace exec", |socket| socket)
         .map_err(|error| why(&error))?;
     if link.addresses().is_empty() {
-        return Err("no port of the router has an address: give one `addresses`".into());
+        let none = "no interface of the default VRF has an address: give one `addresses`";
+        return Err(none.into());
     }
     let queues = link.open_stack(&TRIAL, |fd| fd).map_err(|error| error.to_string())?;
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))

@@ -55,7 +55,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use control::config;
 use control::state::KeptLease;
-use forward::state::Interfaces;
+use forward::state::{DEFAULT_VRF, Interfaces};
 use forward::steering::{ListenerId, Steering};
 use graph::{StackCounters, StackId};
 use shm::Segment;
@@ -356,9 +356,9 @@ impl Sessions {
     }
 }
 
-/// Addresses at which the router can be reached from elsewhere.
+/// Addresses at which stacks can be reached from elsewhere: they are in the default VRF.
 fn own_addresses(interfaces: &Interfaces) -> Vec<IpAddr> {
-    let list = || interfaces.list.iter().flatten();
+    let list = || interfaces.list.iter().flatten().filter(|one| one.vrf == DEFAULT_VRF);
     let four = list().flat_map(|one| &one.addresses4).map(|(address, _)| IpAddr::V4(*address));
     let six = list().flat_map(|one| &one.addresses6).map(|(address, _)| address);
     let six = six.filter(|address| !address.is_unicast_link_local());

@@ -96,7 +96,38 @@ pub(super) fn own(interfaces: &Interfaces, address: IpAddr) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use control::net::MacAddr;
+    use graph::PortId;
+
     use super::*;
+    use crate::ports::Attachment;
+    use crate::routing::{InUse, Topology};
+    use crate::sessions::own_addresses;
+    use crate::testing;
+
+    #[test]
+    fn stacks_are_reached_at_addresses_of_the_default_vrf_alone() {
+        let port = |name: &str, vrf: &str, address: &str| {
+            format!(
+                "[[port]]\nname = \"{name}\"\ndevice = \"null\"\n{vrf}addresses = [\"{address}\"]\n"
+            )
+        };
+        let config = testing::config(&format!(
+            "[[vrf]]\nname = \"red\"\n{}{}",
+            port("a", "", "192.0.2.1/24"),
+            port("b", "vrf = \"red\"\n", "198.51.100.1/24")
+        ));
+        let mut topology = Topology::default();
+        topology.renumber(&config, &InUse::default()).unwrap();
+        let attachment = |name: &str| {
+            let mac = MacAddr::new([2, 0, 0, 0, 0, 1]);
+            (name.to_owned(), Attachment { id: Some(PortId::new(0)), mac, up: true })
+        };
+        let ports = ["a", "b"].into_iter().map(attachment).collect();
+        let all = topology.interfaces(&config, &ports);
+        assert_eq!(all.list.iter().flatten().count(), 2);
+        assert_eq!(own_addresses(&all), ["192.0.2.1".parse::<IpAddr>().unwrap()]);
+    }
 
     #[test]
     fn the_kernel_has_the_loopbacks_addresses_and_none_of_documentation() {
