@@ -123,8 +123,6 @@ pub(crate) mod flag {
     pub(crate) const STAMPED_NEW: u32 = 1 << 30;
     /// `UDP_GRO`.
     pub(crate) const GATHERED: u32 = 1 << 31;
-    /// `IPV6_AUTOFLOWLABEL` is off.
-    pub(crate) const NO_FLOW_LABEL: u32 = 1 << 25;
 }
 
 /// Values of `IP_MTU_DISCOVER` (`uapi/linux/in.h`), which `IPV6_MTU_DISCOVER` shares.

@@ -41,7 +41,6 @@ mod name {
     pub(super) const DONTFRAG: i32 = 62;
     pub(super) const RECVTCLASS: i32 = 66;
     pub(super) const TCLASS: i32 = 67;
-    pub(super) const AUTOFLOWLABEL: i32 = 70;
     pub(super) const FREEBIND: i32 = 78;
 }
 
@@ -68,6 +67,7 @@ const FIXED: &[Fixed] = &[
     Fixed::new(56, 0, Errno::NOPROTOOPT),       // IPV6_RECVRTHDR
     Fixed::new(58, 0, Errno::NOPROTOOPT),       // IPV6_RECVDSTOPTS
     Fixed::new(60, 0, Errno::NOPROTOOPT),       // IPV6_RECVPATHMTU
+    Fixed::new(70, 0, Errno::NOPROTOOPT),       // IPV6_AUTOFLOWLABEL: no labels are sent
     Fixed::new(72, 0x500, Errno::INVAL),        // IPV6_ADDR_PREFERENCES: the kernel's default
     Fixed::new(73, 0, Errno::NOPROTOOPT),       // IPV6_MINHOPCOUNT
     Fixed::new(74, 0, Errno::NOPROTOOPT),       // IPV6_RECVORIGDSTADDR
@@ -119,7 +119,6 @@ impl Sessions {
             name::RECVHOPLIMIT => return self.switch(id, flag::TTL_TOLD_V6, on),
             name::RECVTCLASS => return self.switch(id, flag::SERVICE_TOLD_V6, on),
             name::DONTFRAG => return self.switch(id, flag::DONT_FRAGMENT, on),
-            name::AUTOFLOWLABEL => return self.switch(id, flag::NO_FLOW_LABEL, !on),
             name::FREEBIND => return self.switch(id, flag::FREE_BIND, on),
             _ => {}
         }
@@ -173,7 +172,6 @@ impl Sessions {
             name::DONTFRAG => settings.has(flag::DONT_FRAGMENT).into(),
             name::RECVTCLASS => settings.has(flag::SERVICE_TOLD_V6).into(),
             name::TCLASS => settings.services.1.into(),
-            name::AUTOFLOWLABEL => (!settings.has(flag::NO_FLOW_LABEL)).into(),
             name::FREEBIND => settings.has(flag::FREE_BIND).into(),
             _ => Fixed::get(FIXED, name)?,
         };

@@ -142,6 +142,7 @@ fn ip_options_concern_their_version() {
         (IPV6, 67, 0x20, Ok(0x20)),
         (IPV6, 67, 256, Err(Errno::INVAL)),
         (IPV6, 26, 1, Ok(1)),
+        (IPV6, 70, 1, Err(Errno::NOPROTOOPT)),
     ] {
         let said = set(client, Id(1), (level, name), value);
         match told {

@@ -178,7 +178,8 @@ fn fresh_sockets_say_what_linux_says() {
         (62, 0),
         (66, 0),
         (67, 0),
-        (70, 1),
+        // As in Linux where net.ipv6.auto_flowlabels is 0.
+        (70, 0),
         (72, 1280),
         (73, 0),
         (74, 0),
