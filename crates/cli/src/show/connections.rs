@@ -40,7 +40,7 @@ pub(super) async fn run(client: &Client, json: bool, wanted: Sessions) -> Result
     if only_udp || has_udp {
         udp_table(&page.udp_sockets)?;
     }
-    rest(&page)
+    notes(&page).into_iter().try_for_each(line)
 }
 
 fn table(connections: &[Connection]) -> Result<(), Failure> {
@@ -196,7 +196,8 @@ fn millis(micros: u32) -> String {
 }
 
 /// What was not shown.
-fn rest(page: &ConnectionPage) -> Result<(), Failure> {
+fn notes(page: &ConnectionPage) -> Vec<String> {
+    let mut notes = Vec::new();
     let kinds = [
         ("", page.connections.len(), page.total, page.unlisted),
         (" UDP sockets", page.udp_sockets.len(), page.udp_total, page.udp_unlisted),
@@ -205,18 +206,41 @@ fn rest(page: &ConnectionPage) -> Result<(), Failure> {
         let shown = u64::try_from(shown).unwrap_or(u64::MAX);
         if total > shown {
             let (shown, total) = (count(shown), count(total));
-            line(format!("{shown}{what} shown, {total} in all; use --limit for more"))?;
+            notes.push(format!("{shown}{what} shown, {total} in all; use --limit for more"));
         }
         if unlisted > 0 {
-            line(format!("{} more{what} for which the tables have no place", count(unlisted)))?;
+            let more = count(unlisted);
+            notes.push(format!("{more} more{what} for which the tables have no place"));
         }
     }
-    Ok(())
+    if page.time_wait > 0 {
+        notes.push(format!("TIME-WAIT: {} of these processes, not listed", count(page.time_wait)));
+    }
+    notes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        assert_eq!(notes(&ConnectionPage::default()), [""; 0]);
+        let page = ConnectionPage {
+            total: 1000,
+            unlisted: 2,
+            time_wait: 16_384,
+            udp_unlisted: 3,
+            ..ConnectionPage::default()
+        };
+        let told = [
+            "0 shown, 1,000 in all; use --limit for more",
+            "2 more for which the tables have no place",
+            "3 more UDP sockets for which the tables have no place",
+            "TIME-WAIT: 16,384 of these processes, not listed",
+        ];
+        assert_eq!(notes(&page), told);
+    }
 
     #[test]
     fn times_have_three_digits() {
