@@ -12,6 +12,8 @@ use shm::session::OpenStack;
 
 /// The least of a stack: it is only tried.
 const TRIAL: OpenStack = OpenStack { slots: 64, capacity: 2_048, claims: 64, connections: 1 };
+/// Ports that are tried: the kernel may choose one that somebody leases, if its own ports are those of `sessions.ports`, too.
+const PORTS: usize = 8;
 
 /// The router's addresses.
 pub(super) struct Reach(Vec<IpAddr>);
@@ -35,10 +37,25 @@ pub(super) fn reach(sessions: &Path) -> Result<Reach, String> {
         return Err(none.into());
     }
     let queues = link.open_stack(&TRIAL, |fd| fd).map_err(|error| error.to_string())?;
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))
-        .map_err(|error| format!("no socket can be bound: {error}"))?;
-    link.listen(queues.number, 0, listener.as_fd()).map_err(|error| error.to_string())?;
+    serve_some(|listener| link.listen(queues.number, 0, listener.as_fd()))?;
     Ok(Reach(link.addresses().to_vec()))
+}
+
+/// Has a listening socket served, at whatever port; else why none is.
+fn serve_some<T, E: fmt::Display>(
+    mut serve: impl FnMut(&TcpListener) -> Result<T, E>,
+) -> Result<(), String> {
+    let mut refused = Vec::new();
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))
+            .map_err(|error| format!("no socket can be bound: {error}"))?;
+        match serve(&listener) {
+            Ok(_) => return Ok(()),
+            Err(error) if refused.len() + 1 == PORTS => return Err(error.to_string()),
+            // It stays bound, so that the kernel chooses another port.
+            Err(_) => refused.push(listener),
+        }
+    }
 }
 
 /// Why the daemon does not answer, and what to do: its socket is the user's to name here.
@@ -61,12 +78,26 @@ fn why(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
     fn all_addresses_are_said() {
         let reach = Reach(vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()]);
         assert_eq!(reach.to_string(), "at 192.0.2.1, 2001:db8::1");
+    }
+
+    #[test]
+    fn a_port_that_somebody_leases_is_no_reason() {
+        let mut ports = BTreeSet::new();
+        let served = serve_some(|listener| {
+            ports.insert(listener.local_addr().unwrap().port());
+            if ports.len() < PORTS { Err("it is leased") } else { Ok(()) }
+        });
+        assert_eq!((served, ports.len()), (Ok(()), PORTS), "each is another one");
+        let refused = serve_some(|_| Err::<(), _>("nobody may"));
+        assert_eq!(refused, Err("nobody may".to_owned()));
     }
 
     #[test]
