@@ -11,6 +11,8 @@ const HEAD: usize = 4_096;
 const PT_INTERP: u32 = 3;
 /// Bits of a file's mode that make its program run as its owner or group.
 const SET_ID: u32 = 0o6000;
+/// The attribute of a file that gives its program capabilities (`capabilities(7)`).
+const CAPABILITIES: &str = "security.capability";
 
 /// The program that a shell would run: a path as it is, a name from the folders of PATH.
 pub(super) fn find(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
@@ -26,30 +28,23 @@ pub(super) fn find(word: &OsStr, path: &OsStr) -> Option<PathBuf> {
 
 /// Whether the loader will load a library into it; else why not.
 pub(super) fn check(program: &Path) -> Result<(), String> {
-    let shown = program.display();
-    if let Ok(about) = program.metadata()
-        && about.mode() & SET_ID != 0
-        && std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() != 0)
-    {
-        return Err(format!(
-            "{shown} runs with its owner's rights (setuid), so that the loader ignores LD_PRELOAD; start it as root"
-        ));
-    }
-    check_file(program, true)
+    let is_users = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() != 0);
+    check_file(program, true, is_users)
 }
 
-/// Looks at what the file holds. `script`: it may be one, whose interpreter is looked at.
-fn check_file(program: &Path, script: bool) -> Result<(), String> {
+/// Looks at a file. `script`: it may be one, whose interpreter is looked at. `is_users`: whoever runs it is not root.
+fn check_file(program: &Path, script: bool, is_users: bool) -> Result<(), String> {
     let shown = program.display();
-    let mut head = Vec::new();
-    // A program that cannot be read can still be run: the loader will tell.
-    let Ok(file) = std::fs::File::open(program) else { return Ok(()) };
-    if file.take(HEAD as u64).read_to_end(&mut head).is_err() {
-        return Ok(());
-    }
+    let head = head(program);
+    // A script runs with its interpreter's rights.
     if let Some(interpreter) = interpreter(&head).filter(|_| script) {
-        return check_file(Path::new(interpreter), false)
+        return check_file(Path::new(interpreter), false, is_users)
             .map_err(|why| format!("{shown} is a script, and {why}"));
+    }
+    if let Some(rights) = rights(program).filter(|_| is_users) {
+        return Err(format!(
+            "{shown} runs with {rights}, so that the loader ignores LD_PRELOAD; start it as root"
+        ));
     }
     let Some(machine) = machine(&head) else { return Ok(()) };
     if machine != OWN_MACHINE {
@@ -68,6 +63,23 @@ fn check_file(program: &Path, script: bool) -> Result<(), String> {
         )),
         Loader::At(_) => Ok(()),
     }
+}
+
+/// The first bytes of a file; of one that cannot be read, none: it can still be run, and the loader will tell.
+fn head(program: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    let read = std::fs::File::open(program)
+        .and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+    if read.is_err() { Vec::new() } else { head }
+}
+
+/// What a program may do beyond what whoever starts it may. The loader then takes no library that the environment names.
+fn rights(program: &Path) -> Option<&'static str> {
+    if program.metadata().is_ok_and(|about| about.mode() & SET_ID != 0) {
+        return Some("its owner's rights (setuid)");
+    }
+    let given = rustix::fs::getxattr(program, CAPABILITIES, &mut [0_u8; 64]);
+    given.is_ok().then_some("capabilities of its own (setcap)")
 }
 
 /// The program that runs a script.
@@ -191,6 +203,33 @@ mod tests {
         assert_eq!(why("shell", b"#!/bin/sh\n"), Ok(()));
         assert_eq!(why("empty", b""), Ok(()));
         assert_eq!(why("nobody", b"#!/no/such/interpreter\n"), Ok(()), "the kernel will tell");
+    }
+
+    #[test]
+    fn rights_of_its_own_keep_a_users_program_from_the_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        std::fs::write(&program, elf(&[3])).unwrap();
+        assert_eq!(check_file(&program, true, true), Ok(()));
+        let mode = |mode| {
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let script = folder.path().join("script");
+        std::fs::write(&script, format!("#!{}\n", program.display())).unwrap();
+        mode(0o4755);
+        for file in [&program, &script] {
+            let why = check_file(file, true, true).unwrap_err();
+            assert!(why.contains("(setuid)"), "{why}");
+            assert_eq!(check_file(file, true, false), Ok(()), "root's");
+        }
+        mode(0o755);
+        // cap_net_bind_service=ep; only who has CAP_SETFCAP may give it.
+        let capabilities = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let none = rustix::fs::XattrFlags::empty();
+        if rustix::fs::setxattr(program.as_path(), CAPABILITIES, &capabilities, none).is_ok() {
+            let why = check_file(&program, true, true).unwrap_err();
+            assert!(why.contains("(setcap)"), "{why}");
+        }
     }
 
     #[test]
