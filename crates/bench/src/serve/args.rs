@@ -12,9 +12,10 @@ Examples:
   millrace-bench serve --bodies 64,10240 --connections 1,100   every combination, on all paths
   millrace-bench serve --paths pinned,inline,link --workers 1,2 --no-idle --no-others
 
-For each load and path: requests/s; their ratio to the faster kernel loopback in the same round, as median [range];
-latency (p50, p99); CPU seconds per million requests of server, client and daemon. Then what idle connections cost in
-CPU time and memory, and iperf3 and redis-benchmark. docs/measure.md explains paths and figures.";
+For each load and path: requests/s; their ratio to the faster kernel loopback in the same round, as
+median [range]; latency (p50, p99); CPU seconds per million requests of server, client and daemon. Then
+what idle connections cost in CPU time and memory, and iperf3 and redis-benchmark. docs/measure.md
+explains paths and figures.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

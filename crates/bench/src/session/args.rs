@@ -4,10 +4,10 @@ use crate::command_line::Json;
 
 const RESULTS: &str = "\
 Results:
-  session found by descriptor  look-ups/s of 1 to 8 workers, each in an array of its own, beside a table behind a
-                               read/write lock
-  control messages             messages/s of 1 to 8 threads to one, by the token queue and by a queue for each pair,
-                               beside a queue behind one lock
+  session found by descriptor  look-ups/s of 1 to 8 workers, each in an array of its own, beside a table
+                               behind a read/write lock
+  control messages             messages/s of 1 to 8 threads to one, by the token queue and by a queue for
+                               each pair, beside a queue behind one lock
   check for kernel events      a word in memory, beside epoll_wait without waiting
   CPU of a waiting worker      at 0 to 100,000 events/s: polling, sleeping at once, unified blocking
   from event to worker         the time until the worker looks, with each of these
