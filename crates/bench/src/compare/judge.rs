@@ -11,7 +11,7 @@ use crate::results::Better;
 /// A difference that would come about by chance more often than this is noise.
 pub(super) const CHANCE: f64 = 0.05;
 /// From so many runs on each side, each run is a trial; below, each sample is one.
-const RUNS: usize = 4;
+pub(super) const RUNS: usize = 4;
 
 /// What became of one case on one machine.
 #[derive(Debug, Clone, Serialize)]
@@ -223,6 +223,13 @@ impl Judged {
             _ if self.ratio_to.is_some() => RATIO,
             _ => wording(&self.unit),
         }
+    }
+
+    /// Whether it seems to differ, while a side has too few runs to show how much those of one build do.
+    pub(super) fn is_of_few_runs(&self) -> bool {
+        let few = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.runs < RUNS);
+        matches!(self.verdict, Verdict::Better | Verdict::Worse | Verdict::Different)
+            && (few(&self.before) || few(&self.after))
     }
 
     /// By how much its figures got worse, as far as that is more than noise: percent.

@@ -22,6 +22,7 @@ use std::path::Path;
 
 pub(crate) use args::Args;
 pub(crate) use judge::{Judged, Verdict};
+pub(crate) use words::summary;
 
 use crate::archive::{self, Run};
 use crate::failure::Failure;
@@ -43,13 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let judged = compare(&before, &after);
     say!("");
     judged.iter().for_each(|judged| say!("{}", judged.line()));
-    say!("\n{}", words::summary(&judged));
-    if before.len().min(after.len()) == 1 {
-        say!(
-            "one run does not show how much runs of the same build differ; to see that, run A and B in turn, four times or more, \
-             and name the folders"
-        );
-    }
+    say!("\n{}", summary(&judged));
     if let Some(path) = &args.json {
         write_json(path, &judged)?;
     }

@@ -1,6 +1,6 @@
 //! What is said of a comparison.
 
-use super::judge::{CHANCE, Judged, Side, Verdict};
+use super::judge::{CHANCE, Judged, RUNS, Side, Verdict};
 use crate::archive::{beside, quantity};
 
 /// A yardstick that has moved by more than this, in the same direction as ours, is mentioned.
@@ -127,8 +127,8 @@ impl Judged {
     }
 }
 
-/// What is said of all: counts of verdicts, and how many may be by chance.
-pub(super) fn summary(all: &[Judged]) -> String {
+/// What is said of all: counts of verdicts, how many may be by chance, and of how many too few runs are known.
+pub(crate) fn summary(all: &[Judged]) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.verdict == verdict).count();
     let compared = [Verdict::Better, Verdict::Worse, Verdict::Different, Verdict::Noise];
     let compared: usize = compared.into_iter().map(count).sum();
@@ -156,6 +156,13 @@ pub(super) fn summary(all: &[Judged]) -> String {
     if chance >= 0.5 {
         text += &format!(
             "\nby chance alone, up to {chance:.0} of {compared} would seem to differ: repeat what surprises you"
+        );
+    }
+    let few = all.iter().filter(|judged| judged.is_of_few_runs()).count();
+    if few > 0 {
+        text += &format!(
+            "\n{few} of these differences: fewer than {RUNS} runs on a side, which do not show how much runs of the same build differ; \
+             to see that, run A and B in turn, {RUNS} times or more, and name the folders"
         );
     }
     text

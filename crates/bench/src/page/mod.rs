@@ -103,7 +103,9 @@ fn page(runs: &[Run], before: Option<&[Run]>) -> Result<(String, Vec<Picture>), 
         let judged = compare::compare(before, runs);
         let picture = changes::plot(&judged).map(|plot| plot.rows()).transpose()?;
         let svg = picture.as_ref().map_or("", |picture| picture.svg.as_str());
-        body += &html::section("What changed", &format!("{svg}{}", changes::list(&judged)));
+        let words: String = compare::summary(&judged).lines().map(html::paragraph).collect();
+        let part = format!("{words}{svg}{}", changes::list(&judged));
+        body += &html::section("What changed", &part);
         all.extend(picture);
     }
     let commands = by_command(runs);

@@ -63,6 +63,7 @@ fn a_page_has_everything_and_needs_nothing_else() {
         "millrace-bench forward",
         "<svg",
         "rate by frame",
+        "0 compared: 0 better",
         "33.3 % less",
         "after to before",
     ] {
