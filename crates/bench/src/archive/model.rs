@@ -105,6 +105,14 @@ impl Entry {
         }
     }
 
+    /// Whether what was measured can do more, perhaps: the load was the highest that tester or line had, or the search was cut short.
+    pub(crate) fn is_least(&self) -> bool {
+        let is = |name: &str| self.observed.get(name).and_then(Value::as_bool) == Some(true);
+        let share = self.observed.get("share_of_top").and_then(Value::as_f64);
+        // Loads are computed from their steps.
+        is("by_tester") || is("cut_short") || share.is_some_and(|share| share > 1.0 - 1e-9)
+    }
+
     /// Names and values of its parameters, in the order of their names. Lists and objects describe no case.
     pub(crate) fn parameters(&self) -> Vec<(String, String)> {
         let parameters = self.parameters.iter();

@@ -14,6 +14,8 @@ pub(super) struct Figure {
     pub(super) yardstick: Option<(String, f64)>,
     pub(super) ratio: Option<f64>,
     pub(super) goal: Option<Goal>,
+    /// Whether the value is only known to be no less.
+    pub(super) is_least: bool,
     /// Whether one of its runs was disturbed.
     pub(super) disturbed: bool,
 }
@@ -37,6 +39,7 @@ impl Figure {
             yardstick: name.zip(median(|entry| entry.yardstick_value)),
             ratio: median(|entry| entry.ratio),
             goal: own.iter().find_map(|entry| entry.goal),
+            is_least: own.iter().any(|entry| entry.is_least()),
             disturbed,
         })
     }
@@ -53,9 +56,10 @@ impl Figure {
             };
             format!("{sign} {}: {}", beside(goal.value, unit), verdict(met))
         });
+        let least = if self.is_least { "at least " } else { "" };
         let mark = if self.disturbed { DOUBTFUL } else { "" };
         [
-            format!("{} {mark}", quantity(self.value, unit)).trim_end().to_owned(),
+            format!("{least}{} {mark}", quantity(self.value, unit)).trim_end().to_owned(),
             if self.least < self.most { spread } else { String::new() },
             or_nothing(yardstick.map(|(name, its)| format!("{name} {}", beside(*its, unit)))),
             or_nothing(self.ratio.map(|ratio| format!("{ratio:.2}"))),

@@ -99,6 +99,23 @@ fn a_disturbed_run_is_marked() {
 }
 
 #[test]
+fn what_the_tester_has_limited_is_no_figure_of_the_device() {
+    let cell = |observed: Value| {
+        let result = json!({"name": "throughput", "unit": "frames/s", "value": 5.0, "observed": observed});
+        let runs = [run("Xeon", json!([result]))];
+        figures::sheet("rfc2544", &runs, &machines::machines(&runs)).rows[0][1].clone()
+    };
+    let device = json!({"share_of_top": 0.8, "by_tester": false, "cut_short": false});
+    assert_eq!(cell(device), "5.00 frames/s");
+    for least in
+        [json!({"by_tester": true}), json!({"cut_short": true}), json!({"share_of_top": 1.0})]
+    {
+        assert_eq!(cell(least), "at least 5.00 frames/s");
+    }
+    assert_eq!(cell(json!({"by_tester": "x", "share_of_top": []})), "5.00 frames/s");
+}
+
+#[test]
 fn only_the_named_results_are_reported() {
     let mut runs = vec![run("Xeon", forward(50.0))];
     choose(&mut runs, &["mem".into()]);
