@@ -27,10 +27,10 @@ pub(crate) enum Failure {
     #[error("{}: more than {most} MB; no run of millrace-bench writes that much", path.display())]
     TooLong { path: PathBuf, most: u64 },
     #[error(
-        "{}: no results of millrace-bench: {source}; name files that `--json` has written, or folders with no others that end in .json",
+        "{}: no results of millrace-bench: {why}; name files that `--json` has written, or folders with no others that end in .json",
         path.display()
     )]
-    Foreign { path: PathBuf, source: serde_json::Error },
+    Foreign { path: PathBuf, why: String },
     #[error("{}: {why}", path.display())]
     Readme { path: PathBuf, why: String },
     #[error("{}: no file in it ends in .json; write results there with `--json`", .0.display())]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use super::Run;
+use super::{Run, printable};
 use crate::failure::Failure;
 
 /// What is read of a file at most: bytes. The whole suite writes less than one MB.
@@ -42,7 +42,11 @@ fn read(path: &Path) -> Result<Run, Failure> {
     if bytes.len() as u64 > LONGEST {
         return Err(Failure::TooLong { path: path.into(), most: LONGEST >> 20 });
     }
-    let run: Run = serde_json::from_slice(&bytes)
-        .map_err(|source| Failure::Foreign { path: path.into(), source })?;
+    // What is wrong may be quoted from the file.
+    let foreign = |why: serde_json::Error| Failure::Foreign {
+        path: path.into(),
+        why: printable(&why.to_string()),
+    };
+    let run: Run = serde_json::from_slice(&bytes).map_err(foreign)?;
     Ok(Run { path: path.into(), ..run })
 }

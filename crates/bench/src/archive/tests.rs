@@ -78,6 +78,13 @@ fn no_text_reaches_a_terminal_that_could_control_it() {
     for (name, value) in run.facts() {
         assert!(!name.chars().chain(value.chars()).any(char::is_control), "{name:?} {value:?}");
     }
+    // Nor what a refusal quotes.
+    let goal = json!({"value": 1, "better": "\u{1b}[2J"});
+    let wrong = json!({"environment": {}, "results": [{"name": "x", "goal": goal}]});
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "wrong.json", wrong.to_string().as_bytes());
+    let why = load(&path).unwrap_err().to_string();
+    assert!(why.contains("[2J") && !why.contains(char::is_control), "{why:?}");
 }
 
 /// Any JSON, with the names that results have.
