@@ -129,7 +129,7 @@ fn containers_and_guests_are_reached() {
     passes("device = { kind = \"millraced\", forwarding = \"guest\" }", "sizes = [128]");
 }
 
-/// A daemon that somebody else has configured: without neighbours.
+/// A daemon that somebody else has configured: without neighbours, or a bridge.
 struct Router {
     child: Child,
     api: PathBuf,
@@ -137,7 +137,6 @@ struct Router {
 
 impl Router {
     fn start(daemon: &Path, folder: &Path) -> Self {
-        let (config, api) = (folder.join("router.toml"), folder.join("api"));
         let port = |name: &str, addresses: [&str; 2]| {
             let socket = folder.join(name);
             format!(
@@ -156,7 +155,24 @@ impl Router {
             route("2001:2:0:8000::/64", "2001:db8:2::2"),
             route("2001:2::/64", "2001:db8:1::2"),
         ];
-        std::fs::write(&config, text.concat()).unwrap();
+        Self::of(daemon, folder, &text.concat())
+    }
+
+    fn bridge(daemon: &Path, folder: &Path) -> Self {
+        let port = |name: &str| {
+            let socket = folder.join(name);
+            format!(
+                "[[port]]\nname = \"{name}\"\ndevice = \"memif:{},role=server\"\n",
+                socket.display()
+            )
+        };
+        let bridge = "[[bridge]]\nname = \"switch\"\nmembers = [\"one\", \"other\"]\n";
+        Self::of(daemon, folder, &[port("one"), port("other"), bridge.to_owned()].concat())
+    }
+
+    fn of(daemon: &Path, folder: &Path, text: &str) -> Self {
+        let (config, api) = (folder.join("router.toml"), folder.join("api"));
+        std::fs::write(&config, text).unwrap();
         let mut command = Command::new(daemon);
         command.arg("--config").arg(config).arg("--socket").arg(&api);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -175,12 +191,17 @@ impl Router {
         format!("device = {{ kind = \"external\", ports = {ports:?} }}")
     }
 
-    /// Packets that its ports have received.
-    fn received(&self) -> u64 {
+    /// What its API says.
+    fn told(&self, path: &str) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let asked = Client::new(&self.api);
-        let ports: Value = runtime.block_on(asked.get("/v1/ports")).unwrap();
-        let text = ports.to_string();
+        let told: Value = runtime.block_on(asked.get(path)).unwrap();
+        told.to_string()
+    }
+
+    /// Packets that its ports have received.
+    fn received(&self) -> u64 {
+        let text = self.told("/v1/ports");
         let mut words = text.split("\"rx_packets\":").skip(1);
         let number = |word: &str| {
             let digits: String = word.chars().take_while(char::is_ascii_digit).collect();
@@ -204,6 +225,33 @@ fn a_device_finds_the_tester_and_the_tester_the_device() {
     let folder = tempfile::tempdir().unwrap();
     let _router = Router::start(&daemon, folder.path());
     passes(&Router::device(folder.path()), "sizes = [128], ipv6-share = 0.5");
+}
+
+#[test]
+fn a_bridge_learns_where_frames_of_one_way_belong() {
+    let _alone = alone();
+    let Some(daemon) = daemon() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let bridge = Router::bridge(&daemon, folder.path());
+    let device = Router::device(folder.path())
+        .replace(" }", ", macs = [\"02:00:00:00:02:02\", \"02:00:00:00:02:01\"] }");
+    let trials = TRIALS.replace("seconds = 0.5", "seconds = 3600.0\nboth-ways = false");
+    let scenario = format!(
+        "title = \"x\"\n{device}\nframes = {{ sizes = [128] }}\n{trials}tests = [\"throughput\"]\n"
+    );
+    let mut command = bench(folder.path(), &scenario);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    while bridge.received() < 1000 {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let told = bridge.told("/v1/bridges");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for tester in ["02:00:00:00:02:01", "02:00:00:00:02:02"] {
+        assert!(told.contains(tester), "{tester}: {told}");
+    }
 }
 
 #[test]

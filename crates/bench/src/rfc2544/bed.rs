@@ -27,6 +27,9 @@ const CACHE: u32 = 256;
 const MEGABYTES: u32 = 256;
 /// How long links may take to come up.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a device is given to settle: one of somebody else's as long as RFC 2544 23 a) and b) have it.
+const SETTLING: Duration = Duration::from_millis(300);
+const SETTLING_EXTERNAL: Duration = Duration::from_secs(2);
 
 /// The tester with its device.
 pub(super) struct Bed {
@@ -139,7 +142,8 @@ impl Bed {
             }
         }
         // What it says of itself when its links come up.
-        std::thread::sleep(Duration::from_millis(300));
+        let is_external = matches!(scenario.device, Device::External { .. });
+        std::thread::sleep(if is_external { SETTLING_EXTERNAL } else { SETTLING });
         Ok(())
     }
 

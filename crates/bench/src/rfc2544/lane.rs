@@ -173,6 +173,15 @@ impl Lane {
         None
     }
 
+    /// Shows the device at which port the tester has its address, by a question whose answer nobody waits for.
+    pub(super) fn introduce(&mut self, ipv6: bool) {
+        let mut bytes = [0; LONGEST];
+        let device = self.station.subnets[usize::from(ipv6)].device();
+        if let Some(length) = self.station.question(device, &mut bytes) {
+            self.put(&bytes[..length]);
+        }
+    }
+
     /// Sends one frame. If there is no buffer for it, or the link does not take it, whoever waits for it asks again.
     fn put(&mut self, frame: &[u8]) {
         let Some(mut buffer) = self.pool.alloc() else { return };

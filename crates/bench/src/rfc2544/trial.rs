@@ -18,6 +18,8 @@ const TOLERATED: f64 = 0.001;
 const QUIET: u64 = 1_000_000;
 /// How often the tester looks whether its ports are still there: ns.
 const LOOK: u64 = 100_000_000;
+/// How long a device may take to learn from a frame.
+const LEARNING: Duration = Duration::from_millis(100);
 
 /// What is offered.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +57,14 @@ pub(super) struct Traffic {
     pub(super) least: u16,
     /// How many frames the tester may be late and catch up.
     pub(super) slack: u32,
+}
+
+impl Traffic {
+    /// The IP versions that there are: whether each is IPv6.
+    fn versions(self) -> impl Iterator<Item = bool> {
+        let is_there = move |ipv6: &bool| if *ipv6 { self.tenths > 0 } else { self.tenths < 10 };
+        [false, true].into_iter().filter(is_there)
+    }
 }
 
 /// What became of it.
@@ -148,6 +158,12 @@ impl Tester {
         }
         let mut receivers: Vec<Vec<_>> =
             (0..ways).map(|way| self.receivers(way, load.variation)).collect();
+        if !traffic.both_ways {
+            // RFC 2544 23 b): nothing else tells a bridge behind which port these frames' destination is, and it forgets.
+            let [_, output] = &mut self.lanes;
+            traffic.versions().for_each(|ipv6| output.introduce(ipv6));
+            std::thread::sleep(LEARNING);
+        }
         self.lanes.iter_mut().for_each(Lane::drain);
         let look = Look::now();
         let (seconds, broken) = self.exchange(load, &mut sendings, &mut receivers, until);
@@ -176,13 +192,12 @@ impl Tester {
     /// Those of a way, for each IP version that there is.
     fn receivers(&self, way: usize, variation: bool) -> Vec<(Reader, Receiver)> {
         let traffic = &self.traffic;
-        let one = |ipv6: &bool| {
-            let reader = Reader::new(&traffic.streams[way][usize::from(*ipv6)], self.tagged);
-            let receiver = Receiver::new(self.last, stream(way as u8, *ipv6));
+        let one = |ipv6: bool| {
+            let reader = Reader::new(&traffic.streams[way][usize::from(ipv6)], self.tagged);
+            let receiver = Receiver::new(self.last, stream(way as u8, ipv6));
             (reader, if variation { receiver.watching_variation() } else { receiver })
         };
-        let is_there = |ipv6: &&bool| if **ipv6 { traffic.tenths > 0 } else { traffic.tenths < 10 };
-        [false, true].iter().filter(is_there).map(one).collect()
+        traffic.versions().map(one).collect()
     }
 
     /// Sends and receives until all frames are sent and have come back, or time is up. Gives how long sending took (s), and
