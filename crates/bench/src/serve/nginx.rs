@@ -11,6 +11,8 @@ use crate::process::Running;
 
 /// Bodies up to so many bytes stand in the configuration; longer ones are files.
 const LITERAL: u32 = 2048;
+/// Port of one that is started while those of the paths run.
+const ANEW: u16 = 8085;
 
 /// An NGINX.
 #[derive(Debug)]
@@ -23,18 +25,12 @@ pub(super) struct Nginx {
 impl Nginx {
     /// Starts it, with so many workers.
     pub(super) fn start(bed: &Bed, placement: Placement, workers: u32) -> Result<Self, Failure> {
-        let port = match placement {
-            Placement::Loose => 8081,
-            Placement::Pinned => 8082,
-            Placement::Millrace => 8083,
-            Placement::Shared => 8084,
-        };
-        Self::start_at(bed, placement, workers, port)
+        Self::start_at(bed, placement, workers, port(placement))
     }
 
     /// Starts one more, with one worker.
     pub(super) fn start_anew(bed: &Bed, placement: Placement) -> Result<Self, Failure> {
-        Self::start_at(bed, placement, 1, 8084)
+        Self::start_at(bed, placement, 1, ANEW)
     }
 
     fn start_at(bed: &Bed, placement: Placement, workers: u32, port: u16) -> Result<Self, Failure> {
@@ -47,6 +43,16 @@ impl Nginx {
         let place = Where::server(placement);
         let running = bed.start(place, workers as usize, port, &words)?;
         Ok(Self { placement, port, running })
+    }
+}
+
+/// Its own: two placements may share a namespace.
+const fn port(placement: Placement) -> u16 {
+    match placement {
+        Placement::Loose => 8081,
+        Placement::Pinned => 8082,
+        Placement::Millrace => 8083,
+        Placement::Shared => 8084,
     }
 }
 
@@ -75,4 +81,18 @@ fn configuration(folder: &File, port: u16, workers: u32) -> String {
          keepalive_timeout 600; open_file_cache max=100;\n{temps}\
          server {{ listen {port} backlog=16384; root {folder};\n{literals}}}\n}}\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_listen_at_one_port() {
+        let all = [Placement::Loose, Placement::Pinned, Placement::Millrace, Placement::Shared];
+        let mut ports: Vec<u16> = all.map(port).into_iter().chain([ANEW]).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), all.len() + 1);
+    }
 }
