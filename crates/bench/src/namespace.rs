@@ -9,7 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::process::{Running, apart};
+use crate::process::{self, Program, Running, apart};
+
+/// Ends a program with this process.
+pub(crate) const BOUND: Program = ("setpriv", "util-linux");
+/// What namespaces are made and set up with.
+const PROGRAMS: [Program; 5] = [
+    BOUND,
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("ip", "iproute2"),
+    ("sysctl", "procps"),
+];
 
 /// How long it may take to make one.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -21,6 +32,14 @@ pub(crate) fn bound() -> Command {
     let mut command = Command::new("setpriv");
     apart(&mut command).args(["--pdeathsig", "TERM"]);
     command
+}
+
+/// Why there can be none here, for people; `None`: there can. `has`: whether a program is installed.
+pub(crate) fn lacks(is_root: bool, has: &dyn Fn(&str) -> bool) -> Option<String> {
+    if is_root {
+        return process::lacks(&PROGRAMS, has);
+    }
+    Some("it takes a network namespace, which only root can make: run this as root".into())
 }
 
 /// Makes one.

@@ -116,6 +116,20 @@ pub(crate) fn is_installed(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
 }
 
+/// A program, and Debian's package of it.
+pub(crate) type Program = (&'static str, &'static str);
+
+/// The first of these programs that is not installed, for people; `None`: all are.
+pub(crate) fn lacks(programs: &[Program], has: &dyn Fn(&str) -> bool) -> Option<String> {
+    let (name, package) = programs.iter().find(|(name, _)| !has(name))?;
+    Some(format!("{name} is not installed; install the package {package}"))
+}
+
+/// Whether this process is root's.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// What processes take.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Usage {

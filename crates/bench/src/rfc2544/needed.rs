@@ -5,27 +5,11 @@ use std::path::Path;
 
 use super::scenario::{Device, Forwarding, Scenario};
 use crate::failure::Failure;
-use crate::process::{self, is_installed};
+use crate::namespace::{self, BOUND};
+use crate::process::{self, Program, is_installed};
 
-/// Ends what was started when this process ends.
-const BOUND: Program = ("setpriv", "util-linux");
 /// Forwards where a guest or the device does.
 const TESTPMD: Program = ("dpdk-testpmd", "dpdk-dev");
-/// Make the kernel a router in a namespace.
-const NAMESPACE: [Program; 5] = [
-    BOUND,
-    ("unshare", "util-linux"),
-    ("nsenter", "util-linux"),
-    ("ip", "iproute2"),
-    ("sysctl", "procps"),
-];
-
-/// Why the kernel cannot be a router.
-const NO_ROOT: &str =
-    "the kernel routes in a network namespace, which only root can make: run this as root";
-
-/// A program, and Debian's package of it.
-type Program = (&'static str, &'static str);
 
 /// Who starts devices.
 struct Host<'a> {
@@ -37,7 +21,7 @@ struct Host<'a> {
 
 /// Refuses a scenario whose device cannot be had here. `programs`: folder of `millraced`.
 pub(super) fn check(scenario: &Scenario, programs: &Path) -> Result<(), Failure> {
-    let is_root = rustix::process::geteuid().is_root();
+    let is_root = process::is_root();
     Host { is_root, has: &is_installed, programs }.check(&scenario.device)
 }
 
@@ -48,8 +32,7 @@ impl Host<'_> {
             Device::External { ports, .. } => {
                 ports.iter().try_for_each(|port| Ok(port.parse::<dpdk::Device>()?.check()?))
             }
-            Device::Kernel {} if !self.is_root => Err(Failure::UnderTest(NO_ROOT.into())),
-            Device::Kernel {} => self.find(&NAMESPACE),
+            Device::Kernel {} => granted(namespace::lacks(self.is_root, self.has)),
             Device::Testpmd { .. } => self.find(&[TESTPMD]),
             Device::Impaired { .. } => self.find(&[BOUND]),
             Device::Millraced(daemon) => {
@@ -68,12 +51,13 @@ impl Host<'_> {
     }
 
     fn find(&self, programs: &[Program]) -> Result<(), Failure> {
-        let missing = programs.iter().find(|program| !(self.has)(program.0));
-        missing.map_or(Ok(()), |(name, package)| {
-            let why = format!("{name} is not installed; install the package {package}");
-            Err(Failure::UnderTest(why))
-        })
+        granted(process::lacks(programs, self.has))
     }
+}
+
+/// Nothing is lacking, or the device cannot be had for that.
+fn granted(lacking: Option<String>) -> Result<(), Failure> {
+    lacking.map_or(Ok(()), |why| Err(Failure::UnderTest(why)))
 }
 
 #[cfg(test)]

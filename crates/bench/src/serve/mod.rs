@@ -31,10 +31,11 @@ use std::time::Duration;
 use dpdk::{Eal, EalOptions, Memory};
 
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::machine::Environment;
+use crate::process::{self, Program, is_installed};
 use crate::results::Report;
 use crate::terminal::{Parts, say};
+use crate::{interrupt, namespace};
 
 use bed::Bed;
 use idle::Idle;
@@ -44,6 +45,8 @@ use rounds::{Contest, Servers};
 
 /// Length of a turn: `wrk` counts in seconds.
 const TURN: Duration = Duration::from_secs(1);
+/// What it takes besides Millrace's own programs.
+const PROGRAMS: [Program; 3] = [("nginx", "nginx"), ("wrk", "wrk"), ("taskset", "util-linux")];
 
 /// All that was measured.
 struct Findings {
@@ -54,11 +57,7 @@ struct Findings {
 
 /// Measures everything.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(Failure::Serve(
-            "serve makes network namespaces and starts a daemon in one: run it as root".into(),
-        ));
-    }
+    check(process::is_root(), &is_installed)?;
     interrupt::keep_results();
     let eal = Eal::init(&EalOptions { memory: Memory::Plain, ..EalOptions::default() })?;
     let environment = Environment::of(eal, "none");
@@ -69,6 +68,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     show::print(&findings);
     let report = Report { environment, results: show::outcomes(&findings) };
     report.write(args.json.file())
+}
+
+/// Refuses where it cannot run. `has`: whether a program is installed.
+fn check(is_root: bool, has: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
+    let lacking = namespace::lacks(is_root, has).or_else(|| process::lacks(&PROGRAMS, has));
+    lacking.map_or(Ok(()), |why| Err(Failure::Serve(format!("serve: {why}"))))
 }
 
 fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
@@ -106,4 +111,22 @@ fn measure(args: &Args, bed: &Bed) -> Result<Findings, Failure> {
     };
     bar.finish();
     Ok(Findings { contests, idle, others })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_before_anything_is_started() {
+        let said = |is_root, lacks: &str| {
+            check(is_root, &|name: &str| name != lacks).map_err(|why| why.to_string())
+        };
+        assert!(said(false, "").unwrap_err().contains("run this as root"));
+        for (program, package) in [("wrk", "wrk"), ("nginx", "nginx"), ("nsenter", "util-linux")] {
+            let why = said(true, program).unwrap_err();
+            assert!(why.contains(program) && why.contains(package), "{why}");
+        }
+        assert!(said(true, "").is_ok());
+    }
 }
