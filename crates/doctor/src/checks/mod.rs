@@ -2,6 +2,7 @@
 
 mod clock;
 mod cores;
+mod devices;
 mod firmware;
 mod interrupts;
 mod kernel;
@@ -11,6 +12,7 @@ mod nics;
 mod power;
 mod rings;
 mod services;
+mod sharing;
 mod smt;
 
 use crate::cores::CoreSet;
@@ -26,6 +28,7 @@ pub fn all(machine: &Machine, setup: &Setup) -> Vec<Finding> {
         smt::check,
         power::check,
         memory::check,
+        devices::check,
         nics::check,
         rings::check,
         interrupts::check,
@@ -33,6 +36,7 @@ pub fn all(machine: &Machine, setup: &Setup) -> Vec<Finding> {
         kernel::check,
         clock::check,
         limits::check,
+        sharing::check,
         firmware::check,
     ];
     let mut findings: Vec<_> = groups.iter().flat_map(|check| check(machine, setup)).collect();

@@ -8,6 +8,7 @@ mod memory;
 mod nic;
 mod power;
 mod service;
+mod sharing;
 mod time;
 mod topology;
 
@@ -21,6 +22,7 @@ pub use memory::{Memory, Pool};
 pub use nic::{Lanes, Nic};
 pub use power::{CorePower, IdleState, Power};
 pub use service::{KNOWN_SERVICES, KnownService, Service};
+pub use sharing::Sharing;
 pub use time::ProcessorTime;
 pub use topology::{Core, Topology};
 
@@ -37,6 +39,10 @@ pub struct Machine {
     pub memory: Memory,
     /// Network cards on PCI.
     pub nics: Fact<Vec<Nic>>,
+    /// Addresses of everything on PCI.
+    pub devices: Fact<Vec<String>>,
+    /// Network interfaces of the kernel.
+    pub interfaces: Fact<Vec<String>>,
     /// Interrupts of devices.
     pub interrupts: Fact<Vec<Interrupt>>,
     /// Services that run and are known to disturb.
@@ -45,10 +51,12 @@ pub struct Machine {
     pub kernel: Kernel,
     /// Limits of a process.
     pub limits: Fact<Limits>,
+    /// What sharing memory with processes needs.
+    pub sharing: Sharing,
 }
 
 impl Machine {
-    /// Reads the machine whose `/proc` and `/sys` are below `root`, and the limits of a process of it: `None` is this one.
+    /// Reads the machine whose `/proc` and `/sys` are below `root`, and limits and rights of a process of it: `None` is this one.
     /// Nothing is changed, and nothing that is missing or malformed is an error.
     #[must_use]
     pub fn read(root: &Path, process: Option<u32>) -> Self {
@@ -58,10 +66,13 @@ impl Machine {
             power: Power::read(&root),
             memory: Memory::read(&root),
             nics: nic::read(&root),
+            devices: root.entries(nic::DEVICES),
+            interfaces: root.entries("/sys/class/net"),
             interrupts: interrupt::read(&root),
             services: service::read(&root),
             kernel: Kernel::read(&root),
             limits: Limits::read(&root, process),
+            sharing: Sharing::read(&root, process),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::root::{Fact, Root};
 
-const DEVICES: &str = "/sys/bus/pci/devices";
+pub(super) const DEVICES: &str = "/sys/bus/pci/devices";
 
 /// PCI class of Ethernet controllers, without its interface byte.
 const ETHERNET: &str = "0x0200";

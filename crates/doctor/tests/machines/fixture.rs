@@ -157,6 +157,9 @@ impl Tree {
         self.put(&format!("{source}/current_clocksource"), clock)
             .put(&format!("{source}/available_clocksource"), "tsc hpet acpi_pm")
             .put("proc/self/limits", &limits)
+            .put("proc/self/status", "Name:\tmillrace\nCapEff:\t0\nCapBnd:\t000001ffffffffff")
+            .put("proc/sys/fs/inotify/max_user_instances", "128")
+            .put("proc/sys/fs/inotify/max_user_watches", "524288")
             .put("proc/stat", "cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 2 3")
             .put("proc/net/route", "Iface\tDestination\tGateway\nmgmt\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0");
     }
