@@ -36,6 +36,7 @@ pub use flow::{Flow, FlowKey, protocol_number};
 pub use interface::{Bridge, BridgeMember, CrossConnect, Features, Port, QueueCore, Vlan};
 pub use kernel::{KernelFilter, KernelSide};
 pub use reach::Reach;
+pub use read::nearest;
 pub use route::{MAX_NEXT_HOPS, NextHop, Route, RouteShapeError, RouteTarget, StaticNeighbor};
 pub use sessions::{LeasedPorts, LeasedPortsError, Placement, Sessions};
 pub use source::{MOST_DISTANCE, Source, SourceError};

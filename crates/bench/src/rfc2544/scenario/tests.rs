@@ -55,7 +55,9 @@ fn what_cannot_be_is_refused_with_what_can() {
         ("trials = { latency-loads = [1.1] }", "0.001 to 1"),
         ("trials = { tests = [\"latency\"] }", "throughput"),
         ("trials = { tests = [\"speed\"] }", "back-to-back"),
-        ("trials = { secconds = 3 }", "secconds"),
+        ("trials = { secconds = 3 }", "did you mean `seconds`?"),
+        ("trails = { seconds = 3 }", "did you mean `trials`?"),
+        ("trials = { tests = [\"back-to-bakc\"] }", "did you mean `back-to-back`?"),
         ("frames = { vlan = 70000 }", "expected a whole number from 0 to 65535"),
         ("flows = { count = -1 }", "expected a whole number from 0 to 4294967295"),
         ("trials = { seconds = \"60\" }", "expected a number"),
@@ -89,6 +91,9 @@ fn what_cannot_be_is_refused_with_what_can() {
         assert!(said.contains(words), "{keys}: {said}");
     }
     assert!(wrong("device = { kind = \"modem\" }").contains("testpmd"));
+    assert!(!wrong("device = { kind = \"modem\" }").contains("did you mean"));
+    let word = wrong("device = { kind = \"millraced\", next-hop = 2 }");
+    assert!(word.ends_with("did you mean `next-hops`?"), "{word}");
     assert!(wrong("").contains("device"));
 }
 

@@ -85,9 +85,9 @@ impl Wrong {
     }
 }
 
-/// What the reader of a file says, without names of Rust's types.
+/// What the reader of a file says, without names of Rust's types, and what may have been meant.
 fn plain(error: &toml::de::Error) -> String {
-    [
+    let text = [
         ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number, 0 or more"),
@@ -95,7 +95,17 @@ fn plain(error: &toml::de::Error) -> String {
         ("expected f64", "expected a number"),
     ]
     .into_iter()
-    .fold(error.to_string(), |text, (type_name, words)| text.replace(type_name, words))
+    .fold(error.to_string(), |text, (type_name, words)| text.replace(type_name, words));
+    let meant = meant(error.message()).map(|name| format!("\ndid you mean `{name}`?"));
+    format!("{}{}", text.trim_end(), meant.unwrap_or_default())
+}
+
+/// The known name that an unknown one is nearest to, of a text such as 'unknown field `x`, expected one of `a`, `b`'.
+fn meant(message: &str) -> Option<&str> {
+    let field = message.strip_prefix("unknown field `");
+    let rest = field.or_else(|| message.strip_prefix("unknown variant `"))?;
+    let (word, known) = rest.split_once("`, expected ")?;
+    control::config::nearest(word, known.split('`').skip(1).step_by(2))
 }
 
 /// The power of two that is closest to a number from 1 to 2^31, the smaller one of two.

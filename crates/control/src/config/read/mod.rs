@@ -23,7 +23,7 @@ use std::path::Path;
 use toml::de::{DeTable, Error};
 
 use names::Names;
-pub(super) use nearest::nearest;
+pub use nearest::nearest;
 use report::Report;
 pub(super) use report::{MOST_ERRORS, halves};
 use section::Section;

@@ -1,7 +1,8 @@
 //! The known word that a mistyped one is nearest to.
 
 /// The nearest of `known`, when it is near enough to be what was meant.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.chars().count() / 3).max(2);
     known
         .into_iter()
