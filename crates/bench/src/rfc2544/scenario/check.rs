@@ -10,6 +10,10 @@ const MOST_FLOWS: u32 = 16_777_216;
 const MOST_UPDATES: u32 = 1_000_000;
 /// Longest trial: s.
 const LONGEST_TRIAL: f64 = 86_400.0;
+/// Packet buffers that our daemon may have (docs/forward.md, `[memory]`).
+const BUFFERS: [u32; 2] = [1_024, 4_194_304];
+/// How long a device with known faults may keep a frame: us.
+const LONGEST_DELAY: f64 = 10e6;
 
 impl Scenario {
     /// Whether it can be measured.
@@ -51,12 +55,7 @@ impl Scenario {
             ("trials.burst-seconds", trials.burst_seconds, 0.001, 60.0),
         ];
         let loads = trials.latency_loads.iter().map(|load| share("trials.latency-loads", *load));
-        for (key, value, least, most) in bounds.into_iter().chain(loads) {
-            // A number that is none is out of all bounds.
-            if !(least..=most).contains(&value) {
-                return Err(Wrong::bounds(key, value, [least, most]));
-            }
-        }
+        bounds.into_iter().chain(loads).try_for_each(within)?;
         if frames.sizes()?.is_empty() {
             return Err(Wrong::Empty("frames.sizes"));
         }
@@ -68,6 +67,9 @@ impl Scenario {
         }
         if let Some(daemon) = self.device.millraced() {
             self.check_daemon(daemon)?;
+        }
+        if let Device::Impaired { faults, .. } = &self.device {
+            within(("device.faults.delay", faults.delay as f64, 0.0, LONGEST_DELAY))?;
         }
         if let Device::External { ports, macs } = &self.device {
             for port in ports {
@@ -105,6 +107,13 @@ impl Scenario {
         if daemon.other_node && !daemon.cores.is_empty() {
             return Err(Wrong::NodeAndCores);
         }
+        if daemon.guest_core.is_some() && *forwarding != Forwarding::Guest {
+            return Err(Wrong::NoGuest);
+        }
+        if let Some(buffers) = daemon.buffers {
+            let [least, most] = BUFFERS.map(f64::from);
+            within(("device.buffers", f64::from(buffers), least, most))?;
+        }
         for (key, value, least, most) in [
             ("device.next-hops", *next_hops, 1, NEXT_HOPS),
             ("device.acl", *acl, 0, MOST_FLOWS),
@@ -112,9 +121,7 @@ impl Scenario {
         ] {
             let routed = *forwarding == Forwarding::Routes;
             let [value, least, most] = [value, least, most].map(f64::from);
-            if !(least..=most).contains(&value) {
-                return Err(Wrong::bounds(key, value, [least, most]));
-            }
+            within((key, value, least, most))?;
             if value > least && !routed {
                 return Err(Wrong::NotRouted(key));
             }
@@ -128,4 +135,11 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Refuses a value that is not within its bounds: a key, its value, the least and the most.
+fn within((key, value, least, most): (&'static str, f64, f64, f64)) -> Result<(), Wrong> {
+    // A number that is none is out of all bounds.
+    let is_within = (least..=most).contains(&value);
+    if is_within { Ok(()) } else { Err(Wrong::bounds(key, value, [least, most])) }
 }

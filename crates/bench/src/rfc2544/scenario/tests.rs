@@ -72,6 +72,9 @@ fn what_cannot_be_is_refused_with_what_can() {
         ("next-hops = 2, forwarding = \"bridge\"", "only a router"),
         ("acl = 1, forwarding = \"flow-table\"", "only a router"),
         ("updates = 1000001", "0 to 1000000"),
+        ("buffers = 16", "use 1024"),
+        ("buffers = 5000000", "use 4194304"),
+        ("guest-core = 1", "there is no guest"),
         ("routes = 3", "use 2, or another power of two, up to 65536"),
         ("routes = 0", "use 1,"),
         ("routes = 4000000000", "use 65536,"),
@@ -90,6 +93,8 @@ fn what_cannot_be_is_refused_with_what_can() {
         let said = wrong(&format!("device = {{ kind = \"external\", {keys} }}"));
         assert!(said.contains(words), "{keys}: {said}");
     }
+    let delay = wrong("device = { kind = \"impaired\", faults = { delay = 9000000000000000000 } }");
+    assert!(delay.contains("device.faults.delay") && delay.contains("use 10000000"), "{delay}");
     assert!(wrong("device = { kind = \"modem\" }").contains("testpmd"));
     assert!(!wrong("device = { kind = \"modem\" }").contains("did you mean"));
     let word = wrong("device = { kind = \"millraced\", next-hop = 2 }");

@@ -51,6 +51,10 @@ pub(in crate::rfc2544) enum Wrong {
         "frames.ipv6 says that all frames are IPv6, and frames.ipv6-share how many; leave one of them out"
     )]
     Versions,
+    #[error(
+        "device.guest-core: there is no guest; use device.forwarding = \"guest\", or leave the key out"
+    )]
+    NoGuest,
     #[error("{0}: only a router has it; use device.forwarding = \"routes\", or leave the key out")]
     NotRouted(&'static str),
     #[error("variant {number}: {why}")]
