@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use dpdk::DeviceKind;
+
 use super::scenario::{Device, Forwarding, Scenario};
 use crate::failure::Failure;
 use crate::namespace::{self, BOUND};
@@ -10,6 +12,8 @@ use crate::process::{self, Program, is_installed};
 
 /// Forwards where a guest or the device does.
 const TESTPMD: Program = ("dpdk-testpmd", "dpdk-dev");
+/// Where the kernel shows cards.
+const CARDS: &str = "/sys/bus/pci/devices";
 
 /// Who starts devices.
 struct Host<'a> {
@@ -17,12 +21,15 @@ struct Host<'a> {
     has: &'a dyn Fn(&str) -> bool,
     /// Folder of `millraced`.
     programs: &'a Path,
+    /// The folder that has an entry for each card.
+    cards: &'a Path,
 }
 
 /// Refuses a scenario whose device cannot be had here. `programs`: folder of `millraced`.
 pub(super) fn check(scenario: &Scenario, programs: &Path) -> Result<(), Failure> {
     let is_root = process::is_root();
-    Host { is_root, has: &is_installed, programs }.check(&scenario.device)
+    let cards = Path::new(CARDS);
+    Host { is_root, has: &is_installed, programs, cards }.check(&scenario.device)
 }
 
 impl Host<'_> {
@@ -30,7 +37,7 @@ impl Host<'_> {
         match device {
             Device::None {} => Ok(()),
             Device::External { ports, .. } => {
-                ports.iter().try_for_each(|port| Ok(port.parse::<dpdk::Device>()?.check()?))
+                ports.iter().try_for_each(|port| self.port(&port.parse::<dpdk::Device>()?))
             }
             Device::Kernel {} => granted(namespace::lacks(self.is_root, self.has)),
             Device::Testpmd { .. } => self.find(&[TESTPMD]),
@@ -48,6 +55,17 @@ impl Host<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the tester can open a port.
+    fn port(&self, port: &dpdk::Device) -> Result<(), Failure> {
+        port.check()?;
+        let address = port.argument().to_ascii_lowercase();
+        if port.kind() != DeviceKind::Pci || self.cards.join(&address).exists() {
+            return Ok(());
+        }
+        let why = format!("there is no card {address} on PCI; `lspci -D` lists those that are");
+        Err(Failure::UnderTest(why))
     }
 
     fn find(&self, programs: &[Program]) -> Result<(), Failure> {
@@ -70,7 +88,7 @@ mod tests {
         let check = |is_root: bool, lacks: &str, device: &str| {
             let device: Device = toml::from_str(device).unwrap();
             let has = |name: &str| name != lacks;
-            let host = Host { is_root, has: &has, programs: folder.path() };
+            let host = Host { is_root, has: &has, programs: folder.path(), cards: folder.path() };
             host.check(&device).map_err(|why| why.to_string())
         };
         let kernel = "kind = \"kernel\"";
@@ -85,6 +103,11 @@ mod tests {
         let absent = "kind = \"external\"\nports = [\"null\", \"afpacket:no-such\"]";
         assert!(check(true, "", absent).unwrap_err().contains("no-such"));
         assert!(check(false, "", "kind = \"external\"\nports = [\"null\", \"null\"]").is_ok());
+        let card = "kind = \"external\"\nports = [\"null\", \"pci:0000:AF:00.1,mprq_en=1\"]";
+        let said = check(true, "", card).unwrap_err();
+        assert!(said.contains("no card 0000:af:00.1") && said.contains("lspci"), "{said}");
+        std::fs::create_dir(folder.path().join("0000:af:00.1")).unwrap();
+        assert!(check(true, "", card).is_ok());
         let daemon = "kind = \"millraced\"\n";
         let guest = format!("{daemon}forwarding = \"guest\"\n");
         let said = check(false, "", daemon).unwrap_err();
