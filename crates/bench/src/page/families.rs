@@ -10,6 +10,10 @@ use crate::archive::{Cases, Results, Run, printable};
 const POINTS: usize = 3;
 /// Lines of a plot at most: more cannot be told apart.
 const LINES: usize = 8;
+/// Points of a line at most: a plot is as many pixels wide.
+const MOST_POINTS: usize = 960;
+/// Parameters of a case by which it is drawn; no command has as many.
+const PARAMETERS: usize = 32;
 
 /// Results of one name and unit that differ in one number.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +96,7 @@ pub(super) fn apart(lines: &[Vec<String>]) -> (Vec<String>, Vec<String>) {
 fn sort_in(plots: &mut BTreeMap<Key, Lines>, results: &Results<'_>, whose: &str, found: &Figure) {
     let Some((_, entry)) = results.first() else { return };
     let parameters = entry.parameters();
-    for (place, (by, label)) in parameters.iter().enumerate() {
+    for (place, (by, label)) in parameters.iter().enumerate().take(PARAMETERS) {
         let Some(at) = number(label) else { continue };
         let others = parameters.iter().enumerate().filter(|(other, _)| *other != place);
         let mut words: Vec<String> =
@@ -105,7 +109,7 @@ fn sort_in(plots: &mut BTreeMap<Key, Lines>, results: &Results<'_>, whose: &str,
             let point = Point { at, label: label.clone(), value, spread };
             let line = lines.entry(name.collect()).or_default();
             // A result that stands beside several yardsticks is one point.
-            if !line.iter().any(|other| other.at == at) {
+            if line.len() < MOST_POINTS && !line.iter().any(|other| other.at == at) {
                 line.push(point);
             }
         };
@@ -182,6 +186,25 @@ mod tests {
         let result = |n: u64, value: f64| serde_json::json!({"name": "x", "unit": "s", "value": value, "parameters": {"n": n}});
         let all = [result(1, 1e300), result(2, -1.0), result(3, 1e-300), result(4, 1.0)];
         assert!(of(all.to_vec().into()).is_empty());
+    }
+
+    #[test]
+    fn what_nobody_could_see_is_not_drawn() {
+        let result = |n: u64| serde_json::json!({"name": "x", "unit": "s", "value": 1, "parameters": {"n": n}});
+        let families = of((0..2000).map(result).collect::<Vec<_>>().into());
+        assert_eq!(families[0].lines[0].points.len(), MOST_POINTS);
+        let names: serde_json::Map<_, _> =
+            (0..100).map(|n| (format!("p{n}"), serde_json::json!(1))).collect();
+        let by = |name: &str| {
+            let result = |n: u64| {
+                let mut parameters = names.clone();
+                parameters.insert(name.into(), n.into());
+                serde_json::json!({"name": "x", "unit": "s", "value": 1, "parameters": parameters})
+            };
+            of((0..3).map(result).collect::<Vec<_>>().into()).len()
+        };
+        // In the order of their names the first is looked at, and the last, which differs as well, is not.
+        assert_eq!((by("a"), by("z")), (1, 0));
     }
 
     #[test]

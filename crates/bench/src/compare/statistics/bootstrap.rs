@@ -4,6 +4,10 @@ use crate::load::Random;
 
 /// Resamples. Efron and Tibshirani (An Introduction to the Bootstrap, 1993, 14.3) want 1000 or more for bounds.
 const RESAMPLES: usize = 2000;
+/// Samples that are drawn for them at most, some seconds' worth: no run of ours has so many that this means fewer resamples. The
+/// least that has bounds at all.
+const DRAWS: usize = 1 << 28;
+const LEAST: usize = 40;
 /// So that the same files give the same words.
 const SEED: u64 = 14;
 /// What lies below and above the 95 %.
@@ -44,7 +48,8 @@ pub(crate) fn ratio_of_medians(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<Interva
     let ratio = median(&mut b.concat()) / median(&mut a.concat());
     let mut random = Random::new(SEED);
     let mut drawn = Vec::new();
-    let mut ratios: Vec<f64> = (0..RESAMPLES)
+    let samples = a.iter().chain(b).map(Vec::len).sum();
+    let mut ratios: Vec<f64> = (0..resamples(samples))
         .map(|_| {
             let below = draw(a, &mut random, &mut drawn);
             draw(b, &mut random, &mut drawn) / below
@@ -55,6 +60,11 @@ pub(crate) fn ratio_of_medians(a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<Interva
     let last = ratios.len().checked_sub(1)?;
     let low = (last as f64 * TAIL).floor() as usize;
     Some(Interval { ratio, low: *ratios.get(low)?, high: *ratios.get(last - low)? })
+}
+
+/// How many resamples there are of so many samples.
+fn resamples(samples: usize) -> usize {
+    (DRAWS / samples.max(1)).clamp(LEAST, RESAMPLES)
 }
 
 /// The median of a resample.
@@ -76,6 +86,12 @@ mod tests {
         assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
         assert!(median(&mut []).is_nan());
+    }
+
+    #[test]
+    fn a_file_of_millions_of_samples_keeps_nobody_waiting() {
+        let all = [0, 40, 100_000, 1_000_000, 30_000_000].map(resamples);
+        assert_eq!(all, [RESAMPLES, RESAMPLES, RESAMPLES, 268, LEAST]);
     }
 
     #[test]
