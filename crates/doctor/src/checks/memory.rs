@@ -82,8 +82,12 @@ fn of_node(node: u16, pools: &[Pool], setup: &Setup) -> Finding {
         .fold(0, u64::saturating_add);
     let needed = setup.hugepage_bytes();
     let is = format!("{} MB reserved, {free} MB of them free", reserved >> 20);
-    if reserved >= needed {
+    if reserved >= needed && (setup.process.is_some() || free >= needed >> 20) {
         return about(Finding::good(HUGEPAGES, is));
+    }
+    if reserved >= needed {
+        let is = format!("{is}; that is enough if a daemon that runs already has the others");
+        return about(Finding::cannot_be_told(HUGEPAGES, is));
     }
     let found = match setup.hugepages {
         Hugepages::Require => Finding::bad,

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use millrace_doctor::setup::{Hugepages, Port};
-use millrace_doctor::{CoreSet, Finding, Machine, Setup, State};
+use millrace_doctor::{CoreSet, Finding, Machine, Setup, State, checks};
 
 /// Two sockets of four cores with two threads each: node 0 has 0-3 and 8-11, node 1 the rest.
 const NODES: [&str; 2] = ["0-3,8-11", "4-7,12-15"];
@@ -251,6 +251,12 @@ pub(crate) fn setup(machine: &Machine, workers: &str) -> Setup {
     };
     let ports = vec![port("east", "pci", "0000:18:00.0"), port("west", "afxdp", "west")];
     Setup { ports, workers: cores.clone(), hugepages: Hugepages::Auto, ..Setup::assumed(machine) }
+}
+
+/// Everything that is found for these workers and ports.
+pub(crate) fn findings(tree: &Tree, workers: &str) -> Vec<Finding> {
+    let machine = tree.machine();
+    checks::all(&machine, &setup(&machine, workers))
 }
 
 /// The one finding of that name, about that subject where there are several.

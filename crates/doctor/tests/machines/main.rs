@@ -8,3 +8,5 @@ mod checks;
 mod fixture;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod needs;
