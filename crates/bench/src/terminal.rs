@@ -18,7 +18,7 @@ pub(crate) use say;
 
 /// Writes a line to standard output.
 pub(crate) fn line(text: Arguments<'_>) {
-    if let Err(error) = writeln!(stdout(), "{text}") {
+    if let Err(error) = writeln!(stdout(), "{}", harmless(text)) {
         if error.kind() != ErrorKind::BrokenPipe {
             complain(format_args!("standard output cannot be written: {error}"));
         }
@@ -27,7 +27,14 @@ pub(crate) fn line(text: Arguments<'_>) {
 
 /// Writes a line to standard error. When that cannot be written, nobody can be told.
 pub(crate) fn complain(text: Arguments<'_>) {
-    let _ = writeln!(stderr(), "millrace-bench: {text}");
+    let _ = writeln!(stderr(), "millrace-bench: {}", harmless(text));
+}
+
+/// A text without characters that move a cursor or change colours: names of files, titles of scenarios and what programs say are
+/// of others.
+fn harmless(text: Arguments<'_>) -> String {
+    let is_harmful = |char: char| char.is_control() && !matches!(char, '\n' | '\t');
+    text.to_string().replace(is_harmful, "?")
 }
 
 /// A bar of `steps` steps on standard error. It hides itself when that is no terminal.
@@ -90,6 +97,12 @@ fn left(state: &ProgressState, to: &mut dyn fmt::Write) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_controls_the_terminal() {
+        let name = "a\u{1b}[2J\u{9b}b\r";
+        assert_eq!(harmless(format_args!("{name}\n\tc")), "a?[2J?b?\n\tc");
+    }
 
     #[test]
     fn a_part_moves_the_bar_as_far_as_was_planned() {
