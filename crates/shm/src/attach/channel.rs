@@ -39,6 +39,13 @@ pub enum ChannelError {
     /// A message that does not fit.
     #[error("a message of {0} bytes, with limits of 65,536 bytes and 160 descriptors")]
     TooLong(usize),
+    /// Nobody receives the descriptors that come with a message.
+    #[error(
+        "the process that receives this user's descriptors does not answer: it may still be \
+         closing an earlier one; end the program that lets it wait (a socket that lingers, a \
+         file system that does not answer), and try again"
+    )]
+    Unjudged,
 }
 
 impl From<rustix::io::Errno> for ChannelError {
@@ -96,7 +103,7 @@ impl Channel {
         Ok(Self { socket })
     }
 
-    /// Two ends of a connection within a process, for tests.
+    /// Two ends of a connection, for a process and its children.
     ///
     /// # Errors
     /// [`ChannelError::System`]: no descriptors.
@@ -245,11 +252,7 @@ impl Channel {
             Err(rustix::io::Errno::CONNRESET) => return Err(ChannelError::Closed),
             got => got?,
         };
-        let files = ancillary.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<_>>(),
-            _ => Vec::new(),
-        });
-        let files: Vec<OwnedFd> = files.collect();
+        let files = files_of(&mut ancillary);
         if got.bytes == 0 {
             return Err(ChannelError::Closed);
         }
@@ -272,19 +275,13 @@ impl Channel {
     }
 }
 
-/// The next message of a connection, which stays there for others to hear. `None`: nothing was said yet.
-///
-/// # Errors
-/// [`ChannelError`].
-pub fn peek<M: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<M>, ChannelError> {
-    let mut bytes = vec![0; MESSAGE];
-    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-    match rustix::net::recv(socket, &mut bytes[..], flags) {
-        Ok((0, _)) => Err(ChannelError::Closed),
-        Ok((length, _)) => parse(bytes.get(..length).unwrap_or_default()).map(Some),
-        Err(rustix::io::Errno::AGAIN) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+/// What came along.
+pub(crate) fn files_of(ancillary: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
+    let files = ancillary.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => files.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    files.collect()
 }
 
 /// A message of its bytes, which any process may have sent.
@@ -311,7 +308,7 @@ impl AsRawFd for Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attach::{Hello, Request};
+    use crate::attach::{Hello, Request, peek};
 
     fn hello() -> Request {
         Request::Hello(Hello { protocol: 1, library: "0".into(), name: "test".into() })

@@ -6,12 +6,15 @@
 //! of all that the client had.
 
 mod channel;
+mod look;
 mod message;
 mod reference;
 
+pub(crate) use channel::files_of;
 pub use channel::{
-    Channel, ChannelError, FILES, MESSAGE, PeerCredentials, PeerProcess, Received, parse, peek,
+    Channel, ChannelError, FILES, MESSAGE, PeerCredentials, PeerProcess, Received, parse,
 };
+pub use look::{Waiting, look, peek, skip};
 pub use message::{
     BufferPlace, ChannelPlace, Direction, FilterText, Hello, Open, Opened, PROTOCOL, PortInfo,
     PortQueue, Refusal, RefusalKind, Reply, Request, RingPlace, Spread, Take, VERSION, Welcome,

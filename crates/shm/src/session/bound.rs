@@ -5,14 +5,15 @@ use std::mem::offset_of;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rustix::fs::{FileType, fstat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, getsockname, ipproto, sockopt};
+use serde::{Deserialize, Serialize};
 
 use super::TransportProtocol;
 
 /// What a socket is bound to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// Its protocol.
     pub protocol: TransportProtocol,
@@ -66,17 +67,13 @@ impl From<Errno> for BoundError {
     }
 }
 
-/// Looks at a socket, by what the kernel says of it. It may be anybody's and anything: this can take as long as its owner
-/// likes, who can hold its lock.
+/// Looks at a socket, by what the kernel says of it. It may be anybody's and anything: this can take for ever, and no signal ends it,
+/// while its owner holds its lock (by sending from memory that never comes). Nothing but a socket is asked about.
 ///
 /// # Errors
 /// [`BoundError`].
 pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
     let socket = socket.as_fd();
-    let status = fstat(socket)?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::Socket {
-        return Err(BoundError::NotASocket);
-    }
     let family = sockopt::socket_domain(socket)?;
     if family != AddressFamily::INET && family != AddressFamily::INET6 {
         return Err(BoundError::Family);
@@ -95,6 +92,7 @@ pub fn examine(socket: impl AsFd) -> Result<Bound, BoundError> {
         return Err(BoundError::Device);
     }
     let is_listening = sockopt::socket_acceptconn(socket)?;
+    let status = fstat(socket)?;
     Ok(Bound {
         protocol,
         address: SocketAddr::new(address.ip().to_canonical(), address.port()),
