@@ -74,7 +74,7 @@ fuzz: setup ## fuzz each target for SECONDS_PER_FUZZ_TARGET (60)
 install: ## install what `make build` made under DESTDIR/PREFIX
 	@test -x $(RELEASE)/millraced || { echo "make install: run 'make build' first" >&2; exit 1; }
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 755 $(RELEASE)/millraced $(DESTDIR)$(PREFIX)/sbin/millraced
+	install -m 755 $(RELEASE)/millraced $(RELEASE)/millrace-judge $(DESTDIR)$(PREFIX)/sbin
 	install -m 755 $(RELEASE)/millrace $(RELEASE)/millrace-bench $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/share/millrace/scenarios/operator
 	install -m 644 scenarios/*.toml $(DESTDIR)$(PREFIX)/share/millrace/scenarios

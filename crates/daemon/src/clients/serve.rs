@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shm::Segment;
 use shm::attach::{Hello, Open, Opened, Refusal, Reply, Request};
+use shm::session::Brought;
 use tokio::time::sleep;
 
 use super::{Host, Lent, permission};
@@ -54,7 +55,7 @@ impl<H: Host> Guest for Attached<H> {
         self.number().is_some()
     }
 
-    async fn answer(&mut self, request: Request, _: Vec<OwnedFd>) -> Answer<Reply> {
+    async fn answer(&mut self, request: Request, _: Vec<Brought>) -> Answer<Reply> {
         let answer = match (request, self.number()) {
             (Request::Hello(hello), None) => self.greet(hello).await,
             (Request::Hello(_), Some(_)) => Err(invalid("hello was said already")),

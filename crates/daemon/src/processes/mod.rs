@@ -10,6 +10,7 @@
 //! | `rhythm` | all | how often something comes: in bursts, and then evenly |
 //! | `bells` | the user's | the user's doorbells are rung and drained |
 //! | `strangers` | that of the socket | who may not come has so many connections that are told why |
+//! | `judging` | the user's | what processes hand over is received and closed by a process of its own |
 //! | `kept` | the user's | connections on which nothing more is said, until nobody holds the other end |
 //! | `memory` | the user's | segments are made |
 //! | `holders` | the user's, control | memory counts for its user until nobody holds it |
@@ -24,6 +25,7 @@ mod bounds;
 mod desk;
 mod door;
 mod holders;
+mod judging;
 mod kept;
 mod memory;
 mod refusal;
@@ -42,12 +44,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shm::attach::{PeerCredentials, Refusal};
+use shm::session::Brought;
 
 pub(crate) use asks::{Control, asks};
 pub(crate) use bells::{QueueBells, Theirs};
 pub(crate) use bounds::{Paces, UserBound};
 pub(crate) use door::Door;
 pub(crate) use holders::{Accounts, Debit, Holders, MemoryBound};
+pub(crate) use judging::bury_judges;
 pub(crate) use memory::{Made, PAGE, channel, grow};
 pub(crate) use refusal::{check_name, invalid, no_resources, printable, unknown};
 pub(crate) use sparing::{Sparing, complain};
@@ -112,7 +116,7 @@ pub(crate) trait Guest: Send + Sync + 'static {
     fn answer(
         &mut self,
         request: Self::Request,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
     ) -> impl Future<Output = Answer<Self::Reply>> + Send;
 
     /// The next thing that it is told without having asked, once it is known.

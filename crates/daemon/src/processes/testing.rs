@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg, sockopt};
 use shm::attach::{Refusal, RefusalKind, Reply, Request};
+use shm::session::Brought;
 
 use super::{Answer, Bounds, Guest, Process, Service, Shared};
 
@@ -46,7 +47,7 @@ impl Guest for Nobody {
         false
     }
 
-    async fn answer(&mut self, _: Request, _: Vec<OwnedFd>) -> Answer<Reply> {
+    async fn answer(&mut self, _: Request, _: Vec<Brought>) -> Answer<Reply> {
         Answer::no(Refusal::new(RefusalKind::Permission, "no"))
     }
 

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::Process;
 use super::bells::Bells;
+use super::judging::Judging;
 use super::kept::Kept;
 use super::rhythm::Rhythm;
 
@@ -45,6 +46,7 @@ pub(super) struct Coming {
 /// What all connections of a user share.
 pub(crate) struct Shared {
     pub(crate) bells: Bells,
+    pub(super) judging: Arc<Judging>,
     pub(super) kept: Kept,
     /// Memory is made and taken down by one connection at a time.
     pub(crate) turns: Arc<Semaphore>,
@@ -60,6 +62,7 @@ impl Shared {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             bells: Bells::new()?,
+            judging: Arc::default(),
             kept: Kept::new()?,
             turns: Arc::new(Semaphore::new(1)),
             asking: Arc::new(Semaphore::new(1)),

@@ -2,23 +2,28 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shm::Segment;
-use shm::attach::{Channel, ChannelError, PeerProcess, Received, Refusal};
+use shm::attach::{
+    Channel, ChannelError, PeerCredentials, PeerProcess, Refusal, Waiting, look, skip,
+};
 use shm::bell::allow_descriptors;
+use shm::session::Brought;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::timeout;
 
 use super::bells::Theirs;
-use super::refusal::invalid;
+use super::judging::Held;
+use super::refusal::{invalid, no_resources};
 use super::sparing::complain;
 use super::user::{Coming, Shared};
 use super::{Guest, Service};
@@ -26,43 +31,84 @@ use super::{Guest, Service};
 /// How long a process may take to say hello.
 const HELLO: Duration = Duration::from_secs(5);
 
+/// A request, and what comes with it.
+type Heard<M> = (M, Vec<Brought>);
+
 /// A connection: to be waited for, and to be talked on.
 struct Connection {
     stream: UnixStream,
     channel: Channel,
+    /// Once descriptors may come. Dropped last, so that the judge closes what waits here.
+    held: OnceLock<Held>,
 }
 
 impl Connection {
     fn of(socket: OwnedFd) -> io::Result<Self> {
         let channel = Channel::of(socket.try_clone()?);
-        Ok(Self { stream: UnixStream::from_std(socket.into())?, channel })
+        let stream = UnixStream::from_std(socket.into())?;
+        Ok(Self { stream, channel, held: OnceLock::new() })
     }
 
-    /// The next request. One that brings too many descriptors ends the connection: they are closed here.
-    async fn hear<M: DeserializeOwned>(&self, files: usize) -> Result<Received<M>, ChannelError> {
+    /// The next request. One that brings more descriptors than `most` ends the connection. They are received by the judge alone.
+    async fn hear<M: DeserializeOwned>(&self, most: usize) -> Result<Heard<M>, ChannelError> {
         loop {
             self.stream.readable().await?;
-            let heard = self.stream.try_io(Interest::READABLE, || match self.channel.receive() {
-                Err(ChannelError::System(error)) if error.kind() == ErrorKind::WouldBlock => {
-                    Err(error)
-                }
-                heard => Ok(heard),
+            let socket = self.channel.as_fd();
+            let seen = self.stream.try_io(Interest::READABLE, || match look::<M>(socket) {
+                Ok(None) => Err(ErrorKind::WouldBlock.into()),
+                Ok(Some(waiting)) => Ok(Ok(waiting)),
+                Err(error) => Ok(Err(error)),
             });
-            let received: Received<M> = match heard {
-                Ok(heard) => heard?,
+            let Waiting { message, brings } = match seen {
+                Ok(seen) => seen?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error.into()),
             };
-            if received.files.len() > files {
-                let problem = format!("{} descriptors come with it", received.files.len());
-                return Err(ChannelError::Malformed(problem));
-            }
-            return Ok(received);
+            let brought = if brings {
+                self.take(most)?
+            } else {
+                skip(socket)?;
+                Vec::new()
+            };
+            return Ok((message, brought));
+        }
+    }
+
+    /// What comes with the next message.
+    fn take(&self, most: usize) -> Result<Vec<Brought>, ChannelError> {
+        if most == 0 {
+            return Err(ChannelError::Malformed("descriptors come with it".to_owned()));
+        }
+        self.held.get().ok_or(ChannelError::Unjudged)?.take(most)
+    }
+
+    /// From now on descriptors may come, if there is a judge to receive them.
+    fn open(&self, uid: u32, shared: &Shared) {
+        if self.held.get().is_some() {
+            return;
+        }
+        if let Some(held) = Held::of(&shared.judging, uid, self.channel.as_fd()) {
+            self.held.get_or_init(|| held);
+            allow_descriptors(&self.channel);
+        }
+    }
+
+    /// What came with the last request is closed, here.
+    fn close_taken(&self) {
+        if let Some(held) = self.held.get() {
+            held.close();
+        }
+    }
+
+    /// Tells the other side that it is over: the judge may close its descriptor later.
+    fn end(&self) {
+        if self.held.get().is_some() {
+            let _ = shutdown(&self.channel, Shutdown::Both);
         }
     }
 
     /// What the other side of a service says next; before its hello it has no descriptors to show, and not for ever time.
-    async fn hear_from<G: Guest>(&self, is_known: bool) -> Result<Received<G::Request>, String> {
+    async fn hear_from<G: Guest>(&self, is_known: bool) -> Result<Heard<G::Request>, String> {
         let heard = if is_known {
             self.hear(G::FILES).await
         } else {
@@ -79,8 +125,13 @@ impl Connection {
         if let ChannelError::Closed = error {
             return "it closed its connection".to_owned();
         }
-        let _ = self.say(&R::from(invalid(error.to_string())), &[]);
-        error.to_string()
+        let problem = error.to_string();
+        let refusal = match error {
+            ChannelError::Unjudged => no_resources(&problem),
+            _ => invalid(&problem),
+        };
+        let _ = self.say(&R::from(refusal), &[]);
+        problem
     }
 
     /// Says it, and hands over what goes along.
@@ -138,16 +189,19 @@ pub(super) async fn visit<S: Service>(service: Arc<S>, coming: Coming, shared: A
             return;
         }
     };
-    let pid = process.credentials.pid;
+    let PeerCredentials { pid, uid, .. } = process.credentials;
     let mut guest = service.receive(process, Arc::clone(&shared));
     let dismissal = guest.dismissal();
     let end = tokio::select! {
-        end = talk(&*service, &mut guest, &connection, &shared) => end,
+        end = talk(&*service, &mut guest, &connection, uid, &shared) => end,
         () = ended(&connection.channel, pid) => End::Over("its process ended".to_owned()),
         why = dismissal => End::Over(why),
     };
     match end {
-        End::Over(why) => guest.leave(why).await,
+        End::Over(why) => {
+            guest.leave(why).await;
+            connection.end();
+        }
         End::Kept => guest.keep(connection.channel.into_socket()),
     }
 }
@@ -165,6 +219,7 @@ async fn talk<S: Service>(
     service: &S,
     guest: &mut S::Guest,
     connection: &Connection,
+    uid: u32,
     shared: &Shared,
 ) -> End {
     let deaf = |error| End::Over(format!("it does not take answers: {error}"));
@@ -177,14 +232,18 @@ async fn talk<S: Service>(
                 Err(error) => return deaf(error),
             },
         };
-        let Received { message, files } = match heard {
+        let (message, brought) = match heard {
             Ok(heard) => heard,
             Err(why) => return End::Over(why),
         };
         shared.pace.wait(service.bounds().requests).await;
-        let answer = guest.answer(message, files).await;
-        if !was_known && guest.is_known() && <S::Guest as Guest>::FILES > 0 {
-            allow_descriptors(&connection.channel);
+        let brings = !brought.is_empty();
+        let answer = guest.answer(message, brought).await;
+        if brings {
+            connection.close_taken();
+        }
+        if guest.is_known() && <S::Guest as Guest>::FILES > 0 {
+            connection.open(uid, shared);
         }
         if let Err(error) = connection.give(&answer) {
             return deaf(error);

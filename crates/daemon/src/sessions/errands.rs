@@ -9,7 +9,7 @@ use std::time::Instant;
 use control::config;
 use rustix::fs::fstat;
 use shm::attach::Refusal;
-use shm::session::{CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
+use shm::session::{Brought, CarrierId, Deposit, Hand, Reply, Withdraw, Withdrawn};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::guest::Attached;
@@ -28,9 +28,10 @@ fn ending() -> Refusal {
 }
 
 /// The file that comes with a request.
-fn only(files: &[OwnedFd]) -> Result<&OwnedFd, Refusal> {
-    match files {
-        [file] => Ok(file),
+fn only(brought: &[Brought]) -> Result<&OwnedFd, Refusal> {
+    match brought {
+        [Brought::Memory(file)] => Ok(file),
+        [_] => Err(invalid("connections come in a file (memfd_create), and nothing else")),
         _ => Err(invalid("a request that moves connections brings one file with them")),
     }
 }
@@ -135,8 +136,8 @@ impl<H: Host> Attached<H> {
     }
 
     /// Reads what comes along.
-    fn cargo(&self, files: &[OwnedFd], count: u32) -> Result<Vec<Cargo>, Refusal> {
-        let file = only(files)?;
+    fn cargo(&self, brought: &[Brought], count: u32) -> Result<Vec<Cargo>, Refusal> {
+        let file = only(brought)?;
         if count > BATCH {
             return Err(no_resources(format!(
                 "{count} connections in one file; at most {BATCH} are allowed"
@@ -150,11 +151,11 @@ impl<H: Host> Attached<H> {
     /// Waits for its turn, reads what comes along, and closes what it came in.
     async fn receive(
         &self,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
         count: u32,
     ) -> Result<(OwnedSemaphorePermit, Vec<Cargo>), Refusal> {
         let turn = self.prepare().await?;
-        Ok((turn, self.cargo(&files, count)?))
+        Ok((turn, self.cargo(&brought, count)?))
     }
 
     /// The daemon takes a connection that has a carrier.
@@ -162,9 +163,9 @@ impl<H: Host> Attached<H> {
         &self,
         process: u32,
         asked: Deposit,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
     ) -> Result<Reply, Refusal> {
-        let (turn, mut all) = self.receive(files, 1).await?;
+        let (turn, mut all) = self.receive(brought, 1).await?;
         let cargo = all.pop().ok_or_else(|| invalid("no connection"))?;
         let Deposit { stack, id, at } = asked;
         let (control, from) = (self.control.clone(), (process, stack));
@@ -241,10 +242,10 @@ impl<H: Host> Attached<H> {
         &self,
         process: u32,
         asked: Hand,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
     ) -> Result<Reply, Refusal> {
         let Hand { stack, listener, at, count } = asked;
-        let (turn, all) = self.receive(files, count).await?;
+        let (turn, all) = self.receive(brought, count).await?;
         let control = self.control.clone();
         let moved = carried_through(turn, async move {
             let mut taken = 0;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use arc_swap::ArcSwap;
 use control::config;
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{CarrierId, Hello, Listen, Listening, Reply, Request, Route, examine};
+use shm::session::{Brought, CarrierId, Hello, Listen, Listening, Reply, Request, Route};
 use tokio::sync::mpsc;
 
 use super::dismissal::Dismissal;
@@ -60,17 +60,17 @@ impl<H: Host> Guest for Attached<H> {
         self.number().is_some()
     }
 
-    async fn answer(&mut self, request: Request, files: Vec<OwnedFd>) -> Answer<Reply> {
+    async fn answer(&mut self, request: Request, brought: Vec<Brought>) -> Answer<Reply> {
         let answer = match (request, self.number()) {
             (Request::Listen(asked), Some(id)) => {
-                self.listen(id, asked, files).await.map(Reply::Listening)
+                self.listen(id, asked, brought).await.map(Reply::Listening)
             }
-            (Request::Deposit(asked), Some(id)) => self.deposit(id, asked, files).await,
-            (Request::Abandon(asked), Some(id)) => self.abandon(id, asked, files).await,
-            (Request::WaitOut(asked), Some(id)) => self.wait_out(id, asked, files).await,
-            (Request::Hand(asked), Some(id)) => self.hand(id, asked, files).await,
+            (Request::Deposit(asked), Some(id)) => self.deposit(id, asked, brought).await,
+            (Request::Abandon(asked), Some(id)) => self.abandon(id, asked, brought).await,
+            (Request::WaitOut(asked), Some(id)) => self.wait_out(id, asked, brought).await,
+            (Request::Hand(asked), Some(id)) => self.hand(id, asked, brought).await,
             // Nothing else comes with a descriptor; it is closed here.
-            _ if !files.is_empty() => {
+            _ if !brought.is_empty() => {
                 let problem = "only a request to listen, or one that moves connections, brings a \
                                descriptor";
                 Err(invalid(problem))
@@ -248,19 +248,17 @@ impl<H: Host> Attached<H> {
         self.ask(attach).await.map(Reply::Welcome)
     }
 
-    /// The socket is looked at and closed here: both can take as long as its owner likes.
+    /// The socket stays the judge's: looking at it and closing it can take for ever.
     async fn listen(
         &self,
         id: u32,
         asked: Listen,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
     ) -> Result<Listening, Refusal> {
-        let [socket] = &files[..] else {
+        let [shown] = &brought[..] else {
             return Err(invalid("a request to listen shows one socket: the one that is bound"));
         };
-        let examined = examine(socket);
-        drop(files);
-        let proof = proven(examined, self.namespace)?;
+        let proof = proven(shown, self.namespace)?;
         let listen = move |mut lent: Lent<'_>| {
             let listening = lent.sessions.listen(id, asked, proof);
             lent.release_early();

@@ -4,7 +4,7 @@ use forward::steering::{Bind, ListenerId, SteeringError};
 use graph::StackId;
 use host::SOMAXCONN;
 use shm::attach::{Refusal, RefusalKind};
-use shm::session::{Bound, BoundError, Listen, Listening, TransportProtocol};
+use shm::session::{Bound, BoundError, Brought, Listen, Listening, TransportProtocol};
 
 use super::Sessions;
 use super::bounds::Usage;
@@ -22,14 +22,15 @@ pub(super) struct Membership {
     pub(super) backlog: Option<u32>,
 }
 
-/// What a process may serve that has shown a socket, of which this is known. `namespace`: the daemon's.
+/// What a process may serve that has shown this. `namespace`: the daemon's.
 ///
 /// Errors: what it is told.
-pub(super) fn proven(
-    examined: Result<Bound, BoundError>,
-    namespace: u64,
-) -> Result<Membership, Refusal> {
-    let bound = examined.map_err(|error| invalid(error.to_string()))?;
+pub(super) fn proven(shown: &Brought, namespace: u64) -> Result<Membership, Refusal> {
+    let bound = match shown {
+        Brought::Socket(bound) => *bound,
+        Brought::Memory(_) => return Err(invalid(BoundError::NotASocket.to_string())),
+        Brought::Other(why) => return Err(invalid(why)),
+    };
     if bound.namespace != namespace {
         let problem = "the socket is of another network namespace than millraced: the kernel's rules \
                        there say nothing about who may serve here; run the server in millraced's \
@@ -180,22 +181,23 @@ mod tests {
     #[test]
     fn a_socket_proves_what_the_kernel_says_of_it() {
         let good = bound("0.0.0.0:80");
-        let proof = proven(Ok(good), 5).unwrap();
+        let proof = proven(&Brought::Socket(good), 5).unwrap();
         assert_eq!((proof.owner, proof.bind.port, proof.inode), (33, 80, 6));
         assert_eq!(proof.backlog, Some(128));
         let much = Bound { backlog: Some(1 << 20), ..good };
-        assert_eq!(proven(Ok(much), 5).unwrap().backlog, Some(4096), "as its stack has it");
-        let refused = |bound| proven(bound, 5).unwrap_err();
-        let other = refused(Ok(Bound { namespace: 6, ..good }));
+        let much = proven(&Brought::Socket(much), 5).unwrap();
+        assert_eq!(much.backlog, Some(4096), "as its stack has it");
+        let refused = |shown: Brought| proven(&shown, 5).unwrap_err();
+        let other = refused(Brought::Socket(Bound { namespace: 6, ..good }));
         assert_eq!(other.kind, RefusalKind::Permission);
         assert!(other.message.contains("another network namespace"), "{other}");
         let deaf = Bound { is_listening: false, ..good };
-        assert!(refused(Ok(deaf)).message.contains("call listen()"));
+        assert!(refused(Brought::Socket(deaf)).message.contains("call listen()"));
         let udp = Bound { protocol: TransportProtocol::Udp, ..deaf };
-        assert!(proven(Ok(udp), 5).is_ok(), "UDP has no listen()");
-        for error in [BoundError::NotBound, BoundError::Family, BoundError::NotASocket] {
-            assert_eq!(refused(Err(error)).kind, RefusalKind::Invalid);
-        }
+        assert!(proven(&Brought::Socket(udp), 5).is_ok(), "UDP has no listen()");
+        let other = refused(Brought::Other(BoundError::NotBound.to_string()));
+        assert_eq!(other.kind, RefusalKind::Invalid);
+        assert!(other.message.contains("bind it first"), "{other}");
     }
 
     #[test]

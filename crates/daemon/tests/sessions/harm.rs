@@ -11,8 +11,8 @@ use shm::attach::{Channel, RefusalKind};
 use shm::session::{Hello, Listen, Reply, Request};
 
 use crate::{
-    ANSWER, ask, connect, daemon, lease, listeners, python, refused, route, serving, stacks, until,
-    with_stack,
+    ANSWER, ask, connect, daemon, lease, listen, listeners, python, refused, route, serving,
+    stacks, until, with_stack,
 };
 
 /// How long whoever closes a lingering descriptor sleeps.
@@ -28,17 +28,16 @@ fn a_socket_that_lingers_blocks_nobody_but_its_user() {
     sender.set_nonblocking(true).unwrap();
     while sender.write(&[0; 1 << 16]).is_ok() {}
     sockopt::set_socket_linger(&sender, Some(LINGER)).unwrap();
-    // The second is heard of when this descriptor is closed: a second after the first, and not before the daemon goes on.
+    // The second is heard of when this descriptor is closed, and not before the daemon goes on.
     daemon.signal(rustix::process::Signal::STOP);
     hostile.send(&route(("127.0.0.1".parse().unwrap(), 80)), &[]).unwrap();
     hostile.send(&Request::Listen(Listen { stack, weight: 1 }), &[sender.as_fd()]).unwrap();
     drop(sender);
     daemon.signal(rustix::process::Signal::CONT);
     drop(hostile.receive::<Reply>().unwrap());
-    // The one that shows the socket is not answered: the daemon closes it.
-    let wait = Some(Duration::from_secs(4));
-    sockopt::set_socket_timeout(&hostile, sockopt::Timeout::Recv, wait).unwrap();
-    assert!(hostile.receive::<Reply>().is_err(), "the daemon's descriptor was not the last");
+    // The daemon has none of it: the user's judge closes the last one.
+    let refusal = refused(hostile.receive::<Reply>().unwrap().message);
+    assert!(refusal.message.contains("call listen()"), "{refusal}");
     let start = Instant::now();
     for _ in 0..5 {
         assert_eq!(daemon.get("/v1/ports").status, 200);
@@ -50,6 +49,13 @@ fn a_socket_that_lingers_blocks_nobody_but_its_user() {
     attach.send(&shm::attach::Request::Ports, &[]).unwrap();
     let answer = attach.receive::<shm::attach::Reply>().unwrap().message;
     assert!(matches!(answer, shm::attach::Reply::Refused(_)));
+    // Until it is closed, the judge receives nothing more.
+    let bound = TcpListener::bind("127.0.0.1:0").unwrap();
+    let refusal = refused(listen(&hostile, stack, 1, &bound));
+    assert_eq!(refusal.kind, RefusalKind::Resources);
+    assert!(refusal.message.contains("does not answer"), "{refusal}");
+    assert!(hostile.receive::<Reply>().is_err(), "nobody can take its message away");
+    until("its stack is gone", || stacks(&daemon).is_empty());
     assert!(start.elapsed() < LINGER / 2, "somebody waited for it");
 }
 

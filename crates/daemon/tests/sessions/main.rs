@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bounds;
+mod handed;
 mod harm;
 #[path = "../instance/mod.rs"]
 mod instance;

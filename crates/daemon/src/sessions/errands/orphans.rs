@@ -1,11 +1,9 @@
 //! Connections that no process has any more: the daemon's own stack ends them. A process brings those of a stack of its own; those
 //! of a stack worker's come from there when the process is gone.
 
-use std::os::fd::OwnedFd;
-
 use host::Orphans;
 use shm::attach::Refusal;
-use shm::session::{Abandon, Reply, WaitOut};
+use shm::session::{Abandon, Brought, Reply, WaitOut};
 use transport::TimeWait;
 
 use super::super::Host;
@@ -58,10 +56,10 @@ impl<H: Host> Attached<H> {
         &self,
         process: u32,
         asked: Abandon,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
     ) -> Result<Reply, Refusal> {
         let Abandon { stack, at, count } = asked;
-        let (turn, all) = self.receive(files, count).await?;
+        let (turn, all) = self.receive(brought, count).await?;
         let control = self.control.clone();
         let moved = carried_through(turn, async move {
             finish(&control, (process, stack), at, all).await
@@ -74,12 +72,12 @@ impl<H: Host> Attached<H> {
         &self,
         process: u32,
         asked: WaitOut,
-        files: Vec<OwnedFd>,
+        brought: Vec<Brought>,
     ) -> Result<Reply, Refusal> {
         let WaitOut { stack, at } = asked;
         let turn = self.prepare().await?;
-        let waits = read_waits(only(&files)?, at)?;
-        drop(files);
+        let waits = read_waits(only(&brought)?, at)?;
+        drop(brought);
         let control = self.control.clone();
         let moved = carried_through(turn, async move {
             sit_out(&control, (process, stack), &waits).await

@@ -1,0 +1,38 @@
+//! Receives, examines and closes what a user's processes hand over to `millraced`: whoever lets that wait for ever keeps this
+//! process, and not the daemon ([`shm::session::judge()`]). The daemon starts one for each such user, with its orders at the
+//! standard input; it ends with them.
+#![forbid(unsafe_code)]
+
+use std::env;
+use std::io::{self, Write as _, stderr};
+use std::os::fd::AsFd as _;
+use std::process::ExitCode;
+
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_no_new_privs};
+use shm::session::judge;
+
+fn main() -> ExitCode {
+    give_up_what_is_not_needed();
+    let orders = match io::stdin().as_fd().try_clone_to_owned() {
+        Ok(orders) => orders,
+        Err(error) => return failed(&error),
+    };
+    match judge(orders) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+/// It needs no file of any folder, and no privilege. It stays the daemon's user, so that no other may stop or trace it.
+fn give_up_what_is_not_needed() {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    let _ = env::set_current_dir("/");
+    let _ = set_no_new_privs(true);
+    let _ = set_capabilities(None, sets);
+}
+
+fn failed(error: &dyn std::error::Error) -> ExitCode {
+    let _ = writeln!(stderr(), "millrace-judge is run by millraced only: {error}");
+    ExitCode::FAILURE
+}

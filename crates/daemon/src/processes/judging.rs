@@ -1,0 +1,268 @@
+//! The process that receives, examines and closes what a user's processes hand over ([`shm::session::Judge`]).
+//!
+//! Each user whose processes may hand over descriptors has one, started with the first connection that may bring some. It holds
+//! all of these connections, so it must live as long as they do: one that waits in a close is left alone, and what would need
+//! it is refused meanwhile. It is ended with its user's thread. Until it has really ended, its user gets no other: nobody can have
+//! more than one process of the daemon wait.
+
+use std::env;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{WaitOptions, wait};
+use shm::attach::ChannelError;
+use shm::session::{Brought, Judge};
+
+use super::sparing::complain;
+
+/// The program, which lies beside the daemon's.
+const PROGRAM: &str = "millrace-judge";
+/// How long one that was killed may take to end, unless it waits in a close; and between two attempts to start one.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// Those that have not ended with their users' threads.
+static LEFT: Mutex<Vec<(u32, Child)>> = Mutex::new(Vec::new());
+
+fn left() -> MutexGuard<'static, Vec<(u32, Child)>> {
+    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a user has one that is still to end.
+fn is_left(uid: u32) -> bool {
+    let mut left = left();
+    left.retain_mut(|(_, process)| matches!(process.try_wait(), Ok(None)));
+    left.iter().any(|(user, _)| *user == uid)
+}
+
+/// Takes note of the end of those that the program before had, which was run in this process.
+pub(crate) fn bury_judges() {
+    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+}
+
+/// A user's judge.
+#[derive(Debug, Default)]
+pub(super) struct Judging(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the connection that came last.
+    last: u64,
+    running: Option<Running>,
+    /// When one could not be started.
+    failed: Option<Instant>,
+}
+
+impl Judging {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Has a connection held: its number.
+    fn hold(&mut self, uid: u32, socket: BorrowedFd<'_>) -> Result<u64, ChannelError> {
+        self.last += 1;
+        let number = self.last;
+        self.with(Some(uid), |running| running.judge.hold(number, socket))?;
+        Ok(number)
+    }
+
+    fn take(&mut self, number: u64, most: usize) -> Result<Vec<Brought>, ChannelError> {
+        self.with(None, |running| {
+            let was_busy = running.judge.is_busy();
+            let taken = running.judge.take(number, most);
+            if running.judge.is_busy() && !was_busy {
+                let uid = running.uid;
+                complain(|| tracing::warn!("user {uid}: {}", ChannelError::Unjudged));
+            }
+            taken
+        })
+    }
+
+    /// Asks the judge, which is started for that user if there is none.
+    fn with<R>(
+        &mut self,
+        starts: Option<u32>,
+        ask: impl FnOnce(&mut Running) -> Result<R, ChannelError>,
+    ) -> Result<R, ChannelError> {
+        if let (false, Some(uid)) = (self.running.is_some(), starts) {
+            self.start(uid);
+        }
+        let running = self.running.as_mut().ok_or(ChannelError::Unjudged)?;
+        match ask(running) {
+            // It has ended, and all that it held is the daemon's alone.
+            Err(ChannelError::Closed) => {
+                self.running = None;
+                Err(ChannelError::Unjudged)
+            }
+            answer => answer,
+        }
+    }
+
+    fn start(&mut self, uid: u32) {
+        if self.failed.is_some_and(|at| at.elapsed() < BREATH) || is_left(uid) {
+            return;
+        }
+        match Running::start(uid) {
+            Ok(running) => self.running = Some(running),
+            Err(error) => {
+                self.failed = Some(Instant::now());
+                complain(|| tracing::warn!("descriptors of user {uid} are refused: {error}"));
+            }
+        }
+    }
+}
+
+/// The process.
+#[derive(Debug)]
+struct Running {
+    judge: Judge,
+    process: Option<Child>,
+    uid: u32,
+}
+
+impl Running {
+    /// Starts it. It has no descriptor of the daemon's but the one by which it gets its orders.
+    ///
+    /// Errors: the system's, or there is no such program.
+    fn start(uid: u32) -> io::Result<Self> {
+        let program = env::current_exe()?.with_file_name(PROGRAM);
+        // What DPDK has opened would be open there, too.
+        dpdk::close_on_exec()?;
+        let (judge, orders) = Judge::pair().map_err(io::Error::other)?;
+        let mut command = Command::new(&program);
+        command.stdin(orders).stdout(Stdio::null()).stderr(Stdio::null());
+        // Its own group: what a terminal sends to the daemon's ends the daemon first.
+        command.env_clear().process_group(0);
+        let failed = |error| io::Error::other(format!("{}: {error}", program.display()));
+        let process = Some(command.spawn().map_err(failed)?);
+        Ok(Self { judge, process, uid })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(mut process) = self.process.take() else { return };
+        let _ = process.kill();
+        let begun = Instant::now();
+        while matches!(process.try_wait(), Ok(None)) {
+            if begun.elapsed() >= BREATH {
+                let (uid, pid) = (self.uid, process.id());
+                complain(|| {
+                    tracing::warn!("process {pid} cannot end: a descriptor of user {uid} does not");
+                });
+                left().push((uid, process));
+                return;
+            }
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// A connection that its user's judge holds, too. It is dropped after the daemon's descriptors of that connection.
+pub(super) struct Held {
+    judging: Arc<Judging>,
+    number: u64,
+}
+
+impl Held {
+    /// Has a connection of a user held. `None`: nobody does, so nothing that comes with its messages can be received.
+    pub(super) fn of(judging: &Arc<Judging>, uid: u32, socket: BorrowedFd<'_>) -> Option<Self> {
+        let number = judging.state().hold(uid, socket).ok()?;
+        Some(Self { judging: Arc::clone(judging), number })
+    }
+
+    /// What comes with the next message, which is gone then.
+    ///
+    /// Errors: [`ChannelError::Malformed`]: more than `most`; [`ChannelError::Unjudged`]: the message stays.
+    pub(super) fn take(&self, most: usize) -> Result<Vec<Brought>, ChannelError> {
+        self.judging.state().take(self.number, most)
+    }
+
+    /// What was taken is closed here, and is to be closed there.
+    pub(super) fn close(&self) {
+        if let Some(running) = &mut self.judging.state().running {
+            running.judge.close(self.number);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(running) = &mut self.judging.state().running {
+            running.judge.release(self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::os::unix::net::UnixStream;
+
+    /// A process in place of a judge, and the other end of its orders.
+    fn running(uid: u32, program: &mut Command) -> (Running, OwnedFd) {
+        let (judge, orders) = Judge::pair().unwrap();
+        (Running { judge, process: Some(program.spawn().unwrap()), uid }, orders)
+    }
+
+    fn until_gone(uid: u32) {
+        let begun = Instant::now();
+        while is_left(uid) {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            sleep(BREATH / 100);
+        }
+    }
+
+    #[test]
+    fn who_has_no_judge_is_not_held() {
+        let judging = Arc::<Judging>::default();
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        // There is none beside a test's program.
+        assert!(Held::of(&judging, 1, socket.as_fd()).is_none());
+    }
+
+    #[test]
+    fn one_that_has_ended_is_replaced_and_knows_nothing_of_the_one_before() {
+        let judging = Arc::<Judging>::default();
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        let (first, orders) = running(1, Command::new("sleep").arg("100"));
+        judging.state().running = Some(first);
+        let held = Held::of(&judging, 1, socket.as_fd()).unwrap();
+        drop(orders);
+        assert!(matches!(held.take(1), Err(ChannelError::Unjudged)));
+        assert!(judging.state().running.is_none());
+        let (second, _orders) = running(1, Command::new("sleep").arg("100"));
+        judging.state().running = Some(second);
+        let next = Held::of(&judging, 1, socket.as_fd()).unwrap();
+        assert_ne!(held.number, next.number);
+    }
+
+    #[test]
+    fn a_user_whose_judge_has_not_ended_gets_no_other() {
+        let uid = u32::MAX - 7;
+        assert!(!is_left(uid));
+        let sleeper = Command::new("sleep").arg("100").spawn().unwrap();
+        left().push((uid, sleeper));
+        assert!(is_left(uid) && !is_left(uid - 1));
+        for (_, sleeper) in left().iter_mut().filter(|(user, _)| *user == uid) {
+            sleeper.kill().unwrap();
+        }
+        until_gone(uid);
+    }
+
+    #[test]
+    fn one_is_ended_with_its_users_thread() {
+        let (ended, orders) = running(u32::MAX - 8, Command::new("sleep").arg("100"));
+        drop(ended);
+        until_gone(u32::MAX - 8);
+        drop(orders);
+    }
+}

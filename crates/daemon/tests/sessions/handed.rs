@@ -1,0 +1,231 @@
+//! Descriptors with which whoever has them waits for ever, and no signal ends that: a file whose file system (FUSE) does not answer
+//! when it is closed, and a socket whose owner holds its lock.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::instance::Instance;
+use crate::{daemon, python, serving, until};
+
+/// How long the file systems stay.
+const HELD: Duration = Duration::from_secs(40);
+
+/// Serves a file system with one file, in a mount namespace of its own, and opens that file.
+const FILE: &str = r#"
+import ctypes, struct, threading
+FLUSH, INIT, LOOKUP, GETATTR, OPEN, FORGET, INTERRUPT = 25, 26, 1, 3, 14, 2, 36
+MS_PRIVATE, CLONE_NEWNS = 0x44000, 0x20000
+libc = ctypes.CDLL(None, use_errno=True)
+def attributes(inode):
+    mode = 0o040755 if inode == 1 else 0o100644
+    return struct.pack("<QQQQQQIIIIIIIIII", inode, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
+def answer(number, error, said=b""):
+    os.write(fuse, struct.pack("<IiQ", 16 + len(said), error, number) + said)
+def serve():
+    while True:
+        _, kind, number, inode = struct.unpack_from("<IIQQ", os.read(fuse, 1 << 20))
+        if kind == INIT:
+            answer(number, 0, struct.pack("<IIIIHHIIHHII24x", 7, 31, 65536, 0, 16, 12, 65536, 1, 0, 0, 0, 0))
+        elif kind == LOOKUP:
+            answer(number, 0, struct.pack("<QQQQII", 2, 0, 1, 1, 0, 0) + attributes(2))
+        elif kind == GETATTR:
+            answer(number, 0, struct.pack("<QII", 1, 0, 0) + attributes(inode))
+        elif kind == OPEN:
+            answer(number, 0, struct.pack("<QII", 7, 0, 0))
+        elif kind not in (FLUSH, FORGET, INTERRUPT):
+            answer(number, -38)
+fuse, folder = -1, os.path.join(os.path.dirname(sys.argv[1]), "mounted")
+os.makedirs(folder, exist_ok=True)
+try:
+    fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fuse
+    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_PRIVATE, None) != 0 \
+            or libc.mount(b"test", folder.encode(), b"fuse", 0, options) != 0:
+        raise OSError(ctypes.get_errno(), "mount")
+except OSError:
+    print("cannot", flush=True)
+    sys.exit(0)
+threading.Thread(target=serve, daemon=True).start()
+file = os.open(os.path.join(folder, "file"), os.O_RDONLY)
+"#;
+
+/// Has the kernel send a page that is missing, over a connection. Nobody ever brings the page (userfaultfd); an unprivileged process
+/// would have it come from a file system of its own. The connection's lock is held meanwhile.
+const SOCKET: &str = r#"
+import ctypes, fcntl, mmap, platform, select, struct, threading
+number = {"x86_64": 323, "aarch64": 282}.get(platform.machine(), -1)
+missing = ctypes.CDLL(None).syscall(number, os.O_CLOEXEC | os.O_NONBLOCK)
+page = mmap.mmap(-1, mmap.PAGESIZE)
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+try:
+    fcntl.ioctl(missing, 0xc018aa3f, bytearray(struct.pack("QQQ", 0xaa, 0, 0)))
+    fcntl.ioctl(missing, 0xc020aa00, bytearray(struct.pack("QQQQ", address, mmap.PAGESIZE, 1, 0)))
+except (OSError, ValueError):
+    print("cannot", flush=True)
+    sys.exit(0)
+listener = socket.create_server(("127.0.0.1", 0))
+locked = socket.create_connection(listener.getsockname())
+file = locked.fileno()
+threading.Thread(target=os.write, args=(file, page), daemon=True).start()
+select.select([missing], [], [], 20)
+"#;
+
+/// Becomes another user, and has a stack.
+const BEGIN: &str = r#"
+os.setresgid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
+os.setresuid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
+channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+channel.connect(sys.argv[1])
+stack = begin("handing")
+def listens(file):
+    try:
+        return json.dumps(ask({"listen": {"stack": stack, "weight": 1}}, [file]))
+    except (OSError, ValueError):
+        return "refused"
+"#;
+
+/// Hands it over, and stays.
+const HAND: &str = r#"
+print(listens(file), flush=True)
+time.sleep(int(sys.argv[4]))
+os._exit(0)
+"#;
+
+/// Serves a port.
+const SERVE: &str = r#"
+l = socket.socket(); l.bind(("127.0.0.1", 0)); l.listen()
+print(listens(l.fileno()), flush=True)
+sys.stdin.readline()
+"#;
+
+const HOSTILE: u32 = 54_321;
+const OTHER: u32 = 54_322;
+
+/// A process of a user, and what it says. It is killed when it is dropped.
+struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn run(daemon: &Instance, user: u32, program: &[&str]) -> Self {
+        let mut command = python(daemon, &program.concat());
+        command.args([user.to_string(), HELD.as_secs().to_string()]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn says(&mut self) -> String {
+        self.lines.next().unwrap().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A daemon that others may connect to, and a process that has handed such a descriptor over. `None`: there are none here.
+fn handed_over(descriptor: &str) -> Option<(Instance, Process)> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root becomes several users");
+        return None;
+    }
+    let daemon = daemon("");
+    let folder = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(daemon.path(""), folder).unwrap();
+    let hostile = hand_over(&daemon, descriptor)?;
+    Some((daemon, hostile))
+}
+
+fn hand_over(daemon: &Instance, descriptor: &str) -> Option<Process> {
+    let mut hostile = Process::run(daemon, HOSTILE, &[descriptor, BEGIN, HAND]);
+    let said = hostile.says();
+    if said == "cannot" {
+        eprintln!("skipped: neither file systems of programs (/dev/fuse) nor userfaultfd");
+        return None;
+    }
+    let part = if descriptor == FILE { "no socket" } else { "does not answer" };
+    assert!(said.contains(part), "{said}");
+    Some(hostile)
+}
+
+/// Whether others are served, and its user again when it is gone.
+fn keeps_nobody_but_its_user(descriptor: &str) {
+    let Some((daemon, hostile)) = handed_over(descriptor) else { return };
+    let start = Instant::now();
+    assert_eq!(daemon.get("/v1/ports").status, 200);
+    let mut same = Process::run(&daemon, HOSTILE, &[BEGIN, SERVE]);
+    let said = same.says();
+    assert!(!said.contains("listening"), "{said}");
+    let mut other = Process::run(&daemon, OTHER, &[BEGIN, SERVE]);
+    let said = other.says();
+    assert!(said.contains("listening") && serving(&daemon) == [1], "{said}");
+    assert!(start.elapsed() < HELD / 2, "somebody waited for it");
+    drop((same, hostile));
+    until("it is served again", || {
+        Process::run(&daemon, HOSTILE, &[BEGIN, SERVE]).says().contains("listening")
+    });
+}
+
+fn keeps_no_daemon_from_its_end(descriptor: &str) {
+    let Some((mut daemon, _hostile)) = handed_over(descriptor) else { return };
+    let start = Instant::now();
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success(), "{}", daemon.log());
+    assert!(start.elapsed() < HELD / 2, "the daemon waited for it");
+}
+
+fn keeps_no_daemon_from_beginning_anew(descriptor: &str) {
+    let Some((mut daemon, _hostile)) = handed_over(descriptor) else { return };
+    let start = Instant::now();
+    assert_eq!(daemon.request("POST", "/v1/restart", "null").json()["restarts"], 1);
+    until("it is back", || {
+        let version = daemon.try_request("GET", "/v1/version", "");
+        version.is_some_and(|version| version.json()["restarts"] == 1)
+    });
+    assert!(start.elapsed() < HELD / 2, "the daemon waited for it");
+    // It remembers nothing of it, and ends as well.
+    let Some(_again) = hand_over(&daemon, descriptor) else { return };
+    daemon.signal(Signal::TERM);
+    assert!(daemon.wait().success(), "{}", daemon.log());
+    assert!(start.elapsed() < HELD, "the daemon waited for it");
+}
+
+#[test]
+fn a_file_that_cannot_be_closed_keeps_nobody_but_its_user() {
+    keeps_nobody_but_its_user(FILE);
+}
+
+#[test]
+fn nor_the_daemon_from_its_end() {
+    keeps_no_daemon_from_its_end(FILE);
+}
+
+#[test]
+fn nor_from_beginning_anew() {
+    keeps_no_daemon_from_beginning_anew(FILE);
+}
+
+#[test]
+fn a_socket_that_cannot_be_examined_keeps_nobody_but_its_user() {
+    keeps_nobody_but_its_user(SOCKET);
+}
+
+#[test]
+fn nor_the_daemon_from_its_end_either() {
+    keeps_no_daemon_from_its_end(SOCKET);
+}
+
+#[test]
+fn nor_from_beginning_anew_either() {
+    keeps_no_daemon_from_beginning_anew(SOCKET);
+}
